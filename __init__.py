@@ -208,7 +208,7 @@ from .core.frontend.functions import (
 )
 from .core.frontend.generator import Generator, integers_at, normal_at, permutation_at, set_seed, uniform_at
 from .core.frontend.loops import foldl, map, scan
-from .core.frontend.trace.operators import Operators as _Operators
+from .core.frontend.trace.operators import ArrayOperators as _Operators
 from .core.frontend.trace.pytree import Static
 from .core.graph.graph import Builder, Graph
 from .core.graph.lower import lower
@@ -246,8 +246,8 @@ __version__ = "0.1.0"
 __array_api_version__ = "2024.12"
 newaxis = None
 _Operators.namespace = _sys.modules[__name__]
-_display.slot.draw, _display.slot.play = _notebook.display, _notebook.play
-_display.slot.debug = _debug_run
+_display.hooks.render_svg, _display.hooks.open_player = _notebook.display, _notebook.play
+_display.hooks.open_debugger = _debug_run
 
 __all__ = [
     "Array", "Breakpoints", "Broken", "Builder", "Candidates", "Cells", "Checkpoint", "CheckpointManager", "Crash",

@@ -11,30 +11,30 @@ if TYPE_CHECKING:
     from .world import World
 
 
-class _Slot:
+class _DisplayHooks:
     """Who draws: what is drawn in, SVG out, or None where there is nothing to see."""
 
-    draw: Callable[[object], str | None] | None = None
-    play: Callable[..., Any] | None = None
+    render_svg: Callable[[object], str | None] | None = None
+    open_player: Callable[..., Any] | None = None
     """Who makes pages that play a run: what is played in, and what of it; something that a notebook shows, out."""
-    debug: Callable[[Callable[[World], Any], int], None] | None = None
+    open_debugger: Callable[[Callable[[World], Any], int], None] | None = None
     """Who opens the debugger: what begins a history in a world, and the event at which to begin, in."""
 
 
-slot = _Slot()
+hooks = _DisplayHooks()
 
 
-class Drawn:
+class SvgReprMixin:
     """What a notebook shows as a picture."""
 
     __slots__ = ()
 
     def _repr_svg_(self) -> str | None:
         """As SVG; None where nobody draws, and the notebook then shows the words."""
-        return None if slot.draw is None else slot.draw(self)
+        return None if hooks.render_svg is None else hooks.render_svg(self)
 
 
-class Played:
+class PlayerMixin:
     """A run, of which there is a page that plays it."""
 
     __slots__ = ()
@@ -55,13 +55,13 @@ class Played:
         box each, and others are folded until there are no more than so many `boxes` (400 unless told). Raises Usage
         where the run is not over, kept no events, or has no such part.
         """
-        if slot.play is None:
+        if hooks.open_player is None:
             raise Usage("nobody here plays runs", hint="import tagloom")
-        return slot.play(self, first=first, most=most, under=under, fold=fold, boxes=boxes)
+        return hooks.open_player(self, first=first, most=most, under=under, fold=fold, boxes=boxes)
 
 
-def debugged(begin: Callable[[World], Any], at: int) -> None:
+def open_debugger(begin: Callable[[World], Any], at: int) -> None:
     """Open the debugger on a history; raises Usage where there is none, or no terminal."""
-    if slot.debug is None:
+    if hooks.open_debugger is None:
         raise Usage("there is no debugger here", hint="import tagloom")
-    slot.debug(begin, at)
+    hooks.open_debugger(begin, at)

@@ -121,7 +121,7 @@ BY_NAME: dict[str, DType] = {repr(dtype): dtype for dtype in ALL}
 BY_NUMPY: dict[np.dtype[np.generic], DType] = {dtype.numpy: dtype for dtype in ALL}
 BY_PYTHON: dict[type, DType] = {builtins.bool: bool, int: int64, float: float64}
 """The dtypes whose scalars are Python's own numbers."""
-NATIVE = frozenset(BY_PYTHON.values())
+PYTHON_DTYPES = frozenset(BY_PYTHON.values())
 
 
 def promote(one: DType, other: DType) -> DType | None:

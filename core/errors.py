@@ -92,7 +92,7 @@ class Crash(TagloomError):
     """Our own fault: it cannot happen on a valid graph. Please report it."""
 
 
-def counted(number: int, noun: str) -> str:
+def plural(number: int, noun: str) -> str:
     """A number of things.
 
     >>> counted(1, "token"), counted(2500, "token")

@@ -27,7 +27,7 @@ def write_file(path: str | os.PathLike[str], content: bytes, what: str = "file")
 
 
 @contextmanager
-def locked(descriptor: int, *, needed: bool = True) -> Iterator[None]:
+def lock_file(descriptor: int, *, required: bool = True) -> Iterator[None]:
     """While this lasts, nobody else is past this for the same file, which each opens for itself; where the system has
     no such locks, somebody may be. Where the file cannot be locked, OSError is raised if that is `needed`."""
     try:
@@ -39,7 +39,7 @@ def locked(descriptor: int, *, needed: bool = True) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         is_locked = True
     except OSError:
-        if needed:
+        if required:
             raise
         is_locked = False
     try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import cache
 from hashlib import blake2b
 
-MASK = 2**64 - 1
+MASK64 = 2**64 - 1
 
 
 def splitmix64(seed: int, number: int) -> int:
@@ -14,14 +14,14 @@ def splitmix64(seed: int, number: int) -> int:
     >>> hex(splitmix64(0, 0))
     '0xe220a8397b1dcdaf'
     """
-    z = (seed + (number + 1) * 0x9E3779B97F4A7C15) & MASK
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+    z = (seed + (number + 1) * 0x9E3779B97F4A7C15) & MASK64
+    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK64
+    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK64
     return z ^ (z >> 31)
 
 
 @cache
-def word_key(word: str) -> int:
+def name_key(word: str) -> int:
     """The key of a name: the first 8 bytes, the lowest first, of its BLAKE2b digest of 8 bytes, in UTF-8.
 
     >>> hex(word_key("main"))

@@ -8,24 +8,24 @@ import os
 from threading import Lock
 from typing import Any
 
-_TURN = Lock()
+_PARSE_LOCK = Lock()
 
 
-def _begin_again() -> None:
+def _reset_lock_after_fork() -> None:
     """A child that was forked has none of the threads, one of which may have held it."""
-    global _TURN
-    _TURN = Lock()
+    global _PARSE_LOCK
+    _PARSE_LOCK = Lock()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_again)
+    os.register_at_fork(after_in_child=_reset_lock_after_fork)
 
 
-def parsed(text: str, mode: str = "exec") -> Any:
+def parse_python(text: str, mode: str = "exec") -> Any:
     """The tree of a text, as `ast.parse` gives it; raises SyntaxError and ValueError as that does.
 
     >>> parsed("x + 1", "eval").body.right.value
     1
     """
-    with _TURN:
+    with _PARSE_LOCK:
         return ast.parse(text, mode=mode)

@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Literal, NamedTuple
 
-from .mix import splitmix64, word_key
+from .mix import name_key, splitmix64
 
 
 class Site(NamedTuple):
@@ -35,7 +35,7 @@ class Site(NamedTuple):
 @cache
 def site_key(site: Site) -> int:
     """What a site adds to the key of a tag."""
-    return word_key(f"{site.kind} {site}")
+    return name_key(f"{site.kind} {site}")
 
 
 def child_key(key: int, site: Site, iteration: int) -> int:
@@ -57,12 +57,12 @@ class Tag(NamedTuple):
         """The tag of a call from here (iteration 0), or of an iteration of a loop entered here."""
         return Tag(self, site, iteration, self.depth + 1, child_key(self.key, site, iteration))
 
-    def following(self) -> Tag:
+    def next_iteration(self) -> Tag:
         """The tag of the next iteration of the same loop (T3). The root has none."""
         assert self.parent is not None
         return self.parent.child(self.site, self.iteration + 1)
 
-    def steps(self) -> Iterator[Tag]:
+    def self_and_ancestors(self) -> Iterator[Tag]:
         """This tag and the tags around it, innermost first; the last is the root."""
         tag: Tag | None = self
         while tag is not None:
@@ -71,10 +71,10 @@ class Tag(NamedTuple):
 
     def path(self) -> tuple[tuple[Site, int], ...]:
         """The path from the root, which is not part of it: plain data, of a length that is the depth."""
-        return tuple((tag.site, tag.iteration) for tag in self.steps())[-2::-1]
+        return tuple((tag.site, tag.iteration) for tag in self.self_and_ancestors())[-2::-1]
 
     @property
-    def last(self) -> str:
+    def last_step(self) -> str:
         """The last step, as it is written: `fib`, or `loop[4]`."""
         return f"{self.site.name}[{self.iteration}]" if self.site.kind == "loop" else self.site.name
 
@@ -106,11 +106,11 @@ class Tag(NamedTuple):
         main/loop[4]/fib
         """
         if self.depth <= 20:
-            return "/".join(reversed([tag.last for tag in self.steps()]))
+            return "/".join(reversed([tag.last_step for tag in self.self_and_ancestors()]))
         outer = self
         while outer.depth > 4:
             outer = outer.parent or outer
-        inner = [tag.last for tag, _ in zip(self.steps(), range(6), strict=False)]
+        inner = [tag.last_step for tag, _ in zip(self.self_and_ancestors(), range(6), strict=False)]
         return "/".join([str(outer), f"...{self.depth - 10:,} more...", *reversed(inner)])
 
     def __repr__(self) -> str:
@@ -120,5 +120,5 @@ class Tag(NamedTuple):
 ENVIRONMENT = Site("", "main", "call")
 """The site of the call that starts a run: its results are the results of the run."""
 
-ROOT = Tag(None, ENVIRONMENT, 0, 0, word_key("main"))
+ROOT = Tag(None, ENVIRONMENT, 0, 0, name_key("main"))
 """The tag of the outermost activation, written `main`."""

@@ -15,7 +15,7 @@ from .dtypes import DType
 from .errors import Invalid, Usage
 from .handle import Handle
 
-MOST_AXES = 64
+MAX_AXES = 64
 """How many axes an array has at most: NumPy's limit."""
 Shape: TypeAlias = tuple[int | None, ...] | None
 
@@ -70,22 +70,22 @@ class Type:
         return Type(self.dtype, tuple(mine if mine == theirs else None for mine, theirs in pairs))
 
 
-MOST_INTERNED = 4096
+MAX_INTERNED = 4096
 """How many types are kept as one object."""
-_INTERNED: dict[Type, Type] = {}
+_INTERN_TABLE: dict[Type, Type] = {}
 
 
-def interned(type_: Type) -> Type:
+def intern_type(type_: Type) -> Type:
     """A type as the object that it is known by, while it is kept: identity is asked sooner than equality.
 
     >>> interned(Type(dtypes.int64, (3,))) is interned(Type(dtypes.int64, (3,)))
     True
     """
-    found = _INTERNED.get(type_)
+    found = _INTERN_TABLE.get(type_)
     if found is None:
-        if len(_INTERNED) >= MOST_INTERNED:
-            _INTERNED.clear()
-        found = _INTERNED.setdefault(type_, type_)
+        if len(_INTERN_TABLE) >= MAX_INTERNED:
+            _INTERN_TABLE.clear()
+        found = _INTERN_TABLE.setdefault(type_, type_)
     return found
 
 
@@ -105,8 +105,8 @@ class Array:
             return Type(dtype, None)
         if any(not (n is None or (type(n) is int and n >= 0)) for n in shape):
             raise Usage("a size is a non-negative integer, or None if unknown", got=repr(tuple(shape)))
-        if len(shape) > MOST_AXES:
-            raise Usage(f"an array has at most {MOST_AXES} axes", got=len(shape))
+        if len(shape) > MAX_AXES:
+            raise Usage(f"an array has at most {MAX_AXES} axes", got=len(shape))
         return Type(dtype, tuple(shape))
 
 
@@ -116,10 +116,10 @@ class HandleType(DType):
     element: Type
 
 
-copyreg.pickle(HandleType, lambda cls: (_dtype_of, (cls.element,)))
+copyreg.pickle(HandleType, lambda cls: (_unpickle_handle_dtype, (cls.element,)))
 
 
-def _dtype_of(element: Type) -> HandleType:
+def _unpickle_handle_dtype(element: Type) -> HandleType:
     """What a pickled dtype of handles becomes again."""
     made = handle_type(element).dtype
     assert isinstance(made, HandleType)
@@ -154,10 +154,10 @@ class Cells:
     """
 
     def __class_getitem__(cls, item: object) -> Type:
-        return handle_type(admit_element(as_type(item)))
+        return handle_type(check_element_type(as_type(item)))
 
 
-def admit_element(type_: Type) -> Type:
+def check_element_type(type_: Type) -> Type:
     """A type that cells may have; raises Usage for handles."""
     if isinstance(type_.dtype, HandleType):
         raise Usage("cells hold numbers or arrays, and no handles of cells", got=type_)
@@ -179,7 +179,7 @@ def as_type(annotation: object) -> Type:
     )
 
 
-def join_shapes(shapes: list[Shape]) -> Shape:
+def broadcast_shape(shapes: list[Shape]) -> Shape:
     """The shape that arrays of these shapes broadcast to, by the rules of the Array API.
 
     Raises Invalid where two known sizes differ and neither is 1.
@@ -192,10 +192,10 @@ def join_shapes(shapes: list[Shape]) -> Shape:
     known = [shape for shape in shapes if shape is not None]
     rank = max((len(shape) for shape in known), default=0)
     padded = [(1,) * (rank - len(shape)) + shape for shape in known]
-    return tuple(_join_sizes(set(sizes)) for sizes in zip(*padded, strict=True))
+    return tuple(_broadcast_size(set(sizes)) for sizes in zip(*padded, strict=True))
 
 
-def _join_sizes(sizes: set[int | None]) -> int | None:
+def _broadcast_size(sizes: set[int | None]) -> int | None:
     fixed = sizes - {1, None}
     if len(fixed) > 1:
         raise Invalid("these shapes do not broadcast", required="equal sizes, or 1", got=sorted(map(str, sizes)))
@@ -204,7 +204,7 @@ def _join_sizes(sizes: set[int | None]) -> int | None:
     return None if None in sizes else 1
 
 
-def size(number: int) -> str:
+def describe_integer(number: int) -> str:
     """An integer, by its bits where it is long: Python does not print the longest."""
     return str(number) if number.bit_length() < 100 else f"one of {number.bit_length():,} bits"
 
@@ -219,17 +219,17 @@ def type_of(value: object) -> Type:
     if type(value) in dtypes.BY_PYTHON:
         dtype = dtypes.BY_PYTHON[type(value)]
         if dtype is dtypes.int64 and not -(2**63) <= value < 2**63:  # type: ignore[operator]
-            raise Usage("this integer does not fit into int64", got=size(value))  # type: ignore[arg-type]
+            raise Usage("this integer does not fit into int64", got=describe_integer(value))  # type: ignore[arg-type]
         return Type(dtype)
-    if type(value) is np.ndarray and (known := _of_array(value.dtype, value.shape)) is not None:
+    if type(value) is np.ndarray and (known := _array_type(value.dtype, value.shape)) is not None:
         return known
     try:
         array = np.asarray(value)
     except ValueError:
-        raise no_array(value) from None
-    if isinstance(value, list | tuple) and array.size and array.dtype != np.int64 and kinds_in(value) == {int}:
+        raise ragged_array_error(value) from None
+    if isinstance(value, list | tuple) and array.size and array.dtype != np.int64 and element_classes(value) == {int}:
         raise Usage("integers of this list do not fit into int64", got=reprlib.repr(value))
-    found = _of_array(array.dtype, array.shape)
+    found = _array_type(array.dtype, array.shape)
     if found is None:
         raise Usage(
             "this is no value of a program",
@@ -239,27 +239,27 @@ def type_of(value: object) -> Type:
     return found
 
 
-@functools.lru_cache(MOST_INTERNED)
-def _of_array(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Type | None:
+@functools.lru_cache(MAX_INTERNED)
+def _array_type(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Type | None:
     """The type of arrays of NumPy's, if they have one."""
     native = dtype.newbyteorder("=")
-    return interned(Type(dtypes.BY_NUMPY[native], shape)) if native in dtypes.BY_NUMPY else None
+    return intern_type(Type(dtypes.BY_NUMPY[native], shape)) if native in dtypes.BY_NUMPY else None
 
 
-def no_array(rows: object) -> Usage:
+def ragged_array_error(rows: object) -> Usage:
     """What to say of nested lists that NumPy makes no array of."""
-    what = f"rows of different lengths, or nested deeper than {MOST_AXES}, are no array"
+    what = f"rows of different lengths, or nested deeper than {MAX_AXES}, are no array"
     return Usage(what, got=reprlib.repr(rows))
 
 
-def kinds_in(rows: object) -> set[type]:
+def element_classes(rows: object) -> set[type]:
     """The types of the elements of a nested list, or of a value alone; lists, of what is nested deeper than arrays.
 
     >>> sorted(map(str, kinds_in([[1, 2.5]])))
     ["<class 'float'>", "<class 'int'>"]
     """
     items = [rows]
-    for _ in range(MOST_AXES + 1):
+    for _ in range(MAX_AXES + 1):
         if not any(isinstance(item, list | tuple) for item in items):
             break
         items = [inner for item in items for inner in (item if isinstance(item, list | tuple) else (item,))]

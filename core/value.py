@@ -22,12 +22,12 @@ from . import dtypes
 from .dtypes import DType
 from .errors import Usage
 from .handle import Handle
-from .types import Type, kinds_in, no_array, size, type_of
+from .types import Type, describe_integer, element_classes, ragged_array_error, type_of
 
 Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.generic] | Handle
 
 
-def admit(value: object, wanted: Type | None = None) -> Value:
+def admit(value: object, expected: Type | None = None) -> Value:
     """The value that stands for a Python object, as type `wanted` if given.
 
     Python's own numbers, and lists of them, take the wanted dtype: an int any number's, a float any float's. Arrays
@@ -39,22 +39,22 @@ def admit(value: object, wanted: Type | None = None) -> Value:
     >>> admit(3, Type(float64)), admit(3, Type(int8))
     (3.0, np.int8(3))
     """
-    if wanted is not None and _takes(wanted.dtype, value):
-        adapted = _adapted(value, wanted.dtype)
-        if wanted.admits(Type(wanted.dtype, adapted.shape)):
-            return _one_form(adapted, wanted.dtype)
+    if expected is not None and _is_convertible(expected.dtype, value):
+        adapted = _convert_numbers(value, expected.dtype)
+        if expected.admits(Type(expected.dtype, adapted.shape)):
+            return _normalize_array(adapted, expected.dtype)
     found = type_of(value)
-    if wanted is None or wanted.admits(found):
-        return normal(value, found)
-    got = shortly(value) if np.size(value) > MOST_SAID else f"{show(value)} of type {found}"  # type: ignore[arg-type]
-    raise Usage("a value of the wrong type", required=wanted, got=got)
+    if expected is None or expected.admits(found):
+        return normalize(value, found)
+    got = abbreviate(value) if np.size(value) > MAX_PRINTED_ELEMENTS else f"{format_value(value)} of type {found}"  # type: ignore[arg-type]
+    raise Usage("a value of the wrong type", required=expected, got=got)
 
 
-_LIES_SO = 0x0101
+_ALIGNED_C_CONTIGUOUS = 0x0101
 """NumPy's flags of arrays whose elements lie row after row, and where the processor wants them."""
 
 
-def borrow(value: object, wanted: Type) -> Value:
+def borrow(value: object, expected: Type) -> Value:
     """As `admit`, but an array that has the form of a value already is not copied: that of who gives it is taken. Who
     borrows must neither write to it nor give anything away that shares its elements.
 
@@ -62,21 +62,21 @@ def borrow(value: object, wanted: Type) -> Value:
     >>> borrow(array, Type(dtypes.float64, (3,))) is array
     True
     """
-    if type(value) is np.ndarray and value.dtype == wanted.dtype.numpy:
+    if type(value) is np.ndarray and value.dtype == expected.dtype.numpy:
         shape = value.shape
-        fits = shape and (shape == wanted.shape or wanted.admits(type_of(value)))
-        if fits and value.flags.num & _LIES_SO == _LIES_SO:
+        fits = shape and (shape == expected.shape or expected.admits(type_of(value)))
+        if fits and value.flags.num & _ALIGNED_C_CONTIGUOUS == _ALIGNED_C_CONTIGUOUS:
             return value
-    return admit(value, wanted)
+    return admit(value, expected)
 
 
-def _takes(dtype: DType, value: object) -> builtins.bool:
+def _is_convertible(dtype: DType, value: object) -> builtins.bool:
     """Whether these are Python's own numbers, all of kinds that may become this dtype."""
     allowed: dict[str, set[type]] = {"b": {builtins.bool}, "f": {int, float}, "h": set()}
-    return kinds_in(value) <= allowed.get(dtype.kind, {int})
+    return element_classes(value) <= allowed.get(dtype.kind, {int})
 
 
-def _adapted(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
+def _convert_numbers(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
     """Python's numbers as an array of a dtype; raises Usage where one does not fit."""
     try:
         if dtype.kind != "f":
@@ -88,25 +88,25 @@ def _adapted(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
             raise OverflowError
         return made
     except OverflowError:
-        what, got = ("integer", size(value)) if isinstance(value, int) else ("number", reprlib.repr(value))
+        what, got = ("integer", describe_integer(value)) if isinstance(value, int) else ("number", reprlib.repr(value))
         raise Usage(f"this {what} does not fit into {dtype!r}", got=got) from None
     except ValueError:
-        raise no_array(value) from None
+        raise ragged_array_error(value) from None
 
 
-def normal(value: object, as_: Type) -> Value:
+def normalize(value: object, as_: Type) -> Value:
     """A value in its one form: a scalar for 0-d, else a read-only array of the type's dtype, row after row."""
-    return _one_form(np.array(value, dtype=as_.dtype.numpy, order="C"), as_.dtype)
+    return _normalize_array(np.array(value, dtype=as_.dtype.numpy, order="C"), as_.dtype)
 
 
-def _one_form(array: npt.NDArray[np.generic], dtype: DType) -> Value:
+def _normalize_array(array: npt.NDArray[np.generic], dtype: DType) -> Value:
     if array.ndim == 0:
-        return array.item() if dtype in dtypes.NATIVE else array[()]
+        return array.item() if dtype in dtypes.PYTHON_DTYPES else array[()]
     array.setflags(write=False)  # 0.09 us, and `array.flags.writeable = False` 0.4
     return array
 
 
-def same(one: object, other: object) -> builtins.bool:
+def is_same_value(one: object, other: object) -> builtins.bool:
     """Whether two values have the same type and the same bits.
 
     >>> same(float("nan"), float("nan")), same(0.0, -0.0), same(1, 1.0)
@@ -132,7 +132,7 @@ def fingerprint(value: object) -> tuple[str, tuple[int, ...], Any]:
     return array.dtype.str, array.shape, array.tobytes()
 
 
-def show(value: object) -> str:
+def format_value(value: object) -> str:
     """A value in the text form: a literal that says its type.
 
     >>> show(True), show(-3), show(float("inf")), show(np.array([1.0, 2.5]))
@@ -143,34 +143,34 @@ def show(value: object) -> str:
     if isinstance(value, Handle):
         return str(value)
     array = np.asarray(value)
-    numbers = _numbers(array)
+    numbers = _format_numbers(array)
     if array.dtype not in dtypes.BY_NUMPY:
         return numbers
     dtype = dtypes.BY_NUMPY[array.dtype]
     if not array.size:
         return f"{Type(dtype, array.shape)}([])"
-    return numbers if dtype in dtypes.NATIVE else f"{dtype!r}({numbers})"
+    return numbers if dtype in dtypes.PYTHON_DTYPES else f"{dtype!r}({numbers})"
 
 
-MOST_SAID = 32
+MAX_PRINTED_ELEMENTS = 32
 """Of how many elements an array is written out in a message."""
 
 
-def shortly(value: object) -> str:
+def abbreviate(value: object) -> str:
     """A value in a message: as a literal, or of an array of many elements the type, the first three and the last.
 
     >>> shortly(3), shortly(np.arange(3)), shortly(np.arange(3000).reshape(3, 1000))
     ('3', '[0, 1, 2]', 'int64[3, 1000](0, 1, 2, ..., 2999)')
     """
-    if isinstance(value, Handle) or np.size(value) <= MOST_SAID:  # type: ignore[arg-type]
-        return show(value)
+    if isinstance(value, Handle) or np.size(value) <= MAX_PRINTED_ELEMENTS:  # type: ignore[arg-type]
+        return format_value(value)
     elements = np.asarray(value).flat  # of which no copy is made
-    return f"{type_of(value)}({', '.join(map(_numbers, elements[:3]))}, ..., {_numbers(elements[-1])})"
+    return f"{type_of(value)}({', '.join(map(_format_numbers, elements[:3]))}, ..., {_format_numbers(elements[-1])})"
 
 
-def _numbers(array: npt.NDArray[Any]) -> str:
+def _format_numbers(array: npt.NDArray[Any]) -> str:
     if array.ndim:
-        return f"[{', '.join(map(_numbers, array))}]"
+        return f"[{', '.join(map(_format_numbers, array))}]"
     match array.dtype.kind:
         case "b":
             return "true" if array else "false"
@@ -187,16 +187,16 @@ class Literal:
     type: Type
 
     def __eq__(self, other: object) -> builtins.bool:
-        return isinstance(other, Literal) and self.type == other.type and same(self.value, other.value)
+        return isinstance(other, Literal) and self.type == other.type and is_same_value(self.value, other.value)
 
     def __hash__(self) -> int:
         return hash((self.type, fingerprint(self.value)))
 
     def __str__(self) -> str:
-        return show(self.value)
+        return format_value(self.value)
 
 
-def literal(value: object, wanted: Type | None = None) -> Literal:
+def literal(value: object, expected: Type | None = None) -> Literal:
     """A literal from a Python object; raises Usage as `admit` does."""
-    admitted = admit(value, wanted)
+    admitted = admit(value, expected)
     return Literal(admitted, type_of(admitted))

@@ -8,10 +8,10 @@ from typing import Any
 
 from .errors import TagloomError, Usage
 from .types import Type
-from .value import Value, admit, shortly
+from .value import Value, abbreviate, admit
 
 
-class Failed(Exception):
+class CallbackError(Exception):
     """A callback raised, or returned what it may not: the effect traps with these words."""
 
 
@@ -36,21 +36,21 @@ class World:
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
         """What a callback returns, as a value of that type; raises Failed where it has none."""
         if function not in self.callbacks:
-            raise Failed(f"no Python function is given for callback {function}")
+            raise CallbackError(f"no Python function is given for callback {function}")
         try:
             result = self.callbacks[function](*operands)
         except TagloomError as error:
-            raise Failed(f"callback {function} raised {type(error).__name__}: {error.message}") from None
+            raise CallbackError(f"callback {function} raised {type(error).__name__}: {error.message}") from None
         except Exception as error:
-            raise Failed(f"callback {function} raised {type(error).__name__}: {error}") from None
+            raise CallbackError(f"callback {function} raised {type(error).__name__}: {error}") from None
         try:
             return admit(result, returns)
         except Usage:
-            got = "nothing" if result is None else _shown(result)
-            raise Failed(f"callback {function} returned {got}, which is no {returns}") from None
+            got = "nothing" if result is None else _abbreviate_result(result)
+            raise CallbackError(f"callback {function} returned {got}, which is no {returns}") from None
 
 
-def world_with(given: object, callbacks: Mapping[str, Callable[..., Any]]) -> World:
+def resolve_world(given: object, callbacks: Mapping[str, Callable[..., Any]]) -> World:
     """The world that is given, or Python's own, with the Python functions that a program calls; raises Usage where
     something else is given."""
     if given is not None and not isinstance(given, World):
@@ -58,51 +58,51 @@ def world_with(given: object, callbacks: Mapping[str, Callable[..., Any]]) -> Wo
     return World(callbacks=callbacks) if given is None else given.with_callbacks(callbacks)
 
 
-class Recording(World):
+class RecordingWorld(World):
     """Python's own world, which adds what callbacks give to `given`."""
 
     def __init__(self, callbacks: Mapping[str, Callable[..., Any]], given: list[Value]) -> None:
         super().__init__(callbacks=callbacks)
-        self.given = given
+        self.callback_results = given
 
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
         value = super().call(function, operands, returns)
-        self.given.append(value)
+        self.callback_results.append(value)
         return value
 
 
-class Recorded(World):
+class CallbackReplayWorld(World):
     """A world in which everything has happened: it answers from what effects gave, and does nothing."""
 
     def __init__(self, answer: Callable[[], Value]) -> None:
         super().__init__(output=lambda line: None)
-        self.answer = answer
+        self.next_result = answer
         """What the next callback returns; raises Failed where it trapped."""
 
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
-        return self.answer()
+        return self.next_result()
 
 
-def again(given: Sequence[Value]) -> Recorded:
+def callback_replay_world(given: Sequence[Value]) -> CallbackReplayWorld:
     """A world in which callbacks give this, one after another: what they gave before."""
     rest = iter(given)
 
-    def answer() -> Value:
+    def next_result() -> Value:
         for value in rest:
             return value
-        raise Failed("computed again, this calls Python more often than it did")
+        raise CallbackError("computed again, this calls Python more often than it did")
 
-    return Recorded(answer)
+    return CallbackReplayWorld(next_result)
 
 
-def _shown(result: object) -> str:
+def _abbreviate_result(result: object) -> str:
     try:
-        return shortly(admit(result))
+        return abbreviate(admit(result))
     except Usage:
-        return _written(result)
+        return _safe_repr(result)
 
 
-def _written(result: object) -> str:
+def _safe_repr(result: object) -> str:
     """What an object says of itself; one that fails to is told by its class."""
     try:
         return repr(result)[:80]

@@ -10,7 +10,7 @@ Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
 
 
-class Recent(Generic[Key, Value]):
+class LRUCache(Generic[Key, Value]):
     """Values by key, so many at most: the one that was used longest ago is the first to go.
 
     >>> known = Recent(2)
@@ -20,33 +20,33 @@ class Recent(Generic[Key, Value]):
     [1, 3]
     """
 
-    def __init__(self, most: int) -> None:
-        self.most = most
-        self._kept: OrderedDict[Key, Value] = OrderedDict()
+    def __init__(self, capacity: int) -> None:
+        self.capacity = capacity
+        self._entries: OrderedDict[Key, Value] = OrderedDict()
 
     def __len__(self) -> int:
-        return len(self._kept)
+        return len(self._entries)
 
     def values(self) -> list[Value]:
         """All that is kept, what was used last behind."""
-        return list(self._kept.values())
+        return list(self._entries.values())
 
-    def used(self, key: Key) -> Value | None:
+    def get(self, key: Key) -> Value | None:
         """The value of a key, if it is kept: from now on the one that was used last."""
-        found = self._kept.get(key)
-        if found is not None and len(self._kept) > 1:
-            self._kept.move_to_end(key)
+        found = self._entries.get(key)
+        if found is not None and len(self._entries) > 1:
+            self._entries.move_to_end(key)
         return found
 
-    def keep(self, key: Key, value: Value) -> Value:
+    def put(self, key: Key, value: Value) -> Value:
         """Keep a value, as the one that was used last."""
-        self._kept[key] = value
-        self._kept.move_to_end(key)
-        while len(self._kept) > self.most:
-            self._kept.popitem(last=False)
+        self._entries[key] = value
+        self._entries.move_to_end(key)
+        while len(self._entries) > self.capacity:
+            self._entries.popitem(last=False)
         return value
 
-    def made(self, key: Key, make: Callable[[], Value]) -> Value:
+    def get_or_create(self, key: Key, make: Callable[[], Value]) -> Value:
         """The value of a key; made, and kept, where it is not."""
-        found = self.used(key)
-        return self.keep(key, make()) if found is None else found
+        found = self.get(key)
+        return self.put(key, make()) if found is None else found

@@ -13,18 +13,18 @@ import tagloom as tl
 from support.generators.generator import ARRAYS, signatures
 from support.laws.array_api import GROUPS, LEFT_OUT, alike, answer, calls, strict
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.trace.annotation import Source
-from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.ops.op import OPS, Attributes, Op
 from tagloom.core.types import Type
-from tagloom.interp.engines.compiled.chains import Chain, by_numpy, planned
-from tagloom.interp.engines.compiled.source import text_of
-from tagloom.interp.engines.cuda.run import lacking as cuda_lacks
-from tagloom.interp.image.build import image
-from tagloom.interp.image.image import NODE
-from tagloom.interp.image.opcodes import Code
+from tagloom.interp.engines.compiled.chains import FusedChain, is_ufunc_node, plan_fusion
+from tagloom.interp.engines.compiled.source import emit_module
+from tagloom.interp.engines.cuda.run import unsupported_nodes as cuda_lacks
+from tagloom.interp.image.build import build_image
+from tagloom.interp.image.image import NodeColumn
+from tagloom.interp.image.opcodes import Opcode
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "ops.md"
 BY_ELEMENTS = [row.name for row in OPS.values() if row.scalar is not None]
@@ -79,22 +79,24 @@ def engines() -> Iterator[str]:
 
 
 def _ways(op: str, types: Sequence[Type], given: Attributes) -> tuple[str, str, str]:
-    leaves = tuple(map(leaf, types))
+    leaves = tuple(map(leaf_type, types))
     parameters = tuple(zip(("x", "y", "z", "w"), leaves, strict=False))
-    source = Source(
-        lambda *values: apply(op, *values, **dict(given)), parameters, leaf(OPS[op].types(*types, **dict(given)))
+    source = FunctionSpec(
+        lambda *values: apply(op, *values, **dict(given)),
+        parameters,
+        leaf_type(OPS[op].type_rule(*types, **dict(given))),
     )
-    program, _ = Trace(Symbol).program(source, leaves)
-    made, (node,) = image(tl.lower(program)), program.main.body.nodes
+    program, _ = ProgramBuilder(Symbol).build_program(source, leaves)
+    made, (node,) = build_image(tl.lower(program)), program.main.body.nodes
     number = next(number for number, each in enumerate(made.graph.nodes) if each.op == op)
-    is_left = made.nodes[number, NODE.CODE] == Code.LEAVE
+    is_left = made.nodes[number, NodeColumn.CODE] == Opcode.FALLBACK
     on_device = next(cuda_lacks(made), None) is None
-    if any("m.perform(" in line for line in text_of(program).lines):
+    if any("m.perform(" in line for line in emit_module(program).lines):
         compiled = "Python calls NumPy"
-    elif by_numpy(node) and not node.results[0].type.is_scalar:
+    elif is_ufunc_node(node) and not node.results[0].type.is_scalar:
         compiled = "NumPy's loop, in blocks of a chain"
     else:
-        is_chained = any(isinstance(part, Chain) for part in planned(program.main.body))
+        is_chained = any(isinstance(part, FusedChain) for part in plan_fusion(program.main.body))
         compiled = "machine code, one loop for a chain" if is_chained else "machine code"
     return "the reference's rule" if is_left else "in its loop", "yes" if on_device else "no", compiled
 

@@ -45,8 +45,10 @@ def loops_with_recursion(program: Program) -> bool:
                 return True
         return False
 
-    under = any(node.op == "while_loop" for f in program.reachable() if f.name in names for node in f.body.walk())
-    return under or any(in_loop(f.body, False) for f in program.reachable())
+    under = any(
+        node.op == "while_loop" for f in program.reachable_functions() if f.name in names for node in f.body.walk()
+    )
+    return under or any(in_loop(f.body, False) for f in program.reachable_functions())
 
 
 def distribution(count: int) -> dict[str, float]:
@@ -62,7 +64,7 @@ def distribution(count: int) -> dict[str, float]:
     def draw(case: Case) -> None:
         outcome = run_graph(lower(case.program), case.arguments, limits=Limits(firings=5_000))
         firings.append(outcome.firings)
-        nodes = [node for f in case.program.reachable() for node in f.body.walk()]
+        nodes = [node for f in case.program.reachable_functions() for node in f.body.walk()]
         kinds.update([outcome.status])
         kinds.update({node.op for node in nodes if node.op in ("cond", "while_loop", "call")})
         kinds.update(["recursion"] * bool(recursive(case.program)))
@@ -94,7 +96,7 @@ def ops_drawn(count: int) -> set[str]:
               suppress_health_check=list(HealthCheck))  # fmt: skip
     @given(cases(arrays=True))
     def draw(case: Case) -> None:
-        found.update(node.op for f in case.program.reachable() for node in f.body.walk())
+        found.update(node.op for f in case.program.reachable_functions() for node in f.body.walk())
 
     draw()
     return found

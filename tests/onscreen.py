@@ -19,8 +19,8 @@ from typing import Any
 from rich.style import Style
 from tagloom.tui.app.app import Debugger
 from tagloom.tui.app.graph import GraphPane
-from tagloom.tui.app.lines import Lines
-from tagloom.tui.run_start import Options, Start
+from tagloom.tui.app.lines import LinesPane
+from tagloom.tui.run_start import Start, StartOptions
 from tagloom.tui.session.commands import new_session
 from textual import _wait
 from textual.pilot import Pilot
@@ -51,7 +51,7 @@ class Screen:
     async def still(self) -> None:
         """Wait until nothing goes on."""
         await self.pilot.pause()
-        await self.app.settled()
+        await self.app.wait_until_idle()
         await self.pilot.pause()
 
     async def click(self, pane: str, text: str) -> None:
@@ -69,7 +69,7 @@ class Screen:
     def text(self, pane: str) -> str:
         """What a pane shows."""
         widget = self.app.panes()[pane]
-        if isinstance(widget, Lines):
+        if isinstance(widget, LinesPane):
             return widget.page.text()
         assert isinstance(widget, GraphPane)
         return widget.picture.drawing.text() if widget.picture is not None else ""
@@ -104,7 +104,7 @@ class Screen:
             if pane.display and name != "graph":
                 lines.append(f"[{name}]")
                 for y in range(pane.scrollable_content_region.height):
-                    pieces = [(text, look(style, pane.paper)) for text, style, _ in pane.render_line(y)]
+                    pieces = [(text, look(style, pane.background_colour)) for text, style, _ in pane.render_line(y)]
                     lines += [
                         "".join(text for text, _ in pieces).rstrip(),
                         "".join(_lettered(letters, text, said) for text, said in pieces).rstrip(),
@@ -142,10 +142,10 @@ def shown(
     """Run the app on a program, and a script over it, which begins when all is laid out, if it waits for that."""
 
     async def run() -> None:
-        session = new_session(Options(**more))
+        session = new_session(StartOptions(**more))
         if target:
-            session.load(Start(target, words, session.options))
-        app = Debugger(session, watches=watches)
+            session.load_run(Start(target, words, session.options))
+        app = Debugger(session, watches_file=watches)
         async with app.run_test(size=size) as pilot:
             screen = Screen(app, pilot)
             await (screen.still() if waits else pilot.pause(0.3))

@@ -19,17 +19,17 @@ from tagloom.core import dtypes
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
-from tagloom.core.ops.effect_op import ACTS, stands_in
+from tagloom.core.ops.effect_op import EFFECT_OPS, is_allowed_in
 from tagloom.core.ops.op import OPS
-from tagloom.core.ops.routing import CONTROL
-from tagloom.core.program.program import STRUCTURED, Program
+from tagloom.core.ops.routing import ROUTING_OPS
+from tagloom.core.program.program import STRUCTURED_OPS, Program
 from tagloom.core.program.validate import program_problems
 from tagloom.core.text import Case, Document, parse, print_document
-from tagloom.core.text.literals import read
+from tagloom.core.text.literals import parse_value
 from tagloom.core.types import Type
 from tagloom.core.world import World
 from tagloom.interp.engines.reference import run_graph
-from tagloom.interp.oracle.corpus import try_cases, unclaimed
+from tagloom.interp.oracle.corpus import try_cases, unexpected_problems
 
 FOLDER = Path(__file__).parent / "corpus"
 INDEPENDENT = FOLDER / "independent.py"
@@ -66,12 +66,12 @@ def is_computed(file: str, case: Case) -> bool:
 
 def values(texts: Sequence[str], types: Sequence[Type]) -> list[Any]:
     """Literals of these types, scalars as Python's own numbers."""
-    found = [read(text, type_) for text, type_ in zip(texts, types, strict=True)]
+    found = [parse_value(text, type_) for text, type_ in zip(texts, types, strict=True)]
     return [value.item() if isinstance(value, np.generic) else value for value in found]
 
 
 def argument_types(graph: Graph) -> list[Type]:
-    return [argument.type for _, argument in graph.arguments[graph.hidden :]]
+    return [argument.type for _, argument in graph.arguments[graph.hidden_count :]]
 
 
 def result_types(graph: Graph) -> list[Type]:
@@ -105,7 +105,7 @@ def test_cases(file: str) -> None:
     """Every case ends as it says, with the values and firings it says: under every schedule, and by the evaluator."""
     wrong = [f"{difference}" for _, difference in try_cases(document(file)) if difference is not None]
     assert not wrong, "\n".join(wrong)
-    assert unclaimed(document(file)) == []
+    assert unexpected_problems(document(file)) == []
 
 
 @in_files
@@ -134,7 +134,7 @@ def test_values_are_independent(file: str) -> None:
         results = given if isinstance(given, tuple) else (given,)
         assert len(results) == len(types) == len(case.details), case
         for said, found, type_ in zip(case.details, results, types, strict=True):
-            assert agree(read(said, type_), found, type_), (case, said, found)
+            assert agree(parse_value(said, type_), found, type_), (case, said, found)
 
 
 @in_files
@@ -193,12 +193,12 @@ def test_every_op_fires() -> None:
     callbacks, which are for Python."""
     run = {(file, case.name) for file, case in every_case() if case.kind in ("returns", "traps")}
     graphs = [graph_of(*key) for key in run]
-    acts = {op for op in ACTS if stands_in(op, "graph")} - {"callback"}
+    acts = {op for op in EFFECT_OPS if is_allowed_in(op, "graph")} - {"callback"}
     fired = {node.op for graph in graphs for node in graph.nodes}
-    assert fired >= {*OPS, *CONTROL, *acts} and "callback" not in fired
+    assert fired >= {*OPS, *ROUTING_OPS, *acts} and "callback" not in fired
     programs = [document(file)[name] for file, name in run]
     walks = (f.body.walk() for program in programs if isinstance(program, Program) for f in program.functions)
-    assert {node.op for walk in walks for node in walk} >= set(STRUCTURED)
+    assert {node.op for walk in walks for node in walk} >= set(STRUCTURED_OPS)
 
 
 def test_every_dtype() -> None:

@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from tagloom.core.frontend.api import apply
 from tagloom.core.types import Type, type_of
-from tagloom.core.value import MOST_SAID, shortly, show
+from tagloom.core.value import MAX_PRINTED_ELEMENTS, abbreviate, format_value
 
 MANY = np.arange(3000)
 
@@ -104,8 +104,8 @@ def test_an_argument() -> None:
     assert "  got: float64[1000000, 1000000](0.5, 0.5, 0.5, ..., 0.5)" in lines
 
 
-@pytest.mark.parametrize("size", [0, 1, MOST_SAID, MOST_SAID + 1])
+@pytest.mark.parametrize("size", [0, 1, MAX_PRINTED_ELEMENTS, MAX_PRINTED_ELEMENTS + 1])
 def test_what_is_short_is_a_literal(size: int) -> None:
     """Of few elements nothing is left out."""
     value = np.arange(size)
-    assert (shortly(value) == show(value)) is (size <= MOST_SAID)
+    assert (abbreviate(value) == format_value(value)) is (size <= MAX_PRINTED_ELEMENTS)

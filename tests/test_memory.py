@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core import dtypes
-from tagloom.core.frontend.trace.trace import Trace, current
+from tagloom.core.frontend.trace.trace import ProgramBuilder, current_region
 from tagloom.core.ops import op
-from tagloom.core.ops.op import MOST_ELEMENTS, lookup, trap_message
+from tagloom.core.ops.op import MAX_ELEMENTS, lookup_op, trap_message
 from tagloom.core.program.evaluate import evaluate
-from tagloom.interp.records.outcome_json import record
+from tagloom.interp.records.outcome_json import to_outcome_record
 
 N = 200_000
 COLUMN, ROW = np.zeros((N, 1)), np.zeros((1, N))
@@ -71,15 +71,15 @@ def test_the_limit_is_that_of_elements(monkeypatch: pytest.MonkeyPatch) -> None:
     column, row = np.ones((2, 1)), np.ones((1, 3))
     assert outer.run(column, row).status == "Returned"
     assert outer.run(column, np.ones((1, 4))).status == "Exhausted"
-    assert MOST_ELEMENTS == 2**30
+    assert MAX_ELEMENTS == 2**30
 
 
 def test_shapes_too_large_for_numpy() -> None:
     """Empty operands may have sizes that NumPy cannot multiply: that is no shape that does not broadcast."""
     one, other = np.zeros((2**40, 1, 0)), np.zeros((1, 2**40, 0))
     with pytest.raises(MemoryError):
-        trap_message(lookup("add"), (one, other))
-    assert trap_message(lookup("add"), (np.zeros((3,)), np.zeros((4,)))) == "shapes (3,) and (4,) do not broadcast"
+        trap_message(lookup_op("add"), (one, other))
+    assert trap_message(lookup_op("add"), (np.zeros((3,)), np.zeros((4,)))) == "shapes (3,) and (4,) do not broadcast"
 
 
 def test_evaluation_ends_exhausted() -> None:
@@ -100,7 +100,7 @@ def test_a_log_of_it(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     out = outer.run(COLUMN, ROW, keep=path)
     log = tl.read_events(path)
-    assert log.outcome == record(out) and len(log.events) == out.stats.steps
+    assert log.outcome == to_outcome_record(out) and len(log.events) == out.stats.steps
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     value = lines[0]["arguments"][1]
     more = {"deliver": [0, 1, 0, value], "position": 0, "inputs": [], "outputs": []}
@@ -150,7 +150,7 @@ def test_nothing_of_a_trace_waits_for_a_collection(broken: str, monkeypatch: pyt
     tell."""
     made_and_used()
     if broken:
-        monkeypatch.setattr(Trace, "_end", lambda self: None)
+        monkeypatch.setattr(ProgramBuilder, "_end", lambda self: None)
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)
@@ -171,7 +171,7 @@ def test_a_function_that_is_traced_again_forgets_what_it_was() -> None:
     @tl.function
     def halved(n: tl.int64) -> Any:
         assert not any(region.values or region.parameters for region in begun)
-        begun.append(current())
+        begun.append(current_region())
         return tl.cond(n <= 1, lambda: 1.0, lambda: halved(n - 1) / 2)
 
     assert halved(3) == 0.25 and len(begun) > 1

@@ -29,22 +29,22 @@ from ..core.graph.validate import graph_problems
 from ..core.program.program import Location, Program
 from ..core.program.validate import program_problems
 from ..core.text import Document, excerpt, parse
-from ..core.text.literals import parse_literal, read
+from ..core.text.literals import parse_literal, parse_value
 from ..core.types import Type
 from ..core.value import Value, admit
-from ..interp.engines.reference import refusal
+from ..interp.engines.reference import combine_problems
 from ..interp.function.function import Function
-from ..interp.oracle.corpus import arguments as read_arguments
+from ..interp.oracle.corpus import read_arguments as read_arguments
 from ..interp.records.documents import read_json
 from ..interp.records.event_log import SUFFIX
-from ..viz.source_lines import line_on_screen
+from ..viz.source_lines import local_line
 
 Runnable: TypeAlias = Function | Program | Graph
-UNCHECKED = "--unchecked runs graphs, but for those that break V7 or V15, which have no meaning; and no programs"
+UNCHECKED_NOTE = "--unchecked runs graphs, but for those that break V7 or V15, which have no meaning; and no programs"
 _PACKAGE = __name__.partition(".")[0]
 
 
-def find(target: str) -> Runnable:
+def find_program(target: str) -> Runnable:
     """The function or graph that `FILE[:NAME]` names; raises Usage where there is none, or more than one."""
     file, name = split_target(target)
     path = Path(file)
@@ -57,15 +57,15 @@ def find(target: str) -> Runnable:
     if is_folder:
         raise Usage("a directory is no program", got=file, hint="name a .py file in it")
     if not is_there:
-        raise Usage("there is no such file", got=file, hint=_stray(file))
+        raise Usage("there is no such file", got=file, hint=_describe_stray_option(file))
     if path.suffix == ".json":
-        return _document(path, name)
+        return _from_json(path, name)
     if path.suffix == ".tl":
-        return _in_text(read_text(path), name, path)
+        return _from_text(read_text(path), name, path)
     if path.suffix != ".py":
         hint = "`tagloom check` reads a log of events" if path.suffix == SUFFIX else None
         raise Usage("this kind of file cannot be read", got=file, required="a .py, .tl or .json file", hint=hint)
-    return _choose(_programs(_execute(path), path), name, path)
+    return _choose(_defined_programs(_execute(path), path), name, path)
 
 
 def read_text(path: Path) -> Document:
@@ -78,18 +78,18 @@ def read_text(path: Path) -> Document:
         raise Malformed("this file is no text", where=f"{path.name}:{line}", required="UTF-8", got=got) from None
 
 
-def document_of(target: str) -> Document | None:
+def text_document(target: str) -> Document | None:
     """The document of a target that is a file of the text form, and names nothing in it."""
     path = Path(target)
     return read_text(path) if path.suffix == ".tl" and path.is_file() else None
 
 
-def line_of_text(error: TagloomError) -> str | None:
+def error_excerpt(error: TagloomError) -> str | None:
     """The line of a .tl file that an error speaks of, with a caret under what came, or under the op."""
     where = error.where
     if not isinstance(where, Location) or not where.file.endswith(".tl"):
         return None
-    line = line_on_screen(where)
+    line = local_line(where)
     got = str(error.got)
     named = [] if got.partition("[")[0] in dtypes.BY_NAME and error.rule != "V1" else [got]
     for word in (*named, *re.findall(r"\w+", error.message), line.strip()):
@@ -99,7 +99,7 @@ def line_of_text(error: TagloomError) -> str | None:
     return None
 
 
-def _in_text(document: Document, name: str | None, path: Path) -> Runnable:
+def _from_text(document: Document, name: str | None, path: Path) -> Runnable:
     """A function or graph of a text; without a name the entry of its functions, where it has some."""
     if name is None and document.program is not None:
         name = document.program.entry
@@ -116,7 +116,7 @@ def split_target(target: str) -> tuple[str, str | None]:
     return file, name
 
 
-def _document(path: Path, name: str | None) -> Runnable:
+def _from_json(path: Path, name: str | None) -> Runnable:
     """The program or graph of a JSON document; a name chooses the program's entry."""
     subject = read_json(path)
     match subject:
@@ -134,14 +134,14 @@ def _execute(path: Path) -> dict[str, object]:
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
-        with _users_code("this file failed while it was imported", str(path)):
+        with _user_code_errors("this file failed while it was imported", str(path)):
             return runpy.run_path(str(path), run_name="__tagloom__")
     finally:
         sys.path.remove(folder)
 
 
 @contextmanager
-def _users_code(what: str, file: str, of_recursion: str | None = None) -> Iterator[None]:
+def _user_code_errors(what: str, file: str, recursion_hint: str | None = None) -> Iterator[None]:
     """Errors of the user's own Python become words that name the last line of the user's file that ran.
 
     Where it was our own code that failed further in, the error is ours, and keeps its traceback. Endless recursion
@@ -152,30 +152,30 @@ def _users_code(what: str, file: str, of_recursion: str | None = None) -> Iterat
     except TagloomError:
         raise
     except (Exception, SystemExit) as error:
-        frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _concerns(frame, file)]
+        frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_relevant(frame, file)]
         endless = isinstance(error, RecursionError)
-        if frames and _is_ours(frames[-1][0]) and not endless:
+        if frames and _is_tagloom_frame(frames[-1][0]) and not endless:
             raise
         lines = [line for frame, line in frames if frame.f_code.co_filename == file]
         raise Usage(
             what if lines else "this file cannot be read as Python",
             where=f"{Path(file).name}:{lines[-1]}" if lines else Path(file).name,
             got=f"{type(error).__name__}: {error}",
-            hint=of_recursion if endless else None,
+            hint=recursion_hint if endless else None,
         ) from None
 
 
-def _concerns(frame: FrameType, file: str) -> bool:
-    return frame.f_code.co_filename == file or _is_ours(frame)
+def _is_relevant(frame: FrameType, file: str) -> bool:
+    return frame.f_code.co_filename == file or _is_tagloom_frame(frame)
 
 
-def _is_ours(frame: FrameType) -> bool:
+def _is_tagloom_frame(frame: FrameType) -> bool:
     """Whether the frame is tagloom's own; this module's only call the user's code."""
     name = str(frame.f_globals.get("__name__"))
     return name.startswith(f"{_PACKAGE}.") and name != __name__
 
 
-def _programs(namespace: dict[str, object], path: Path) -> dict[str, Runnable]:
+def _defined_programs(namespace: dict[str, object], path: Path) -> dict[str, Runnable]:
     """The functions and graphs that the file itself defines, under their names in it."""
     return {
         name: value
@@ -206,47 +206,47 @@ def _choose(programs: dict[str, Runnable], name: str | None, path: Path) -> Runn
 def parameters(subject: Runnable) -> list[tuple[str, Type | None]]:
     """The names and types of the parameters; None where a function leaves one to its arguments."""
     if isinstance(subject, Graph):
-        return [(name, output.type) for name, output in subject.arguments[subject.hidden :]]
+        return [(name, output.type) for name, output in subject.arguments[subject.hidden_count :]]
     if isinstance(subject, Program):
         return list(subject.main.body.parameters)
-    return subject.source.parameters
+    return subject.source.leaf_parameters
 
 
-def forms(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Program | None, Graph]:
+def program_and_graph(subject: Runnable, values: Sequence[Value] | None = None) -> tuple[Program | None, Graph]:
     """Program and graph; for a function without annotations, those for these values."""
     if isinstance(subject, Graph):
         return None, subject
     if isinstance(subject, Program):
-        refuse(subject)
+        check_rules(subject)
         return subject, lower(subject)
     file = inspect.unwrap(subject).__code__.co_filename
     hint = "a function that calls itself is traced for ever, unless it is a tl.function"
-    with _users_code(f"{subject.name} failed while it was traced", file, hint):
+    with _user_code_errors(f"{subject.name} failed while it was traced", file, hint):
         if values is None:
             return subject.program, subject.graph
-        traced = subject.trace(*subject.source.nested(values))
+        traced = subject.trace(*subject.source.unflatten_arguments(values))
         return traced.program, traced.graph
 
 
 def callbacks(subject: Runnable, values: Sequence[Value]) -> Mapping[str, Callable[..., object]]:
     """The Python functions that a program calls: only a function of a Python file has any."""
-    return subject.trace(*subject.source.nested(values)).callbacks if isinstance(subject, Function) else {}
+    return subject.trace(*subject.source.unflatten_arguments(values)).callbacks if isinstance(subject, Function) else {}
 
 
-def given(subject: Runnable, values: Sequence[Value]) -> Sequence[Value]:
+def all_arguments(subject: Runnable, values: Sequence[Value]) -> Sequence[Value]:
     """All arguments of the program, for these: a function takes what variables hold, and what it closes over, too."""
     if not isinstance(subject, Function):
         return values
-    nested = subject.source.nested(values)
-    return subject.trace(*nested).given(subject.leaves(*nested))
+    nested = subject.source.unflatten_arguments(values)
+    return subject.trace(*nested).all_arguments(subject.leaves(*nested))
 
 
 def program_of(subject: Runnable) -> Program | None:
     """The structured program, whether it keeps the rules or not; a graph has none."""
-    return subject if isinstance(subject, Program) else forms(subject)[0]
+    return subject if isinstance(subject, Program) else program_and_graph(subject)[0]
 
 
-def refuse(subject: Runnable, *, unchecked: bool = False) -> None:
+def check_rules(subject: Runnable, *, unchecked: bool = False) -> None:
     """Raises Invalid where a program or graph breaks rules; with `unchecked`, where it can have no meaning at all. A
     function is checked when it is traced."""
     if isinstance(subject, Function):
@@ -255,45 +255,47 @@ def refuse(subject: Runnable, *, unchecked: bool = False) -> None:
     if unchecked and isinstance(subject, Graph):
         problems = [problem for problem in problems if problem.rule in ("V7", "V15")]
     if problems:
-        error = refusal(problems)
+        error = combine_problems(problems)
         if unchecked:
-            error.add_note(f"  {UNCHECKED}")
+            error.add_note(f"  {UNCHECKED_NOTE}")
         raise error
 
 
-def arguments(subject: Runnable, words: Sequence[str]) -> list[Value]:
+def parse_arguments(subject: Runnable, words: Sequence[str]) -> list[Value]:
     """Command-line words as values of the parameters' types; raises Usage or Malformed where they do not fit."""
-    return _read(subject, words, argument)
+    return _parse_words(subject, words, parse_argument)
 
 
-def some_arguments(subject: Runnable, words: Sequence[str]) -> list[Any]:
+def parse_partial_arguments(subject: Runnable, words: Sequence[str]) -> list[Any]:
     """The same, where `...` stands for a value that is left out, and at the end nothing does."""
     padded = [*words, *["..."] * (len(parameters(subject)) - len(words))]
-    return _read(subject, padded, lambda name, type_, word: ... if word == "..." else argument(name, type_, word))
+    return _parse_words(
+        subject, padded, lambda name, type_, word: ... if word == "..." else parse_argument(name, type_, word)
+    )
 
 
-def _read(subject: Runnable, words: Sequence[str], read: Callable[[str, Type | None, str], Any]) -> list[Any]:
+def _parse_words(subject: Runnable, words: Sequence[str], read: Callable[[str, Type | None, str], Any]) -> list[Any]:
     called = subject.entry if isinstance(subject, Program) else subject.name
     try:
         return read_arguments(called, parameters(subject), words, read)
     except Usage as error:
-        error.hint = error.hint or next(filter(None, map(_stray, words)), None)
+        error.hint = error.hint or next(filter(None, map(_describe_stray_option, words)), None)
         raise
 
 
-def argument(name: str, type_: Type | None, word: str) -> Value:
+def parse_argument(name: str, type_: Type | None, word: str) -> Value:
     """A literal, or an array from a file, as a value of that type; raises Usage or Malformed where it is none."""
     try:
         if word.startswith("@"):
-            return admit(_array_file(word[1:]), type_)
-        return read(word, type_) if type_ is not None else parse_literal(word).value
+            return admit(_load_array(word[1:]), type_)
+        return parse_value(word, type_) if type_ is not None else parse_literal(word).value
     except TagloomError as error:
         error.message = f"argument {name}: {error.message}"
-        error.hint = _stray(word) or error.hint
+        error.hint = _describe_stray_option(word) or error.hint
         raise
 
 
-def _array_file(file: str) -> object:
+def _load_array(file: str) -> object:
     try:
         return np.load(file, allow_pickle=False)
     except OSError as error:
@@ -302,7 +304,7 @@ def _array_file(file: str) -> object:
         raise Usage("this array file cannot be read", required="what numpy.save writes", got=file) from None
 
 
-def _stray(word: str) -> str | None:
+def _describe_stray_option(word: str) -> str | None:
     """What to say of a word that looks like an option, and stands where none is expected."""
     if not word.startswith("-") or word[1:2].isdigit() or word[1:] in ("inf", "nan"):
         return None

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from ..core.errors import counted
-from ..core.frontend.trace.pytree import LEAF, labelled
-from ..core.value import show
+from ..core.errors import plural
+from ..core.frontend.trace.pytree import LEAF, label_leaves
+from ..core.value import format_value
 from ..interp.outcome.critical_path import time_by_waves
 from ..interp.outcome.outcome import Outcome
-from ..interp.outcome.shares import by_function, by_op, by_site, site_names
+from ..interp.outcome.shares import firings_by_function, firings_by_op, shares_by_site, site_names
 from ..viz.profile import draw_profile
 
 
@@ -18,15 +18,15 @@ def result_lines(outcome: Outcome) -> list[str]:
     """The results of a run that has all of them: a line each, with names where they nest, and what variables hold by
     now with theirs."""
     structure = outcome.structure
-    flat = structure.kind in (None, tuple) and all(part == LEAF for _, part in structure.parts)
-    named = labelled(structure, map(show, outcome.results))
+    flat = structure.container in (None, tuple) and all(part == LEAF for _, part in structure.children)
+    named = label_leaves(structure, map(format_value, outcome.results))
     return [value if flat and k < structure.size else f"{name}: {value}" for k, (name, value) in enumerate(named)]
 
 
 def stats_report(outcome: Outcome, *, unicode: bool) -> str:
     """Firings, critical path, parallelism, store, tags, who fired, and the profile of parallelism drawn; less of an
     engine that counts nothing."""
-    if outcome.measured is None:
+    if outcome.measured_stats is None:
         said = f"{outcome.engine}, which computes results and counts nothing"
         return f"{'ending':22}{outcome.status}\n{'engine':22}{said}"
     stats = outcome.stats
@@ -35,35 +35,35 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
     rows = [
         ("ending", outcome.status),
         ("firings (S1)", f"{stats.firings:,}"),
-        ("critical path (Sinf)", unclocked if stats.critical_path is None else counted(stats.critical_path, "wave")),
+        ("critical path (Sinf)", unclocked if stats.critical_path is None else plural(stats.critical_path, "wave")),
         ("average parallelism", unclocked if stats.parallelism is None else f"{stats.parallelism:.2f}"),
-        ("time by waves", unclocked if stats.profile is None else _times(stats.profile)),
-        ("largest store", counted(stats.largest_store, "token")),
+        ("time by waves", unclocked if stats.profile is None else _describe_times(stats.profile)),
+        ("largest store", plural(stats.largest_store, "token")),
         ("deepest tag", f"{stats.deepest_tag:,}"),
         ("activations", ", ".join(f"{name} {count:,}" for name, count in outcome.activations().items())),
-        ("residue", counted(len(outcome.residue), "token")),
+        ("residue", plural(len(outcome.residue), "token")),
         ("open activations", f"{outcome.open_activations:,}"),
         ("engine, schedule", f"{outcome.engine}{on_cores}, {outcome.schedule}"),
     ]
     lines = [f"{name:22}{said}" for name, said in rows]
     if stats.firings:
-        lines += ["", *shares(outcome)]
+        lines += ["", *share_lines(outcome)]
     if stats.profile:
         height = min(8, max(stats.profile))
         lines += ["", "firings in each wave", draw_profile(stats.profile, height=height, unicode=unicode)]
     return "\n".join(lines)
 
 
-def shares(outcome: Outcome) -> list[str]:
+def share_lines(outcome: Outcome) -> list[str]:
     """A table of who fired how often: functions, ops, and sites, whose firings are those of their calls and returns or
     of what goes round; at most ten rows."""
     graph, stats, entered = outcome.graph, outcome.stats, outcome.activations()
     names = site_names(graph)
-    functions = [(name, count, entered.get(name, 0)) for name, count in by_function(graph, stats).items()]
-    ops = [(name, count, None) for name, count in by_op(graph, stats).items()]
-    sites = [(names[site], share.firings, share.activations) for site, share in by_site(graph, stats).items()]
+    functions = [(name, count, entered.get(name, 0)) for name, count in firings_by_function(graph, stats).items()]
+    ops = [(name, count, None) for name, count in firings_by_op(graph, stats).items()]
+    sites = [(names[site], share.firings, share.activations) for site, share in shares_by_site(graph, stats).items()]
     tables = (("function", functions, 3), ("op", ops, 4), ("site", sites, 3))
-    rows = [(kind, *row) for kind, listed, most in tables for row in _cut(listed, most)]
+    rows = [(kind, *row) for kind, listed, most in tables for row in _limit_rows(listed, most)]
     wide = min(36, max(len(name) for _, name, _, _ in rows))
     lines = [f"{'':10}{'':{wide}}{'firings':>12}{'':7}{'activations':>13}"]
     for kind, name, count, activations in rows:
@@ -72,10 +72,10 @@ def shares(outcome: Outcome) -> list[str]:
     return lines
 
 
-Row: TypeAlias = tuple[str, int, int | None]
+ShareRow: TypeAlias = tuple[str, int, int | None]
 
 
-def _cut(rows: Sequence[Row], most: int) -> list[Row]:
+def _limit_rows(rows: Sequence[ShareRow], most: int) -> list[ShareRow]:
     """As many rows, the last of which sums up those that have no room."""
     if len(rows) <= most:
         return list(rows)
@@ -83,6 +83,6 @@ def _cut(rows: Sequence[Row], most: int) -> list[Row]:
     return [*rows[: most - 1], (f"{len(rest)} more", sum(count for _, count, _ in rest), None)]
 
 
-def _times(profile: Sequence[int]) -> str:
+def _describe_times(profile: Sequence[int]) -> str:
     times = (f"{time_by_waves(profile, processors):,} on {processors}" for processors in (2, 4, 8, 16))
     return f"{', '.join(times)} processors"

@@ -13,11 +13,11 @@ from ..interp.function.function import Function
 from ..interp.history.history import History
 from ..interp.machine.script import Script
 from ..interp.records.event_log import SUFFIX
-from .load import Runnable, arguments, find, forms, refuse
+from .load import Runnable, check_rules, find_program, parse_arguments, program_and_graph
 
 
 @dataclass(frozen=True, slots=True)
-class Options:
+class StartOptions:
     """How a run goes on, whatever the program is: the options of `run_graph`."""
 
     schedule: str | Script = "waves"
@@ -35,7 +35,7 @@ class Start:
 
     target: str
     words: tuple[str, ...] = ()
-    options: Options = field(default_factory=Options)
+    options: StartOptions = field(default_factory=StartOptions)
 
     def history(self, world: World) -> History:
         """The run at its beginning; a log of events is a run at its end. The file is read again each time.
@@ -46,17 +46,17 @@ class Start:
             if self.words:
                 raise Usage("a log has its own arguments", got=" ".join(self.words))
             return History.load(self.target, world=world)
-        return begun(find(self.target), self.words, self.options, world)
+        return begin_history(find_program(self.target), self.words, self.options, world)
 
-    def otherwise(self, **changed: Any) -> Start:
+    def with_options(self, **changed: Any) -> Start:
         """The same with another schedule, or other options."""
         return replace(self, options=replace(self.options, **changed))
 
 
-def begun(subject: Runnable, words: Sequence[str], options: Options, world: World) -> History:
+def begin_history(subject: Runnable, words: Sequence[str], options: StartOptions, world: World) -> History:
     """The beginning of a run of a loaded program; raises Usage, Malformed and Invalid where it cannot be run."""
-    refuse(subject, unchecked=options.unchecked)
-    values = arguments(subject, words)
+    check_rules(subject, unchecked=options.unchecked)
+    values = parse_arguments(subject, words)
     given: dict[str, Any] = {
         "schedule": options.schedule,
         "limits": options.limits,
@@ -65,9 +65,9 @@ def begun(subject: Runnable, words: Sequence[str], options: Options, world: Worl
         "world": world,
     }
     if isinstance(subject, Function):
-        forms(subject, values)
-        return subject.history(*subject.source.nested(values), **given)
-    return History(forms(subject)[1], values, unchecked=options.unchecked, **given)
+        program_and_graph(subject, values)
+        return subject.history(*subject.source.unflatten_arguments(values), **given)
+    return History(program_and_graph(subject)[1], values, unchecked=options.unchecked, **given)
 
 
 def load_run(
@@ -85,5 +85,5 @@ def load_run(
     `target` is `FILE[:NAME]`; a Python file is executed. Arguments are words in the text form: `"3"`, `"[1, 2]"`.
     Raises Usage, Malformed or Invalid where there is no such program, or it cannot be run.
     """
-    options = Options(schedule, Limits() if limits is None else limits, seed, k, unchecked)
+    options = StartOptions(schedule, Limits() if limits is None else limits, seed, k, unchecked)
     return Start(target, words, options).history(world or World())

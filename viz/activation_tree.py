@@ -5,52 +5,54 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from ..core.errors import counted
+from ..core.errors import plural
 from ..core.graph.graph import Graph
-from ..core.graph.phases import Phases
+from ..core.graph.phases import PhaseMap
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ..core.value import Value
 from ..interp.machine.event import Event, Token
-from .collapse import LARGEST
-from .labels import short
-from .state_view import brief
-from .view import Badge, Kind, View
+from .collapse import MAX_BOXES
+from .labels import short_name
+from .state_view import abbreviate_value
+from .view import Badge, BoxKind, View
 
-SIBLINGS = 12
+MAX_SIBLINGS = 12
 """So many activations stand below one, where there are too many for all."""
 
 
-def tags_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event], most: int = LARGEST) -> View:
+def activation_tree_view(
+    graph: Graph, arguments: Sequence[Value], events: Sequence[Event], most: int = MAX_BOXES
+) -> View:
     """The tree of all activations that the events of a run opened; of those that are open still, how many of their
     nodes have fired. Of more than `most`, those opened first, and no more than SIBLINGS below each."""
-    tree = Tree(graph, arguments, events)
-    view = View(graph.name, f"{graph.name}: {counted(len(tree.tags), 'activation')}")
-    kept = tree.tags if len(tree.tags) <= most else _first(tree.tags, most)
+    tree = ActivationTree(graph, arguments, events)
+    view = View(graph.name, f"{graph.name}: {plural(len(tree.tags), 'activation')}")
+    kept = tree.tags if len(tree.tags) <= most else _first_tags(tree.tags, most)
     names = {tag: f"t{number}" for number, tag in enumerate(kept)}
     for tag, name in names.items():
-        kind: Kind = "iteration" if tag.site.kind == "loop" else "activation"
-        view.outside.box(name, kind, tree.title(tag), tree.about(tag), f"{tag}: {tree.title(tag)}")
+        kind: BoxKind = "iteration" if tag.site.kind == "loop" else "activation"
+        view.root.add_box(name, kind, tree.title(tag), tree.describe_firings(tag), f"{tag}: {tree.title(tag)}")
         if tag not in tree.closed:
             badge = Badge("open", "", "", f"{tag} is open")
-            view.outside.boxes[name] = view.outside.boxes[name]._replace(badges=(badge,))
+            view.root.boxes[name] = view.root.boxes[name]._replace(badges=(badge,))
         if tag.parent is not None:
-            view.arrow(names[tag.parent], name, "below")
+            view.add_arrow(names[tag.parent], name, "below")
     left = Counter(tag.parent for tag in tree.tags if tag not in names and tag.parent in names)
     for parent, many in left.items():
         assert parent is not None
-        view.outside.box(f"{names[parent]}_more", "folded", f"{many:,} more", "with all below")
-        view.arrow(names[parent], f"{names[parent]}_more", "below")
+        view.root.add_box(f"{names[parent]}_more", "folded", f"{many:,} more", "with all below")
+        view.add_arrow(names[parent], f"{names[parent]}_more", "below")
     return view
 
 
-def _first(tags: Sequence[Tag], most: int) -> list[Tag]:
+def _first_tags(tags: Sequence[Tag], most: int) -> list[Tag]:
     """The first of these whose parents are among them too, and not too many below each."""
     kept: dict[Tag, int] = {}
     """How many of those below it are kept."""
     for tag in tags:
         if len(kept) == most:
             break
-        if tag.parent is None or kept.get(tag.parent, SIBLINGS) < SIBLINGS:
+        if tag.parent is None or kept.get(tag.parent, MAX_SIBLINGS) < MAX_SIBLINGS:
             kept[tag] = 0
             if tag.parent is not None:
                 kept[tag.parent] += 1
@@ -63,33 +65,35 @@ class Gates:
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         has_phases = any(node.phase for node in graph.nodes)
-        phases = Phases(graph) if has_phases else None
-        self._phases = [0 if phases is None else phases.of(number) for number in range(len(graph.nodes))]
+        phases = PhaseMap(graph) if has_phases else None
+        self._phases = [0 if phases is None else phases.phase_of(number) for number in range(len(graph.nodes))]
         outputs = (output for node in graph.nodes if node.op == "reenter" for output in node.outputs)
-        self._adjoints = {edge.node for output in outputs for edge in output.edges}
+        self._adjoint_merges = {edge.node for output in outputs for edge in output.edges}
         """The merges that have the adjoint of a loop variable in each iteration."""
 
-    def phase(self, number: int) -> int:
+    def phase_of(self, number: int) -> int:
         """The phase that a merge, which something came to, or a return belongs to."""
         node = self._graph.nodes[number]
         return node.phase if node.op == "return" else self._phases[number]
 
-    def coming(self, event: Event) -> Iterable[Token]:
+    def entering_tokens(self, event: Event) -> Iterable[Token]:
         """The tokens that a firing sends as arguments and loop variables, or that have come as adjoints of these."""
         number = event.token.node
         if self._graph.nodes[number].op in ("call", "enter", "next_iteration"):
             return event.sent
-        return (event.token,) if number in self._adjoints else ()
+        return (event.token,) if number in self._adjoint_merges else ()
 
-    def said(self, given: Iterable[tuple[int, Value]], came: Iterable[tuple[int, Value]]) -> Iterator[tuple[str, str]]:
+    def describe_phases(
+        self, given: Iterable[tuple[int, Value]], came: Iterable[tuple[int, Value]]
+    ) -> Iterator[tuple[str, str]]:
         """For each phase of a call what came in and what went out: `3.0`, `6.0`, and `` where nothing has come."""
-        takes, makes = ([(self.phase(node), value) for node, value in each] for each in (given, came))
+        takes, makes = ([(self.phase_of(node), value) for node, value in each] for each in (given, came))
         for phase in dict.fromkeys([0, *sorted(phase for phase, _ in takes)]):
-            said = (", ".join(brief(value) for at, value in each if at == phase) for each in (takes, makes))
+            said = (", ".join(abbreviate_value(value) for at, value in each if at == phase) for each in (takes, makes))
             yield next(said), next(said)
 
 
-def called_so(name: str, phases: Iterable[tuple[str, str]]) -> str:
+def describe_call(name: str, phases: Iterable[tuple[str, str]]) -> str:
     """A call in all its phases, further ones as in the titles of frames.
 
     >>> called_so("square", [("3.0", "9.0"), ("1.0", "6.0")]), called_so("f", [("2", "")])
@@ -99,7 +103,7 @@ def called_so(name: str, phases: Iterable[tuple[str, str]]) -> str:
     return ", ".join(f"{title}({taken}) = {made}" if made else f"{title}({taken})" for title, (taken, made) in titled)
 
 
-class Tree:
+class ActivationTree:
     """What a run says of its activations."""
 
     def __init__(self, graph: Graph, arguments: Sequence[Value], events: Iterable[Event]) -> None:
@@ -108,65 +112,65 @@ class Tree:
         self.callees: Mapping[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
         self.firings: Counter[Tag] = Counter()
         self.closed: set[Tag] = set()
-        self.given: dict[Tag, dict[int, Value]] = {ROOT: self._of_root(arguments)}
+        self.inputs: dict[Tag, dict[int, Value]] = {ROOT: self._root_inputs(arguments)}
         """What came into each activation, by the merge that it came to."""
-        self.came: dict[Tag, dict[int, Value]] = {}
+        self.returns: dict[Tag, dict[int, Value]] = {}
         """What each sent back, by the node that returned it."""
         for event in events:
-            self._see(event)
-        self.tags = list(self.given)
+            self._record(event)
+        self.tags = list(self.inputs)
 
-    def _of_root(self, arguments: Sequence[Value]) -> dict[int, Value]:
-        visible = self.graph.arguments[self.graph.hidden :]
+    def _root_inputs(self, arguments: Sequence[Value]) -> dict[int, Value]:
+        visible = self.graph.arguments[self.graph.hidden_count :]
         return {number: value for number, (_, value) in enumerate(zip(visible, arguments, strict=True))}
 
-    def _see(self, event: Event) -> None:
+    def _record(self, event: Event) -> None:
         if event.fired:
             tag, node = event.token.tag, self.graph.nodes[event.token.node]
             self.firings[tag] += 1
-            for token in self.gates.coming(event):
-                self.given.setdefault(token.tag, {})[token.node] = token.value
+            for token in self.gates.entering_tokens(event):
+                self.inputs.setdefault(token.tag, {})[token.node] = token.value
             if node.op == "return" and event.outputs:
-                self.came.setdefault(tag, {})[event.token.node] = event.outputs[0][1]
+                self.returns.setdefault(tag, {})[event.token.node] = event.outputs[0][1]
         self.closed.update(closed.tag for closed in event.closed)
 
     def title(self, tag: Tag) -> str:
         """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
         if tag.site.kind == "loop":
-            return f"{tag.last}: {self._variables(self._given(tag))}"
-        return called_so(self._callee(tag), self._phases(tag))
+            return f"{tag.last_step}: {self._describe_variables(self._parameter_inputs(tag))}"
+        return describe_call(self._callee_name(tag), self._describe_phases(tag))
 
-    def called(self, tag: Tag) -> str:
+    def describe_call(self, tag: Tag) -> str:
         """A call, without what came of it: `fib(3)`; an iteration with what it began with, and no adjoints."""
         if tag.site.kind == "loop":
-            began = [(node, value) for node, value in self._given(tag) if not self.gates.phase(node)]
-            return f"{tag.last}: {self._variables(began)}"
-        taken, _ = next(iter(self._phases(tag)))
-        return f"{self._callee(tag)}({taken})"
+            began = [(node, value) for node, value in self._parameter_inputs(tag) if not self.gates.phase_of(node)]
+            return f"{tag.last_step}: {self._describe_variables(began)}"
+        taken, _ = next(iter(self._describe_phases(tag)))
+        return f"{self._callee_name(tag)}({taken})"
 
-    def _variables(self, given: Iterable[tuple[int, Value]]) -> str:
-        return ", ".join(f"{self._name(node)} = {brief(value)}" for node, value in given)
+    def _describe_variables(self, given: Iterable[tuple[int, Value]]) -> str:
+        return ", ".join(f"{self._node_name(node)} = {abbreviate_value(value)}" for node, value in given)
 
-    def gave(self, tag: Tag) -> str:
+    def describe_results(self, tag: Tag) -> str:
         """The results of a call, and of its further phases; empty where none have come."""
-        return self.title(tag).removeprefix(self.called(tag)).removeprefix(" = ").removeprefix(", ")
+        return self.title(tag).removeprefix(self.describe_call(tag)).removeprefix(" = ").removeprefix(", ")
 
-    def _callee(self, tag: Tag) -> str:
+    def _callee_name(self, tag: Tag) -> str:
         return self.callees.get(tag.site, "?")
 
-    def _phases(self, tag: Tag) -> Iterator[tuple[str, str]]:
-        return self.gates.said(self._given(tag), sorted(self.came.get(tag, {}).items()))
+    def _describe_phases(self, tag: Tag) -> Iterator[tuple[str, str]]:
+        return self.gates.describe_phases(self._parameter_inputs(tag), sorted(self.returns.get(tag, {}).items()))
 
-    def about(self, tag: Tag) -> str:
-        firings = counted(self.firings[tag], "firing")
-        return firings if tag.site.kind == "loop" or tag == ROOT else f"{tag.last}, {firings}"
+    def describe_firings(self, tag: Tag) -> str:
+        firings = plural(self.firings[tag], "firing")
+        return firings if tag.site.kind == "loop" or tag == ROOT else f"{tag.last_step}, {firings}"
 
-    def _given(self, tag: Tag) -> list[tuple[int, Value]]:
+    def _parameter_inputs(self, tag: Tag) -> list[tuple[int, Value]]:
         """What came into an activation, in the order of parameters; triggers are left out."""
-        given = sorted(self.given[tag].items())
+        given = sorted(self.inputs[tag].items())
         if tag == ROOT:
             return given
-        return [(node, value) for node, value in given if not self._name(node).startswith("trigger")]
+        return [(node, value) for node, value in given if not self._node_name(node).startswith("trigger")]
 
-    def _name(self, node: int) -> str:
-        return short(self.graph.nodes[node].name)
+    def _node_name(self, node: int) -> str:
+        return short_name(self.graph.nodes[node].name)

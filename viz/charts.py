@@ -7,42 +7,42 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-from ..core.errors import Usage, counted
+from ..core.errors import Usage, plural
 from ..core.graph.graph import Graph
 from ..interp.machine.event import Event
 from ..interp.outcome.critical_path import dependences
-from .profile import binned
-from .style import GREY, LIGHT, LOOKS, ORANGE, SKY, Theme, kind_of
-from .svg import Sheet
-from .view import Kind
+from .profile import bin_means
+from .style import BOX_LOOKS, GREY, LIGHT, ORANGE, SKY, Theme, kind_of
+from .svg import SvgCanvas
+from .view import BoxKind
 
-COLUMNS = 160
+MAX_COLUMNS = 160
 """So many columns are drawn; where there are more waves, a column is several."""
 
-ROWS = 80
+MAX_ROWS = 80
 """Of more nodes than that, those of an op of a function share a row."""
 
-_CELL = 18
-_LEFT, _TOP, _RIGHT, _BELOW = 190, 46, 20, 46
+_CELL_SIZE = 18
+_LEFT, _TOP, _RIGHT, _BOTTOM = 190, 46, 20, 46
 
 
-class Row(NamedTuple):
+class ChartRow(NamedTuple):
     """A row of a space-time diagram: a node, or the nodes of an op in a function, and its firings by depth."""
 
     name: str
-    kind: Kind
+    kind: BoxKind
     firings: Counter[int]
 
 
-def spacetime(graph: Graph, events: Sequence[Event]) -> list[Row]:
+def spacetime_rows(graph: Graph, events: Sequence[Event]) -> list[ChartRow]:
     """For each node that fired, how often at each depth of dependence, from 1: without cells and bounds the wave of its
     firing, whatever the schedule of the events was."""
-    rows: dict[str, Row] = {}
+    rows: dict[str, ChartRow] = {}
     fired = {event.token.node for event in events if event.fired}
     for number, dependence in dependences(graph, events).items():
         node = graph.nodes[events[number].token.node]
-        name = str(node) if len(fired) <= ROWS else f"{node.function}: {node.op}"
-        row = rows.setdefault(name, Row(name, kind_of(node.op), Counter()))
+        name = str(node) if len(fired) <= MAX_ROWS else f"{node.function}: {node.op}"
+        row = rows.setdefault(name, ChartRow(name, kind_of(node.op), Counter()))
         row.firings[dependence.depth] += 1
     return sorted(rows.values(), key=lambda row: (min(row.firings), row.name))
 
@@ -50,44 +50,48 @@ def spacetime(graph: Graph, events: Sequence[Event]) -> list[Row]:
 def spacetime_svg(graph: Graph, events: Sequence[Event], theme: Theme = LIGHT) -> str:
     """The space-time diagram: a row for each node, from those that fire first, a column for each wave, and in each
     cell how often it fired, with the letter of its kind. Raises Usage where nothing fired."""
-    rows = spacetime(graph, events)
+    rows = spacetime_rows(graph, events)
     if not rows:
         raise Usage("nothing has fired, and there is nothing to draw")
     waves = max(max(row.firings) for row in rows)
-    size = -(-waves // COLUMNS)
+    size = -(-waves // MAX_COLUMNS)
     columns = -(-waves // size)
-    sheet = Sheet(_LEFT + columns * _CELL + _RIGHT, _TOP + len(rows) * _CELL + _BELOW, theme)
-    title = f"{graph.name}: nodes by waves, {counted(sum(row.firings.total() for row in rows), 'firing')}"
+    sheet = SvgCanvas(_LEFT + columns * _CELL_SIZE + _RIGHT, _TOP + len(rows) * _CELL_SIZE + _BOTTOM, theme)
+    title = f"{graph.name}: nodes by waves, {plural(sum(row.firings.total() for row in rows), 'firing')}"
     sheet.text(12, 24, title, size=14)
     for place, row in enumerate(rows):
-        _row(sheet, row, _TOP + place * _CELL, size, columns)
-    _axis(sheet, _TOP + len(rows) * _CELL, waves, size)
-    return sheet.source(title)
+        _draw_row(sheet, row, _TOP + place * _CELL_SIZE, size, columns)
+    _draw_axis(sheet, _TOP + len(rows) * _CELL_SIZE, waves, size)
+    return sheet.to_svg(title)
 
 
-def _row(sheet: Sheet, row: Row, y: float, size: int, columns: int) -> None:
-    look = LOOKS[row.kind]
-    sheet.text(_LEFT - 22, y + _CELL - 5, _cut(row.name), size=11, anchor="end")
-    sheet.text(_LEFT - 10, y + _CELL - 5, look.letter, size=10, anchor="middle", faint=True)
-    sheet.line(_LEFT, y + _CELL / 2, _LEFT + columns * _CELL, y + _CELL / 2, sheet.theme.faint + "40", 0.5)
+def _draw_row(sheet: SvgCanvas, row: ChartRow, y: float, size: int, columns: int) -> None:
+    look = BOX_LOOKS[row.kind]
+    sheet.text(_LEFT - 22, y + _CELL_SIZE - 5, _abbreviate(row.name), size=11, anchor="end")
+    sheet.text(_LEFT - 10, y + _CELL_SIZE - 5, look.letter, size=10, anchor="middle", muted=True)
+    sheet.line(
+        _LEFT, y + _CELL_SIZE / 2, _LEFT + columns * _CELL_SIZE, y + _CELL_SIZE / 2, sheet.theme.muted + "40", 0.5
+    )
     sums: Counter[int] = Counter()
     for wave, count in row.firings.items():
         sums[(wave - 1) // size] += count
     for column, count in sorted(sums.items()):
         first = column * size + 1
         waves = f"wave {first}" if size == 1 else f"waves {first} to {first + size - 1}"
-        x = _LEFT + column * _CELL
-        sheet.bar(x + 1, y + 1, _CELL - 2, _CELL - 2, look.colour, f"{row.name}, {waves}: {counted(count, 'firing')}")
+        x = _LEFT + column * _CELL_SIZE
+        sheet.rect(
+            x + 1, y + 1, _CELL_SIZE - 2, _CELL_SIZE - 2, look.colour, f"{row.name}, {waves}: {plural(count, 'firing')}"
+        )
         if 1 < count < 1000:
-            _number(sheet, x + _CELL / 2, y + _CELL - 5.5, count)
+            _draw_count(sheet, x + _CELL_SIZE / 2, y + _CELL_SIZE - 5.5, count)
 
 
-def _number(sheet: Sheet, x: float, y: float, count: int) -> None:
-    sheet.bar(x - 7, y - 9.5, 14, 12, sheet.theme.paper)
+def _draw_count(sheet: SvgCanvas, x: float, y: float, count: int) -> None:
+    sheet.rect(x - 7, y - 9.5, 14, 12, sheet.theme.background)
     sheet.text(x, y, str(count), size=10 if count < 100 else 7, anchor="middle")
 
 
-def _axis(sheet: Sheet, y: float, waves: int, size: int) -> None:
+def _draw_axis(sheet: SvgCanvas, y: float, waves: int, size: int) -> None:
     """The numbers of waves below the columns, and what they are."""
     columns = -(-waves // size)
     step = max(1, -(-columns // 16))
@@ -95,9 +99,9 @@ def _axis(sheet: Sheet, y: float, waves: int, size: int) -> None:
     for column in range(columns):
         first = column * size + 1
         if column == 0 or (column + 1) % step == 0:
-            sheet.text(_LEFT + (column + 0.5) * _CELL, y + 14, f"{first:,}", size=9, anchor="middle", faint=True)
+            sheet.text(_LEFT + (column + 0.5) * _CELL_SIZE, y + 14, f"{first:,}", size=9, anchor="middle", muted=True)
     said = "wave" if size == 1 else f"wave; a column is {size} waves"
-    sheet.text(_LEFT + columns * _CELL / 2, y + 32, said, size=10, anchor="middle", faint=True)
+    sheet.text(_LEFT + columns * _CELL_SIZE / 2, y + 32, said, size=10, anchor="middle", muted=True)
 
 
 def profile_svg(name: str, profile: Sequence[int], waiting: Sequence[int], theme: Theme = LIGHT) -> str:
@@ -107,38 +111,40 @@ def profile_svg(name: str, profile: Sequence[int], waiting: Sequence[int], theme
         raise Usage("nothing has fired, and there is nothing to draw")
     waves = max(len(profile), len(waiting))
     width, height = 640.0, 130.0
-    sheet = Sheet(70 + width + _RIGHT, 2 * height + 150, theme)
+    sheet = SvgCanvas(70 + width + _RIGHT, 2 * height + 150, theme)
     mean = sum(profile) / len(profile)
-    title = (
-        f"{name}: {counted(sum(profile), 'firing')} in {counted(len(profile), 'wave')}, {mean:.1f} in each on average"
-    )
+    title = f"{name}: {plural(sum(profile), 'firing')} in {plural(len(profile), 'wave')}, {mean:.1f} in each on average"
     sheet.text(12, 24, title, size=14)
     padded = [*waiting, *[0] * (waves - len(waiting))]
-    _bars(sheet, 46, (width, height), [*profile, *[0] * (waves - len(profile))], ("firings in each wave, P(t)", SKY))
-    _bars(sheet, 46 + height + 44, (width, height), padded, ("tokens that wait at its end, W(t)", ORANGE))
-    size, _ = binned(profile, int(width // 3))
+    _draw_bars(
+        sheet, 46, (width, height), [*profile, *[0] * (waves - len(profile))], ("firings in each wave, P(t)", SKY)
+    )
+    _draw_bars(sheet, 46 + height + 44, (width, height), padded, ("tokens that wait at its end, W(t)", ORANGE))
+    size, _ = bin_means(profile, int(width // 3))
     said = f"waves 1 to {waves:,}" + (f"; a column is the mean of {size}" if size > 1 else "")
-    sheet.text(70 + width / 2, 2 * height + 132, said, size=10, anchor="middle", faint=True)
-    return sheet.source(title)
+    sheet.text(70 + width / 2, 2 * height + 132, said, size=10, anchor="middle", muted=True)
+    return sheet.to_svg(title)
 
 
-def _bars(sheet: Sheet, y: float, area: tuple[float, float], numbers: Sequence[int], look: tuple[str, str]) -> None:
+def _draw_bars(
+    sheet: SvgCanvas, y: float, area: tuple[float, float], numbers: Sequence[int], look: tuple[str, str]
+) -> None:
     """Bars in an area of this width and height, and what they are, with their colour."""
     (width, height), (said, colour) = area, look
-    size, columns = binned(numbers, int(width // 3))
+    size, columns = bin_means(numbers, int(width // 3))
     highest, step = max(*columns, Fraction(1)), width / len(columns)
     sheet.text(70, y - 6 + 12, said, size=10)
     y += 14
-    sheet.text(64, y + 8, f"{float(highest):,.4g}", size=9, anchor="end", faint=True)
-    sheet.text(64, y + height, "0", size=9, anchor="end", faint=True)
+    sheet.text(64, y + 8, f"{float(highest):,.4g}", size=9, anchor="end", muted=True)
+    sheet.text(64, y + height, "0", size=9, anchor="end", muted=True)
     gap = 1 if step > 4 else 0
     for column, value in enumerate(columns):
         tall = float(value / highest) * height
         if tall:
             tip = f"wave {column + 1}: {value}" if size == 1 else f"from wave {column * size + 1}: {float(value):.4g}"
-            sheet.bar(70 + column * step, y + height - tall, step - gap, tall, colour, tip)
+            sheet.rect(70 + column * step, y + height - tall, step - gap, tall, colour, tip)
     sheet.line(70, y + height, 70 + width, y + height, GREY)
 
 
-def _cut(name: str, longest: int = 26) -> str:
+def _abbreviate(name: str, longest: int = 26) -> str:
     return name if len(name) <= longest else f"{name[: longest - 1]}\u2026"

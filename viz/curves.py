@@ -8,11 +8,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from ..core.errors import Usage, counted
+from ..core.errors import Usage, plural
 from ..core.files import write_file
-from ..interp.training.metrics import Series, read_metrics
+from ..interp.training.metrics import MetricSeries, read_metrics
 from .style import BLUE, DARK, GREY, LIGHT, SKY, Theme
-from .svg import Sheet
+from .svg import SvgCanvas
 
 _WIDTH, _HEIGHT, _LEFT, _TOP, _GAP = 560.0, 150.0, 80.0, 40.0, 52.0
 
@@ -45,21 +45,21 @@ def curve(path: str | os.PathLike[str], *, dark: bool = False) -> Curve:
     return Curve(name, curves_svg(name, read_metrics(path), DARK if dark else LIGHT))
 
 
-def curves_svg(name: str, series: Series, theme: Theme = LIGHT) -> str:
+def curves_svg(name: str, series: MetricSeries, theme: Theme = LIGHT) -> str:
     """Each series over its steps, one chart below the other. Numbers that are not finite are gaps, and counted."""
     drawn = {metric: numbers for metric, numbers in series.items() if any(map(math.isfinite, numbers.values()))}
     if not drawn:
         raise Usage("there are no numbers to draw", got=name)
-    sheet = Sheet(_LEFT + _WIDTH + 24, _TOP + len(drawn) * (_HEIGHT + _GAP) + 12, theme)
+    sheet = SvgCanvas(_LEFT + _WIDTH + 24, _TOP + len(drawn) * (_HEIGHT + _GAP) + 12, theme)
     steps = [step for numbers in drawn.values() for step in numbers]
-    title = f"{name}: {counted(len(set(steps)), 'step')}"
+    title = f"{name}: {plural(len(set(steps)), 'step')}"
     sheet.text(12, 24, title, size=14)
     for place, (metric, numbers) in enumerate(drawn.items()):
-        _chart(sheet, _TOP + place * (_HEIGHT + _GAP), metric, numbers, (min(steps), max(steps)))
-    return sheet.source(title)
+        _draw_chart(sheet, _TOP + place * (_HEIGHT + _GAP), metric, numbers, (min(steps), max(steps)))
+    return sheet.to_svg(title)
 
 
-def _chart(sheet: Sheet, y: float, metric: str, numbers: Mapping[int, float], ends: tuple[int, int]) -> None:
+def _draw_chart(sheet: SvgCanvas, y: float, metric: str, numbers: Mapping[int, float], ends: tuple[int, int]) -> None:
     finite = {step: value for step, value in numbers.items() if math.isfinite(value)}
     low, high = min(finite.values()), max(finite.values())
     last, top = finite[max(finite)], y + 20
@@ -68,17 +68,17 @@ def _chart(sheet: Sheet, y: float, metric: str, numbers: Mapping[int, float], en
     sheet.text(_LEFT, y + 12, said, size=11)
     sheet.line(_LEFT, top + _HEIGHT, _LEFT + _WIDTH, top + _HEIGHT, GREY, 0.8)
     for said, value in {f"{value:.6g}": value for value in ticks(low, high, 5)}.items():
-        _, at = _at(ends[0], value, ends, (low, high), top)
+        _, at = _point_at(ends[0], value, ends, (low, high), top)
         sheet.line(_LEFT, at, _LEFT + _WIDTH, at, GREY, 0.4)
-        sheet.text(_LEFT - 6, at + 4, said, size=9, anchor="end", faint=True)
+        sheet.text(_LEFT - 6, at + 4, said, size=9, anchor="end", muted=True)
     for step in (each for each in ticks(*ends, 6) if each == round(each)):
-        x, _ = _at(round(step), low, ends, (low, high), top)
+        x, _ = _point_at(round(step), low, ends, (low, high), top)
         sheet.line(x, top + _HEIGHT, x, top + _HEIGHT + 4, GREY, 0.8)
-        sheet.text(x, top + _HEIGHT + 15, f"{step:,.0f}", size=9, anchor="middle", faint=True)
-    sheet.text(_LEFT - 6, top + _HEIGHT + 15, "step", size=9, anchor="end", faint=True)
+        sheet.text(x, top + _HEIGHT + 15, f"{step:,.0f}", size=9, anchor="middle", muted=True)
+    sheet.text(_LEFT - 6, top + _HEIGHT + 15, "step", size=9, anchor="end", muted=True)
     colour = BLUE if sheet.theme is LIGHT else SKY
-    for run in _runs(numbers):
-        sheet.path([_at(step, value, ends, (low, high), top) for step, value in run], colour, 1.6)
+    for run in _finite_runs(numbers):
+        sheet.polyline([_point_at(step, value, ends, (low, high), top) for step, value in run], colour, 1.6)
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
@@ -97,7 +97,9 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     return found if len(found) > 1 else [low, high]
 
 
-def _at(step: int, value: float, ends: tuple[int, int], reach: tuple[float, float], top: float) -> tuple[float, float]:
+def _point_at(
+    step: int, value: float, ends: tuple[int, int], reach: tuple[float, float], top: float
+) -> tuple[float, float]:
     across = (step - ends[0]) / ((ends[1] - ends[0]) or 1)
     # Halves first: a difference of two large numbers may be infinite.
     spread = reach[1] / 2 - reach[0] / 2
@@ -105,7 +107,7 @@ def _at(step: int, value: float, ends: tuple[int, int], reach: tuple[float, floa
     return _LEFT + _WIDTH * across, top + _HEIGHT * (1.0 - up)
 
 
-def _runs(numbers: Mapping[int, float]) -> list[list[tuple[int, float]]]:
+def _finite_runs(numbers: Mapping[int, float]) -> list[list[tuple[int, float]]]:
     """The stretches in which all numbers are finite."""
     runs: list[list[tuple[int, float]]] = [[]]
     for step, value in numbers.items():

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ..core.graph.graph import Edge, Graph, Node, Source
-from ..core.ops.attribute import said
-from ..core.ops.effect import filled
+from ..core.graph.graph import Edge, Graph, GraphNode, OutputRef
+from ..core.ops.attribute import format_attribute
+from ..core.ops.effect import fill_placeholders
 from ..core.ops.op import OPS
 from ..core.tag import ENVIRONMENT, Site
 
@@ -29,18 +29,18 @@ def formula(op: str, operands: Sequence[str], attributes: Sequence[tuple[str, An
         case "put" | "store", [handle, index, value]:
             return f"{handle}[{index}] = {value}"
         case "print", names if isinstance(given.get("text"), str):
-            return f"print {said(filled(given['text'], [f'{{{name}}}' for name in names]))}"
+            return f"print {format_attribute(fill_placeholders(given['text'], [f'{{{name}}}' for name in names]))}"
         case "callback", names if "function" in given:
             return f"python {given['function']}({', '.join(names)})"
     symbol = OPS[op].symbol if op in OPS else ""
     if op == "identity" and len(operands) == 1:
         return operands[0]
     if not symbol or symbol.isidentifier():
-        return f"{symbol or op}({', '.join([*operands, *(said(value) for _, value in attributes)])})"
+        return f"{symbol or op}({', '.join([*operands, *(format_attribute(value) for _, value in attributes)])})"
     return f" {symbol} ".join(operands) if len(operands) > 1 else f"{symbol}{''.join(operands)}"
 
 
-class Words:
+class NodeLabels:
     """What the nodes of a graph say. Has an answer for every graph, also for one that breaks the rules."""
 
     def __init__(self, graph: Graph) -> None:
@@ -48,37 +48,37 @@ class Words:
         self._sources = graph.sources()
         self._callees: dict[Site | None, str] = dict(graph.calls)
 
-    def of(self, number: int) -> tuple[str, str]:
+    def label_lines(self, number: int) -> tuple[str, str]:
         """The two lines on a node; the second may be empty."""
         node = self._graph.nodes[number]
         match node.op:
             case "merge":
-                return short(node.name), node.op
+                return short_name(node.name), node.op
             case "switch":
                 return self._operand(number, 0), node.op
             case "call":
                 callee = self._callees.get(node.site, "?")
-                return f"call {callee}.{self._variable(number)}", node.site.name if node.site else ""
+                return f"call {callee}.{self._fed_variable(number)}", node.site.name if node.site else ""
             case "return":
                 return node.op, "" if node.site == ENVIRONMENT else node.name
             case "enter":
-                return f"enter {self._variable(number)}", ""
+                return f"enter {self._fed_variable(number)}", ""
             case "next_iteration":
-                return f"next {self._variable(number)}", ""
+                return f"next {self._fed_variable(number)}", ""
             case "exit":
                 return f"exit {self._operand(number, 0)}", node.name
             case "reenter":
-                return f"reenter {self._variable(number)}", ""
+                return f"reenter {self._fed_variable(number)}", ""
             case "back":
                 return f"back {self._operand(number, 0)}", node.name
-        operands = [self._operand(number, port) for port in range(len(node.ports) - node.triggered)]
+        operands = [self._operand(number, port) for port in range(len(node.ports) - node.has_trigger)]
         return formula(node.op, operands, node.attributes), node.name
 
-    def _variable(self, number: int) -> str:
+    def _fed_variable(self, number: int) -> str:
         """The parameter, or loop variable, that a node feeds, and the literal that it feeds it, if it does."""
         node = self._graph.nodes[number]
-        fed = next((self._node(edge.node) for output in node.outputs for edge in output.edges), None)
-        name = short(fed.name) if fed else "?"
+        fed = next((self._node_at(edge.node) for output in node.outputs for edge in output.edges), None)
+        name = short_name(fed.name) if fed else "?"
         literal = node.ports[0] if node.ports else None
         return name if literal is None else f"{name} = {literal}"
 
@@ -88,9 +88,9 @@ class Words:
         literal = node.ports[port] if port < len(node.ports) else None
         if literal is not None:
             return str(literal)
-        return " | ".join(map(self._value, self._sources.get(Edge(number, port), ()))) or "?"
+        return " | ".join(map(self._value_name, self._sources.get(Edge(number, port), ()))) or "?"
 
-    def _value(self, source: Source) -> str:
+    def _value_name(self, source: OutputRef) -> str:
         """The name of a value, which it keeps in a switch, an enter and a back."""
         seen = set()
         while source not in seen:
@@ -99,22 +99,22 @@ class Words:
                 return self._graph.arguments[source.output][0]
             node = self._graph.nodes[source.node]
             if node.op not in ("switch", "enter", "back") or not node.ports:
-                return short(node.name)
+                return short_name(node.name)
             if node.ports[0] is not None:
                 return str(node.ports[0])
             source = self._sources.get(Edge(source.node, 0), [source])[0]
-        return short(self._graph.nodes[source.node].name)
+        return short_name(self._graph.nodes[source.node].name)
 
-    def _node(self, number: int) -> Node | None:
+    def _node_at(self, number: int) -> GraphNode | None:
         return self._graph.nodes[number] if 0 <= number < len(self._graph.nodes) else None
 
 
-def short(name: str) -> str:
+def short_name(name: str) -> str:
     """The last part of a name of a node: `loop.enter_i` is the loop's `enter_i`."""
     return name.rpartition(".")[2] or name
 
 
-def titled(word: str, name: str) -> str:
+def cluster_title(word: str, name: str) -> str:
     """A title of a cluster: `while i`, but `cond_1` alone says it all."""
     return name if name.startswith(word) else f"{word} {name}"
 

@@ -23,36 +23,36 @@ from ..core.program.program import Program
 from ..interp.function.function import Function
 from ..interp.history.history import History
 from ..interp.outcome.outcome import Outcome
-from .collapse import LARGEST
-from .pictures import Picture, drawn, moment, profile, static
-from .pictures import picture as of_run
+from .collapse import MAX_BOXES
+from .pictures import Picture, moment_view, profile_chart, render_picture, static_view
+from .pictures import run_picture as of_run
 from .style import DARK, LIGHT, Theme
 
 if TYPE_CHECKING:
-    from .player.page import Page
+    from .player.page import PlayerPage
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Shown:
+class NotebookPicture:
     """A picture that a notebook shows, and that can be saved."""
 
     name: str
-    what: Picture
+    picture: Picture
     theme: Theme
     only: tuple[str, ...]
     fold: tuple[str, ...]
     most: int
 
     def _repr_svg_(self) -> str:
-        return self._drawn("svg").decode()
+        return self._render("svg").decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write it to a file that ends in .svg, .png, .pdf or .dot; raises Usage where that is impossible."""
         target = Path(path)
-        write_file(target, self._drawn(target.suffix.lower().removeprefix(".")))
+        write_file(target, self._render(target.suffix.lower().removeprefix(".")))
 
-    def _drawn(self, format: str) -> bytes:
-        return drawn(self.what, format, theme=self.theme, only=self.only, fold=self.fold, most=self.most)
+    def _render(self, format: str) -> bytes:
+        return render_picture(self.picture, format, theme=self.theme, only=self.only, fold=self.fold, most=self.most)
 
     def __str__(self) -> str:
         return f"a picture of {self.name}"
@@ -68,44 +68,44 @@ def picture(
     dark: bool = False,
     only: Iterable[str] = (),
     fold: Iterable[str] = (),
-    most: int = LARGEST,
-) -> Shown:
+    most: int = MAX_BOXES,
+) -> NotebookPicture:
     """A picture of a program, a graph, a function, or of a history where it stands.
 
     `form` is graph or program; of a history graph, unfolded, beside, critical, tags, spacetime or profile. `only` and
     `fold` are names of functions and loops: those that alone are drawn, and those that are one box. Raises Usage for
     what has no such picture.
     """
-    name, what = _of(subject, form)
-    return Shown(f"{name}, {form}", what, DARK if dark else LIGHT, tuple(only), tuple(fold), most)
+    name, what = _resolve_picture(subject, form)
+    return NotebookPicture(f"{name}, {form}", what, DARK if dark else LIGHT, tuple(only), tuple(fold), most)
 
 
-def _of(subject: object, form: str) -> tuple[str, Picture]:
+def _resolve_picture(subject: object, form: str) -> tuple[str, Picture]:
     match subject, form:
         case History(), "graph":
-            return subject.name, moment(subject)
+            return subject.name, moment_view(subject)
         case History(), _:
             return subject.name, of_run(subject, form)
         case Outcome(), "profile":
-            return subject.graph.name, profile(subject.graph.name, subject.stats, subject.schedule)
+            return subject.graph.name, profile_chart(subject.graph.name, subject.stats, subject.schedule)
         case Function() | Program() | Graph(), "graph" | "program":
-            return _static(subject, form)
+            return _static_picture(subject, form)
     required = (
         'a program, a graph or a function with "graph" or "program"; a history with any; an outcome with "profile"'
     )
     raise Usage("no picture of this", required=required, got=f"{type(subject).__name__}, {form!r}")
 
 
-def _static(subject: Function | Program | Graph, form: str) -> tuple[str, Picture]:
+def _static_picture(subject: Function | Program | Graph, form: str) -> tuple[str, Picture]:
     if isinstance(subject, Function):
-        return subject.name, static(subject.graph if form == "graph" else subject.program)
+        return subject.name, static_view(subject.graph if form == "graph" else subject.program)
     if isinstance(subject, Graph):
         if form == "program":
             raise Usage("a graph has no structured program", got=subject.name, hint='"graph"')
-        return subject.name, static(subject)
+        return subject.name, static_view(subject)
     if form == "graph":
         raise Usage("a program is no graph", got=subject.entry, hint="tl.lower gives its graph")
-    return subject.entry, static(subject)
+    return subject.entry, static_view(subject)
 
 
 def display(subject: object) -> str | None:
@@ -119,11 +119,11 @@ def display(subject: object) -> str | None:
 
 def play(
     run: Outcome | History, *, first: int, most: int | None, under: str, fold: Sequence[str], boxes: int | None
-) -> Page:
+) -> PlayerPage:
     """A page that plays a run, or some of it; None takes what a Choice has by default."""
-    from .player.page import Choice, page_of_history, page_of_outcome
+    from .player.page import PlayerSelection, page_of_history, page_of_outcome
 
-    usual = Choice()
-    events, most_boxes = usual.most if most is None else most, usual.boxes if boxes is None else boxes
-    choice = Choice(first, events, under, most_boxes, tuple(fold))
+    usual = PlayerSelection()
+    events, most_boxes = usual.max_events if most is None else most, usual.max_boxes if boxes is None else boxes
+    choice = PlayerSelection(first, events, under, most_boxes, tuple(fold))
     return page_of_history(run, choice) if isinstance(run, History) else page_of_outcome(run, choice)

@@ -8,22 +8,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import NamedTuple, TypeAlias
 
-from ..core.errors import Usage, counted
+from ..core.errors import Usage, plural
 from ..core.graph.graph import Graph
 from ..core.program.program import Program
-from ..core.value import show
+from ..core.value import format_value
 from ..interp.history.history import History
 from ..interp.outcome.statistics import Stats
-from .activation_tree import tags_view
+from .activation_tree import activation_tree_view
 from .charts import profile_svg, spacetime_svg
-from .collapse import LARGEST, collapsed, fitted, named, part
-from .dot import dot
+from .collapse import MAX_BOXES, collapse_clusters, extract_clusters, find_clusters, fold_to_fit
+from .dot import to_dot
 from .graph_view import graph_view
 from .program_view import program_view
-from .render import FORMATS, Progress, render
-from .state_view import at_moment
+from .render import FORMATS, ProgressCallback, render
+from .state_view import state_view
 from .style import LIGHT, Theme
-from .unfolded import beside, critical_view, unfolded_view
+from .unfolded import critical_view, side_by_side, unfolded_view
 from .view import View
 
 Chart: TypeAlias = Callable[[Theme], str]
@@ -32,60 +32,63 @@ Chart: TypeAlias = Callable[[Theme], str]
 Picture: TypeAlias = View | Chart
 
 
-class Named(NamedTuple):
+class RunPicture(NamedTuple):
     """A picture of a run, up to where its history stands: what it shows, and what makes it."""
 
     doc: str
     make: Callable[[History], Picture]
 
 
-def static(subject: Program | Graph) -> View:
+def static_view(subject: Program | Graph) -> View:
     """The picture of a program, or of a graph, that nobody has run."""
     return graph_view(subject) if isinstance(subject, Graph) else program_view(subject)
 
 
-def moment(history: History) -> View:
+def moment_view(history: History) -> View:
     """The graph, with the tokens where the history stands."""
     position = history.position
-    view = at_moment(history.state, history.last)
-    is_over = position == len(history) and (history.stopped is not None or not history.state.flight)
+    view = state_view(history.state, history.last_event)
+    is_over = position == len(history) and (history.stop_error is not None or not history.state.flight)
     ended = f": {history.outcome().status}" if is_over else ""
-    view.caption = f"{_called(history)} after {counted(position, 'event')}, {history.schedule}{ended}"
+    view.caption = f"{_describe_call(history)} after {plural(position, 'event')}, {history.schedule}{ended}"
     return view
 
 
-MOST_FIRINGS = 20_000
+MAX_UNFOLDED_FIRINGS = 20_000
 """So many firings are unfolded at most: a box each, before any are folded."""
 
 
-def _unfolded(history: History) -> View:
+def _draw_unfolded(history: History) -> View:
     firings = history.state.firings
-    if firings > MOST_FIRINGS:
+    if firings > MAX_UNFOLDED_FIRINGS:
         hint = "a picture of tags or spacetime shows all of it; or draw an earlier moment"
         raise Usage(
-            "too many firings for a box each", required=f"{MOST_FIRINGS:,} at most", got=f"{firings:,}", hint=hint
+            "too many firings for a box each",
+            required=f"{MAX_UNFOLDED_FIRINGS:,} at most",
+            got=f"{firings:,}",
+            hint=hint,
         )
     return unfolded_view(history.graph, history.arguments, history[: history.position])
 
 
-def _tags(history: History) -> View:
-    return tags_view(history.graph, history.arguments, history[: history.position])
+def _draw_tags(history: History) -> View:
+    return activation_tree_view(history.graph, history.arguments, history[: history.position])
 
 
-def _critical(history: History) -> View:
+def _draw_critical_path(history: History) -> View:
     return critical_view(history.graph, history.arguments, history[: history.position])
 
 
-def _spacetime(history: History) -> Chart:
+def _draw_spacetime(history: History) -> Chart:
     events = history[: history.position]
     return lambda theme: spacetime_svg(history.graph, events, theme)
 
 
-def _profile(history: History) -> Chart:
-    return profile(_called(history), history.stats, history.schedule)
+def _draw_profile(history: History) -> Chart:
+    return profile_chart(_describe_call(history), history.stats, history.schedule)
 
 
-def profile(name: str, stats: Stats, schedule: str) -> Chart:
+def profile_chart(name: str, stats: Stats, schedule: str) -> Chart:
     """The firings of each wave of a run by a schedule; raises Usage where nobody counted waves."""
     fired, waiting = stats.profile, stats.waiting
     if fired is None or waiting is None:
@@ -93,59 +96,62 @@ def profile(name: str, stats: Stats, schedule: str) -> Chart:
     return lambda theme: profile_svg(name, fired, waiting, theme)
 
 
-def _called(history: History) -> str:
-    return f"{history.graph.name}({', '.join(map(show, history.arguments))})"
+def _describe_call(history: History) -> str:
+    return f"{history.graph.name}({', '.join(map(format_value, history.arguments))})"
 
 
-PICTURES: Mapping[str, Named] = {
-    "moment": Named("the graph, with the tokens where they are", moment),
-    "unfolded": Named("a box for each firing, in a cluster for each activation", _unfolded),
-    "beside": Named("the graph, and beside it what unfolded from it", lambda h: beside(static(h.graph), _unfolded(h))),
-    "tags": Named("the tree of tags: every call and iteration, what went in and what came out", _tags),
-    "critical": Named("the firings, with a critical path drawn bold", _critical),
-    "spacetime": Named("how often each node fired in each wave", _spacetime),
-    "profile": Named("how many nodes fired in each wave, and how many tokens waited", _profile),
+PICTURES: Mapping[str, RunPicture] = {
+    "moment": RunPicture("the graph, with the tokens where they are", moment_view),
+    "unfolded": RunPicture("a box for each firing, in a cluster for each activation", _draw_unfolded),
+    "beside": RunPicture(
+        "the graph, and beside it what unfolded from it",
+        lambda h: side_by_side(static_view(h.graph), _draw_unfolded(h)),
+    ),
+    "tags": RunPicture("the tree of tags: every call and iteration, what went in and what came out", _draw_tags),
+    "critical": RunPicture("the firings, with a critical path drawn bold", _draw_critical_path),
+    "spacetime": RunPicture("how often each node fired in each wave", _draw_spacetime),
+    "profile": RunPicture("how many nodes fired in each wave, and how many tokens waited", _draw_profile),
 }
 """The pictures of a run."""
 
 
-def picture(history: History, name: str) -> Picture:
+def run_picture(history: History, name: str) -> Picture:
     """A picture of a run by name, up to where the history stands; raises Usage where there is none."""
     if name not in PICTURES:
         raise Usage("no picture of a run is called so", required=", ".join(PICTURES), got=repr(name))
     return PICTURES[name].make(history)
 
 
-def drawn(
-    what: Picture,
+def render_picture(
+    subject: Picture,
     format: str,
     *,
     theme: Theme = LIGHT,
     only: tuple[str, ...] = (),
     fold: tuple[str, ...] = (),
-    most: int = LARGEST,
-    progress: Progress | None = None,
+    most: int = MAX_BOXES,
+    progress: ProgressCallback | None = None,
 ) -> bytes:
     """A picture as svg, png, pdf or dot, of the functions and loops named in `only` if there are any. Those in `fold`
     are a box each, and more of them where there would be more than `most` boxes.
 
     Raises Usage for another format, for what cannot be laid out, and for a chart that is to be anything but svg.
     """
-    if not isinstance(what, View):
+    if not isinstance(subject, View):
         if format != "svg":
             raise Usage("charts are drawn as svg", got=format)
         if only or fold:
             raise Usage("a chart has no parts", got=", ".join((*only, *fold)), hint="leave only and fold out")
-        return what(theme).encode()
+        return subject(theme).encode()
     if format not in (*FORMATS, "dot"):
         raise Usage("no format of pictures is called so", required=", ".join((*FORMATS, "dot")), got=repr(format))
-    source = dot(trimmed(what, only, fold, most), theme)
+    source = to_dot(trim_view(subject, only, fold, most), theme)
     return source.encode() if format == "dot" else render(source, format, progress=progress)
 
 
-def trimmed(view: View, only: tuple[str, ...] = (), fold: tuple[str, ...] = (), most: int = LARGEST) -> View:
+def trim_view(view: View, only: tuple[str, ...] = (), fold: tuple[str, ...] = (), most: int = MAX_BOXES) -> View:
     """What is to be drawn of a view, as `drawn` says."""
     if most < 1:
         raise Usage("a picture has a box at least", got=f"at most {most}")
-    cut = part(view, named(view, only)) if only else view
-    return fitted(collapsed(cut, named(cut, fold)) if fold else cut, most)
+    cut = extract_clusters(view, find_clusters(view, only)) if only else view
+    return fold_to_fit(collapse_clusters(cut, find_clusters(cut, fold)) if fold else cut, most)

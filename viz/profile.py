@@ -10,10 +10,10 @@ from collections.abc import Sequence
 from fractions import Fraction
 from textwrap import wrap
 
-from ..core.errors import Usage, counted
+from ..core.errors import Usage, plural
 
-_BLOCKS = " ▁▂▃▄▅▆▇█"
-_ASCII = " .:#"
+_BAR_GLYPHS = " ▁▂▃▄▅▆▇█"
+_ASCII_BAR_GLYPHS = " .:#"
 
 
 def draw_profile(profile: Sequence[int], *, width: int = 72, height: int = 8, unicode: bool = True) -> str:
@@ -37,17 +37,21 @@ def draw_profile(profile: Sequence[int], *, width: int = 72, height: int = 8, un
     if not profile:
         return "\n".join(wrap("no firings", width))
     highest = max(profile)
-    margin = max(len(_number(number)) for number in (highest, min(highest, 99_999)))  # the mean may be longer to write
+    margin = max(
+        len(_format_axis_number(number)) for number in (highest, min(highest, 99_999))
+    )  # the mean may be longer to write
     axes = width > margin + 1
-    size, columns = binned(profile, width - margin - 1 if axes else width)
+    size, columns = bin_means(profile, width - margin - 1 if axes else width)
     top = max(1, math.ceil(max(columns)))
-    lines = _bars(columns, top, height, _BLOCKS if unicode else _ASCII)
+    lines = _bar_rows(columns, top, height, _BAR_GLYPHS if unicode else _ASCII_BAR_GLYPHS)
     if axes:
-        lines = _with_axes(lines, margin, _number(top), len(profile), len(columns), "│└─" if unicode else "|+-")
+        lines = _add_axes(
+            lines, margin, _format_axis_number(top), len(profile), len(columns), "│└─" if unicode else "|+-"
+        )
     return "\n".join([line.rstrip() for line in lines] + wrap(_caption(profile, size), width))
 
 
-def binned(profile: Sequence[int], most: int) -> tuple[int, list[Fraction]]:
+def bin_means(profile: Sequence[int], most: int) -> tuple[int, list[Fraction]]:
     """A profile in at most `most` columns: how many waves a column stands for, and the mean of those of each.
 
     >>> size, means = binned([1, 2, 3, 4, 5], 3)
@@ -59,7 +63,7 @@ def binned(profile: Sequence[int], most: int) -> tuple[int, list[Fraction]]:
     return size, [Fraction(sum(part), len(part)) for part in parts]
 
 
-def _bars(columns: Sequence[Fraction], top: int, height: int, levels: str) -> list[str]:
+def _bar_rows(columns: Sequence[Fraction], top: int, height: int, levels: str) -> list[str]:
     """The rows of bars, from the top; a column fills its cells to the nearest level, and at least to the first."""
     full = len(levels) - 1
     filled = [max(math.floor(value * height * full / top + Fraction(1, 2)), value > 0) for value in columns]
@@ -68,7 +72,7 @@ def _bars(columns: Sequence[Fraction], top: int, height: int, levels: str) -> li
     ]
 
 
-def _with_axes(bars: list[str], margin: int, top: str, waves: int, columns: int, lines: str) -> list[str]:
+def _add_axes(bars: list[str], margin: int, top: str, waves: int, columns: int, lines: str) -> list[str]:
     labels = [top.rjust(margin)] + [" " * margin] * (len(bars) - 1)
     last = str(waves).rjust(columns - 1)
     ends = f"1{last}" if len(last) < columns and last.startswith(" ") else "1"
@@ -80,11 +84,11 @@ def _with_axes(bars: list[str], margin: int, top: str, waves: int, columns: int,
 
 
 def _caption(profile: Sequence[int], size: int) -> str:
-    total = f"{counted(sum(profile), 'firing')} in {counted(len(profile), 'wave')}, at most {max(profile):,} in one"
+    total = f"{plural(sum(profile), 'firing')} in {plural(len(profile), 'wave')}, at most {max(profile):,} in one"
     return f"{total}; a column is the mean of {size:,} waves" if size > 1 else total
 
 
-def _number(number: int) -> str:
+def _format_axis_number(number: int) -> str:
     """A number for an axis: short, however large.
 
     >>> _number(12345), _number(12345678)

@@ -17,14 +17,14 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 from typing import NamedTuple, TypeAlias
 
-from ..core.program.program import PULLED, Function, Location, Node, Operand, Program, Region, Var
+from ..core.program.program import PULLBACK_TARGET, Function, Location, Node, Operand, Program, Region, Var
 from ..core.value import Literal
-from .labels import formula, phase_title, titled
+from .labels import cluster_title, formula, phase_title
 from .style import kind_of
-from .view import Cluster, Link, View
+from .view import Cluster, LinkKind, View
 
 
-class _Drawn(NamedTuple):
+class _DrawnValue(NamedTuple):
     """A value in the picture: the node that makes it ("" where nothing does), and what it is called there."""
 
     node: str
@@ -35,7 +35,7 @@ class _Drawn(NamedTuple):
         return self.name
 
 
-_Value: TypeAlias = _Drawn | Literal
+_Value: TypeAlias = _DrawnValue | Literal
 _Values: TypeAlias = dict[str, _Value]
 
 
@@ -50,66 +50,66 @@ def program_view(program: Program) -> View:
     view = View(program.entry)
     functions = sorted(program.functions, key=lambda function: function.name != program.entry)
     for number, function in enumerate(functions):
-        _Sketch(view, f"f{number}", function.name).function(function)
+        _FunctionDrawer(view, f"f{number}", function.name).draw_function(function)
     return view
 
 
-_Further: TypeAlias = Callable[[Cluster, str, Node, Sequence[_Value], set[Operand]], list[_Drawn]]
+_PhaseDrawer: TypeAlias = Callable[[Cluster, str, Node, Sequence[_Value], set[Operand]], list[_DrawnValue]]
 """What draws the phase that a `pullback` begins: given the cluster that it stands in, its name, it, its
 operands, and what is used where it stands."""
 
 
-class _Place(NamedTuple):
+class _RegionDrawing(NamedTuple):
     """Where a region has been drawn: its cluster, and the values that it knows; its next phase knows them too."""
 
     cluster: Cluster
-    known: _Values
-    following: Region | None
+    values: _Values
+    next_phase: Region | None
     phase: int = 1
 
 
-class _Sketch:
+class _FunctionDrawer:
     """Draws one function. Its methods draw parts of it, each into the cluster it is given."""
 
     def __init__(self, view: View, name: str, title: str) -> None:
         self.view = view
         self.name, self.title = name, title
-        self.nodes = 0
-        self.further: dict[str, tuple[str, _Further]] = {}
+        self.node_count = 0
+        self.phase_drawers: dict[str, tuple[str, _PhaseDrawer]] = {}
         """By the name of a node, the box that stands for it, and what draws its next phase."""
 
-    def function(self, function: Function) -> None:
-        cluster = self.view.outside.cluster(
-            "function", function.name, f"function {function.name}{_at(function.location)}", function.name
+    def draw_function(self, function: Function) -> None:
+        cluster = self.view.root.add_cluster(
+            "function", function.name, f"function {function.name}{_describe_location(function.location)}", function.name
         )
-        place: _Place | None = _Place(cluster, {}, function.body, 0)
-        while place is not None and place.following is not None:
-            place = self.phase(place)
+        place: _RegionDrawing | None = _RegionDrawing(cluster, {}, function.body, 0)
+        while place is not None and place.next_phase is not None:
+            place = self.draw_phase(place)
 
-    def phase(self, place: _Place) -> _Place:
+    def draw_phase(self, place: _RegionDrawing) -> _RegionDrawing:
         """Draw a phase of the function: the first one in its cluster, each further one in a cluster inside."""
         cluster, _, region, phase = place
         assert region is not None
         inner, suffix = cluster, ""
         if phase:
             inner, suffix = (
-                cluster.cluster("pullback", phase_title(phase), f"{phase_title(phase)} of {self.title}"),
+                cluster.add_cluster("pullback", phase_title(phase), f"{phase_title(phase)} of {self.title}"),
                 f"_{phase}",
             )
-        values: _Values = dict(place.known)
+        values: _Values = dict(place.values)
         for number, parameter in enumerate(region.parameters):
             name = f"{self.name}p{number}{suffix}"
-            inner.box(name, "argument", parameter.name, tooltip=f"parameter {parameter.name}: {parameter.type}")
-            inner.level.append(name)
-            values[parameter.name] = _Drawn(name, *parameter)
-        results, known = self.region(inner, region, values)
+            inner.add_box(name, "argument", parameter.name, tooltip=f"parameter {parameter.name}: {parameter.type}")
+            inner.same_rank.append(name)
+            values[parameter.name] = _DrawnValue(name, *parameter)
+        results, known = self.draw_region(inner, region, values)
         for number, result in enumerate(results):
             name = f"{self.name}r{number}{suffix}"
-            inner.box(name, "result", f"return {result}", tooltip=f"result {number}")
-            self.uses(name, [result])
-        return _Place(cluster, known, region.pullback, phase + 1)
+            inner.add_box(name, "result", f"return {result}", tooltip=f"result {number}")
+            self.add_operand_arrows(name, [result])
+        return _RegionDrawing(cluster, known, region.pullback, phase + 1)
 
-    def region(self, cluster: Cluster, region: Region, values: _Values) -> tuple[list[_Value], _Values]:
+    def draw_region(self, cluster: Cluster, region: Region, values: _Values) -> tuple[list[_Value], _Values]:
         """Draw the nodes of a phase of a region; its results, and all values that are known behind it."""
         known = dict(values)
         phases = list(region.phases())
@@ -117,62 +117,64 @@ class _Sketch:
             chain(*(phase.results for phase in phases), *(node.inputs for phase in phases for node in phase.nodes))
         )
         for node in region.nodes:
-            name = f"{self.name}n{self.nodes}"
-            self.nodes += 1
-            operands = [_value(known, operand) for operand in node.inputs]
+            name = f"{self.name}n{self.node_count}"
+            self.node_count += 1
+            operands = [_lookup_value(known, operand) for operand in node.inputs]
             match node.op:
                 case "cond":
-                    made = self.cond(cluster, name, node, operands)
+                    made = self.draw_cond(cluster, name, node, operands)
                 case "while_loop":
-                    made = self.while_loop(cluster, name, node, operands, used)
+                    made = self.draw_while_loop(cluster, name, node, operands, used)
                 case "pullback":
-                    made = self.pullback(cluster, name, node, operands, used)
+                    made = self.draw_pullback(cluster, name, node, operands, used)
                 case _:
-                    made = self.ordinary(cluster, name, node, operands)
+                    made = self.draw_op(cluster, name, node, operands)
                     if node.op == "call":
-                        self.further[node.name] = name, self.again
+                        self.phase_drawers[node.name] = name, self.draw_call_phase
             known.update(zip((result.name for result in node.results), made, strict=False))
-        return [_value(known, result) for result in region.results], known
+        return [_lookup_value(known, result) for result in region.results], known
 
-    def pullback(
+    def draw_pullback(
         self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
-    ) -> list[_Drawn]:
+    ) -> list[_DrawnValue]:
         """The box of a pullback, behind the node whose next phase it begins, and that phase."""
-        of = str(dict(node.attributes).get(PULLED, "?"))
+        of = str(dict(node.attributes).get(PULLBACK_TARGET, "?"))
         text = f"pullback {of}({', '.join(map(str, operands))})"
-        cluster.box(name, "pullback", text, node.name, _about(node))
-        self.uses(name, operands)
-        if of not in self.further:
-            return [_Drawn(name, *result) for result in node.results]
-        begun, draw = self.further[of]
-        self.view.arrow(begun, name, "call", tooltip=f"the next phase of {of}")
-        self.further[node.name] = name, draw
+        cluster.add_box(name, "pullback", text, node.name, _describe_node(node))
+        self.add_operand_arrows(name, operands)
+        if of not in self.phase_drawers:
+            return [_DrawnValue(name, *result) for result in node.results]
+        begun, draw = self.phase_drawers[of]
+        self.view.add_arrow(begun, name, "call", tooltip=f"the next phase of {of}")
+        self.phase_drawers[node.name] = name, draw
         return draw(cluster, name, node, operands, used)
 
-    def again(
+    def draw_call_phase(
         self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
-    ) -> list[_Drawn]:
+    ) -> list[_DrawnValue]:
         """A further phase of a call: what it returns."""
-        return [_Drawn(name, *result) for result in node.results]
+        return [_DrawnValue(name, *result) for result in node.results]
 
-    def ordinary(self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value]) -> list[_Drawn]:
+    def draw_op(self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value]) -> list[_DrawnValue]:
         attributes = dict(node.attributes)
         op = str(attributes.pop("function", "?")) if node.op == "call" else node.op
         text = formula(op, list(map(str, operands)), tuple(attributes.items()))
-        cluster.box(name, kind_of(node.op), text, node.name, _about(node))
-        self.uses(name, operands)
-        return [_Drawn(name, *result) for result in node.results]
+        cluster.add_box(name, kind_of(node.op), text, node.name, _describe_node(node))
+        self.add_operand_arrows(name, operands)
+        return [_DrawnValue(name, *result) for result in node.results]
 
-    def cond(self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value]) -> list[_Drawn]:
-        outer = cluster.cluster("cond", titled("cond", node.name), _about(node))
-        self.decision(outer, name, node, operands[0])
+    def draw_cond(self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value]) -> list[_DrawnValue]:
+        outer = cluster.add_cluster("cond", cluster_title("cond", node.name), _describe_node(node))
+        self.draw_decision(outer, name, node, operands[0])
         places = []
         for word, region in zip(("then", "else"), node.regions, strict=True):
-            inner = outer.cluster("branch", word, f"{word} of {node.name}")
-            places.append(_Place(inner, _bound(region, operands[1:]), region, 0))
-        return self.branches(outer, name, node, places)
+            inner = outer.add_cluster("branch", word, f"{word} of {node.name}")
+            places.append(_RegionDrawing(inner, _bind_parameters(region, operands[1:]), region, 0))
+        return self.draw_branches(outer, name, node, places)
 
-    def branches(self, outer: Cluster, name: str, node: Node, places: Sequence[_Place]) -> list[_Drawn]:
+    def draw_branches(
+        self, outer: Cluster, name: str, node: Node, places: Sequence[_RegionDrawing]
+    ) -> list[_DrawnValue]:
         """A phase of a cond: both branches, and the merges of what they yield."""
         yielded, behind = [], []
         for word, mark, (cluster, values, region, phase) in zip(("then", "else"), "TF", places, strict=True):
@@ -180,166 +182,183 @@ class _Sketch:
                 return []
             inner, where = cluster, word
             if phase:
-                inner, where = self.inside(cluster, phase, f"{word} of {node.name}"), phase_title(phase)
-            results, known = self.region(inner, region, values)
+                inner, where = self.phase_cluster(cluster, phase, f"{word} of {node.name}"), phase_title(phase)
+            results, known = self.draw_region(inner, region, values)
             leaving = []
             for number, value in enumerate(results):
-                leaving.append(_Drawn(f"{name}_{word}{number}", str(value), value.type))
-                inner.box(leaving[-1].node, "result", f"yield {value}", tooltip=f"result {number} of {where}")
-                self.uses(leaving[-1].node, [value])
+                leaving.append(_DrawnValue(f"{name}_{word}{number}", str(value), value.type))
+                inner.add_box(leaving[-1].node, "result", f"yield {value}", tooltip=f"result {number} of {where}")
+                self.add_operand_arrows(leaving[-1].node, [value])
             yielded.append(leaving)
-            behind.append(_Place(cluster, known, region.pullback, phase + 1))
+            behind.append(_RegionDrawing(cluster, known, region.pullback, phase + 1))
             if not phase:
-                self.control(name, inner, mark)
+                self.add_control_arrow(name, inner, mark)
         made = []
         for number, (result, *sides) in enumerate(zip(node.results, *yielded, strict=False)):
-            made.append(_Drawn(f"{name}_merge{number}", *result))
-            outer.box(made[-1].node, "merge", result.name, "merge", f"{result.name}: {result.type}")
-            self.uses(made[-1].node, sides)
+            made.append(_DrawnValue(f"{name}_merge{number}", *result))
+            outer.add_box(made[-1].node, "merge", result.name, "merge", f"{result.name}: {result.type}")
+            self.add_operand_arrows(made[-1].node, sides)
 
-        def further(
+        def draw_next_phase(
             cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
-        ) -> list[_Drawn]:
-            given = _through(name, operands)
-            return self.branches(outer, name, node, [each._replace(known=_with(each, given)) for each in behind])
+        ) -> list[_DrawnValue]:
+            given = _values_from_box(name, operands)
+            return self.draw_branches(
+                outer, name, node, [each._replace(values=_next_phase_values(each, given)) for each in behind]
+            )
 
-        self.further[node.name] = name, further
+        self.phase_drawers[node.name] = name, draw_next_phase
         return made
 
-    def inside(self, cluster: Cluster, phase: int, of: str) -> Cluster:
+    def phase_cluster(self, cluster: Cluster, phase: int, of: str) -> Cluster:
         """The cluster of a further phase, in that of the first."""
-        return cluster.cluster("pullback", phase_title(phase), f"{phase_title(phase)} of {of}")
+        return cluster.add_cluster("pullback", phase_title(phase), f"{phase_title(phase)} of {of}")
 
-    def while_loop(
+    def draw_while_loop(
         self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
-    ) -> list[_Drawn]:
+    ) -> list[_DrawnValue]:
         condition, body = node.regions
-        outer = cluster.cluster("loop", titled("while", node.name), _about(node), f"{self.title}.{node.name}")
+        outer = cluster.add_cluster(
+            "loop", cluster_title("while", node.name), _describe_node(node), f"{self.title}.{node.name}"
+        )
         variables = [
-            self.variable(outer, f"{name}_variable{number}", parameter, start)
+            self.draw_variable(outer, f"{name}_variable{number}", parameter, start)
             for number, (parameter, start) in enumerate(zip(body.parameters, operands, strict=False))
         ]
-        deciding = outer.cluster("part", "while", f"condition of {node.name}")
-        (decided,), _ = self.region(deciding, condition, _bound(condition, variables))
-        self.decision(deciding, name, node, decided)
-        going = outer.cluster("part", "do", f"body of {node.name}")
-        following, known = self.region(going, body, _bound(body, variables))
-        self.iterate(going, name, variables, following)
-        self.control(name, going, "T")
-        place = _Place(going, known, body.pullback)
-        self.further[node.name] = name, self.going_back(outer, place)
-        return self.exits(outer, name, node, variables, used)
+        deciding = outer.add_cluster("part", "while", f"condition of {node.name}")
+        (decided,), _ = self.draw_region(deciding, condition, _bind_parameters(condition, variables))
+        self.draw_decision(deciding, name, node, decided)
+        going = outer.add_cluster("part", "do", f"body of {node.name}")
+        following, known = self.draw_region(going, body, _bind_parameters(body, variables))
+        self.draw_next_iteration(going, name, variables, following)
+        self.add_control_arrow(name, going, "T")
+        place = _RegionDrawing(going, known, body.pullback)
+        self.phase_drawers[node.name] = name, self.phase_drawer_of_loop(outer, place)
+        return self.draw_exits(outer, name, node, variables, used)
 
-    def iterate(self, going: Cluster, name: str, variables: Sequence[_Drawn], following: Sequence[_Value]) -> None:
+    def draw_next_iteration(
+        self, going: Cluster, name: str, variables: Sequence[_DrawnValue], following: Sequence[_Value]
+    ) -> None:
         """The boxes that send what an iteration yields to the next one."""
         for number, (variable, value) in enumerate(zip(variables, following, strict=False)):
             again = f"{name}_next{number}"
-            text = f"next {variable}" if isinstance(value, _Drawn) else f"next {variable} = {value}"
-            going.box(again, "next_iteration", text, tooltip=f"next {variable}: {variable.type}")
-            self.uses(again, [value])
-            self.view.arrow(again, variable.node, "back", tooltip=str(variable.type), turned=True)
+            text = f"next {variable}" if isinstance(value, _DrawnValue) else f"next {variable} = {value}"
+            going.add_box(again, "next_iteration", text, tooltip=f"next {variable}: {variable.type}")
+            self.add_operand_arrows(again, [value])
+            self.view.add_arrow(again, variable.node, "back", tooltip=str(variable.type), turned=True)
 
-    def going_back(self, outer: Cluster, place: _Place) -> _Further:
+    def phase_drawer_of_loop(self, outer: Cluster, place: _RegionDrawing) -> _PhaseDrawer:
         """What draws a further phase of a while: the odd ones go from the last iteration to the first."""
         going, _, region, phase = place
 
-        def further(
+        def draw_next_phase(
             cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
-        ) -> list[_Drawn]:
+        ) -> list[_DrawnValue]:
             if region is None:
                 return []
-            inner = self.inside(going, phase, "the body")
-            given = _through(name, operands)
+            inner = self.phase_cluster(going, phase, "the body")
+            given = _values_from_box(name, operands)
             variables = [
-                self.variable(inner, f"{name}_variable{number}", parameter, start)
+                self.draw_variable(inner, f"{name}_variable{number}", parameter, start)
                 for number, (parameter, start) in enumerate(zip(region.parameters, given, strict=False))
             ]
-            values = {**place.known, **_bound(region, variables)}
-            following, known = self.region(inner, region, values)
+            values = {**place.values, **_bind_parameters(region, variables)}
+            following, known = self.draw_region(inner, region, values)
             if phase % 2:
-                self.go_back(inner, name, variables, following)
+                self.draw_back_iteration(inner, name, variables, following)
             else:
-                self.iterate(inner, name, variables, following)
-            self.further[node.name] = name, self.going_back(outer, _Place(going, known, region.pullback, phase + 1))
-            return self.exits(outer, name, node, variables, used, "")
+                self.draw_next_iteration(inner, name, variables, following)
+            self.phase_drawers[node.name] = (
+                name,
+                self.phase_drawer_of_loop(outer, _RegionDrawing(going, known, region.pullback, phase + 1)),
+            )
+            return self.draw_exits(outer, name, node, variables, used, "")
 
-        return further
+        return draw_next_phase
 
-    def go_back(self, going: Cluster, name: str, variables: Sequence[_Drawn], following: Sequence[_Value]) -> None:
+    def draw_back_iteration(
+        self, going: Cluster, name: str, variables: Sequence[_DrawnValue], following: Sequence[_Value]
+    ) -> None:
         """The boxes that send what an iteration yields to the one before."""
         for number, (variable, value) in enumerate(zip(variables, following, strict=False)):
             again = f"{name}_back{number}"
-            text = f"back {variable}" if isinstance(value, _Drawn) else f"back {variable} = {value}"
-            going.box(again, "back", text, tooltip=f"{variable} of the iteration before: {variable.type}")
-            self.uses(again, [value])
-            self.view.arrow(again, variable.node, "before", tooltip=str(variable.type), turned=True)
+            text = f"back {variable}" if isinstance(value, _DrawnValue) else f"back {variable} = {value}"
+            going.add_box(again, "back", text, tooltip=f"{variable} of the iteration before: {variable.type}")
+            self.add_operand_arrows(again, [value])
+            self.view.add_arrow(again, variable.node, "before", tooltip=str(variable.type), turned=True)
 
-    def exits(
-        self, cluster: Cluster, name: str, node: Node, variables: Sequence[_Drawn], used: set[Operand], mark: str = "F"
-    ) -> list[_Drawn]:
+    def draw_exits(
+        self,
+        cluster: Cluster,
+        name: str,
+        node: Node,
+        variables: Sequence[_DrawnValue],
+        used: set[Operand],
+        mark: str = "F",
+    ) -> list[_DrawnValue]:
         """The results of a while; those that nothing uses are not drawn. `mark` says when they leave."""
         made = []
         for number, (variable, result) in enumerate(zip(variables, node.results, strict=False)):
-            made.append(_Drawn(f"{name}_exit{number}", *result))
+            made.append(_DrawnValue(f"{name}_exit{number}", *result))
             if result.name in used:
-                cluster.box(made[-1].node, "exit", f"exit {variable}", result.name, f"{result.name}: {result.type}")
-                self.uses(made[-1].node, [variable])
+                cluster.add_box(made[-1].node, "exit", f"exit {variable}", result.name, f"{result.name}: {result.type}")
+                self.add_operand_arrows(made[-1].node, [variable])
                 if mark:
-                    self.view.arrow(name, made[-1].node, "control", mark)
+                    self.view.add_arrow(name, made[-1].node, "control", mark)
         return made
 
-    def variable(self, cluster: Cluster, name: str, parameter: Var, start: _Value) -> _Drawn:
+    def draw_variable(self, cluster: Cluster, name: str, parameter: Var, start: _Value) -> _DrawnValue:
         """A loop variable, with what it starts from."""
         text = f"{parameter.name} = {start}" if isinstance(start, Literal) else parameter.name
-        cluster.box(name, "merge", text, "merge", f"loop variable {parameter.name}: {parameter.type}")
-        cluster.level.append(name)
-        self.uses(name, [start])
-        return _Drawn(name, *parameter)
+        cluster.add_box(name, "merge", text, "merge", f"loop variable {parameter.name}: {parameter.type}")
+        cluster.same_rank.append(name)
+        self.add_operand_arrows(name, [start])
+        return _DrawnValue(name, *parameter)
 
-    def decision(self, cluster: Cluster, name: str, node: Node, pred: _Value) -> None:
-        cluster.box(name, "switch", f"{pred}?", node.op, _about(node))
-        self.uses(name, [pred], "predicate")
+    def draw_decision(self, cluster: Cluster, name: str, node: Node, pred: _Value) -> None:
+        cluster.add_box(name, "switch", f"{pred}?", node.op, _describe_node(node))
+        self.add_operand_arrows(name, [pred], "predicate")
 
-    def uses(self, name: str, operands: Sequence[_Value], link: Link = "data") -> None:
+    def add_operand_arrows(self, name: str, operands: Sequence[_Value], link: LinkKind = "data") -> None:
         """An edge for each operand of a node; literals have none."""
         for port, operand in enumerate(operands):
-            if isinstance(operand, _Drawn) and operand.node:
-                self.view.arrow(operand.node, name, link, tooltip=f"{operand.type}, to port {port}", port=port)
+            if isinstance(operand, _DrawnValue) and operand.node:
+                self.view.add_arrow(operand.node, name, link, tooltip=f"{operand.type}, to port {port}", port=port)
 
-    def control(self, name: str, cluster: Cluster, label: str) -> None:
+    def add_control_arrow(self, name: str, cluster: Cluster, label: str) -> None:
         """An edge from a decision to the region that it lets run, all of which is kept below it."""
         inside = [*cluster.boxes, *chain.from_iterable(inner.boxes for inner in cluster.clusters)]
         for number, node in enumerate(inside):
             if number == 0:
-                self.view.arrow(name, node, "control", label, into=cluster.name)
+                self.view.add_arrow(name, node, "control", label, into=cluster.name)
             else:
-                self.view.above.append((name, node))
+                self.view.rank_constraints.append((name, node))
 
 
-def _value(known: _Values, operand: Operand) -> _Value:
+def _lookup_value(known: _Values, operand: Operand) -> _Value:
     """A value by name; a name that stands for nothing is written on the nodes that use it, all the same."""
-    return operand if isinstance(operand, Literal) else known.get(operand, _Drawn("", f"{operand}?"))
+    return operand if isinstance(operand, Literal) else known.get(operand, _DrawnValue("", f"{operand}?"))
 
 
-def _bound(region: Region, operands: Sequence[_Value]) -> _Values:
+def _bind_parameters(region: Region, operands: Sequence[_Value]) -> _Values:
     """What the parameters of a region stand for."""
     return dict(zip((parameter.name for parameter in region.parameters), operands, strict=False))
 
 
-def _through(name: str, operands: Sequence[_Value]) -> list[_Value]:
+def _values_from_box(name: str, operands: Sequence[_Value]) -> list[_Value]:
     """Values that come through a box; literals need none."""
-    return [_Drawn(name, *value[1:]) if isinstance(value, _Drawn) else value for value in operands]
+    return [_DrawnValue(name, *value[1:]) if isinstance(value, _DrawnValue) else value for value in operands]
 
 
-def _with(place: _Place, given: Sequence[_Value]) -> _Values:
+def _next_phase_values(place: _RegionDrawing, given: Sequence[_Value]) -> _Values:
     """What the next phase of a region knows: all that the last one did, and its own parameters."""
-    return {**place.known, **(_bound(place.following, given) if place.following else {})}
+    return {**place.values, **(_bind_parameters(place.next_phase, given) if place.next_phase else {})}
 
 
-def _about(node: Node) -> str:
+def _describe_node(node: Node) -> str:
     types = ", ".join(str(result.type) for result in node.results)
-    return f"{node.name}: {node.op} -> {types}{_at(node.location)}"
+    return f"{node.name}: {node.op} -> {types}{_describe_location(node.location)}"
 
 
-def _at(location: Location | None) -> str:
+def _describe_location(location: Location | None) -> str:
     return f" ({location})" if location else ""

@@ -18,7 +18,7 @@ from ..core.errors import Usage
 FORMATS = ("svg", "png", "pdf")
 """What a picture can be."""
 
-COORDINATES = "json0"
+COORDINATE_FORMAT = "json0"
 """The format of a layout that is no picture: where everything stands, as JSON."""
 
 _LAYOUT = """
@@ -35,40 +35,42 @@ sys.stdout.buffer.write(picture.draw(format=form, prog="dot"))
 """What the other process does. Without a font Graphviz draws boxes for letters, and says nothing."""
 
 
-Progress: TypeAlias = Callable[[float], object]
+ProgressCallback: TypeAlias = Callable[[float], object]
 """Told every half second for how many seconds a layout has gone on."""
 
 
-_BETWEEN = 0.5
+_PROGRESS_INTERVAL = 0.5
 
 
-def render(dot: str, format: str, *, timeout: float = 120, progress: Progress | None = None) -> bytes:
+def render(dot: str, format: str, *, timeout: float = 120, progress: ProgressCallback | None = None) -> bytes:
     """A picture of DOT source as svg, png (144 dots per inch) or pdf; or its COORDINATES.
 
     The layout is killed after `timeout` seconds, and on Ctrl-C; until then `progress` is told of it. Raises Usage for a
     format that is none of these, for text that is no DOT, for a layout that fails or takes too long, where pygraphviz
     is not installed, and for png and pdf where no font is. An svg takes its fonts from whatever shows it.
     """
-    if format not in (*FORMATS, COORDINATES):
+    if format not in (*FORMATS, COORDINATE_FORMAT):
         raise Usage("no format of pictures is called so", required=", ".join(FORMATS), got=repr(format))
     command = [sys.executable, "-P", "-c", _LAYOUT, format]
     with Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
         try:
-            picture, said = _wait(process, dot.encode(), timeout, progress)
+            picture, said = _await_layout(process, dot.encode(), timeout, progress)
         except BaseException:
             process.kill()
             raise
     if process.returncode or not picture:
-        raise _failure(process.returncode, said.decode(errors="replace"))
+        raise _layout_error(process.returncode, said.decode(errors="replace"))
     return picture
 
 
-def _wait(process: Popen[bytes], dot: bytes, timeout: float, progress: Progress | None) -> tuple[bytes, bytes]:
+def _await_layout(
+    process: Popen[bytes], dot: bytes, timeout: float, progress: ProgressCallback | None
+) -> tuple[bytes, bytes]:
     """What the layout writes, to stdout and to stderr."""
     begun, unsent = time.monotonic(), [dot]
     while (left := begun + timeout - time.monotonic()) > 0:
         try:
-            return process.communicate(unsent.pop() if unsent else None, timeout=min(left, _BETWEEN))
+            return process.communicate(unsent.pop() if unsent else None, timeout=min(left, _PROGRESS_INTERVAL))
         except TimeoutExpired:
             if progress is not None:
                 progress(time.monotonic() - begun)
@@ -78,7 +80,7 @@ def _wait(process: Popen[bytes], dot: bytes, timeout: float, progress: Progress 
     )
 
 
-def _failure(status: int, said: str) -> Usage:
+def _layout_error(status: int, said: str) -> Usage:
     """What to say where the layout came to nothing: `status` as subprocess has it, and what stood on stderr."""
     if "No module named 'pygraphviz" in said:
         return Usage("pygraphviz, which lays out pictures, is not installed", hint="pip install pygraphviz")

@@ -15,61 +15,61 @@ import numpy as np
 from ..core.graph.graph import Graph
 from ..core.handle import Handle
 from ..core.tag import ROOT, Tag
-from ..core.value import Value, show
+from ..core.value import Value, format_value
 from ..interp.machine.event import Event, Token
 from ..interp.machine.state import State
-from ..interp.outcome.describe import shown
+from ..interp.outcome.describe import describe_value
 from ..interp.queries.why import could_fire
 from .graph_view import graph_view
-from .view import Badge, Mark, View
+from .view import Badge, BadgeMark, View
 
-MOST = 3
+MAX_BADGES = 3
 """So many tokens are shown at one place; of more, how many."""
 
-LONGEST = 14
+MAX_LENGTH = 14
 """Longer values, and tags, are cut."""
 
 
-_Found: TypeAlias = tuple[Mark, Token, int, str, str]
+_PlacedToken: TypeAlias = tuple[BadgeMark, Token, int, str, str]
 """A token, where it is: its position in the flight, or -1; how it is there, in words, where its mark does not say that;
 what is written instead of its value. A plain tuple: there are a thousand at each step, of which some are shown."""
 
-_Told: TypeAlias = Callable[[Graph, _Found], str]
+_TooltipFunction: TypeAlias = Callable[[Graph, _PlacedToken], str]
 """What is told of a token where the mouse rests."""
 
 
-def at_moment(state: State, last: Event | None = None, most: int = MOST) -> View:
+def state_view(state: State, last: Event | None = None, most: int = MAX_BADGES) -> View:
     """The view of a graph in a state, with the event that led there, if one did."""
-    return on_view(graph_view(state.graph), state, last, most)
+    return overlay_state(graph_view(state.graph), state, last, most)
 
 
-def on_view(
+def overlay_state(
     plain: View,
     state: State,
     last: Event | None = None,
-    most: int = MOST,
+    most: int = MAX_BADGES,
     *,
-    top: Tag | None = None,
-    among: int | None = None,
+    under: Tag | None = None,
+    limit: int | None = None,
 ) -> View:
     """The plain view of a graph with the tokens of a state; of `top` alone, and what is below it, if it is given.
     `among` is how many tokens in flight, and activations, are looked at, as there may be millions: for a screen, where
     nothing is told of tokens, since the words for it take longer than all else."""
-    graph, told = state.graph, _tooltip if among is None else _nothing
+    graph, told = state.graph, _describe_token if limit is None else _no_tooltip
     view = plain.copy()
-    on_arrows, on_boxes = _placed(view, graph, _tokens(state, among), top)
+    on_arrows, on_boxes = _group_tokens(view, graph, _tokens(state, limit), under)
     for number, tokens in on_arrows.items():
-        view.arrows[number] = view.arrows[number]._replace(badges=_badges(graph, tokens, most, told))
-    marked = _marked(graph, state, last, among)
+        view.arrows[number] = view.arrows[number]._replace(badges=_token_badges(graph, tokens, most, told))
+    marked = _node_badges(graph, state, last, limit)
     strong = f"n{last.token.node}" if last is not None and last.fired else ""
-    for cluster in view.outside.all():
+    for cluster in view.root.walk():
         for name in cluster.boxes.keys() & {*marked, *on_boxes, strong}:
-            badges = (*marked.get(name, ()), *_badges(graph, on_boxes.get(name, ()), most, told))
-            cluster.boxes[name] = cluster.boxes[name]._replace(badges=badges, strong=name == strong)
+            badges = (*marked.get(name, ()), *_token_badges(graph, on_boxes.get(name, ()), most, told))
+            cluster.boxes[name] = cluster.boxes[name]._replace(badges=badges, emphasized=name == strong)
     return view
 
 
-def brief(value: Value) -> str:
+def abbreviate_value(value: Value) -> str:
     """A value in few characters.
 
     >>> brief(3), brief(np.zeros((3, 4))), brief(123456789123456789)
@@ -86,22 +86,22 @@ def brief(value: Value) -> str:
         return f"cells[{value.size}]"
     array = np.asarray(value)
     kind = f"{array.dtype}{list(array.shape)}"
-    said = show(value) if array.size <= 4 else kind
-    if len(said) <= LONGEST:
+    said = format_value(value) if array.size <= 4 else kind
+    if len(said) <= MAX_LENGTH:
         return said
-    if array.ndim == 1 and "," in said[: LONGEST - 3]:
-        return f"{said[: LONGEST - 3].rpartition(',')[0]}, \u2026]"
+    if array.ndim == 1 and "," in said[: MAX_LENGTH - 3]:
+        return f"{said[: MAX_LENGTH - 3].rpartition(',')[0]}, \u2026]"
     if array.ndim > 1:
-        said = kind if len(kind) <= LONGEST else _shortened(array)
-    return said if len(said) <= LONGEST else f"{said[: LONGEST - 2]}\u2026"
+        said = kind if len(kind) <= MAX_LENGTH else _abbreviate_type(array)
+    return said if len(said) <= MAX_LENGTH else f"{said[: MAX_LENGTH - 2]}\u2026"
 
 
-def _shortened(array: np.ndarray[Any, Any]) -> str:
+def _abbreviate_type(array: np.ndarray[Any, Any]) -> str:
     bits = "" if array.dtype.kind == "b" else array.dtype.itemsize * 8
     return f"{array.dtype.kind}{bits}[{','.join(map(str, array.shape))}]"
 
 
-def brief_tag(tag: Tag) -> str:
+def abbreviate_tag(tag: Tag) -> str:
     """A tag in few characters: its inner steps; the root is not said.
 
     >>> from tagloom.core.tag import Site
@@ -110,25 +110,25 @@ def brief_tag(tag: Tag) -> str:
     >>> brief_tag(ROOT), brief_tag(inner), brief_tag(inner.child(call).child(call))
     ('main', 'fib/loop[2]', '\u2026/fib/fib')
     """
-    steps = [each.last for each, _ in zip(tag.steps(), range(min(tag.depth, 4)), strict=False)]
-    kept = steps if tag.depth <= 3 and len("/".join(steps)) <= LONGEST else steps[:2]
+    steps = [each.last_step for each, _ in zip(tag.self_and_ancestors(), range(min(tag.depth, 4)), strict=False)]
+    kept = steps if tag.depth <= 3 and len("/".join(steps)) <= MAX_LENGTH else steps[:2]
     return "/".join([*(["\u2026"] if len(kept) < tag.depth else []), *reversed(kept)]) or str(ROOT)
 
 
-def _placed(
-    view: View, graph: Graph, tokens: Iterable[_Found], top: Tag | None
-) -> tuple[dict[int, list[_Found]], dict[str, list[_Found]]]:
+def _group_tokens(
+    view: View, graph: Graph, tokens: Iterable[_PlacedToken], top: Tag | None
+) -> tuple[dict[int, list[_PlacedToken]], dict[str, list[_PlacedToken]]]:
     """The tokens on arrows, by their numbers in the view, and those at boxes."""
     ways: dict[tuple[int, int], list[int]] = {}
     for number, arrow in enumerate(view.arrows):
         if arrow.head[0] == "n" and arrow.head[1:].isdigit():
             ways.setdefault((int(arrow.head[1:]), arrow.port), []).append(number)
-    on_arrows: dict[int, list[_Found]] = {}
-    on_boxes: dict[str, list[_Found]] = {}
+    on_arrows: dict[int, list[_PlacedToken]] = {}
+    on_boxes: dict[str, list[_PlacedToken]] = {}
     used: dict[tuple[int, int, Tag], int] = {}
     for found in tokens:
         mark, (node, port, tag, _), *_ = found
-        if top is not None and top not in tag.steps():
+        if top is not None and top not in tag.self_and_ancestors():
             continue
         arrows = ways.get((node, port))
         if arrows is None or mark not in ("flight", "waits"):
@@ -146,27 +146,27 @@ def _placed(
     return on_arrows, on_boxes
 
 
-def _tokens(state: State, among: int | None) -> Iterator[_Found]:
+def _tokens(state: State, among: int | None) -> Iterator[_PlacedToken]:
     """The tokens there are: what waits, what is in flight, what is parked, what is held."""
     for tag, record in islice(state.records.items(), among):
-        for node, held in record.waiting.items():
+        for node, held in record.waiting_operands.items():
             for port, value in held.items():
                 yield "waits", Token(node, port, tag, value), -1, "", ""
     for position, token in enumerate(islice(state.flight, among)):
         yield "flight", token, position, "", ""
     for handle, block in state.cells.blocks.items():
-        for number, tokens in block.parked.items():
-            where = f"parked at cell {number} of {shown(state.graph, handle)}"
+        for number, tokens in block.deferred_reads.items():
+            where = f"parked at cell {number} of {describe_value(state.graph, handle)}"
             yield from (("parked", token, -1, where, f"cell {number}") for token in tokens)
-    for tag, entries in state.held.items():
+    for tag, entries in state.throttled_tokens.items():
         yield from (("held", token, -1, f"held, until {tag} may begin", "") for _, token in entries)
 
 
-def _badges(graph: Graph, found: Sequence[_Found], most: int, told: _Told) -> tuple[Badge, ...]:
+def _token_badges(graph: Graph, found: Sequence[_PlacedToken], most: int, told: _TooltipFunction) -> tuple[Badge, ...]:
     """Badges of tokens, as many as there is room for."""
     kept = found[:most] if len(found) <= most else found[: most - 1]
     badges = tuple(
-        Badge(mark, short or brief(token.value), brief_tag(token.tag), told(graph, each))
+        Badge(mark, short or abbreviate_value(token.value), abbreviate_tag(token.tag), told(graph, each))
         for each in kept
         for mark, token, _, _, short in [each]
     )
@@ -179,21 +179,21 @@ def _badges(graph: Graph, found: Sequence[_Found], most: int, told: _Told) -> tu
     )
 
 
-def _tooltip(graph: Graph, found: _Found) -> str:
+def _describe_token(graph: Graph, found: _PlacedToken) -> str:
     mark, token, at, said, _ = found
     how = f"in flight, at position {at}" if mark == "flight" else said or "waits for partners"
-    return f"{shown(graph, token.value)} under {token.tag}: {how}"
+    return f"{describe_value(graph, token.value)} under {token.tag}: {how}"
 
 
-def _nothing(graph: Graph, found: _Found) -> str:
+def _no_tooltip(graph: Graph, found: _PlacedToken) -> str:
     return ""
 
 
-def _marked(graph: Graph, state: State, last: Event | None, among: int | None) -> dict[str, tuple[Badge, ...]]:
+def _node_badges(graph: Graph, state: State, last: Event | None, among: int | None) -> dict[str, tuple[Badge, ...]]:
     """What fired last, what trapped, what can fire next, and which results have come."""
     found: dict[str, list[Badge]] = {}
     if last is not None and last.fired:
-        found[f"n{last.token.node}"] = [_of_firing(graph, last)]
+        found[f"n{last.token.node}"] = [_firing_badge(graph, last)]
     ready: dict[int, list[Tag]] = {}
     for each in could_fire(state, enumerate(islice(state.flight, among))):
         ready.setdefault(each.node, []).append(each.tag)
@@ -202,16 +202,16 @@ def _marked(graph: Graph, state: State, last: Event | None, among: int | None) -
         told = f"can fire under {', '.join(map(str, tags[:8]))}" if among is None else ""
         found.setdefault(f"n{node}", []).append(Badge("ready", many, "", told))
     for position, value in state.results.items():
-        badge = Badge("came", brief(value), "", f"result {position} is {shown(graph, value)}")
+        badge = Badge("came", abbreviate_value(value), "", f"result {position} is {describe_value(graph, value)}")
         found.setdefault(f"r{position}", []).append(badge)
     return {name: tuple(badges) for name, badges in found.items()}
 
 
-def _of_firing(graph: Graph, event: Event) -> Badge:
+def _firing_badge(graph: Graph, event: Event) -> Badge:
     """What a firing did."""
     tag = event.token.tag
     if event.trap is not None:
-        return Badge("trap", "", brief_tag(tag), f"trapped under {tag}: {event.trap}")
-    made = brief(event.outputs[0][1]) if event.outputs else ""
-    operands = ", ".join(shown(graph, value) for value in event.inputs or ())
-    return Badge("fired", made, brief_tag(tag), f"fired under {tag} on {operands}")
+        return Badge("trap", "", abbreviate_tag(tag), f"trapped under {tag}: {event.trap}")
+    made = abbreviate_value(event.outputs[0][1]) if event.outputs else ""
+    operands = ", ".join(describe_value(graph, value) for value in event.inputs or ())
+    return Badge("fired", made, abbreviate_tag(tag), f"fired under {tag} on {operands}")

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.ops.effect_op import ACTS
+from ..core.ops.effect_op import EFFECT_OPS
 from ..core.ops.op import OPS
-from .view import Enclosure, Kind, Link, Mark
+from .view import BadgeMark, BoxKind, ClusterKind, LinkKind
 
 BLACK = "#000000"
 ORANGE = "#E69F00"
@@ -30,7 +30,7 @@ GREY = "#666666"
 FONT = "Helvetica,Arial,sans-serif"
 """Every system maps these to a font that it has."""
 
-SIZE, SMALL = 12, 9
+FONT_SIZE, SMALL_FONT_SIZE = 12, 9
 """Points of the first line of a node, and of its second line and of labels on edges."""
 
 
@@ -38,24 +38,24 @@ class Theme(NamedTuple):
     """Colours that depend on what is drawn upon."""
 
     name: str
-    paper: str
-    ink: str
+    background: str
+    foreground: str
     """For text, and wherever the table of looks says black."""
-    faint: str
+    muted: str
     """For text of second rank, and frames."""
-    tint: str
+    fill_opacity: str
     """The opacity of fillings, as two hexadecimal digits: text stays legible on every colour."""
 
-    def colour(self, colour: str) -> str:
+    def resolve_colour(self, colour: str) -> str:
         """A colour of the table of looks on this paper."""
-        return self.ink if colour == BLACK else self.faint if colour == GREY else colour
+        return self.foreground if colour == BLACK else self.muted if colour == GREY else colour
 
 
 LIGHT = Theme("light", "#FFFFFF", BLACK, GREY, "38")
 DARK = Theme("dark", "#16181D", "#E8E8E8", "#A0A0A0", "50")
 
 
-class Look(NamedTuple):
+class BoxLook(NamedTuple):
     """A shape and styles of Graphviz, the colour of the line, of which the filling is a tint, and a letter for where
     there are neither shapes nor colours."""
 
@@ -65,7 +65,7 @@ class Look(NamedTuple):
     style: str = "filled"
 
 
-class Line(NamedTuple):
+class LineLook(NamedTuple):
     """A style and an arrow head of Graphviz, and a colour."""
 
     style: str
@@ -73,94 +73,94 @@ class Line(NamedTuple):
     colour: str
 
 
-class Frame(NamedTuple):
+class ClusterLook(NamedTuple):
     """A style of Graphviz, a colour, and a sign before the title."""
 
     style: str
     colour: str
-    sign: str = ""
+    glyph: str = ""
 
 
-class Sign(NamedTuple):
+class BadgeLook(NamedTuple):
     """A sign, the same where there is only ASCII, a colour, and what it means."""
 
-    sign: str
+    glyph: str
     ascii: str
     colour: str
     meaning: str
 
 
-LOOKS: dict[Kind, Look] = {
-    "arithmetic": Look("ellipse", SKY, "A"),
-    "comparison": Look("hexagon", BLUE, "?"),
-    "logic": Look("octagon", BLUE, "&"),
-    "literal": Look("note", YELLOW, "L"),
-    "merge": Look("invtrapezium", GREEN, "M"),
-    "switch": Look("trapezium", ORANGE, "S"),
-    "call": Look("invhouse", PURPLE, "C"),
-    "return": Look("house", PURPLE, "R"),
-    "enter": Look("invhouse", VERMILLION, "E"),
-    "exit": Look("house", VERMILLION, "X"),
-    "next_iteration": Look("parallelogram", VERMILLION, "N"),
-    "reenter": Look("invhouse", VERMILLION, "e", "filled,dashed"),
-    "back": Look("parallelogram", VERMILLION, "b", "filled,dashed"),
-    "pullback": Look("house", PURPLE, "p", "filled,dashed"),
-    "cells": Look("cylinder", GREEN, "I"),
-    "effect": Look("cds", ORANGE, "!"),
-    "random": Look("box3d", SKY, "%"),
-    "breakpoint": Look("doubleoctagon", VERMILLION, "B"),
-    "argument": Look("box", BLACK, ">", "rounded"),
-    "result": Look("box", BLACK, "<", "rounded,bold"),
-    "folded": Look("folder", GREY, "+"),
-    "folded_loop": Look("folder", VERMILLION, "@", "filled,dashed"),
-    "activation": Look("box", PURPLE, "F", "filled,rounded"),
-    "iteration": Look("box", VERMILLION, "W", "filled,rounded,dashed"),
-    "unknown": Look("box", BLACK, "u", "dashed"),
+BOX_LOOKS: dict[BoxKind, BoxLook] = {
+    "arithmetic": BoxLook("ellipse", SKY, "A"),
+    "comparison": BoxLook("hexagon", BLUE, "?"),
+    "logic": BoxLook("octagon", BLUE, "&"),
+    "literal": BoxLook("note", YELLOW, "L"),
+    "merge": BoxLook("invtrapezium", GREEN, "M"),
+    "switch": BoxLook("trapezium", ORANGE, "S"),
+    "call": BoxLook("invhouse", PURPLE, "C"),
+    "return": BoxLook("house", PURPLE, "R"),
+    "enter": BoxLook("invhouse", VERMILLION, "E"),
+    "exit": BoxLook("house", VERMILLION, "X"),
+    "next_iteration": BoxLook("parallelogram", VERMILLION, "N"),
+    "reenter": BoxLook("invhouse", VERMILLION, "e", "filled,dashed"),
+    "back": BoxLook("parallelogram", VERMILLION, "b", "filled,dashed"),
+    "pullback": BoxLook("house", PURPLE, "p", "filled,dashed"),
+    "cells": BoxLook("cylinder", GREEN, "I"),
+    "effect": BoxLook("cds", ORANGE, "!"),
+    "random": BoxLook("box3d", SKY, "%"),
+    "breakpoint": BoxLook("doubleoctagon", VERMILLION, "B"),
+    "argument": BoxLook("box", BLACK, ">", "rounded"),
+    "result": BoxLook("box", BLACK, "<", "rounded,bold"),
+    "folded": BoxLook("folder", GREY, "+"),
+    "folded_loop": BoxLook("folder", VERMILLION, "@", "filled,dashed"),
+    "activation": BoxLook("box", PURPLE, "F", "filled,rounded"),
+    "iteration": BoxLook("box", VERMILLION, "W", "filled,rounded,dashed"),
+    "unknown": BoxLook("box", BLACK, "u", "dashed"),
 }
 """The look of each kind of box. A house that points down sends tokens into another activation, one that points up
 sends them back out; what is dashed does so with adjoints. A merge is narrow below, where it has one output, and a
 switch above, where it has one value.
 What is stored is a drum, an effect points out of the program, chance is a die, and a breakpoint a stop sign."""
 
-LINES: dict[Link, Line] = {
-    "data": Line("solid", "normal", BLACK),
-    "predicate": Line("solid", "odot", BLUE),
-    "trigger": Line("dotted", "vee", BLACK),
-    "order": Line("dashed", "vee", ORANGE),
-    "call": Line("dashed", "normal", PURPLE),
-    "back": Line("bold", "normal", VERMILLION),
-    "before": Line("bold", "vee", VERMILLION),
-    "control": Line("dashed", "odot", BLUE),
-    "cell": Line("dashed", "dot", GREEN),
-    "below": Line("solid", "none", GREY),
+LINE_LOOKS: dict[LinkKind, LineLook] = {
+    "data": LineLook("solid", "normal", BLACK),
+    "predicate": LineLook("solid", "odot", BLUE),
+    "trigger": LineLook("dotted", "vee", BLACK),
+    "order": LineLook("dashed", "vee", ORANGE),
+    "call": LineLook("dashed", "normal", PURPLE),
+    "back": LineLook("bold", "normal", VERMILLION),
+    "before": LineLook("bold", "vee", VERMILLION),
+    "control": LineLook("dashed", "odot", BLUE),
+    "cell": LineLook("dashed", "dot", GREEN),
+    "below": LineLook("solid", "none", GREY),
 }
 """The look of each kind of arrow."""
 
-FRAMES: dict[Enclosure, Frame] = {
-    "function": Frame("solid", GREY),
-    "loop": Frame("bold,rounded", VERMILLION, "\u21bb "),
-    "part": Frame("dashed,rounded", VERMILLION),
-    "cond": Frame("solid", ORANGE),
-    "branch": Frame("dashed", ORANGE),
-    "pullback": Frame("dashed,rounded", PURPLE, "\u2202 "),
+CLUSTER_LOOKS: dict[ClusterKind, ClusterLook] = {
+    "function": ClusterLook("solid", GREY),
+    "loop": ClusterLook("bold,rounded", VERMILLION, "\u21bb "),
+    "part": ClusterLook("dashed,rounded", VERMILLION),
+    "cond": ClusterLook("solid", ORANGE),
+    "branch": ClusterLook("dashed", ORANGE),
+    "pullback": ClusterLook("dashed,rounded", PURPLE, "\u2202 "),
 }
 """The look of each kind of cluster."""
 
-SIGNS: dict[Mark, Sign] = {
-    "flight": Sign("\u25cf", "*", ORANGE, "in flight"),
-    "waits": Sign("\u25cb", "o", SKY, "waits for partners"),
-    "parked": Sign("\u25a1", "p", GREEN, "parked at an empty cell"),
-    "held": Sign("\u2016", "h", VERMILLION, "held by a bound"),
-    "fired": Sign("\u25b6", ">", YELLOW, "has just fired"),
-    "ready": Sign("\u25b7", "r", YELLOW, "can fire next"),
-    "trap": Sign("\u2717", "x", VERMILLION, "trapped"),
-    "open": Sign("\u2026", "~", ORANGE, "is open"),
-    "came": Sign("\u2713", "=", GREEN, "has come"),
-    "more": Sign("+", "+", GREY, "more"),
+BADGE_LOOKS: dict[BadgeMark, BadgeLook] = {
+    "flight": BadgeLook("\u25cf", "*", ORANGE, "in flight"),
+    "waits": BadgeLook("\u25cb", "o", SKY, "waits for partners"),
+    "parked": BadgeLook("\u25a1", "p", GREEN, "parked at an empty cell"),
+    "held": BadgeLook("\u2016", "h", VERMILLION, "held by a bound"),
+    "fired": BadgeLook("\u25b6", ">", YELLOW, "has just fired"),
+    "ready": BadgeLook("\u25b7", "r", YELLOW, "can fire next"),
+    "trap": BadgeLook("\u2717", "x", VERMILLION, "trapped"),
+    "open": BadgeLook("\u2026", "~", ORANGE, "is open"),
+    "came": BadgeLook("\u2713", "=", GREEN, "has come"),
+    "more": BadgeLook("+", "+", GREY, "more"),
 }
 """The look of each kind of badge."""
 
-_KINDS: dict[str, Kind] = {
+_OP_KINDS: dict[str, BoxKind] = {
     **dict.fromkeys(("less", "less_equal", "greater", "greater_equal", "equal", "not_equal"), "comparison"),
     **dict.fromkeys(("logical_and", "logical_or", "logical_xor", "logical_not", "where"), "logic"),
     **dict.fromkeys(("identity", "stop_gradient"), "literal"),
@@ -175,16 +175,16 @@ _KINDS: dict[str, Kind] = {
     "back": "back",
     "pullback": "pullback",
     **dict.fromkeys(("cells", "put", "store", "get", "collect", "cell_zeros"), "cells"),
-    **dict.fromkeys((row.name for row in ACTS.values() if row.resource), "effect"),
-    **dict.fromkeys((row.name for row in ACTS.values() if row.draw), "random"),
+    **dict.fromkeys((row.name for row in EFFECT_OPS.values() if row.resource), "effect"),
+    **dict.fromkeys((row.name for row in EFFECT_OPS.values() if row.draw), "random"),
     "breakpoint": "breakpoint",
 }
 
 
-def kind_of(op: str) -> Kind:
+def kind_of(op: str) -> BoxKind:
     """The kind of an op by name: what computes and is not listed is arithmetic; what does not exist is unknown.
 
     >>> kind_of("less_equal"), kind_of("sqrt"), kind_of("frobnicate")
     ('comparison', 'arithmetic', 'unknown')
     """
-    return _KINDS.get(op, "arithmetic" if op in OPS else "unknown")
+    return _OP_KINDS.get(op, "arithmetic" if op in OPS else "unknown")

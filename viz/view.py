@@ -13,20 +13,22 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias, get_args
 
-Kind: TypeAlias = Literal[
+BoxKind: TypeAlias = Literal[
     "arithmetic", "comparison", "logic", "literal", "merge", "switch", "call", "return", "enter", "exit",
     "next_iteration", "reenter", "back", "pullback", "cells", "effect", "random", "breakpoint", "argument", "result",
     "activation", "iteration", "folded", "folded_loop", "unknown",
 ]  # fmt: skip
 """What a box is, as far as looks go."""
 
-Link: TypeAlias = Literal["data", "predicate", "trigger", "order", "call", "back", "before", "control", "cell", "below"]
+LinkKind: TypeAlias = Literal[
+    "data", "predicate", "trigger", "order", "call", "back", "before", "control", "cell", "below"
+]
 """What an arrow is, as far as looks go."""
 
-Enclosure: TypeAlias = Literal["function", "loop", "part", "cond", "branch", "pullback"]
+ClusterKind: TypeAlias = Literal["function", "loop", "part", "cond", "branch", "pullback"]
 """What a cluster is, as far as looks go; a loop has parts, a cond branches, and each of them may have pullbacks."""
 
-Mark: TypeAlias = Literal["flight", "waits", "parked", "held", "fired", "ready", "trap", "open", "came", "more"]
+BadgeMark: TypeAlias = Literal["flight", "waits", "parked", "held", "fired", "ready", "trap", "open", "came", "more"]
 """What a badge says: a token that is in flight, waits for partners, is parked at an empty cell, or held by a bound; a
 box that has just fired, that can fire next, that trapped; an activation that is open; a result that has come; and that
 there is more."""
@@ -35,7 +37,7 @@ there is more."""
 class Badge(NamedTuple):
     """A small mark on a box or an arrow: a token's value, and under which tag it is."""
 
-    mark: Mark
+    mark: BadgeMark
     text: str
     detail: str = ""
     """What stands beside it in smaller letters."""
@@ -46,34 +48,34 @@ class Box(NamedTuple):
     """A box, with one line of text or two. No other of the view has its name."""
 
     name: str
-    kind: Kind
-    first: str
-    second: str = ""
+    kind: BoxKind
+    title: str
+    subtitle: str = ""
     tooltip: str = ""
     badges: tuple[Badge, ...] = ()
-    strong: bool = False
+    emphasized: bool = False
     """Whether the eye is to find it first."""
 
 
-class Arrow(NamedTuple):
+class ViewArrow(NamedTuple):
     """An arrow from one box to another, by their names."""
 
     tail: str
     head: str
-    link: Link
+    link: LinkKind
     label: str = ""
     """What is written at its beginning."""
     tooltip: str = ""
     port: int = 0
     """The port of the head that it ends on."""
     badges: tuple[Badge, ...] = ()
-    turned: bool = False
+    is_reversed: bool = False
     """Whether it is laid out as if it ran from head to tail, so that what is earlier stands above."""
-    free: bool = False
+    is_unconstrained: bool = False
     """Whether it has no say in where boxes stand."""
-    into: str = ""
+    head_cluster: str = ""
     """The cluster at whose border it is drawn to end."""
-    strong: bool = False
+    emphasized: bool = False
 
 
 @dataclass(slots=True)
@@ -81,7 +83,7 @@ class Cluster:
     """A frame around boxes, and around the clusters inside it. The outermost of a view is not drawn."""
 
     name: str
-    kind: Enclosure = "function"
+    kind: ClusterKind = "function"
     title: str = ""
     tooltip: str = ""
     subject: str = ""
@@ -89,17 +91,17 @@ class Cluster:
     series: str = ""
     """The loop that it is an iteration of, if it is one: those beside it of the same series are the others."""
     boxes: dict[str, Box] = field(default_factory=dict)
-    level: list[str] = field(default_factory=list)
+    same_rank: list[str] = field(default_factory=list)
     """Boxes that stand side by side, from left to right."""
     clusters: list[Cluster] = field(default_factory=list)
 
-    def cluster(self, kind: Enclosure, title: str, tooltip: str, subject: str = "") -> Cluster:
+    def add_cluster(self, kind: ClusterKind, title: str, tooltip: str, subject: str = "") -> Cluster:
         """A new cluster inside this one."""
         inner = Cluster(f"{self.name}_{len(self.clusters)}", kind, title, tooltip, subject)
         self.clusters.append(inner)
         return inner
 
-    def box(self, name: str, kind: Kind, first: str, second: str = "", tooltip: str = "") -> None:
+    def add_box(self, name: str, kind: BoxKind, first: str, second: str = "", tooltip: str = "") -> None:
         """A new box in this cluster."""
         self.boxes[name] = Box(name, kind, first, second, tooltip)
 
@@ -113,7 +115,7 @@ class Cluster:
             waiting.extend(around.clusters)
         return made
 
-    def all(self) -> Iterator[Cluster]:
+    def walk(self) -> Iterator[Cluster]:
         """This cluster and all inside it, the outer before the inner."""
         waiting = [self]
         while waiting:
@@ -128,27 +130,27 @@ class View:
     name: str
     caption: str = ""
     """A line below it."""
-    outside: Cluster = field(default_factory=lambda: Cluster("cluster"))
-    arrows: list[Arrow] = field(default_factory=list)
-    above: list[tuple[str, str]] = field(default_factory=list)
+    root: Cluster = field(default_factory=lambda: Cluster("cluster"))
+    arrows: list[ViewArrow] = field(default_factory=list)
+    rank_constraints: list[tuple[str, str]] = field(default_factory=list)
     """Pairs of boxes of which the first is kept above the second, though no arrow says so."""
 
-    def arrow(self, tail: str, head: str, link: Link, label: str = "", tooltip: str = "", **more: Any) -> None:
+    def add_arrow(self, tail: str, head: str, link: LinkKind, label: str = "", tooltip: str = "", **more: Any) -> None:
         """A new arrow; `more` are other fields of it."""
-        self.arrows.append(Arrow(tail, head, link, label, tooltip, **more))
+        self.arrows.append(ViewArrow(tail, head, link, label, tooltip, **more))
 
     @property
-    def marks(self) -> tuple[Mark, ...]:
+    def marks(self) -> tuple[BadgeMark, ...]:
         """The marks of all badges, each once, in the order in which they are declared."""
         badges = [*(box.badges for box in self.boxes.values()), *(arrow.badges for arrow in self.arrows)]
         used = {badge.mark for badge in chain.from_iterable(badges)}
-        return tuple(mark for mark in get_args(Mark) if mark in used)
+        return tuple(mark for mark in get_args(BadgeMark) if mark in used)
 
     @property
     def boxes(self) -> dict[str, Box]:
         """All boxes, by name."""
-        return {name: box for cluster in self.outside.all() for name, box in cluster.boxes.items()}
+        return {name: box for cluster in self.root.walk() for name, box in cluster.boxes.items()}
 
     def copy(self) -> View:
         """An equal view, to put badges on."""
-        return replace(self, outside=self.outside.copy(), arrows=self.arrows.copy())
+        return replace(self, root=self.root.copy(), arrows=self.arrows.copy())

@@ -10,61 +10,64 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..ops.effect_op import ACTS
-from ..program.program import PULLED, Function, Node, Operand, Program, Region, Var
+from ..ops.effect_op import EFFECT_OPS
+from ..program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
 from ..types import HandleType, Type, element_type
-from .custom_rules import mattering, parts_of
+from .custom_rules import relevant_parameters, rule_parameters
 
 
 @dataclass(eq=False)
-class Area:
+class RegionActivity:
     """A region with its phases, and the regions of its conds and loops, by the name of their first phase's node."""
 
     phases: list[Region]
     varied: set[str] = field(default_factory=set)
     useful: set[str] = field(default_factory=set)
-    inner: dict[str, list[Area]] = field(default_factory=dict)
-    root: dict[str, Node] = field(default_factory=dict)
+    inner_regions: dict[str, list[RegionActivity]] = field(default_factory=dict)
+    root_nodes: dict[str, Node] = field(default_factory=dict)
     """By the name of a node with structure, that of the first phase: itself, for a cond, a loop or a call."""
-    place: dict[str, int] = field(default_factory=dict)
+    phase_numbers: dict[str, int] = field(default_factory=dict)
     """By the same name, which phase the node begins."""
-    members: dict[str, list[Node]] = field(default_factory=dict)
+    phase_nodes: dict[str, list[Node]] = field(default_factory=dict)
     """By the name of a first phase's node, the nodes of all phases, in their order."""
-    rows: set[str] = field(default_factory=set)
+    row_tables: set[str] = field(default_factory=set)
     """The tables whose adjoints are by rows: parameters, and what loops hand on of these."""
-    unchanged: set[int] = field(default_factory=set)
+    invariant_positions: set[int] = field(default_factory=set)
     """In a loop, the positions of the tables among its variables: those that it hands on as they are."""
 
     def is_active(self, operand: Operand) -> bool:
         return isinstance(operand, str) and operand in self.varied and operand in self.useful
 
-    def chain(self, node: Node) -> tuple[Node, int]:
+    def root_and_phase(self, node: Node) -> tuple[Node, int]:
         """The first phase's node of a node with structure, and which phase this one is."""
-        return self.root[node.name], self.place[node.name]
+        return self.root_nodes[node.name], self.phase_numbers[node.name]
 
 
-def area_of(region: Region) -> Area:
+def build_region_activity(region: Region) -> RegionActivity:
     """The area of a region, nothing known yet."""
-    made = Area(list(region.phases()))
+    made = RegionActivity(list(region.phases()))
     for phase in made.phases:
         for node in phase.nodes:
             if node.op in ("cond", "while_loop", "call"):
-                made.root[node.name], made.place[node.name], made.members[node.name] = node, 0, [node]
+                made.root_nodes[node.name], made.phase_numbers[node.name], made.phase_nodes[node.name] = node, 0, [node]
                 regions = node.regions[1:] if node.op == "while_loop" else node.regions
-                made.inner[node.name] = list(map(area_of, regions))
+                made.inner_regions[node.name] = list(map(build_region_activity, regions))
             elif node.op == "pullback":
-                of = node.attribute(PULLED)
-                made.root[node.name], made.place[node.name] = made.root[of], made.place[of] + 1
-                made.members[made.root[of].name].append(node)
+                of = node.attribute(PULLBACK_TARGET)
+                made.root_nodes[node.name], made.phase_numbers[node.name] = (
+                    made.root_nodes[of],
+                    made.phase_numbers[of] + 1,
+                )
+                made.phase_nodes[made.root_nodes[of].name].append(node)
     return made
 
 
-def operands_of(node: Node) -> tuple[Operand, ...]:
+def region_operands(node: Node) -> tuple[Operand, ...]:
     """What goes into the regions of a node, or to the function that it calls."""
     return node.inputs[1:] if node.op == "cond" else node.inputs
 
 
-def is_float(variable: Var) -> bool:
+def is_differentiable(variable: Var) -> bool:
     """Whether values of its type have adjoints: floats, and handles of cells of floats."""
     return adjoint_type(variable.type) is not None
 
@@ -79,19 +82,19 @@ def adjoint_type(type_: Type) -> Type | None:
     return Type(element.dtype, None if element.shape is None else (None, *element.shape))
 
 
-def first_float(variables: Sequence[Var]) -> list[int]:
+def first_differentiable(variables: Sequence[Var]) -> list[int]:
     """What stands for the active ones where none is: a phase has operands and results, which are zero then."""
-    return [at for at, variable in enumerate(variables) if is_float(variable)][:1]
+    return [at for at, variable in enumerate(variables) if is_differentiable(variable)][:1]
 
 
-def is_active_chain(area: Area, node: Node) -> bool:
+def is_active_node(area: RegionActivity, node: Node) -> bool:
     """Whether a call, cond or loop is to be differentiated: it has been given, and gives, something active."""
-    members = area.members[area.root[node.name].name]
-    goes_in = any(area.is_active(operand) for each in members for operand in operands_of(each))
+    members = area.phase_nodes[area.root_nodes[node.name].name]
+    goes_in = any(area.is_active(operand) for each in members for operand in region_operands(each))
     return goes_in and any(area.is_active(result.name) for each in members for result in each.results)
 
 
-class Activity:
+class ActivityAnalysis:
     """What is active in the functions of a program, when some calls are differentiated.
 
     `parameters` and `results` have, for each function that is, the positions that are active in any call.
@@ -99,114 +102,118 @@ class Activity:
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.areas: dict[str, Area] = {}
-        self.parameters: dict[str, set[int]] = {}
-        self.results: dict[str, set[int]] = {}
-        self.changed = False
+        self.regions: dict[str, RegionActivity] = {}
+        self.active_parameters: dict[str, set[int]] = {}
+        self.active_results: dict[str, set[int]] = {}
+        self.has_changed = False
         self.visited: dict[tuple[int, int], tuple[int, int]] = {}
         """In this round: with how many varied and useful values each phase of an area was gone through backwards."""
 
-    def want(self, function: str, parameters: Iterable[int], results: Iterable[int]) -> None:
+    def request_gradient(self, function: str, parameters: Iterable[int], results: Iterable[int]) -> None:
         """A call of this function is differentiated by these parameters, the adjoints of these results being given."""
-        if function not in self.areas:
-            self.areas[function] = area_of(self.program[function].body)
-            self.parameters[function], self.results[function] = set(), set()
-            self.changed = True
+        if function not in self.regions:
+            self.regions[function] = build_region_activity(self.program[function].body)
+            self.active_parameters[function], self.active_results[function] = set(), set()
+            self.has_changed = True
         callee = self.program[function]
         made = [Var("", type_) for type_ in callee.results]
         for known, more, among in (
-            (self.parameters[function], set(parameters), callee.body.parameters),
-            (self.results[function], set(results), made),
+            (self.active_parameters[function], set(parameters), callee.body.parameters),
+            (self.active_results[function], set(results), made),
         ):
             before = len(known)
-            known.update(more or first_float(among))
-            self.changed |= len(known) > before
+            known.update(more or first_differentiable(among))
+            self.has_changed |= len(known) > before
 
-    def settle(self) -> None:
+    def analyze_to_fixpoint(self) -> None:
         """Find all that follows: until nothing changes."""
-        self.changed = True
-        while self.changed:
-            self.changed = False
+        self.has_changed = True
+        while self.has_changed:
+            self.has_changed = False
             self.visited.clear()
-            for name, area in list(self.areas.items()):
+            for name, area in list(self.regions.items()):
                 function = self.program[name]
-                self.function(function, area)
+                self.analyze_function(function, area)
 
-    def function(self, function: Function, area: Area) -> None:
-        self.enter(area, 0, self.parameters[function.name])
-        if function.rule is not None:
-            self.add(area.useful, [variable.name for variable in parts_of(self.program, function).by])
+    def analyze_function(self, function: Function, area: RegionActivity) -> None:
+        self.mark_varied_parameters(area, 0, self.active_parameters[function.name])
+        if function.gradient_rule is not None:
+            self.mark(area.useful, [variable.name for variable in rule_parameters(self.program, function).inputs])
         for phase in range(1, len(area.phases)):
-            self.enter(area, phase, range(len(area.phases[phase].parameters)))
+            self.mark_varied_parameters(area, phase, range(len(area.phases[phase].parameters)))
         for phase in range(len(area.phases)):
-            self.forwards(area, phase)
+            self.propagate_varied(area, phase)
         for phase in reversed(range(len(area.phases))):
-            wanted = range(len(area.phases[phase].results)) if phase else self.results[function.name]
-            self.leave(area, phase, wanted)
-            self.backwards(area, phase)
+            wanted = range(len(area.phases[phase].results)) if phase else self.active_results[function.name]
+            self.mark_useful_results(area, phase, wanted)
+            self.propagate_useful(area, phase)
 
-    def enter(self, area: Area, phase: int, positions: Iterable[int]) -> None:
+    def mark_varied_parameters(self, area: RegionActivity, phase: int, positions: Iterable[int]) -> None:
         parameters = area.phases[phase].parameters
-        self.add(area.varied, [parameters[at].name for at in positions if is_float(parameters[at])])
+        self.mark(area.varied, [parameters[at].name for at in positions if is_differentiable(parameters[at])])
 
-    def leave(self, area: Area, phase: int, positions: Iterable[int]) -> None:
+    def mark_useful_results(self, area: RegionActivity, phase: int, positions: Iterable[int]) -> None:
         results = area.phases[phase].results
-        self.add(area.useful, [name for at in positions if isinstance(name := results[at], str)])
+        self.mark(area.useful, [name for at in positions if isinstance(name := results[at], str)])
 
-    def add(self, known: set[str], more: Iterable[str]) -> None:
+    def mark(self, known: set[str], more: Iterable[str]) -> None:
         before = len(known)
         known.update(more)
-        self.changed |= len(known) > before
+        self.has_changed |= len(known) > before
 
-    def forwards(self, area: Area, phase: int) -> None:
+    def propagate_varied(self, area: RegionActivity, phase: int) -> None:
         """What depends on what varies."""
         for node in area.phases[phase].nodes:
             varied = [isinstance(operand, str) and operand in area.varied for operand in node.inputs]
-            if node.name not in area.root:
-                if any(varied) and not depends_on_nothing(node):
-                    self.add(area.varied, [result.name for result in node.results if is_float(result)])
+            if node.name not in area.root_nodes:
+                if any(varied) and not has_constant_results(node):
+                    self.mark(area.varied, [result.name for result in node.results if is_differentiable(result)])
                 continue
-            root, number = area.chain(node)
-            positions = [at for at, varies in enumerate(varied[len(node.inputs) - len(operands_of(node)) :]) if varies]
+            root, number = area.root_and_phase(node)
+            positions = [
+                at for at, varies in enumerate(varied[len(node.inputs) - len(region_operands(node)) :]) if varies
+            ]
             if root.op == "call":
-                depends = any(each in area.varied for each in self.given(area, root, number + 1))
+                depends = any(each in area.varied for each in self.call_operands(area, root, number + 1))
                 found: Sequence[bool] = [depends] * len(node.results)
             else:
-                found = self.forwards_below(area, root, number, positions)
+                found = self.propagate_varied_inside(area, root, number, positions)
             pairs = zip(node.results, found, strict=True)
-            self.add(area.varied, [result.name for result, varies in pairs if varies and is_float(result)])
+            self.mark(area.varied, [result.name for result, varies in pairs if varies and is_differentiable(result)])
 
-    def given(self, area: Area, root: Node, number: int) -> list[Operand]:
+    def call_operands(self, area: RegionActivity, root: Node, number: int) -> list[Operand]:
         """The operands of the phases of a call before this one, as far as they matter."""
-        members = area.members[root.name]
-        counting = self.mattering(root)
+        members = area.phase_nodes[root.name]
+        counting = self.relevant_operands(root)
         return [
             operand
             for each in members
-            if area.place[each.name] < number
+            if area.phase_numbers[each.name] < number
             for at, operand in enumerate(each.inputs)
             if at in counting or each is not root
         ]
 
-    def mattering(self, call: Node) -> Sequence[int]:
+    def relevant_operands(self, call: Node) -> Sequence[int]:
         """The positions of the operands of a call on which its results depend."""
-        return mattering(self.program, self.program[call.attribute("function")])
+        return relevant_parameters(self.program, self.program[call.attribute("function")])
 
-    def forwards_below(self, area: Area, root: Node, number: int, positions: list[int]) -> list[bool]:
+    def propagate_varied_inside(
+        self, area: RegionActivity, root: Node, number: int, positions: list[int]
+    ) -> list[bool]:
         """Which results of a phase of a cond or loop vary, these operands of it varying."""
         results: list[bool] = []
-        for inner in area.inner[root.name]:
-            self.enter(inner, number, positions)
-            self.forwards(inner, number)
+        for inner in area.inner_regions[root.name]:
+            self.mark_varied_parameters(inner, number, positions)
+            self.propagate_varied(inner, number)
             leaving = inner.phases[number].results
             varied = [isinstance(result, str) and result in inner.varied for result in leaving]
             if root.op == "while_loop":
-                self.enter(inner, number, [at for at, varies in enumerate(varied) if varies])
+                self.mark_varied_parameters(inner, number, [at for at, varies in enumerate(varied) if varies])
                 varied = [each.name in inner.varied for each in inner.phases[number].parameters]
             results = [one or other for one, other in zip(results, varied, strict=True)] if results else varied
         return results
 
-    def backwards(self, area: Area, phase: int) -> None:
+    def propagate_useful(self, area: RegionActivity, phase: int) -> None:
         """What something useful depends on."""
         known = len(area.varied), len(area.useful)
         if self.visited.get((id(area), phase)) == known:
@@ -216,39 +223,39 @@ class Activity:
             wanted = [at for at, result in enumerate(node.results) if result.name in area.useful]
             if not wanted:
                 continue
-            if node.name not in area.root:
-                self.add(area.useful, [operand for operand in node.inputs if isinstance(operand, str)])
+            if node.name not in area.root_nodes:
+                self.mark(area.useful, [operand for operand in node.inputs if isinstance(operand, str)])
                 continue
-            root, number = area.chain(node)
+            root, number = area.root_and_phase(node)
             if root.op == "call":
-                earlier = self.given(area, root, number + 1)
-                self.add(area.useful, [operand for operand in earlier if isinstance(operand, str)])
-                self.want_call(area, root)
+                earlier = self.call_operands(area, root, number + 1)
+                self.mark(area.useful, [operand for operand in earlier if isinstance(operand, str)])
+                self.request_call_gradient(area, root)
             else:
-                self.backwards_below(area, root, number, wanted)
+                self.propagate_useful_inside(area, root, number, wanted)
 
-    def want_call(self, area: Area, root: Node) -> None:
-        if is_active_chain(area, root):
-            varied = [at for at in self.mattering(root) if area.is_active(root.inputs[at])]
+    def request_call_gradient(self, area: RegionActivity, root: Node) -> None:
+        if is_active_node(area, root):
+            varied = [at for at in self.relevant_operands(root) if area.is_active(root.inputs[at])]
             useful = [at for at, result in enumerate(root.results) if area.is_active(result.name)]
-            self.want(root.attribute("function"), varied, useful)
+            self.request_gradient(root.attribute("function"), varied, useful)
 
-    def backwards_below(self, area: Area, root: Node, number: int, wanted: list[int]) -> None:
+    def propagate_useful_inside(self, area: RegionActivity, root: Node, number: int, wanted: list[int]) -> None:
         """What of the operands of a cond or loop, in this phase and those before, its wanted results depend on."""
-        members = area.members[root.name]
-        for inner in area.inner[root.name]:
-            self.leave(inner, number, wanted)
+        members = area.phase_nodes[root.name]
+        for inner in area.inner_regions[root.name]:
+            self.mark_useful_results(inner, number, wanted)
             if root.op == "while_loop":  # of no trips, what goes in comes out
-                self.add(inner.useful, [inner.phases[number].parameters[at].name for at in wanted])
+                self.mark(inner.useful, [inner.phases[number].parameters[at].name for at in wanted])
             for phase in reversed(range(number + 1)):
-                self.backwards(inner, phase)
+                self.propagate_useful(inner, phase)
                 used = [at for at, each in enumerate(inner.phases[phase].parameters) if each.name in inner.useful]
                 if root.op == "while_loop":
-                    self.leave(inner, phase, used)
-                operands = operands_of(members[phase])
-                self.add(area.useful, [name for at in used if isinstance(name := operands[at], str)])
+                    self.mark_useful_results(inner, phase, used)
+                operands = region_operands(members[phase])
+                self.mark(area.useful, [name for at in used if isinstance(name := operands[at], str)])
 
 
-def depends_on_nothing(node: Node) -> bool:
+def has_constant_results(node: Node) -> bool:
     """Whether the results of an op are constants, whatever its operands: what is drawn, or says that it is printed."""
-    return node.op in ACTS and (ACTS[node.op].draw is not None or node.op in ("print", "cell_zeros"))
+    return node.op in EFFECT_OPS and (EFFECT_OPS[node.op].draw is not None or node.op in ("print", "cell_zeros"))

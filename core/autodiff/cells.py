@@ -7,42 +7,45 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from typing import TypeAlias
 
 from ..errors import Invalid
-from ..ops.op import Doing
+from ..ops.op import OpBuilder
 from ..program.program import Function, Node, Operand, Program, Region, Var
 from ..types import HandleType, Type
-from .activity import is_float
+from .activity import is_differentiable
 
 Contributions: TypeAlias = list[tuple[Operand, Operand]]
 """Of some operands, what is added to their adjoints."""
 
 
-def _put(do: Doing, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
+def _put_adjoints(do: OpBuilder, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
     """The adjoint of what is put is that of its cell. The cells before have the same adjoint: no other put asks for
     that of this cell."""
     handle, index, value = inputs
     return [(handle, adjoint), (value, do("take", adjoint, index, axis=0))]
 
 
-def _collect(do: Doing, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
+def _collect_adjoints(do: OpBuilder, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
     return [(inputs[0], adjoint)]
 
 
-CELLS: Mapping[str, Callable[[Doing, Operand, Sequence[Operand]], Contributions]] = {"put": _put, "collect": _collect}
+CELL_GRADIENTS: Mapping[str, Callable[[OpBuilder, Operand, Sequence[Operand]], Contributions]] = {
+    "put": _put_adjoints,
+    "collect": _collect_adjoints,
+}
 """The rules of cells, whose adjoint is an array; it goes back along the handle, as put after put handed it on. What a
 get hands back is added to that array, and needs none of its own."""
 
 
-def unthreaded(function: Function, putting: Set[str]) -> Iterator[Invalid]:
+def check_cell_threads(function: Function, putting: Set[str]) -> Iterator[Invalid]:
     """What breaks D4 in a function that is differentiated; `putting` are the functions that put to cells."""
 
     def puts(node: Node) -> bool:
         nodes = (node, *(inner for region in node.regions for inner in region.walk()))
         return any(n.op == "put" or (n.op == "call" and n.attribute("function") in putting) for n in nodes)
 
-    yield from _region(function.body, puts)
+    yield from _check_region(function.body, puts)
 
 
-def having(program: Program, *ops: str) -> Set[str]:
+def functions_with_ops(program: Program, *ops: str) -> Set[str]:
     """The functions that have one of these ops, themselves or by those that they call: a fixed point."""
     found: set[str] = set()
     while True:
@@ -57,7 +60,7 @@ def having(program: Program, *ops: str) -> Set[str]:
         found = more
 
 
-def _region(region: Region, puts: Callable[[Node], bool]) -> Iterator[Invalid]:
+def _check_region(region: Region, puts: Callable[[Node], bool]) -> Iterator[Invalid]:
     types: dict[str, Type] = {}
     gone: dict[str, Node] = {}
     """The handles that something has put to, and handed another one on for."""
@@ -66,27 +69,27 @@ def _region(region: Region, puts: Callable[[Node], bool]) -> Iterator[Invalid]:
     for phase in region.phases():
         types.update(phase.parameters)
         for node in phase.nodes:
-            handles = [name for name in node.inputs if isinstance(name, str) and _is_handle(name, types)]
+            handles = [name for name in node.inputs if isinstance(name, str) and _is_float_handle(name, types)]
             for name in handles:
                 if name in gone and node.op != "cell_zeros":
-                    yield _problem(node, f"{name} is used again after a put to it, by {gone[name].name}")
+                    yield _thread_error(node, f"{name} is used again after a put to it, by {gone[name].name}")
             if puts(node):
                 gone.update((name, node) for name in handles)
             if node.op == "put" and handles and node.name not in used:
-                yield _problem(node, "the handle that a put gives is not used")
+                yield _thread_error(node, "the handle that a put gives is not used")
             for inner in node.regions:
-                yield from _region(inner, puts)
+                yield from _check_region(inner, puts)
             types.update(node.results)
         for name in (name for name in phase.results if isinstance(name, str) and name in gone):
-            yield _problem(gone[name], f"{name} leaves a region after a put to it")
+            yield _thread_error(gone[name], f"{name} leaves a region after a put to it")
 
 
-def _is_handle(name: str, types: dict[str, Type]) -> bool:
+def _is_float_handle(name: str, types: dict[str, Type]) -> bool:
     type_ = types.get(name)
-    return type_ is not None and isinstance(type_.dtype, HandleType) and is_float(Var(name, type_))
+    return type_ is not None and isinstance(type_.dtype, HandleType) and is_differentiable(Var(name, type_))
 
 
-def _problem(node: Node, said: str) -> Invalid:
+def _thread_error(node: Node, said: str) -> Invalid:
     return Invalid(
         f"cells that are differentiated are used along one thread: {said}",
         rule="D4",

@@ -15,55 +15,58 @@ from ..program.program import Function, Node, Program, Region, Var
 
 
 @dataclass(frozen=True)
-class Parts:
+class RuleParameters:
     """The parameters of a function with a rule."""
 
-    by: tuple[Var, ...]
-    made: tuple[Var, ...]
-    closed: tuple[Var, ...]
+    inputs: tuple[Var, ...]
+    outputs: tuple[Var, ...]
+    captures: tuple[Var, ...]
 
 
-def parts_of(program: Program, function: Function) -> Parts:
+def rule_parameters(program: Program, function: Function) -> RuleParameters:
     """What the parameters are, of a function that has a rule."""
-    assert function.rule is not None
-    parameters, by = function.body.parameters, len(program[function.rule].results)
+    assert function.gradient_rule is not None
+    parameters, by = function.body.parameters, len(program[function.gradient_rule].results)
     end = by + len(function.results)
-    return Parts(parameters[:by], parameters[by:end], parameters[end:])
+    return RuleParameters(parameters[:by], parameters[by:end], parameters[end:])
 
 
-def mattering(program: Program, function: Function) -> Sequence[int]:
+def relevant_parameters(program: Program, function: Function) -> Sequence[int]:
     """The positions of the parameters on which the results depend, as far as gradients go: with a rule those that it
     gives adjoints of; of a function that is split already also what the rule closes over."""
     count = len(function.body.parameters)
-    if function.rule is None:
+    if function.gradient_rule is None:
         return range(count)
-    parts = parts_of(program, function)
-    closed = range(len(parts.by) + len(parts.made), count) if function.body.pullback else ()
-    return [*range(len(parts.by)), *closed]
+    parts = rule_parameters(program, function)
+    closed = range(len(parts.inputs) + len(parts.outputs), count) if function.body.pullback else ()
+    return [*range(len(parts.inputs)), *closed]
 
 
-def without_rules(program: Program) -> Program:
+def remove_rules(program: Program) -> Program:
     """The program that needs no rules any more: a call of a function that has one, and that is not differentiated, only
     hands its results on."""
-    idle = {function.name for function in program.functions if function.rule and function.body.pullback is None}
+    idle = {
+        function.name for function in program.functions if function.gradient_rule and function.body.pullback is None
+    }
     functions = (
-        replace(function, rule=None, body=_handing_on(program, function.body, idle)) for function in program.functions
+        replace(function, gradient_rule=None, body=_bypass_idle_calls(program, function.body, idle))
+        for function in program.functions
     )
     found = replace(program, functions=tuple(functions))
-    return replace(found, functions=found.reachable())
+    return replace(found, functions=found.reachable_functions())
 
 
-def _handing_on(program: Program, region: Region, idle: set[str]) -> Region:
+def _bypass_idle_calls(program: Program, region: Region, idle: set[str]) -> Region:
     nodes: list[Node] = []
     for node in region.nodes:
         if node.op == "call" and node.attribute("function") in idle:
-            by = len(parts_of(program, program[node.attribute("function")]).by)
+            by = len(rule_parameters(program, program[node.attribute("function")]).inputs)
             nodes += [
                 Node("identity", (node.inputs[by + at],), (result,), (), (), node.location)
                 for at, result in enumerate(node.results)
             ]
         else:
-            inner = tuple(_handing_on(program, each, idle) for each in node.regions)
+            inner = tuple(_bypass_idle_calls(program, each, idle) for each in node.regions)
             nodes.append(replace(node, regions=inner) if inner else node)
-    later = _handing_on(program, region.pullback, idle) if region.pullback else None
+    later = _bypass_idle_calls(program, region.pullback, idle) if region.pullback else None
     return replace(region, nodes=tuple(nodes), pullback=later)

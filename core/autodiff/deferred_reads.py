@@ -14,187 +14,200 @@ from typing import NamedTuple, TypeAlias
 from ..errors import Invalid
 from ..program.program import Node, Operand, Var
 from ..types import HandleType
-from .activity import Activity, Area, is_float, operands_of
-from .cells import having
+from .activity import ActivityAnalysis, RegionActivity, is_differentiable, region_operands
+from .cells import functions_with_ops
 
-Handle: TypeAlias = tuple[int, str]
+HandleKey: TypeAlias = tuple[int, str]
 """A name in an area."""
-Steps: TypeAlias = defaultdict[Handle, list[Handle]]
+HandleFlow: TypeAlias = defaultdict[HandleKey, list[HandleKey]]
 
 
-class _Use(NamedTuple):
+class _CellUse(NamedTuple):
     """A node that reads cells, or puts to them."""
 
-    area: Area
+    area: RegionActivity
     node: Node
-    handle: Handle
+    handle: HandleKey
 
 
-def waiting(activity: Activity, putting: Set[str]) -> Iterator[Invalid]:
+def check_deferred_reads(activity: ActivityAnalysis, putting: Set[str]) -> Iterator[Invalid]:
     """What breaks D4: reads that an adjoint comes to, of what is put later and depends on what is differentiated by.
     `putting` are the functions that put to cells."""
-    reading = having(activity.program, "get", "collect")
+    reading = functions_with_ops(activity.program, "get", "collect")
     if not (putting and reading):
         return
-    threads = _Threads(activity, putting, reading)
+    threads = _HandleFlowAnalysis(activity, putting, reading)
     for read in threads.reads:
         if any(result.name in read.area.useful for result in read.node.results):
-            for later in threads.later(read):
+            for later in threads.later_puts(read):
                 sure = [put for put in later if _is_same_cell(read, put)]
-                for put in filter(_is_varied, sure or later):
-                    yield _problem(read.node, put.node)
+                for put in filter(_puts_varied_value, sure or later):
+                    yield _deferred_read_error(read.node, put.node)
 
 
-class _Threads:
+class _HandleFlowAnalysis:
     """Where handles of cells of floats go, and what is done with them."""
 
-    def __init__(self, activity: Activity, putting: Set[str], reading: Set[str]) -> None:
+    def __init__(self, activity: ActivityAnalysis, putting: Set[str], reading: Set[str]) -> None:
         self.activity = activity
-        self.putting, self.reading = putting, reading
-        self.reads: list[_Use] = []
-        self.puts: defaultdict[Handle, list[_Use]] = defaultdict(list)
+        self.functions_with_puts, self.functions_with_reads = putting, reading
+        self.reads: list[_CellUse] = []
+        self.puts: defaultdict[HandleKey, list[_CellUse]] = defaultdict(list)
         """By the handle that they are given."""
-        self.making = having(activity.program, "cells")
-        self.made: dict[Handle, None] = {}
+        self.functions_with_cells = functions_with_ops(activity.program, "cells")
+        self.new_handles: dict[HandleKey, None] = {}
         """The handles of new cells; of what a function makes, those of each call, too."""
-        self.after: Steps = defaultdict(list)
+        self.local_flow: HandleFlow = defaultdict(list)
         """By a handle, those that it becomes in the same call of a function."""
-        self.down: Steps = defaultdict(list)
+        self.call_flow: HandleFlow = defaultdict(list)
         """Those that it becomes in functions that are called."""
-        self.up: Steps = defaultdict(list)
+        self.return_flow: HandleFlow = defaultdict(list)
         """Those that it becomes where its function was called."""
-        self.calls: dict[int, tuple[Area, list[_Use]]] = {}
+        self.calls_by_region: dict[int, tuple[RegionActivity, list[_CellUse]]] = {}
         """The calls of each function, by the identity of its area."""
-        self.around: dict[Handle, Handle] = {}
+        self.enclosing_handles: dict[HandleKey, HandleKey] = {}
         """By the handle that a branch or a loop begins with, the one that it was given."""
-        self.put_to = set[Handle]()
+        self.written_handles = set[HandleKey]()
         """Those that a put gives, or a call that puts."""
-        for area in activity.areas.values():
-            self.area(area)
-        while self.come_back():
+        for area in activity.regions.values():
+            self.visit_region(area)
+        while self.propagate_call_results():
             pass
-        self.empty: defaultdict[Handle, list[Set[Handle]]] = defaultdict(list)
+        self.empty_threads: defaultdict[HandleKey, list[Set[HandleKey]]] = defaultdict(list)
         """By a handle, all handles of each array that it may be of to which nothing was put by then."""
-        for made in self.made:
-            thread, filled = self.thread(made)
-            for handle in _reached([made], self.after, self.down):  # where it is called, it is another one in each call
+        for made in self.new_handles:
+            thread, filled = self.trace_thread(made)
+            for handle in _reachable_handles(
+                [made], self.local_flow, self.call_flow
+            ):  # where it is called, it is another one in each call
                 if handle not in filled:
-                    self.empty[handle].append(thread)
+                    self.empty_threads[handle].append(thread)
 
-    def area(self, area: Area) -> None:
+    def visit_region(self, area: RegionActivity) -> None:
         for node in (each for phase in area.phases for each in phase.nodes):
             made = id(area), node.name
-            use = _Use(area, node, (id(area), str(next(iter(node.inputs), ""))))
-            if node.op == "cells" and is_float(node.results[0]):
-                self.made[made] = None
+            use = _CellUse(area, node, (id(area), str(next(iter(node.inputs), ""))))
+            if node.op == "cells" and is_differentiable(node.results[0]):
+                self.new_handles[made] = None
             elif node.op in ("get", "collect"):
                 self.reads.append(use)
             elif node.op == "put":
                 self.puts[use.handle].append(use)
-                self.after[use.handle].append(made)
-                self.put_to.add(made)
+                self.local_flow[use.handle].append(made)
+                self.written_handles.add(made)
             elif node.op in ("cond", "while_loop"):
-                for inner in area.inner[node.name]:
-                    self.through(use, inner)
-                    self.area(inner)
+                for inner in area.inner_regions[node.name]:
+                    self.connect_region(use, inner)
+                    self.visit_region(inner)
             elif node.op == "call":
                 callee = node.attribute("function")
-                if callee in self.activity.areas:
-                    self.through(use, self.activity.areas[callee])
+                if callee in self.activity.regions:
+                    self.connect_region(use, self.activity.regions[callee])
                 else:
-                    self.past(use, callee)
+                    self.connect_opaque_call(use, callee)
 
-    def through(self, use: _Use, inner: Area) -> None:
+    def connect_region(self, use: _CellUse, inner: RegionActivity) -> None:
         """What goes into a region, and out of it."""
         parameters, results = inner.phases[0].parameters, inner.phases[0].results
         is_call = use.node.op == "call"
-        self.go(self.down if is_call else self.after, use.area, operands_of(use.node), inner, parameters)
-        self.go(self.up if is_call else self.after, inner, results, use.area, use.node.results)
+        self.add_flow(
+            self.call_flow if is_call else self.local_flow, use.area, region_operands(use.node), inner, parameters
+        )
+        self.add_flow(self.return_flow if is_call else self.local_flow, inner, results, use.area, use.node.results)
         if is_call:
-            self.calls.setdefault(id(inner), (inner, []))[1].append(use)
+            self.calls_by_region.setdefault(id(inner), (inner, []))[1].append(use)
         else:
-            pairs = zip(operands_of(use.node), parameters, strict=True)
-            self.around |= {(id(inner), each.name): (id(use.area), str(name)) for name, each in pairs}
+            pairs = zip(region_operands(use.node), parameters, strict=True)
+            self.enclosing_handles |= {(id(inner), each.name): (id(use.area), str(name)) for name, each in pairs}
         if use.node.op == "while_loop":
-            self.go(self.after, inner, results, inner, parameters)
-            self.go(self.after, use.area, use.node.inputs, use.area, use.node.results)
+            self.add_flow(self.local_flow, inner, results, inner, parameters)
+            self.add_flow(self.local_flow, use.area, use.node.inputs, use.area, use.node.results)
 
-    def past(self, use: _Use, callee: str) -> None:
+    def connect_opaque_call(self, use: _CellUse, callee: str) -> None:
         """What goes through a function that is not differentiated, and may come out anywhere."""
-        made = [(id(use.area), each.name) for each in use.node.results if _is_cells(each)]
+        made = [(id(use.area), each.name) for each in use.node.results if _is_cell_handle(each)]
         parameters = self.activity.program[callee].body.parameters
         for name, variable in zip(use.node.inputs, parameters, strict=True):
-            if _is_cells(variable):
+            if _is_cell_handle(variable):
                 handle = id(use.area), str(name)
-                self.after[handle] += made
-                if callee in self.putting:
+                self.local_flow[handle] += made
+                if callee in self.functions_with_puts:
                     self.puts[handle].append(use._replace(handle=handle))
-                elif callee in self.reading:
+                elif callee in self.functions_with_reads:
                     self.reads.append(use._replace(handle=handle))
-        if callee in self.putting:
-            self.put_to.update(made)
-        elif callee in self.making and not any(map(_is_cells, parameters)):
-            self.made |= dict.fromkeys(made)
+        if callee in self.functions_with_puts:
+            self.written_handles.update(made)
+        elif callee in self.functions_with_cells and not any(map(_is_cell_handle, parameters)):
+            self.new_handles |= dict.fromkeys(made)
 
-    def go(self, steps: Steps, area: Area, names: tuple[Operand, ...], to: Area, variables: tuple[Var, ...]) -> None:
+    def add_flow(
+        self,
+        steps: HandleFlow,
+        area: RegionActivity,
+        names: tuple[Operand, ...],
+        to: RegionActivity,
+        variables: tuple[Var, ...],
+    ) -> None:
         for name, variable in zip(names, variables, strict=True):
-            if isinstance(name, str) and _is_cells(variable):
+            if isinstance(name, str) and _is_cell_handle(variable):
                 steps[id(area), name].append((id(to), variable.name))
 
-    def come_back(self) -> bool:
+    def propagate_call_results(self) -> bool:
         """Note which results of calls are handles that they were given, or of new cells, and which of them were put to:
         of each call by itself, since what goes up from a function goes to all that call it. Whether that is more than
         was known."""
-        known, new = self.extent(), _reached(self.made, self.after)
-        for inner, uses in self.calls.values():
+        known, new = self.count_facts(), _reachable_handles(self.new_handles, self.local_flow)
+        for inner, uses in self.calls_by_region.values():
             begun = inner.phases[0]
             ends = [(id(inner), name) for name in begun.results]
-            given = [(at, each.name) for at, each in enumerate(begun.parameters) if _is_cells(each)]
-            there = {at: _reached([(id(inner), name)], self.after) for at, name in given}
+            given = [(at, each.name) for at, each in enumerate(begun.parameters) if _is_cell_handle(each)]
+            there = {at: _reachable_handles([(id(inner), name)], self.local_flow) for at, name in given}
             for at, reached in (*there.items(), (None, new)):
-                put_to = _reached((each for each in reached if each in self.put_to), self.after)
+                put_to = _reachable_handles((each for each in reached if each in self.written_handles), self.local_flow)
                 for use, number in ((use, number) for use in uses for number, end in enumerate(ends) if end in reached):
                     result = id(use.area), use.node.results[number].name
                     if at is None:
-                        self.made[result] = None
-                    elif result not in self.after[id(use.area), str(operands_of(use.node)[at])]:
-                        self.after[id(use.area), str(operands_of(use.node)[at])].append(result)
+                        self.new_handles[result] = None
+                    elif result not in self.local_flow[id(use.area), str(region_operands(use.node)[at])]:
+                        self.local_flow[id(use.area), str(region_operands(use.node)[at])].append(result)
                     if ends[number] in put_to:
-                        self.put_to.add(result)
-        return known != self.extent()
+                        self.written_handles.add(result)
+        return known != self.count_facts()
 
-    def extent(self) -> tuple[int, int, int]:
+    def count_facts(self) -> tuple[int, int, int]:
         """How much is known."""
-        return len(self.made), len(self.put_to), sum(map(len, self.after.values()))
+        return len(self.new_handles), len(self.written_handles), sum(map(len, self.local_flow.values()))
 
-    def thread(self, made: Handle) -> tuple[Set[Handle], Set[Handle]]:
+    def trace_thread(self, made: HandleKey) -> tuple[Set[HandleKey], Set[HandleKey]]:
         """The handles of a new array, and those of them to which something may have been put. An array goes up to where
         its function was called, and down into what is called there, from where it comes back to that call alone."""
-        above = _reached([made], self.after, self.up)
-        thread = _reached(above, self.after, self.down)
-        filled = _reached((each for each in above if each in self.put_to), self.after, self.up)
-        below = (each for each in thread if each in self.put_to or each in filled)
-        return thread, _reached(below, self.after, self.down)
+        above = _reachable_handles([made], self.local_flow, self.return_flow)
+        thread = _reachable_handles(above, self.local_flow, self.call_flow)
+        filled = _reachable_handles(
+            (each for each in above if each in self.written_handles), self.local_flow, self.return_flow
+        )
+        below = (each for each in thread if each in self.written_handles or each in filled)
+        return thread, _reachable_handles(below, self.local_flow, self.call_flow)
 
-    def later(self, read: _Use) -> Iterator[list[_Use]]:
+    def later_puts(self, read: _CellUse) -> Iterator[list[_CellUse]]:
         """What is put later that a read may wait for: of each array that is empty there all of it; and of any what
         surely comes later, and to this cell."""
-        for thread in self.empty[read.handle]:
+        for thread in self.empty_threads[read.handle]:
             yield [put for handle in thread for put in self.puts[handle] if _may_be_same_cell(read, put)]
-        yield self.following(read)
+        yield self.following_puts(read)
 
-    def following(self, read: _Use) -> list[_Use]:
+    def following_puts(self, read: _CellUse) -> list[_CellUse]:
         """What is put behind a read, in its region or around it, to its cell."""
-        handles, found = [read.handle], list[_Use]()
+        handles, found = [read.handle], list[_CellUse]()
         for handle in handles:  # grows while it is walked
             puts = [put for put in self.puts[handle] if put.node.op == "put"]
             found += [put for put in puts if read.node.op == "collect" or _is_same_cell(read, put)]
             handles += [(id(put.area), put.node.name) for put in puts]
-            handles += [self.around[handle]] if handle in self.around else []
+            handles += [self.enclosing_handles[handle]] if handle in self.enclosing_handles else []
         return found
 
 
-def _reached(handles: Iterable[Handle], *steps: Steps) -> Set[Handle]:
+def _reachable_handles(handles: Iterable[HandleKey], *steps: HandleFlow) -> Set[HandleKey]:
     """These, and those that they become by these steps, in an order that is always the same."""
     found = dict.fromkeys(handles)
     due = list(found)
@@ -205,24 +218,24 @@ def _reached(handles: Iterable[Handle], *steps: Steps) -> Set[Handle]:
     return found.keys()
 
 
-def _is_cells(variable: Var) -> bool:
-    return isinstance(variable.type.dtype, HandleType) and is_float(variable)
+def _is_cell_handle(variable: Var) -> bool:
+    return isinstance(variable.type.dtype, HandleType) and is_differentiable(variable)
 
 
-def _is_varied(put: _Use) -> bool:
+def _puts_varied_value(put: _CellUse) -> bool:
     """Whether what is put depends on what is differentiated by."""
     given = put.node.inputs[2:] if put.node.op == "put" else put.node.inputs
     return any(isinstance(each, str) and each in put.area.varied for each in given)
 
 
-def _may_be_same_cell(read: _Use, put: _Use) -> bool:
+def _may_be_same_cell(read: _CellUse, put: _CellUse) -> bool:
     if read.node.op != "get" or put.node.op != "put":
         return True
     one, other = read.node.inputs[1], put.node.inputs[1]
     return isinstance(one, str) or isinstance(other, str) or one.value == other.value
 
 
-def _is_same_cell(read: _Use, put: _Use) -> bool:
+def _is_same_cell(read: _CellUse, put: _CellUse) -> bool:
     """Whether a read and a put are surely of one cell."""
     if read.node.op != "get" or put.node.op != "put":
         return False
@@ -232,7 +245,7 @@ def _is_same_cell(read: _Use, put: _Use) -> bool:
     return bool(one.value == other.value)
 
 
-def _problem(read: Node, put: Node) -> Invalid:
+def _deferred_read_error(read: Node, put: Node) -> Invalid:
     return Invalid(
         f"cells that are differentiated are read behind their puts: {read.name} waits for what {put.name} puts later",
         rule="D4",

@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..errors import Invalid
-from ..ops.gradients.index import by_rows
-from ..ops.op import Doing
+from ..ops.gradients.index import row_adjoint
+from ..ops.op import OpBuilder
 from ..program.program import Location, Node, Operand, Var
 from ..types import Type
-from .activity import Activity, Area, adjoint_type, operands_of
+from .activity import ActivityAnalysis, RegionActivity, adjoint_type, region_operands
 
 
 class Rows(NamedTuple):
@@ -29,86 +29,94 @@ class Rows(NamedTuple):
     """Floats, of shape (n, ...)."""
 
 
-def row_types(table: Type) -> tuple[Type, Type]:
+def row_adjoint_types(table: Type) -> tuple[Type, Type]:
     """The types of the adjoint of a table by rows, of which the run decides how many there are."""
     rest = None if table.shape is None else (None, *table.shape[1:])
     return Type(dtypes.int64, (None,)), Type(table.dtype, rest)
 
 
-def adjoint_types(area: Area, variable: Var) -> tuple[Type, ...]:
+def adjoint_types(area: RegionActivity, variable: Var) -> tuple[Type, ...]:
     """The types of what leaves as the adjoint of a parameter."""
-    return row_types(variable.type) if variable.name in area.rows else (adjoint_type(variable.type) or variable.type,)
+    return (
+        row_adjoint_types(variable.type)
+        if variable.name in area.row_tables
+        else (adjoint_type(variable.type) or variable.type,)
+    )
 
 
-def opened(area: Area, variables: Iterable[Var], left: Iterable[Type]) -> list[Type]:
+def declared_adjoint_types(area: RegionActivity, variables: Iterable[Var], left: Iterable[Type]) -> list[Type]:
     """What a function says that it gives as the adjoints of parameters: by rows, as many as a run may find."""
     rest = iter(left)
     return [
-        wide if variable.name in area.rows else found
+        wide if variable.name in area.row_tables else found
         for variable in variables
         for wide, found in zip(adjoint_types(area, variable), rest, strict=False)
     ]
 
 
-def taken_rows(do: Doing, node: Node, adjoint: Operand) -> Rows | None:
+def gathered_rows(do: OpBuilder, node: Node, adjoint: Operand) -> Rows | None:
     """The adjoint of what a node takes rows of; None where it takes something else."""
-    found = by_rows(do, node.op, adjoint, node.inputs, dict(node.attributes))
+    found = row_adjoint(do, node.op, adjoint, node.inputs, dict(node.attributes))
     return found and Rows(*found)
 
 
-def spread(activity: Activity, asked: Iterable[tuple[str, Iterable[int]]]) -> None:
+def propagate_rows(activity: ActivityAnalysis, asked: Iterable[tuple[str, Iterable[int]]]) -> None:
     """Have parameters of functions, at these positions, adjoints by rows; and so those of functions and branches that
     they are handed to."""
     waiting = list(asked)
     for name, positions in waiting:  # grows while it is walked
         parameters = activity.program[name].body.parameters
-        waiting += _marked(activity, activity.areas[name], {parameters[at].name for at in positions})
+        waiting += _mark_tables(activity, activity.regions[name], {parameters[at].name for at in positions})
 
 
-def _marked(activity: Activity, area: Area, names: set[str]) -> Iterator[tuple[str, Iterable[int]]]:
+def _mark_tables(
+    activity: ActivityAnalysis, area: RegionActivity, names: set[str]
+) -> Iterator[tuple[str, Iterable[int]]]:
     """Mark parameters of a region; the functions that it hands them to, and in which places."""
-    if names <= area.rows:
+    if names <= area.row_tables:
         return
-    area.rows |= names
+    area.row_tables |= names
     for node in (each for phase in area.phases for each in phase.nodes if each.op in ("call", "cond", "while_loop")):
-        places = {at for at, each in enumerate(operands_of(node)) if isinstance(each, str) and each in area.rows}
+        places = {
+            at for at, each in enumerate(region_operands(node)) if isinstance(each, str) and each in area.row_tables
+        }
         if node.op == "call":
             callee = node.attribute("function")
-            if callee in activity.areas and activity.program[callee].rule is None:
-                yield callee, activity.parameters[callee] & places
+            if callee in activity.regions and activity.program[callee].gradient_rule is None:
+                yield callee, activity.active_parameters[callee] & places
             continue
-        for inner in area.inner[node.name]:
+        for inner in area.inner_regions[node.name]:
             if node.op == "while_loop":
-                places &= _unchanged(inner)
-                inner.unchanged |= places
-                area.rows |= {node.results[at].name for at in places}
-            yield from _marked(activity, inner, {inner.phases[0].parameters[at].name for at in places})
+                places &= _invariant_positions(inner)
+                inner.invariant_positions |= places
+                area.row_tables |= {node.results[at].name for at in places}
+            yield from _mark_tables(activity, inner, {inner.phases[0].parameters[at].name for at in places})
 
 
-def _unchanged(body: Area) -> set[int]:
+def _invariant_positions(body: RegionActivity) -> set[int]:
     """The positions of the loop variables that the body of a loop hands on as they are."""
     phase = body.phases[0]
     return {at for at, variable in enumerate(phase.parameters) if phase.results[at] == variable.name}
 
 
-def no_rows(do: Doing, table: Any) -> Rows:
+def empty_rows(do: OpBuilder, table: Any) -> Rows:
     """The adjoint of a table of which no row is taken."""
     count = do("size", table, axis=0)
     indices = do("arange", count, count, 1)
     return Rows(indices, do("take", table, indices, axis=0))
 
 
-def joined(do: Doing, one: Rows, other: Rows) -> Rows:
+def add_rows(do: OpBuilder, one: Rows, other: Rows) -> Rows:
     """The sum of two adjoints by rows: the rows of both."""
     return Rows(*(do("concat", *pair, axis=0) for pair in zip(one, other, strict=True)))
 
 
-def dense(do: Doing, adjoint: Rows, table: Any) -> Any:
+def to_dense(do: OpBuilder, adjoint: Rows, table: Any) -> Any:
     """The same adjoint as an array of the shape of the table."""
     return do("scatter_add", do("multiply_no_nan", table, 0.0), adjoint.values, adjoint.indices)
 
 
-def otherwise(table: str, what: str, where: Location | None) -> Invalid:
+def row_use_error(table: str, what: str, where: Location | None) -> Invalid:
     """The error where a table that is differentiated by rows is used in another way."""
     return Invalid(
         f"{table} is differentiated by rows, and {what} takes something else of it",

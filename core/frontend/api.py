@@ -12,127 +12,142 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Exhausted, Invalid, Trap, Usage
-from ..ops.op import Kernel, Op, culprit, kernel, lookup, trap_message
-from ..program.program import BOUND
+from ..ops.op import Kernel, Op, build_kernel, describe_trapping_element, lookup_op, trap_message
+from ..program.program import PARALLEL_ITERATIONS
 from ..types import Type, type_of
-from ..value import Literal, Value, admit, shortly
-from .eager.array import Concrete, like
-from .eager.dispatch import applied, eagerly, learned
-from .eager.gradients import called_once
-from .eager.recording import RECORDERS, hearing, record_node
-from .trace.captures import Held, in_order, read
+from ..value import Literal, Value, abbreviate, admit
+from .eager.array import ConcreteArray, result_like
+from .eager.dispatch import build_entry, try_fast_path, wrap_and_record
+from .eager.gradients import call_as_one_step
+from .eager.recording import TAPE_STACK, record_traced_op, recording_tapes
+from .trace.captures import VariableBase, read_variable, sort_resources
 from .trace.control_flow import (
-    Returned,
-    both_weak,
-    captured_by,
-    following_of,
-    foreseen_cond,
-    nothing,
-    predicate,
-    subregion,
-    traced_branch,
-    traced_loop,
+    BodyResult,
+    captured_values,
+    check_predicate,
+    flatten_next_variables,
+    join_weak_values,
+    no_results_error,
+    open_subregion,
+    placeholder_cond_results,
+    trace_branch,
+    trace_loop,
 )
-from .trace.operators import Operators
-from .trace.pytree import Structure, compared, flatten, settled, unflatten
-from .trace.source_location import here
+from .trace.operators import ArrayOperators
+from .trace.pytree import TreeDef, describe_difference, flatten, read_variables, unflatten
+from .trace.source_location import user_location
 from .trace.symbol import Symbol
-from .trace.trace import Value as Traced
-from .trace.trace import apply as apply_traced
-from .trace.trace import at, current, number_of, to_operand, weak_number, weakly, weakness
+from .trace.trace import TracedValue as Traced
+from .trace.trace import (
+    current_region,
+    describe_with_location,
+    to_operand,
+    to_weak_operand,
+    unwrap_weak,
+    weak_number,
+    weak_value_of,
+)
+from .trace.trace import emit_op as apply_traced
 
 _BOOL = Type(dtypes.bool)
 
 
 def apply(op: str, *operands: Any, **attributes: Any) -> Any:
     """Apply an op by name. In a trace it makes a node; else it computes, and raises Trap where it has no value."""
-    made = eagerly(op, operands, attributes)
+    made = try_fast_path(op, operands, attributes)
     if made is not None:
         return made
-    row = lookup(op)
+    row = lookup_op(op)
     if row.arity not in (None, len(operands)):
-        raise Usage(f"{op} takes {row.arity} operands", where=here(), got=len(operands))
-    if any(isinstance(operand, Held) for operand in operands):
-        return apply(op, *map(read, operands), **attributes)
-    adapted = _adapt(row, list(map(number_of, operands)))
-    region = current()
+        raise Usage(f"{op} takes {row.arity} operands", where=user_location(), got=len(operands))
+    if any(isinstance(operand, VariableBase) for operand in operands):
+        return apply(op, *map(read_variable, operands), **attributes)
+    adapted = _promote_operands(row, list(map(unwrap_weak, operands)))
+    region = current_region()
     if region is not None:
         result = apply_traced(region, op, adapted, tuple(attributes.items()))
-        result.weak = _weak_result(op, operands, result.type)
+        result.weak_value = _weak_result_value(op, operands, result.type)
         symbol = Symbol(result)
-        if RECORDERS.get():
-            record_node(op, operands, adapted, attributes, symbol)
+        if TAPE_STACK.get():
+            record_traced_op(op, operands, adapted, attributes, symbol)
         return symbol
     if any(isinstance(operand, Traced) for operand in adapted):
         raise Invalid(
             "a symbolic value is used after its function was traced",
             rule="F2",
-            where=here(),
-            got=", ".join(at(kept.name, kept.location) for kept in adapted if isinstance(kept, Traced)),
+            where=user_location(),
+            got=", ".join(
+                describe_with_location(kept.name, kept.location) for kept in adapted if isinstance(kept, Traced)
+            ),
             hint="return it from the function; only results leave",
         )
     known = [operand for operand in adapted if isinstance(operand, Literal)]
-    value, computes, type_ = _computed(op, known, attributes)
-    if not any(isinstance(operand, Concrete) for operand in operands):
-        return like(operands, value)
+    value, computes, type_ = _compute_with_kernel(op, known, attributes)
+    if not any(isinstance(operand, ConcreteArray) for operand in operands):
+        return result_like(operands, value)
     pairs = zip(operands, known, strict=True)
-    given = tuple(each if type(each) in (Concrete, bool, int, float) else Concrete(taken) for each, taken in pairs)
-    return applied(learned(row, given, known, attributes, computes, type_), given, value)
+    given = tuple(
+        each if type(each) in (ConcreteArray, bool, int, float) else ConcreteArray(taken) for each, taken in pairs
+    )
+    return wrap_and_record(build_entry(row, given, known, attributes, computes, type_), given, value)
 
 
-Operators.apply = staticmethod(apply)
+ArrayOperators.apply = staticmethod(apply)
 
 
-def _weak_result(op: str, operands: Sequence[object], type_: Type) -> int | float | None:
+def _weak_result_value(op: str, operands: Sequence[object], type_: Type) -> int | float | None:
     """The number that a result stands for, where weak values and Python's numbers make it among themselves."""
-    concerned = operands[slice(*lookup(op).alike)]
-    weak = any(weakness(operand) is not None for operand in concerned)
-    if op == "astype" or not weak or any(weak_number(number_of(operand)) is None for operand in concerned):
+    concerned = operands[slice(*lookup_op(op).same_dtype_operands)]
+    weak = any(weak_value_of(operand) is not None for operand in concerned)
+    if op == "astype" or not weak or any(weak_number(unwrap_weak(operand)) is None for operand in concerned):
         return None
     return {"i": 1, "f": 1.0}.get(type_.dtype.kind) if type_.is_scalar else None
 
 
-def _adapt(row: Op, operands: Sequence[object]) -> list[Traced | Literal]:
+def _promote_operands(row: Op, operands: Sequence[object]) -> list[Traced | Literal]:
     """Operands as values; Python's own numbers take the dtype of the operands that have one of their own.
 
     Among themselves an int takes a float's. Operands that do not share the dtype, as the condition of `where`, or
     indices, are no such operands.
     """
-    alike = range(len(operands))[slice(*row.alike)]
+    alike = range(len(operands))[slice(*row.same_dtype_operands)]
     weak = [type(operand) in (int, float) and k in alike for k, operand in enumerate(operands)]
     given = [None if is_weak else to_operand(operand) for operand, is_weak in zip(operands, weak, strict=True)]
-    strong = [value.type.dtype for value in given[slice(*row.alike)] if value is not None]
+    strong = [value.type.dtype for value in given[slice(*row.same_dtype_operands)] if value is not None]
     if not strong and any(type(operands[k]) is float for k in alike):
         strong = [dtypes.float64]
     wanted = functools.reduce(lambda one, other: one and promote(one, other), strong, strong[0] if strong else None)
-    return [weakly(operand, wanted) if value is None else value for operand, value in zip(operands, given, strict=True)]
+    return [
+        to_weak_operand(operand, wanted) if value is None else value
+        for operand, value in zip(operands, given, strict=True)
+    ]
 
 
 def compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Value:
     """What an op gives eagerly; raises Invalid, Trap or Exhausted where it gives nothing."""
-    return _computed(op, operands, attributes)[0]
+    return _compute_with_kernel(op, operands, attributes)[0]
 
 
-def _computed(op: str, operands: list[Literal], attributes: dict[str, Any]) -> tuple[Value, Kernel, Type]:
+def _compute_with_kernel(op: str, operands: list[Literal], attributes: dict[str, Any]) -> tuple[Value, Kernel, Type]:
     """That, with what computed it, and of which type it is said to be."""
-    row = lookup(op)
+    row = lookup_op(op)
     types = [operand.type for operand in operands]
     try:
-        type_ = row.types(*types, **attributes)
+        type_ = row.type_rule(*types, **attributes)
     except Invalid as error:
-        error.rule, error.where, error.message = "V4", here(), f"{op}: {error.message}"
+        error.rule, error.where, error.message = "V4", user_location(), f"{op}: {error.message}"
         raise
     values = tuple(operand.value for operand in operands)
     try:
         message = trap_message(row, values, tuple(attributes.items()))
         if message is None:
-            computes = kernel(row, types, type_, tuple(attributes.items()), shares=True)
+            computes = build_kernel(row, types, type_, tuple(attributes.items()), may_alias=True)
             return computes(*values), computes, type_
     except MemoryError:
         got = f"{op} of {', '.join(map(str, types))}"
-        raise Exhausted("a result does not fit into memory", rule="S12", where=here(), got=got) from None
-    trap = Trap(message, where=here(), got=", ".join(map(shortly, values)))
-    for line in culprit(op, values, tuple(attributes.items()), message):
+        raise Exhausted("a result does not fit into memory", rule="S12", where=user_location(), got=got) from None
+    trap = Trap(message, where=user_location(), got=", ".join(map(abbreviate, values)))
+    for line in describe_trapping_element(op, values, tuple(attributes.items()), message):
         trap.add_note(line)
     raise trap
 
@@ -147,37 +162,37 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     >>> cond(2 < 3, lambda: 10, lambda: 1 // 0)
     10
     """
-    region = current()
+    region = current_region()
     if region is None:
-        return settled(then() if _concrete_bool(pred) else otherwise())
-    if hearing():
-        return called_once("cond", then, lambda: cond(pred, then, otherwise))
-    chosen = predicate(pred, "predicate of cond")
+        return read_variables(then() if _concrete_bool(pred) else otherwise())
+    if recording_tapes():
+        return call_as_one_step("cond", then, lambda: cond(pred, then, otherwise))
+    chosen = check_predicate(pred, "predicate of cond")
     name = region.names.fresh("cond")
-    branches = subregion(region), subregion(region)
-    one, other = traced_branch(branches[0], then), traced_branch(branches[1], otherwise)
+    branches = open_subregion(region), open_subregion(region)
+    one, other = trace_branch(branches[0], then), trace_branch(branches[1], otherwise)
     if one is None or other is None:
-        return foreseen_cond(region, one or other)
-    assigned = in_order((*branches[0].store, *branches[1].store))
+        return placeholder_cond_results(region, one or other)
+    assigned = sort_resources((*branches[0].store, *branches[1].store))
     if not (one.leaves or assigned):
-        raise nothing()
-    pairs = _unified(one, other)
+        raise no_results_error()
+    pairs = _unify_branches(one, other)
     count = len(pairs)
-    pairs += [(branches[0].held(variable), branches[1].held(variable)) for variable in assigned]
-    yielded = [[branch.operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
-    captured = captured_by(*branches)
+    pairs += [(branches[0].read_resource(variable), branches[1].read_resource(variable)) for variable in assigned]
+    yielded = [[branch.as_operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
+    captured = captured_values(*branches)
     regions = tuple(
-        branch.close(list(map(branch.local, captured)), results)
+        branch.close(list(map(branch.localize, captured)), results)
         for branch, results in zip(branches, yielded, strict=True)
     )
-    inputs = [region.operand(value) for value in (chosen, *captured)]
+    inputs = [region.as_operand(value) for value in (chosen, *captured)]
     types = [left.type.join(right.type) or left.type for left, right in pairs]
-    names = [*region.names.several(name, count), *(region.names.fresh(variable.name) for variable in assigned)]
-    results = region.node("cond", inputs, types, names, regions)
+    names = [*region.names.result_names(name, count), *(region.names.fresh(variable.name) for variable in assigned)]
+    results = region.emit_node("cond", inputs, types, names, regions)
     for position, result in enumerate(results[:count]):
-        result.weak = both_weak(one, other, position)
+        result.weak_value = join_weak_values(one, other, position)
     region.store.update(zip(assigned, results[count:], strict=True))
-    return unflatten(one.structure, map(Symbol, results[:count]))
+    return unflatten(one.treedef, map(Symbol, results[:count]))
 
 
 def while_loop(
@@ -197,71 +212,75 @@ def while_loop(
     leaves, structure = flatten(variables)
     if parallel_iterations is not None and not (type(parallel_iterations) is int and parallel_iterations > 0):
         required = "an integer from 1 up, or None"
-        raise Usage("this is no bound on iterations", where=here(), required=required, got=repr(parallel_iterations))
-    bound = () if parallel_iterations is None else ((BOUND, parallel_iterations),)
-    region = current()
+        raise Usage(
+            "this is no bound on iterations", where=user_location(), required=required, got=repr(parallel_iterations)
+        )
+    bound = () if parallel_iterations is None else ((PARALLEL_ITERATIONS, parallel_iterations),)
+    region = current_region()
     if region is None:
-        return _concrete_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
-    if hearing():
+        return _eager_while_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
+    if recording_tapes():
         again = functools.partial(while_loop, cond, body, *variables, parallel_iterations=parallel_iterations)
-        return called_once("loop", body, again)  # type: ignore[no-any-return]
-    return traced_loop(region, cond, body, leaves, structure, bound)  # type: ignore[no-any-return]
+        return call_as_one_step("loop", body, again)  # type: ignore[no-any-return]
+    return trace_loop(region, cond, body, leaves, structure, bound)  # type: ignore[no-any-return]
 
 
-def _concrete_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: Structure) -> Any:
+def _eager_while_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: TreeDef) -> Any:
     """A variable is a concrete array, or NumPy's, where it starts as one or the body makes it one."""
-    values = [_kept([leaf], leaf, None) for leaf in leaves]
+    values = [_loop_variable([leaf], leaf, None) for leaf in leaves]
     while _concrete_bool(cond(*unflatten(structure, values))):
-        following = following_of(structure, body(*unflatten(structure, values)), body)
+        following = flatten_next_variables(structure, body(*unflatten(structure, values)), body)
         pairs = zip(following.leaves, values, strict=True)
-        values = [_kept([leaf, old], leaf, type_of(old)) for leaf, old in pairs]
+        values = [_loop_variable([leaf, old], leaf, type_of(old)) for leaf, old in pairs]
     return unflatten(structure, values)
 
 
-def _kept(operands: Sequence[Any], leaf: Any, type_: Type | None) -> Any:
+def _loop_variable(operands: Sequence[Any], leaf: Any, type_: Type | None) -> Any:
     """A loop variable; a concrete array stays the very one that it is, which tapes know it by."""
-    admitted = _admitted(leaf, type_)
-    return leaf if isinstance(leaf, Concrete) else like(operands, admitted)
+    admitted = _admit_with_location(leaf, type_)
+    return leaf if isinstance(leaf, ConcreteArray) else result_like(operands, admitted)
 
 
-def _admitted(value: object, type_: Type | None) -> Value:
+def _admit_with_location(value: object, type_: Type | None) -> Value:
     try:
         return admit(value, type_)
     except Usage as error:
-        error.where = here()
+        error.where = user_location()
         raise
 
 
-def _unified(one: Returned, other: Returned) -> list[tuple[Traced | Literal, Traced | Literal]]:
+def _unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[Traced | Literal, Traced | Literal]]:
     """The results of both branches, in pairs."""
-    if one.structure != other.structure:
-        required, got = compared(one.structure, other.structure)
+    if one.treedef != other.treedef:
+        required, got = describe_difference(one.treedef, other.treedef)
         raise Invalid(
             "the branches of cond return different structures",
             rule="V5",
-            where=here(),
-            required=at(required, one.line),
-            got=at(got, other.line),
+            where=user_location(),
+            required=describe_with_location(required, one.location),
+            got=describe_with_location(got, other.location),
         )
-    return [_unify(left, right, one, other) for left, right in zip(one.leaves, other.leaves, strict=True)]
+    return [_unify_results(left, right, one, other) for left, right in zip(one.leaves, other.leaves, strict=True)]
 
 
-def _unify(one: Any, other: Any, then: Returned, otherwise: Returned) -> tuple[Traced | Literal, Traced | Literal]:
+def _unify_results(
+    one: Any, other: Any, then: BodyResult, otherwise: BodyResult
+) -> tuple[Traced | Literal, Traced | Literal]:
     """A result of both branches, of one dtype: a Python number adapts to the other side."""
-    left, right = weakly(one, _dtype(other)), weakly(other, _dtype(one))
+    left, right = to_weak_operand(one, _scalar_dtype(other)), to_weak_operand(other, _scalar_dtype(one))
     if left.type.join(right.type) is None:
         raise Invalid(
             "the branches of cond return different types",
             rule="V5",
-            where=here(),
-            required=then.told(left),
-            got=otherwise.told(right),
+            where=user_location(),
+            required=then.describe_type(left),
+            got=otherwise.describe_type(right),
             hint="convert one with tl.astype",
         )
     return left, right
 
 
-def _dtype(value: Any) -> DType | None:
+def _scalar_dtype(value: Any) -> DType | None:
     """The dtype that a scalar has of its own: Python's int takes any number's."""
     type_ = None if type(value) is int else to_operand(value).type
     return type_.dtype if type_ and type_.is_scalar else None
@@ -269,5 +288,7 @@ def _dtype(value: Any) -> DType | None:
 
 def _concrete_bool(pred: Any) -> bool:
     if type_of(admit(pred)) != _BOOL:
-        raise Invalid("a predicate is not one bool", rule="V5", where=here(), required=_BOOL, got=type_of(pred))
+        raise Invalid(
+            "a predicate is not one bool", rule="V5", where=user_location(), required=_BOOL, got=type_of(pred)
+        )
     return bool(pred)

@@ -15,13 +15,22 @@ from ..program.program import Function, Region, Var
 from ..types import Type
 from ..value import Literal, literal
 from .api import apply
-from .eager.array import Concrete
-from .eager.recording import Array, filled_adjoint, is_float_array, record
-from .trace.control_flow import subregion
-from .trace.pytree import Structure, flatten, leaves_as, settled, unflatten
-from .trace.source_location import here
+from .eager.array import ConcreteArray
+from .eager.recording import TapeArray, instantiate_adjoint, is_float_array, record_entry
+from .trace.control_flow import open_subregion
+from .trace.pytree import TreeDef, flatten, flatten_like, read_variables, unflatten
+from .trace.source_location import user_location
 from .trace.symbol import Symbol
-from .trace.trace import Names, RegionTrace, Value, current, entered, to_operand, weak_number, weakness
+from .trace.trace import (
+    RegionBuilder,
+    TracedValue,
+    UniqueNames,
+    current_region,
+    enter_region,
+    to_operand,
+    weak_number,
+    weak_value_of,
+)
 
 
 def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -> Callable[..., Any]:
@@ -47,40 +56,44 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -
 
     @functools.wraps(function)
     def wrapped(*given: Any) -> Any:
-        arguments = tuple(map(settled, given))
-        value, pullback = _two(function, function(*arguments))
-        region = current()
+        arguments = tuple(map(read_variables, given))
+        value, pullback = _check_value_and_pullback(function, function(*arguments))
+        region = current_region()
         if region is None:
-            return _eagerly(arguments, value, pullback)
+            return _wrap_eager_value(arguments, value, pullback)
         name = function.__name__ if function.__name__.isidentifier() else "custom"
-        return _traced(name, region, arguments, value, pullback)
+        return _emit_custom_call(name, region, arguments, value, pullback)
 
     return wrapped
 
 
-def _two(function: Callable[..., Any], found: Any) -> tuple[Any, Callable[[Any], Any]]:
+def _check_value_and_pullback(function: Callable[..., Any], found: Any) -> tuple[Any, Callable[[Any], Any]]:
     if type(found) is not tuple or len(found) != 2 or not callable(found[1]):
         name = getattr(function, "__name__", "the function")
         required = "a value, and a function of its adjoint"
-        raise Usage(f"{name} has a custom gradient and returns none", where=here(), required=required, got=repr(found))
+        raise Usage(
+            f"{name} has a custom gradient and returns none", where=user_location(), required=required, got=repr(found)
+        )
     return found
 
 
-def _adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
+def _flatten_adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
     """What a pullback returned, leaf by leaf of the arguments; raises Invalid where it nests otherwise."""
     structures = [flatten(argument)[1] for argument in arguments]
     alone = len(arguments) == 1 and (type(found) is not tuple or flatten(found)[1] == structures[0])
     each = (found,) if alone else found
     if type(each) is not tuple or len(each) != len(arguments):
         required = f"a tuple of {len(arguments)}, one for each argument"
-        raise Invalid("a pullback returns something else", rule="D3", where=here(), required=required, got=repr(found))
+        raise Invalid(
+            "a pullback returns something else", rule="D3", where=user_location(), required=required, got=repr(found)
+        )
     leaves: list[Any] = []
     for adjoint, structure in zip(each, structures, strict=True):
-        leaves += [None] * structure.size if adjoint is None else leaves_as(structure, adjoint, "an adjoint")
+        leaves += [None] * structure.size if adjoint is None else flatten_like(structure, adjoint, "an adjoint")
     return leaves
 
 
-def _fitting(adjoint: Any, of: Any) -> Any:
+def _coerce_pullback_adjoint(adjoint: Any, of: Any) -> Any:
     """The adjoint of an argument, of its type; None, and a number, stand for as many as it has elements."""
     wanted = to_operand(of).type
     number = 0.0 if adjoint is None else adjoint
@@ -88,7 +101,7 @@ def _fitting(adjoint: Any, of: Any) -> Any:
         made, found = adjoint, to_operand(adjoint)
     else:
         found = literal(number, Type(wanted.dtype))
-        made = Concrete(found)
+        made = ConcreteArray(found)
         if not wanted.is_scalar:
             made = apply("broadcast_like", made, of)
             found = to_operand(made)
@@ -96,96 +109,104 @@ def _fitting(adjoint: Any, of: Any) -> Any:
         raise Invalid(
             "a pullback returns an adjoint of another type than its argument",
             rule="D3",
-            where=here(),
+            where=user_location(),
             required=wanted,
             got=found.type,
             hint="tl.sum_like(adjoint, x) sums what was broadcast; tl.astype converts",
         )
-    return made if isinstance(made, Concrete | Symbol) or not isinstance(found, Literal) else Concrete(found)
+    return made if isinstance(made, ConcreteArray | Symbol) or not isinstance(found, Literal) else ConcreteArray(found)
 
 
-def _eagerly(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]) -> Any:
+def _wrap_eager_value(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]) -> Any:
     """The value as other arrays than those that were computed: a tape knows these by the pullback alone."""
     leaves, (results, structure) = flatten(tuple(arguments))[0], flatten(value)
-    if not any(isinstance(leaf, Concrete) for leaf in leaves):
+    if not any(isinstance(leaf, ConcreteArray) for leaf in leaves):
         return value
-    fresh = [Concrete(leaf._tagloom_literal if isinstance(leaf, Concrete) else literal(leaf)) for leaf in results]
-    _tell(arguments, fresh, structure, pullback)
+    fresh = [
+        ConcreteArray(leaf._tagloom_literal if isinstance(leaf, ConcreteArray) else literal(leaf)) for leaf in results
+    ]
+    _record_custom_entry(arguments, fresh, structure, pullback)
     return unflatten(structure, fresh)
 
 
-def _tell(
-    arguments: Sequence[Any], results: Sequence[Array], structure: Structure, pullback: Callable[[Any], Any]
+def _record_custom_entry(
+    arguments: Sequence[Any], results: Sequence[TapeArray], structure: TreeDef, pullback: Callable[[Any], Any]
 ) -> None:
     """Tell the tapes under way of the value, as one step."""
     leaves = flatten(tuple(arguments))[0]
     by, made = ([leaf for leaf in each if is_float_array(leaf)] for each in (leaves, results))
 
-    def pull(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
+    def vjp(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
         given = iter(adjoints)
-        filled = [filled_adjoint(next(given), leaf) if is_float_array(leaf) else None for leaf in results]
-        found = _adjoints(arguments, pullback(unflatten(structure, filled)))
+        filled = [instantiate_adjoint(next(given), leaf) if is_float_array(leaf) else None for leaf in results]
+        found = _flatten_adjoints(arguments, pullback(unflatten(structure, filled)))
         pulled = [adjoint for adjoint, leaf in zip(found, leaves, strict=True) if is_float_array(leaf)]
-        return [None if pulled[at] is None else _fitting(pulled[at], by[at]) for at in wanted]
+        return [None if pulled[at] is None else _coerce_pullback_adjoint(pulled[at], by[at]) for at in wanted]
 
-    record(by, made, pull)
+    record_entry(by, made, vjp)
 
 
-def _traced(
-    name: str, region: RegionTrace, arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]
+def _emit_custom_call(
+    name: str, region: RegionBuilder, arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]
 ) -> Any:
     """The value as results of a call of a function that hands it on, and has a rule."""
     leaves, (results, structure) = flatten(tuple(arguments))[0], flatten(value)
-    if any(weakness(leaf) is not None for leaf in (*leaves, *results)):
+    if any(weak_value_of(leaf) is not None for leaf in (*leaves, *results)):
         return value  # of which more is known when this is traced again
-    by, made = list(filter(_is_float, leaves)), list(map(to_operand, results))
+    by, made = list(filter(_is_symbolic_float, leaves)), list(map(to_operand, results))
     if not (by and any(operand.type.dtype.kind == "f" for operand in made)):
         return value
-    instance, inner = region.instance, subregion(region)
-    rule = _rule(name, inner, arguments, structure, made, pullback)
-    operands = [*map(to_operand, by), *made, *inner.captured]
-    names = Names()
+    instance, inner = region.specialization, open_subregion(region)
+    rule = _build_pullback_rule(name, inner, arguments, structure, made, pullback)
+    operands = [*map(to_operand, by), *made, *inner.captures]
+    names = UniqueNames()
     parameters = tuple(
-        Var(names.fresh(each.name if isinstance(each, Value) else "constant"), each.type) for each in operands
+        Var(names.fresh(each.name if isinstance(each, TracedValue) else "constant"), each.type) for each in operands
     )
     leaving = parameters[len(by) : len(by) + len(made)]
     body = Region(parameters, (), tuple(variable.name for variable in leaving))
     types = tuple(variable.type for variable in leaving)
-    handing_on = Function(instance.trace.names.fresh(f"{name}_value"), body, types, here(), rule=rule.name)
-    instance.made += [handing_on, rule]
-    inputs, called = [region.operand(operand) for operand in operands], (("function", handing_on.name),)
-    fresh = region.names.several(region.names.fresh(name), len(made))
-    left = list(map(Symbol, region.node("call", inputs, types, fresh, attributes=called)))
-    _tell(arguments, left, structure, pullback)
+    handing_on = Function(
+        instance.program_builder.names.fresh(f"{name}_value"), body, types, user_location(), gradient_rule=rule.name
+    )
+    instance.auxiliary_functions += [handing_on, rule]
+    inputs, called = [region.as_operand(operand) for operand in operands], (("function", handing_on.name),)
+    fresh = region.names.result_names(region.names.fresh(name), len(made))
+    left = list(map(Symbol, region.emit_node("call", inputs, types, fresh, attributes=called)))
+    _record_custom_entry(arguments, left, structure, pullback)
     return unflatten(structure, left)
 
 
-def _rule(
+def _build_pullback_rule(
     name: str,
-    inner: RegionTrace,
+    inner: RegionBuilder,
     arguments: Sequence[Any],
-    structure: Structure,
-    made: Sequence[Value | Literal],
+    structure: TreeDef,
+    made: Sequence[TracedValue | Literal],
     pullback: Callable[[Any], Any],
 ) -> Function:
     """The pullback as a function of what it closes over, and of the adjoints of the floats that were made."""
-    line, leaves = here(), flatten(tuple(arguments))[0]
+    line, leaves = user_location(), flatten(tuple(arguments))[0]
     floats = [operand.type.dtype.kind == "f" for operand in made]
     adjoints = [
-        inner.parameter("d_" + (operand.name if isinstance(operand, Value) else "constant"), operand.type, line)
+        inner.add_parameter(
+            "d_" + (operand.name if isinstance(operand, TracedValue) else "constant"), operand.type, line
+        )
         for operand, is_float in zip(made, floats, strict=True)
         if is_float
     ]
-    with entered(inner):
+    with enter_region(inner):
         given = map(Symbol, adjoints)
         filled = [next(given) if is_float else None for is_float in floats]
-        pairs = zip(_adjoints(arguments, pullback(unflatten(structure, filled))), leaves, strict=True)
-        pulled = [to_operand(_fitting(adjoint, leaf)) for adjoint, leaf in pairs if _is_float(leaf)]
-        leaving = [inner.operand(operand) for operand in pulled]
-    body = inner.close([*map(inner.local, inner.captured), *adjoints], leaving)
-    types = tuple(to_operand(leaf).type for leaf in leaves if _is_float(leaf))
-    return Function(inner.instance.trace.names.fresh(f"{name}_pullback"), body, types, line)
+        pairs = zip(_flatten_adjoints(arguments, pullback(unflatten(structure, filled))), leaves, strict=True)
+        pulled = [
+            to_operand(_coerce_pullback_adjoint(adjoint, leaf)) for adjoint, leaf in pairs if _is_symbolic_float(leaf)
+        ]
+        leaving = [inner.as_operand(operand) for operand in pulled]
+    body = inner.close([*map(inner.localize, inner.captures), *adjoints], leaving)
+    types = tuple(to_operand(leaf).type for leaf in leaves if _is_symbolic_float(leaf))
+    return Function(inner.specialization.program_builder.names.fresh(f"{name}_pullback"), body, types, line)
 
 
-def _is_float(leaf: Any) -> bool:
+def _is_symbolic_float(leaf: Any) -> bool:
     return isinstance(leaf, Symbol) and leaf.dtype.kind == "f"

@@ -12,15 +12,15 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import TagloomError, Usage
-from ..ops.effect import formatted
-from ..types import HandleType, Type, admit_element, as_type
+from ..ops.effect import format_text
+from ..types import HandleType, Type, as_type, check_element_type
 from ..value import admit
-from .eager.recording import hearing, no_cells, record_without_rule
-from .generator import shape_of_draw, shared
-from .trace.captures import read
-from .trace.source_location import here
+from .eager.recording import cells_not_recorded_error, record_nondifferentiable, recording_tapes
+from .generator import check_draw_shape, default_generator
+from .trace.captures import read_variable
+from .trace.source_location import user_location
 from .trace.symbol import Symbol
-from .trace.trace import RegionTrace, apply, current, number_of, to_operand, weakly
+from .trace.trace import RegionBuilder, current_region, emit_op, to_operand, to_weak_operand, unwrap_weak
 
 _INT = Type(dtypes.int64)
 
@@ -31,42 +31,42 @@ def cells(n: Any, dtype: Any, /) -> Any:
     A handle of them; `put` fills a cell, and `get`, or `a[i]`, has its value, as soon as it is there. Only in a
     tl.function.
     """
-    region = _region("cells")
+    region = _require_region("cells")
     try:
-        element = admit_element(as_type(dtype))
+        element = check_element_type(as_type(dtype))
     except Usage as error:
-        error.where = here()
+        error.where = user_location()
         raise
-    return _act(region, "cells", [to_operand(number_of(n), _INT)], element=element)
+    return _emit_effect(region, "cells", [to_operand(unwrap_weak(n), _INT)], element=element)
 
 
 def put(cells: Any, i: Any, value: Any, /) -> Any:
     """Put a value into cell `i`; the handle, for what comes after. A second put to a cell is a trap."""
-    region, handle = _region("put"), to_operand(cells)
+    region, handle = _require_region("put"), to_operand(cells)
     element = handle.type.dtype.element if isinstance(handle.type.dtype, HandleType) else None
-    adapted = weakly(number_of(value), element.dtype if element and element.is_scalar else None)
-    return _act(region, "put", [handle, to_operand(number_of(i), _INT), adapted])
+    adapted = to_weak_operand(unwrap_weak(value), element.dtype if element and element.is_scalar else None)
+    return _emit_effect(region, "put", [handle, to_operand(unwrap_weak(i), _INT), adapted])
 
 
 def get(cells: Any, i: Any, /) -> Any:
     """The value of cell `i`, as soon as it has been put; also written `cells[i]`."""
-    return _act(_region("get"), "get", [to_operand(cells), to_operand(number_of(i), _INT)])
+    return _emit_effect(_require_region("get"), "get", [to_operand(cells), to_operand(unwrap_weak(i), _INT)])
 
 
 def collect(cells: Any, /) -> Any:
     """The values of all cells as an array, as soon as all have been put."""
-    return _act(_region("collect"), "collect", [to_operand(cells)])
+    return _emit_effect(_require_region("collect"), "collect", [to_operand(cells)])
 
 
 def print(*parts: Any) -> None:
     """Print a line when the program runs: texts and values, with a space between them. Lines are in program order."""
-    operands = [number_of(part) for part in parts if not isinstance(part, str)]
+    operands = [unwrap_weak(part) for part in parts if not isinstance(part, str)]
     text = " ".join(part.replace("{", "{{").replace("}", "}}") if isinstance(part, str) else "{}" for part in parts)
-    region = current()
+    region = current_region()
     if region is None:
-        builtins.print(formatted(text, tuple(map(_concrete, operands))))
+        builtins.print(format_text(text, tuple(map(_admit_operand, operands))))
     else:
-        _act(region, "print", list(map(to_operand, operands)), text=text)
+        _emit_effect(region, "print", list(map(to_operand, operands)), text=text)
 
 
 def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
@@ -76,75 +76,79 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
     traps.
     """
     if not callable(function):
-        raise Usage("callback wants a Python function", where=here(), got=repr(function))
+        raise Usage("callback wants a Python function", where=user_location(), got=repr(function))
     try:
         type_ = as_type(returns)
     except TagloomError as error:
-        error.where = here()
+        error.where = user_location()
         raise
-    region = current()
+    region = current_region()
     if region is None:
-        return admit(function(*map(_concrete, operands)), type_)
-    region.instance.callbacks.append(function)
-    place = str(len(region.instance.callbacks) - 1)
-    given = [to_operand(number_of(operand)) for operand in operands]
-    made = _act(region, "callback", given, function=place, returns=type_)
-    record_without_rule("callback", list(map(read, operands)), made)
+        return admit(function(*map(_admit_operand, operands)), type_)
+    region.specialization.callbacks.append(function)
+    place = str(len(region.specialization.callbacks) - 1)
+    given = [to_operand(unwrap_weak(operand)) for operand in operands]
+    made = _emit_effect(region, "callback", given, function=place, returns=type_)
+    record_nondifferentiable("callback", list(map(read_variable, operands)), made)
     return made
 
 
 def breakpoint(when: Any = True, /) -> None:
     """Where a debugger stops, if `when` is true; a run goes on."""
-    region = current()
+    region = current_region()
     if region is not None:
-        _act(region, "breakpoint", [to_operand(number_of(when))])
+        _emit_effect(region, "breakpoint", [to_operand(unwrap_weak(when))])
 
 
 def uniform(shape: Sequence[int] = (), /) -> Any:
     """Random numbers from 0 below 1, float64. In a function, which ones depends on the run's seed, on this node, and on
     the tag; outside of one, on how many were drawn before, and on `tl.set_seed`."""
-    region, sizes = current(), shape_of_draw(shape)
-    return _act(region, "uniform", [], shape=sizes) if region is not None else shared().uniform(sizes)
+    region, sizes = current_region(), check_draw_shape(shape)
+    return (
+        _emit_effect(region, "uniform", [], shape=sizes) if region is not None else default_generator().uniform(sizes)
+    )
 
 
 def normal(shape: Sequence[int] = (), /) -> Any:
     """Random numbers of the normal distribution of mean 0 and variance 1, float64; which ones, as of `uniform`."""
-    region, sizes = current(), shape_of_draw(shape)
-    return _act(region, "normal", [], shape=sizes) if region is not None else shared().normal(sizes)
+    region, sizes = current_region(), check_draw_shape(shape)
+    return _emit_effect(region, "normal", [], shape=sizes) if region is not None else default_generator().normal(sizes)
 
 
 def integers(low: Any, high: Any, shape: Sequence[int] = (), /) -> Any:
     """Random integers from `low` below `high`, int64; which ones, as of `uniform`."""
-    region, sizes = current(), shape_of_draw(shape)
+    region, sizes = current_region(), check_draw_shape(shape)
     if region is None:
-        return shared().integers(low, high, sizes)
-    bounds = [to_operand(number_of(bound), _INT) for bound in (low, high)]
-    return _act(region, "integers", bounds, shape=sizes)
+        return default_generator().integers(low, high, sizes)
+    bounds = [to_operand(unwrap_weak(bound), _INT) for bound in (low, high)]
+    return _emit_effect(region, "integers", bounds, shape=sizes)
 
 
 def permutation(n: Any, /) -> Any:
     """The numbers from 0 below `n`, int64, in random order; which one, as of `uniform`."""
-    region = current()
+    region = current_region()
     if region is None:
-        return shared().permutation(n)
-    return _act(region, "permutation", [to_operand(number_of(n), _INT)])
+        return default_generator().permutation(n)
+    return _emit_effect(region, "permutation", [to_operand(unwrap_weak(n), _INT)])
 
 
-def _act(region: RegionTrace, op: str, operands: Sequence[Any], **attributes: Any) -> Any:
-    return Symbol(apply(region, op, operands, tuple(attributes.items())))
+def _emit_effect(region: RegionBuilder, op: str, operands: Sequence[Any], **attributes: Any) -> Any:
+    return Symbol(emit_op(region, op, operands, tuple(attributes.items())))
 
 
-def _region(word: str) -> RegionTrace:
-    region = current()
+def _require_region(word: str) -> RegionBuilder:
+    region = current_region()
     if region is None:
-        raise Usage(f"{word} belongs to a run", where=here(), hint="use it in a tl.function, and call that or run it")
-    if hearing():
-        raise no_cells()
+        raise Usage(
+            f"{word} belongs to a run", where=user_location(), hint="use it in a tl.function, and call that or run it"
+        )
+    if recording_tapes():
+        raise cells_not_recorded_error()
     return region
 
 
-def _concrete(operand: Any) -> Any:
+def _admit_operand(operand: Any) -> Any:
     return admit(operand)
 
 
-Symbol.get = staticmethod(get)
+Symbol.get_cell = staticmethod(get)

@@ -13,19 +13,19 @@ from ..errors import Usage
 from ..ops.op import OPS
 from .api import apply
 from .eager.variable import Variable
-from .trace.source_location import here
+from .trace.source_location import user_location
 
 
 def uniform_at(seed: Any, count: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
-    return apply("uniform_at", seed, count, shape=shape_of_draw(shape))
+    return apply("uniform_at", seed, count, shape=check_draw_shape(shape))
 
 
 def normal_at(seed: Any, count: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
-    return apply("normal_at", seed, count, shape=shape_of_draw(shape))
+    return apply("normal_at", seed, count, shape=check_draw_shape(shape))
 
 
 def integers_at(seed: Any, count: Any, low: Any, high: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
-    return apply("integers_at", seed, count, low, high, shape=shape_of_draw(shape))
+    return apply("integers_at", seed, count, low, high, shape=check_draw_shape(shape))
 
 
 def permutation_at(seed: Any, count: Any, n: Any, /) -> Any:
@@ -47,7 +47,9 @@ class Generator:
 
     def __init__(self, seed: int = 0) -> None:
         if type(seed) is not int or not 0 <= seed < 2**63:
-            raise Usage("this is no seed", where=here(), required="an integer from 0 below 2**63", got=repr(seed))
+            raise Usage(
+                "this is no seed", where=user_location(), required="an integer from 0 below 2**63", got=repr(seed)
+            )
         self.seed = Variable(seed, name="seed", trainable=False)
         self.count = Variable(0, name="count", trainable=False)
 
@@ -56,34 +58,34 @@ class Generator:
 
     def uniform(self, shape: Sequence[int] | int = ()) -> Any:
         """Numbers from 0 below 1, float64, all as likely."""
-        return uniform_at(*self._next(), shape=shape)
+        return uniform_at(*self._advance(), shape=shape)
 
     def normal(self, shape: Sequence[int] | int = ()) -> Any:
         """Numbers of the normal distribution of mean 0 and variance 1, float64."""
-        return normal_at(*self._next(), shape=shape)
+        return normal_at(*self._advance(), shape=shape)
 
     def integers(self, low: Any, high: Any, shape: Sequence[int] | int = ()) -> Any:
         """Integers from `low` below `high`, int64, all as likely. Traps where there are none."""
-        return integers_at(*self._next(), low, high, shape=shape)
+        return integers_at(*self._advance(), low, high, shape=shape)
 
     def permutation(self, n: Any) -> Any:
         """The numbers from 0 below `n`, int64, in random order. Traps on a negative n."""
-        return permutation_at(*self._next(), n)
+        return permutation_at(*self._advance(), n)
 
-    def _next(self) -> tuple[Any, Any]:
+    def _advance(self) -> tuple[Any, Any]:
         count = self.count.value
         self.count.assign_add(1)
         return self.seed.value, count
 
 
-_SHARED: list[Generator] = []
+_DEFAULT_GENERATOR: list[Generator] = []
 
 
-def shared() -> Generator:
+def default_generator() -> Generator:
     """The generator that draws eagerly, outside of functions."""
-    if not _SHARED:
-        _SHARED.append(Generator(0))
-    return _SHARED[0]
+    if not _DEFAULT_GENERATOR:
+        _DEFAULT_GENERATOR.append(Generator(0))
+    return _DEFAULT_GENERATOR[0]
 
 
 def set_seed(seed: int) -> None:
@@ -97,12 +99,12 @@ def set_seed(seed: int) -> None:
     >>> bool(x == tl.uniform())
     True
     """
-    _SHARED[:] = [Generator(seed)]
+    _DEFAULT_GENERATOR[:] = [Generator(seed)]
 
 
-def shape_of_draw(shape: Any) -> tuple[int, ...]:
+def check_draw_shape(shape: Any) -> tuple[int, ...]:
     """A shape that is known; raises Usage for any other."""
     sizes = (shape,) if type(shape) is int else tuple(shape) if isinstance(shape, tuple | list) else None
     if sizes is None or not all(type(size) is int and size >= 0 for size in sizes):
-        raise Usage("a shape is sizes that are known, as in (2, 3)", where=here(), got=repr(shape))
+        raise Usage("a shape is sizes that are known, as in (2, 3)", where=user_location(), got=repr(shape))
     return sizes

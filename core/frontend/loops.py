@@ -11,17 +11,17 @@ from typing import Any, TypeAlias
 
 from ..errors import Invalid, Usage
 from .api import apply, while_loop
-from .array_api.common import elements, shape_of, type_of
+from .array_api.common import element_count, shape_of, type_of
 from .array_api.manipulation import stack
-from .eager.gradients import called_once
-from .eager.recording import hearing
+from .eager.gradients import call_as_one_step
+from .eager.recording import recording_tapes
 from .effects import cells, collect, put
-from .trace.control_flow import subregion
-from .trace.pytree import Structure, flatten, unflatten
-from .trace.source_location import here
-from .trace.trace import current, entered
+from .trace.control_flow import open_subregion
+from .trace.pytree import TreeDef, flatten, unflatten
+from .trace.source_location import user_location
+from .trace.trace import current_region, enter_region
 
-Step: TypeAlias = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[Any, ...], Any]]
+ScanBody: TypeAlias = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[Any, ...], Any]]
 """A function of what is carried and of an element of each array: what is carried on, and something of the element."""
 
 
@@ -32,7 +32,7 @@ def map(function: Callable[..., Any], /, *arrays: Any) -> Any:
     >>> map(lambda x: x * x, [1, 2, 3]).tolist()
     [1, 4, 9]
     """
-    return _over(lambda _, each: ((), function(*each)), (), arrays)[1]
+    return _scan_arrays(lambda _, each: ((), function(*each)), (), arrays)[1]
 
 
 def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> tuple[Any, Any]:
@@ -47,10 +47,12 @@ def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> t
     def step(carried: tuple[Any, ...], each: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
         found = function(*carried, *each)
         if not isinstance(found, tuple) or len(found) != 2:
-            raise Usage("scan wants a function of two results", where=here(), required="what is carried on, and more")
+            raise Usage(
+                "scan wants a function of two results", where=user_location(), required="what is carried on, and more"
+            )
         return found[:1], found[1]
 
-    (carried,), each = _over(step, (initial,), (arrays,))
+    (carried,), each = _scan_arrays(step, (initial,), (arrays,))
     return carried, each
 
 
@@ -61,67 +63,69 @@ def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
     6
     """
     leaves, structure = flatten(arrays)
-    count = _count(leaves)
+    count = _leading_size(leaves)
 
     def body(k: Any, carried: Any) -> tuple[Any, Any]:
-        return k + 1, function(carried, _element(leaves, structure, k))
+        return k + 1, function(carried, _element_at(leaves, structure, k))
 
     return while_loop(lambda k, _: k < count, body, 0, initial)[1]
 
 
-def _count(leaves: Sequence[Any]) -> Any:
+def _leading_size(leaves: Sequence[Any]) -> Any:
     """How many elements there are: as many in all arrays."""
     if not leaves or not all(shape_of(leaf) for leaf in leaves):
-        raise Usage("wanted are arrays with axes", where=here(), got=[str(type_of(leaf)) for leaf in leaves])
+        raise Usage("wanted are arrays with axes", where=user_location(), got=[str(type_of(leaf)) for leaf in leaves])
     known = {shape_of(leaf)[0] for leaf in leaves} - {None}
     if len(known) > 1:
         got = [str(type_of(leaf)) for leaf in leaves]
-        raise Invalid("arrays of different lengths", rule="V4", where=here(), required="one length", got=got)
-    return known.pop() if known else elements(leaves[0], 0)
+        raise Invalid("arrays of different lengths", rule="V4", where=user_location(), required="one length", got=got)
+    return known.pop() if known else element_count(leaves[0], 0)
 
 
-def _element(leaves: Sequence[Any], structure: Structure, k: Any) -> Any:
+def _element_at(leaves: Sequence[Any], structure: TreeDef, k: Any) -> Any:
     return unflatten(structure, [apply("take", leaf, k, axis=0) for leaf in leaves])
 
 
-def _over(step: Step, initial: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+def _scan_arrays(step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
     """What is carried at the end, and what there is of each element, as arrays."""
     leaves, structure = flatten(arrays)
-    count, region = _count(leaves), current()
+    count, region = _leading_size(leaves), current_region()
     if region is None:
-        return _eagerly(step, initial, [_element(leaves, structure, k) for k in range(count)])
-    if hearing():
-        return called_once("map", _over, lambda: _over(step, initial, arrays))  # type: ignore[no-any-return]
-    with entered(
-        subregion(region)
+        return _scan_eagerly(step, initial, [_element_at(leaves, structure, k) for k in range(count)])
+    if recording_tapes():
+        return call_as_one_step("map", _scan_arrays, lambda: _scan_arrays(step, initial, arrays))  # type: ignore[no-any-return]
+    with enter_region(
+        open_subregion(region)
     ):  # which comes to nothing: the types of what there is of each are all that is wanted
-        tried, form = flatten(step(initial, _element(leaves, structure, 0))[1])
+        tried, form = flatten(step(initial, _element_at(leaves, structure, 0))[1])
         types = [type_of(leaf) for leaf in tried]
     if not types:
-        raise Invalid("nothing is given of each element", rule="V5", where=here(), required="a value")
+        raise Invalid("nothing is given of each element", rule="V5", where=user_location(), required="a value")
 
     def body(k: Any, handles: tuple[Any, ...], *carried: Any) -> tuple[Any, ...]:
-        following, each = step(carried, _element(leaves, structure, k))
+        following, each = step(carried, _element_at(leaves, structure, k))
         filled = tuple(put(handle, k, leaf) for handle, leaf in zip(handles, flatten(each)[0], strict=True))
         return k + 1, filled, *following
 
     made = tuple(cells(count, type_) for type_ in types)
     _, handles, *carried = while_loop(lambda k, *_: k < count, body, 0, made, *initial)
-    return tuple(carried), unflatten(form, [_sized(collect(handle), count) for handle in handles])
+    return tuple(carried), unflatten(form, [_with_static_size(collect(handle), count) for handle in handles])
 
 
-def _eagerly(step: Step, carried: tuple[Any, ...], elements: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
+def _scan_eagerly(step: ScanBody, carried: tuple[Any, ...], elements: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
     made = []
     for element in elements:
         carried, each = step(carried, element)
         made.append(flatten(each))
     if not made:
-        raise Usage("of no elements it is not known what there is of each", where=here(), hint="in a tl.function it is")
+        raise Usage(
+            "of no elements it is not known what there is of each", where=user_location(), hint="in a tl.function it is"
+        )
     columns = zip(*(leaves for leaves, _ in made), strict=True)
     return carried, unflatten(made[0][1], [stack(list(column)) for column in columns])
 
 
-def _sized(array: Any, count: Any) -> Any:
+def _with_static_size(array: Any, count: Any) -> Any:
     """With a first size that is known, where it is."""
     shape = (count, *shape_of(array)[1:])
     return array if not isinstance(count, int) or None in shape else apply("reshape", array, shape=shape)

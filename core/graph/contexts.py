@@ -27,105 +27,111 @@ from typing import NamedTuple, TypeAlias
 from ..errors import Invalid
 from ..program.problem import problem
 from ..tag import ENVIRONMENT, Site
-from .graph import Edge, Graph, Node, Source
+from .graph import Edge, Graph, GraphNode, OutputRef
 
-Guard: TypeAlias = tuple[tuple[Source, bool], ...]
+Guard: TypeAlias = tuple[tuple[OutputRef, bool], ...]
 
 
-class Place(NamedTuple):
+class ControlContext(NamedTuple):
     """Where a value lives: inside a function or a loop, under a guard of (predicate, outcome)."""
 
-    context: str | Site
+    owner: str | Site
     guard: Guard = ()
 
 
-class Placing:
+class ContextDiagnostics:
     """The places that are known so far."""
 
     graph: Graph
-    of: dict[Source, Place]
-    outer: dict[Site, Place]
+    contexts: dict[OutputRef, ControlContext]
+    outer_contexts: dict[Site, ControlContext]
 
-    def function_of(self, place: Place) -> str:
-        while isinstance(place.context, Site):
-            place = self.outer[place.context]
-        return place.context
+    def function_of(self, place: ControlContext) -> str:
+        while isinstance(place.owner, Site):
+            place = self.outer_contexts[place.owner]
+        return place.owner
 
-    def said(self, place: Place) -> str:
+    def describe_context(self, place: ControlContext) -> str:
         """A place in words: `tokens of main.loop where main.less holds`."""
-        outcomes = [f"{self.maker(pred)} {'holds' if outcome else 'does not hold'}" for pred, outcome in place.guard]
-        return f"tokens of {place.context}{' where ' * bool(outcomes)}{' and '.join(outcomes)}"
+        outcomes = [
+            f"{self.producer_name(pred)} {'holds' if outcome else 'does not hold'}" for pred, outcome in place.guard
+        ]
+        return f"tokens of {place.owner}{' where ' * bool(outcomes)}{' and '.join(outcomes)}"
 
-    def maker(self, source: Source) -> str:
+    def producer_name(self, source: OutputRef) -> str:
         return self.graph.arguments[source.output][0] if source.node < 0 else str(self.graph.nodes[source.node])
 
-    def names(self, numbers: list[int]) -> list[str]:
+    def node_names(self, numbers: list[int]) -> list[str]:
         return [str(self.graph.nodes[number]) for number in numbers]
 
-    def apart(self, node: Node, ports: list[Source], required: Place | None = None) -> Invalid:
+    def mixed_contexts_problem(
+        self, node: GraphNode, ports: list[OutputRef], required: ControlContext | None = None
+    ) -> Invalid:
         return problem(
             "V10",
             f"tokens of {node} live in different places",
-            node.where,
-            required=self.said(required) if required else "one place",
-            got="; ".join(self.said(self.of[source]) for source in ports),
+            node.origin,
+            required=self.describe_context(required) if required else "one place",
+            got="; ".join(self.describe_context(self.contexts[source]) for source in ports),
             hint="a value enters a loop by enter, a branch by switch, a function by call",
         )
 
-    def foreign(self, node: Node, here: Place) -> Invalid:
+    def foreign_function_problem(self, node: GraphNode, here: ControlContext) -> Invalid:
         return problem(
             "V10",
             f"{node} gets its tokens from another function",
-            node.where,
+            node.origin,
             required=node.function,
             got=self.function_of(here),
             hint="functions meet in call and return",
         )
 
-    def elsewhere(self, node: Node, here: Place) -> Invalid:
+    def multiple_entries_problem(self, node: GraphNode, here: ControlContext) -> Invalid:
         assert node.site is not None
         return problem(
             "V12" if node.op == "call" else "V13",
             f"{node.site} is entered from two places",
-            node.where,
-            required=self.said(self.outer[node.site]),
-            got=self.said(here),
+            node.origin,
+            required=self.describe_context(self.outer_contexts[node.site]),
+            got=self.describe_context(here),
             hint="another place is another site",
         )
 
-    def overlap(self, node: Node, required: str, ports: list[Source], places: Sequence[Place] = ()) -> Invalid:
+    def merge_problem(
+        self, node: GraphNode, required: str, ports: list[OutputRef], places: Sequence[ControlContext] = ()
+    ) -> Invalid:
         return problem(
             "V11",
             f"merge {node} may get two tokens under one tag, or none",
-            node.where,
+            node.origin,
             required=required,
-            got="; ".join(map(self.said, places)) or [self.maker(source) for source in ports],
+            got="; ".join(map(self.describe_context, places)) or [self.producer_name(source) for source in ports],
             hint="switch a value on one predicate, and merge what becomes of both sides",
         )
 
-    def unreturned(self, number: int) -> Invalid:
+    def missing_back_problem(self, number: int) -> Invalid:
         node = self.graph.nodes[number]
         return problem(
             "V16",
             f"{node} does not come to a merge from which `back` goes on",
-            node.where,
+            node.origin,
             required=f"reenter, merge and back of {node.site}, one of each for an adjoint",
             got=[str(self.graph.nodes[edge.node]) for edge in node.outputs[0].edges],
             hint="an adjoint comes back by reenter, is merged with what iterations make of it, and goes on by back",
         )
 
-    def astray(self, node: Node, trips: Source | None) -> Invalid:
+    def trip_count_problem(self, node: GraphNode, trips: OutputRef | None) -> Invalid:
         return problem(
             "V16",
             f"{node} does not know the iteration that was left",
-            node.where,
+            node.origin,
             required=f"output 1 of an exit of {node.site} on port 1",
-            got=self.maker(trips) if trips is not None else str(node.ports[1]),
+            got=self.producer_name(trips) if trips is not None else str(node.ports[1]),
             hint="the second output of an exit is the trip count",
         )
 
 
-class Places(Placing):
+class ControlContexts(ContextDiagnostics):
     """The places of a graph whose nodes have the right shape (V7 to V9).
 
     `of` has the place of every output that could be placed; `outer` where each site is called or entered from.
@@ -135,174 +141,183 @@ class Places(Placing):
         self.graph = graph
         self.sources = graph.sources()
         self.callees = {**dict(graph.calls), ENVIRONMENT: graph.name}
-        self.of: dict[Source, Place] = {}
-        self.outer: dict[Site, Place] = {ENVIRONMENT: Place("the environment")}
-        self.by_site: dict[tuple[str, Site], list[int]] = {}
+        self.contexts: dict[OutputRef, ControlContext] = {}
+        self.outer_contexts: dict[Site, ControlContext] = {ENVIRONMENT: ControlContext("the environment")}
+        self.nodes_by_site: dict[tuple[str, Site], list[int]] = {}
         for number, node in enumerate(graph.nodes):
             if node.site is not None:
-                self.by_site.setdefault((node.op, node.site), []).append(number)
-        self.problems = list(self._infer_all())
+                self.nodes_by_site.setdefault((node.op, node.site), []).append(number)
+        self.problems = list(self._check_all())
 
-    def _infer_all(self) -> Iterator[Invalid]:
+    def _check_all(self) -> Iterator[Invalid]:
         """V10 to V14: infer the places in the order in which tokens can get there, then check what closes cycles."""
         for position in range(len(self.graph.arguments)):
-            self.of[Source(-1, position)] = Place(self.graph.name)
+            self.contexts[OutputRef(-1, position)] = ControlContext(self.graph.name)
         waiting = list(range(len(self.graph.nodes)))
         while waiting:
             left, problems = [], []
             for number in waiting:
-                found = self.infer(number)
+                found = self.infer_node(number)
                 if found is None:
                     left.append(number)
                 else:
                     problems += found
             yield from problems
             if problems or len(left) == len(waiting):
-                yield from [] if problems else self.unreached(left)
+                yield from [] if problems else self.unreachable_problems(left)
                 return
             waiting = left
-        yield from self.calls()
-        yield from self.returns()
-        yield from self.loops()
-        yield from self.loops_back()
+        yield from self.check_calls()
+        yield from self.check_returns()
+        yield from self.check_loops()
+        yield from self.check_reverse_loops()
 
-    def unreached(self, left: list[int]) -> Iterator[Invalid]:
+    def unreachable_problems(self, left: list[int]) -> Iterator[Invalid]:
         """V14."""
         yield problem(
             "V14",
             "no token ever comes here: these nodes wait for themselves, or for a function that is never called",
-            self.graph.nodes[left[0]].where,
+            self.graph.nodes[left[0]].origin,
             required="a way from the arguments to every node",
-            got=self.names(left[:5]),
+            got=self.node_names(left[:5]),
             hint="a cycle must pass through next_iteration and a merge",
         )
 
-    def infer(self, number: int) -> list[Invalid] | None:
+    def infer_node(self, number: int) -> list[Invalid] | None:
         """Place the outputs of a node; None where it is too early, else what is wrong."""
         node = self.graph.nodes[number]
-        ports = [self.source(number, port) for port in range(len(node.ports)) if node.ports[port] is None]
+        ports = [self.port_source(number, port) for port in range(len(node.ports)) if node.ports[port] is None]
         if node.op == "merge":
             return self.infer_merge(number, ports)
         if node.op == "return":
             return self.infer_return(number)
-        places = [self.of.get(source) for source in ports]
+        places = [self.contexts.get(source) for source in ports]
         if None in places:
             return None
         if len(set(places)) > 1:
-            return [self.apart(node, ports)]
+            return [self.mixed_contexts_problem(node, ports)]
         here = places[0]
         assert here is not None
         if self.function_of(here) != node.function:
-            return [self.foreign(node, here)]
+            return [self.foreign_function_problem(node, here)]
         return self.infer_outputs(number, here)
 
-    def infer_outputs(self, number: int, here: Place) -> list[Invalid] | None:
+    def infer_outputs(self, number: int, here: ControlContext) -> list[Invalid] | None:
         node = self.graph.nodes[number]
         match node.op:
             case "switch":
-                pred = self.original(self.source(number, 1))
-                outputs = [Place(here.context, (*here.guard, (pred, side))) for side in (True, False)]
+                pred = self.skip_identities(self.port_source(number, 1))
+                outputs = [ControlContext(here.owner, (*here.guard, (pred, side))) for side in (True, False)]
             case "call" | "enter":
                 assert node.site is not None
-                if self.outer.setdefault(node.site, here) != here:
-                    return [self.elsewhere(node, here)]
-                outputs = [Place(self.callees[node.site] if node.op == "call" else node.site)]
+                if self.outer_contexts.setdefault(node.site, here) != here:
+                    return [self.multiple_entries_problem(node, here)]
+                outputs = [ControlContext(self.callees[node.site] if node.op == "call" else node.site)]
             case "exit" | "next_iteration" | "back":
                 assert node.site is not None
-                if here.context != node.site:
-                    return [self.apart(node, [self.source(number, 0)], required=Place(node.site))]
-                if node.op != "next_iteration" and not self.begun(node):
+                if here.owner != node.site:
+                    return [
+                        self.mixed_contexts_problem(
+                            node, [self.port_source(number, 0)], required=ControlContext(node.site)
+                        )
+                    ]
+                if node.op != "next_iteration" and not self.has_all_inputs(node):
                     return None
-                outputs = {"exit": [self.outer[node.site]] * 2, "next_iteration": [Place(node.site)]}.get(node.op) or [
-                    self.going(node.site, True),
-                    self.outer[node.site],
+                outputs = {
+                    "exit": [self.outer_contexts[node.site]] * 2,
+                    "next_iteration": [ControlContext(node.site)],
+                }.get(node.op) or [
+                    self.loop_branch_context(node.site, True),
+                    self.outer_contexts[node.site],
                 ]
             case "reenter":
                 assert node.site is not None
-                trips = None if node.ports[1] is not None else self.source(number, 1)
-                exits = self.by_site.get(("exit", node.site), ())
+                trips = None if node.ports[1] is not None else self.port_source(number, 1)
+                exits = self.nodes_by_site.get(("exit", node.site), ())
                 if trips is None or trips.node not in exits or trips.output != 1:
-                    return [self.astray(node, trips)]
-                outputs = [self.going(node.site, False)]
+                    return [self.trip_count_problem(node, trips)]
+                outputs = [self.loop_branch_context(node.site, False)]
             case _:
                 outputs = [here] * len(node.outputs)
-        self.of.update((Source(number, position), place) for position, place in enumerate(outputs))
+        self.contexts.update((OutputRef(number, position), place) for position, place in enumerate(outputs))
         return []
 
     def infer_return(self, number: int) -> list[Invalid] | None:
         """What returns lives where it was called from, once all arguments are known to be sent."""
         site = self.graph.nodes[number].site
         assert site is not None
-        if site != ENVIRONMENT and not self.begun(self.graph.nodes[number]):
+        if site != ENVIRONMENT and not self.has_all_inputs(self.graph.nodes[number]):
             return None
-        self.of[Source(number, 0)] = self.outer[site]
+        self.contexts[OutputRef(number, 0)] = self.outer_contexts[site]
         return []
 
-    def begun(self, node: Node) -> bool:
+    def has_all_inputs(self, node: GraphNode) -> bool:
         """Whether all arguments of a call, or variables of a loop, are known to be sent, of this phase and those
         before: what comes out of it may depend on each of them."""
         assert node.site is not None
-        numbers = [n for op in ("call", "enter", "reenter") for n in self.by_site.get((op, node.site), ())]
-        sent = [Source(n, 0) in self.of for n in numbers if self.graph.nodes[n].phase <= node.phase]
+        numbers = [n for op in ("call", "enter", "reenter") for n in self.nodes_by_site.get((op, node.site), ())]
+        sent = [OutputRef(n, 0) in self.contexts for n in numbers if self.graph.nodes[n].phase <= node.phase]
         return bool(sent) and all(sent)
 
-    def going(self, site: Site, outcome: bool) -> Place:
+    def loop_branch_context(self, site: Site, outcome: bool) -> ControlContext:
         """The place in a loop where its condition holds, or not: where an exit that is placed says."""
-        for number in self.by_site.get(("exit", site), ()):
-            place = self.of[self.source(number, 0)]
+        for number in self.nodes_by_site.get(("exit", site), ()):
+            place = self.contexts[self.port_source(number, 0)]
             if place.guard:
-                return Place(site, (*place.guard[:-1], (place.guard[-1][0], outcome)))
-        return Place(site)
+                return ControlContext(site, (*place.guard[:-1], (place.guard[-1][0], outcome)))
+        return ControlContext(site)
 
-    def infer_merge(self, number: int, ports: list[Source]) -> list[Invalid] | None:
+    def infer_merge(self, number: int, ports: list[OutputRef]) -> list[Invalid] | None:
         """V11."""
         node = self.graph.nodes[number]
         makers = [None if source.node < 0 else self.graph.nodes[source.node] for source in ports]
         ops = ["call" if maker is None else maker.op for maker in makers]
         if "reenter" in ops:
-            again = self.of.get(ports[ops.index("reenter")])
+            again = self.contexts.get(ports[ops.index("reenter")])
             if again is None:
                 return None
             if len(ports) != 2:
-                return [self.overlap(node, "one reenter, and what its loop makes of it", ports)]
-            return self.placed(number, Place(again.context))
+                return [self.merge_problem(node, "one reenter, and what its loop makes of it", ports)]
+            return self.assign_merge(number, ControlContext(again.owner))
         if "enter" in ops or "next_iteration" in ops:
             sites = {maker.site for maker in makers if maker is not None}
             if sorted(ops) != ["enter", "next_iteration"] or len(sites) > 1:
-                return [self.overlap(node, "one enter and one next_iteration, of one loop", ports)]
-            entered = self.of.get(ports[ops.index("enter")])
+                return [self.merge_problem(node, "one enter and one next_iteration, of one loop", ports)]
+            entered = self.contexts.get(ports[ops.index("enter")])
             if entered is None:
                 return None
-            return self.placed(number, entered)
+            return self.assign_merge(number, entered)
         if "call" in ops:
             callers = [ENVIRONMENT if maker is None else maker.site for maker in makers]
             callees = {self.callees[site] for site in callers if site in self.callees}
             if set(ops) != {"call"} or len(set(callers)) < len(callers) or callees != {node.function}:
-                return [self.overlap(node, "at most one token from each site that calls the function", ports)]
-            return self.placed(number, Place(node.function))
-        places = [self.of[source] for source in ports if source in self.of]
+                return [self.merge_problem(node, "at most one token from each site that calls the function", ports)]
+            return self.assign_merge(number, ControlContext(node.function))
+        places = [self.contexts[source] for source in ports if source in self.contexts]
         if len(places) < len(ports):
             return None
-        joined = _join([place.guard for place in places])
-        if joined is None or len({place.context for place in places}) > 1:
-            return [self.overlap(node, "the two sides of one switch", ports, places)]
-        return self.placed(number, Place(places[0].context, joined))
+        joined = _join_guards([place.guard for place in places])
+        if joined is None or len({place.owner for place in places}) > 1:
+            return [self.merge_problem(node, "the two sides of one switch", ports, places)]
+        return self.assign_merge(number, ControlContext(places[0].owner, joined))
 
-    def placed(self, number: int, here: Place) -> list[Invalid]:
+    def assign_merge(self, number: int, here: ControlContext) -> list[Invalid]:
         """Put a merge where its tokens come together: in the function that it says it stands in."""
         node = self.graph.nodes[number]
         if self.function_of(here) != node.function:
-            return [self.foreign(node, here)]
-        self.of[Source(number, 0)] = here
+            return [self.foreign_function_problem(node, here)]
+        self.contexts[OutputRef(number, 0)] = here
         return []
 
-    def calls(self) -> Iterator[Invalid]:
+    def check_calls(self) -> Iterator[Invalid]:
         """V12."""
         entries: dict[str, set[int]] = {}
         for number, node in enumerate(self.graph.nodes):
-            if node.op == "merge" and all(self.is_call(self.source(number, port)) for port in range(len(node.ports))):
+            if node.op == "merge" and all(
+                self.is_call(self.port_source(number, port)) for port in range(len(node.ports))
+            ):
                 entries.setdefault(node.function, set()).add(number)
-        callers = {site: numbers for (op, site), numbers in self.by_site.items() if op == "call"}
+        callers = {site: numbers for (op, site), numbers in self.nodes_by_site.items() if op == "call"}
         given = {site: [self.graph.nodes[number].outputs[0] for number in callers[site]] for site in callers}
         if self.graph.name in {self.callees[site] for site in callers}:
             given[ENVIRONMENT] = [argument for _, argument in self.graph.arguments]
@@ -313,27 +328,27 @@ class Places(Placing):
                 yield problem(
                     "V12",
                     f"the arguments of {site} do not feed each parameter of {self.callees[site]} once",
-                    self.graph.nodes[callers[site][0]].where if site in callers else self.graph.name,
-                    required=self.names(wanted),
-                    got=self.names(fed),
+                    self.graph.nodes[callers[site][0]].origin if site in callers else self.graph.name,
+                    required=self.node_names(wanted),
+                    got=self.node_names(fed),
                     hint="a parameter is a merge, fed once by every site that calls the function",
                 )
 
-    def returns(self) -> Iterator[Invalid]:
+    def check_returns(self) -> Iterator[Invalid]:
         """V10: what returns is a value of the function that was called, under no branch."""
         for number, node in enumerate(self.graph.nodes):
             if node.op == "return" and node.site is not None:
-                source, here = self.source(number, 0), self.of[Source(number, 0)]
-                wanted = Place(self.callees[node.site])
-                if self.of[source] != wanted:
-                    yield self.apart(node, [source], required=wanted)
+                source, here = self.port_source(number, 0), self.contexts[OutputRef(number, 0)]
+                wanted = ControlContext(self.callees[node.site])
+                if self.contexts[source] != wanted:
+                    yield self.mixed_contexts_problem(node, [source], required=wanted)
                 if node.function != (self.graph.name if node.site == ENVIRONMENT else self.function_of(here)):
-                    yield self.foreign(node, here)
+                    yield self.foreign_function_problem(node, here)
 
-    def loops(self) -> Iterator[Invalid]:
+    def check_loops(self) -> Iterator[Invalid]:
         """V13."""
-        for site, numbers in [(site, numbers) for (op, site), numbers in self.by_site.items() if op == "enter"]:
-            again = self.by_site.get(("next_iteration", site), [])
+        for site, numbers in [(site, numbers) for (op, site), numbers in self.nodes_by_site.items() if op == "enter"]:
+            again = self.nodes_by_site.get(("next_iteration", site), [])
             edges = [[self.graph.nodes[n].outputs[0].edges for n in side] for side in (numbers, again)]
             merges = [sorted(edge.node for fed in side for edge in fed) for side in edges]
             once = all(len(fed) == 1 for side in edges for fed in side)
@@ -341,9 +356,9 @@ class Places(Placing):
                 yield problem(
                     "V13",
                     f"a variable of loop {site} lacks its enter, its merge or its next_iteration",
-                    self.graph.nodes[numbers[0]].where,
-                    required=self.names(merges[0]),
-                    got=self.names(merges[1]),
+                    self.graph.nodes[numbers[0]].origin,
+                    required=self.node_names(merges[0]),
+                    got=self.node_names(merges[1]),
                     hint="a loop variable is a merge, fed once by its enter and once by its next_iteration",
                 )
                 continue
@@ -351,30 +366,32 @@ class Places(Placing):
                 yield problem(
                     "V13",
                     f"the variables of loop {site} do not have the same bound",
-                    self.graph.nodes[numbers[0]].where,
+                    self.graph.nodes[numbers[0]].origin,
                     required="the same on each next_iteration",
                     got="; ".join(sorted({str(dict(self.graph.nodes[n].attributes)) for n in again})),
                     hint="a loop has one bound on its iterations, or none",
                 )
                 continue
-            leaving = self.by_site.get(("exit", site), [])
-            guards = {(self.of[self.source(n, 0)], True) for n in again}
-            guards |= {(self.of[self.source(n, 0)], False) for n in leaving}
+            leaving = self.nodes_by_site.get(("exit", site), [])
+            guards = {(self.contexts[self.port_source(n, 0)], True) for n in again}
+            guards |= {(self.contexts[self.port_source(n, 0)], False) for n in leaving}
             conditions = {place.guard[-1][0] for place, _ in guards if place.guard}
-            right = {(Place(site, ((pred, outcome),)), outcome) for pred in conditions for outcome in (True, False)}
+            right = {
+                (ControlContext(site, ((pred, outcome),)), outcome) for pred in conditions for outcome in (True, False)
+            }
             if len(conditions) != 1 or not guards <= right:
                 yield problem(
                     "V13",
                     f"the variables of loop {site} do not all go on, or leave, on one condition",
-                    self.graph.nodes[numbers[0]].where,
+                    self.graph.nodes[numbers[0]].origin,
                     required="next_iteration where the condition holds, exit where it does not hold",
-                    got="; ".join(sorted({self.said(place) for place, _ in guards})),
+                    got="; ".join(sorted({self.describe_context(place) for place, _ in guards})),
                     hint="switch every variable on the condition: output 0 goes on, output 1 leaves",
                 )
 
-    def loops_back(self) -> Iterator[Invalid]:
+    def check_reverse_loops(self) -> Iterator[Invalid]:
         """V16."""
-        for (op, site), numbers in self.by_site.items():
+        for (op, site), numbers in self.nodes_by_site.items():
             if op != "reenter":
                 continue
             for number in numbers:
@@ -383,35 +400,35 @@ class Places(Placing):
                 back = self.graph.nodes[merge].outputs[0].edges if merge is not None else ()
                 behind = [self.graph.nodes[edge.node] for edge in back]
                 if merge is None or not any((node.op, node.site) == ("back", site) for node in behind):
-                    yield self.unreturned(number)
+                    yield self.missing_back_problem(number)
                     continue
-                other = self.source(merge, 1 - edges[0].port)
-                if self.of[other] != self.going(site, True):
-                    yield self.overlap(
-                        self.graph.nodes[merge], "both sides of the condition", [other], [self.of[other]]
+                other = self.port_source(merge, 1 - edges[0].port)
+                if self.contexts[other] != self.loop_branch_context(site, True):
+                    yield self.merge_problem(
+                        self.graph.nodes[merge], "both sides of the condition", [other], [self.contexts[other]]
                     )
 
-    def source(self, number: int, port: int) -> Source:
+    def port_source(self, number: int, port: int) -> OutputRef:
         """The source of a port that has one (V8 has been checked); a triggered node's is its trigger's."""
         node = self.graph.nodes[number]
         return self.sources[Edge(number, len(node.ports) - 1 if node.ports[port] is not None else port)][0]
 
-    def original(self, source: Source) -> Source:
+    def skip_identities(self, source: OutputRef) -> OutputRef:
         """Of what `identity` hands on, as it goes to another device, the source; it holds where that does."""
         while source.node >= 0 and self.graph.nodes[source.node].op == "identity":
-            if self.graph.nodes[source.node].triggered:
+            if self.graph.nodes[source.node].has_trigger:
                 break
-            source = self.source(source.node, 0)
+            source = self.port_source(source.node, 0)
         return source
 
-    def is_call(self, source: Source) -> bool:
+    def is_call(self, source: OutputRef) -> bool:
         return source.node < 0 or self.graph.nodes[source.node].op == "call"
 
     def is_merge(self, number: int) -> bool:
         return self.graph.nodes[number].op == "merge"
 
 
-def _join(guards: list[Guard]) -> Guard | None:
+def _join_guards(guards: list[Guard]) -> Guard | None:
     """The guard under which exactly one of these holds, or None: two sides of a predicate join to what is around.
 
     >>> p, q = Source(0, 0), Source(1, 0)

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-from ..display import Drawn
+from ..display import SvgReprMixin
 from ..errors import Usage
 from ..program.program import PHASE, Location
 from ..tag import ENVIRONMENT, Site
@@ -28,7 +28,7 @@ class Edge(NamedTuple):
     port: int
 
 
-class Source(NamedTuple):
+class OutputRef(NamedTuple):
     """Where tokens come from: an output of a node; node -1 is the environment, its outputs the arguments."""
 
     node: int
@@ -36,7 +36,7 @@ class Source(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Output:
+class OutputPort:
     """A typed output and the ports it feeds, ordered by node, then port."""
 
     type: Type
@@ -44,16 +44,16 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class GraphNode:
     """One application of an op. `ports` has a literal, or None where a token comes; a trigger port is the last."""
 
     name: str
     op: str
     ports: tuple[Literal | None, ...]
-    outputs: tuple[Output, ...]
+    outputs: tuple[OutputPort, ...]
     function: str
     site: Site | None = None
-    triggered: bool = False
+    has_trigger: bool = False
     attributes: tuple[tuple[str, Any], ...] = ()
     location: Location | None = None
 
@@ -66,39 +66,39 @@ class Node:
         return next((said for name, said in self.attributes if name == PHASE), 0)
 
     @property
-    def where(self) -> Location | str:
+    def origin(self) -> Location | str:
         """The source line, or the node's own name where no Python made it."""
         return self.location or str(self)
 
 
 @dataclass(frozen=True, slots=True)
-class Graph(Drawn):
+class Graph(SvgReprMixin):
     """Nodes by number; `arguments` are outputs of the environment, `results` the nodes that give it the results.
 
     `calls` says which function a call site calls: by its name, which is also its nodes' `function`.
     """
 
     name: str
-    nodes: tuple[Node, ...]
-    arguments: tuple[tuple[str, Output], ...]
+    nodes: tuple[GraphNode, ...]
+    arguments: tuple[tuple[str, OutputPort], ...]
     results: tuple[int, ...]
     calls: tuple[tuple[Site, str], ...] = ()
-    hidden: int = 0
+    hidden_count: int = 0
     """How many of the arguments, from the first, are triggers that the environment supplies by itself."""
 
-    def sources(self) -> dict[Edge, list[Source]]:
+    def sources(self) -> dict[Edge, list[OutputRef]]:
         """For every port that an edge ends on, the outputs it may get tokens from."""
-        found: dict[Edge, list[Source]] = {}
+        found: dict[Edge, list[OutputRef]] = {}
         for number, (_, argument) in enumerate(self.arguments):
             for edge in argument.edges:
-                found.setdefault(edge, []).append(Source(-1, number))
+                found.setdefault(edge, []).append(OutputRef(-1, number))
         for number, node in enumerate(self.nodes):
             for position, output in enumerate(node.outputs):
                 for edge in output.edges:
-                    found.setdefault(edge, []).append(Source(number, position))
+                    found.setdefault(edge, []).append(OutputRef(number, position))
         return found
 
-    def output(self, source: Source) -> Output:
+    def output(self, source: OutputRef) -> OutputPort:
         return self.arguments[source.output][1] if source.node < 0 else self.nodes[source.node].outputs[source.output]
 
     def find(self, name: str) -> list[int]:
@@ -120,13 +120,13 @@ class Graph(Drawn):
         return found[0]
 
 
-Input: TypeAlias = Source | Literal | None
+PortInput: TypeAlias = OutputRef | Literal | None
 """What a port is given when its node is made: an output, a literal, or nothing yet."""
 
 
-def _input(given: object) -> Input:
+def _as_port_input(given: object) -> PortInput:
     """A port's input; a plain value is a literal."""
-    return given if given is None or isinstance(given, Source | Literal) else literal(given)
+    return given if given is None or isinstance(given, OutputRef | Literal) else literal(given)
 
 
 class Builder:
@@ -146,15 +146,15 @@ class Builder:
         self.calls: dict[Site, str] = {}
         self._arguments: list[tuple[str, Type]] = []
         self._nodes: list[dict[str, Any]] = []
-        self._edges: list[tuple[Source, Edge]] = []
-        self._leading: set[Source] = set()
-        self._names: dict[tuple[str, str], int] = {}
+        self._edges: list[tuple[OutputRef, Edge]] = []
+        self._connected: set[OutputRef] = set()
+        self._name_counts: dict[tuple[str, str], int] = {}
         """The names that are taken, by function, and the last number that each got where it was wanted again."""
 
-    def argument(self, name: str, type_: Type) -> Source:
+    def argument(self, name: str, type_: Type) -> OutputRef:
         """An argument of the graph, supplied by the environment."""
         self._arguments.append((name, type_))
-        return Source(-1, len(self._arguments) - 1)
+        return OutputRef(-1, len(self._arguments) - 1)
 
     def node(
         self,
@@ -164,20 +164,20 @@ class Builder:
         types: Sequence[Type],
         *,
         function: str | None = None,
-        trigger: Source | None = None,
+        trigger: OutputRef | None = None,
         **details: Any,
-    ) -> list[Source]:
+    ) -> list[OutputRef]:
         """Add a node with outputs of these types; returns its outputs. A name that is taken gets a number.
 
         An input is an output of a node made before, a literal or plain value, or None, to be connected later.
         """
-        number, ports = len(self._nodes), [_input(port) for port in inputs]
+        number, ports = len(self._nodes), [_as_port_input(port) for port in inputs]
         if trigger is not None:
             ports.append(trigger)
         owner = function or self.name
         self._nodes.append(
             {
-                "name": self._fresh(owner, name),
+                "name": self._fresh_name(owner, name),
                 "op": op,
                 "ports": [port if isinstance(port, Literal) else None for port in ports],
                 "types": list(types),
@@ -187,59 +187,63 @@ class Builder:
             }
         )
         for position, port in enumerate(ports):
-            if isinstance(port, Source):
+            if isinstance(port, OutputRef):
                 self.connect(port, number, position)
-        return [Source(number, position) for position in range(len(types))]
+        return [OutputRef(number, position) for position in range(len(types))]
 
-    def connect(self, source: Source, node: int, port: int) -> None:
+    def connect(self, source: OutputRef, node: int, port: int) -> None:
         """Add an edge to a port; the node gets more ports if it has too few."""
         ports = self._nodes[node]["ports"]
         ports.extend([None] * (port + 1 - len(ports)))
         self._edges.append((source, Edge(node, port)))
-        self._leading.add(source)
+        self._connected.add(source)
 
-    def extend(self, source: Source, node: int) -> None:
+    def connect_new_port(self, source: OutputRef, node: int) -> None:
         """Add an edge to a new port of a merge."""
         self.connect(source, node, len(self._nodes[node]["ports"]))
 
-    def leads(self, source: Source) -> bool:
+    def has_edges(self, source: OutputRef) -> bool:
         """Whether a source has an edge yet."""
-        return source in self._leading
+        return source in self._connected
 
-    def type(self, source: Source) -> Type:
+    def type(self, source: OutputRef) -> Type:
         if source.node < 0:
             return self._arguments[source.output][1]
         found: Type = self._nodes[source.node]["types"][source.output]
         return found
 
-    def build(self, results: Iterable[Source] = (), *, returned: Iterable[int] = (), hidden: int = 0) -> Graph:
+    def build(
+        self, results: Iterable[OutputRef] = (), *, return_nodes: Iterable[int] = (), hidden_count: int = 0
+    ) -> Graph:
         """The graph. `results` get return nodes to the environment; `returned` are such nodes, made before."""
         made = [
             self.node("return", "return", [source], [self.type(source)], site=ENVIRONMENT)[0].node for source in results
         ]
-        edges: dict[Source, list[Edge]] = {}
+        edges: dict[OutputRef, list[Edge]] = {}
         for source, edge in self._edges:
             edges.setdefault(source, []).append(edge)
 
-        def output(source: Source, type_: Type) -> Output:
-            return Output(type_, tuple(sorted(edges.get(source, []))))
+        def output(source: OutputRef, type_: Type) -> OutputPort:
+            return OutputPort(type_, tuple(sorted(edges.get(source, []))))
 
         nodes = []
         for number, details in enumerate(self._nodes):
             types, ports = details["types"], details["ports"]
-            outputs = tuple(output(Source(number, position), type_) for position, type_ in enumerate(types))
+            outputs = tuple(output(OutputRef(number, position), type_) for position, type_ in enumerate(types))
             rest = {key: value for key, value in details.items() if key not in ("types", "ports")}
-            nodes.append(Node(ports=tuple(ports), outputs=outputs, **rest))
+            nodes.append(GraphNode(ports=tuple(ports), outputs=outputs, **rest))
         arguments = tuple(
-            (name, output(Source(-1, number), type_)) for number, (name, type_) in enumerate(self._arguments)
+            (name, output(OutputRef(-1, number), type_)) for number, (name, type_) in enumerate(self._arguments)
         )
-        return Graph(self.name, tuple(nodes), arguments, (*returned, *made), tuple(self.calls.items()), hidden)
+        return Graph(
+            self.name, tuple(nodes), arguments, (*return_nodes, *made), tuple(self.calls.items()), hidden_count
+        )
 
-    def _fresh(self, function: str, name: str) -> str:
-        fresh, count = name, self._names.get((function, name), 0)
-        while (function, fresh) in self._names:
+    def _fresh_name(self, function: str, name: str) -> str:
+        fresh, count = name, self._name_counts.get((function, name), 0)
+        while (function, fresh) in self._name_counts:
             count += 1
             fresh = f"{name}_{count}"
-        self._names[function, name] = count
-        self._names.setdefault((function, fresh), 0)
+        self._name_counts[function, name] = count
+        self._name_counts.setdefault((function, fresh), 0)
         return fresh

@@ -10,131 +10,137 @@ from collections import deque
 from dataclasses import replace
 
 from .. import dtypes
-from ..ops.effect_op import ROWS
-from ..ops.routing import CONTROL
-from ..program.infer import HOLE, STAND_IN, Known, computed, likely, widened
+from ..ops.effect_op import ALL_OPS
+from ..ops.routing import ROUTING_OPS
+from ..program.infer import DEFAULT_TYPE, HOLE, LatticeType, guess_type, infer_op_type, widen
 from ..types import Type
-from .graph import Edge, Graph, Node, Output, Source
+from .graph import Edge, Graph, GraphNode, OutputPort, OutputRef
 
 
-def outputs_of(op: str) -> int:
+def count_outputs(op: str) -> int:
     """How many outputs a node has, of an op, or of none that exists."""
-    row = ROWS.get(op)
-    return CONTROL[op].outputs if op in CONTROL else row.outputs if row else 1
+    row = ALL_OPS.get(op)
+    return ROUTING_OPS[op].output_count if op in ROUTING_OPS else row.output_count if row else 1
 
 
-def fill_graph(graph: Graph) -> Graph:
+def infer_graph_types(graph: Graph) -> Graph:
     """The graph with a type for every HOLE among the outputs of its nodes."""
-    inference = _Inference(graph)
+    inference = _GraphInference(graph)
     nodes = tuple(
         node
         if all(output.type is not HOLE for output in node.outputs)
-        else replace(node, outputs=tuple(inference.output(number, k, old) for k, old in enumerate(node.outputs)))
+        else replace(node, outputs=tuple(inference.fill_output(number, k, old) for k, old in enumerate(node.outputs)))
         for number, node in enumerate(graph.nodes)
     )
     return replace(graph, nodes=nodes)
 
 
-def needing_types(graph: Graph) -> set[int]:
+def nodes_needing_types(graph: Graph) -> set[int]:
     """The nodes, by number, whose types inference would not find: all others may be left to it."""
-    types = {Source(n, k): each.type for n, node in enumerate(graph.nodes) for k, each in enumerate(node.outputs)}
-    inference = _Inference(graph)
+    types = {OutputRef(n, k): each.type for n, node in enumerate(graph.nodes) for k, each in enumerate(node.outputs)}
+    inference = _GraphInference(graph)
     said = {
         number
         for number, node in enumerate(graph.nodes)
-        if len(node.outputs) != outputs_of(node.op)
-        or inference.made(number) != [types[Source(number, k)] for k in range(len(node.outputs))]
+        if len(node.outputs) != count_outputs(node.op)
+        or inference.infer_node(number) != [types[OutputRef(number, k)] for k in range(len(node.outputs))]
     }
     while True:
         holes = tuple(
             node if number in said else replace(node, outputs=tuple(replace(o, type=HOLE) for o in node.outputs))
             for number, node in enumerate(graph.nodes)
         )
-        found = fill_graph(replace(graph, nodes=holes))
+        found = infer_graph_types(replace(graph, nodes=holes))
         wrong = {n for n, node in enumerate(graph.nodes) if n not in said and node.outputs != found.nodes[n].outputs}
         if not wrong:
             return said
         said |= wrong
 
 
-class _Inference:
+class _GraphInference:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.sources = graph.sources()
-        self.types: dict[Source, Known] = {
-            Source(-1, k): argument.type for k, (_, argument) in enumerate(graph.arguments)
+        self.types: dict[OutputRef, LatticeType] = {
+            OutputRef(-1, k): argument.type for k, (_, argument) in enumerate(graph.arguments)
         }
         for number, node in enumerate(graph.nodes):
             for k, output in enumerate(node.outputs):
-                self.types[Source(number, k)] = None if output.type is HOLE else output.type
-        self.waiting = deque(n for n, node in enumerate(graph.nodes) if any(o.type is HOLE for o in node.outputs))
-        self.queued = set(self.waiting)
-        self.settle()
+                self.types[OutputRef(number, k)] = None if output.type is HOLE else output.type
+        self.worklist = deque(n for n, node in enumerate(graph.nodes) if any(o.type is HOLE for o in node.outputs))
+        self.queued = set(self.worklist)
+        self.infer_to_fixpoint()
 
-    def settle(self) -> None:
+    def infer_to_fixpoint(self) -> None:
         """To the fixed point; then, where cycles that no token enters are left, from a stand-in on."""
-        stuck = deque(self.waiting)
+        stuck = deque(self.worklist)
         while True:
-            while self.waiting:
-                number = self.waiting.popleft()
+            while self.worklist:
+                number = self.worklist.popleft()
                 self.queued.discard(number)
-                self.put(number, self.made(number))
-            while stuck and None not in [self.types[Source(stuck[0], k)] for k in range(self.width(stuck[0]))]:
+                self.widen_outputs(number, self.infer_node(number))
+            while stuck and None not in [
+                self.types[OutputRef(stuck[0], k)] for k in range(self.output_count(stuck[0]))
+            ]:
                 stuck.popleft()
             if not stuck:
                 return
             number = stuck.popleft()
-            self.put(number, [STAND_IN] * self.width(number))
+            self.widen_outputs(number, [DEFAULT_TYPE] * self.output_count(number))
 
-    def width(self, number: int) -> int:
+    def output_count(self, number: int) -> int:
         return len(self.graph.nodes[number].outputs)
 
-    def put(self, number: int, types: list[Known]) -> None:
+    def widen_outputs(self, number: int, types: list[LatticeType]) -> None:
         """Widen a node's outputs, and look again at what they feed."""
         for k, (output, new) in enumerate(zip(self.graph.nodes[number].outputs, types, strict=True)):
-            old = self.types[Source(number, k)]
-            wider = widened(old, new)
+            old = self.types[OutputRef(number, k)]
+            wider = widen(old, new)
             if output.type is not HOLE or wider == old:
                 continue
-            self.types[Source(number, k)] = wider
+            self.types[OutputRef(number, k)] = wider
             for edge in output.edges:
                 fed = edge.node
-                if 0 <= fed < len(self.graph.nodes) and fed not in self.queued and self.is_open(self.graph.nodes[fed]):
+                if (
+                    0 <= fed < len(self.graph.nodes)
+                    and fed not in self.queued
+                    and self.has_holes(self.graph.nodes[fed])
+                ):
                     self.queued.add(fed)
-                    self.waiting.append(fed)
+                    self.worklist.append(fed)
 
-    def is_open(self, node: Node) -> bool:
+    def has_holes(self, node: GraphNode) -> bool:
         return any(output.type is HOLE for output in node.outputs)
 
-    def made(self, number: int) -> list[Known]:
+    def infer_node(self, number: int) -> list[LatticeType]:
         """As many types as the node has outputs, of what its ports have so far."""
         node = self.graph.nodes[number]
-        ports = [self.port(number, port) for port in range(len(node.ports) - node.triggered)]
+        ports = [self.port_type(number, port) for port in range(len(node.ports) - node.has_trigger)]
         width = len(node.outputs)
         if node.op == "merge":
-            types = [self.merged(ports)]
+            types = [self.join_types(ports)]
         elif node.op == "exit":
             types = [*ports[:1], Type(dtypes.int64)]
-        elif node.op in CONTROL:
+        elif node.op in ROUTING_OPS:
             types = ports[:1] * width
         else:
-            types = [computed(node.op, ports, node.attributes), Type(dtypes.bool)]
-        types = types[:width] + [likely(ports)] * (width - len(types))
-        return [STAND_IN if type_ is HOLE else type_ for type_ in types]
+            types = [infer_op_type(node.op, ports, node.attributes), Type(dtypes.bool)]
+        types = types[:width] + [guess_type(ports)] * (width - len(types))
+        return [DEFAULT_TYPE if type_ is HOLE else type_ for type_ in types]
 
-    def merged(self, ports: list[Known]) -> Known:
-        joined: Known = None
+    def join_types(self, ports: list[LatticeType]) -> LatticeType:
+        joined: LatticeType = None
         for type_ in ports:
-            joined = widened(joined, type_)
-        return joined if ports else STAND_IN
+            joined = widen(joined, type_)
+        return joined if ports else DEFAULT_TYPE
 
-    def port(self, number: int, port: int) -> Known:
+    def port_type(self, number: int, port: int) -> LatticeType:
         """What comes to a port so far; HOLE where nothing ever does."""
         literal = self.graph.nodes[number].ports[port]
         if literal is not None:
             return literal.type
         sources = self.sources.get(Edge(number, port), [])
-        return self.merged([self.types[source] for source in sources]) if sources else HOLE
+        return self.join_types([self.types[source] for source in sources]) if sources else HOLE
 
-    def output(self, number: int, k: int, old: Output) -> Output:
-        return replace(old, type=self.types[Source(number, k)] or STAND_IN) if old.type is HOLE else old
+    def fill_output(self, number: int, k: int, old: OutputPort) -> OutputPort:
+        return replace(old, type=self.types[OutputRef(number, k)] or DEFAULT_TYPE) if old.type is HOLE else old

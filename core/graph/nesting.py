@@ -11,16 +11,16 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from ..tag import Site
-from .graph import Graph, Output
+from .graph import Graph, OutputPort
 
-Home: TypeAlias = Site | None
+LoopContext: TypeAlias = Site | None
 """The innermost loop around something, or None for the body of a function."""
 
-GATES = ("enter", "next_iteration", "exit", "reenter", "back")
+LOOP_GATES = ("enter", "next_iteration", "exit", "reenter", "back")
 """The ops that stand in the loop they are the gates of."""
 
 
-class Nesting:
+class LoopInfo:
     """The home of each node of a graph, and of each loop. What no token can reach stands in no loop.
 
     The first token that comes to a node tells: it brings the home that it lives in.
@@ -28,57 +28,57 @@ class Nesting:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._nodes: dict[int, Home] = {}
-        self._loops: dict[Site, Home] = {}
-        self._returns: dict[Home, list[int]] = {}
+        self._loop_of_node: dict[int, LoopContext] = {}
+        self._parent_loops: dict[Site, LoopContext] = {}
+        self._returns_by_site: dict[LoopContext, list[int]] = {}
         for number, node in enumerate(graph.nodes):
             if node.op == "return":
-                self._returns.setdefault(node.site, []).append(number)
-        queue = deque(self._sent((output for _, output in graph.arguments), None))
+                self._returns_by_site.setdefault(node.site, []).append(number)
+        queue = deque(self._consumers((output for _, output in graph.arguments), None))
         while queue:
             number, home = queue.popleft()
-            if number not in self._nodes:
-                self._nodes[number] = home
-                queue.extend(self._passed_on(number, home))
+            if number not in self._loop_of_node:
+                self._loop_of_node[number] = home
+                queue.extend(self._propagate(number, home))
 
-    def of(self, number: int) -> Home:
+    def loop_of(self, number: int) -> LoopContext:
         """The home of a node."""
         node = self._graph.nodes[number]
-        return node.site if node.op in GATES else self._nodes.get(number)
+        return node.site if node.op in LOOP_GATES else self._loop_of_node.get(number)
 
-    def around(self, home: Home) -> tuple[Site, ...]:
+    def enclosing_loops(self, home: LoopContext) -> tuple[Site, ...]:
         """A home and the loops around it, outermost first."""
         found: list[Site] = []
         while home is not None:
             found.append(home)
-            home = self._loops.get(home)
+            home = self._parent_loops.get(home)
         return tuple(reversed(found))
 
-    def _passed_on(self, number: int, home: Home) -> Iterator[tuple[int, Home]]:
+    def _propagate(self, number: int, home: LoopContext) -> Iterator[tuple[int, LoopContext]]:
         """The nodes that get tokens once this one has fired, and the homes that those tokens live in."""
         node = self._graph.nodes[number]
         lives = home
         match node.op:
             case "enter":
-                if node.site is not None and node.site not in self.around(home):
-                    self._loops.setdefault(node.site, home)
+                if node.site is not None and node.site not in self.enclosing_loops(home):
+                    self._parent_loops.setdefault(node.site, home)
                 lives = node.site
             case "next_iteration" | "reenter":
                 lives = node.site
             case "exit":
-                lives = self._loops.get(node.site) if node.site else home
+                lives = self._parent_loops.get(node.site) if node.site else home
             case "back":
                 lives = node.site
-                out = self._loops.get(node.site) if node.site else home
-                yield from self._sent(node.outputs[1:], out)
-                yield from self._sent(node.outputs[:1], lives)
+                out = self._parent_loops.get(node.site) if node.site else home
+                yield from self._consumers(node.outputs[1:], out)
+                yield from self._consumers(node.outputs[:1], lives)
                 return
             case "call":
                 lives = None
-                yield from ((returned, home) for returned in self._returns.get(node.site, ()))
-        yield from self._sent(node.outputs, lives)
+                yield from ((returned, home) for returned in self._returns_by_site.get(node.site, ()))
+        yield from self._consumers(node.outputs, lives)
 
-    def _sent(self, outputs: Iterable[Output], home: Home) -> Iterator[tuple[int, Home]]:
+    def _consumers(self, outputs: Iterable[OutputPort], home: LoopContext) -> Iterator[tuple[int, LoopContext]]:
         """A return is left out: it lives where its call does, and not where the function that it returns from does."""
         for output in outputs:
             for edge in output.edges:

@@ -16,43 +16,45 @@ from typing import TypeAlias
 
 from ..tag import Site
 from .graph import Graph
-from .nesting import Nesting
+from .nesting import LoopInfo
 
-Home: TypeAlias = str | Site
+ContextOwner: TypeAlias = str | Site
 """A function by its name, or a loop by its site."""
 
 
-class Phases:
+class PhaseMap:
     """The home of each node, and the phase of it that the node belongs to, the first being 0."""
 
     def __init__(self, graph: Graph) -> None:
-        self.nesting = Nesting(graph)
-        self.homes: list[Home] = [self.nesting.of(n) or node.function for n, node in enumerate(graph.nodes)]
-        self._begun: dict[Home, list[tuple[int, int]]] = {}
-        first: dict[tuple[Home, int], int] = {}
+        self.loop_info = LoopInfo(graph)
+        self.owners: list[ContextOwner] = [
+            self.loop_info.loop_of(n) or node.function for n, node in enumerate(graph.nodes)
+        ]
+        self._phase_starts: dict[ContextOwner, list[tuple[int, int]]] = {}
+        first: dict[tuple[ContextOwner, int], int] = {}
         for number, node in enumerate(graph.nodes):
             if node.phase and node.op == "call":
                 for edge in (edge for output in node.outputs[:1] for edge in output.edges):
                     if 0 <= edge.node < len(graph.nodes):
-                        key: tuple[Home, int] = (graph.nodes[edge.node].function, node.phase)
+                        key: tuple[ContextOwner, int] = (graph.nodes[edge.node].function, node.phase)
                         first[key] = min(edge.node, first.get(key, edge.node))
             elif node.phase and node.op in ("reenter", "enter") and node.site is not None:
                 first.setdefault((node.site, node.phase), number)
         for (home, phase), number in sorted(first.items(), key=lambda entry: entry[1]):
-            self._begun.setdefault(home, []).append((number, phase))
+            self._phase_starts.setdefault(home, []).append((number, phase))
 
-    def at(self, home: Home, number: int) -> int:
+    def phase_at(self, home: ContextOwner, number: int) -> int:
         """The phase of a function or loop that has begun where a node of it stands."""
-        begun = self._begun.get(home, [])
+        begun = self._phase_starts.get(home, [])
         before = bisect_right(begun, number, key=lambda entry: entry[0])
         return begun[before - 1][1] if before else 0
 
-    def of(self, number: int) -> int:
+    def phase_of(self, number: int) -> int:
         """The phase that a node belongs to."""
-        return self.at(self.homes[number], number)
+        return self.phase_at(self.owners[number], number)
 
 
-def later_nodes(graph: Graph) -> frozenset[int]:
+def adjoint_dependent_nodes(graph: Graph) -> frozenset[int]:
     """The nodes that fire only once an adjoint has come: the routing nodes of further phases, and what gets tokens from
     them, directly or through others."""
     found = {number for number, node in enumerate(graph.nodes) if node.phase}
@@ -66,7 +68,7 @@ def later_nodes(graph: Graph) -> frozenset[int]:
     return frozenset(found)
 
 
-def reverses(phase: int) -> int:
+def primal_phase(phase: int) -> int:
     """The phase that a further phase goes back through: each derivation adds to the phases there are as many again,
     which go back through them from the last to the first."""
     return (1 << phase.bit_length()) - 1 - phase

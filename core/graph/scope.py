@@ -11,14 +11,14 @@ from ..ops.effect_op import resource_of
 from ..program.program import Function, Node, Operand, Program, Region, Var
 from ..types import Type
 from ..value import Literal
-from .graph import Source
+from .graph import OutputRef
 
-TRIGGER = Type(dtypes.bool)
+TRIGGER_TYPE = Type(dtypes.bool)
 
 
-def needing_triggers(program: Program) -> set[str]:
+def functions_needing_triggers(program: Program) -> set[str]:
     """The functions with a hidden trigger argument (L8): a fixed point over the calls."""
-    functions = program.reachable()
+    functions = program.reachable_functions()
     needing = {function.name for function in functions if not function.body.parameters}
     while True:
         more = {f.name for f in functions if f.name not in needing and _needs_trigger(f.body, needing)}
@@ -27,18 +27,18 @@ def needing_triggers(program: Program) -> set[str]:
         needing |= more
 
 
-def resources(program: Program) -> dict[str, tuple[str, ...]]:
+def function_resources(program: Program) -> dict[str, tuple[str, ...]]:
     """For each function, the resources that it has effects on (L10): a fixed point over the calls."""
-    functions = program.reachable()
+    functions = program.reachable_functions()
     found: dict[str, set[str]] = {function.name: set() for function in functions}
     while True:
-        more = {f.name: resources_of(f.body.walk(), found) for f in functions}
+        more = {f.name: effect_resources(f.body.walk(), found) for f in functions}
         if more == found:
             return {name: tuple(sorted(each)) for name, each in found.items()}
         found = more
 
 
-def resources_of(nodes: Iterable[Node], of_functions: Mapping[str, Iterable[str]]) -> set[str]:
+def effect_resources(nodes: Iterable[Node], of_functions: Mapping[str, Iterable[str]]) -> set[str]:
     """The resources that nodes, with those in their regions, have effects on."""
     found = set()
     for node in nodes:
@@ -68,48 +68,48 @@ def _needs_trigger(region: Region, needing: set[str]) -> bool:
     return False
 
 
-Further: TypeAlias = Callable[[Node], list[Source]]
+PullbackLowering: TypeAlias = Callable[[Node], list[OutputRef]]
 """What lowers the pullback of a node that has been lowered."""
 
 
 @dataclass(slots=True)
-class Scope:
+class LoweringScope:
     """A region being lowered: its function, what its names stand for, and how to get its trigger."""
 
     function: str
-    make_trigger: Callable[[], Source]
-    values: dict[str, Source] = field(default_factory=dict)
-    orders: dict[str, Source] = field(default_factory=dict)
+    make_trigger: Callable[[], OutputRef]
+    values: dict[str, OutputRef] = field(default_factory=dict)
+    order_tokens: dict[str, OutputRef] = field(default_factory=dict)
     """The order tokens of the resources, as the last effect on each left them."""
-    further: dict[str, Further] = field(default_factory=dict)
+    pullbacks: dict[str, PullbackLowering] = field(default_factory=dict)
     """Of the nodes that have a further phase, by name. Each is taken once (V17), and gone then: it has the scope."""
-    made: Source | None = None
+    trigger_ref: OutputRef | None = None
 
-    def trigger(self) -> Source:
-        if self.made is None:
-            self.made = self.make_trigger()
-        return self.made
+    def trigger(self) -> OutputRef:
+        if self.trigger_ref is None:
+            self.trigger_ref = self.make_trigger()
+        return self.trigger_ref
 
-    def input(self, operand: Operand) -> Source | Literal:
+    def resolve_operand(self, operand: Operand) -> OutputRef | Literal:
         return operand if isinstance(operand, Literal) else self.values[operand]
 
-    def bind(self, variables: Sequence[Var], sources: Sequence[Source]) -> None:
+    def bind(self, variables: Sequence[Var], sources: Sequence[OutputRef]) -> None:
         self.values.update((var.name, source) for var, source in zip(variables, sources, strict=True))
 
 
-def names_in(function: Function) -> set[str]:
+def defined_names(function: Function) -> set[str]:
     """The names of the values in a function (V2)."""
     made = {result.name for node in function.body.walk() for result in node.results}
     return made | {parameter.name for phase in function.body.phases() for parameter in phase.parameters}
 
 
-def within(regions: Iterable[Region]) -> Iterator[Node]:
+def nodes_within(regions: Iterable[Region]) -> Iterator[Node]:
     """The nodes in some regions."""
     for region in regions:
         yield from region.walk()
 
 
-def names_used(region: Region) -> set[str]:
+def used_names(region: Region) -> set[str]:
     """The names that a region uses, in this phase and in further ones."""
     phases = list(region.phases())
     operands = [operand for phase in phases for node in phase.nodes for operand in node.inputs]

@@ -16,18 +16,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from .. import dtypes
-from ..errors import Invalid, counted
-from ..ops.effect_op import ACTS, ROWS, resource_of, stands_in
-from ..ops.routing import CONTROL
+from ..errors import Invalid, plural
+from ..ops.effect_op import ALL_OPS, EFFECT_OPS, is_allowed_in, resource_of
+from ..ops.routing import ROUTING_OPS
 from ..program import hints
 from ..program.problem import problem
 from ..program.program import PHASE
-from ..program.shared_rules import attributes, bounds, handles, phases
+from ..program.shared_rules import check_attributes, check_iteration_bound, check_no_handles, check_phase_attribute
 from ..tag import ENVIRONMENT
 from ..types import Type
 from ..value import Literal
-from .contexts import Places
-from .graph import Edge, Graph, Node
+from .contexts import ControlContexts
+from .graph import Edge, Graph, GraphNode
 
 _BOOL = Type(dtypes.bool)
 
@@ -37,76 +37,78 @@ def graph_problems(graph: Graph) -> list[Invalid]:
 
     The shape of nodes is checked first; types and places only where the shape is right.
     """
-    checker = _Checker(graph)
-    shape = [*checker.nodes(), *checker.ports(), *checker.results()]
-    return shape or [*checker.types(), *Places(graph).problems]
+    checker = _GraphChecker(graph)
+    shape = [*checker.check_nodes(), *checker.check_ports(), *checker.check_results()]
+    return shape or [*checker.check_types(), *ControlContexts(graph).problems]
 
 
-class _Checker:
+class _GraphChecker:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.sources = graph.sources()
-        self.called = {ENVIRONMENT, *(site for site, _ in graph.calls)}
+        self.called_sites = {ENVIRONMENT, *(site for site, _ in graph.calls)}
 
-    def nodes(self) -> Iterator[Invalid]:
+    def check_nodes(self) -> Iterator[Invalid]:
         """V7."""
         count = len(self.graph.arguments)
-        if not 0 <= self.graph.hidden <= count:
+        if not 0 <= self.graph.hidden_count <= count:
             yield problem(
                 "V7",
                 "more arguments are hidden than there are, or fewer than none",
                 self.graph.name,
-                required=f"0 to {counted(count, 'hidden argument')}",
-                got=counted(self.graph.hidden, "hidden argument"),
+                required=f"0 to {plural(count, 'hidden argument')}",
+                got=plural(self.graph.hidden_count, "hidden argument"),
                 hint="the first arguments are hidden, as many as `hidden` says",
             )
         for node in self.graph.nodes:
-            control, row = CONTROL.get(node.op), ROWS.get(node.op) if stands_in(node.op, "graph") else None
+            control, row = ROUTING_OPS.get(node.op), ALL_OPS.get(node.op) if is_allowed_in(node.op, "graph") else None
             if control is None and row is None:
-                what, hint = f"{node} has an op that does not exist", hints.op_meant(node.op, None)
-                yield problem("V7", what, node.where, required="an op", got=node.op, hint=hint)
+                what, hint = f"{node} has an op that does not exist", hints.suggest_op(node.op, None)
+                yield problem("V7", what, node.origin, required="an op", got=node.op, hint=hint)
                 continue
-            ports = len(node.ports) - node.triggered
-            wanted = row.arity if row else control.ports if control else None
-            outputs = control.outputs if control else row.outputs if row else 1
-            some = "some ports" if wanted is None else counted(wanted, "port")
+            ports = len(node.ports) - node.has_trigger
+            wanted = row.arity if row else control.arity if control else None
+            outputs = control.output_count if control else row.output_count if row else 1
+            some = "some ports" if wanted is None else plural(wanted, "port")
             if (wanted is not None and ports != wanted) or (control and not ports) or len(node.outputs) != outputs:
                 yield problem(
                     "V7",
                     f"{node.op} has the wrong number of ports or outputs",
-                    node.where,
-                    required=f"{some} and {counted(outputs, 'output')}",
-                    got=f"{counted(ports, 'port')} and {counted(len(node.outputs), 'output')}",
+                    node.origin,
+                    required=f"{some} and {plural(outputs, 'output')}",
+                    got=f"{plural(ports, 'port')} and {plural(len(node.outputs), 'output')}",
                     hint=hints.example(node.op),
                 )
-            elif (node.site.kind if node.site else None) != (kind := control.site if control else None):
+            elif (node.site.kind if node.site else None) != (kind := control.site_kind if control else None):
                 yield problem(
                     "V7",
                     f"{node.op} has a site too many, too few, or of the wrong kind",
-                    node.where,
+                    node.origin,
                     required=f"the site of a {kind}" if kind else "no site",
                     got=f"the site of a {node.site.kind}, {node.site}" if node.site else "no site",
                     hint=hints.example(node.op),
                 )
-            elif control and control.site and PHASE in dict(node.attributes):
-                yield from phases("V7", node.where, node.attributes)
+            elif control and control.site_kind and PHASE in dict(node.attributes):
+                yield from check_phase_attribute("V7", node.origin, node.attributes)
             elif node.op == "next_iteration":
-                yield from bounds("V7", node.where, node.attributes)
-            elif wrong := list(attributes("V7", node.op, node.where, row.attributes if row else (), node.attributes)):
+                yield from check_iteration_bound("V7", node.origin, node.attributes)
+            elif wrong := list(
+                check_attributes("V7", node.op, node.origin, row.attributes if row else (), node.attributes)
+            ):
                 yield from wrong
-            elif node.op in ("call", "return") and node.site not in self.called:
+            elif node.op in ("call", "return") and node.site not in self.called_sites:
                 yield problem(
                     "V7",
                     f"no function is known for site {node.site}",
-                    node.where,
-                    required=f"one of {', '.join(map(str, self.called - {ENVIRONMENT}))}"
-                    if len(self.called) > 1
+                    node.origin,
+                    required=f"one of {', '.join(map(str, self.called_sites - {ENVIRONMENT}))}"
+                    if len(self.called_sites) > 1
                     else "a site that calls a function",
                     got=node.site,
                     hint=f"say whom it calls, as in `site {node.site} calls f`",
                 )
 
-    def ports(self) -> Iterator[Invalid]:
+    def check_ports(self) -> Iterator[Invalid]:
         """V8."""
         for edge, sources in self.sources.items():
             if not (0 <= edge.node < len(self.graph.nodes) and 0 <= edge.port < len(self.graph.nodes[edge.node].ports)):
@@ -114,8 +116,8 @@ class _Checker:
                 yield problem(
                     "V7",
                     "an edge ends on a port that does not exist",
-                    maker.where if maker else self.graph.name,
-                    required=f"a port of one of {counted(len(self.graph.nodes), 'node')}, counted from 0",
+                    maker.origin if maker else self.graph.name,
+                    required=f"a port of one of {plural(len(self.graph.nodes), 'node')}, counted from 0",
                     got=f"port {edge.port} of node {edge.node}",
                     hint="an edge names the number of a node, and of one of its ports",
                 )
@@ -127,46 +129,46 @@ class _Checker:
                     yield problem(
                         "V8",
                         f"port {port} of {node} has {'no source' if found == 0 else f'{found} sources'}",
-                        node.where,
+                        node.origin,
                         required="1 source: an edge, or a literal",
-                        got=counted(found, "source"),
+                        got=plural(found, "source"),
                         hint="a merge is missing before it" if found else "connect it, or give it a literal",
                     )
-            yield from self.literals(node)
+            yield from self.check_literals(node)
 
-    def literals(self, node: Node) -> Iterator[Invalid]:
-        given = [isinstance(port, Literal) for port in node.ports[: len(node.ports) - node.triggered]]
-        trigger = node.triggered and node.ports[-1] is not None
+    def check_literals(self, node: GraphNode) -> Iterator[Invalid]:
+        given = [isinstance(port, Literal) for port in node.ports[: len(node.ports) - node.has_trigger]]
+        trigger = node.has_trigger and node.ports[-1] is not None
         if trigger or (node.op == "merge" and any(given)) or (node.op == "switch" and given[1:] == [True]):
             yield problem(
                 "V8",
                 f"a literal stands where {node.op} must have a token",
-                node.where,
+                node.origin,
                 required="an edge",
                 got="a literal",
                 hint="send it through an identity node with a trigger, as in `one = identity 1 @ x`",
             )
-        elif resource_of(node.op) and not node.triggered:
+        elif resource_of(node.op) and not node.has_trigger:
             yield problem(
                 "V8",
                 f"{node} has no order token",
-                node.where,
+                node.origin,
                 required="a trigger: the token that orders the effects on its resource",
                 got="no trigger",
                 hint="write `@ x` behind it: it happens when x comes, and its second output is for the next",
             )
-        elif (given or node.op in ACTS) and all(given) != node.triggered and not resource_of(node.op):
-            extra = node.triggered
+        elif (given or node.op in EFFECT_OPS) and all(given) != node.has_trigger and not resource_of(node.op):
+            extra = node.has_trigger
             yield problem(
                 "V8",
                 f"{node} has {'a trigger it does not need' if extra else 'literals only, and no trigger'}",
-                node.where,
+                node.origin,
                 required="no trigger" if extra else "a trigger: a token on which it fires",
                 got="a trigger" if extra else "no trigger",
                 hint="leave out what is behind the `@`" if extra else "write `@ x` behind it: it fires when x comes",
             )
 
-    def results(self) -> Iterator[Invalid]:
+    def check_results(self) -> Iterator[Invalid]:
         """V15."""
         leaving = [n for n, node in enumerate(self.graph.nodes) if (node.op, node.site) == ("return", ENVIRONMENT)]
         wrong = [number for number in self.graph.results if number not in leaving]
@@ -175,9 +177,9 @@ class _Checker:
             yield problem(
                 "V15",
                 "a result is no return to the environment",
-                self.graph.nodes[number].where if there else self.graph.name,
-                required=self.names(leaving),
-                got=self.names([number]),
+                self.graph.nodes[number].origin if there else self.graph.name,
+                required=self.node_names(leaving),
+                got=self.node_names([number]),
                 hint="`return a` makes the return node of a, `results a` takes a as it is",
             )
         if not wrong and sorted(self.graph.results) != leaving:
@@ -185,49 +187,51 @@ class _Checker:
             yield problem(
                 "V15",
                 "a return to the environment must be one result, once",
-                self.graph.nodes[once[0]].where,
-                required=self.names(leaving),
-                got=self.names(self.graph.results),
+                self.graph.nodes[once[0]].origin,
+                required=self.node_names(leaving),
+                got=self.node_names(self.graph.results),
                 hint="name each behind `return`, or behind `results`",
             )
 
-    def names(self, numbers: Sequence[int]) -> list[str]:
+    def node_names(self, numbers: Sequence[int]) -> list[str]:
         nodes = self.graph.nodes
         return [str(nodes[number]) if 0 <= number < len(nodes) else f"node {number}" for number in numbers]
 
-    def types(self) -> Iterator[Invalid]:
+    def check_types(self) -> Iterator[Invalid]:
         """V9."""
-        for name, argument in self.graph.arguments[: self.graph.hidden]:
+        for name, argument in self.graph.arguments[: self.graph.hidden_count]:
             if argument.type != _BOOL:
                 what, hint = f"hidden argument {name} is no trigger", f"write @{name}, without a type"
                 yield problem("V9", what, self.graph.name, required=_BOOL, got=argument.type, hint=hint)
         leaving = [self.graph.nodes[number].outputs[0] for number in self.graph.results]
         outside = [output.type for output in (*(argument for _, argument in self.graph.arguments), *leaving)]
-        yield from handles("V9", self.graph.name, self.graph.name, outside)
+        yield from check_no_handles("V9", self.graph.name, self.graph.name, outside)
         for number, node in enumerate(self.graph.nodes):
-            ports = [self.port_type(number, port) for port in range(len(node.ports) - node.triggered)]
+            ports = [self.port_type(number, port) for port in range(len(node.ports) - node.has_trigger)]
             out = [output.type for output in node.outputs]
             try:
-                wanted = self.output_types(node, ports)
+                wanted = self.expected_output_types(node, ports)
             except Invalid as error:
-                yield self.untaken(error, node, ports)
+                yield self.operand_problem(error, node, ports)
                 continue
             if not all(o.admits(w) for o, w in zip(out, wanted, strict=True)):
-                hint = "the type of a merge admits those of all its ports" if node.op == "merge" else hints.INFERRED
+                hint = (
+                    "the type of a merge admits those of all its ports" if node.op == "merge" else hints.INFERRED_HINT
+                )
                 what = f"{node} makes another type than its output has"
-                yield problem("V9", what, node.where, required=wanted, got=out, hint=hint)
+                yield problem("V9", what, node.origin, required=wanted, got=out, hint=hint)
 
-    def untaken(self, error: Invalid, node: Node, ports: list[Type]) -> Invalid:
+    def operand_problem(self, error: Invalid, node: GraphNode, ports: list[Type]) -> Invalid:
         """What is said of a node that does not take what comes to its ports."""
-        row, literals = ROWS.get(node.op), node.ports[: len(ports)]
-        hint = hints.fitting(row, ports, literals, node.attributes) if row else hints.COMPARE
+        row, literals = ALL_OPS.get(node.op), node.ports[: len(ports)]
+        hint = hints.suggest_operands(row, ports, literals, node.attributes) if row else hints.COMPARE_HINT
         required = error.required or "operands that the op takes"
         got = ports if row and not node.attributes else error.got
-        return problem("V9", f"{node.op}: {error.message}", node.where, required=required, got=got, hint=hint)
+        return problem("V9", f"{node.op}: {error.message}", node.origin, required=required, got=got, hint=hint)
 
-    def output_types(self, node: Node, ports: list[Type]) -> list[Type]:
-        if node.op in ROWS:
-            return [ROWS[node.op].types(*ports, **dict(node.attributes)), _BOOL][: len(node.outputs)]
+    def expected_output_types(self, node: GraphNode, ports: list[Type]) -> list[Type]:
+        if node.op in ALL_OPS:
+            return [ALL_OPS[node.op].type_rule(*ports, **dict(node.attributes)), _BOOL][: len(node.outputs)]
         if node.op == "switch" and ports[1] != _BOOL:
             raise Invalid("the predicate is not one bool", required="bool", got=ports[1])
         if node.op == "exit":

@@ -13,31 +13,31 @@ from dataclasses import dataclass
 from typing import NamedTuple, NoReturn, TypeVar
 
 from ..errors import Malformed, TagloomError, Usage
-from ..program.program import MOST_NESTED
+from ..program.program import MAX_NESTING
 
 T = TypeVar("T")
-VERSION = 1
+FORM_VERSION = 1
 """The version of every form."""
-WORD = 2**63
+INT64_BOUND = 2**63
 """Integers of the forms themselves (numbers of nodes, sizes, lines) are below this, and from its negative up."""
-DEEPEST = 4 * MOST_NESTED + 20
+MAX_DEPTH = 4 * MAX_NESTING + 20
 """How many objects and lists may stand inside each other: four to a region of a program, and what is around and in
 them."""
 
 
-class _Twice(NamedTuple):
+class _DuplicateKey(NamedTuple):
     """What an object is read as that has a key twice."""
 
     key: str
 
 
-class _Token(NamedTuple):
+class _NonJsonNumber(NamedTuple):
     """What NaN and Infinity are read as, which Python takes for JSON."""
 
     text: str
 
 
-def parse(text: str | bytes, path: str = "$") -> object:
+def parse_json(text: str | bytes, path: str = "$") -> object:
     """The plain data of a JSON text; raises Malformed where it is none.
 
     >>> parse('{"a": [1, 2.5, null]}')
@@ -46,7 +46,7 @@ def parse(text: str | bytes, path: str = "$") -> object:
     try:
         if isinstance(text, bytes):
             text = text.decode("utf-8")
-        return json.loads(text, object_pairs_hook=_object, parse_constant=_Token)
+        return json.loads(text, object_pairs_hook=_build_object, parse_constant=_NonJsonNumber)
     except UnicodeDecodeError as error:
         raise Malformed(
             "this is no JSON", where=path, required="UTF-8", got=f"{error.reason} at {error.start}"
@@ -60,16 +60,16 @@ def parse(text: str | bytes, path: str = "$") -> object:
         raise Malformed("this is no JSON of ours", where=path, got="lists and objects nested too deep") from None
 
 
-def _object(pairs: list[tuple[str, object]]) -> object:
+def _build_object(pairs: list[tuple[str, object]]) -> object:
     made = dict(pairs)
     if len(made) == len(pairs):
         return made
     seen: set[str] = set()
-    return _Twice(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+    return _DuplicateKey(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
 
 
 @dataclass(frozen=True, slots=True)
-class Cursor:
+class JsonCursor:
     """A place in a document: the data there, and the path to it.
 
     >>> Cursor({"n": [1, True]}).fields("n")[0].entries()[1].integer()
@@ -83,67 +83,67 @@ class Cursor:
     data: object
     path: str = "$"
     depth: int = 0
-    document: str | None = None
+    file: str | None = None
     """The file that the document is, where it is one."""
 
     def refuse(self, required: object, got: str | None = None, hint: str | None = None) -> NoReturn:
         """Raises the error that says what should be here."""
         what = "the document does not fit its form"
-        raise Malformed(what, where=self.path, required=required, got=got or said(self.data), hint=hint)
+        raise Malformed(what, where=self.path, required=required, got=got or describe_json(self.data), hint=hint)
 
-    def fields(self, *names: str, optional: Iterable[str] = ()) -> tuple[Cursor, ...]:
+    def fields(self, *names: str, optional: Iterable[str] = ()) -> tuple[JsonCursor, ...]:
         """What stands under these keys of an object, which has all of them and no others but `optional` ones."""
-        data = self.record()
+        data = self.mapping()
         known = {*names, *optional}
         for name in names:
             if name not in data:
-                self.refuse(f"the key {name}", f"an object without it: {said(data)}")
+                self.refuse(f"the key {name}", f"an object without it: {describe_json(data)}")
         for name in data:
             if name not in known:
-                self.refuse(f"no keys but {', '.join([*names, *optional])}", f"the key {said(name)}")
-        return tuple(self._inner(data[name], f".{name}") for name in names)
+                self.refuse(f"no keys but {', '.join([*names, *optional])}", f"the key {describe_json(name)}")
+        return tuple(self._child(data[name], f".{name}") for name in names)
 
-    def record(self) -> dict[str, object]:
+    def mapping(self) -> dict[str, object]:
         if type(self.data) is not dict:
             self.refuse("an object")
         return self.data
 
-    def has(self, name: str) -> bool:
-        return name in self.record()
+    def has_key(self, name: str) -> bool:
+        return name in self.mapping()
 
-    def key(self, name: str) -> Cursor:
-        return self._inner(self.record()[name], f".{name}")
+    def value_at(self, name: str) -> JsonCursor:
+        return self._child(self.mapping()[name], f".{name}")
 
-    def items(self) -> list[tuple[str, Cursor]]:
+    def items(self) -> list[tuple[str, JsonCursor]]:
         """The keys and values of an object that may have any keys."""
         return [
-            (Cursor(key, f"{self.path}, a key").text(), self._inner(value, f"[{said(key)}]"))
-            for key, value in self.record().items()
+            (JsonCursor(key, f"{self.path}, a key").text(), self._child(value, f"[{describe_json(key)}]"))
+            for key, value in self.mapping().items()
         ]
 
-    def raw(self) -> list[object]:
+    def raw_list(self) -> list[object]:
         """A list as it is, nothing in it checked."""
         if type(self.data) is not list:
             self.refuse("a list")
         return self.data
 
-    def entries(self) -> list[Cursor]:
-        return [self.entry(number) for number in range(len(self.raw()))]
+    def entries(self) -> list[JsonCursor]:
+        return [self.entry(number) for number in range(len(self.raw_list()))]
 
-    def entry(self, number: int) -> Cursor:
-        return self._inner(self.raw()[number], f"[{number}]")
+    def entry(self, number: int) -> JsonCursor:
+        return self._child(self.raw_list()[number], f"[{number}]")
 
-    def row(self, *names: str) -> tuple[Cursor, ...]:
+    def fixed_list(self, *names: str) -> tuple[JsonCursor, ...]:
         """A list with exactly these entries."""
         entries = self.entries()
         if len(entries) != len(names):
             self.refuse(f"a list of {', '.join(names)}", f"a list of {len(entries)}")
         return tuple(entries)
 
-    def each(self, read: Callable[[Cursor], T]) -> tuple[T, ...]:
+    def map_entries(self, read: Callable[[JsonCursor], T]) -> tuple[T, ...]:
         return tuple(read(item) for item in self.entries())
 
-    def optional(self, read: Callable[[Cursor], T]) -> T | None:
+    def optional(self, read: Callable[[JsonCursor], T]) -> T | None:
         return None if self.data is None else read(self)
 
     def text(self) -> str:
@@ -158,17 +158,17 @@ class Cursor:
             self.refuse(f"one of {', '.join(words)}")
         return self.data
 
-    def truth(self) -> bool:
+    def boolean(self) -> bool:
         if type(self.data) is not bool:
             self.refuse("true or false")
         return self.data
 
-    def integer(self, least: int = -WORD) -> int:
+    def integer(self, minimum: int = -INT64_BOUND) -> int:
         """An integer of at most 64 bits, from `least` up; true and 1.0 are none."""
-        if type(self.data) is not int or not least <= self.data < WORD:
-            wide = type(self.data) is int and not -WORD <= self.data < WORD
+        if type(self.data) is not int or not minimum <= self.data < INT64_BOUND:
+            wide = type(self.data) is int and not -INT64_BOUND <= self.data < INT64_BOUND
             size = " of at most 64 bits" if wide else ""
-            self.refuse(f"an integer{size}" if least == -WORD else f"an integer{size} from {least} up")
+            self.refuse(f"an integer{size}" if minimum == -INT64_BOUND else f"an integer{size} from {minimum} up")
         return self.data
 
     def number(self) -> float:
@@ -180,18 +180,18 @@ class Cursor:
             pass
         return self.refuse("a number, within the range of float64")
 
-    def _inner(self, data: object, step: str) -> Cursor:
-        if self.depth >= DEEPEST:
-            self.refuse(f"at most {DEEPEST} objects and lists inside each other", "more")
-        return Cursor(data, self.path + step, self.depth + 1, self.document)
+    def _child(self, data: object, step: str) -> JsonCursor:
+        if self.depth >= MAX_DEPTH:
+            self.refuse(f"at most {MAX_DEPTH} objects and lists inside each other", "more")
+        return JsonCursor(data, self.path + step, self.depth + 1, self.file)
 
 
-def natural(at: Cursor) -> int:
+def read_natural(at: JsonCursor) -> int:
     """An integer from 0 up."""
     return at.integer(0)
 
 
-def said(data: object) -> str:
+def describe_json(data: object) -> str:
     """What to call a piece of JSON in a message, in a few words.
 
     >>> said({"a": 1, "b": 2}), said([1, 2]), said("x" * 99)[:9], said(None), said(2**70)
@@ -209,38 +209,38 @@ def said(data: object) -> str:
         case dict():
             keys = [str(key)[:20] for key in list(data)[:6]]
             return f"an object of {', '.join(keys)}{', ...' * (len(data) > 6)}" if keys else "an empty object"
-        case _Twice(key):
-            return f"an object that has the key {said(key)} twice"
-        case _Token(text):
+        case _DuplicateKey(key):
+            return f"an object that has the key {describe_json(key)} twice"
+        case _NonJsonNumber(text):
             return f"{text}, which JSON does not have"
         case list():
             return f"a list of {len(data)}"
     return f"a Python {type(data).__name__}"
 
 
-def head(form: str, **rest: object) -> dict[str, object]:
+def document_header(form: str, **rest: object) -> dict[str, object]:
     """A document of this form."""
-    return {"tagloom": form, "version": VERSION, **rest}
+    return {"tagloom": form, "version": FORM_VERSION, **rest}
 
 
-def form_of(at: Cursor, forms: Iterable[str]) -> str:
+def read_form(at: JsonCursor, forms: Iterable[str]) -> str:
     """Which of these forms a document says it has; raises Malformed for another, or another version."""
-    at.record()
-    if not at.has("tagloom"):
+    at.mapping()
+    if not at.has_key("tagloom"):
         at.refuse(f'the key tagloom, as in "tagloom": "{next(iter(forms))}"')
-    form = at.key("tagloom").one_of(forms)
-    if not at.has("version"):
+    form = at.value_at("tagloom").one_of(forms)
+    if not at.has_key("version"):
         at.refuse("the key version")
-    version = at.key("version")
-    if type(version.data) is not int or version.data != VERSION:
-        version.refuse(f"version {VERSION}", hint="another version of tagloom reads it")
+    version = at.value_at("version")
+    if type(version.data) is not int or version.data != FORM_VERSION:
+        version.refuse(f"version {FORM_VERSION}", hint="another version of tagloom reads it")
     return form
 
 
-def plain_text(text: str) -> str:
+def validate_text(text: str) -> str:
     """A text as a document may hold it; raises Usage where it is none."""
     try:
-        Cursor(text).text()
+        JsonCursor(text).text()
     except TagloomError as error:
         raise Usage("this text cannot be written as JSON", required=error.required, got=ascii(text)[:80]) from None
     return text

@@ -2,102 +2,102 @@
 
 from __future__ import annotations
 
-from ..graph.graph import Edge, Graph, Node, Output
+from ..graph.graph import Edge, Graph, GraphNode, OutputPort
 from ..tag import Site
-from .cursor import Cursor, head, plain_text
+from .cursor import JsonCursor, document_header, validate_text
 from .value import (
-    Plain,
-    attributes_form,
-    location_form,
+    JsonValue,
+    attributes_to_json,
+    location_to_json,
     read_attributes,
     read_literal,
     read_location,
     read_site,
     read_type,
-    site_form,
-    type_form,
-    value_form,
+    site_to_json,
+    type_to_json,
+    value_to_json,
 )
 
 
-def graph_form(graph: Graph) -> Plain:
+def graph_to_json(graph: Graph) -> JsonValue:
     """A graph as a document."""
-    return head(
+    return document_header(
         "graph",
-        name=plain_text(graph.name),
-        arguments=[{"name": plain_text(name), **_output_form(output)} for name, output in graph.arguments],
-        hidden=graph.hidden,
-        nodes=[_node_form(node) for node in graph.nodes],
+        name=validate_text(graph.name),
+        arguments=[{"name": validate_text(name), **_output_to_json(output)} for name, output in graph.arguments],
+        hidden=graph.hidden_count,
+        nodes=[_node_to_json(node) for node in graph.nodes],
         results=list(graph.results),
-        calls=[{"site": site_form(site), "function": plain_text(callee)} for site, callee in graph.calls],
+        calls=[{"site": site_to_json(site), "function": validate_text(callee)} for site, callee in graph.calls],
     )
 
 
-def _output_form(output: Output) -> Plain:
-    return {"type": type_form(output.type), "edges": [list(edge) for edge in output.edges]}
+def _output_to_json(output: OutputPort) -> JsonValue:
+    return {"type": type_to_json(output.type), "edges": [list(edge) for edge in output.edges]}
 
 
-def _node_form(node: Node) -> Plain:
+def _node_to_json(node: GraphNode) -> JsonValue:
     return {
-        "name": plain_text(node.name),
-        "op": plain_text(node.op),
-        "function": plain_text(node.function),
-        "ports": [None if port is None else value_form(port.value) for port in node.ports],
-        "outputs": [_output_form(output) for output in node.outputs],
-        "triggered": node.triggered,
-        "site": None if node.site is None else site_form(node.site),
-        "attributes": attributes_form(node.attributes),
-        "location": location_form(node.location),
+        "name": validate_text(node.name),
+        "op": validate_text(node.op),
+        "function": validate_text(node.function),
+        "ports": [None if port is None else value_to_json(port.value) for port in node.ports],
+        "outputs": [_output_to_json(output) for output in node.outputs],
+        "triggered": node.has_trigger,
+        "site": None if node.site is None else site_to_json(node.site),
+        "attributes": attributes_to_json(node.attributes),
+        "location": location_to_json(node.location),
     }
 
 
-def read_graph(at: Cursor) -> Graph:
+def read_graph(at: JsonCursor) -> Graph:
     """The graph that a document says."""
     _, _, name, arguments, hidden, nodes, results, calls = at.fields(
         "tagloom", "version", "name", "arguments", "hidden", "nodes", "results", "calls"
     )
     return Graph(
         name=name.text(),
-        nodes=nodes.each(_node),
-        arguments=arguments.each(_argument),
-        results=results.each(Cursor.integer),
-        calls=calls.each(_call),
-        hidden=hidden.integer(),
+        nodes=nodes.map_entries(_read_node),
+        arguments=arguments.map_entries(_read_argument),
+        results=results.map_entries(JsonCursor.integer),
+        calls=calls.map_entries(_read_call),
+        hidden_count=hidden.integer(),
     )
 
 
-def _argument(at: Cursor) -> tuple[str, Output]:
+def _read_argument(at: JsonCursor) -> tuple[str, OutputPort]:
     name, type_, edges = at.fields("name", "type", "edges")
-    return name.text(), Output(read_type(type_), edges.each(_edge))
+    return name.text(), OutputPort(read_type(type_), edges.map_entries(_read_edge))
 
 
-def _output(at: Cursor) -> Output:
+def _read_output(at: JsonCursor) -> OutputPort:
     type_, edges = at.fields("type", "edges")
-    return Output(read_type(type_), edges.each(_edge))
+    return OutputPort(read_type(type_), edges.map_entries(_read_edge))
 
 
-def _edge(at: Cursor) -> Edge:
-    node, port = at.row("node", "port")
+def _read_edge(at: JsonCursor) -> Edge:
+    node, port = at.fixed_list("node", "port")
     return Edge(node.integer(), port.integer())
 
 
-def _node(at: Cursor) -> Node:
+def _read_node(at: JsonCursor) -> GraphNode:
     name, op, function, ports, outputs, triggered, site, attributes, location = at.fields(
         "name", "op", "function", "ports", "outputs", "triggered", "site", "attributes", "location"
     )
-    return Node(
+    return GraphNode(
         name=name.text(),
         op=op.text(),
-        ports=ports.each(lambda port: port.optional(read_literal)),
-        outputs=outputs.each(_output),
+        ports=ports.map_entries(lambda port: port.optional(read_literal)),
+        outputs=outputs.map_entries(_read_output),
         function=function.text(),
         site=site.optional(read_site),
-        triggered=triggered.truth(),
+        has_trigger=triggered.boolean(),
         attributes=read_attributes(attributes),
         location=read_location(location),
     )
 
 
-def _call(at: Cursor) -> tuple[Site, str]:
+def _read_call(at: JsonCursor) -> tuple[Site, str]:
     site, callee = at.fields("site", "function")
     return read_site(site), callee.text()

@@ -4,85 +4,95 @@ from __future__ import annotations
 
 from ..program.program import Function, Node, Operand, Program, Region, Var
 from ..value import Literal
-from .cursor import Cursor, head, plain_text
+from .cursor import JsonCursor, document_header, validate_text
 from .value import (
-    Plain,
-    attributes_form,
-    location_form,
+    JsonValue,
+    attributes_to_json,
+    location_to_json,
     read_attributes,
     read_literal,
     read_location,
     read_type,
-    type_form,
-    value_form,
+    type_to_json,
+    value_to_json,
 )
 
 
-def program_form(program: Program) -> Plain:
+def program_to_json(program: Program) -> JsonValue:
     """A program as a document."""
-    functions = [_function_form(function) for function in program.functions]
-    return head("program", entry=plain_text(program.entry), functions=functions)
+    functions = [_function_to_json(function) for function in program.functions]
+    return document_header("program", entry=validate_text(program.entry), functions=functions)
 
 
-def _function_form(function: Function) -> Plain:
+def _function_to_json(function: Function) -> JsonValue:
     return {
-        "name": plain_text(function.name),
-        "results": [type_form(type_) for type_ in function.results],
-        "body": _region_form(function.body),
-        "location": location_form(function.location),
-        **({"pullbacks": [list(map(type_form, types)) for types in function.pullbacks]} if function.pullbacks else {}),
+        "name": validate_text(function.name),
+        "results": [type_to_json(type_) for type_ in function.results],
+        "body": _region_to_json(function.body),
+        "location": location_to_json(function.location),
+        **(
+            {"pullbacks": [list(map(type_to_json, types)) for types in function.pullbacks]}
+            if function.pullbacks
+            else {}
+        ),
     }
 
 
-def _region_form(region: Region) -> Plain:
+def _region_to_json(region: Region) -> JsonValue:
     return {
-        "parameters": [_var_form(parameter) for parameter in region.parameters],
-        "nodes": [_node_form(node) for node in region.nodes],
-        "results": [_operand_form(result) for result in region.results],
-        **({"pullback": _region_form(region.pullback)} if region.pullback else {}),
+        "parameters": [_var_to_json(parameter) for parameter in region.parameters],
+        "nodes": [_node_to_json(node) for node in region.nodes],
+        "results": [_operand_to_json(result) for result in region.results],
+        **({"pullback": _region_to_json(region.pullback)} if region.pullback else {}),
     }
 
 
-def _node_form(node: Node) -> Plain:
+def _node_to_json(node: Node) -> JsonValue:
     return {
-        "op": plain_text(node.op),
-        "inputs": [_operand_form(operand) for operand in node.inputs],
-        "results": [_var_form(result) for result in node.results],
-        "regions": [_region_form(region) for region in node.regions],
-        "attributes": attributes_form(node.attributes),
-        "location": location_form(node.location),
+        "op": validate_text(node.op),
+        "inputs": [_operand_to_json(operand) for operand in node.inputs],
+        "results": [_var_to_json(result) for result in node.results],
+        "regions": [_region_to_json(region) for region in node.regions],
+        "attributes": attributes_to_json(node.attributes),
+        "location": location_to_json(node.location),
     }
 
 
-def _var_form(var: Var) -> Plain:
-    return {"name": plain_text(var.name), "type": type_form(var.type)}
+def _var_to_json(var: Var) -> JsonValue:
+    return {"name": validate_text(var.name), "type": type_to_json(var.type)}
 
 
-def _operand_form(operand: Operand) -> Plain:
+def _operand_to_json(operand: Operand) -> JsonValue:
     if isinstance(operand, Literal):
-        return {"literal": value_form(operand.value)}
-    return {"name": plain_text(operand)}
+        return {"literal": value_to_json(operand.value)}
+    return {"name": validate_text(operand)}
 
 
-def read_program(at: Cursor) -> Program:
+def read_program(at: JsonCursor) -> Program:
     """The program that a document says."""
     _, _, entry, functions = at.fields("tagloom", "version", "entry", "functions")
-    return Program(functions.each(_function), entry.text())
+    return Program(functions.map_entries(_read_function), entry.text())
 
 
-def _function(at: Cursor) -> Function:
+def _read_function(at: JsonCursor) -> Function:
     name, results, body, location = at.fields("name", "results", "body", "location", optional=["pullbacks"])
-    later = at.key("pullbacks").each(lambda types: types.each(read_type)) if at.has("pullbacks") else ()
-    return Function(name.text(), _region(body), results.each(read_type), read_location(location), later)
+    later = (
+        at.value_at("pullbacks").map_entries(lambda types: types.map_entries(read_type))
+        if at.has_key("pullbacks")
+        else ()
+    )
+    return Function(name.text(), _read_region(body), results.map_entries(read_type), read_location(location), later)
 
 
-def _region(at: Cursor) -> Region:
+def _read_region(at: JsonCursor) -> Region:
     parameters, nodes, results = at.fields("parameters", "nodes", "results", optional=["pullback"])
-    later = _region(at.key("pullback")) if at.has("pullback") else None
-    return Region(parameters.each(_var), nodes.each(_node), results.each(_operand), later)
+    later = _read_region(at.value_at("pullback")) if at.has_key("pullback") else None
+    return Region(
+        parameters.map_entries(_read_var), nodes.map_entries(_read_node), results.map_entries(_read_operand), later
+    )
 
 
-def _node(at: Cursor) -> Node:
+def _read_node(at: JsonCursor) -> Node:
     op, inputs, results, regions, attributes, location = at.fields(
         "op", "inputs", "results", "regions", "attributes", "location"
     )
@@ -90,9 +100,9 @@ def _node(at: Cursor) -> Node:
         results.refuse("at least one result, whose name is the node's")
     made = Node(
         op=op.text(),
-        inputs=inputs.each(_operand),
-        results=results.each(_var),
-        regions=regions.each(_region),
+        inputs=inputs.map_entries(_read_operand),
+        results=results.map_entries(_read_var),
+        regions=regions.map_entries(_read_region),
         attributes=read_attributes(attributes),
         location=read_location(location),
     )
@@ -101,12 +111,12 @@ def _node(at: Cursor) -> Node:
     return made
 
 
-def _var(at: Cursor) -> Var:
+def _read_var(at: JsonCursor) -> Var:
     name, type_ = at.fields("name", "type")
     return Var(name.text(), read_type(type_))
 
 
-def _operand(at: Cursor) -> Operand:
-    if at.has("literal"):
+def _read_operand(at: JsonCursor) -> Operand:
+    if at.has_key("literal"):
         return read_literal(at.fields("literal")[0])
     return at.fields("name")[0].text()

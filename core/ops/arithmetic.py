@@ -10,50 +10,50 @@ from typing import Any
 
 import numpy as np
 
-from ..mix import MASK
+from ..mix import MASK64
 from . import guarded
 from .gradients.elementwise import RULES
-from .op import Undefined, op
-from .rules import elementwise, integers_by
+from .op import TrapCondition, op
+from .rules import elementwise_type_rule, scalar_by_kind
 
-_NUMBERS = elementwise("if")
+_NUMERIC = elementwise_type_rule("if")
 
 
-def _by_zero(x: Any, y: Any) -> Any:
+def _is_zero_divisor(x: Any, y: Any) -> Any:
     return y == 0
 
 
-def _negative_exponent(x: Any, y: Any) -> Any:
+def _is_negative_exponent(x: Any, y: Any) -> Any:
     return y < 0
 
 
-def _power(x: Any, y: Any) -> Any:
+def _power_array(x: Any, y: Any) -> Any:
     """NumPy's own takes the square root where one exponent is for all, and differs from pow at -0.0 and -inf. What it
     takes for that is an exponent that is broadcast, if only to its own shape."""
     return np.power(x, np.array(np.broadcast_to(y, np.broadcast_shapes(np.shape(x), np.shape(y))), order="C"))
 
 
-def _smaller(x: Any, y: Any) -> Any:
+def _minimum_array(x: Any, y: Any) -> Any:
     """NumPy's own leaves the sign of equal zeros to the processor."""
     return np.where((x <= y) | (x != x), x, y)
 
 
-def _larger(x: Any, y: Any) -> Any:
+def _maximum_array(x: Any, y: Any) -> Any:
     return np.where((x >= y) | (x != x), x, y)
 
 
-def _product_or_zero(x: Any, y: Any) -> Any:
+def _multiply_no_nan_array(x: Any, y: Any) -> Any:
     return np.where(y == 0, 0.0, np.multiply(x, y))
 
 
 add = op(
     "add",
     arity=2,
-    types=_NUMBERS,
+    type_rule=_NUMERIC,
     numpy=np.add,
     scalar=operator.add,
     symbol="+",
-    innocuous=True,
+    has_innocuous_rounding=True,
     gradient=RULES["add"],
     doc="""Sum. Integers wrap.
 
@@ -64,11 +64,11 @@ add = op(
 subtract = op(
     "subtract",
     arity=2,
-    types=_NUMBERS,
+    type_rule=_NUMERIC,
     numpy=np.subtract,
     scalar=operator.sub,
     symbol="-",
-    innocuous=True,
+    has_innocuous_rounding=True,
     gradient=RULES["subtract"],
     doc="""Difference. Integers wrap.
 
@@ -79,11 +79,11 @@ subtract = op(
 multiply = op(
     "multiply",
     arity=2,
-    types=_NUMBERS,
+    type_rule=_NUMERIC,
     numpy=np.multiply,
     scalar=operator.mul,
     symbol="*",
-    innocuous=True,
+    has_innocuous_rounding=True,
     gradient=RULES["multiply"],
     doc="""Product. Integers wrap.
 
@@ -94,11 +94,11 @@ True
 divide = op(
     "divide",
     arity=2,
-    types=elementwise("f"),
+    type_rule=elementwise_type_rule("f"),
     numpy=np.divide,
     scalar=guarded.div,
     symbol="/",
-    innocuous=True,
+    has_innocuous_rounding=True,
     gradient=RULES["divide"],
     doc="""Quotient of floats: x/0 is an infinity with the sign of both, 0/0 is NaN. Integers: use floor_divide.
 
@@ -109,10 +109,10 @@ inf
 multiply_no_nan = op(
     "multiply_no_nan",
     arity=2,
-    types=elementwise("f"),
-    numpy=_product_or_zero,
+    type_rule=elementwise_type_rule("f"),
+    numpy=_multiply_no_nan_array,
     scalar=guarded.product_or_zero,
-    innocuous=True,
+    has_innocuous_rounding=True,
     gradient=RULES["multiply_no_nan"],
     doc="""Product of floats, and 0 where y is 0, whatever x is: infinite, or NaN. A y of NaN gives NaN.
 
@@ -123,11 +123,11 @@ multiply_no_nan = op(
 floor_divide = op(
     "floor_divide",
     arity=2,
-    types=_NUMBERS,
+    type_rule=_NUMERIC,
     numpy=np.floor_divide,
-    scalar=integers_by(guarded.integer_floordiv, others=guarded.floordiv),
+    scalar=scalar_by_kind(guarded.integer_floordiv, fallback=guarded.floordiv),
     symbol="//",
-    undefined=Undefined(_by_zero, "integer division by zero"),
+    trap_condition=TrapCondition(_is_zero_divisor, "integer division by zero"),
     gradient=RULES["floor_divide"],
     doc="""Quotient, rounded down. Integer division by zero traps; the lowest integer // -1 wraps to itself.
 
@@ -138,11 +138,11 @@ floor_divide = op(
 remainder = op(
     "remainder",
     arity=2,
-    types=_NUMBERS,
+    type_rule=_NUMERIC,
     numpy=np.remainder,
-    scalar=integers_by(guarded.integer_mod, others=guarded.mod),
+    scalar=scalar_by_kind(guarded.integer_mod, fallback=guarded.mod),
     symbol="%",
-    undefined=Undefined(_by_zero, "integer remainder by zero"),
+    trap_condition=TrapCondition(_is_zero_divisor, "integer remainder by zero"),
     gradient=RULES["remainder"],
     doc="""Remainder with the sign of the divisor. Integer remainder by zero traps; of floats it is NaN.
 
@@ -153,11 +153,11 @@ remainder = op(
 pow = op(
     "pow",
     arity=2,
-    types=_NUMBERS,
-    numpy=_power,
-    scalar=integers_by(guarded.integer_power, 1, MASK, others=guarded.power),
+    type_rule=_NUMERIC,
+    numpy=_power_array,
+    scalar=scalar_by_kind(guarded.integer_power, 1, MASK64, fallback=guarded.power),
     symbol="**",
-    undefined=Undefined(_negative_exponent, "integer to a negative power"),
+    trap_condition=TrapCondition(_is_negative_exponent, "integer to a negative power"),
     gradient=RULES["pow"],
     doc="""Power. Integers wrap, and trap on a negative exponent; floats follow C's pow.
 
@@ -168,11 +168,11 @@ pow = op(
 negative = op(
     "negative",
     arity=1,
-    types=_NUMBERS,
+    type_rule=_NUMERIC,
     numpy=np.negative,
     scalar=operator.neg,
     symbol="-",
-    innocuous=True,
+    has_innocuous_rounding=True,
     gradient=RULES["negative"],
     doc="""The number with its sign changed. Integers wrap: the lowest is its own negative, and
 an unsigned x has 2**bits - x.
@@ -184,11 +184,11 @@ an unsigned x has 2**bits - x.
 abs = op(
     "abs",
     arity=1,
-    types=_NUMBERS,
+    type_rule=_NUMERIC,
     numpy=np.abs,
     scalar=operator.abs,
     symbol="abs",
-    innocuous=True,
+    has_innocuous_rounding=True,
     gradient=RULES["abs"],
     doc="""Absolute value; the lowest signed integer is its own.
 
@@ -199,11 +199,11 @@ abs = op(
 minimum = op(
     "minimum",
     arity=2,
-    types=_NUMBERS,
-    numpy=_smaller,
+    type_rule=_NUMERIC,
+    numpy=_minimum_array,
     scalar=guarded.minimum,
     symbol="min",
-    innocuous=True,
+    has_innocuous_rounding=True,
     gradient=RULES["minimum"],
     doc="""The smaller of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
 
@@ -214,11 +214,11 @@ minimum = op(
 maximum = op(
     "maximum",
     arity=2,
-    types=_NUMBERS,
-    numpy=_larger,
+    type_rule=_NUMERIC,
+    numpy=_maximum_array,
     scalar=guarded.maximum,
     symbol="max",
-    innocuous=True,
+    has_innocuous_rounding=True,
     gradient=RULES["maximum"],
     doc="""The larger of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from ..dtypes import DType
 from ..types import Type
 
-TYPED = ("element", "returns")
+TYPE_ATTRIBUTES = ("element", "returns")
 """The attributes that are types; `dtype` is a dtype, and any other a text, a number, a truth value, or sizes."""
 
 
-def said(value: object) -> str:
+def format_attribute(value: object) -> str:
     """An attribute as the text form writes it, or nearly.
 
     >>> said((2, 3)), said("a"), said(True), said(None)
@@ -17,7 +17,7 @@ def said(value: object) -> str:
     """
     match value:
         case tuple() | list():
-            return f"[{', '.join(map(said, value))}]"
+            return f"[{', '.join(map(format_attribute, value))}]"
         case str():
             return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
         case None | bool():

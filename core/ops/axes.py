@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..errors import Invalid
-from ..types import MOST_AXES, HandleType, Shape, Type
-from .attribute import said
+from ..types import MAX_AXES, HandleType, Shape, Type
+from .attribute import format_attribute
 
 Sizes = tuple[int | None, ...]
-BEYOND = 2**53
+ATTRIBUTE_INTEGER_BOUND = 2**53
 """Attributes that are integers are below, and above its negative: a program has them as JSON, too."""
-_OPEN = "say how many axes it has, as in tl.Array[tl.float64, None, 3]"
+_UNKNOWN_RANK_HINT = "say how many axes it has, as in tl.Array[tl.float64, None, 3]"
 
 
-def numbers(*operands: Type, kinds: str = "biuf") -> None:
+def check_numeric(*operands: Type, kinds: str = "biuf") -> None:
     """Refuse what is not of these kinds, handles of cells above all."""
     names = {"b": "bool", "i": "an integer dtype", "u": "an integer dtype", "f": "float32 or float64"}
     for operand in operands:
@@ -27,62 +27,68 @@ def numbers(*operands: Type, kinds: str = "biuf") -> None:
             raise Invalid("an operand of the wrong kind", required=required, got=operand, hint="convert with tl.astype")
 
 
-def sizes(x: Type) -> Sizes:
+def require_sizes(x: Type) -> Sizes:
     """The sizes of an array of which it is known how many axes it has; raises Invalid for others."""
     if x.shape is None:
-        raise Invalid("it is not known how many axes this array has", required="known axes", got=x, hint=_OPEN)
+        raise Invalid(
+            "it is not known how many axes this array has", required="known axes", got=x, hint=_UNKNOWN_RANK_HINT
+        )
     return x.shape
 
 
-def axis_of(axis: object, x: Type) -> int:
+def resolve_axis(axis: object, x: Type) -> int:
     """An axis, counted from the first; raises Invalid where the array has none such."""
     hint = "of all axes with axis=None; the type of an array says how many it has, as in tl.Array[tl.float64, None, 3]"
     if x.shape is None or type(axis) is not int or not -len(x.shape) <= axis < len(x.shape):
         count = "an array of known axes" if x.shape is None else f"none, or a number of the {len(x.shape)} axes"
-        raise Invalid("there is no such axis", required=count, got=f"axis={said(axis)} of {x}", hint=hint)
+        raise Invalid("there is no such axis", required=count, got=f"axis={format_attribute(axis)} of {x}", hint=hint)
     return axis % len(x.shape)
 
 
-def axes_of(axes: object, x: Type) -> tuple[int, ...]:
+def resolve_axes(axes: object, x: Type) -> tuple[int, ...]:
     """Several axes, each once."""
     if not isinstance(axes, tuple):
-        return (axis_of(axes, x),)
-    found = tuple(axis_of(axis, x) for axis in axes)
+        return (resolve_axis(axes, x),)
+    found = tuple(resolve_axis(axis, x) for axis in axes)
     if len(set(found)) < len(found):
-        raise Invalid("an axis stands there twice", required="each axis once", got=f"axis={said(axes)}")
+        raise Invalid("an axis stands there twice", required="each axis once", got=f"axis={format_attribute(axes)}")
     return found
 
 
-def reduced(x: Type, axis: object, keepdims: object) -> Shape:
+def reduced_shape(x: Type, axis: object, keepdims: object) -> Shape:
     """The shape without these axes, or with size 1 for them; None is all axes."""
     if type(keepdims) is not bool:
         hint = "with true each axis that is summed stays, with size 1"
-        raise Invalid("keepdims is no truth value", required="true or false", got=said(keepdims), hint=hint)
+        raise Invalid("keepdims is no truth value", required="true or false", got=format_attribute(keepdims), hint=hint)
     if axis is None:
         return () if not keepdims else None if x.shape is None else (1,) * len(x.shape)
-    gone = axes_of(axis, x)
-    kept = [1 if at in gone else size for at, size in enumerate(sizes(x)) if keepdims or at not in gone]
+    gone = resolve_axes(axis, x)
+    kept = [1 if at in gone else size for at, size in enumerate(require_sizes(x)) if keepdims or at not in gone]
     return tuple(kept)
 
 
-def count(x: Type, axis: object) -> int | None:
+def element_count(x: Type, axis: object) -> int | None:
     """How many elements are along these axes, where that is known."""
     if x.shape is None:
         return None
-    along = x.shape if axis is None else [x.shape[at] for at in axes_of(axis, x)]
+    along = x.shape if axis is None else [x.shape[at] for at in resolve_axes(axis, x)]
     return 0 if 0 in along else None if None in along else math.prod(filter(None, along))
 
 
-def static_sizes(shape: object, lowest: int = 0) -> tuple[int, ...]:
+def check_static_sizes(shape: object, lowest: int = 0) -> tuple[int, ...]:
     """Sizes that an attribute says; raises Invalid for anything else."""
-    fits = isinstance(shape, tuple) and len(shape) <= MOST_AXES
-    if isinstance(shape, tuple) and fits and all(type(size) is int and lowest <= size < BEYOND for size in shape):
+    fits = isinstance(shape, tuple) and len(shape) <= MAX_AXES
+    if (
+        isinstance(shape, tuple)
+        and fits
+        and all(type(size) is int and lowest <= size < ATTRIBUTE_INTEGER_BOUND for size in shape)
+    ):
         return shape
-    required = f"sizes, as in shape=[2, 3], {MOST_AXES} at most"
-    raise Invalid("this is no shape", required=required, got=said(shape))
+    required = f"sizes, as in shape=[2, 3], {MAX_AXES} at most"
+    raise Invalid("this is no shape", required=required, got=format_attribute(shape))
 
 
-def stretches(shape: Sizes, wanted: Sizes) -> bool:
+def can_broadcast(shape: Sizes, wanted: Sizes) -> bool:
     """Whether an array may be broadcast to this shape; a size that is open may turn out to fit."""
     pairs = zip(reversed(shape), reversed(wanted), strict=False)
     return len(shape) <= len(wanted) and all(size in (None, 1, other) or other is None for size, other in pairs)
@@ -90,12 +96,12 @@ def stretches(shape: Sizes, wanted: Sizes) -> bool:
 
 def check_rank(shape: Sizes) -> Sizes:
     """A shape, if it has no more axes than an array may have."""
-    if len(shape) > MOST_AXES:
-        raise Invalid("an array of too many axes", required=f"{MOST_AXES} axes at most", got=len(shape))
+    if len(shape) > MAX_AXES:
+        raise Invalid("an array of too many axes", required=f"{MAX_AXES} axes at most", got=len(shape))
     return shape
 
 
-def words(*shapes: Sequence[int | None]) -> str:
+def describe_shapes(*shapes: Sequence[int | None]) -> str:
     """Shapes as messages have them.
 
     >>> words((2, None), ())
@@ -104,7 +110,7 @@ def words(*shapes: Sequence[int | None]) -> str:
     return " and ".join(str(tuple(shape)).replace("None", "?") for shape in shapes)
 
 
-def truth(value: Any, name: str) -> bool:
+def check_bool(value: Any, name: str) -> bool:
     if type(value) is not bool:
-        raise Invalid(f"{name} is no truth value", required="true or false", got=said(value))
+        raise Invalid(f"{name} is no truth value", required="true or false", got=format_attribute(value))
     return value

@@ -8,48 +8,59 @@ from typing import Any
 import numpy as np
 
 from . import guarded
-from .op import Undefined, op
-from .rules import elementwise, integers_by
+from .op import TrapCondition, op
+from .rules import elementwise_type_rule, scalar_by_kind
 
 
-def _negative(x: Any, y: Any) -> Any:
+def _is_negative_shift(x: Any, y: Any) -> Any:
     return y < 0
 
 
-def _bits(name: str, symbol: str, numpy: Any, scalar: Any, doc: str, *, arity: int = 2) -> None:
+def _bitwise_op(name: str, symbol: str, numpy: Any, scalar: Any, doc: str, *, arity: int = 2) -> None:
     """Bit by bit, of bools too."""
-    op(name, arity=arity, types=elementwise("bi"), numpy=numpy, scalar=scalar, symbol=symbol, doc=doc)
+    op(name, arity=arity, type_rule=elementwise_type_rule("bi"), numpy=numpy, scalar=scalar, symbol=symbol, doc=doc)
 
 
-def _shift(name: str, symbol: str, numpy: Any, scalar: Any, doc: str) -> None:
-    undefined = Undefined(_negative, "shift by a negative number")
-    op(name, arity=2, types=elementwise("i"), numpy=numpy, scalar=scalar, symbol=symbol, undefined=undefined, doc=doc)
+def _shift_op(name: str, symbol: str, numpy: Any, scalar: Any, doc: str) -> None:
+    undefined = TrapCondition(_is_negative_shift, "shift by a negative number")
+    op(
+        name,
+        arity=2,
+        type_rule=elementwise_type_rule("i"),
+        numpy=numpy,
+        scalar=scalar,
+        symbol=symbol,
+        trap_condition=undefined,
+        doc=doc,
+    )
 
 
-_bits("bitwise_and", "&", np.bitwise_and, operator.and_, "The bits that both have.\n\n>>> tl.bitwise_and(12, 10)\n8\n")
-_bits(
+_bitwise_op(
+    "bitwise_and", "&", np.bitwise_and, operator.and_, "The bits that both have.\n\n>>> tl.bitwise_and(12, 10)\n8\n"
+)
+_bitwise_op(
     "bitwise_or",
     "|",
     np.bitwise_or,
     operator.or_,
     "The bits that at least one has.\n\n>>> tl.bitwise_or(12, 10)\n14\n",
 )
-_bits(
+_bitwise_op(
     "bitwise_xor",
     "^",
     np.bitwise_xor,
     operator.xor,
     "The bits that exactly one has.\n\n>>> tl.bitwise_xor(12, 10)\n6\n",
 )
-_bits(
+_bitwise_op(
     "bitwise_invert",
     "~",
     np.invert,
-    integers_by(operator.invert, others=operator.not_),
+    scalar_by_kind(operator.invert, fallback=operator.not_),
     "The bits that it does not have.\n\n>>> tl.bitwise_invert(5)\n-6\n",
     arity=1,
 )
-_shift(
+_shift_op(
     "bitwise_left_shift",
     "<<",
     np.left_shift,
@@ -61,7 +72,7 @@ negative y.
 20
 """,
 )
-_shift(
+_shift_op(
     "bitwise_right_shift",
     ">>",
     np.right_shift,

@@ -14,138 +14,142 @@ import numpy as np
 from .. import dtypes
 from ..errors import Invalid, Usage
 from ..handle import Handle
-from ..types import MOST_AXES, Type, admit_element, element_type, handle_type
-from ..value import Value, normal
-from .attribute import said
-from .effect_op import act
-from .op import MOST_ELEMENTS
+from ..types import MAX_AXES, Type, check_element_type, element_type, handle_type
+from ..value import Value, normalize
+from .attribute import format_attribute
+from .effect_op import effect_op
+from .op import MAX_ELEMENTS
 
-_INT = Type(dtypes.int64)
+_INT64 = Type(dtypes.int64)
 
 
-def _made(size: Type, element: Any) -> Type:
+def _cells_type(size: Type, element: Any) -> Type:
     if not isinstance(element, Type):
-        raise Invalid("this is no type", required="the type of an element, as in element=float64[3]", got=said(element))
-    if size != _INT:
-        raise Invalid("the number of cells is of another type", required=_INT, got=size)
+        raise Invalid(
+            "this is no type",
+            required="the type of an element, as in element=float64[3]",
+            got=format_attribute(element),
+        )
+    if size != _INT64:
+        raise Invalid("the number of cells is of another type", required=_INT64, got=size)
     try:
-        return handle_type(admit_element(element))
+        return handle_type(check_element_type(element))
     except Usage as error:
         raise Invalid(error.message, required="the type of a number or an array", got=element) from None
 
 
-def _indexed(handle: Type, index: Type) -> Type:
+def _get_type(handle: Type, index: Type) -> Type:
     element = element_type(handle)
-    if index != _INT:
-        raise Invalid("the index of a cell is of another type", required=_INT, got=index)
+    if index != _INT64:
+        raise Invalid("the index of a cell is of another type", required=_INT64, got=index)
     return element
 
 
-def _put(handle: Type, index: Type, value: Type) -> Type:
-    element = _indexed(handle, index)
+def _put_type(handle: Type, index: Type, value: Type) -> Type:
+    element = _get_type(handle, index)
     if not element.admits(value):
         raise Invalid("a cell holds values of another type", required=element, got=value, hint="convert with astype")
     return handle
 
 
-def _zeros(handle: Type) -> Type:
-    made = _collected(handle)
+def _cell_zeros_type(handle: Type) -> Type:
+    made = _collect_type(handle)
     if made.shape is None or None in made.shape[1:]:
         hint = "give cells a type with known sizes, as in tl.cells(n, tl.Array[tl.float64, 3])"
         raise Invalid("the elements have sizes that are not known", required="known sizes", got=handle, hint=hint)
     return made
 
 
-def _collected(handle: Type) -> Type:
+def _collect_type(handle: Type) -> Type:
     element = element_type(handle)
-    if element.shape is not None and len(element.shape) >= MOST_AXES:
-        raise Invalid("an array of these has too many axes", required=f"{MOST_AXES - 1} at most", got=element)
+    if element.shape is not None and len(element.shape) >= MAX_AXES:
+        raise Invalid("an array of these has too many axes", required=f"{MAX_AXES - 1} at most", got=element)
     return Type(element.dtype, None if element.shape is None else (None, *element.shape))
 
 
-cells = act(
+cells = effect_op(
     "cells",
     arity=1,
-    types=_made,
+    type_rule=_cells_type,
     attributes=("element",),
     doc="`n` empty cells, each for one value of type `element`. Traps on a negative n.",
 )
-put = act(
+put = effect_op(
     "put",
     arity=3,
-    types=_put,
+    type_rule=_put_type,
     form="program",
     doc="Put a value into cell `i`; the result is the handle, at once. Traps outside of 0 to n - 1; a second put to a "
     "cell is a trap that names all its puts. In a graph it is a `store`, which has no output.",
 )
-store = act(
+store = effect_op(
     "store",
     arity=3,
-    types=_put,
-    outputs=0,
+    type_rule=_put_type,
+    output_count=0,
     form="graph",
     doc="The sink that a `put` of a program becomes: it puts a value into cell `i`, and wakes what waits there.",
 )
-get = act(
+get = effect_op(
     "get",
     arity=2,
-    types=_indexed,
+    type_rule=_get_type,
     doc="The value of cell `i`; while the cell is empty the get is parked there. Traps outside of 0 to n - 1.",
 )
-cell_zeros = act(
+cell_zeros = effect_op(
     "cell_zeros",
     arity=1,
-    types=_zeros,
+    type_rule=_cell_zeros_type,
     doc="As many zeros as there are cells, of the type of an element: the adjoint of cells of which nothing depends.",
 )
-collect = act(
+collect = effect_op(
     "collect",
     arity=1,
-    types=_collected,
+    type_rule=_collect_type,
     doc="All cells as one array, cell by cell along its first axis, as soon as each has its value. Traps where they "
     "are of different shapes.",
 )
 
 
-def size_trap(size: int) -> str | None:
+def size_trap_message(size: int) -> str | None:
     """Why there are no cells of this number."""
     return "fewer than no cells" if size < 0 else None
 
 
-def index_trap(handle: Handle, index: int) -> str | None:
+def index_trap_message(handle: Handle, index: int) -> str | None:
     """Why there is no such cell."""
     return None if 0 <= index < handle.size else f"there is no cell {index} among {handle.size}"
 
 
-SECOND_PUT = "is put more than once"
+SECOND_PUT_MESSAGE = "is put more than once"
 """What a trap says of a cell, whichever it is."""
 
 
-def second_put_trap(index: int) -> str:
-    return f"cell {index} {SECOND_PUT}"
+def second_put_trap_message(index: int) -> str:
+    return f"cell {index} {SECOND_PUT_MESSAGE}"
 
 
-def shapes_trap(values: Sequence[Value]) -> str | None:
+def shapes_trap_message(values: Sequence[Value]) -> str | None:
     """Why values of cells make no array; a value of another shape is possible where the element's is open."""
     shapes = list(dict.fromkeys(np.asarray(value).shape for value in values))
     if len(shapes) > 1:
         return f"cells of shapes {shapes[0]} and {shapes[1]} make no array"
-    return f"an array has at most {MOST_AXES} axes" if shapes and len(shapes[0]) >= MOST_AXES else None
+    return f"an array has at most {MAX_AXES} axes" if shapes and len(shapes[0]) >= MAX_AXES else None
 
 
-def zeros(handle: Handle, element: Type) -> Value:
+def build_zeros(handle: Handle, element: Type) -> Value:
     """What `cell_zeros` makes, of elements whose sizes are known; raises MemoryError as `stacked` does."""
     shape = (handle.size, *cast("tuple[int, ...]", element.shape))
-    if math.prod(filter(None, shape)) > MOST_ELEMENTS:
+    if math.prod(filter(None, shape)) > MAX_ELEMENTS:
         raise MemoryError(f"an array of shape {shape}")
-    return normal(np.zeros(shape, element.dtype.numpy), Type(element.dtype, shape))
+    return normalize(np.zeros(shape, element.dtype.numpy), Type(element.dtype, shape))
 
 
-def stacked(values: Sequence[Value], element: Type) -> Value:
+def stack_values(values: Sequence[Value], element: Type) -> Value:
     """Values of one shape as an array, along a new first axis; raises MemoryError, before anything is allocated, where
     it would have more than MOST_ELEMENTS, sizes of 0 counting as 1."""
     inner = np.asarray(values[0]).shape if values else tuple(size or 0 for size in element.shape or ())
-    if math.prod(filter(None, (len(values), *inner))) > MOST_ELEMENTS:
+    if math.prod(filter(None, (len(values), *inner))) > MAX_ELEMENTS:
         raise MemoryError(f"an array of shape {(len(values), *inner)}")
     array = np.array(values, element.dtype.numpy).reshape((len(values), *inner))
-    return normal(array, Type(element.dtype, array.shape))
+    return normalize(array, Type(element.dtype, array.shape))

@@ -9,37 +9,41 @@ import numpy as np
 
 from .. import dtypes
 from .op import op
-from .rules import elementwise
+from .rules import elementwise_type_rule
 
-_ORDER = elementwise("if", dtypes.bool)
-_EQUALITY = elementwise("bif", dtypes.bool)
-_LOGIC = elementwise("b")
-
-
-def _compare(name: str, symbol: str, numpy: Any, scalar: Any, example: str, said: str, types: Any = _ORDER) -> None:
-    columns = {"numpy": numpy, "scalar": scalar, "symbol": symbol, "innocuous": True}
-    op(name, arity=2, types=types, doc=f"{said}\n\n{example}\n", **columns)
+_ORDER_TYPES = elementwise_type_rule("if", dtypes.bool)
+_EQUALITY_TYPES = elementwise_type_rule("bif", dtypes.bool)
+_LOGIC_TYPES = elementwise_type_rule("b")
 
 
-_compare("less", "<", np.less, operator.lt, ">>> tl.less(1, 2)\nTrue", "Whether x < y.")
-_compare("less_equal", "<=", np.less_equal, operator.le, ">>> tl.less_equal(2, 2)\nTrue", "Whether x <= y.")
-_compare("greater", ">", np.greater, operator.gt, ">>> tl.greater(1, 2)\nFalse", "Whether x > y.")
-_compare("greater_equal", ">=", np.greater_equal, operator.ge, ">>> tl.greater_equal(2, 2)\nTrue", "Whether x >= y.")
-_compare("equal", "==", np.equal, operator.eq, ">>> tl.equal(2, 2)\nTrue", "Whether x equals y.", _EQUALITY)
-_compare(
+def _comparison_op(
+    name: str, symbol: str, numpy: Any, scalar: Any, example: str, said: str, types: Any = _ORDER_TYPES
+) -> None:
+    columns = {"numpy": numpy, "scalar": scalar, "symbol": symbol, "has_innocuous_rounding": True}
+    op(name, arity=2, type_rule=types, doc=f"{said}\n\n{example}\n", **columns)
+
+
+_comparison_op("less", "<", np.less, operator.lt, ">>> tl.less(1, 2)\nTrue", "Whether x < y.")
+_comparison_op("less_equal", "<=", np.less_equal, operator.le, ">>> tl.less_equal(2, 2)\nTrue", "Whether x <= y.")
+_comparison_op("greater", ">", np.greater, operator.gt, ">>> tl.greater(1, 2)\nFalse", "Whether x > y.")
+_comparison_op(
+    "greater_equal", ">=", np.greater_equal, operator.ge, ">>> tl.greater_equal(2, 2)\nTrue", "Whether x >= y."
+)
+_comparison_op("equal", "==", np.equal, operator.eq, ">>> tl.equal(2, 2)\nTrue", "Whether x equals y.", _EQUALITY_TYPES)
+_comparison_op(
     "not_equal",
     "!=",
     np.not_equal,
     operator.ne,
     ">>> tl.not_equal(2, 2)\nFalse",
     "Whether x differs from y.",
-    _EQUALITY,
+    _EQUALITY_TYPES,
 )
 
 op(
     "logical_and",
     arity=2,
-    types=_LOGIC,
+    type_rule=_LOGIC_TYPES,
     numpy=np.logical_and,
     scalar=lambda x, y: x and y,
     symbol="&",
@@ -52,7 +56,7 @@ False
 op(
     "logical_or",
     arity=2,
-    types=_LOGIC,
+    type_rule=_LOGIC_TYPES,
     numpy=np.logical_or,
     scalar=lambda x, y: x or y,
     symbol="|",
@@ -65,7 +69,7 @@ True
 op(
     "logical_xor",
     arity=2,
-    types=_LOGIC,
+    type_rule=_LOGIC_TYPES,
     numpy=np.logical_xor,
     scalar=operator.ne,
     symbol="^",
@@ -78,7 +82,7 @@ False
 op(
     "logical_not",
     arity=1,
-    types=_LOGIC,
+    type_rule=_LOGIC_TYPES,
     numpy=np.logical_not,
     scalar=operator.not_,
     symbol="~",

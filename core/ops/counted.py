@@ -14,42 +14,42 @@ import numpy.typing as npt
 
 from .. import dtypes
 from ..errors import Invalid
-from ..mix import MASK, splitmix64
+from ..mix import MASK64, splitmix64
 from ..types import Type
 from ..value import Value
 from . import random
-from .effect_op import Act
-from .op import Undefined, op
+from .effect_op import EffectOp
+from .op import TrapCondition, op
 
-_INT = Type(dtypes.int64)
+_INT64 = Type(dtypes.int64)
 
 
 def count_key(seed: int, count: int) -> int:
     """The key of a draw: that of a seed's `count`-th."""
-    return splitmix64(splitmix64(int(seed) & MASK, 0), int(count) & MASK)
+    return splitmix64(splitmix64(int(seed) & MASK64, 0), int(count) & MASK64)
 
 
-def _typed(row: Act, seed: Type, count: Type, *operands: Type, **attributes: Any) -> Type:
+def _draw_type(row: EffectOp, seed: Type, count: Type, *operands: Type, **attributes: Any) -> Type:
     given = (seed, count, *operands)
-    if any(type_ != _INT for type_ in given):
+    if any(type_ != _INT64 for type_ in given):
         raise Invalid("seeds, counts and bounds are int64", required="int64", got=", ".join(map(str, given)))
-    return row.types(*operands, **attributes)
+    return row.type_rule(*operands, **attributes)
 
 
-def _uniforms(seed: Any, count: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
-    size = random.size_of(shape)
-    keys = _words(np.full(size, count_key(seed, count), np.uint64), np.arange(size, dtype=np.uint64))
-    numbers: npt.NDArray[np.float64] = (_words(keys, np.uint64(0)) >> np.uint64(11)) * 2.0**-53
+def _draw_uniform_array(seed: Any, count: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+    size = random.shape_size(shape)
+    keys = _splitmix64_array(np.full(size, count_key(seed, count), np.uint64), np.arange(size, dtype=np.uint64))
+    numbers: npt.NDArray[np.float64] = (_splitmix64_array(keys, np.uint64(0)) >> np.uint64(11)) * 2.0**-53
     return numbers.reshape(shape)
 
 
-def _drawn(row: Act, seed: Any, count: Any, *operands: Any, **attributes: Any) -> Value:
+def _draw_by_count(row: EffectOp, seed: Any, count: Any, *operands: Any, **attributes: Any) -> Value:
     """What an act draws of this key."""
     assert row.draw is not None
     return row.draw(count_key(seed, count), *map(int, operands), **attributes)
 
 
-def _words(seeds: Any, numbers: Any) -> Any:
+def _splitmix64_array(seeds: Any, numbers: Any) -> Any:
     """`splitmix64` of each."""
     with np.errstate(over="ignore"):
         z = seeds + (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -58,24 +58,26 @@ def _words(seeds: Any, numbers: Any) -> Any:
         return z ^ (z >> np.uint64(31))
 
 
-def _at(row: Act, doc: str, numpy: Callable[..., Any] | None = None, undefined: Undefined | None = None) -> None:
+def _draw_by_count_op(
+    row: EffectOp, doc: str, numpy: Callable[..., Any] | None = None, trap_condition: TrapCondition | None = None
+) -> None:
     """Declare the op that draws by count what an act draws by the key of its tag."""
     assert row.arity is not None
     arity = 2 + row.arity
     op(
         f"{row.name}_at",
         arity=arity,
-        types=partial(_typed, row),
-        numpy=numpy or partial(_drawn, row),
+        type_rule=partial(_draw_type, row),
+        numpy=numpy or partial(_draw_by_count, row),
         attributes=row.attributes,
-        shape=None,
-        alike=(arity, arity),
-        undefined=undefined,
+        shape_rule=None,
+        same_dtype_operands=(arity, arity),
+        trap_condition=trap_condition,
         doc=doc,
     )
 
 
-_at(
+_draw_by_count_op(
     random.uniform,
     """Numbers from 0 below 1, float64, all as likely: of a seed, the `count`-th draw, both int64. `shape` is
 static. `tl.Generator` counts.
@@ -83,9 +85,9 @@ static. `tl.Generator` counts.
 >>> tl.uniform_at(7, 0) < 1.0
 True
 """,
-    numpy=_uniforms,
+    numpy=_draw_uniform_array,
 )
-_at(
+_draw_by_count_op(
     random.normal_,
     """Numbers of the normal distribution of mean 0 and variance 1, float64: of a seed, the `count`-th draw, both
 int64. `shape` is static. `tl.Generator` counts.
@@ -94,7 +96,7 @@ int64. `shape` is static. `tl.Generator` counts.
 (2, 3)
 """,
 )
-_at(
+_draw_by_count_op(
     random.integers,
     """Integers from `low` below `high`, int64, all as likely: of a seed, the `count`-th draw, all int64. `shape` is
 static. Traps where there are none. `tl.Generator` counts.
@@ -102,9 +104,9 @@ static. Traps where there are none. `tl.Generator` counts.
 >>> tl.integers_at(7, 0, 5, 6)
 5
 """,
-    undefined=Undefined(lambda seed, count, low, high, shape: low >= high, "integers of an empty range"),
+    trap_condition=TrapCondition(lambda seed, count, low, high, shape: low >= high, "integers of an empty range"),
 )
-_at(
+_draw_by_count_op(
     random.permutation,
     """The numbers from 0 below `n`, int64, in random order, all as likely: of a seed, the `count`-th draw, all
 int64. Traps on a negative n. `tl.Generator` counts.
@@ -112,5 +114,5 @@ int64. Traps on a negative n. `tl.Generator` counts.
 >>> sorted(tl.permutation_at(7, 0, 4).tolist())
 [0, 1, 2, 3]
 """,
-    undefined=Undefined(lambda seed, count, size: size < 0, "permutation of fewer than no numbers"),
+    trap_condition=TrapCondition(lambda seed, count, size: size < 0, "permutation of fewer than no numbers"),
 )

@@ -11,57 +11,57 @@ from collections.abc import Iterable
 from typing import Any
 
 from .. import dtypes
-from ..errors import Invalid, counted
+from ..errors import Invalid, plural
 from ..types import HandleType, Type
-from ..value import show
-from .attribute import said
-from .effect_op import act
+from ..value import format_value
+from .attribute import format_attribute
+from .effect_op import effect_op
 
 _BOOL = Type(dtypes.bool)
-_PIECES = re.compile(r"\{\{|\}\}|\{\}")
+_PLACEHOLDERS = re.compile(r"\{\{|\}\}|\{\}")
 """What braces may be in a text: one brace, or a place for an operand."""
 
 
-def formatted(text: str, operands: tuple[Any, ...]) -> str:
+def format_text(text: str, operands: tuple[Any, ...]) -> str:
     """A text with the operands where it has `{}`, as literals; `{{` and `}}` are braces.
 
     >>> formatted("{} of {{{}}}", (1, 2.5))
     '1 of {2.5}'
     """
-    return filled(text, map(show, operands))
+    return fill_placeholders(text, map(format_value, operands))
 
 
-def filled(text: str, shown: Iterable[str]) -> str:
+def fill_placeholders(text: str, shown: Iterable[str]) -> str:
     """A text with these where it has `{}`; a place that nothing is left for stays."""
     left = iter(shown)
-    return _PIECES.sub(lambda piece: next(left, "{}") if piece[0] == "{}" else piece[0][0], text)
+    return _PLACEHOLDERS.sub(lambda piece: next(left, "{}") if piece[0] == "{}" else piece[0][0], text)
 
 
-def _printed(*operands: Type, text: Any) -> Type:
-    holes = _holes(text) if isinstance(text, str) else None
+def _print_type(*operands: Type, text: Any) -> Type:
+    holes = _placeholder_count(text) if isinstance(text, str) else None
     if holes != len(operands):
         required = "a text with {} for each operand, {{ and }} for braces"
         raise Invalid(
             "a text and operands that do not fit",
             required=required,
-            got=f"{counted(len(operands), 'operand')} and the text {said(text)}",
+            got=f"{plural(len(operands), 'operand')} and the text {format_attribute(text)}",
         )
     _check_no_handles(operands)
     if any("\ud800" <= letter <= "\udfff" for letter in str(text)):
-        raise Invalid("this text cannot be printed", required="Unicode", got=said(text))
+        raise Invalid("this text cannot be printed", required="Unicode", got=format_attribute(text))
     return _BOOL
 
 
-def _holes(text: str) -> int | None:
+def _placeholder_count(text: str) -> int | None:
     """How many operands a text has places for; None where its braces mean nothing."""
-    rest = _PIECES.sub("", text)
-    return None if "{" in rest or "}" in rest else _PIECES.findall(text).count("{}")
+    rest = _PLACEHOLDERS.sub("", text)
+    return None if "{" in rest or "}" in rest else _PLACEHOLDERS.findall(text).count("{}")
 
 
-def _called(*operands: Type, function: Any, returns: Any) -> Type:
+def _callback_type(*operands: Type, function: Any, returns: Any) -> Type:
     if not isinstance(function, str) or not isinstance(returns, Type) or isinstance(returns.dtype, HandleType):
         required = 'a name and a type, as in function="f", returns=float64'
-        got = f"function={said(function)}, returns={said(returns)}"
+        got = f"function={format_attribute(function)}, returns={format_attribute(returns)}"
         raise Invalid("this is no callback", required=required, got=got)
     _check_no_handles(operands)
     return returns
@@ -73,34 +73,34 @@ def _check_no_handles(operands: tuple[Type, ...]) -> None:
             raise Invalid("cells do not leave the program", required="numbers or arrays", got=operand)
 
 
-def _stopped(condition: Type) -> Type:
+def _breakpoint_type(condition: Type) -> Type:
     if condition != _BOOL:
         raise Invalid("the condition of breakpoint is not one bool", required=_BOOL, got=condition)
     return _BOOL
 
 
-print_ = act(
+print_ = effect_op(
     "print",
     arity=None,
-    types=_printed,
+    type_rule=_print_type,
     attributes=("text",),
     resource="output",
-    outputs=2,
+    output_count=2,
     doc="Print a line: `text`, with an operand for each `{}` in it. The result is true, when it has been printed.",
 )
-callback = act(
+callback = effect_op(
     "callback",
     arity=None,
-    types=_called,
+    type_rule=_callback_type,
     attributes=("function", "returns"),
     resource="python",
-    outputs=2,
+    output_count=2,
     doc="Call the Python function of this name, which the run is given, on the operands. Traps where it raises, or "
     "does not return a value of type `returns`.",
 )
-breakpoint_ = act(
+breakpoint_ = effect_op(
     "breakpoint",
     arity=1,
-    types=_stopped,
+    type_rule=_breakpoint_type,
     doc="The condition itself. A debugger stops where it fires on true.",
 )

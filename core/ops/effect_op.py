@@ -18,7 +18,7 @@ from .op import OPS, Op, TypeRule
 
 
 @dataclass(frozen=True, slots=True)
-class Act:
+class EffectOp:
     """A row of the table of acts.
 
     `arity` is None where any number of operands will do. `resource` names what an effect is ordered on, and an effect
@@ -29,47 +29,47 @@ class Act:
 
     name: str
     arity: int | None
-    types: TypeRule
+    type_rule: TypeRule
     doc: str
     attributes: tuple[str, ...] = ()
     resource: str | None = None
-    outputs: int = 1
+    output_count: int = 1
     form: Literal["both", "program", "graph"] = "both"
     draw: Callable[..., Value] | None = None
-    undefined: Callable[..., str | None] | None = None
+    trap_reason: Callable[..., str | None] | None = None
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
 
-_REGISTRY: dict[str, Act] = {}
-ACTS: Mapping[str, Act] = MappingProxyType(_REGISTRY)
+_REGISTRY: dict[str, EffectOp] = {}
+EFFECT_OPS: Mapping[str, EffectOp] = MappingProxyType(_REGISTRY)
 """Every op that does more than compute, by name, in the order of the families."""
-Row: TypeAlias = Op | Act
-ROWS: Mapping[str, Row] = ChainMap(_REGISTRY, OPS)  # type: ignore[arg-type]  # neither is ever written through it
+OpRow: TypeAlias = Op | EffectOp
+ALL_OPS: Mapping[str, OpRow] = ChainMap(_REGISTRY, OPS)  # type: ignore[arg-type]  # neither is ever written through it
 """Every op that a node may have, but for those that route tokens or have structure."""
 
 
-def act(name: str, **columns: Any) -> Act:
+def effect_op(name: str, **columns: Any) -> EffectOp:
     """Declare a row."""
-    assert name not in ROWS, f"{name} is declared twice"
-    row = Act(name=name, **columns)
+    assert name not in ALL_OPS, f"{name} is declared twice"
+    row = EffectOp(name=name, **columns)
     _REGISTRY[name] = row
     return row
 
 
-def row_of(name: str) -> Row:
+def lookup_row(name: str) -> OpRow:
     """The row of an op; raises Usage where there is none."""
-    if name not in ROWS:
-        raise Usage(f"no op is called {name!r}", hint=f"the ops are {', '.join(ROWS)}")
-    return ROWS[name]
+    if name not in ALL_OPS:
+        raise Usage(f"no op is called {name!r}", hint=f"the ops are {', '.join(ALL_OPS)}")
+    return ALL_OPS[name]
 
 
 def resource_of(op: str) -> str | None:
     """What an effect is ordered on; None for ops that are no effects."""
-    return ACTS[op].resource if op in ACTS else None
+    return EFFECT_OPS[op].resource if op in EFFECT_OPS else None
 
 
-def stands_in(op: str, form: str) -> bool:
+def is_allowed_in(op: str, form: str) -> bool:
     """Whether an op may stand in a program, or in a graph."""
-    return op in OPS or (op in ACTS and ACTS[op].form in (form, "both"))
+    return op in OPS or (op in EFFECT_OPS and EFFECT_OPS[op].form in (form, "both"))

@@ -16,117 +16,123 @@ from typing import Any
 import numpy as np
 
 from ..errors import Invalid
-from ..types import Type, join_shapes
-from .attribute import said
-from .axes import BEYOND, Sizes, numbers, sizes, truth, words
+from ..types import Type, broadcast_shape
+from .attribute import format_attribute
+from .axes import ATTRIBUTE_INTEGER_BOUND, Sizes, check_bool, check_numeric, describe_shapes, require_sizes
 from .gradients.factor import RULES
-from .op import Undefined, op
-from .rules import promoted
+from .op import TrapCondition, op
+from .rules import promote_operands
 
 
-def _matrix(x: Type) -> Sizes:
-    numbers(x, kinds="f")
-    shape = sizes(x)
+def _matrix_shape(x: Type) -> Sizes:
+    check_numeric(x, kinds="f")
+    shape = require_sizes(x)
     if len(shape) < 2:
-        raise Invalid(f"shape {words(shape)} is no matrix", required="2 axes or more", got=x)
+        raise Invalid(f"shape {describe_shapes(shape)} is no matrix", required="2 axes or more", got=x)
     return shape
 
 
-def _square(x: Type) -> Sizes:
-    shape = _matrix(x)
+def _square_shape(x: Type) -> Sizes:
+    shape = _matrix_shape(x)
     if None not in shape[-2:] and shape[-2] != shape[-1]:
-        raise Invalid(f"shape {words(shape)} is no square matrix", required="as many rows as columns", got=x)
+        raise Invalid(f"shape {describe_shapes(shape)} is no square matrix", required="as many rows as columns", got=x)
     return shape
 
 
-def _number(x: Type) -> Type:
-    return Type(x.dtype, _square(x)[:-2])
+def _scalar_type(x: Type) -> Type:
+    return Type(x.dtype, _square_shape(x)[:-2])
 
 
-def _same(x: Type) -> Type:
-    _square(x)
+def _square_type(x: Type) -> Type:
+    _square_shape(x)
     return x
 
 
-def _triangle(x: Type, upper: object) -> Type:
-    truth(upper, "upper")
-    return _same(x)
+def _cholesky_type(x: Type, upper: object) -> Type:
+    check_bool(upper, "upper")
+    return _square_type(x)
 
 
-def _solved(a: Type, b: Type) -> Type:
+def _solve_type(a: Type, b: Type) -> Type:
     """b is a vector where it has one axis, and else a stack of matrices."""
-    rows, given = _square(a), sizes(b)
-    numbers(b, kinds="f")
+    rows, given = _square_shape(a), require_sizes(b)
+    check_numeric(b, kinds="f")
     below = given[-2:][:1] if given else ()
     if not given or (None not in (rows[-1], below[0]) and rows[-1] != below[0]):
-        message = f"shapes {words(rows, given)} make no equations"
+        message = f"shapes {describe_shapes(rows, given)} make no equations"
         raise Invalid(message, required="as many rows on both sides", got=f"{a} and {b}")
     if len(given) == 1:
-        return Type(promoted((a, b)), rows[:-1])
+        return Type(promote_operands((a, b)), rows[:-1])
     try:
-        stack = join_shapes([rows[:-2], given[:-2]]) or ()
+        stack = broadcast_shape([rows[:-2], given[:-2]]) or ()
     except Invalid as error:
-        error.message = f"shapes {words(rows, given)} make no equations"
+        error.message = f"shapes {describe_shapes(rows, given)} make no equations"
         raise
-    return Type(promoted((a, b)), (*stack, rows[-1], given[-1]))
+    return Type(promote_operands((a, b)), (*stack, rows[-1], given[-1]))
 
 
-def _smaller(shape: Sizes) -> int | None:
+def _smaller_size(shape: Sizes) -> int | None:
     rows, columns = shape[-2:]
     if rows is None or columns is None:
         return 0 if 0 in (rows, columns) else None
     return min(rows, columns)
 
 
-def _orthogonal(x: Type, mode: object) -> Type:
-    shape = _matrix(x)
-    return Type(x.dtype, (*shape[:-1], _smaller(shape) if _is_reduced(mode) else shape[-2]))
+def _qr_q_type(x: Type, mode: object) -> Type:
+    shape = _matrix_shape(x)
+    return Type(x.dtype, (*shape[:-1], _smaller_size(shape) if _is_reduced(mode) else shape[-2]))
 
 
-def _triangular(x: Type, mode: object) -> Type:
-    shape = _matrix(x)
-    return Type(x.dtype, (*shape[:-2], _smaller(shape) if _is_reduced(mode) else shape[-2], shape[-1]))
+def _qr_r_type(x: Type, mode: object) -> Type:
+    shape = _matrix_shape(x)
+    return Type(x.dtype, (*shape[:-2], _smaller_size(shape) if _is_reduced(mode) else shape[-2], shape[-1]))
 
 
 def _is_reduced(mode: object) -> bool:
     if mode not in ("reduced", "complete"):
-        raise Invalid("this is no mode", required='"reduced" or "complete"', got=said(mode))
+        raise Invalid("this is no mode", required='"reduced" or "complete"', got=format_attribute(mode))
     return mode == "reduced"
 
 
-def _left(x: Type, full_matrices: object) -> Type:
-    shape = _matrix(x)
-    return Type(x.dtype, (*shape[:-1], shape[-2] if truth(full_matrices, "full_matrices") else _smaller(shape)))
+def _svd_u_type(x: Type, full_matrices: object) -> Type:
+    shape = _matrix_shape(x)
+    return Type(
+        x.dtype, (*shape[:-1], shape[-2] if check_bool(full_matrices, "full_matrices") else _smaller_size(shape))
+    )
 
 
-def _right(x: Type, full_matrices: object) -> Type:
-    shape = _matrix(x)
-    rows = shape[-1] if truth(full_matrices, "full_matrices") else _smaller(shape)
+def _svd_vh_type(x: Type, full_matrices: object) -> Type:
+    shape = _matrix_shape(x)
+    rows = shape[-1] if check_bool(full_matrices, "full_matrices") else _smaller_size(shape)
     return Type(x.dtype, (*shape[:-2], rows, shape[-1]))
 
 
-def _singular(x: Type) -> Type:
-    return Type(x.dtype, (*_matrix(x)[:-2], _smaller(_matrix(x))))
+def _svdvals_type(x: Type) -> Type:
+    return Type(x.dtype, (*_matrix_shape(x)[:-2], _smaller_size(_matrix_shape(x))))
 
 
-def _eigenvalues(x: Type) -> Type:
-    return Type(x.dtype, _square(x)[:-1])
+def _eigvalsh_type(x: Type) -> Type:
+    return Type(x.dtype, _square_shape(x)[:-1])
 
 
-def _diagonal(x: Type, offset: object) -> Type:
-    numbers(x)
-    if len(sizes(x)) < 2:
-        raise Invalid(f"shape {words(sizes(x))} is no matrix", required="2 axes or more", got=x)
-    if type(offset) is not int or abs(offset) >= BEYOND:
-        raise Invalid("this is no diagonal", required=f"an integer, below {BEYOND:,}", got=said(offset))
-    rows, columns = sizes(x)[-2:]
+def _diagonal_type(x: Type, offset: object) -> Type:
+    check_numeric(x)
+    if len(require_sizes(x)) < 2:
+        raise Invalid(f"shape {describe_shapes(require_sizes(x))} is no matrix", required="2 axes or more", got=x)
+    if type(offset) is not int or abs(offset) >= ATTRIBUTE_INTEGER_BOUND:
+        raise Invalid(
+            "this is no diagonal",
+            required=f"an integer, below {ATTRIBUTE_INTEGER_BOUND:,}",
+            got=format_attribute(offset),
+        )
+    rows, columns = require_sizes(x)[-2:]
     if rows is None or columns is None:
-        return Type(x.dtype, (*sizes(x)[:-2], None))
+        return Type(x.dtype, (*require_sizes(x)[:-2], None))
     length = min(rows + min(offset, 0), columns - max(offset, 0))
-    return Type(x.dtype, (*sizes(x)[:-2], max(length, 0)))
+    return Type(x.dtype, (*require_sizes(x)[:-2], max(length, 0)))
 
 
-def _fails(function: Callable[..., Any], iterates: bool) -> Callable[..., bool]:
+def _failure_condition(function: Callable[..., Any], iterates: bool) -> Callable[..., bool]:
     """Whether a routine of LAPACK's says that it has no result. One that iterates is not asked where there are NaN or
     infinities: of some matrices with these its singular values are sought for ever."""
 
@@ -143,7 +149,7 @@ def _fails(function: Callable[..., Any], iterates: bool) -> Callable[..., bool]:
     return when
 
 
-def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+def _cache_last_result(function: Callable[..., Any]) -> Callable[..., Any]:
     """A routine of LAPACK's that knows its last result, as long as the operands are alive: it is asked first whether it
     has one, and then for each row that is a part of it."""
     known: dict[tuple[Any, ...], Any] = {}
@@ -162,146 +168,148 @@ def _remembered(function: Callable[..., Any]) -> Callable[..., Any]:
     return call
 
 
-_SINGULAR, _ENDLESS = "the matrix is singular", "an iteration did not converge"
-_ENDS = "Traps where the iteration does not converge, and on NaN and infinities."
-_NARROW = "float32 is computed in float64, and rounded."
-_NO_NUMBERS = "What NaN and infinities make is LAPACK's: NaN, other numbers, or a trap where there is one."
-_EMPTY = "Of a matrix without rows or columns it has no elements, or is an identity."
+_SINGULAR_MESSAGE, _NO_CONVERGENCE_MESSAGE = "the matrix is singular", "an iteration did not converge"
+_CONVERGENCE_NOTE = "Traps where the iteration does not converge, and on NaN and infinities."
+_FLOAT32_NOTE = "float32 is computed in float64, and rounded."
+_NONFINITE_NOTE = "What NaN and infinities make is LAPACK's: NaN, other numbers, or a trap where there is one."
+_EMPTY_NOTE = "Of a matrix without rows or columns it has no elements, or is an identity."
 
 
-def _row(name: str, types: Any, numpy: Any, doc: str, *attributes: str, arity: int = 1, trap: str = "") -> None:
-    undefined = Undefined(_fails(numpy, trap == _ENDLESS), trap, "f") if trap else None
-    columns: dict[str, Any] = {"attributes": attributes, "undefined": undefined}
+def _factorization_op(
+    name: str, types: Any, numpy: Any, doc: str, *attributes: str, arity: int = 1, trap: str = ""
+) -> None:
+    undefined = TrapCondition(_failure_condition(numpy, trap == _NO_CONVERGENCE_MESSAGE), trap, "f") if trap else None
+    columns: dict[str, Any] = {"attributes": attributes, "trap_condition": undefined}
     said, example = doc.split("\n\n>>> ")
-    edges = [_ENDS, _NARROW] if trap == _ENDLESS else [_NARROW, _NO_NUMBERS]
-    edges += [_EMPTY] * (types is not _number)
+    edges = [_CONVERGENCE_NOTE, _FLOAT32_NOTE] if trap == _NO_CONVERGENCE_MESSAGE else [_FLOAT32_NOTE, _NONFINITE_NOTE]
+    edges += [_EMPTY_NOTE] * (types is not _scalar_type)
     doc = f"{textwrap.fill(' '.join([said, *edges]), 119)}\n\n>>> {example}"
-    op(name, arity=arity, types=types, numpy=numpy, shape=None, gradient=RULES[name], doc=doc, **columns)
+    op(name, arity=arity, type_rule=types, numpy=numpy, shape_rule=None, gradient=RULES[name], doc=doc, **columns)
 
 
-def _diagonal_of(x: Any, offset: int) -> Any:
+def _diagonal_array(x: Any, offset: int) -> Any:
     """NumPy takes only 32 bits, beyond which there are no diagonals either."""
     rows, columns = np.shape(x)[-2:]
     return np.diagonal(x, max(-rows, min(offset, columns)), -2, -1)
 
 
-def _solve(a: Any, b: Any) -> Any:
+def _solve_array(a: Any, b: Any) -> Any:
     """NumPy's, with a vector for every matrix where b is one."""
     return np.linalg.solve(a, b[:, None])[..., 0] if np.ndim(b) == 1 else np.linalg.solve(a, b)
 
 
-_qr, _svd = _remembered(np.linalg.qr), _remembered(np.linalg.svd)
+_qr, _svd = _cache_last_result(np.linalg.qr), _cache_last_result(np.linalg.svd)
 
-_row(
+_factorization_op(
     "det",
-    _number,
+    _scalar_type,
     np.linalg.det,
     "Determinant of a square matrix, 1 of one without rows.\n\n>>> tl.linalg.det([[2.0, 0.0], [0.0, 3.0]])\n6.0\n",
 )
-_row(
+_factorization_op(
     "slogdet_sign",
-    _number,
+    _scalar_type,
     lambda x: np.linalg.slogdet(x)[0],
     "Sign of the determinant of a square matrix: -1, 0 or 1; 1 of one without rows.\n\n"
     ">>> tl.linalg.slogdet([[-2.0]]).sign\n-1.0\n",
 )
-_row(
+_factorization_op(
     "slogdet_logabsdet",
-    _number,
+    _scalar_type,
     lambda x: np.linalg.slogdet(x)[1],
     "Logarithm of the absolute value of the determinant of a square matrix: -inf where that is 0, and 0 of one\n"
     "without rows.\n\n"
     ">>> tl.linalg.slogdet([[1.0]]).logabsdet\n0.0\n",
 )
-_row(
+_factorization_op(
     "inv",
-    _same,
-    _remembered(np.linalg.inv),
+    _square_type,
+    _cache_last_result(np.linalg.inv),
     "Inverse of a square matrix; traps where it is singular.\n\n"
     ">>> tl.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[[0.5, 0.0], [0.0, 0.25]]\n",
-    trap=_SINGULAR,
+    trap=_SINGULAR_MESSAGE,
 )
-_row(
+_factorization_op(
     "solve",
-    _solved,
-    _remembered(_solve),
+    _solve_type,
+    _cache_last_result(_solve_array),
     "The x of `a @ x = b`, of a square matrix a; b is a vector where it has one axis. Traps where a is singular.\n\n"
     ">>> tl.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()\n[1.0, 0.5]\n",
     arity=2,
-    trap=_SINGULAR,
+    trap=_SINGULAR_MESSAGE,
 )
-_row(
+_factorization_op(
     "cholesky",
-    _triangle,
-    _remembered(np.linalg.cholesky),
+    _cholesky_type,
+    _cache_last_result(np.linalg.cholesky),
     "The triangular matrix l of which a symmetric one is `l @ l.T`, or, with `upper`, u of which it is `u.T @ u`. One\n"
     "half is read. Traps where the matrix is not positive definite.\n\n"
     ">>> tl.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).tolist()\n[[2.0, 0.0], [1.0, 1.0]]\n",
     "upper",
     trap="the matrix is not positive definite",
 )
-_row(
+_factorization_op(
     "qr_q",
-    _orthogonal,
+    _qr_q_type,
     lambda x, mode: _qr(x, mode=mode)[0],
     "The q of a matrix `q @ r`: its columns are orthonormal.\n\n>>> tl.linalg.qr([[-3.0]]).Q.tolist()\n[[1.0]]\n",
     "mode",
 )
-_row(
+_factorization_op(
     "qr_r",
-    _triangular,
+    _qr_r_type,
     lambda x, mode: _qr(x, mode=mode)[1],
     "The r of a matrix `q @ r`: it has zeros below its diagonal.\n\n>>> tl.linalg.qr([[-3.0]]).R.tolist()\n[[-3.0]]\n",
     "mode",
 )
-_row(
+_factorization_op(
     "eigvalsh",
-    _eigenvalues,
-    _remembered(np.linalg.eigvalsh),
+    _eigvalsh_type,
+    _cache_last_result(np.linalg.eigvalsh),
     "Eigenvalues of a symmetric matrix, of which the lower half is read, the smallest first.\n\n"
     ">>> tl.linalg.eigvalsh([[2.0, 0.0], [0.0, 1.0]]).tolist()\n[1.0, 2.0]\n",
-    trap=_ENDLESS,
+    trap=_NO_CONVERGENCE_MESSAGE,
 )
-_row(
+_factorization_op(
     "eigh_vectors",
-    _same,
-    _remembered(lambda x: np.linalg.eigh(x)[1]),
+    _square_type,
+    _cache_last_result(lambda x: np.linalg.eigh(x)[1]),
     "Eigenvectors of a symmetric matrix, of which the lower half is read: a column for each of its eigenvalues.\n\n"
     ">>> abs(tl.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvectors).tolist()\n[[0.0, 1.0], [1.0, 0.0]]\n",
-    trap=_ENDLESS,
+    trap=_NO_CONVERGENCE_MESSAGE,
 )
-_row(
+_factorization_op(
     "svd_u",
-    _left,
+    _svd_u_type,
     lambda x, full_matrices: _svd(x, full_matrices=full_matrices)[0],
     "The u of a matrix `u @ diag(s) @ vh`: its columns are orthonormal.\n\n"
     ">>> abs(tl.linalg.svd([[2.0]]).U).tolist()\n[[1.0]]\n",
     "full_matrices",
-    trap=_ENDLESS,
+    trap=_NO_CONVERGENCE_MESSAGE,
 )
-_row(
+_factorization_op(
     "svdvals",
-    _singular,
-    _remembered(lambda x: np.linalg.svd(x, compute_uv=False)),
+    _svdvals_type,
+    _cache_last_result(lambda x: np.linalg.svd(x, compute_uv=False)),
     "Singular values of a matrix, the largest first.\n\n"
     ">>> tl.linalg.svdvals([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[4.0, 2.0]\n",
-    trap=_ENDLESS,
+    trap=_NO_CONVERGENCE_MESSAGE,
 )
-_row(
+_factorization_op(
     "svd_vh",
-    _right,
+    _svd_vh_type,
     lambda x, full_matrices: _svd(x, full_matrices=full_matrices)[2],
     "The vh of a matrix `u @ diag(s) @ vh`: its rows are orthonormal.\n\n"
     ">>> abs(tl.linalg.svd([[2.0]]).Vh).tolist()\n[[1.0]]\n",
     "full_matrices",
-    trap=_ENDLESS,
+    trap=_NO_CONVERGENCE_MESSAGE,
 )
 op(
     "diagonal",
     arity=1,
-    types=_diagonal,
-    numpy=_diagonal_of,
-    shape=None,
+    type_rule=_diagonal_type,
+    numpy=_diagonal_array,
+    shape_rule=None,
     attributes=("offset",),
     gradient=RULES["diagonal"],
     doc="""The elements of a diagonal of a matrix: of the one that is `offset` above the main one.

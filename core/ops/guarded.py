@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-_EXP_HIGHEST = 709.782712893384
+_MAX_EXP_ARGUMENT = 709.782712893384
 """The largest float64 whose exponential is finite."""
-_SINH_HIGHEST = 710.4758600739439
+_MAX_SINH_ARGUMENT = 710.4758600739439
 """The largest float64 whose hyperbolic sine, and cosine, is finite."""
-_WHOLE = 2.0**52
+_INTEGRAL_BOUND = 2.0**52
 """From here on every float64 is a whole number."""
 _LN_2 = 0.6931471805599453
 
@@ -78,7 +78,7 @@ def integer_power(x: int, y: int, one: int, mask: int) -> int:
 
 
 def exp(x: float) -> float:
-    return math.exp(x) if not x > _EXP_HIGHEST else math.inf
+    return math.exp(x) if not x > _MAX_EXP_ARGUMENT else math.inf
 
 
 def log(x: float) -> float:
@@ -112,11 +112,11 @@ def acos(x: float) -> float:
 
 
 def sinh(x: float) -> float:
-    return math.sinh(x) if not math.fabs(x) > _SINH_HIGHEST else math.copysign(math.inf, x)
+    return math.sinh(x) if not math.fabs(x) > _MAX_SINH_ARGUMENT else math.copysign(math.inf, x)
 
 
 def cosh(x: float) -> float:
-    return math.cosh(x) if not math.fabs(x) > _SINH_HIGHEST else math.inf
+    return math.cosh(x) if not math.fabs(x) > _MAX_SINH_ARGUMENT else math.inf
 
 
 def acosh(x: float) -> float:
@@ -130,7 +130,7 @@ def atanh(x: float) -> float:
 
 
 def expm1(x: float) -> float:
-    return math.expm1(x) if not x > _EXP_HIGHEST else math.inf
+    return math.expm1(x) if not x > _MAX_EXP_ARGUMENT else math.inf
 
 
 def log1p(x: float) -> float:
@@ -194,9 +194,9 @@ def _hypot_of(large: float, small: float) -> float:
 
 def round_half_even(x: float) -> float:
     """The addition rounds where no bits are left for a fraction."""
-    if not math.fabs(x) < _WHOLE:
+    if not math.fabs(x) < _INTEGRAL_BOUND:
         return x
-    beyond = math.copysign(_WHOLE, x)
+    beyond = math.copysign(_INTEGRAL_BOUND, x)
     return math.copysign((x + beyond) - beyond, x)
 
 

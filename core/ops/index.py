@@ -12,138 +12,138 @@ import numpy.typing as npt
 
 from .. import dtypes
 from ..errors import Invalid
-from ..types import Type, join_shapes
-from .axes import axis_of, check_rank, numbers, sizes, words
+from ..types import Type, broadcast_shape
+from .axes import check_numeric, check_rank, describe_shapes, require_sizes, resolve_axis
 from .gradients.index import RULES
-from .key import indexed, read_key
-from .op import Undefined, op
-from .rules import promoted
+from .key import indexed_shape, parse_key
+from .op import TrapCondition, op
+from .rules import promote_operands
 
 
-def _static(x: Type, key: object) -> Type:
-    numbers(x)
-    return Type(x.dtype, indexed(x, read_key(key)))
+def _index_type(x: Type, key: object) -> Type:
+    check_numeric(x)
+    return Type(x.dtype, indexed_shape(x, parse_key(key)))
 
 
-def _taken(x: Type, indices: Type, axis: object) -> Type:
-    numbers(x)
-    numbers(indices, kinds="iu")
-    at = axis_of(axis, x)
-    return Type(x.dtype, check_rank((*sizes(x)[:at], *sizes(indices), *sizes(x)[at + 1 :])))
+def _take_type(x: Type, indices: Type, axis: object) -> Type:
+    check_numeric(x)
+    check_numeric(indices, kinds="iu")
+    at = resolve_axis(axis, x)
+    return Type(x.dtype, check_rank((*require_sizes(x)[:at], *require_sizes(indices), *require_sizes(x)[at + 1 :])))
 
 
-def _taken_along(x: Type, indices: Type, axis: object) -> Type:
-    numbers(x)
-    numbers(indices, kinds="iu")
-    at, have, wanted = axis_of(axis, x), sizes(x), sizes(indices)
+def _take_along_axis_type(x: Type, indices: Type, axis: object) -> Type:
+    check_numeric(x)
+    check_numeric(indices, kinds="iu")
+    at, have, wanted = resolve_axis(axis, x), require_sizes(x), require_sizes(indices)
     if len(have) != len(wanted):
-        message = f"shapes {words(have, wanted)} have different numbers of axes"
+        message = f"shapes {describe_shapes(have, wanted)} have different numbers of axes"
         raise Invalid(message, required="as many axes", got=f"{x} and {indices}")
-    rest = _joined((*have[:at], 1, *have[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :]))
+    rest = _broadcast_sizes((*have[:at], 1, *have[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :]))
     return Type(x.dtype, (*rest[:at], wanted[at], *rest[at + 1 :]))
 
 
-def _joined(*shapes: Any) -> Any:
+def _broadcast_sizes(*shapes: Any) -> Any:
     try:
-        return join_shapes(list(shapes))
+        return broadcast_shape(list(shapes))
     except Invalid as error:
-        error.message = f"shapes {words(*shapes)} do not broadcast"
+        error.message = f"shapes {describe_shapes(*shapes)} do not broadcast"
         raise
 
 
-def _gathered(*operands: Type) -> Type:
-    _check_some(operands, 2, "an array, and an index for each of its first axes")
+def _gather_type(*operands: Type) -> Type:
+    _check_operand_count(operands, 2, "an array, and an index for each of its first axes")
     x, *indices = operands
-    numbers(x)
-    numbers(*indices, kinds="iu")
-    if not 0 < len(indices) <= len(sizes(x)):
-        message = f"{len(indices)} indices into shape {words(sizes(x))}"
-        raise Invalid(message, required=f"1 to {len(sizes(x))}", got=len(indices))
-    where = _joined(*map(sizes, indices))
-    return Type(x.dtype, check_rank((*where, *sizes(x)[len(indices) :])))
+    check_numeric(x)
+    check_numeric(*indices, kinds="iu")
+    if not 0 < len(indices) <= len(require_sizes(x)):
+        message = f"{len(indices)} indices into shape {describe_shapes(require_sizes(x))}"
+        raise Invalid(message, required=f"1 to {len(require_sizes(x))}", got=len(indices))
+    where = _broadcast_sizes(*map(require_sizes, indices))
+    return Type(x.dtype, check_rank((*where, *require_sizes(x)[len(indices) :])))
 
 
-def _check_some(operands: Sequence[Type], fewest: int, required: str) -> None:
+def _check_operand_count(operands: Sequence[Type], fewest: int, required: str) -> None:
     if len(operands) < fewest:
         raise Invalid("too few operands", required=required, got=len(operands))
 
 
-def _scattered(*operands: Type) -> Type:
-    _check_some(operands, 3, "an array, values, and an index for each of its first axes")
+def _scatter_type(*operands: Type) -> Type:
+    _check_operand_count(operands, 3, "an array, values, and an index for each of its first axes")
     x, values, *indices = operands
-    numbers(x, values)
-    place = _gathered(x, *indices)
+    check_numeric(x, values)
+    place = _gather_type(x, *indices)
     _check_values(values, place, x)
     return x
 
 
 def _check_values(values: Type, place: Type, x: Type) -> None:
     """Refuse values that do not go to a place in x."""
-    if promoted((x, values)) is not x.dtype:
+    if promote_operands((x, values)) is not x.dtype:
         hint = f"convert them with tl.astype(values, tl.{x.dtype!r})"
         raise Invalid("values of another dtype", required=x.dtype, got=values, hint=hint)
-    if values.shape is None or _joined(values.shape, place.shape) != place.shape:
+    if values.shape is None or _broadcast_sizes(values.shape, place.shape) != place.shape:
         wanted = place.shape or ()
-        if None not in (*sizes(values), *wanted) or len(sizes(values)) > len(wanted):
-            message = f"shape {words(sizes(values))} does not broadcast to {words(wanted)}"
-            raise Invalid(message, required=f"values of shape {words(wanted)}", got=values)
+        if None not in (*require_sizes(values), *wanted) or len(require_sizes(values)) > len(wanted):
+            message = f"shape {describe_shapes(require_sizes(values))} does not broadcast to {describe_shapes(wanted)}"
+            raise Invalid(message, required=f"values of shape {describe_shapes(wanted)}", got=values)
 
 
-def _put_static(x: Type, values: Type, key: object) -> Type:
-    numbers(values)
-    _check_values(values, _static(x, key), x)
+def _scatter_index_type(x: Type, values: Type, key: object) -> Type:
+    check_numeric(values)
+    _check_values(values, _index_type(x, key), x)
     return x
 
 
-def _added(*operands: Type) -> Type:
-    numbers(*operands[:1], kinds="iuf")
-    return _scattered(*operands)
+def _scatter_add_type(*operands: Type) -> Type:
+    check_numeric(*operands[:1], kinds="iuf")
+    return _scatter_type(*operands)
 
 
-def _masked(x: Type, mask: Type) -> Type:
-    numbers(x)
+def _boolean_mask_type(x: Type, mask: Type) -> Type:
+    check_numeric(x)
     if mask.dtype is not dtypes.bool:
         raise Invalid("the mask is no bool", required="bool", got=mask, hint="compare first")
-    have, over = sizes(x), sizes(mask)
+    have, over = require_sizes(x), require_sizes(mask)
     alike = all(None in (size, other) or size == other for size, other in zip(have, over, strict=False))
     if len(over) > len(have) or not alike:
-        message = f"a mask of shape {words(over)} does not fit shape {words(have)}"
+        message = f"a mask of shape {describe_shapes(over)} does not fit shape {describe_shapes(have)}"
         raise Invalid(message, required="the sizes of the first axes", got=f"{x} and {mask}")
     return Type(x.dtype, (None, *have[len(over) :]))
 
 
-def _outside(indices: Any, size: int) -> Any:
+def _is_out_of_range(indices: Any, size: int) -> Any:
     return (indices < -size) | (indices >= size)
 
 
-def _any_outside(x: Any, *indices: Any) -> Any:
+def _is_any_out_of_range(x: Any, *indices: Any) -> Any:
     """Of indices along one axis, which; of others, whether any."""
-    those = [_outside(each, size) for each, size in zip(indices, np.shape(x), strict=False)]
+    those = [_is_out_of_range(each, size) for each, size in zip(indices, np.shape(x), strict=False)]
     return those[0] if len(those) == 1 else any(map(np.any, those))
 
 
-def _put_outside(x: Any, values: Any, *indices: Any) -> Any:
-    return _any_outside(x, *indices)
+def _is_scatter_out_of_range(x: Any, values: Any, *indices: Any) -> Any:
+    return _is_any_out_of_range(x, *indices)
 
 
-def _places(*indices: Any) -> tuple[npt.NDArray[np.int64], ...]:
+def _int64_indices(*indices: Any) -> tuple[npt.NDArray[np.int64], ...]:
     """Indices that are inside: of any integer dtype, as NumPy wants them."""
     return tuple(np.asarray(each).astype(np.int64) for each in indices)
 
 
-_FEW = 32
+_MAX_SEQUENTIAL_WRITES = 32
 """So many places are put one by one, which takes 0.43 us each; 1,000 take 34 us otherwise."""
 
 
-def _put(x: Any, values: Any, *indices: Any) -> Any:
+def _scatter_array(x: Any, values: Any, *indices: Any) -> Any:
     """Where several go to one place the last stays: NumPy leaves that open."""
-    at = np.broadcast_arrays(*_places(*indices))
+    at = np.broadcast_arrays(*_int64_indices(*indices))
     if not at[0].size:
         return np.asarray(x)  # which is not copied where arrays are shared
     made = np.array(x, order="C")
     sizes, rest = made.shape[: len(at)], made.shape[len(at) :]
     given = np.broadcast_to(values, (*at[0].shape, *rest)).reshape(at[0].size, *rest)
-    if at[0].size <= _FEW:
+    if at[0].size <= _MAX_SEQUENTIAL_WRITES:
         for number, place in enumerate(zip(*(each.ravel().tolist() for each in at), strict=True)):
             made[place] = given[number]
         return made
@@ -153,41 +153,41 @@ def _put(x: Any, values: Any, *indices: Any) -> Any:
     return made
 
 
-def _put_at(x: Any, values: Any, key: str) -> Any:
+def _scatter_index_array(x: Any, values: Any, key: str) -> Any:
     made = np.array(x)
-    made[read_key(key)] = values
+    made[parse_key(key)] = values
     return made
 
 
-def _add(x: Any, values: Any, *indices: Any) -> Any:
+def _scatter_add_array(x: Any, values: Any, *indices: Any) -> Any:
     made = np.array(x)
-    np.add.at(made, _places(*indices), values)
+    np.add.at(made, _int64_indices(*indices), values)
     return made
 
 
-def _take_along(x: Any, indices: Any, axis: int) -> Any:
+def _take_along_axis_array(x: Any, indices: Any, axis: int) -> Any:
     """As NumPy's, but that the other axes broadcast."""
     at = axis % np.ndim(x)
 
-    def others(shape: tuple[int, ...]) -> tuple[int, ...]:
+    def other_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
         return (*shape[:at], 1, *shape[at + 1 :])
 
-    over = np.broadcast_shapes(others(np.shape(x)), others(np.shape(indices)))
+    over = np.broadcast_shapes(other_axes(np.shape(x)), other_axes(np.shape(indices)))
     spread = [np.broadcast_to(each, (*over[:at], np.shape(each)[at], *over[at + 1 :])) for each in (x, indices)]
     return np.take_along_axis(spread[0], spread[1], at)
 
 
-_OUTSIDE = "an index is out of range"
+_OUT_OF_RANGE_MESSAGE = "an index is out of range"
 
 op(
     "index",
     arity=1,
-    types=_static,
-    numpy=lambda x, key: np.asarray(x)[read_key(key)],
-    static=lambda _, key: operator.itemgetter(read_key(key)),
+    type_rule=_index_type,
+    numpy=lambda x, key: np.asarray(x)[parse_key(key)],
+    specialize_numpy=lambda _, key: operator.itemgetter(parse_key(key)),
     attributes=("key",),
-    shape=None,
-    moves=True,
+    shape_rule=None,
+    is_data_movement=True,
     gradient=RULES["index"],
     doc="""What `x[key]` takes, the key being static: integers, slices, None for a new axis of size 1, and ... for the
 axes that nothing is said of; as text (attribute `key`). A slice takes what there is, an integer outside traps.
@@ -199,13 +199,15 @@ axes that nothing is said of; as text (attribute `key`). A slice takes what ther
 op(
     "take",
     arity=2,
-    types=_taken,
-    numpy=lambda x, indices, axis: np.take(x, _places(indices)[0], axis=axis),
+    type_rule=_take_type,
+    numpy=lambda x, indices, axis: np.take(x, _int64_indices(indices)[0], axis=axis),
     attributes=("axis",),
-    shape=None,
-    alike=(0, 1),
-    undefined=Undefined(lambda x, indices, axis: _outside(indices, np.shape(x)[axis]), _OUTSIDE),
-    innocuous=True,
+    shape_rule=None,
+    same_dtype_operands=(0, 1),
+    trap_condition=TrapCondition(
+        lambda x, indices, axis: _is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE
+    ),
+    has_innocuous_rounding=True,
     gradient=RULES["take"],
     doc="""The elements at these indices, integers of any shape, along an axis (attribute `axis`; it may be left out
 where there is only one). Negative ones count from the end; one outside traps.
@@ -217,13 +219,15 @@ where there is only one). Negative ones count from the end; one outside traps.
 op(
     "take_along_axis",
     arity=2,
-    types=_taken_along,
-    numpy=lambda x, indices, axis: _take_along(x, _places(indices)[0], axis),
+    type_rule=_take_along_axis_type,
+    numpy=lambda x, indices, axis: _take_along_axis_array(x, _int64_indices(indices)[0], axis),
     attributes=("axis",),
-    shape=None,
-    alike=(0, 1),
-    undefined=Undefined(lambda x, indices, axis: _outside(indices, np.shape(x)[axis]), _OUTSIDE),
-    innocuous=True,
+    shape_rule=None,
+    same_dtype_operands=(0, 1),
+    trap_condition=TrapCondition(
+        lambda x, indices, axis: _is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE
+    ),
+    has_innocuous_rounding=True,
     gradient=RULES["take_along_axis"],
     doc="""For each place of the other axes, which broadcast, the elements at its own indices along an axis (attribute
 `axis`), as argsort gives them. Negative ones count from the end; one outside traps.
@@ -235,12 +239,12 @@ op(
 op(
     "gather",
     arity=None,
-    types=_gathered,
-    numpy=lambda x, *indices: np.asarray(x)[_places(*indices)],
-    shape=None,
-    alike=(0, 1),
-    undefined=Undefined(_any_outside, _OUTSIDE),
-    innocuous=True,
+    type_rule=_gather_type,
+    numpy=lambda x, *indices: np.asarray(x)[_int64_indices(*indices)],
+    shape_rule=None,
+    same_dtype_operands=(0, 1),
+    trap_condition=TrapCondition(_is_any_out_of_range, _OUT_OF_RANGE_MESSAGE),
+    has_innocuous_rounding=True,
     gradient=RULES["gather"],
     doc="""What `x[i, j, ...]` takes: integers, or arrays of them which broadcast, are indices along the first axes.
 Negative ones count from the end; one outside traps.
@@ -252,12 +256,12 @@ Negative ones count from the end; one outside traps.
 op(
     "scatter",
     arity=None,
-    types=_scattered,
-    numpy=_put,
-    shape=None,
-    alike=(0, 2),
-    undefined=Undefined(_put_outside, _OUTSIDE),
-    innocuous=True,
+    type_rule=_scatter_type,
+    numpy=_scatter_array,
+    shape_rule=None,
+    same_dtype_operands=(0, 2),
+    trap_condition=TrapCondition(_is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE),
+    has_innocuous_rounding=True,
     gradient=RULES["scatter"],
     doc="""x with other values at the places that `gather(x, i, j, ...)` takes, to whose shape they broadcast. Where
 several go to one place, the last stays, in the order of the indices.
@@ -269,11 +273,11 @@ several go to one place, the last stays, in the order of the indices.
 op(
     "scatter_add",
     arity=None,
-    types=_added,
-    numpy=_add,
-    shape=None,
-    alike=(0, 2),
-    undefined=Undefined(_put_outside, _OUTSIDE),
+    type_rule=_scatter_add_type,
+    numpy=_scatter_add_array,
+    shape_rule=None,
+    same_dtype_operands=(0, 2),
+    trap_condition=TrapCondition(_is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE),
     gradient=RULES["scatter_add"],
     doc="""x with values added at the places that `gather(x, i, j, ...)` takes, to whose shape they broadcast. Where
 several go to one place all are added, in the order of the indices. float32 is added in float64, and rounded once.
@@ -285,11 +289,11 @@ several go to one place all are added, in the order of the indices. float32 is a
 op(
     "scatter_index",
     arity=2,
-    types=_put_static,
-    numpy=_put_at,
+    type_rule=_scatter_index_type,
+    numpy=_scatter_index_array,
     attributes=("key",),
-    shape=None,
-    innocuous=True,
+    shape_rule=None,
+    has_innocuous_rounding=True,
     gradient=RULES["scatter_index"],
     doc="""x with other values at the places that `index(x, key)` takes (attribute `key`), to whose shape they
 broadcast.
@@ -301,11 +305,11 @@ broadcast.
 op(
     "boolean_mask",
     arity=2,
-    types=_masked,
+    type_rule=_boolean_mask_type,
     numpy=lambda x, mask: np.asarray(x)[np.asarray(mask)],
-    shape=None,
-    alike=(0, 1),
-    innocuous=True,
+    shape_rule=None,
+    same_dtype_operands=(0, 1),
+    has_innocuous_rounding=True,
     gradient=RULES["boolean_mask"],
     doc="""What `x[mask]` takes: the elements where the mask holds, in the order of their indices, along one axis in
 the place of those of the mask. How many, the run decides.

@@ -18,16 +18,25 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid, Usage
-from ..types import Shape, Type, join_shapes, type_of
-from ..value import MOST_SAID, Value, normal, show
-from .cast import ERRORS, IGNORED, after, as_typed, as_wide, filling, rounded, unboxed
+from ..types import Shape, Type, broadcast_shape, type_of
+from ..value import MAX_PRINTED_ELEMENTS, Value, format_value, normalize
+from .cast import (
+    ERROR_STATE,
+    IGNORE_ERRORS,
+    build_elementwise,
+    compose_casts,
+    float64_cast,
+    numpy_cast,
+    round_to_float32,
+    unboxing_cast,
+)
 
 TypeRule: TypeAlias = Callable[..., Type]
 Kernel: TypeAlias = Callable[..., Value]
 Attributes: TypeAlias = tuple[tuple[str, Any], ...]
 
 
-class Doing(Protocol):
+class OpBuilder(Protocol):
     """What a gradient rule calls ops with: nodes of a program that is being made, or values, eagerly."""
 
     def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
@@ -46,29 +55,29 @@ result: whoever asked sums it to that of the operand."""
 
 
 @dataclass(frozen=True, slots=True)
-class Undefined:
+class TrapCondition:
     """Where an op has no value: `when` says for which operands (scalars or arrays), `message` why. It takes the
     attributes by keyword, too; `kinds` are those of the last operand that it is asked for."""
 
-    when: Callable[..., Any]
+    predicate: Callable[..., Any]
     message: str
-    kinds: str = "iu"
+    dtype_kinds: str = "iu"
 
 
-class Scalar(NamedTuple):
+class ScalarFunction(NamedTuple):
     """What computes plain numbers: a function that never raises and that numba can compile, and what it takes after
     the operands. `int` among these is the class of the result's integers, whatever a machine has for them."""
 
     function: Callable[..., Any]
-    further: tuple[Any, ...] = ()
+    extra_arguments: tuple[Any, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class ScalarByDtype:
     """A scalar column that depends on dtypes: that of the first operand, and that of the result. Of these only the
     kinds may decide which function it is."""
 
-    of: Callable[[DType, DType], Scalar]
+    select: Callable[[DType, DType], ScalarFunction]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,38 +112,42 @@ class Op:
 
     name: str
     arity: int | None
-    types: TypeRule
+    type_rule: TypeRule
     numpy: Callable[..., Any]
     doc: str
-    scalar: Callable[..., Any] | Choice | None = None
+    scalar: Callable[..., Any] | ScalarByDtype | None = None
     symbol: str = ""
     attributes: tuple[str, ...] = ()
-    undefined: Undefined | None = None
-    shape: Callable[[list[Shape]], Shape] | None = join_shapes
-    misfit: str = "do not broadcast"
-    alike: tuple[int, int | None] = (0, None)
-    bound: Callable[..., Any] | None = None
-    narrow: Callable[..., Any] | None = None
-    innocuous: bool = False
-    moves: bool = False
-    static: Callable[..., Callable[..., Any] | None] | None = None
-    widens: bool = False
-    alone: Callable[[Any], Any] | None = None
+    trap_condition: TrapCondition | None = None
+    shape_rule: Callable[[list[Shape]], Shape] | None = broadcast_shape
+    shape_mismatch: str = "do not broadcast"
+    same_dtype_operands: tuple[int, int | None] = (0, None)
+    error_bound: Callable[..., Any] | None = None
+    numpy_float32: Callable[..., Any] | None = None
+    has_innocuous_rounding: bool = False
+    is_data_movement: bool = False
+    specialize_numpy: Callable[..., Callable[..., Any] | None] | None = None
+    accepts_float32: bool = False
+    numpy_scalar: Callable[[Any], Any] | None = None
     gradient: Gradient | None = None
 
-    def computes_narrow(self, dtype: DType) -> bool:
+    def computes_in_float32(self, dtype: DType) -> bool:
         """Whether arrays are computed in float32, the result being of this dtype."""
-        return self.narrow is not None and dtype is dtypes.float32
+        return self.numpy_float32 is not None and dtype is dtypes.float32
 
     @property
-    def outputs(self) -> int:
+    def output_count(self) -> int:
         """How many a node of a graph has."""
         return 1
 
-    def scalar_on(self, operand: DType, result: DType) -> Scalar:
+    def scalar_kernel(self, operand: DType, result: DType) -> ScalarFunction:
         """What computes scalars, the first operand and the result being of these dtypes."""
         assert self.scalar is not None
-        return self.scalar.of(operand, result) if isinstance(self.scalar, Choice) else Scalar(self.scalar)
+        return (
+            self.scalar.select(operand, result)
+            if isinstance(self.scalar, ScalarByDtype)
+            else ScalarFunction(self.scalar)
+        )
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
@@ -153,7 +166,7 @@ def op(name: str, **columns: Any) -> Op:
     return row
 
 
-def lookup(name: str) -> Op:
+def lookup_op(name: str) -> Op:
     """The row of an op; raises Usage where there is none."""
     if name not in OPS:
         raise Usage(f"no op is called {name!r}", hint=f"the ops are {', '.join(OPS)}")
@@ -173,21 +186,21 @@ def wrap(number: int, dtype: DType = dtypes.int64) -> int:
 _LOW, _HIGH = dtypes.int64.range
 
 
-def kernel(
-    row: Op, operands: Sequence[Type], result: Type, attributes: Attributes = (), *, shares: bool = False
+def build_kernel(
+    row: Op, operands: Sequence[Type], result: Type, attributes: Attributes = (), *, may_alias: bool = False
 ) -> Kernel:
     """What computes this op on operands of these types: on scalars the scalar column, if it has one, else NumPy's.
 
     `shares` says that nobody writes to the elements of operands, so that a result may have the same.
     """
     if row.scalar is None:
-        return _on_arrays(row, operands, result, attributes, shares=shares)
+        return _array_kernel(row, operands, result, attributes, may_alias=may_alias)
     if result.shape is None:
-        return _kernel_by_shape(row, operands, result, attributes)
+        return _dynamic_shape_kernel(row, operands, result, attributes)
     if not result.is_scalar:
-        return _on_arrays(row, operands, result, attributes, shares=shares)
-    compute = _followed(*row.scalar_on(operands[0].dtype, result.dtype))
-    if any(type_.dtype not in dtypes.NATIVE for type_ in (*operands, result)):
+        return _array_kernel(row, operands, result, attributes, may_alias=may_alias)
+    compute = _append_arguments(*row.scalar_kernel(operands[0].dtype, result.dtype))
+    if any(type_.dtype not in dtypes.PYTHON_DTYPES for type_ in (*operands, result)):
         return _boxed_kernel(compute, operands, result.dtype)
     if result.dtype is not dtypes.int64:
         return compute
@@ -199,10 +212,10 @@ def kernel(
     return wrapped
 
 
-def _kernel_by_shape(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes) -> Kernel:
+def _dynamic_shape_kernel(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes) -> Kernel:
     """Where only the run tells whether the operands are scalars."""
-    on_scalars = kernel(row, operands, Type(result.dtype), attributes)
-    on_arrays = _on_arrays(row, operands, result, attributes)
+    on_scalars = build_kernel(row, operands, Type(result.dtype), attributes)
+    on_arrays = _array_kernel(row, operands, result, attributes)
 
     def compute(*operands: Value) -> Value:
         return on_arrays(*operands) if any(isinstance(o, np.ndarray) for o in operands) else on_scalars(*operands)
@@ -210,106 +223,112 @@ def _kernel_by_shape(row: Op, operands: Sequence[Type], result: Type, attributes
     return compute
 
 
-def _column(row: Op, attributes: Attributes, *, is_narrow: bool) -> Callable[..., Any]:
+def _array_function(row: Op, attributes: Attributes, *, is_float32: bool) -> Callable[..., Any]:
     """What computes arrays, of operands alone."""
-    column = row.narrow if is_narrow and row.narrow else row.numpy
+    column = row.numpy_float32 if is_float32 and row.numpy_float32 else row.numpy
     return partial(column, **dict(attributes)) if attributes else column
 
 
-def _followed(function: Callable[..., Any], further: tuple[Any, ...]) -> Callable[..., Any]:
+def _append_arguments(function: Callable[..., Any], further: tuple[Any, ...]) -> Callable[..., Any]:
     """A function of the operands alone."""
     return (lambda *operands: function(*operands, *further)) if further else function
 
 
 def _boxed_kernel(column: Callable[..., Any], operands: Sequence[Type], dtype: DType) -> Kernel:
     """On scalars that are not all Python's own: they are unboxed, and the result is boxed."""
-    box, computed = _boxing(dtype), after(list(map(unboxed, operands)), column)
+    box, computed = _box_function(dtype), compose_casts(list(map(unboxing_cast, operands)), column)
     return lambda *operands: box(computed(*operands))
 
 
-def _boxing(dtype: DType) -> Callable[[Any], Any]:
+def _box_function(dtype: DType) -> Callable[[Any], Any]:
     """The table's cast of a number of Python's."""
     make = dtype.numpy.type
     if dtype.is_integer:
-        return lambda number: wrap(number, dtype) if dtype in dtypes.NATIVE else make(wrap(number, dtype))
-    return (lambda number: number) if dtype in dtypes.NATIVE else rounded if dtype is dtypes.float32 else make
+        return lambda number: wrap(number, dtype) if dtype in dtypes.PYTHON_DTYPES else make(wrap(number, dtype))
+    return (
+        (lambda number: number)
+        if dtype in dtypes.PYTHON_DTYPES
+        else round_to_float32
+        if dtype is dtypes.float32
+        else make
+    )
 
 
-def _on_arrays(
-    row: Op, operands: Sequence[Type], result: Type, attributes: Attributes, *, shares: bool = False
+def _array_kernel(
+    row: Op, operands: Sequence[Type], result: Type, attributes: Attributes, *, may_alias: bool = False
 ) -> Kernel:
-    if row.alone is not None and operands[0].is_scalar:
-        number, alone = _number(result.dtype), row.alone
+    if row.numpy_scalar is not None and operands[0].is_scalar:
+        number, alone = _scalar_constructor(result.dtype), row.numpy_scalar
         return lambda x: number(alone(x))
-    is_narrow = row.computes_narrow(result.dtype)
-    quick = row.static(*operands, **dict(attributes)) if row.static else None
-    column = quick or _column(row, attributes, is_narrow=is_narrow)
+    is_narrow = row.computes_in_float32(result.dtype)
+    quick = row.specialize_numpy(*operands, **dict(attributes)) if row.specialize_numpy else None
+    column = quick or _array_function(row, attributes, is_float32=is_narrow)
     makes_new = isinstance(column, np.ufunc | MethodDescriptorType) and column is not np.matmul
-    is_wide = not (is_narrow or row.innocuous or row.moves or (quick and row.widens))
-    casts = list(map(as_wide if is_wide else as_typed, operands))
+    is_wide = not (is_narrow or row.has_innocuous_rounding or row.is_data_movement or (quick and row.accepts_float32))
+    casts = list(map(float64_cast if is_wide else numpy_cast, operands))
     if makes_new and len({type_.dtype for type_ in operands}) == 1 and not is_wide:
         casts = [None] * len(operands)  # beside an array NumPy takes Python's numbers for its dtype
-    wanted, array, number = result.dtype.numpy, np.ndarray, _number(result.dtype)
+    wanted, array, number = result.dtype.numpy, np.ndarray, _scalar_constructor(result.dtype)
     if makes_new and result.shape:
-        return filling(column, casts, wanted)
-    computed, is_array = after(casts, column), bool(result.shape)
+        return build_elementwise(column, casts, wanted)
+    computed, is_array = compose_casts(casts, column), bool(result.shape)
 
-    def settled(made: Any, operands: tuple[Value, ...]) -> Value:
+    def normalize_result(made: Any, operands: tuple[Value, ...]) -> Value:
         """What a column made, in the one form of a value."""
         if type(made) is not array:
-            return normal(made, result) if is_array else number(made)
+            return normalize(made, result) if is_array else number(made)
         if not made.ndim:
-            return normal(made, result)
+            return normalize(made, result)
         if made.dtype is not wanted:
             made = made.astype(wanted, "C")
-        elif not shares and (made.base is not None or any(made is each for each in operands)):
+        elif not may_alias and (made.base is not None or any(made is each for each in operands)):
             made = made.copy()
         flags = made.flags
-        if shares and not flags.writeable and flags.c_contiguous:  # a part of an operand
+        if may_alias and not flags.writeable and flags.c_contiguous:  # a part of an operand
             return made  # type: ignore[no-any-return]
-        if not flags.c_contiguous or (shares and made.base is not None):
+        if not flags.c_contiguous or (may_alias and made.base is not None):
             made = made.copy()
         made.setflags(False)
         return made  # type: ignore[no-any-return]
 
     def compute(*operands: Value) -> Value:
-        before = ERRORS.set(IGNORED)
+        before = ERROR_STATE.set(IGNORE_ERRORS)
         try:
-            return settled(computed(*operands), operands)
+            return normalize_result(computed(*operands), operands)
         finally:
-            ERRORS.reset(before)
+            ERROR_STATE.reset(before)
 
-    begin, end, narrow = ERRORS.set, ERRORS.reset, np.float32 if result.dtype is dtypes.float32 else None
+    begin, end, narrow = ERROR_STATE.set, ERROR_STATE.reset, np.float32 if result.dtype is dtypes.float32 else None
 
     def compute_number(x: Value) -> Value:
         """One number of an array, written out: 0.2 us less."""
-        before = begin(IGNORED)
+        before = begin(IGNORE_ERRORS)
         try:
             made = computed(x)
             if type(made) is array:
-                return normal(made, result)
+                return normalize(made, result)
             return narrow(float(made)) if narrow else number(made)
         finally:
             end(before)
 
-    def compute_moved(*operands: Value) -> Value:
+    def compute_data_movement(*operands: Value) -> Value:
         """What needs no word about floats: 0.15 us less."""
-        return settled(computed(*operands), operands)
+        return normalize_result(computed(*operands), operands)
 
-    def compute_part(x: Value) -> Value:
+    def compute_view(x: Value) -> Value:
         """A part of an array mostly, which is in order already: 0.2 us less."""
         made = computed(x)
         flags = made.flags
-        return made if flags.c_contiguous and not flags.writeable else settled(made, (x,))
+        return made if flags.c_contiguous and not flags.writeable else normalize_result(made, (x,))
 
-    if not row.moves:
+    if not row.is_data_movement:
         return compute_number if result.is_scalar and len(operands) == 1 else compute
-    return compute_part if shares and is_array and len(operands) == 1 else compute_moved
+    return compute_view if may_alias and is_array and len(operands) == 1 else compute_data_movement
 
 
-def _number(dtype: DType) -> Callable[[Any], Any]:
+def _scalar_constructor(dtype: DType) -> Callable[[Any], Any]:
     """What makes a scalar of one of NumPy's."""
-    if dtype in dtypes.NATIVE:
+    if dtype in dtypes.PYTHON_DTYPES:
         return {"f": float, "b": bool}.get(dtype.kind, int)
     make = dtype.numpy.type
     if dtype is dtypes.float32:
@@ -317,7 +336,7 @@ def _number(dtype: DType) -> Callable[[Any], Any]:
     return make
 
 
-MOST_ELEMENTS = 2**30
+MAX_ELEMENTS = 2**30
 """How many elements an op may make: 8 GiB of float64. A column and a row of a megabyte each broadcast to more."""
 
 
@@ -332,50 +351,52 @@ def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = 
     """
     if row.scalar is None or any(isinstance(operand, np.ndarray) for operand in operands):
         try:
-            shape = _shape_made(row, operands, attributes)
+            shape = _result_shape(row, operands, attributes)
         except Invalid as error:
             return error.message
-        if math.prod(filter(None, shape)) > MOST_ELEMENTS:
+        if math.prod(filter(None, shape)) > MAX_ELEMENTS:
             raise MemoryError(f"an array of shape {shape}")
         if 0 in shape and row.scalar is not None:
             return None
-    undefined = row.undefined
-    if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.kinds:
+    undefined = row.trap_condition
+    if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.dtype_kinds:
         return None
-    return undefined.message if np.any(undefined.when(*operands, **dict(attributes))) else None
+    return undefined.message if np.any(undefined.predicate(*operands, **dict(attributes))) else None
 
 
-def culprit(op: str, operands: Sequence[Value], attributes: Attributes, message: str) -> Iterator[str]:
+def describe_trapping_element(
+    op: str, operands: Sequence[Value], attributes: Attributes, message: str
+) -> Iterator[str]:
     """A note on a trap with this message: which element of the last operand the op has no value for, where it is an
     element that it has none for, of an array that messages do not write out."""
-    undefined = OPS[op].undefined if op in OPS else None
+    undefined = OPS[op].trap_condition if op in OPS else None
     if undefined is None or message != undefined.message:
         return
     last = operands[-1]
-    if isinstance(last, np.ndarray) and last.size > MOST_SAID:
-        those = np.asarray(undefined.when(*operands, **dict(attributes)))
+    if isinstance(last, np.ndarray) and last.size > MAX_PRINTED_ELEMENTS:
+        those = np.asarray(undefined.predicate(*operands, **dict(attributes)))
         if those.shape == last.shape:
             index = [int(at) for at in np.unravel_index(np.argmax(those), those.shape)]
-            yield f"  the last operand is {show(last[tuple(index)])} at {index}"
+            yield f"  the last operand is {format_value(last[tuple(index)])} at {index}"
 
 
-def _shape_made(row: Op, operands: tuple[Value, ...], attributes: Attributes) -> tuple[int | None, ...]:
+def _result_shape(row: Op, operands: tuple[Value, ...], attributes: Attributes) -> tuple[int | None, ...]:
     """The shape of the result; a size that values decide is None. Raises Invalid, with words for a trap."""
-    if row.shape is None:
-        return row.types(*map(type_of, operands), **dict(attributes)).shape or ()
+    if row.shape_rule is None:
+        return row.type_rule(*map(type_of, operands), **dict(attributes)).shape or ()
     try:
-        return row.shape(list(map(_shape_of, operands))) or ()
+        return row.shape_rule(list(map(_operand_shape, operands))) or ()
     except Invalid as error:
-        error.message = f"shapes {' and '.join(map(str, map(_shape_of, operands)))} {row.misfit}"
+        error.message = f"shapes {' and '.join(map(str, map(_operand_shape, operands)))} {row.shape_mismatch}"
         raise
 
 
-def _shape_of(operand: Any) -> tuple[int, ...]:
+def _operand_shape(operand: Any) -> tuple[int, ...]:
     return np.shape(operand)
 
 
-def traps_on(row: Op, result: Type) -> bool:
+def can_trap(row: Op, result: Type) -> bool:
     """Whether this op, with a result of this type, can trap at all: machines ask before they run."""
-    if row.shape is None or (row.arity != 1 and (row.scalar is None or not result.is_scalar)):
+    if row.shape_rule is None or (row.arity != 1 and (row.scalar is None or not result.is_scalar)):
         return True
-    return row.undefined is not None and result.dtype.kind in row.undefined.kinds
+    return row.trap_condition is not None and result.dtype.kind in row.trap_condition.dtype_kinds

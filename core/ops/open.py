@@ -10,85 +10,89 @@ import numpy as np
 from .. import dtypes
 from ..errors import Invalid
 from ..types import Type
-from .axes import axis_of, numbers, sizes, words
+from .axes import check_numeric, describe_shapes, require_sizes, resolve_axis
 from .gradients.open import RULES
-from .op import MOST_ELEMENTS, Undefined, op
-from .rules import elementwise, promoted
+from .op import MAX_ELEMENTS, TrapCondition, op
+from .rules import elementwise_type_rule, promote_operands
 
-_NUMBERS = elementwise("if")
+_NUMERIC = elementwise_type_rule("if")
 
 
-def _range(*operands: Type) -> Type:
-    _NUMBERS(*(Type(each.dtype) for each in operands))
+def _arange_type(*operands: Type) -> Type:
+    _NUMERIC(*(Type(each.dtype) for each in operands))
     for operand in operands:
         if operand.shape != ():
-            raise Invalid(f"a bound of shape {words(sizes(operand))}", required="numbers", got=operand)
-    return Type(promoted(operands), (None,))
+            raise Invalid(
+                f"a bound of shape {describe_shapes(require_sizes(operand))}", required="numbers", got=operand
+            )
+    return Type(promote_operands(operands), (None,))
 
 
-def steps(start: Any, stop: Any, step: Any) -> int:
+def range_length(start: Any, stop: Any, step: Any) -> int:
     """How many of Python's numbers there are from start, before stop."""
     if all(type(each) is int for each in (start, stop, step)):
         return max(0, int(-((start - stop) // step)))
     return max(0, math.ceil((float(stop) - float(start)) / float(step)))
 
 
-def _endless(start: Any, stop: Any, step: Any) -> bool:
+def _is_endless_range(start: Any, stop: Any, step: Any) -> bool:
     with np.errstate(all="ignore"):
         return not step or not np.isfinite(np.divide(np.subtract(stop, start, dtype=float), step))
 
 
-def _arange(start: Any, stop: Any, step: Any) -> Any:
-    count = steps(*(np.asarray(each).item() for each in (start, stop, step)))
+def _arange_array(start: Any, stop: Any, step: Any) -> Any:
+    count = range_length(*(np.asarray(each).item() for each in (start, stop, step)))
     _check_size(count)
     dtype = np.result_type(start, stop, step)
     return np.asarray(start, dtype) + np.arange(count).astype(dtype) * np.asarray(step, dtype)
 
 
 def _check_size(count: int) -> None:
-    if count > MOST_ELEMENTS:
+    if count > MAX_ELEMENTS:
         raise MemoryError(f"an array of {count} elements")
 
 
-def _repeated(x: Type, repeats: Type, axis: object) -> Type:
-    numbers(x)
-    numbers(repeats, kinds="iu")
-    at, times = axis_of(axis, x), sizes(repeats)
-    have = sizes(x)[at]
+def _repeat_type(x: Type, repeats: Type, axis: object) -> Type:
+    check_numeric(x)
+    check_numeric(repeats, kinds="iu")
+    at, times = resolve_axis(axis, x), require_sizes(repeats)
+    have = require_sizes(x)[at]
     if len(times) > 1 or (times and None not in (times[0], have) and times[0] not in (have, 1)):
-        message = f"{words(times)} numbers of repeats for axis {at} of shape {words(sizes(x))}"
+        message = (
+            f"{describe_shapes(times)} numbers of repeats for axis {at} of shape {describe_shapes(require_sizes(x))}"
+        )
         raise Invalid(message, required="one number, or one for each", got=repeats)
-    return Type(x.dtype, (*sizes(x)[:at], None, *sizes(x)[at + 1 :]))
+    return Type(x.dtype, (*require_sizes(x)[:at], None, *require_sizes(x)[at + 1 :]))
 
 
-def _repeat(x: Any, repeats: Any, axis: int) -> Any:
+def _repeat_array(x: Any, repeats: Any, axis: int) -> Any:
     times = np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)).tolist()
     others = np.shape(x)[:axis] + np.shape(x)[axis % np.ndim(x) + 1 :]
     _check_size(math.prod(filter(None, others)) * sum(times))
     return np.repeat(x, times, axis=axis)
 
 
-def _found(x: Type, axis: object) -> Type:
-    numbers(x)
-    axis_of(axis, x)
+def _nonzero_type(x: Type, axis: object) -> Type:
+    check_numeric(x)
+    resolve_axis(axis, x)
     return Type(dtypes.int64, (None,))
 
 
-def _different(x: Type) -> Type:
-    numbers(x)
+def _unique_values_type(x: Type) -> Type:
+    check_numeric(x)
     return Type(x.dtype, (None,))
 
 
-def _of_different(x: Type) -> Type:
-    return Type(dtypes.int64, _different(x).shape)
+def _unique_indices_type(x: Type) -> Type:
+    return Type(dtypes.int64, _unique_values_type(x).shape)
 
 
-def _back(x: Type) -> Type:
-    numbers(x)
+def _inverse_indices_type(x: Type) -> Type:
+    check_numeric(x)
     return Type(dtypes.int64, x.shape)
 
 
-def _unique(x: Any) -> tuple[Any, Any, Any]:
+def _unique_parts(x: Any) -> tuple[Any, Any, Any]:
     """The places of the different elements, the first of each, in the order of the elements; which one each element is;
     and how many of each there are. A NaN equals nothing, itself neither."""
     _, first, back, counts = np.unique(np.ravel(x), True, True, True, equal_nan=False)
@@ -98,10 +102,10 @@ def _unique(x: Any) -> tuple[Any, Any, Any]:
 op(
     "arange",
     arity=3,
-    types=_range,
-    numpy=_arange,
-    shape=None,
-    undefined=Undefined(_endless, "arange without an end", "iuf"),
+    type_rule=_arange_type,
+    numpy=_arange_array,
+    shape_rule=None,
+    trap_condition=TrapCondition(_is_endless_range, "arange without an end", "iuf"),
     gradient=RULES["arange"],
     doc="""The numbers start, start + step and so on, that come before `stop`, along one axis. How many, the run
 decides, unless all three are Python's numbers. Traps on a step of 0, and on infinite bounds.
@@ -113,12 +117,12 @@ asarray([2, 5], dtype=int64)
 op(
     "repeat",
     arity=2,
-    types=_repeated,
-    numpy=_repeat,
+    type_rule=_repeat_type,
+    numpy=_repeat_array,
     attributes=("axis",),
-    shape=None,
-    alike=(0, 1),
-    undefined=Undefined(lambda x, repeats, axis: repeats < 0, "fewer than no repeats"),
+    shape_rule=None,
+    same_dtype_operands=(0, 1),
+    trap_condition=TrapCondition(lambda x, repeats, axis: repeats < 0, "fewer than no repeats"),
     gradient=RULES["repeat"],
     doc="""Each element along an axis (attribute `axis`) so many times: one number for all, or one for each. Traps on a
 negative number.
@@ -130,10 +134,10 @@ negative number.
 op(
     "nonzero",
     arity=1,
-    types=_found,
+    type_rule=_nonzero_type,
     numpy=lambda x, axis: np.nonzero(x)[axis],
     attributes=("axis",),
-    shape=None,
+    shape_rule=None,
     doc="""Where the elements are that are not zero, or true, in order: their indices along an axis (attribute `axis`),
 int64. The function of this name gives those along all axes.
 
@@ -144,9 +148,9 @@ int64. The function of this name gives those along all axes.
 op(
     "unique_values",
     arity=1,
-    types=_different,
-    numpy=lambda x: np.ravel(x)[_unique(x)[0]],
-    shape=None,
+    type_rule=_unique_values_type,
+    numpy=lambda x: np.ravel(x)[_unique_parts(x)[0]],
+    shape_rule=None,
     gradient=RULES["unique_values"],
     doc="""The different elements, in order; of 0.0 and -0.0 the one that comes first. Every NaN is one of its own.
 
@@ -157,9 +161,9 @@ op(
 op(
     "unique_indices",
     arity=1,
-    types=_of_different,
-    numpy=lambda x: _unique(x)[0],
-    shape=None,
+    type_rule=_unique_indices_type,
+    numpy=lambda x: _unique_parts(x)[0],
+    shape_rule=None,
     doc="""For each of `unique_values(x)`, where it comes first among the elements of x, in order, int64.
 
 >>> tl.unique_indices([3, 1, 3]).tolist()
@@ -169,9 +173,9 @@ op(
 op(
     "inverse_indices",
     arity=1,
-    types=_back,
-    numpy=lambda x: _unique(x)[1],
-    shape=None,
+    type_rule=_inverse_indices_type,
+    numpy=lambda x: _unique_parts(x)[1],
+    shape_rule=None,
     doc="""For each element, which of `unique_values(x)` it is, int64.
 
 >>> tl.inverse_indices([3, 1, 3]).tolist()
@@ -181,9 +185,9 @@ op(
 op(
     "value_counts",
     arity=1,
-    types=_of_different,
-    numpy=lambda x: _unique(x)[2],
-    shape=None,
+    type_rule=_unique_indices_type,
+    numpy=lambda x: _unique_parts(x)[2],
+    shape_rule=None,
     doc="""For each of `unique_values(x)`, how often it is there, int64.
 
 >>> tl.value_counts([3, 1, 3]).tolist()

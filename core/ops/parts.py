@@ -12,45 +12,53 @@ from .. import dtypes
 from . import guarded
 from .gradients.elementwise import RULES
 from .op import op
-from .rules import elementwise, integers_by, word
+from .rules import elementwise_type_rule, scalar_by_kind, short_symbol
 
-_NUMBERS = elementwise("if")
-_FLOATS = elementwise("f")
-_ASKED = elementwise("if", dtypes.bool)
+_NUMERIC = elementwise_type_rule("if")
+_FLOATING = elementwise_type_rule("f")
+_NUMERIC_PREDICATE = elementwise_type_rule("if", dtypes.bool)
 
 
-def _of_floats(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def _on_floats_only(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """NumPy's, which before 2.1 made floats of integers."""
     return lambda x: function(x) if np.asarray(x).dtype.kind == "f" else x
 
 
-def _whole(name: str, numpy: Any, scalar: Any, said: str, example: str) -> None:
+def _rounding_op(name: str, numpy: Any, scalar: Any, said: str, example: str) -> None:
     op(
         name,
         arity=1,
-        types=_NUMBERS,
-        numpy=_of_floats(numpy),
-        scalar=integers_by(guarded.unchanged, others=scalar),
-        symbol=word(name),
+        type_rule=_NUMERIC,
+        numpy=_on_floats_only(numpy),
+        scalar=scalar_by_kind(guarded.unchanged, fallback=scalar),
+        symbol=short_symbol(name),
         gradient=RULES[name],
         doc=f"{said} An integer is one already.\n\n>>> tl.{name}({example}\n",
     )
 
 
-def _asked(name: str, numpy: Any, scalar: Any, said: str, example: str, types: Any = _ASKED) -> None:
-    op(name, arity=1, types=types, numpy=numpy, scalar=scalar, symbol=word(name), doc=f"{said}\n\n>>> tl.{example}\n")
+def _predicate_op(name: str, numpy: Any, scalar: Any, said: str, example: str, types: Any = _NUMERIC_PREDICATE) -> None:
+    op(
+        name,
+        arity=1,
+        type_rule=types,
+        numpy=numpy,
+        scalar=scalar,
+        symbol=short_symbol(name),
+        doc=f"{said}\n\n>>> tl.{example}\n",
+    )
 
 
-_whole("floor", np.floor, guarded.floor, "The nearest whole number that is not above.", "-0.5)\n-1.0")
-_whole("ceil", np.ceil, guarded.ceil, "The nearest whole number that is not below.", "0.5)\n1.0")
-_whole("trunc", np.trunc, guarded.trunc, "The whole number on the way to zero.", "-1.5)\n-1.0")
-_whole("round", np.rint, guarded.round_half_even, "The nearest whole number, of two the even one.", "2.5)\n2.0")
+_rounding_op("floor", np.floor, guarded.floor, "The nearest whole number that is not above.", "-0.5)\n-1.0")
+_rounding_op("ceil", np.ceil, guarded.ceil, "The nearest whole number that is not below.", "0.5)\n1.0")
+_rounding_op("trunc", np.trunc, guarded.trunc, "The whole number on the way to zero.", "-1.5)\n-1.0")
+_rounding_op("round", np.rint, guarded.round_half_even, "The nearest whole number, of two the even one.", "2.5)\n2.0")
 sign = op(
     "sign",
     arity=1,
-    types=_NUMBERS,
+    type_rule=_NUMERIC,
     numpy=np.sign,
-    scalar=integers_by(guarded.integer_sign, 1, others=guarded.sign),
+    scalar=scalar_by_kind(guarded.integer_sign, 1, fallback=guarded.sign),
     symbol="sign",
     gradient=RULES["sign"],
     doc="""-1, 0 or 1, as a number is below, at or above zero; NaN of NaN. Of -0.0 it is 0.0.
@@ -62,7 +70,7 @@ sign = op(
 copysign = op(
     "copysign",
     arity=2,
-    types=_FLOATS,
+    type_rule=_FLOATING,
     numpy=np.copysign,
     scalar=math.copysign,
     gradient=RULES["copysign"],
@@ -72,23 +80,25 @@ copysign = op(
 -2.0
 """,
 )
-_asked(
+_predicate_op(
     "signbit",
     np.signbit,
     guarded.signbit,
     "Whether the sign of a float is minus, as that of -0.0 is.",
     "signbit(-0.0)\nTrue",
-    elementwise("f", dtypes.bool),
+    elementwise_type_rule("f", dtypes.bool),
 )
-_asked("isfinite", np.isfinite, guarded.isfinite, "Whether it is neither infinite nor NaN.", "isfinite(2.0)\nTrue")
-_asked("isinf", np.isinf, guarded.isinf, "Whether it is infinite.", "isinf(2.0)\nFalse")
-_asked("isnan", np.isnan, guarded.isnan, "Whether it is NaN.", "isnan(2.0)\nFalse")
+_predicate_op(
+    "isfinite", np.isfinite, guarded.isfinite, "Whether it is neither infinite nor NaN.", "isfinite(2.0)\nTrue"
+)
+_predicate_op("isinf", np.isinf, guarded.isinf, "Whether it is infinite.", "isinf(2.0)\nFalse")
+_predicate_op("isnan", np.isnan, guarded.isnan, "Whether it is NaN.", "isnan(2.0)\nFalse")
 nextafter = op(
     "nextafter",
     arity=2,
-    types=_FLOATS,
+    type_rule=_FLOATING,
     numpy=np.nextafter,
-    narrow=np.nextafter,
+    numpy_float32=np.nextafter,
     gradient=RULES["nextafter"],
     doc="""The next float after the first, of its dtype, on the way to the second, which it is if they are equal.
 

@@ -14,13 +14,13 @@ import numpy as np
 from .. import dtypes
 from ..errors import Invalid
 from ..mix import splitmix64
-from ..types import MOST_AXES, Shape, Type
-from ..value import Value, normal
-from .attribute import said
-from .effect_op import act
-from .op import MOST_ELEMENTS
+from ..types import MAX_AXES, Shape, Type
+from ..value import Value, normalize
+from .attribute import format_attribute
+from .effect_op import effect_op
+from .op import MAX_ELEMENTS
 
-_INT = Type(dtypes.int64)
+_INT64 = Type(dtypes.int64)
 
 
 def draw_key(seed: int, node: int, tag: int) -> int:
@@ -28,7 +28,7 @@ def draw_key(seed: int, node: int, tag: int) -> int:
     return splitmix64(tag ^ node, seed)
 
 
-def bounded(key: int, size: int) -> int:
+def draw_below(key: int, size: int) -> int:
     """A number from 0 below `size`, each as likely: Lemire's multiplication, of the first word that is not rejected."""
     rejected, number = 2**64 % size, 0
     while True:
@@ -38,99 +38,99 @@ def bounded(key: int, size: int) -> int:
         number += 1
 
 
-def _uniform(key: int) -> float:
+def _draw_uniform(key: int) -> float:
     return (splitmix64(key, 0) >> 11) * 2.0**-53
 
 
-def _normal(key: int) -> float:
+def _draw_normal(key: int) -> float:
     """Box and Muller's transform of two words, the first of them in (0, 1]."""
     one = ((splitmix64(key, 0) >> 11) + 1) * 2.0**-53
     other = (splitmix64(key, 1) >> 11) * 2.0**-53
     return math.sqrt(-2.0 * math.log(one)) * math.cos(2.0 * math.pi * other)
 
 
-def size_of(shape: tuple[int, ...]) -> int:
+def shape_size(shape: tuple[int, ...]) -> int:
     """How many elements an array has; raises MemoryError where none could."""
-    if math.prod(filter(None, shape)) > MOST_ELEMENTS:
+    if math.prod(filter(None, shape)) > MAX_ELEMENTS:
         raise MemoryError(f"an array of shape {shape}")
     return math.prod(shape)
 
 
-def _elements(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Value:
-    size = size_of(shape)
+def _draw_array(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Value:
+    size = shape_size(shape)
     flat = np.fromiter((draw(splitmix64(key, i)) for i in range(size)), type_.dtype.numpy, size)
-    return normal(flat.reshape(shape), type_)
+    return normalize(flat.reshape(shape), type_)
 
 
-def _shaped(shape: object) -> Shape:
-    fits = isinstance(shape, tuple) and len(shape) <= MOST_AXES
+def _check_shape(shape: object) -> Shape:
+    fits = isinstance(shape, tuple) and len(shape) <= MAX_AXES
     if isinstance(shape, tuple) and fits and all(type(size) is int and 0 <= size < 2**63 for size in shape):
         return shape
-    required = f"sizes, as in shape=[2, 3], {MOST_AXES} at most"
-    raise Invalid("this is no shape", required=required, got=said(shape))
+    required = f"sizes, as in shape=[2, 3], {MAX_AXES} at most"
+    raise Invalid("this is no shape", required=required, got=format_attribute(shape))
 
 
-def _floats(shape: Any) -> Type:
-    return Type(dtypes.float64, _shaped(shape))
+def _float_draw_type(shape: Any) -> Type:
+    return Type(dtypes.float64, _check_shape(shape))
 
 
-def _integers(low: Type, high: Type, shape: Any) -> Type:
-    if (low, high) != (_INT, _INT):
+def _integers_type(low: Type, high: Type, shape: Any) -> Type:
+    if (low, high) != (_INT64, _INT64):
         raise Invalid("bounds of another type", required="two int64", got=f"{low}, {high}")
-    return Type(dtypes.int64, _shaped(shape))
+    return Type(dtypes.int64, _check_shape(shape))
 
 
 def _draw_integers(key: int, low: Any, high: Any, shape: tuple[int, ...]) -> Value:
-    return _elements(key, shape, lambda each: low + bounded(each, high - low), _INT)
+    return _draw_array(key, shape, lambda each: low + draw_below(each, high - low), _INT64)
 
 
-def _permuted(size: Type) -> Type:
-    if size != _INT:
+def _permutation_type(size: Type) -> Type:
+    if size != _INT64:
         raise Invalid("a size of another type", required="int64", got=size)
     return Type(dtypes.int64, (None,))
 
 
-def _permutation(key: int, size: Any) -> Value:
+def _draw_permutation(key: int, size: Any) -> Value:
     """Fisher and Yates: the last place first, each swapped with one up to it."""
-    if size > MOST_ELEMENTS:
+    if size > MAX_ELEMENTS:
         raise MemoryError(f"a permutation of {size} numbers")
     numbers = list(range(size))
     for last in range(size - 1, 0, -1):
-        other = bounded(splitmix64(key, last), last + 1)
+        other = draw_below(splitmix64(key, last), last + 1)
         numbers[last], numbers[other] = numbers[other], numbers[last]
-    return normal(np.array(numbers, np.int64), Type(dtypes.int64, (size,)))
+    return normalize(np.array(numbers, np.int64), Type(dtypes.int64, (size,)))
 
 
-uniform = act(
+uniform = effect_op(
     "uniform",
     arity=0,
-    types=_floats,
+    type_rule=_float_draw_type,
     attributes=("shape",),
-    draw=lambda key, shape: _elements(key, shape, _uniform, Type(dtypes.float64)),
+    draw=lambda key, shape: _draw_array(key, shape, _draw_uniform, Type(dtypes.float64)),
     doc="Numbers from 0 below 1, float64, all as likely: 53 bits of the first word. `shape` is static; () makes one.",
 )
-normal_ = act(
+normal_ = effect_op(
     "normal",
     arity=0,
-    types=_floats,
+    type_rule=_float_draw_type,
     attributes=("shape",),
-    draw=lambda key, shape: _elements(key, shape, _normal, Type(dtypes.float64)),
+    draw=lambda key, shape: _draw_array(key, shape, _draw_normal, Type(dtypes.float64)),
     doc="Numbers of the normal distribution of mean 0 and variance 1, float64, by Box and Muller's transform.",
 )
-integers = act(
+integers = effect_op(
     "integers",
     arity=2,
-    types=_integers,
+    type_rule=_integers_type,
     attributes=("shape",),
     draw=_draw_integers,
-    undefined=lambda low, high: "integers of an empty range" if low >= high else None,
+    trap_reason=lambda low, high: "integers of an empty range" if low >= high else None,
     doc="Integers from `low` below `high`, int64, all as likely. Traps where there are none.",
 )
-permutation = act(
+permutation = effect_op(
     "permutation",
     arity=1,
-    types=_permuted,
-    draw=_permutation,
-    undefined=lambda size: "permutation of fewer than no numbers" if size < 0 else None,
+    type_rule=_permutation_type,
+    draw=_draw_permutation,
+    trap_reason=lambda size: "permutation of fewer than no numbers" if size < 0 else None,
     doc="The numbers from 0 below `n` in random order, int64, all orders as likely. Traps on a negative n.",
 )

@@ -12,97 +12,107 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid
 from ..types import Type
-from .axes import axes_of, axis_of, count, numbers, reduced, stretches, words
+from .axes import (
+    can_broadcast,
+    check_numeric,
+    describe_shapes,
+    element_count,
+    reduced_shape,
+    resolve_axes,
+    resolve_axis,
+)
 from .gradients.reduce import RULES
 from .op import TypeRule, op
-from .rules import elementwise, rounding
+from .rules import elementwise_type_rule, rounding_bound
 
-_numbers = elementwise("if")
-WIDE = {"i": dtypes.int64, "u": dtypes.uint64}
+_numeric = elementwise_type_rule("if")
+WIDE_INTEGERS = {"i": dtypes.int64, "u": dtypes.uint64}
 """What integers are added and multiplied as."""
 
 
-def widened(dtype: DType) -> DType:
+def accumulator_dtype(dtype: DType) -> DType:
     """The dtype that numbers of this one are added in."""
-    return WIDE.get(dtype.kind, dtype)
+    return WIDE_INTEGERS.get(dtype.kind, dtype)
 
 
-def _wide(x: Type, axis: object = None, keepdims: object = False) -> Type:
-    _numbers(Type(x.dtype))
-    return Type(widened(x.dtype), reduced(x, axis, keepdims))
+def _sum_type(x: Type, axis: object = None, keepdims: object = False) -> Type:
+    _numeric(Type(x.dtype))
+    return Type(accumulator_dtype(x.dtype), reduced_shape(x, axis, keepdims))
 
 
-def _summed_like(x: Type, y: Type) -> Type:
-    _numbers(Type(x.dtype))
-    numbers(y)
-    if x.shape is not None and y.shape is not None and not stretches(y.shape, x.shape):
-        message = f"shape {words(y.shape)} does not broadcast to {words(x.shape)}"
+def _sum_like_type(x: Type, y: Type) -> Type:
+    _numeric(Type(x.dtype))
+    check_numeric(y)
+    if x.shape is not None and y.shape is not None and not can_broadcast(y.shape, x.shape):
+        message = f"shape {describe_shapes(y.shape)} does not broadcast to {describe_shapes(x.shape)}"
         raise Invalid(message, required="a shape that broadcasts to that of what is summed", got=f"{x} and {y}")
-    return Type(widened(x.dtype), y.shape)
+    return Type(accumulator_dtype(x.dtype), y.shape)
 
 
-def _truth(x: Type, axis: object = None, keepdims: object = False) -> Type:
-    numbers(x)
-    return Type(dtypes.bool, reduced(x, axis, keepdims))
+def _logical_type(x: Type, axis: object = None, keepdims: object = False) -> Type:
+    check_numeric(x)
+    return Type(dtypes.bool, reduced_shape(x, axis, keepdims))
 
 
-def _of_some(name: str, dtype: DType | None = None) -> TypeRule:
+def _nonempty_type_rule(name: str, dtype: DType | None = None) -> TypeRule:
     """The rule of what no elements have none of."""
 
     def rule(x: Type, axis: object = None, keepdims: object = False) -> Type:
-        numbers(x, kinds="iuf")
+        check_numeric(x, kinds="iuf")
         if dtype is not None and axis is not None:
-            axis_of(axis, x)
-        made = Type(dtype or x.dtype, reduced(x, axis, keepdims))
-        if count(x, axis) == 0:
-            raise Invalid(f"{name} of no elements, of shape {words(x.shape or ())}", required="elements", got=x)
+            resolve_axis(axis, x)
+        made = Type(dtype or x.dtype, reduced_shape(x, axis, keepdims))
+        if element_count(x, axis) == 0:
+            raise Invalid(
+                f"{name} of no elements, of shape {describe_shapes(x.shape or ())}", required="elements", got=x
+            )
         return made
 
     return rule
 
 
-def _reduced(ufunc: np.ufunc) -> Any:
+def _ufunc_reduction(ufunc: np.ufunc) -> Any:
     """A column of a function of two elements, with the defaults of the attributes."""
     return partial(ufunc.reduce, axis=None)
 
 
-_AT_ONCE = np.getbufsize()
+_NUMPY_BUFFER_SIZE = np.getbufsize()
 """How many elements NumPy casts at a time; the sums of more would be added up otherwise than those of float64."""
-_WIDE = dtypes.float64.numpy
-_ONES = np.ones(1024)
+_FLOAT64 = dtypes.float64.numpy
+_ONES_VECTOR = np.ones(1024)
 """With these a sum of as many float32, or fewer, is a product: of 4 it takes 0.7 us, and NumPy's sum 1.2; of 1,024 they
 take 1.1 and 1.7."""
 
 
-def _total(x: Any, ones: Any) -> Any:
+def _sum_by_dot(x: Any, ones: Any) -> Any:
     """The sum of few elements of float32, in float64."""
-    made = x.ravel().astype(_WIDE).dot(ones)
-    return made if made else np.add.reduce(x, None, _WIDE)  # which begins with 0.0
+    made = x.ravel().astype(_FLOAT64).dot(ones)
+    return made if made else np.add.reduce(x, None, _FLOAT64)  # which begins with 0.0
 
 
-def _total_of_any(x: Any) -> Any:
+def _sum_float32(x: Any) -> Any:
     """The same, of any number of elements: of few, to the bit."""
     count = x.size
-    if 0 < count <= _ONES.size:
-        return _total(x, _ONES[:count])
-    return np.add.reduce(x, None, _WIDE) if count <= _AT_ONCE else np.add.reduce(x.astype(_WIDE), None)
+    if 0 < count <= _ONES_VECTOR.size:
+        return _sum_by_dot(x, _ONES_VECTOR[:count])
+    return np.add.reduce(x, None, _FLOAT64) if count <= _NUMPY_BUFFER_SIZE else np.add.reduce(x.astype(_FLOAT64), None)
 
 
-def _adding(x: Type, axis: Any = None, keepdims: bool = False) -> Any:
+def _sum_kernel(x: Type, axis: Any = None, keepdims: bool = False) -> Any:
     """What adds up arrays of a type: NumPy takes 0.1 us less for what has no name, and 0.2 where it widens floats. Of
     float32 all forms of a sum of all elements give the same bits, but with `keepdims`."""
-    reduce, elements, is_narrow = np.add.reduce, count(x, None), x.dtype is dtypes.float32
+    reduce, elements, is_narrow = np.add.reduce, element_count(x, None), x.dtype is dtypes.float32
     if keepdims:
         return None
-    if is_narrow and (axis is None or (x.shape is not None and len(axes_of(axis, x)) == len(x.shape))):
-        ones = _ONES[:elements]
-        return (lambda x: _total(x, ones)) if elements and elements <= _ONES.size else _total_of_any
+    if is_narrow and (axis is None or (x.shape is not None and len(resolve_axes(axis, x)) == len(x.shape))):
+        ones = _ONES_VECTOR[:elements]
+        return (lambda x: _sum_by_dot(x, ones)) if elements and elements <= _ONES_VECTOR.size else _sum_float32
     if not elements:
         return None
-    return (lambda x: reduce(x.astype(_WIDE), axis)) if is_narrow else (lambda x: reduce(x, axis))
+    return (lambda x: reduce(x.astype(_FLOAT64), axis)) if is_narrow else (lambda x: reduce(x, axis))
 
 
-def _found(function: Any) -> Any:
+def _arg_reduction(function: Any) -> Any:
     """A column of NumPy's of where an element is."""
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -111,14 +121,14 @@ def _found(function: Any) -> Any:
     return column
 
 
-def _count(x: Any, axis: Any) -> int:
+def _reduced_element_count(x: Any, axis: Any) -> int:
     shape = np.shape(x)
     return math.prod(shape if axis is None else [shape[at] for at in (axis if isinstance(axis, tuple) else (axis,))])
 
 
-def _first(ufunc: np.ufunc) -> Any:
+def _extremum_reduction(ufunc: np.ufunc) -> Any:
     """NumPy's own leaves the sign of equal zeros to the processor: here it is that of the first."""
-    reduced = _reduced(ufunc)
+    reduced = _ufunc_reduction(ufunc)
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         made = reduced(x, axis=axis, keepdims=keepdims)
@@ -134,49 +144,49 @@ def _first(ufunc: np.ufunc) -> Any:
     return column
 
 
-def _sum_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-    return rounding(_count(x, axis), np.sum(np.abs(x), axis=axis, keepdims=keepdims), x)
+def _sum_error_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    return rounding_bound(_reduced_element_count(x, axis), np.sum(np.abs(x), axis=axis, keepdims=keepdims), x)
 
 
-def _spread_axes(x: Any, y: Any) -> tuple[int, ...]:
+def _broadcast_axes(x: Any, y: Any) -> tuple[int, ...]:
     """Along which axes y is broadcast to the shape of x."""
     new = np.ndim(x) - np.ndim(y)
     wide = (at for at, size in enumerate(np.shape(y), new) if size == 1 != np.shape(x)[at])
     return (*range(new), *wide)
 
 
-def _sum_like(x: Any, y: Any) -> Any:
-    axes = _spread_axes(x, y)
+def _sum_like_array(x: Any, y: Any) -> Any:
+    axes = _broadcast_axes(x, y)
     return np.sum(x, axis=axes).reshape(np.shape(y)) if axes else x
 
 
-def _sum_like_bound(x: Any, y: Any) -> Any:
-    axes = _spread_axes(x, y)
-    return rounding(_count(x, axes), np.sum(np.abs(x), axis=axes), x).reshape(np.shape(y))
+def _sum_like_error_bound(x: Any, y: Any) -> Any:
+    axes = _broadcast_axes(x, y)
+    return rounding_bound(_reduced_element_count(x, axes), np.sum(np.abs(x), axis=axes), x).reshape(np.shape(y))
 
 
-def _product_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def _product_error_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Each multiplication rounds once (Higham, Accuracy and Stability of Numerical Algorithms, 3.1)."""
     with np.errstate(all="ignore"):
-        return rounding(2 * _count(x, axis), np.abs(np.prod(x, axis=axis, keepdims=keepdims)), x)
+        return rounding_bound(2 * _reduced_element_count(x, axis), np.abs(np.prod(x, axis=axis, keepdims=keepdims)), x)
 
 
-def _reduction(name: str, types: TypeRule, numpy: Any, doc: str, **columns: Any) -> None:
+def _reduction_op(name: str, types: TypeRule, numpy: Any, doc: str, **columns: Any) -> None:
     columns |= {"attributes": ("axis", "keepdims"), "gradient": RULES.get(name), "doc": doc}
-    op(name, arity=1, types=types, numpy=numpy, shape=None, **columns)
+    op(name, arity=1, type_rule=types, numpy=numpy, shape_rule=None, **columns)
 
 
 sum = op(
     "sum",
     arity=1,
-    types=_wide,
-    numpy=_reduced(np.add),
-    static=_adding,
-    widens=True,
-    alone=lambda x: x + 0,  # NumPy begins with 0, which makes 0.0 of -0.0
+    type_rule=_sum_type,
+    numpy=_ufunc_reduction(np.add),
+    specialize_numpy=_sum_kernel,
+    accepts_float32=True,
+    numpy_scalar=lambda x: x + 0,  # NumPy begins with 0, which makes 0.0 of -0.0
     attributes=("axis", "keepdims"),
-    shape=None,
-    bound=_sum_bound,
+    shape_rule=None,
+    error_bound=_sum_error_bound,
     gradient=RULES["sum"],
     symbol="sum",
     doc="""Sum of the elements along an axis, or several (attribute `axis`; None: of all), 0 where there are none; with
@@ -192,11 +202,11 @@ and machines, each sum being within n/2**53 of the exact sum of n absolute value
 op(
     "sum_like",
     arity=2,
-    types=_summed_like,
-    numpy=_sum_like,
-    shape=None,
-    alike=(0, 1),
-    bound=_sum_like_bound,
+    type_rule=_sum_like_type,
+    numpy=_sum_like_array,
+    shape_rule=None,
+    same_dtype_operands=(0, 1),
+    error_bound=_sum_like_error_bound,
     gradient=RULES["sum_like"],
     doc="""x summed along the axes along which y would be broadcast to the shape of x: the reverse of `broadcast_like`,
 of the shape of y. Of y only the shape counts; traps where it does not broadcast to that of x.
@@ -207,10 +217,10 @@ Dtypes, and the order of additions, are as with `sum`.
 [[3], [7]]
 """,
 )
-_reduction(
+_reduction_op(
     "prod",
-    _wide,
-    _reduced(np.multiply),
+    _sum_type,
+    _ufunc_reduction(np.multiply),
     """Product of the elements along an axis, or several (attribute `axis`; None: of all), 1 where there are none; with
 `keepdims` those axes stay, with size 1.
 
@@ -219,13 +229,13 @@ Integers become int64 or uint64, and wrap. Of n floats the order is open: a prod
 >>> tl.prod([[1, 2], [3, 4]], axis=1).tolist()
 [2, 12]
 """,
-    bound=_product_bound,
+    error_bound=_product_error_bound,
     symbol="prod",
 )
-_reduction(
+_reduction_op(
     "max",
-    _of_some("max"),
-    _first(np.maximum),
+    _nonempty_type_rule("max"),
+    _extremum_reduction(np.maximum),
     """The largest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN. Of
 equal ones it is the first, so of 0.0 and -0.0 too. There must be one: else it traps. With `keepdims` those axes stay,
 with size 1.
@@ -234,12 +244,12 @@ with size 1.
 [3, 5]
 """,
     symbol="max",
-    innocuous=True,
+    has_innocuous_rounding=True,
 )
-_reduction(
+_reduction_op(
     "min",
-    _of_some("min"),
-    _first(np.minimum),
+    _nonempty_type_rule("min"),
+    _extremum_reduction(np.minimum),
     """The smallest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN. Of
 equal ones it is the first, so of 0.0 and -0.0 too. There must be one: else it traps. With `keepdims` those axes stay,
 with size 1.
@@ -248,12 +258,12 @@ with size 1.
 [1, 4]
 """,
     symbol="min",
-    innocuous=True,
+    has_innocuous_rounding=True,
 )
-_reduction(
+_reduction_op(
     "argmax",
-    _of_some("argmax", dtypes.int64),
-    _found(np.argmax),
+    _nonempty_type_rule("argmax", dtypes.int64),
+    _arg_reduction(np.argmax),
     """Where the largest element along an axis is (attribute `axis`; None: among all, in order), int64: the first of
 several, and the first NaN where there is one. There must be an element: else it traps.
 
@@ -261,10 +271,10 @@ several, and the first NaN where there is one. There must be an element: else it
 1
 """,
 )
-_reduction(
+_reduction_op(
     "argmin",
-    _of_some("argmin", dtypes.int64),
-    _found(np.argmin),
+    _nonempty_type_rule("argmin", dtypes.int64),
+    _arg_reduction(np.argmin),
     """Where the smallest element along an axis is (attribute `axis`; None: among all, in order), int64: the first of
 several, and the first NaN where there is one. There must be an element: else it traps.
 
@@ -272,10 +282,10 @@ several, and the first NaN where there is one. There must be an element: else it
 1
 """,
 )
-_reduction(
+_reduction_op(
     "all",
-    _truth,
-    _reduced(np.logical_and),
+    _logical_type,
+    _ufunc_reduction(np.logical_and),
     """Whether all elements along an axis, or several (attribute `axis`; None: of all), are true, or not zero;
 true where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
 
@@ -283,12 +293,12 @@ true where there are none. NaN is not zero. With `keepdims` those axes stay, wit
 [False, True]
 """,
     symbol="all",
-    innocuous=True,
+    has_innocuous_rounding=True,
 )
-_reduction(
+_reduction_op(
     "any",
-    _truth,
-    _reduced(np.logical_or),
+    _logical_type,
+    _ufunc_reduction(np.logical_or),
     """Whether some element along an axis, or several (attribute `axis`; None: of all), is true, or not zero;
 false where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
 
@@ -296,5 +306,5 @@ false where there are none. NaN is not zero. With `keepdims` those axes stay, wi
 [True, False]
 """,
     symbol="any",
-    innocuous=True,
+    has_innocuous_rounding=True,
 )

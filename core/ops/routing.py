@@ -10,7 +10,7 @@ from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
-class Control:
+class RoutingOp:
     """A routing op: how many ports (None: any number) and outputs it has, and where its results go.
 
     `to` is the tag of the results, for a firing at tag t: the same tag, a child of t at the op's site, the
@@ -19,23 +19,23 @@ class Control:
     """
 
     name: str
-    ports: int | None
-    outputs: int
-    to: Literal["same", "child", "parent", "next", "iteration", "before"]
-    site: Literal["call", "loop"] | None
+    arity: int | None
+    output_count: int
+    result_tag: Literal["same", "child", "parent", "next", "iteration", "before"]
+    site_kind: Literal["call", "loop"] | None
     doc: str
 
 
 _ROWS = (
-    Control("merge", None, 1, "same", None, "t -> t: passes on whichever token arrives, on any port"),
-    Control("switch", 2, 2, "same", None, "t -> t: the value of port 0 to output 0 if port 1 is true, else 1"),
-    Control("call", 1, 1, "child", "call", "t -> t/site: an argument enters the activation of a call"),
-    Control("return", 1, 1, "parent", "call", "t/site -> t: a result leaves the activation of a call"),
-    Control("enter", 1, 1, "child", "loop", "t -> t/loop[0]: a loop variable enters the first iteration"),
-    Control("next_iteration", 1, 1, "next", "loop", "t/loop[k] -> t/loop[k+1]"),
-    Control("exit", 1, 2, "parent", "loop", "t/loop[k] -> t: the value, and k, the number of trips"),
-    Control("reenter", 2, 1, "iteration", "loop", "t -> t/loop[k]: an adjoint, k on port 1, to where an exit left"),
-    Control("back", 1, 2, "before", "loop", "t/loop[k] -> t/loop[k-1] on output 0; from k = 0 to t on output 1"),
+    RoutingOp("merge", None, 1, "same", None, "t -> t: passes on whichever token arrives, on any port"),
+    RoutingOp("switch", 2, 2, "same", None, "t -> t: the value of port 0 to output 0 if port 1 is true, else 1"),
+    RoutingOp("call", 1, 1, "child", "call", "t -> t/site: an argument enters the activation of a call"),
+    RoutingOp("return", 1, 1, "parent", "call", "t/site -> t: a result leaves the activation of a call"),
+    RoutingOp("enter", 1, 1, "child", "loop", "t -> t/loop[0]: a loop variable enters the first iteration"),
+    RoutingOp("next_iteration", 1, 1, "next", "loop", "t/loop[k] -> t/loop[k+1]"),
+    RoutingOp("exit", 1, 2, "parent", "loop", "t/loop[k] -> t: the value, and k, the number of trips"),
+    RoutingOp("reenter", 2, 1, "iteration", "loop", "t -> t/loop[k]: an adjoint, k on port 1, to where an exit left"),
+    RoutingOp("back", 1, 2, "before", "loop", "t/loop[k] -> t/loop[k-1] on output 0; from k = 0 to t on output 1"),
 )
-CONTROL: dict[str, Control] = {row.name: row for row in _ROWS}
+ROUTING_OPS: dict[str, RoutingOp] = {row.name: row for row in _ROWS}
 """The routing ops by name."""

@@ -11,31 +11,31 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Invalid
-from ..types import Type, join_shapes
-from .op import Choice, Scalar, TypeRule
+from ..types import Type, broadcast_shape
+from .op import ScalarByDtype, ScalarFunction, TypeRule
 
-_KINDS = {"b": "bool", "i": "an integer dtype", "f": "float32 or float64"}
+_KIND_NAMES = {"b": "bool", "i": "an integer dtype", "f": "float32 or float64"}
 
 
-def elementwise(kinds: str, result: DType | None = None) -> TypeRule:
+def elementwise_type_rule(kinds: str, result: DType | None = None) -> TypeRule:
     """Operands of these kinds (b, i for integers of both signs, f), broadcast and promoted; the result has the
     promoted dtype, or `result`."""
 
     def rule(*operands: Type) -> Type:
-        dtype = promoted(operands)
+        dtype = promote_operands(operands)
         if dtype.kind.replace("u", "i") not in kinds:
             raise Invalid(
                 "operands of the wrong kind",
-                required=" or ".join(_KINDS[kind] for kind in kinds),
+                required=" or ".join(_KIND_NAMES[kind] for kind in kinds),
                 got=", ".join(map(str, operands)),
                 hint=_convert_hint(dtype, kinds),
             )
-        return Type(result or dtype, join_shapes([operand.shape for operand in operands]))
+        return Type(result or dtype, broadcast_shape([operand.shape for operand in operands]))
 
     return rule
 
 
-def promoted(operands: Sequence[Type]) -> DType:
+def promote_operands(operands: Sequence[Type]) -> DType:
     """The dtype that these operands promote to. Kinds do not mix by themselves: the Array API leaves that open."""
     dtype: DType | None = operands[0].dtype
     for operand in operands[1:]:
@@ -50,18 +50,18 @@ def promoted(operands: Sequence[Type]) -> DType:
     return dtype
 
 
-def integers_by(function: Callable[..., Any], *further: Any, others: Callable[..., Any]) -> Choice:
+def scalar_by_kind(integer_function: Callable[..., Any], *further: Any, fallback: Callable[..., Any]) -> ScalarByDtype:
     """A scalar column with a function of its own for integers."""
-    chosen = Scalar(function, further), Scalar(others)
-    return Choice(lambda operand, result: chosen[0 if result.is_integer else 1])
+    chosen = ScalarFunction(integer_function, further), ScalarFunction(fallback)
+    return ScalarByDtype(lambda operand, result: chosen[0 if result.is_integer else 1])
 
 
-def word(name: str) -> str:
+def short_symbol(name: str) -> str:
     """The symbol of an op that is known by its name: that, if it is as short as a symbol."""
     return name if len(name) <= 4 else ""
 
 
-def rounding(count: int, size: Any, *operands: Any) -> Any:
+def rounding_bound(count: int, size: Any, *operands: Any) -> Any:
     """How far a sum of so many products may be from the exact one; `size` is that of their absolute values."""
     kinds = np.result_type(*operands)
     if kinds.kind != "f":

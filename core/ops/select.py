@@ -9,19 +9,19 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid
-from ..types import HandleType, Type, join_shapes
+from ..types import HandleType, Type, broadcast_shape
 from . import guarded
 from .gradients.elementwise import RULES
-from .op import Choice, Scalar, op
-from .rules import promoted
+from .op import ScalarByDtype, ScalarFunction, op
+from .rules import promote_operands
 
 
-def _where(condition: Type, x: Type, y: Type) -> Type:
+def _where_type(condition: Type, x: Type, y: Type) -> Type:
     if condition.dtype is not dtypes.bool:
         hint = "compare first, or convert with tl.astype(x, tl.bool)"
         raise Invalid("the condition of where is no bool", required="bool", got=condition, hint=hint)
     _check_computable(x, y)
-    return Type(promoted((x, y)), join_shapes([condition.shape, x.shape, y.shape]))
+    return Type(promote_operands((x, y)), broadcast_shape([condition.shape, x.shape, y.shape]))
 
 
 def _check_computable(*operands: Type) -> None:
@@ -30,32 +30,32 @@ def _check_computable(*operands: Type) -> None:
             raise Invalid("nothing is computed with handles of cells", required="a number or an array", got=operand)
 
 
-def _same(x: Type) -> Type:
+def _identity_type(x: Type) -> Type:
     return x
 
 
-def _computed(x: Type) -> Type:
+def _stop_gradient_type(x: Type) -> Type:
     _check_computable(x)
     return x
 
 
-def _converted(x: Type, dtype: DType) -> Type:
+def _astype_type(x: Type, dtype: DType) -> Type:
     if not isinstance(dtype, DType):
         raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype))
     _check_computable(x)
     return Type(dtype, x.shape)
 
 
-def _conversion(operand: DType, result: DType) -> Scalar:
+def _astype_scalar(operand: DType, result: DType) -> ScalarFunction:
     """Integers wrap by the table's cast; floats that an integer dtype has not are the nearest that it has."""
     if result.kind == "b":
-        return Scalar(guarded.nonzero)
+        return ScalarFunction(guarded.nonzero)
     if result.kind == "f":
-        return Scalar(float)
-    return Scalar(guarded.to_integer, (*result.range, int)) if operand.kind == "f" else Scalar(int)
+        return ScalarFunction(float)
+    return ScalarFunction(guarded.to_integer, (*result.range, int)) if operand.kind == "f" else ScalarFunction(int)
 
 
-def _convert_array(x: Any, dtype: DType) -> Any:
+def _astype_array(x: Any, dtype: DType) -> Any:
     """NumPy leaves NaN and numbers out of the range of integers to the machine; the row does not. What becomes
     float32 is float64 first, as a scalar is."""
     array = np.asarray(x)
@@ -73,11 +73,11 @@ def _convert_array(x: Any, dtype: DType) -> Any:
 where = op(
     "where",
     arity=3,
-    types=_where,
+    type_rule=_where_type,
     numpy=np.where,
     scalar=lambda condition, x, y: x if condition else y,
-    alike=(1, None),
-    innocuous=True,
+    same_dtype_operands=(1, None),
+    has_innocuous_rounding=True,
     gradient=RULES["where"],
     doc="""x where the condition holds, else y. All three are computed; `tl.cond` computes only one side.
 
@@ -88,10 +88,10 @@ where = op(
 identity = op(
     "identity",
     arity=1,
-    types=_same,
+    type_rule=_identity_type,
     numpy=lambda x: x,
     scalar=lambda x: x,
-    innocuous=True,
+    has_innocuous_rounding=True,
     gradient=RULES["identity"],
     doc="""The value itself. In a graph it gives a literal a token of its own.
 
@@ -102,10 +102,10 @@ identity = op(
 stop_gradient = op(
     "stop_gradient",
     arity=1,
-    types=_computed,
+    type_rule=_stop_gradient_type,
     numpy=lambda x: x,
     scalar=lambda x: x,
-    innocuous=True,
+    has_innocuous_rounding=True,
     gradient=RULES["stop_gradient"],
     doc="""The value itself, taken for a constant where gradients are: nothing flows back through it.
 
@@ -116,9 +116,9 @@ stop_gradient = op(
 astype = op(
     "astype",
     arity=1,
-    types=_converted,
-    numpy=_convert_array,
-    scalar=Choice(_conversion),
+    type_rule=_astype_type,
+    numpy=_astype_array,
+    scalar=ScalarByDtype(_astype_scalar),
     attributes=("dtype",),
     gradient=RULES["astype"],
     doc="""x as another dtype (attribute `dtype`).

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-BACK, ADJOINT = "back_", "d_"
+REVERSE_PREFIX, ADJOINT_PREFIX = "back_", "d_"
 """The beginnings of names: of what goes back through a node, and of the adjoint of a value."""
 
 
-def numbered(beginning: str, of: str, taken: Collection[str]) -> str:
+def unique_name(beginning: str, of: str, taken: Collection[str]) -> str:
     """A name that is not taken, and that tells what it is of.
 
     >>> numbered("d_", "x", {"x"}), numbered("d_", "x", {"x", "x_1", "d_x"})
@@ -24,7 +24,7 @@ def numbered(beginning: str, of: str, taken: Collection[str]) -> str:
     return name
 
 
-def told(beginning: str, name: str, known: Collection[str]) -> str | None:
+def original_name(beginning: str, name: str, known: Collection[str]) -> str | None:
     """What a name that begins so is of, among names that are known; None where it tells nothing.
 
     >>> told("d_", "d_x", {"x"}), told("d_", "d_x_1", {"x"}), told("d_", "d_x_1", {"x", "x_1"}), told("d_", "x", {"x"})

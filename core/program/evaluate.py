@@ -16,43 +16,43 @@ from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
 from ..handle import Handle
-from ..mix import word_key
+from ..mix import name_key
 from ..ops import cells
-from ..ops.effect import formatted
-from ..ops.effect_op import ACTS
-from ..ops.op import OPS, kernel, trap_message
+from ..ops.effect import format_text
+from ..ops.effect_op import EFFECT_OPS
+from ..ops.op import OPS, build_kernel, trap_message
 from ..ops.random import draw_key
 from ..tag import ROOT, child_key
 from ..types import Type, element_type, type_of
 from ..value import Literal, Value
-from ..world import Failed, World
-from .program import PULLED, Node, Operand, Program, Region
+from ..world import CallbackError, World
+from .program import PULLBACK_TARGET, Node, Operand, Program, Region
 
 Values: TypeAlias = tuple[Value, ...]
 
 
-class Frame:
+class EvaluationFrame:
     """A region that is evaluated, or has been: of which function, its values by name, and by the name of the node the
     frames of the calls, branches and iterations below it that have a further phase. `key` is what that of its tag would
     be."""
 
-    __slots__ = ("below", "function", "key", "values")
+    __slots__ = ("child_frames", "function", "tag_key", "values")
 
     def __init__(self, function: str, key: int) -> None:
-        self.function, self.key = function, key
+        self.function, self.tag_key = function, key
         self.values: dict[str, Value] = {}
-        self.below: dict[str, list[tuple[Region, Frame]]] = {}
+        self.child_frames: dict[str, list[tuple[Region, EvaluationFrame]]] = {}
 
-    def leave(self, node: str, *begun: tuple[Region, Frame]) -> None:
+    def record_children(self, node: str, *begun: tuple[Region, EvaluationFrame]) -> None:
         """Keep the frames of a node whose phases are not all done."""
-        self.below.setdefault(node, []).extend(each for each in begun if each[0].pullback)
+        self.child_frames.setdefault(node, []).extend(each for each in begun if each[0].pullback)
 
 
-class Request(NamedTuple):
+class RegionRequest(NamedTuple):
     """A phase of a region to evaluate in a frame, on these arguments."""
 
     region: Region
-    frame: Frame
+    frame: EvaluationFrame
     arguments: Values
 
 
@@ -66,19 +66,19 @@ class Evaluation:
     trap: tuple[str, str] | None = None
 
 
-class _Trapped(Exception):
+class _TrapRaised(Exception):
     pass
 
 
-class _Exhausted(Exception):
+class _LimitReached(Exception):
     pass
 
 
-class _Waiting(Exception):
+class _EmptyCellRead(Exception):
     pass
 
 
-_Region: TypeAlias = Generator[Request, Values, Values]
+_RegionGenerator: TypeAlias = Generator[RegionRequest, Values, Values]
 
 
 def evaluate(
@@ -94,7 +94,9 @@ def evaluate(
     numbers are those of `seed`, and effects go to `world`."""
     evaluator = _Evaluator(program, max_steps, seed, world or World())
     entry = program.main
-    stack = [evaluator.region(Request(entry.body, Frame(entry.name, ROOT.key), tuple(arguments)))]
+    stack = [
+        evaluator.evaluate_region(RegionRequest(entry.body, EvaluationFrame(entry.name, ROOT.key), tuple(arguments)))
+    ]
     answer: Values | None = None
     try:
         while True:
@@ -108,123 +110,123 @@ def evaluate(
             else:
                 if len(stack) >= max_depth:
                     return Evaluation("Exhausted")
-                stack.append(evaluator.region(request))
+                stack.append(evaluator.evaluate_region(request))
                 answer = None
-    except _Trapped as trap:
+    except _TrapRaised as trap:
         return Evaluation("Trapped", trap=trap.args[0])
-    except _Waiting:
+    except _EmptyCellRead:
         return Evaluation("Waiting")
-    except (_Exhausted, MemoryError):
+    except (_LimitReached, MemoryError):
         return Evaluation("Exhausted")
 
 
 class _Evaluator:
     def __init__(self, program: Program, max_steps: int, seed: int, world: World) -> None:
         self.program = program
-        self.steps_left = max_steps
+        self.remaining_steps = max_steps
         self.seed = seed
         self.world = world
         self.cells: dict[Handle, dict[int, Value]] = {}
 
-    def region(self, request: Request) -> _Region:
+    def evaluate_region(self, request: RegionRequest) -> _RegionGenerator:
         region, frame, arguments = request
-        function, key, values = frame.function, frame.key, frame.values
+        function, key, values = frame.function, frame.tag_key, frame.values
         values.update((parameter.name, value) for parameter, value in zip(region.parameters, arguments, strict=True))
 
         def value(operand: Operand) -> Value:
             return operand.value if isinstance(operand, Literal) else values[operand]
 
         for node in region.nodes:
-            self.steps_left -= 1
-            if self.steps_left < 0:
-                raise _Exhausted
+            self.remaining_steps -= 1
+            if self.remaining_steps < 0:
+                raise _LimitReached
             inputs = tuple(map(value, node.inputs))
             match node.op:
                 case "cond":
-                    taken, below = node.regions[0 if inputs[0] else 1], Frame(function, key)
-                    results = yield Request(taken, below, inputs[1:])
-                    frame.leave(node.name, (taken, below))
+                    taken, below = node.regions[0 if inputs[0] else 1], EvaluationFrame(function, key)
+                    results = yield RegionRequest(taken, below, inputs[1:])
+                    frame.record_children(node.name, (taken, below))
                 case "while_loop":
                     (condition, body), results, site, trip = node.regions, inputs, node.site(function), 0
-                    frame.leave(node.name)
-                    below = Frame(function, child_key(key, site, trip))
-                    while (yield Request(condition, below, results))[0]:
-                        results = yield Request(body, below, results)
-                        frame.leave(node.name, (body, below))
+                    frame.record_children(node.name)
+                    below = EvaluationFrame(function, child_key(key, site, trip))
+                    while (yield RegionRequest(condition, below, results))[0]:
+                        results = yield RegionRequest(body, below, results)
+                        frame.record_children(node.name, (body, below))
                         trip += 1
-                        below = Frame(function, child_key(key, site, trip))
+                        below = EvaluationFrame(function, child_key(key, site, trip))
                 case "call":
                     callee, inner = self.program[node.attribute("function")], child_key(key, node.site(function), 0)
-                    below = Frame(callee.name, inner)
-                    results = yield Request(callee.body, below, inputs)
-                    frame.leave(node.name, (callee.body, below))
+                    below = EvaluationFrame(callee.name, inner)
+                    results = yield RegionRequest(callee.body, below, inputs)
+                    frame.record_children(node.name, (callee.body, below))
                 case "pullback":
                     results = inputs
-                    frame.leave(node.name)
-                    for phase, below in reversed(frame.below.pop(node.attribute(PULLED))):
+                    frame.record_children(node.name)
+                    for phase, below in reversed(frame.child_frames.pop(node.attribute(PULLBACK_TARGET))):
                         assert phase.pullback is not None
-                        results = yield Request(phase.pullback, below, results)
-                        frame.leave(node.name, (phase.pullback, below))
-                case _ if node.op in ACTS:
-                    results = (self.act(function, node, inputs, key),)
+                        results = yield RegionRequest(phase.pullback, below, results)
+                        frame.record_children(node.name, (phase.pullback, below))
+                case _ if node.op in EFFECT_OPS:
+                    results = (self.evaluate_effect(function, node, inputs, key),)
                 case _:
-                    results = (self.compute(function, node, inputs),)
+                    results = (self.evaluate_op(function, node, inputs),)
             values.update((var.name, result) for var, result in zip(node.results, results, strict=True))
         return tuple(map(value, region.results))
 
-    def compute(self, function: str, node: Node, inputs: Values) -> Value:
+    def evaluate_op(self, function: str, node: Node, inputs: Values) -> Value:
         row = OPS[node.op]
         message = trap_message(row, inputs, node.attributes)
         if message is not None:
-            raise _Trapped((f"{function}.{node.name}", message))
-        return kernel(row, list(map(type_of, inputs)), node.results[0].type, node.attributes)(*inputs)
+            raise _TrapRaised((f"{function}.{node.name}", message))
+        return build_kernel(row, list(map(type_of, inputs)), node.results[0].type, node.attributes)(*inputs)
 
-    def act(self, function: str, node: Node, inputs: Values, key: int) -> Value:
+    def evaluate_effect(self, function: str, node: Node, inputs: Values, key: int) -> Value:
         """What S13 to S16 say, one after another: a cell has been put before it is got."""
-        row, where = ACTS[node.op], f"{function}.{node.name}"
+        row, where = EFFECT_OPS[node.op], f"{function}.{node.name}"
         if row.draw is not None:
-            self.trap(where, row.undefined(*inputs) if row.undefined else None)
-            return row.draw(draw_key(self.seed, word_key(where), key), *inputs, **dict(node.attributes))
+            self.raise_trap(where, row.trap_reason(*inputs) if row.trap_reason else None)
+            return row.draw(draw_key(self.seed, name_key(where), key), *inputs, **dict(node.attributes))
         match node.op:
             case "print":
-                self.world.print(formatted(node.attribute("text"), inputs))
+                self.world.print(format_text(node.attribute("text"), inputs))
                 return True
             case "callback":
                 try:
                     return self.world.call(node.attribute("function"), inputs, node.attribute("returns"))
-                except Failed as failed:
-                    self.trap(where, str(failed))
+                except CallbackError as failed:
+                    self.raise_trap(where, str(failed))
             case "breakpoint":
                 return inputs[0]
-        return self.on_cells(node, inputs, where)
+        return self.evaluate_cell_op(node, inputs, where)
 
-    def on_cells(self, node: Node, inputs: Values, where: str) -> Value:
+    def evaluate_cell_op(self, node: Node, inputs: Values, where: str) -> Value:
         """S13, of cells that are put before they are got."""
         if node.op == "cells":
-            self.trap(where, cells.size_trap(inputs[0]))  # type: ignore[arg-type]
+            self.raise_trap(where, cells.size_trap_message(inputs[0]))  # type: ignore[arg-type]
             handle = Handle(len(self.cells), ROOT, inputs[0], node.results[0].type.dtype)  # type: ignore[arg-type]
             self.cells[handle] = {}
             return handle
         handle, *operands = inputs  # type: ignore[assignment]
         if node.op == "cell_zeros":
-            return cells.zeros(handle, element_type(Type(handle.dtype)))
+            return cells.build_zeros(handle, element_type(Type(handle.dtype)))
         held = self.cells[handle]
         if node.op == "collect":
             if len(held) < handle.size:
-                raise _Waiting
+                raise _EmptyCellRead
             values = [held[index] for index in range(handle.size)]
-            self.trap(where, cells.shapes_trap(values))
-            return cells.stacked(values, element_type(Type(handle.dtype)))
+            self.raise_trap(where, cells.shapes_trap_message(values))
+            return cells.stack_values(values, element_type(Type(handle.dtype)))
         index: Any = operands[0]
-        self.trap(where, cells.index_trap(handle, index))
+        self.raise_trap(where, cells.index_trap_message(handle, index))
         if node.op == "get":
             if index not in held:
-                raise _Waiting
+                raise _EmptyCellRead
             return held[index]
-        self.trap(where, cells.second_put_trap(index) if index in held else None)
+        self.raise_trap(where, cells.second_put_trap_message(index) if index in held else None)
         held[index] = operands[1]
         return handle
 
-    def trap(self, where: str, message: str | None) -> None:
+    def raise_trap(self, where: str, message: str | None) -> None:
         if message is not None:
-            raise _Trapped((where, message))
+            raise _TrapRaised((where, message))

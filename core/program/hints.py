@@ -14,15 +14,15 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid, Usage
-from ..ops.attribute import TYPED
-from ..ops.effect_op import ROWS, Row, stands_in
+from ..ops.attribute import TYPE_ATTRIBUTES
+from ..ops.effect_op import ALL_OPS, OpRow, is_allowed_in
 from ..ops.op import Attributes
-from ..ops.routing import CONTROL
+from ..ops.routing import ROUTING_OPS
 from ..types import HandleType, Type
-from ..value import Literal, admit, show
-from .program import STRUCTURED
+from ..value import Literal, admit, format_value
+from .program import STRUCTURED_OPS
 
-_LITERALS = {"true": "true", "false": "false", "inf": "inf", "infinity": "inf", "nan": "nan"}
+_LITERAL_SPELLINGS = {"true": "true", "false": "false", "inf": "inf", "infinity": "inf", "nan": "nan"}
 _EXAMPLES = {
     "cond": "y = cond p, a { then(a: int64) { ... } else(a: int64) { ... } }",
     "while_loop": "y = while_loop a { while(a: int64) { ... } do(a: int64) { ... } }",
@@ -43,7 +43,7 @@ _EXAMPLES = {
     "scatter": "y = scatter a, v, i",
     "scatter_add": "y = scatter_add a, v, i",
 }
-_ATTRIBUTES = {
+_ATTRIBUTE_EXAMPLES = {
     "dtype": "dtype=float64",
     "element": "element=float64",
     "shape": "shape=[2, 3]",
@@ -60,10 +60,10 @@ _ATTRIBUTES = {
     "strides": "strides=[1, 1]",
     "upper": "upper=false",
 }
-_ON_CELLS = ("put", "store", "get", "collect", "cell_zeros")
-ASTYPE = "convert one with astype"
-COMPARE = "a comparison makes a bool, as in `p = greater x, 0`"
-INFERRED = "leave the type out: it is inferred"
+_CELL_OPS = ("put", "store", "get", "collect", "cell_zeros")
+ASTYPE_HINT = "convert one with astype"
+COMPARE_HINT = "a comparison makes a bool, as in `p = greater x, 0`"
+INFERRED_HINT = "leave the type out: it is inferred"
 
 
 def example(op: str) -> str:
@@ -72,82 +72,91 @@ def example(op: str) -> str:
     >>> example("astype"), example("switch")
     ('as in `y = astype a, dtype=float64`', 'as in `s = switch a, p`')
     """
-    row = ROWS.get(op)
+    row = ALL_OPS.get(op)
     if op in _EXAMPLES or row is None:
         return f"as in `{_EXAMPLES[op]}`"
     count = 2 if row.arity is None else row.arity
-    return f"as in `y = {op} {', '.join([*'abcd'[:count], *map(_ATTRIBUTES.__getitem__, row.attributes)])}`"
+    return f"as in `y = {op} {', '.join([*'abcd'[:count], *map(_ATTRIBUTE_EXAMPLES.__getitem__, row.attributes)])}`"
 
 
-def meant(word: str, known: Collection[str], op: str = "") -> str | None:
+def suggest_name(word: str, known: Collection[str], op: str = "") -> str | None:
     """What a name that nothing has was to be: a literal, a dtype, or a name that is nearly the same. An op says which
     attribute a dtype might be.
 
     >>> meant("True", []), meant("float64", []), meant("trigonometry", ["trigonometri"])
     ('write `true`', 'a dtype is an attribute: write `dtype=float64`', 'do you mean trigonometri?')
     """
-    if word.lower() in _LITERALS:
-        return f"write `{_LITERALS[word.lower()]}`"
+    if word.lower() in _LITERAL_SPELLINGS:
+        return f"write `{_LITERAL_SPELLINGS[word.lower()]}`"
     if word == "None":
         return "a value is a number, a truth value, or an array of them"
     if word in dtypes.BY_NAME:
-        attribute = next((name for name in ROWS[op].attributes if name in TYPED) if op in ROWS else iter(()), "dtype")
+        attribute = next(
+            (name for name in ALL_OPS[op].attributes if name in TYPE_ATTRIBUTES) if op in ALL_OPS else iter(()), "dtype"
+        )
         return f"a dtype is an attribute: write `{attribute}={word}`"
     close = get_close_matches(word, known, 1)
     return f"do you mean {close[0]}?" if close else None
 
 
-def op_meant(op: str, functions: Collection[str] | None) -> str:
+def suggest_op(op: str, functions: Collection[str] | None) -> str:
     """What an op that does not exist was to be; a graph has no functions."""
-    if functions is None and op in STRUCTURED:
+    if functions is None and op in STRUCTURED_OPS:
         return (
             f"{op} is an op of programs; graphs have switch and merge, call and return, enter, exit, reenter and back"
         )
-    if functions is not None and op in CONTROL:
+    if functions is not None and op in ROUTING_OPS:
         return f"{op} is an op of graphs; programs have cond, while_loop, call and pullback"
-    if op in ROWS:
+    if op in ALL_OPS:
         return "a graph has `store a, i, v`, without an output" if op == "put" else "a program has `b = put a, i, v`"
     if functions is not None and op in functions:
         return f"{op} is a function: write `call {op}`"
     form = "graph" if functions is None else "program"
-    there = [*filter(lambda each: stands_in(each, form), ROWS), *(CONTROL if functions is None else STRUCTURED)]
+    there = [
+        *filter(lambda each: is_allowed_in(each, form), ALL_OPS),
+        *(ROUTING_OPS if functions is None else STRUCTURED_OPS),
+    ]
     close = get_close_matches(op, there, 1, 0.5)
     return f"do you mean {close[0]}?" if close else f"the ops are {', '.join(there)}"
 
 
-def fitting(row: Row, types: Sequence[Type], literals: Sequence[Literal | None], attributes: Attributes) -> str:
+def suggest_operands(
+    row: OpRow, types: Sequence[Type], literals: Sequence[Literal | None], attributes: Attributes
+) -> str:
     """How operands that an op does not take can be made ones that it does: by another literal, or by astype. An op with
     attributes takes any operands, so that it is an attribute that does not fit."""
     if attributes:
         return example(row.name)
     handles = [isinstance(type_.dtype, HandleType) for type_ in types]
-    if row.name in _ON_CELLS and handles[:1] != [True]:
+    if row.name in _CELL_OPS and handles[:1] != [True]:
         return "the first operand is a handle of cells, such as `c = cells 3, element=float64` makes"
-    if row.name not in _ON_CELLS and any(handles):
+    if row.name not in _CELL_OPS and any(handles):
         return "a handle is no value: get and collect make values of what is in its cells"
 
-    def taken(changed: Sequence[Type]) -> bool:
+    def accepts(changed: Sequence[Type]) -> bool:
         try:
-            row.types(*changed, **dict(attributes))
+            row.type_rule(*changed, **dict(attributes))
         except Invalid:
             return False
         return True
 
     for place, literal in enumerate(literals):
-        for dtype in _others(types, place):
-            written = rewritten(literal, dtype) if literal else None
-            if written and taken([*types[:place], Type(dtype, types[place].shape), *types[place + 1 :]]):
+        for dtype in _candidate_dtypes(types, place):
+            written = rewrite_literal(literal, dtype) if literal else None
+            if written and accepts([*types[:place], Type(dtype, types[place].shape), *types[place + 1 :]]):
                 return f"write `{written}`"
-    if taken([Type(type_.dtype) for type_ in types]):
+    if accepts([Type(type_.dtype) for type_ in types]):
         return "sizes are aligned at their last; two that meet are equal, or one of them is 1"
     for place, type_ in enumerate(types):
-        for dtype in _others(types, place):
-            if taken([*types[:place], Type(dtype, type_.shape), *types[place + 1 :]]):
-                return f"{ASTYPE if len(types) > 1 else 'convert it with astype'}, as in `astype x, dtype={dtype!r}`"
+        for dtype in _candidate_dtypes(types, place):
+            if accepts([*types[:place], Type(dtype, type_.shape), *types[place + 1 :]]):
+                return (
+                    f"{ASTYPE_HINT if len(types) > 1 else 'convert it with astype'}, as in `astype x, dtype={dtype!r}`"
+                )
     return "convert them with astype"
 
 
-def _others(types: Sequence[Type], place: int) -> Iterator[DType]:
+def _candidate_dtypes(types: Sequence[Type], place: int) -> Iterator[DType]:
     """Dtypes that an operand might better have: those of the others first."""
     yield from dict.fromkeys(
         dtype
@@ -156,7 +165,7 @@ def _others(types: Sequence[Type], place: int) -> Iterator[DType]:
     )
 
 
-def rewritten(literal: Literal, dtype: DType) -> str | None:
+def rewrite_literal(literal: Literal, dtype: DType) -> str | None:
     """A literal of the same value and another dtype, as it is written; None where there is none.
 
     >>> from .value import literal
@@ -167,6 +176,6 @@ def rewritten(literal: Literal, dtype: DType) -> str | None:
     if isinstance(value, float) and value.is_integer() and dtype.is_integer:
         value = int(value)
     try:
-        return show(admit(value, Type(dtype, literal.type.shape)))
+        return format_value(admit(value, Type(dtype, literal.type.shape)))
     except Usage:
         return None

@@ -14,59 +14,64 @@ from typing import TypeAlias
 
 from .. import dtypes
 from ..errors import Invalid
-from ..ops.effect_op import ROWS, Act, Row
+from ..ops.effect_op import ALL_OPS, EffectOp, OpRow
 from ..types import HandleType, Type, element_type, handle_type
 from ..value import Literal
-from .program import PULLED, Function, Node, Operand, Program, Region, Var
+from .program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
 
 HOLE = Type(dtypes.bool, (-1,))
 """Stands, by identity, where a type is to be inferred."""
 
-Pullbacks: TypeAlias = Mapping[str, Sequence[Sequence[Type]]]
+PullbackTypes: TypeAlias = Mapping[str, Sequence[Sequence[Type]]]
 """What functions return in further phases."""
 
-Known: TypeAlias = Type | None
+LatticeType: TypeAlias = Type | None
 """A type so far: None is the bottom, below all types, where nothing has come yet."""
 
-STAND_IN = Type(dtypes.int64)
+DEFAULT_TYPE = Type(dtypes.int64)
 
 
-def fill(program: Program) -> Program:
+def infer_types(program: Program) -> Program:
     """The program with a type for every HOLE; Invalid where a function's results cannot be inferred, since it never
     returns.
 
     Results of functions are a fixed point: from the bottom up by `join`, so that it ends.
     """
-    results = dict(_results(program))
+    results = dict(_infer_results(program))
     return replace(
-        program, functions=tuple(_Walk(results, each, pullbacks(program)).filled(each) for each in program.functions)
+        program,
+        functions=tuple(
+            _FunctionInference(results, each, pullback_types(program)).fill_function(each) for each in program.functions
+        ),
     )
 
 
-def made(program: Program) -> Iterator[list[Type]]:
+def infer_node_types(program: Program) -> Iterator[list[Type]]:
     """For every node, in program order, the types that its results would be given, were each of them a HOLE and all
     other types as they are."""
     results = {function.name: list(function.results) for function in program.functions}
     for function in program.functions:
         yield from (
-            [type_ or STAND_IN for type_ in types] for types in _Walk(results, function, pullbacks(program)).made
+            [type_ or DEFAULT_TYPE for type_ in types]
+            for types in _FunctionInference(results, function, pullback_types(program)).node_types
         )
 
 
-def _results(program: Program) -> Iterator[tuple[str, list[Known]]]:
+def _infer_results(program: Program) -> Iterator[tuple[str, list[LatticeType]]]:
     """The types of every function's results."""
-    found: dict[str, list[Known]] = {function.name: list(function.results) for function in program.functions}
+    found: dict[str, list[LatticeType]] = {function.name: list(function.results) for function in program.functions}
     open_ = {f.name: f for f in program.functions if any(type_ is HOLE for type_ in f.results)}
     callers: dict[str, list[str]] = {name: [] for name in open_}
     for name, function in open_.items():
         found[name] = [None] * len(function.body.results)
         for callee in _callees(function) & open_.keys():
             callers[callee].append(name)
-    waiting, further = dict.fromkeys(reversed(open_)), pullbacks(program)
+    waiting, further = dict.fromkeys(reversed(open_)), pullback_types(program)
     while waiting:
         name, _ = waiting.popitem()
         leaving = [
-            widened(old, new) for old, new in zip(found[name], _Walk(found, open_[name], further).leaving, strict=True)
+            widen(old, new)
+            for old, new in zip(found[name], _FunctionInference(found, open_[name], further).result_types, strict=True)
         ]
         if leaving != found[name]:
             found[name] = leaving
@@ -82,7 +87,7 @@ def _results(program: Program) -> Iterator[tuple[str, list[Known]]]:
         yield name, types
 
 
-def pullbacks(program: Program) -> Pullbacks:
+def pullback_types(program: Program) -> PullbackTypes:
     return {function.name: function.pullbacks for function in program.functions}
 
 
@@ -90,112 +95,117 @@ def _callees(function: Function) -> set[str]:
     return {str(dict(node.attributes).get("function")) for node in function.body.walk() if node.op == "call"}
 
 
-class _Walk:
+class _FunctionInference:
     """One walk through the body of a function: `made` has the types of every node's results in program order,
     `leaving` those of the function's."""
 
-    def __init__(self, results: Mapping[str, Sequence[Known]], function: Function, pullbacks: Pullbacks) -> None:
-        self.results, self.pullbacks = results, pullbacks
-        self.made: list[list[Known]] = []
-        self.phases: dict[str, list[list[Known]]] = {}
+    def __init__(
+        self, results: Mapping[str, Sequence[LatticeType]], function: Function, pullbacks: PullbackTypes
+    ) -> None:
+        self.function_results, self.pullback_types = results, pullbacks
+        self.node_types: list[list[LatticeType]] = []
+        self.pending_phases: dict[str, list[list[LatticeType]]] = {}
         """What the phases make that are still to come, by the name of the node that began the last."""
-        self.later: list[list[Known]] = []
-        self.leaving = list(map(_settled, self.region(function.body)))
+        self.later_phase_types: list[list[LatticeType]] = []
+        self.result_types = list(map(_default_hole, self.infer_region(function.body)))
 
-    def region(self, region: Region) -> list[Known]:
+    def infer_region(self, region: Region) -> list[LatticeType]:
         """The types of what the first phase yields; those of further ones are kept for their pullbacks."""
-        known: dict[str, Known] = {}
-        left, self.phases = self.phases, {}
-        yielded = [self.phase(phase, known) for phase in region.phases()]
-        self.phases = left
-        self.later = yielded[1:]
+        known: dict[str, LatticeType] = {}
+        left, self.pending_phases = self.pending_phases, {}
+        yielded = [self.infer_phase(phase, known) for phase in region.phases()]
+        self.pending_phases = left
+        self.later_phase_types = yielded[1:]
         return yielded[0]
 
-    def phase(self, region: Region, known: dict[str, Known]) -> list[Known]:
+    def infer_phase(self, region: Region, known: dict[str, LatticeType]) -> list[LatticeType]:
         known.update((parameter.name, parameter.type) for parameter in region.parameters)
         for node in region.nodes:
-            place = len(self.made)
-            self.made.append([])
+            place = len(self.node_types)
+            self.node_types.append([])
             sides, later = [], []
             for inner in node.regions:
-                sides.append(self.region(inner))
-                later.append(self.later)
-            types = self.node(node, [_type(operand, known) for operand in node.inputs], sides)
-            self.following(node, later)
-            self.made[place] = types
+                sides.append(self.infer_region(inner))
+                later.append(self.later_phase_types)
+            types = self.infer_node(node, [_operand_type(operand, known) for operand in node.inputs], sides)
+            self.record_pullback_types(node, later)
+            self.node_types[place] = types
             for result, type_ in zip(node.results, types, strict=True):
                 known[result.name] = type_ if result.type is HOLE else result.type
-        return [_type(result, known) for result in region.results]
+        return [_operand_type(result, known) for result in region.results]
 
-    def following(self, node: Node, later: list[list[list[Known]]]) -> None:
+    def record_pullback_types(self, node: Node, later: list[list[list[LatticeType]]]) -> None:
         """Keep what pullbacks of a node make, phase by phase."""
         name = node.results[0].name if node.results else ""
-        made: list[list[Known]] = []
+        made: list[list[LatticeType]] = []
         if node.op == "call":
-            made = list(map(list, self.pullbacks.get(str(dict(node.attributes).get("function")), ())))
+            made = list(map(list, self.pullback_types.get(str(dict(node.attributes).get("function")), ())))
         elif node.op == "cond" and len(later) == 2:
-            made = [[widened(one, other) for one, other in zip_longest(*pair)] for pair in zip(*later, strict=False)]
+            made = [[widen(one, other) for one, other in zip_longest(*pair)] for pair in zip(*later, strict=False)]
         elif node.op == "while_loop" and len(node.regions) == 2:
             phases = islice(node.regions[1].phases(), 1, None)
             made = [[parameter.type for parameter in phase.parameters] for phase in phases]
         elif node.op == "pullback":
-            made = self.phases.get(dict(node.attributes).get(PULLED, ""), [])[1:]
+            made = self.pending_phases.get(dict(node.attributes).get(PULLBACK_TARGET, ""), [])[1:]
         if made:
-            self.phases[name] = made
+            self.pending_phases[name] = made
 
-    def node(self, node: Node, operands: list[Known], sides: list[list[Known]]) -> list[Known]:
+    def infer_node(self, node: Node, operands: list[LatticeType], sides: list[list[LatticeType]]) -> list[LatticeType]:
         """As many types as the node has results."""
         match node.op:
             case "cond":
-                types = [widened(one, other) for one, other in zip_longest(*sides)] if len(sides) == 2 else []
+                types = [widen(one, other) for one, other in zip_longest(*sides)] if len(sides) == 2 else []
             case "while_loop":
                 types = [parameter.type for region in node.regions[-1:] for parameter in region.parameters]
             case "call":
-                types = list(self.results.get(dict(node.attributes).get("function", ""), ()))
+                types = list(self.function_results.get(dict(node.attributes).get("function", ""), ()))
             case "pullback":
-                types = next(iter(self.phases.get(dict(node.attributes).get(PULLED, ""), [])), [])
+                types = next(iter(self.pending_phases.get(dict(node.attributes).get(PULLBACK_TARGET, ""), [])), [])
             case _:
                 named = [type_ for given, type_ in zip(node.inputs, operands, strict=True) if isinstance(given, str)]
-                types = [computed(node.op, operands, node.attributes, like=named)]
+                types = [infer_op_type(node.op, operands, node.attributes, preferred=named)]
         missing = len(node.results) - len(types)
-        return list(map(_settled, types[: len(node.results)] + [likely(operands)] * missing))
+        return list(map(_default_hole, types[: len(node.results)] + [guess_type(operands)] * missing))
 
-    def filled(self, function: Function) -> Function:
+    def fill_function(self, function: Function) -> Function:
         """The function with its holes filled, where `leaving` and `made` have no bottom."""
-        types = iter(self.made)
+        types = iter(self.node_types)
         results = function.results
         if any(type_ is HOLE for type_ in results):
-            results = tuple(made or STAND_IN for made in self.leaving)
-        return replace(function, body=_filled(function.body, types), results=results)
+            results = tuple(made or DEFAULT_TYPE for made in self.result_types)
+        return replace(function, body=_fill_region(function.body, types), results=results)
 
 
-def _filled(region: Region, types: Iterator[list[Known]]) -> Region:
+def _fill_region(region: Region, types: Iterator[list[LatticeType]]) -> Region:
     nodes = []
     for node in region.nodes:
         found = next(types)
         results = tuple(
-            Var(name, (made or STAND_IN) if type_ is HOLE else type_)
+            Var(name, (made or DEFAULT_TYPE) if type_ is HOLE else type_)
             for (name, type_), made in zip(node.results, found, strict=True)
         )
-        regions = tuple(_filled(inner, types) for inner in node.regions)
+        regions = tuple(_fill_region(inner, types) for inner in node.regions)
         nodes.append(replace(node, results=results, regions=regions))
-    later = _filled(region.pullback, types) if region.pullback else None
+    later = _fill_region(region.pullback, types) if region.pullback else None
     return replace(region, nodes=tuple(nodes), pullback=later)
 
 
-def _settled(type_: Known) -> Known:
+def _default_hole(type_: LatticeType) -> LatticeType:
     """A type for a value; what cannot be known gets the one that stands in."""
-    return STAND_IN if type_ is HOLE else type_
+    return DEFAULT_TYPE if type_ is HOLE else type_
 
 
-def _type(operand: Operand, known: Mapping[str, Known]) -> Known:
+def _operand_type(operand: Operand, known: Mapping[str, LatticeType]) -> LatticeType:
     """An operand's type; HOLE where no value has the name."""
     return operand.type if isinstance(operand, Literal) else known.get(operand, HOLE)
 
 
-def computed(
-    op: str, operands: Sequence[Known], attributes: Iterable[tuple[str, object]], like: Sequence[Known] = ()
-) -> Known:
+def infer_op_type(
+    op: str,
+    operands: Sequence[LatticeType],
+    attributes: Iterable[tuple[str, object]],
+    preferred: Sequence[LatticeType] = (),
+) -> LatticeType:
     """What an op that computes makes of these; where it takes no such operands, what it makes of several of one type.
 
     HOLE among the operands is a type that cannot be known; the bottom makes the bottom. `like` are the operands whose
@@ -203,39 +213,39 @@ def computed(
     """
     if None in operands:
         return None
-    row, given = ROWS.get(op), dict(attributes)
+    row, given = ALL_OPS.get(op), dict(attributes)
     if row is None or tuple(given) != row.attributes:
-        return _USUAL.get(op, likely(operands))
-    one = likely([*like, *operands])
+        return _FALLBACK_TYPES.get(op, guess_type(operands))
+    one = guess_type([*preferred, *operands])
     exact = [one if type_ is HOLE else type_ for type_ in operands]
     arity = len(operands) if row.arity is None else row.arity
-    guesses: list[Sequence[Known]] = [exact, *_fitting(row, exact), [one] * arity]
+    guesses: list[Sequence[LatticeType]] = [exact, *_candidate_operands(row, exact), [one] * arity]
     for guess in (*guesses, [Type(dtypes.bool), *[one] * (arity - 1)]):
         with suppress(Invalid):
             if row.arity is None or len(guess) == arity:
-                return row.types(*guess, **given)
-    return _USUAL.get(op, likely(operands))
+                return row.type_rule(*guess, **given)
+    return _FALLBACK_TYPES.get(op, guess_type(operands))
 
 
-_USUAL = {"cells": handle_type(STAND_IN), "print": Type(dtypes.bool)}
+_FALLBACK_TYPES = {"cells": handle_type(DEFAULT_TYPE), "print": Type(dtypes.bool)}
 """What stands in for the results of ops that do not depend on their operands."""
 
 
-def _fitting(row: Row, operands: Sequence[Known]) -> Iterator[list[Type]]:
+def _candidate_operands(row: OpRow, operands: Sequence[LatticeType]) -> Iterator[list[Type]]:
     """Operands that an act on cells, on the world or at random takes, whatever it got."""
-    if isinstance(row, Act):
+    if isinstance(row, EffectOp):
         yield [Type(dtypes.int64)] * (row.arity or 0)
         for handle in [each for each in operands[:1] if each and isinstance(each.dtype, HandleType)]:
             yield [handle, Type(dtypes.int64), element_type(handle)][: row.arity]
 
 
-def likely(operands: Sequence[Known]) -> Known:
+def guess_type(operands: Sequence[LatticeType]) -> LatticeType:
     """A type that can stand in for the result of what breaks a rule: that of an operand."""
     known = [type_ for type_ in operands if type_ is not HOLE]
-    return known[0] if known else STAND_IN
+    return known[0] if known else DEFAULT_TYPE
 
 
-def widened(old: Known, new: Known) -> Known:
+def widen(old: LatticeType, new: LatticeType) -> LatticeType:
     """The narrowest type that admits both; the first where none does."""
     if old is None or new is None or old is HOLE or new is HOLE:
         return new if old is None or old is HOLE else old

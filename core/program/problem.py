@@ -15,8 +15,10 @@ def problem(rule: str, message: str, where: object, *, required: object, got: ob
       got: none
       hint: say both
     """
-    return Invalid(message, rule=rule, where=where, required=_words(required), got=_words(got), hint=hint)
+    return Invalid(
+        message, rule=rule, where=where, required=_describe_items(required), got=_describe_items(got), hint=hint
+    )
 
 
-def _words(said: object) -> object:
+def _describe_items(said: object) -> object:
     return ", ".join(map(str, said)) or "none" if isinstance(said, list | tuple | dict | set | frozenset) else said

@@ -24,22 +24,22 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from ..display import Drawn
+from ..display import SvgReprMixin
 from ..errors import Usage
 from ..tag import Site
 from ..types import Type
 from ..value import Literal
 
-STRUCTURED = ("cond", "while_loop", "call", "pullback")
+STRUCTURED_OPS = ("cond", "while_loop", "call", "pullback")
 """The ops with structure; every other op of a program is a row of the registry."""
 
-BOUND = "parallel_iterations"
+PARALLEL_ITERATIONS = "parallel_iterations"
 """The attribute of a loop that bounds how many of its iterations run at once, and of its next_iteration nodes."""
 
-PULLED = "of"
+PULLBACK_TARGET = "of"
 """The attribute of a pullback that names the node whose next phase it begins, by its first result."""
 
-AGAIN = "again"
+RECOMPUTE = "again"
 """An attribute of pullbacks under trace: their call stands there for nothing else, and computes something again."""
 
 BY_ROWS = "by_rows"
@@ -48,7 +48,7 @@ BY_ROWS = "by_rows"
 PHASE = "phase"
 """The attribute of the routing nodes of a graph that belong to a further phase, from 1."""
 
-MOST_NESTED = 100
+MAX_NESTING = 100
 """How deep regions nest. What walks through a program, `==` of two included, goes down Python's stack, and that ends
 at about 120."""
 
@@ -63,12 +63,12 @@ class Location(NamedTuple):
         return f"{Path(self.file).name}:{self.line}"
 
 
-class Quoted(Location):
+class DocumentLocation(Location):
     """A line that a document names, which may be of any file; `document` is the document's own file, if it has one."""
 
     document: str | None
 
-    def __new__(cls, file: str, line: int, document: str | None = None) -> Quoted:
+    def __new__(cls, file: str, line: int, document: str | None = None) -> DocumentLocation:
         made = super().__new__(cls, file, line)
         made.document = document
         return made
@@ -147,15 +147,15 @@ class Function:
     results: tuple[Type, ...]
     location: Location | None = None
     pullbacks: tuple[tuple[Type, ...], ...] = ()
-    rule: str | None = None
+    gradient_rule: str | None = None
 
-    def returns(self, phase: int) -> tuple[Type, ...]:
+    def phase_result_types(self, phase: int) -> tuple[Type, ...]:
         """The types of the results of a phase, the first being 0."""
         return self.pullbacks[phase - 1] if phase else self.results
 
 
 @dataclass(frozen=True, slots=True)
-class Program(Drawn):
+class Program(SvgReprMixin):
     """Functions by name; `entry` is the one that a run calls."""
 
     functions: tuple[Function, ...]
@@ -172,11 +172,11 @@ class Program(Drawn):
         """The function that a run calls."""
         return self[self.entry]
 
-    def reachable(self) -> tuple[Function, ...]:
+    def reachable_functions(self) -> tuple[Function, ...]:
         """The functions that a run may call, the entry first, then in order of their first call; rules too."""
         order = [self.entry]
         for name in order:  # grows while it is walked
             called = [node.attribute("function") for node in self[name].body.walk() if node.op == "call"]
-            rule = self[name].rule
+            rule = self[name].gradient_rule
             order += [each for each in dict.fromkeys([*called, *([rule] if rule else [])]) if each not in order]
         return tuple(self[name] for name in order)

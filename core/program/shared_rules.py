@@ -10,10 +10,10 @@ from ..ops.op import Attributes
 from ..types import HandleType, Type
 from . import hints
 from .problem import problem
-from .program import BOUND, PHASE, PULLED
+from .program import PARALLEL_ITERATIONS, PHASE, PULLBACK_TARGET
 
 
-def attributes(rule: str, op: str, where: object, wanted: Sequence[str], given: Attributes) -> Iterator[Invalid]:
+def check_attributes(rule: str, op: str, where: object, wanted: Sequence[str], given: Attributes) -> Iterator[Invalid]:
     """A node has the attributes that its op says, in their order."""
     names = tuple(name for name, _ in given)
     if names != tuple(wanted):
@@ -21,16 +21,16 @@ def attributes(rule: str, op: str, where: object, wanted: Sequence[str], given: 
         yield problem(rule, what, where, required=wanted, got=names, hint=hint)
 
 
-def structured(rule: str, op: str, where: object, given: Attributes) -> Iterator[Invalid]:
+def check_structured_attributes(rule: str, op: str, where: object, given: Attributes) -> Iterator[Invalid]:
     """A cond has no attributes, and a call none but the function that it calls."""
-    strange = [name for name, _ in given if (op, name) not in (("call", "function"), ("pullback", PULLED))]
+    strange = [name for name, _ in given if (op, name) not in (("call", "function"), ("pullback", PULLBACK_TARGET))]
     if strange and op != "while_loop":
         required = "the name of a function" if op == "call" else []
         what, hint = f"{op} has the wrong attributes", "leave it out; while_loop alone may have parallel_iterations"
         yield problem(rule, what, where, required=required, got=strange, hint=hint)
 
 
-def handles(rule: str, name: str, where: object, types: Iterable[Type]) -> Iterator[Invalid]:
+def check_no_handles(rule: str, name: str, where: object, types: Iterable[Type]) -> Iterator[Invalid]:
     """What a run takes and returns are no handles: the environment has no cells."""
     for type_ in types:
         if isinstance(type_.dtype, HandleType):
@@ -44,26 +44,28 @@ def handles(rule: str, name: str, where: object, types: Iterable[Type]) -> Itera
             )
 
 
-def bounds(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid]:
+def check_iteration_bound(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid]:
     """A loop may have a bound on its iterations, and no other attribute."""
-    if attributes and not (len(attributes) == 1 and attributes[0][0] == BOUND and _is_bound(attributes[0][1])):
+    if attributes and not (
+        len(attributes) == 1 and attributes[0][0] == PARALLEL_ITERATIONS and _is_iteration_bound(attributes[0][1])
+    ):
         yield problem(
             rule,
             "this is no bound on the iterations of a loop",
             where,
-            required=f"{BOUND}, an integer from 1 up",
-            got=", ".join(f"{name}={attribute.said(value)}" for name, value in attributes),
-            hint=f"leave it out, or write {BOUND}=10",
+            required=f"{PARALLEL_ITERATIONS}, an integer from 1 up",
+            got=", ".join(f"{name}={attribute.format_attribute(value)}" for name, value in attributes),
+            hint=f"leave it out, or write {PARALLEL_ITERATIONS}=10",
         )
 
 
-def phases(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid]:
+def check_phase_attribute(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid]:
     """A routing node of a pullback says the number of its phase, and nothing else."""
     if not (len(attributes) == 1 and type(attributes[0][1]) is int and attributes[0][1] > 0):
-        got = ", ".join(f"{name}={attribute.said(value)}" for name, value in attributes)
+        got = ", ".join(f"{name}={attribute.format_attribute(value)}" for name, value in attributes)
         hint = f"write {PHASE}=1 for what belongs to a pullback, and leave it out elsewhere"
         yield problem(rule, "this is no phase", where, required=f"{PHASE}, an integer from 1 up", got=got, hint=hint)
 
 
-def _is_bound(bound: object) -> bool:
+def _is_iteration_bound(bound: object) -> bool:
     return type(bound) is int and 0 < bound < 2**63

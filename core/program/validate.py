@@ -30,34 +30,36 @@ from dataclasses import dataclass
 from itertools import islice
 
 from .. import dtypes
-from ..errors import Invalid, counted
-from ..ops.effect_op import ROWS, resource_of, stands_in
+from ..errors import Invalid, plural
+from ..ops.effect_op import ALL_OPS, is_allowed_in, resource_of
 from ..types import Type
 from ..value import Literal
 from . import hints
 from .problem import problem
-from .program import PULLED, STRUCTURED, Function, Node, Operand, Program, Region, Var
-from .shared_rules import attributes, bounds, handles, structured
+from .program import PULLBACK_TARGET, STRUCTURED_OPS, Function, Node, Operand, Program, Region, Var
+from .shared_rules import check_attributes, check_iteration_bound, check_no_handles, check_structured_attributes
 
 
-def untaken(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
+def operand_problem(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
     """V4: what the rule of an op says of operands that it does not take."""
     literals = [operand if isinstance(operand, Literal) else None for operand in node.inputs]
-    hint = hints.fitting(ROWS[node.op], operands, literals, node.attributes)
+    hint = hints.suggest_operands(ALL_OPS[node.op], operands, literals, node.attributes)
     required = error.required or "operands that the op takes"
     message, got = f"{node.op}: {error.message}", error.got if node.attributes else operands
     return problem("V4", message, where, required=required, got=got, hint=hint)
 
 
-def steady(type_: Type, found: Type, start: Operand) -> str:
+def loop_type_hint(type_: Type, found: Type, start: Operand) -> str:
     """How a loop variable of one type, of which the next value would be another, can keep its type."""
     if type_.dtype is found.dtype:
         return "start it with an open size, as a parameter x: float64[?] has"
-    better = hints.rewritten(start, found.dtype) if isinstance(start, Literal) else None
+    better = hints.rewrite_literal(start, found.dtype) if isinstance(start, Literal) else None
     return f"start it with {f'`{better}`' if better else 'that type'}, or convert with astype"
 
 
-def apart_in(variables: Sequence[Var], sides: dict[str, list[Type]], where: object) -> Iterator[Invalid]:
+def check_loop_variable_types(
+    variables: Sequence[Var], sides: dict[str, list[Type]], where: object
+) -> Iterator[Invalid]:
     """V5: the variables of a loop that have not one type in all its parts."""
     for (name, _), outside, *inside in zip(variables, *sides.values(), strict=True):
         if any(type_ != inside[0] for type_ in inside) or not inside[0].admits(outside):
@@ -71,29 +73,29 @@ def apart_in(variables: Sequence[Var], sides: dict[str, list[Type]], where: obje
             )
 
 
-def place_at(node: Node) -> object:
+def node_origin(node: Node) -> object:
     return node.location or (node.name if node.results else node.op)
 
 
-def place_of(function: Function) -> object:
+def function_origin(function: Function) -> object:
     return function.location or function.name
 
 
-def origin_of(region: Region, place: int, where: object) -> object:
+def result_origin(region: Region, place: int, where: object) -> object:
     """Where what a region yields at a place is made: at a node of it, or at `where`."""
     name = region.results[place] if place < len(region.results) else None
-    made = [place_at(node) for node in region.nodes if any(result.name == name for result in node.results)]
+    made = [node_origin(node) for node in region.nodes if any(result.name == name for result in node.results)]
     return made[-1] if made else where
 
 
-def names_in(region: Region, place: object) -> list[tuple[str, object]]:
+def names_within(region: Region, place: object) -> list[tuple[str, object]]:
     """The parameters of a region, and the nodes in it that are called as one of them."""
     names = [parameter.name for phase in region.phases() for parameter in phase.parameters]
-    made = [(result.name, place_at(node)) for ph in region.phases() for node in ph.nodes for result in node.results]
+    made = [(result.name, node_origin(node)) for ph in region.phases() for node in ph.nodes for result in node.results]
     return [*((name, place) for name in names), *dict(pair for pair in made if pair[0] in names).items()]
 
 
-def duplicates(named: Iterable[tuple[str, object]], what: str) -> Iterator[Invalid]:
+def check_unique_names(named: Iterable[tuple[str, object]], what: str) -> Iterator[Invalid]:
     """V2: each name that stands for two things, where it is given the second time."""
     seen: dict[str, int] = {}
     for name, where in named:
@@ -105,68 +107,68 @@ def duplicates(named: Iterable[tuple[str, object]], what: str) -> Iterator[Inval
 
 
 @dataclass
-class Begun:
+class PendingPhases:
     """The phases that are still to come of a call, cond or loop at `where`: what each takes and makes."""
 
     where: object
-    left: list[tuple[list[Type], list[Type]]]
+    signatures: list[tuple[list[Type], list[Type]]]
 
-    def next(self) -> tuple[list[Type], list[Type]]:
-        return self.left.pop(0)
+    def pop_signature(self) -> tuple[list[Type], list[Type]]:
+        return self.signatures.pop(0)
 
 
-def joined(one: Sequence[Type], other: Sequence[Type]) -> list[Type]:
+def join_types(one: Sequence[Type], other: Sequence[Type]) -> list[Type]:
     return [mine.join(theirs) or mine for mine, theirs in zip(one, other, strict=False)]
 
 
 def parameter_types(region: Region) -> list[Type]:
-    return types_of(region.parameters)
+    return variable_types(region.parameters)
 
 
-def said_types(types: Sequence[Type]) -> str:
+def describe_types(types: Sequence[Type]) -> str:
     return ", ".join(map(str, types)) or "nothing"
 
 
-class Phases:
+class PhaseChecker:
     """What nodes leave open, and pullbacks go on with."""
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self.functions = functions
 
-    def begins(
-        self, node: Node, operands: list[Type], open_: dict[str, Begun], number: int, where: object
+    def check_phases(
+        self, node: Node, operands: list[Type], open_: dict[str, PendingPhases], number: int, where: object
     ) -> Iterator[Invalid]:
         """V17: what a node leaves open, or goes on with."""
         if not node.results:
             return
         if node.op == "pullback":
-            begun = open_.pop(str(dict(node.attributes).get(PULLED)), None)
+            begun = open_.pop(str(dict(node.attributes).get(PULLBACK_TARGET)), None)
             if begun is None:
                 yield problem(
                     "V17",
                     "a pullback of what has no further phase",
                     where,
                     required=", ".join(open_) or "a call, cond or loop of this region that has one",
-                    got=dict(node.attributes).get(PULLED),
+                    got=dict(node.attributes).get(PULLBACK_TARGET),
                     hint="each phase is begun once, behind the one before, in the same region",
                 )
                 return
-            taken, made = begun.next()
-            if not fits(taken, operands) or made != types_of(node.results):
+            taken, made = begun.pop_signature()
+            if not admits_all(taken, operands) or made != variable_types(node.results):
                 yield problem(
                     "V17",
                     "a pullback takes or makes something else than its phase",
                     where,
-                    required=f"{said_types(taken)} -> {said_types(made)}",
-                    got=f"{said_types(operands)} -> {said_types(types_of(node.results))}",
+                    required=f"{describe_types(taken)} -> {describe_types(made)}",
+                    got=f"{describe_types(operands)} -> {describe_types(variable_types(node.results))}",
                     hint="it takes the parameters of the phase, and has its results",
                 )
-            following: Begun | None = begun
+            following: PendingPhases | None = begun
         else:
-            following = self.begun(node, where)
-        if following is not None and following.left:
+            following = self.pending_phases(node, where)
+        if following is not None and following.signatures:
             open_[node.name] = following
-        effect = self.effect(node) if number else None
+        effect = self.find_effect(node) if number else None
         if effect is not None:
             called = f", in {node.attribute('function')}," if node.op == "call" else ""
             yield problem(
@@ -178,39 +180,41 @@ class Phases:
                 hint="effects happen forwards; a pullback may call Python, or print, eagerly, on a tl.Tape",
             )
 
-    def effect(self, node: Node) -> str | None:
+    def find_effect(self, node: Node) -> str | None:
         """An effect that a node is, or that a function has which it calls, whatever further ones that calls."""
         if node.op != "call":
-            return node.op if node.op in ROWS and resource_of(node.op) else None
+            return node.op if node.op in ALL_OPS and resource_of(node.op) else None
         reached = [str(dict(node.attributes).get("function"))]
         for name in reached:  # grows while it is walked
             for each in self.functions[name].body.walk() if name in self.functions else ():
                 if each.op == "call":
                     callee = str(dict(each.attributes).get("function"))
                     reached += [callee] if callee not in reached else []
-                elif self.effect(each) is not None:
+                elif self.find_effect(each) is not None:
                     return each.op
         return None
 
-    def begun(self, node: Node, where: object) -> Begun | None:
+    def pending_phases(self, node: Node, where: object) -> PendingPhases | None:
         """The phases of a node that are still to come: what each takes and makes."""
         if node.op == "call":
             callee = self.functions.get(str(dict(node.attributes).get("function")))
             if callee is None:
                 return None
             phases = list(callee.body.phases())[1:]
-            return Begun(where, list(zip(map(parameter_types, phases), map(list, callee.pullbacks), strict=False)))
+            return PendingPhases(
+                where, list(zip(map(parameter_types, phases), map(list, callee.pullbacks), strict=False))
+            )
         if node.op == "while_loop" and len(node.regions) == 2:
             types = [parameter_types(phase) for phase in islice(node.regions[1].phases(), 1, None)]
-            return Begun(where, [(each, each) for each in types])
+            return PendingPhases(where, [(each, each) for each in types])
         if node.op == "cond" and len(node.regions) == 2:
             then = [*node.regions[0].phases()][1:]
-            yielded = zip(*(yielded_by(region)[1:] for region in node.regions), strict=False)
-            made = [joined(one or [], other or []) for one, other in yielded]
-            return Begun(where, list(zip(map(parameter_types, then), made, strict=False)))
+            yielded = zip(*(region_result_types(region)[1:] for region in node.regions), strict=False)
+            made = [join_types(one or [], other or []) for one, other in yielded]
+            return PendingPhases(where, list(zip(map(parameter_types, then), made, strict=False)))
         return None
 
-    def alike(
+    def check_branch_phases(
         self, node: Node, one: Sequence[list[Type] | None], other: Sequence[list[Type] | None], where: object
     ) -> Iterator[Invalid]:
         """V17: both branches have the same phases."""
@@ -225,36 +229,36 @@ class Phases:
                 "the branches do not have the same phases",
                 where,
                 required="as many, that take the same types, and make types that join",
-                got=f"{counted(len(then), 'pullback')} and {counted(len(otherwise), 'pullback')}",
+                got=f"{plural(len(then), 'pullback')} and {plural(len(otherwise), 'pullback')}",
                 hint="the pullback of a cond is that of the branch that it took",
             )
 
 
-def types_of(variables: Sequence[Var]) -> list[Type]:
+def variable_types(variables: Sequence[Var]) -> list[Type]:
     return [variable.type for variable in variables]
 
 
-def type_in(operand: Operand, known: dict[str, Type]) -> Type:
+def operand_type(operand: Operand, known: dict[str, Type]) -> Type:
     return operand.type if isinstance(operand, Literal) else known[operand]
 
 
-def yielded_by(region: Region) -> list[list[Type] | None]:
+def region_result_types(region: Region) -> list[list[Type] | None]:
     """The types of what each phase of a region yields, or None where it yields a name it does not define."""
     known: dict[str, Type] = {}
     found: list[list[Type] | None] = []
     for phase in region.phases():
         known |= {name: type_ for node in phase.nodes for name, type_ in node.results} | dict(phase.parameters)
         are_known = all(not isinstance(result, str) or result in known for result in phase.results)
-        found.append([type_in(result, known) for result in phase.results] if are_known else None)
+        found.append([operand_type(result, known) for result in phase.results] if are_known else None)
     return found
 
 
-def fits(wanted: Sequence[Type], found: Sequence[Type]) -> bool:
+def admits_all(wanted: Sequence[Type], found: Sequence[Type]) -> bool:
     return len(wanted) == len(found) and all(w.admits(f) for w, f in zip(wanted, found, strict=True))
 
 
 _BOOL = Type(dtypes.bool)
-_REGIONS = {"cond": 2, "while_loop": 2}
+_REGION_COUNTS = {"cond": 2, "while_loop": 2}
 
 
 def program_problems(program: Program, functions: Iterable[Function] | None = None) -> list[Invalid]:
@@ -263,57 +267,57 @@ def program_problems(program: Program, functions: Iterable[Function] | None = No
 
     Every problem has its rule, where it is, what is required, what is there instead, and a hint.
     """
-    return list(_Checker(program).program(program.functions if functions is None else functions))
+    return list(_ProgramChecker(program).check_program(program.functions if functions is None else functions))
 
 
-class _Checker:
+class _ProgramChecker:
     def __init__(self, program: Program) -> None:
         self.functions = {function.name: function for function in program.functions}
-        self.phases = Phases(self.functions)
-        self.subject = program
-        self.names: set[str] = set()
+        self.phase_checker = PhaseChecker(self.functions)
+        self.program = program
+        self.function_names: set[str] = set()
         """What has a name in the function that is looked at, wherever it is."""
 
-    def program(self, functions: Iterable[Function]) -> Iterator[Invalid]:
-        if self.subject.entry not in self.functions:
+    def check_program(self, functions: Iterable[Function]) -> Iterator[Invalid]:
+        if self.program.entry not in self.functions:
             yield problem(
                 "V6",
                 "the entry is no function",
-                f"entry {self.subject.entry}",
+                f"entry {self.program.entry}",
                 required=self.functions,
-                got=self.subject.entry,
-                hint=hints.meant(self.subject.entry, self.functions) or "name one of the functions",
+                got=self.program.entry,
+                hint=hints.suggest_name(self.program.entry, self.functions) or "name one of the functions",
             )
         else:
-            entry = self.functions[self.subject.entry]
-            types = (*types_of(entry.body.parameters), *entry.results)
-            yield from handles("V6", entry.name, place_of(entry), types)
-        named = [(function.name, place_of(function)) for function in functions]
-        yield from duplicates(named, "functions")
+            entry = self.functions[self.program.entry]
+            types = (*variable_types(entry.body.parameters), *entry.results)
+            yield from check_no_handles("V6", entry.name, function_origin(entry), types)
+        named = [(function.name, function_origin(function)) for function in functions]
+        yield from check_unique_names(named, "functions")
         for function in functions:
-            yield from self.function(function)
+            yield from self.check_function(function)
 
-    def function(self, function: Function) -> Iterator[Invalid]:
-        body, place = function.body, place_of(function)
+    def check_function(self, function: Function) -> Iterator[Invalid]:
+        body, place = function.body, function_origin(function)
         named = [(parameter.name, place) for phase in body.phases() for parameter in phase.parameters]
-        named += [(result.name, place_at(node)) for node in body.walk() for result in node.results]
-        self.names = {name for name, _ in named}
-        yield from duplicates(named, "values")
-        yield from self.region(body, place)
+        named += [(result.name, node_origin(node)) for node in body.walk() for result in node.results]
+        self.function_names = {name for name, _ in named}
+        yield from check_unique_names(named, "values")
+        yield from self.check_region(body, place)
         phases = list(body.phases())
-        if len(phases) != len(function.pullbacks) + 1 or (len(phases) > 1 and function.name == self.subject.entry):
+        if len(phases) != len(function.pullbacks) + 1 or (len(phases) > 1 and function.name == self.program.entry):
             yield problem(
                 "V17",
                 f"{function.name} has another number of phases than it may have",
                 place,
                 required="1 in the entry, elsewhere as many as have types of results",
-                got=counted(len(phases), "phase"),
+                got=plural(len(phases), "phase"),
                 hint="each phase says what it returns: pullback(dy: float64) -> float64 { ... }",
             )
             return
-        for number, returned in enumerate(yielded_by(body)):
-            said = function.returns(number)
-            if returned is not None and not fits(said, returned):
+        for number, returned in enumerate(region_result_types(body)):
+            said = function.phase_result_types(number)
+            if returned is not None and not admits_all(said, returned):
                 yield problem(
                     "V6",
                     f"{function.name} returns something else than it says",
@@ -323,12 +327,12 @@ class _Checker:
                     hint="say behind `->` what it returns, or leave the types out: they are inferred",
                 )
 
-    def region(self, region: Region, where: object) -> Iterator[Invalid]:
+    def check_region(self, region: Region, where: object) -> Iterator[Invalid]:
         """What is wrong in the phases of a region, which stands at `where`."""
         known: dict[str, Type] = {}
-        open_: dict[str, Begun] = {}
+        open_: dict[str, PendingPhases] = {}
         for number, phase in enumerate(region.phases()):
-            yield from self.phase(phase, known, open_, number, where)
+            yield from self.check_phase(phase, known, open_, number, where)
         for name, begun in open_.items():
             yield problem(
                 "V17",
@@ -339,72 +343,76 @@ class _Checker:
                 hint=f"write `d = pullback {name} ...` behind it, in the same region",
             )
 
-    def phase(
-        self, region: Region, known: dict[str, Type], open_: dict[str, Begun], number: int, where: object
+    def check_phase(
+        self, region: Region, known: dict[str, Type], open_: dict[str, PendingPhases], number: int, where: object
     ) -> Iterator[Invalid]:
         known.update((parameter.name, parameter.type) for parameter in region.parameters)
         for node in region.nodes:
-            place = place_at(node)
+            place = node_origin(node)
             for inner in node.regions:
-                yield from duplicates(names_in(inner, place), "values")
+                yield from check_unique_names(names_within(inner, place), "values")
             missing = [name for name in node.inputs if isinstance(name, str) and name not in known]
             if missing:
-                yield self.unknown(f"{node.op} uses a name that is not defined here", missing[0], known, place, node.op)
+                yield self.undefined_name_problem(
+                    f"{node.op} uses a name that is not defined here", missing[0], known, place, node.op
+                )
             else:
-                operands = [type_in(operand, known) for operand in node.inputs]
-                yield from self.node(node, operands, place)
-                yield from self.phases.begins(node, operands, open_, number, place)
+                operands = [operand_type(operand, known) for operand in node.inputs]
+                yield from self.check_node(node, operands, place)
+                yield from self.phase_checker.check_phases(node, operands, open_, number, place)
             known.update(node.results)
         missing = [name for name in region.results if isinstance(name, str) and name not in known]
         if missing:
-            yield self.unknown("a region yields a name it does not define", missing[0], known, where)
+            yield self.undefined_name_problem("a region yields a name it does not define", missing[0], known, where)
 
-    def unknown(self, message: str, name: str, known: dict[str, Type], where: object, op: str = "") -> Invalid:
+    def undefined_name_problem(
+        self, message: str, name: str, known: dict[str, Type], where: object, op: str = ""
+    ) -> Invalid:
         elsewhere = "a region sees its own parameters and nodes, in their order; pass the value as an operand"
-        guess = None if name in self.names else hints.meant(name, known, op)
+        guess = None if name in self.function_names else hints.suggest_name(name, known, op)
         return problem("V1", message, where, required=sorted(known), got=name, hint=guess or elsewhere)
 
-    def node(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
-        regions = _REGIONS.get(node.op, 0)
-        if not stands_in(node.op, "program") and node.op not in STRUCTURED:
-            hint = hints.op_meant(node.op, self.functions)
+    def check_node(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+        regions = _REGION_COUNTS.get(node.op, 0)
+        if not is_allowed_in(node.op, "program") and node.op not in STRUCTURED_OPS:
+            hint = hints.suggest_op(node.op, self.functions)
             yield problem("V3", f"there is no op {node.op!r}", where, required="an op", got=node.op, hint=hint)
         elif len(node.regions) != regions or not node.results:
             yield problem(
                 "V3",
                 f"{node.op} has the wrong number of regions or results",
                 where,
-                required=f"{counted(regions, 'region')} and at least 1 result",
-                got=f"{counted(len(node.regions), 'region')} and {counted(len(node.results), 'result')}",
+                required=f"{plural(regions, 'region')} and at least 1 result",
+                got=f"{plural(len(node.regions), 'region')} and {plural(len(node.results), 'result')}",
                 hint="as in `y = call f a`" if node.op == "call" else hints.example(node.op),
             )
-        elif node.op in STRUCTURED:
-            yield from structured("V3", node.op, where, node.attributes)
-            yield from getattr(self, node.op)(node, operands, where)
+        elif node.op in STRUCTURED_OPS:
+            yield from check_structured_attributes("V3", node.op, where, node.attributes)
+            yield from getattr(self, f"check_{node.op}")(node, operands, where)
         else:
-            yield from self.ordinary(node, operands, where)
+            yield from self.check_op(node, operands, where)
 
-    def ordinary(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
-        row = ROWS[node.op]
+    def check_op(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+        row = ALL_OPS[node.op]
         arity = len(operands) if row.arity is None else row.arity
         if (len(operands), len(node.results)) != (arity, 1):
             yield problem(
                 "V3",
                 f"{node.op} has the wrong number of operands or results",
                 where,
-                required=f"{counted(arity, 'operand')} and 1 result",
-                got=f"{counted(len(operands), 'operand')} and {counted(len(node.results), 'result')}",
+                required=f"{plural(arity, 'operand')} and 1 result",
+                got=f"{plural(len(operands), 'operand')} and {plural(len(node.results), 'result')}",
                 hint=hints.example(node.op),
             )
             return
-        wrong = list(attributes("V3", node.op, where, row.attributes, node.attributes))
+        wrong = list(check_attributes("V3", node.op, where, row.attributes, node.attributes))
         yield from wrong
         if wrong:
             return
         try:
-            made = row.types(*operands, **dict(node.attributes))
+            made = row.type_rule(*operands, **dict(node.attributes))
         except Invalid as error:
-            yield untaken(error, node, operands, where)
+            yield operand_problem(error, node, operands, where)
             return
         if made != node.results[0].type:
             yield problem(
@@ -413,34 +421,34 @@ class _Checker:
                 where,
                 required=made,
                 got=node.results[0].type,
-                hint=hints.INFERRED,
+                hint=hints.INFERRED_HINT,
             )
 
-    def cond(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+    def check_cond(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         if not operands or operands[0] != _BOOL:
             got = operands[0] if operands else "nothing"
             what = "the predicate of cond is not one bool"
-            yield problem("V5", what, where, required=_BOOL, got=got, hint=hints.COMPARE)
+            yield problem("V5", what, where, required=_BOOL, got=got, hint=hints.COMPARE_HINT)
             return
-        apart = [region for region in node.regions if not fits(types_of(region.parameters), operands[1:])]
+        apart = [region for region in node.regions if not admits_all(variable_types(region.parameters), operands[1:])]
         if apart:
             yield problem(
                 "V5",
                 "a branch does not take what cond passes",
                 where,
-                required=types_of(apart[0].parameters),
+                required=variable_types(apart[0].parameters),
                 got=operands[1:],
                 hint="the operands behind the predicate are those of both branches, in their order",
             )
             return
         for region in node.regions:
-            yield from self.region(region, where)
-        one, other = map(yielded_by, node.regions)
+            yield from self.check_region(region, where)
+        one, other = map(region_result_types, node.regions)
         if one[0] is not None and other[0] is not None:
-            yield from self.joined(node, one[0], other[0], where)
-        yield from self.phases.alike(node, one[1:], other[1:], where)
+            yield from self.check_branch_results(node, one[0], other[0], where)
+        yield from self.phase_checker.check_branch_phases(node, one[1:], other[1:], where)
 
-    def joined(self, node: Node, one: list[Type], other: list[Type], where: object) -> Iterator[Invalid]:
+    def check_branch_results(self, node: Node, one: list[Type], other: list[Type], where: object) -> Iterator[Invalid]:
         """The results of a cond are the joins of what its branches yield."""
         if len(one) != len(other):
             yield problem(
@@ -460,66 +468,66 @@ class _Checker:
                 where,
                 required="one dtype",
                 got=f"{mine} and {theirs}",
-                hint=hints.ASTYPE,
+                hint=hints.ASTYPE_HINT,
             )
         made = [mine.join(theirs) for mine, theirs in zip(one, other, strict=True)]
-        if not apart and made != types_of(node.results):
+        if not apart and made != variable_types(node.results):
             yield problem(
                 "V5",
                 "the results of cond are not what its branches yield",
                 where,
                 required=made,
-                got=types_of(node.results),
-                hint=hints.INFERRED,
+                got=variable_types(node.results),
+                hint=hints.INFERRED_HINT,
             )
 
-    def while_loop(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+    def check_while_loop(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         condition, body = node.regions
         sides = {
             "from outside": operands,
-            "in while": types_of(condition.parameters),
-            "in do": types_of(body.parameters),
-            "as results": types_of(node.results),
+            "in while": variable_types(condition.parameters),
+            "in do": variable_types(body.parameters),
+            "as results": variable_types(node.results),
         }
         if len({len(types) for types in sides.values()}) > 1:
             yield problem(
                 "V5",
                 "a loop has as many variables in all its parts",
                 where,
-                required=counted(len(operands), "variable"),
+                required=plural(len(operands), "variable"),
                 got=", ".join(f"{len(types)} {side}" for side, types in sides.items()),
                 hint=hints.example("while_loop"),
             )
             return
-        apart = list(apart_in(body.parameters, sides, where))
+        apart = list(check_loop_variable_types(body.parameters, sides, where))
         yield from apart
-        yield from bounds("V3", where, node.attributes)
+        yield from check_iteration_bound("V3", where, node.attributes)
         if not apart:
-            yield from self.condition(condition, where)
-            yield from self.following(node, body, where)
+            yield from self.check_condition(condition, where)
+            yield from self.check_loop_body(node, body, where)
 
-    def condition(self, condition: Region, where: object) -> Iterator[Invalid]:
-        yield from self.region(condition, where)
+    def check_condition(self, condition: Region, where: object) -> Iterator[Invalid]:
+        yield from self.check_region(condition, where)
         if condition.pullback is not None:
             hint = "of a loop it is what it does that has one"
             yield problem("V17", "a condition has a pullback", where, required="none", got="one", hint=hint)
-        yielded = yielded_by(condition)[0]
+        yielded = region_result_types(condition)[0]
         if yielded is not None and yielded != [_BOOL]:
             yield problem(
                 "V5",
                 "the condition of while_loop is not one bool",
-                origin_of(condition, 0, where),
+                result_origin(condition, 0, where),
                 required=_BOOL,
                 got=yielded,
-                hint=hints.COMPARE,
+                hint=hints.COMPARE_HINT,
             )
 
-    def following(self, node: Node, body: Region, where: object) -> Iterator[Invalid]:
+    def check_loop_body(self, node: Node, body: Region, where: object) -> Iterator[Invalid]:
         """What `do` yields are the next variables."""
-        yield from self.region(body, where)
+        yield from self.check_region(body, where)
         for number, phase in enumerate(islice(body.phases(), 1, None), start=1):
-            made, taken = yielded_by(body)[number], parameter_types(phase)
-            if made is not None and not fits(taken, made):
+            made, taken = region_result_types(body)[number], parameter_types(phase)
+            if made is not None and not admits_all(taken, made):
                 yield problem(
                     "V17",
                     "a phase of a loop makes something else than it takes",
@@ -528,7 +536,7 @@ class _Checker:
                     got=made,
                     hint="what it makes of one iteration it takes for the next",
                 )
-        yielded, wanted = yielded_by(body)[0], types_of(body.parameters)
+        yielded, wanted = region_result_types(body)[0], variable_types(body.parameters)
         if yielded is not None and len(yielded) != len(wanted):
             yield problem(
                 "V5",
@@ -541,21 +549,21 @@ class _Checker:
             return
         for place, ((name, type_), found) in enumerate(zip(body.parameters, yielded or wanted, strict=True)):
             if not type_.admits(found):
-                origin, start = origin_of(body, place, where), node.inputs[place]
+                origin, start = result_origin(body, place, where), node.inputs[place]
                 yield problem(
                     "V5",
                     f"loop variable {name} changes its type",
                     origin,
                     required=f"{type_} ({where})",
                     got=f"{found} ({origin})",
-                    hint=steady(type_, found, start),
+                    hint=loop_type_hint(type_, found, start),
                 )
 
-    def pullback(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+    def check_pullback(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         """What it begins says what it takes: see `begins`."""
         yield from ()
 
-    def call(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
+    def check_call(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         name = dict(node.attributes).get("function")
         if name not in self.functions:
             got = str(name) if name is not None else "nothing"
@@ -565,26 +573,26 @@ class _Checker:
                 where,
                 required=self.functions,
                 got=got,
-                hint=hints.meant(got, self.functions) or "name one of the functions, as in `y = call f a`",
+                hint=hints.suggest_name(got, self.functions) or "name one of the functions, as in `y = call f a`",
             )
             return
         callee = self.functions[name]
-        parameters = types_of(callee.body.parameters)
-        if not fits(parameters, operands):
+        parameters = variable_types(callee.body.parameters)
+        if not admits_all(parameters, operands):
             yield problem(
                 "V6",
                 f"the arguments of {name} do not fit",
                 where,
                 required=parameters,
                 got=operands,
-                hint=f"{name} takes {counted(len(parameters), 'argument')}; astype converts",
+                hint=f"{name} takes {plural(len(parameters), 'argument')}; astype converts",
             )
-        if list(callee.results) != types_of(node.results):
+        if list(callee.results) != variable_types(node.results):
             yield problem(
                 "V6",
                 f"the results of {name} do not fit",
                 where,
                 required=callee.results,
-                got=types_of(node.results),
-                hint=f"{name} has {counted(len(callee.results), 'result')}; {hints.INFERRED}",
+                got=variable_types(node.results),
+                hint=f"{name} has {plural(len(callee.results), 'result')}; {hints.INFERRED_HINT}",
             )

@@ -13,7 +13,7 @@ from .fault import excerpt
 from .print_document import print_case, print_document, print_ending
 from .print_graph import print_graph
 from .print_program import print_program
-from .printer import quoted
+from .printer import quote_string
 
 __all__ = [
     "Case",
@@ -27,5 +27,5 @@ __all__ = [
     "print_ending",
     "print_graph",
     "print_program",
-    "quoted",
+    "quote_string",
 ]

@@ -6,118 +6,124 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ..program.infer import HOLE
-from ..program.program import MOST_NESTED, PULLED, Function, Location, Node, Operand, Region, Var
+from ..program.program import MAX_NESTING, PULLBACK_TARGET, Function, Location, Node, Operand, Region, Var
 from ..types import Type
 from . import syntax
-from .atoms import Lines, attribute, literal, name, type_
-from .fault import Fault
+from .atoms import LocationResolver, read_attribute, read_literal, read_name, read_type
+from .fault import SyntaxFault
 
-REGIONS = {"cond": ("then", "else"), "while_loop": ("while", "do")}
+REGION_KEYWORDS = {"cond": ("then", "else"), "while_loop": ("while", "do")}
 """What the regions of an op are called."""
 
 
-def function(given: syntax.Function, lines: Lines) -> Function:
+def build_function(given: syntax.FunctionSyntax, lines: LocationResolver) -> Function:
     """A function; its results' types are holes where it says none."""
-    where = lines.at(given.at, given.body.word.spot.line)
-    body = _region(given.body, lines, 0)
-    results = tuple(map(type_, given.results)) if given.results is not None else (HOLE,) * len(body.results)
-    phases = [_region(phase.body, lines, 0) for phase in given.phases]
-    returned = tuple(map(_returned, given.phases))
-    return Function(name(given.body.word), _chained([body, *phases]), results, where, returned)
+    where = lines.resolve(given.location, given.body.keyword.position.line)
+    body = _build_region(given.body, lines, 0)
+    results = (
+        tuple(map(read_type, given.result_types)) if given.result_types is not None else (HOLE,) * len(body.results)
+    )
+    phases = [_build_region(phase.body, lines, 0) for phase in given.pullbacks]
+    returned = tuple(map(_build_pullback_types, given.pullbacks))
+    return Function(read_name(given.body.keyword), _link_phases([body, *phases]), results, where, returned)
 
 
-def _returned(phase: syntax.Phase) -> tuple[Type, ...]:
-    if phase.results is None:
-        raise Fault(
-            "a pullback says what it returns", phase.body.word.spot, required="-> and types, behind the brackets"
+def _build_pullback_types(phase: syntax.PullbackSyntax) -> tuple[Type, ...]:
+    if phase.result_types is None:
+        raise SyntaxFault(
+            "a pullback says what it returns", phase.body.keyword.position, required="-> and types, behind the brackets"
         )
-    return tuple(map(type_, phase.results))
+    return tuple(map(read_type, phase.result_types))
 
 
-def _chained(phases: Sequence[Region]) -> Region:
+def _link_phases(phases: Sequence[Region]) -> Region:
     """The first of these regions, with the others as its further phases."""
     first, *further = phases
-    return replace(first, pullback=_chained(further)) if further else first
+    return replace(first, pullback=_link_phases(further)) if further else first
 
 
-def _region(given: syntax.Region, lines: Lines, depth: int) -> Region:
-    if depth > MOST_NESTED:
-        raise Fault("regions nest too deep", given.word.spot, required=f"{MOST_NESTED} at most")
+def _build_region(given: syntax.RegionSyntax, lines: LocationResolver, depth: int) -> Region:
+    if depth > MAX_NESTING:
+        raise SyntaxFault("regions nest too deep", given.keyword.position, required=f"{MAX_NESTING} at most")
     nodes = []
-    for statement in given.nodes:
-        if isinstance(statement, syntax.From):
-            lines.enter(statement)
+    for statement in given.statements:
+        if isinstance(statement, syntax.SourceFileSyntax):
+            lines.enter_source_file(statement)
         else:
-            nodes.append(_node(statement, lines, depth))
-    parameters = tuple(Var(name(word), _declared(said)) for word, said in given.parameters)
-    return Region(parameters, tuple(nodes), tuple(map(_operand, given.results)))
+            nodes.append(_build_node(statement, lines, depth))
+    parameters = tuple(Var(read_name(word), _build_declared_type(said)) for word, said in given.parameters)
+    return Region(parameters, tuple(nodes), tuple(map(_build_operand, given.results)))
 
 
-def _declared(said: syntax.Word | None) -> Type:
-    return type_(said) if said else HOLE
+def _build_declared_type(said: syntax.SyntaxToken | None) -> Type:
+    return read_type(said) if said else HOLE
 
 
-def _node(given: syntax.Node, lines: Lines, depth: int) -> Node:
+def _build_node(given: syntax.NodeSyntax, lines: LocationResolver, depth: int) -> Node:
     _check_regions(given)
-    where: Location | None = lines.at(given.at, given.op.spot.line)
-    names = PULLED if given.op.text == "pullback" else "function"
-    attributes: list[tuple[str, object]] = [(names, name(given.callee))] if given.callee else []
-    attributes += [attribute(each) for each in given.arguments if isinstance(each, syntax.Attribute)]
+    where: Location | None = lines.resolve(given.location, given.op.position.line)
+    names = PULLBACK_TARGET if given.op.text == "pullback" else "function"
+    attributes: list[tuple[str, object]] = [(names, read_name(given.callee))] if given.callee else []
+    attributes += [read_attribute(each) for each in given.arguments if isinstance(each, syntax.AttributeSyntax)]
     return Node(
-        name(given.op),
-        tuple(map(_operand, _positional(given.arguments))),
-        tuple(Var(name(word), _declared(said)) for word, said in given.targets),
-        tuple(_chained([_region(each, lines, depth + 1) for each in phases]) for phases in _phases(given)),
+        read_name(given.op),
+        tuple(map(_build_operand, _operand_syntax(given.arguments))),
+        tuple(Var(read_name(word), _build_declared_type(said)) for word, said in given.targets),
+        tuple(
+            _link_phases([_build_region(each, lines, depth + 1) for each in phases]) for phases in _group_phases(given)
+        ),
         tuple(attributes),
         where,
     )
 
 
-def _positional(
-    arguments: Sequence[syntax.Word | syntax.Written | syntax.Attribute],
-) -> list[syntax.Word | syntax.Written]:
+def _operand_syntax(
+    arguments: Sequence[syntax.SyntaxToken | syntax.LiteralSyntax | syntax.AttributeSyntax],
+) -> list[syntax.SyntaxToken | syntax.LiteralSyntax]:
     """The operands, which come before the attributes."""
-    operands: list[syntax.Word | syntax.Written] = []
+    operands: list[syntax.SyntaxToken | syntax.LiteralSyntax] = []
     for number, given in enumerate(arguments):
-        if isinstance(given, syntax.Attribute):
+        if isinstance(given, syntax.AttributeSyntax):
             continue
         if number > len(operands):
-            raise Fault("operands come before attributes", given.spot)
+            raise SyntaxFault("operands come before attributes", given.position)
         operands.append(given)
     return operands
 
 
-def _operand(given: syntax.Word | syntax.Written) -> Operand:
-    return literal(given) if isinstance(given, syntax.Written) else name(given)
+def _build_operand(given: syntax.SyntaxToken | syntax.LiteralSyntax) -> Operand:
+    return read_literal(given) if isinstance(given, syntax.LiteralSyntax) else read_name(given)
 
 
-def _phases(given: syntax.Node) -> list[list[syntax.Region]]:
+def _group_phases(given: syntax.NodeSyntax) -> list[list[syntax.RegionSyntax]]:
     """The regions of a node, each with its further phases, which stand behind it."""
-    found: list[list[syntax.Region]] = []
+    found: list[list[syntax.RegionSyntax]] = []
     for region in given.regions or ():
-        if region.word.text == "pullback" and found:
+        if region.keyword.text == "pullback" and found:
             found[-1].append(region)
         else:
             found.append([region])
     return found
 
 
-def _check_regions(given: syntax.Node) -> None:
+def _check_regions(given: syntax.NodeSyntax) -> None:
     """The regions are called as those of their op; where an op has another number of them, each is called `region`."""
-    wanted, op = REGIONS.get(given.op.text, ()), given.op
+    wanted, op = REGION_KEYWORDS.get(given.op.text, ()), given.op
     if given.regions is None:
         if wanted:
             hint = f"they stand in braces behind it: {{ {wanted[0]}(...) {{ ... }} {wanted[1]}(...) {{ ... }} }}"
-            raise Fault(f"{op.text} has no regions", op.spot, required=f"`{wanted[0]}` and `{wanted[1]}`", hint=hint)
+            raise SyntaxFault(
+                f"{op.text} has no regions", op.position, required=f"`{wanted[0]}` and `{wanted[1]}`", hint=hint
+            )
         return
-    found = [phases[0].word for phases in _phases(given)]
+    found = [phases[0].keyword for phases in _group_phases(given)]
     if tuple(word.text for word in found) == wanted or all(word.text == "region" for word in found):
         return
     if not wanted:
-        raise Fault(f"{op.text} takes no regions", found[0].spot, hint="only cond and while_loop do")
+        raise SyntaxFault(f"{op.text} takes no regions", found[0].position, hint="only cond and while_loop do")
     strange = [word for k, word in enumerate(found) if word.text not in wanted[k : k + 1]]
-    raise Fault(
+    raise SyntaxFault(
         f"not the regions of {op.text}",
-        (strange or [op])[0].spot,
+        (strange or [op])[0].position,
         required=f"`{wanted[0]}` and `{wanted[1]}`, in this order",
     )

@@ -8,11 +8,11 @@ from typing import Literal, TypeAlias
 from ..errors import Malformed
 from ..program.program import Location
 from . import syntax
-from .atoms import Lines, name, text
-from .fault import Fault
-from .literals import is_literal
+from .atoms import LocationResolver, read_name, read_string
+from .fault import SyntaxFault
+from .literals import check_literal
 
-Kind: TypeAlias = Literal["returns", "traps", "exhausts", "breaks", "deadlocks", "refused"]
+CaseKind: TypeAlias = Literal["returns", "traps", "exhausts", "breaks", "deadlocks", "refused"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,37 +26,37 @@ class Case:
 
     name: str
     arguments: tuple[str, ...]
-    kind: Kind
+    kind: CaseKind
     details: tuple[str, ...] = ()
     firings: int | None = None
     location: Location | None = field(default=None, compare=False)
 
 
-def case(given: syntax.Case, lines: Lines) -> Case:
+def build_case(given: syntax.CaseSyntax, lines: LocationResolver) -> Case:
     """A case; raises Fault where its literals are none."""
     for written in given.arguments:
-        literal_text(written)
-    word, details = given.ending
-    kind: Kind = word.text  # type: ignore[assignment]  # the grammar has these words and no others
+        read_literal_text(written)
+    word, details = given.expectation
+    kind: CaseKind = word.text  # type: ignore[assignment]  # the grammar has these words and no others
     return Case(
-        name(given.name),
+        read_name(given.name),
         tuple(written.text for written in given.arguments),
         kind,
-        tuple(_detail(kind, detail) for detail in details),
+        tuple(_build_detail(kind, detail) for detail in details),
         given.firings,
-        lines.at(None, given.name.spot.line),
+        lines.resolve(None, given.name.position.line),
     )
 
 
-def _detail(kind: Kind, given: syntax.Word | syntax.Written) -> str:
-    if isinstance(given, syntax.Written):
-        return literal_text(given)
-    return text(given) if kind == "traps" else given.text
+def _build_detail(kind: CaseKind, given: syntax.SyntaxToken | syntax.LiteralSyntax) -> str:
+    if isinstance(given, syntax.LiteralSyntax):
+        return read_literal_text(given)
+    return read_string(given) if kind == "traps" else given.text
 
 
-def literal_text(written: syntax.Written) -> str:
+def read_literal_text(written: syntax.LiteralSyntax) -> str:
     """A literal as it is written, once it is known to be one, whatever its type."""
     try:
-        return is_literal(written.text)
+        return check_literal(written.text)
     except Malformed as error:
-        raise Fault(error.message, written.spot, required=error.required, hint=error.hint) from None
+        raise SyntaxFault(error.message, written.position, required=error.required, hint=error.hint) from None

@@ -6,15 +6,15 @@ from dataclasses import dataclass
 
 from ..errors import Malformed, Usage
 from ..graph.graph import Graph
-from ..graph.infer import fill_graph
-from ..program.infer import fill
+from ..graph.infer import infer_graph_types
+from ..program.infer import infer_types
 from ..program.program import Function, Program
 from . import build_graph as graphs
 from . import build_program as programs
 from . import syntax
-from .atoms import Lines, name
-from .cases import Case, case
-from .fault import Fault, malformed
+from .atoms import LocationResolver, read_name
+from .cases import Case, build_case
+from .fault import SyntaxFault, to_malformed
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Document:
             if graph.name == name:
                 return graph
         assert self.program is not None
-        return Program(_called(self.program, name), name)
+        return Program(_reachable_functions(self.program, name), name)
 
 
 def parse(text: str, file: str | None = None) -> Document:
@@ -64,9 +64,9 @@ def parse(text: str, file: str | None = None) -> Document:
         raise Usage("a text is a str", got=type(text).__name__)
     lined = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
     try:
-        return _read(lined, file)
-    except Fault as fault:
-        raise malformed(fault, lined, file) from None
+        return _read_document(lined, file)
+    except SyntaxFault as fault:
+        raise to_malformed(fault, lined, file) from None
 
 
 def parse_program(text: str, file: str | None = None) -> Program:
@@ -85,46 +85,46 @@ def parse_graph(text: str, file: str | None = None) -> Graph:
     return document.graphs[0]
 
 
-def _read(text: str, file: str | None) -> Document:
-    from .parser import read_syntax  # the parser library takes its time, and most users read no text
+def _read_document(text: str, file: str | None) -> Document:
+    from .parser import parse_syntax  # the parser library takes its time, and most users read no text
 
-    lines = Lines(file)
+    lines = LocationResolver(file)
     entry: str | None = None
     functions_named: set[str] = set()
     graphs_named: set[str] = set()
     functions: list[Function] = []
     found: list[Graph] = []
     cases: list[Case] = []
-    for given in read_syntax(text):
+    for given in parse_syntax(text):
         match given:
-            case syntax.Function():
-                _once(given.body.word, graphs_named)
-                functions_named.add(given.body.word.text)
-                functions.append(programs.function(given, lines))
-            case syntax.Graph():
-                _once(given.name, graphs_named, functions_named)
+            case syntax.FunctionSyntax():
+                _check_name_is_unused(given.body.keyword, graphs_named)
+                functions_named.add(given.body.keyword.text)
+                functions.append(programs.build_function(given, lines))
+            case syntax.GraphSyntax():
+                _check_name_is_unused(given.name, graphs_named, functions_named)
                 graphs_named.add(given.name.text)
-                found.append(fill_graph(graphs.graph(given, lines)))
-            case syntax.Case():
-                cases.append(case(given, lines))
-            case syntax.From():
-                lines.enter(given)
-            case syntax.Entry():
+                found.append(infer_graph_types(graphs.build_graph(given, lines)))
+            case syntax.CaseSyntax():
+                cases.append(build_case(given, lines))
+            case syntax.SourceFileSyntax():
+                lines.enter_source_file(given)
+            case syntax.EntrySyntax():
                 if entry is not None:
                     hint = "one function is the entry; run another as FILE:NAME"
-                    raise Fault("the entry is said twice", given.name.spot, hint=hint)
-                entry = name(given.name)
-    program = _program(functions, entry)
+                    raise SyntaxFault("the entry is said twice", given.name.position, hint=hint)
+                entry = read_name(given.name)
+    program = _build_program(functions, entry)
     return Document(program, tuple(found), tuple(cases))
 
 
-def _program(functions: list[Function], entry: str | None) -> Program | None:
+def _build_program(functions: list[Function], entry: str | None) -> Program | None:
     if not functions and entry is None:
         return None
-    return fill(Program(tuple(functions), functions[0].name if entry is None else entry))
+    return infer_types(Program(tuple(functions), functions[0].name if entry is None else entry))
 
 
-def _called(program: Program, entry: str) -> tuple[Function, ...]:
+def _reachable_functions(program: Program, entry: str) -> tuple[Function, ...]:
     """The functions that the entry may call, and the entry, in their order; whatever is not there is left out."""
     bodies = {function.name: function.body for function in program.functions}
     called, waiting = {entry}, [entry]
@@ -136,6 +136,6 @@ def _called(program: Program, entry: str) -> tuple[Function, ...]:
     return tuple(function for function in program.functions if function.name in called)
 
 
-def _once(word: syntax.Word, *taken: set[str]) -> None:
+def _check_name_is_unused(word: syntax.SyntaxToken, *taken: set[str]) -> None:
     if any(word.text in names for names in taken):
-        raise Fault("two graphs, or a graph and a function, have one name", word.spot)
+        raise SyntaxFault("two graphs, or a graph and a function, have one name", word.position)

@@ -8,8 +8,8 @@ from typing import NamedTuple
 
 from ..errors import Malformed
 
-_LITERAL = "a literal"
-_WORDS = {
+_LITERAL_NAME = "a literal"
+_TERMINAL_NAMES = {
     "FUNC": "`func`",
     "GRAPH": "`graph`",
     "CASE": "`case`",
@@ -19,10 +19,10 @@ _WORDS = {
     "RESULTS": "`results`",
     "YIELD": "`yield`",
     "TYPE": "a type",
-    "NUMBER": _LITERAL,
-    "WORD": _LITERAL,
-    "TYPED": _LITERAL,
-    "OPEN": _LITERAL,
+    "NUMBER": _LITERAL_NAME,
+    "WORD": _LITERAL_NAME,
+    "TYPED": _LITERAL_NAME,
+    "OPEN": _LITERAL_NAME,
     "INT": "a number",
     "STRING": "a text in double quotes",
     "RULE": "a rule, such as V8 or S4",
@@ -53,33 +53,39 @@ _WORDS = {
     "_NL": "the end of the line",
 }
 """What each terminal of the grammar is called; others need not be named, since something beside them is."""
-_WIDTH = 100
+_EXCERPT_WIDTH = 100
 
 
-class Spot(NamedTuple):
+class SourcePosition(NamedTuple):
     """A place in a text, counted from 1."""
 
     line: int
     column: int
 
 
-class Fault(Exception):
+class SyntaxFault(Exception):
     """What is wrong at a spot of a text, for `malformed` to say."""
 
     def __init__(
-        self, message: str, spot: Spot, *, required: object = None, got: object = None, hint: str | None = None
+        self,
+        message: str,
+        spot: SourcePosition,
+        *,
+        required: object = None,
+        got: object = None,
+        hint: str | None = None,
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.spot = spot
+        self.position = spot
         self.required = required
         self.got = got
         self.hint = hint
 
 
-def malformed(fault: Fault, text: str, file: str | None) -> Malformed:
+def to_malformed(fault: SyntaxFault, text: str, file: str | None) -> Malformed:
     """The error that shows the line and the culprit."""
-    line, column = fault.spot
+    line, column = fault.position
     where = f"{Path(file).name}:{line}:{column}" if file else f"line {line}, column {column}"
     shown = excerpt(text.split("\n")[line - 1], column)
     return Malformed(fault.message, where=where, required=fault.required, got=fault.got, hint=fault.hint, excerpt=shown)
@@ -93,44 +99,48 @@ def excerpt(line: str, column: int) -> str:
                        ^
     """
     printable = "".join(letter if letter.isprintable() else " " for letter in line)
-    begin = max(0, column - 1 - _WIDTH * 2 // 3)
-    cut = printable[begin : begin + _WIDTH]
-    before, after = "..." * (begin > 0), "..." * (begin + _WIDTH < len(printable))
+    begin = max(0, column - 1 - _EXCERPT_WIDTH * 2 // 3)
+    cut = printable[begin : begin + _EXCERPT_WIDTH]
+    before, after = "..." * (begin > 0), "..." * (begin + _EXCERPT_WIDTH < len(printable))
     return f"    {before}{cut}{after}".rstrip() + f"\n    {' ' * (len(before) + column - 1 - begin)}^"
 
 
-def expected(terminals: set[str], found: str, spot: Spot, before: str = "") -> Fault:
+def unexpected_input(terminals: set[str], found: str, spot: SourcePosition, before: str = "") -> SyntaxFault:
     """The fault where the grammar wants one of these terminals, and something else stands there; `before` is the line
     up to there."""
-    wanted = _listed(terminals)
+    wanted = _describe_terminals(terminals)
     match found.strip(" \t"):
         case "":
             message = "the text ends too soon"
         case str(rest) if rest.startswith(("\n", "#")):
             message = "the line ends too soon"
         case word:
-            message = f"{_quoted(word)} cannot stand here"
-    return Fault(message, spot, required=wanted, hint=_in_context(found, before) or _hint(terminals, found))
+            message = f"{_quote_input(word)} cannot stand here"
+    return SyntaxFault(
+        message, spot, required=wanted, hint=_context_hint(found, before) or _terminal_hint(terminals, found)
+    )
 
 
-def _listed(terminals: set[str]) -> str:
+def _describe_terminals(terminals: set[str]) -> str:
     """The terminals in words; of many, those that say most."""
     if {"COMMA", "_NL"} <= terminals:
         return "`,` or the end of the line"
-    for leaving, word in _WORDS.items():
+    for leaving, word in _TERMINAL_NAMES.items():
         if leaving in terminals and leaving in ("RETURN", "YIELD"):
             return f"a node, such as `y = add x, 1`, or {word}"
     if "FUNC" in terminals:
         return "`func`, `graph` or `case`"
-    *most, last = dict.fromkeys(word for terminal, word in _WORDS.items() if terminal in terminals) or ["nothing"]
+    *most, last = dict.fromkeys(word for terminal, word in _TERMINAL_NAMES.items() if terminal in terminals) or [
+        "nothing"
+    ]
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def _quoted(word: str) -> str:
+def _quote_input(word: str) -> str:
     return f"`{word if len(word) < 40 else word[:37] + '...'}`" if word.isprintable() else repr(word)
 
 
-def _in_context(found: str, before: str) -> str | None:
+def _context_hint(found: str, before: str) -> str | None:
     """The hint for what cannot stand behind this."""
     called = re.search(r"=[ \t]*call[ \t]+(\w+)[ \t]*$", before)
     if called and found.strip() == ",":
@@ -143,7 +153,7 @@ def _in_context(found: str, before: str) -> str | None:
     return None
 
 
-def _hint(terminals: set[str], found: str) -> str | None:
+def _terminal_hint(terminals: set[str], found: str) -> str | None:
     ends_operands = {"COMMA", "_NL"} <= terminals
     match found:
         case "def" | "function" | "fn":

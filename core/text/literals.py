@@ -14,15 +14,15 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Malformed, Usage
-from ..types import MOST_AXES, Shape, Type
-from ..value import Literal, Value, admit, literal, normal
+from ..types import MAX_AXES, Shape, Type
+from ..value import Literal, Value, admit, literal, normalize
 
 _TOKEN = re.compile(r"\s*([\[\],]|[^\s\[\],]+)")
 _INTEGER = re.compile(r"[+-]?[0-9]+")
-_MOST_DIGITS = 100
+_MAX_DIGITS = 100
 _FLOAT = re.compile(r"[+-]?([0-9]+\.?[0-9]*([eE][+-]?[0-9]+)?|\.[0-9]+([eE][+-]?[0-9]+)?|inf|nan)", re.I | re.A)
-_TYPED = re.compile(r"\s*([a-z]+[0-9]*)\s*(\[[^\]]*\])?\s*\((.*)\)\s*", re.S)
-_WORDS = {"true": True, "True": True, "false": False, "False": False}
+_TYPED_LITERAL = re.compile(r"\s*([a-z]+[0-9]*)\s*(\[[^\]]*\])?\s*\((.*)\)\s*", re.S)
+_BOOLEANS = {"true": True, "True": True, "false": False, "False": False}
 _EXPECTED = "a number, true, false, [...] of them, or a dtype before (...)"
 
 
@@ -34,35 +34,35 @@ def parse_literal(text: str) -> Literal:
     >>> parse_literal("[1, 2.5]").type, parse_literal("int8(3)").type
     (Type(dtype=float64, shape=(2,)), Type(dtype=int8, shape=()))
     """
-    typed = _typed(text)
+    typed = _split_type(text)
     if typed is None:
-        value = _nested(text)
-        if not _elements(value):
+        value = _parse_nested(text)
+        if not _has_elements(value):
             raise Malformed("an array without elements says no dtype", got=text, hint="write float64[0]([])")
-        return _said(value, text)
+        return _untyped_literal(value, text)
     type_, inside = typed
-    return literal(_of_type(inside, type_, text), type_)
+    return literal(_parse_untyped(inside, type_, text), type_)
 
 
-def is_literal(text: str) -> str:
+def check_literal(text: str) -> str:
     """The text, if it is a literal of some type; raises Malformed otherwise.
 
     >>> is_literal("[[], []]")
     '[[], []]'
     """
-    typed = _typed(text)
-    _nested(text if typed is None else typed[1])
+    typed = _split_type(text)
+    _parse_nested(text if typed is None else typed[1])
     return text
 
 
-def _said(value: object, text: str) -> Literal:
+def _untyped_literal(value: object, text: str) -> Literal:
     try:
         return literal(value)
     except Usage as error:
         raise Malformed(error.message, got=text, hint="say its dtype, as in uint64(...)") from None
 
 
-def read(text: str, wanted: Type) -> Value:
+def parse_value(text: str, wanted: Type) -> Value:
     """The value that a literal means where this type is wanted: `-3`, `2.5`, `true`, `nan`, `[1, 2]`.
 
     Raises Malformed where the text is no literal, or not one of that type.
@@ -72,77 +72,77 @@ def read(text: str, wanted: Type) -> Value:
     array([1, 2])
     """
     try:
-        return _read(text, wanted)
+        return _parse_value(text, wanted)
     except Malformed as error:
         said = error.required if isinstance(error.required, str) else None
         error.required, error.hint = wanted, error.hint or said
         raise
 
 
-def _read(text: str, wanted: Type) -> Value:
-    typed = _typed(text)
+def _parse_value(text: str, wanted: Type) -> Value:
+    typed = _split_type(text)
     if typed is None:
-        return _of_type(text, wanted, text)
+        return _parse_untyped(text, wanted, text)
     said, inside = typed
-    value = _of_type(inside, said, text)
+    value = _parse_untyped(inside, said, text)
     if said.dtype is not wanted.dtype or not wanted.admits(Type(said.dtype, np.shape(np.asarray(value)))):
         raise Malformed("not a literal of this type", got=text)
     return value
 
 
-def _typed(text: str) -> tuple[Type, str] | None:
+def _split_type(text: str) -> tuple[Type, str] | None:
     """The type before the brackets of `int8(3)`, and what stands in them."""
-    found = _TYPED.fullmatch(text)
+    found = _TYPED_LITERAL.fullmatch(text)
     if found is None:
         return None
     word, shape, inside = found.groups()
-    return Type(_dtype(word, text), _shape(shape, text)), inside
+    return Type(_parse_dtype(word, text), _parse_shape(shape, text)), inside
 
 
-def _dtype(word: str, text: str) -> DType:
+def _parse_dtype(word: str, text: str) -> DType:
     if word not in dtypes.BY_NAME:
         raise Malformed("there is no such dtype", required=", ".join(dtypes.BY_NAME), got=text)
     return dtypes.BY_NAME[word]
 
 
-def _shape(brackets: str | None, text: str) -> Shape:
+def _parse_shape(brackets: str | None, text: str) -> Shape:
     """The sizes in `[2, 0]`; without brackets the shape is that of what follows."""
     if brackets is None:
         return None
     sizes = [size.strip() for size in brackets[1:-1].split(",")]
-    if not all(size.isascii() and size.isdigit() and len(size) < 10 for size in sizes) or len(sizes) > MOST_AXES:
-        raise Malformed("not a shape", required=f"[3] or [2, 0], of at most {MOST_AXES} sizes", got=text)
+    if not all(size.isascii() and size.isdigit() and len(size) < 10 for size in sizes) or len(sizes) > MAX_AXES:
+        raise Malformed("not a shape", required=f"[3] or [2, 0], of at most {MAX_AXES} sizes", got=text)
     return tuple(map(int, sizes))
 
 
-def _of_type(text: str, wanted: Type, whole: str) -> Value:
+def _parse_untyped(text: str, wanted: Type, whole: str) -> Value:
     """Untyped text as a value of a type."""
-    value = _nested(text)
+    value = _parse_nested(text)
     try:
-        return admit(value, wanted) if _elements(value) else _empty(np.array(value).shape, wanted)
+        return admit(value, wanted) if _has_elements(value) else _empty_array(np.array(value).shape, wanted)
     except Usage as error:
         hint = error.message if error.required is None else None
         raise Malformed("not a literal of this type", required=wanted, got=whole, hint=hint) from None
 
 
-def _empty(shape: tuple[int, ...], wanted: Type) -> Value:
+def _empty_array(shape: tuple[int, ...], wanted: Type) -> Value:
     """An array without elements, of the wanted shape where that says one: brackets cannot write all of them."""
     sizes = [size for size in wanted.shape or () if size is not None]
     if shape == (0,) and 0 in sizes and len(sizes) == len(wanted.shape or ()):
         try:
-            return normal(np.zeros(sizes), wanted)
+            return normalize(np.zeros(sizes), wanted)
         except ValueError:
             raise Usage("no array is as large as these sizes say, but for the empty one") from None
     return admit(np.zeros(shape, wanted.dtype.numpy), wanted)
 
 
-def _elements(value: object) -> bool:
+def _has_elements(value: object) -> bool:
     while isinstance(value, list) and value:
         value = value[0]
     return not isinstance(value, list)
 
 
-def _nested(text: str) -> object:
+def _parse_nested(text: str) -> object:
     """Numbers in brackets, as lists, read with a stack of our own: a million brackets do not overflow Python's."""
     stack: list[list[object]] = [[]]
     separated = True
@@ -163,19 +163,19 @@ def _nested(text: str) -> object:
             stack.append([])
             continue
         else:
-            stack[-1].append(_number(token, text))
+            stack[-1].append(_parse_number(token, text))
         separated = False
     else:
         if len(stack) == 1 and len(stack[0]) == 1 and not separated:
-            return _even(stack[0][0], text)
+            return _check_rectangular(stack[0][0], text)
     raise Malformed("not a literal", required=_EXPECTED, got=text)
 
 
-def _number(word: str, text: str) -> Any:
-    if word in _WORDS:
-        return _WORDS[word]
+def _parse_number(word: str, text: str) -> Any:
+    if word in _BOOLEANS:
+        return _BOOLEANS[word]
     if _INTEGER.fullmatch(word):
-        if len(word) <= _MOST_DIGITS:
+        if len(word) <= _MAX_DIGITS:
             return int(word)
     elif _FLOAT.fullmatch(word):
         number = float(word)
@@ -185,14 +185,14 @@ def _number(word: str, text: str) -> Any:
     raise Malformed("not a literal", required=_EXPECTED, got=text)
 
 
-def _even(value: object, text: str) -> object:
+def _check_rectangular(value: object, text: str) -> object:
     """The nested lists, where they are an array at all."""
-    required = f"rows of one length, at most {MOST_AXES} deep, of numbers or of truth values"
+    required = f"rows of one length, at most {MAX_AXES} deep, of numbers or of truth values"
     level, rows = 0, [value]
     while any(isinstance(row, list) for row in rows):
         lengths = {len(row) if isinstance(row, list) else -1 for row in rows}
         level += 1
-        if len(lengths) > 1 or level > MOST_AXES:
+        if len(lengths) > 1 or level > MAX_AXES:
             raise Malformed("not an array", required=required, got=text)
         rows = [item for row in rows if isinstance(row, list) for item in row]
     if len({type(row) is bool for row in rows}) > 1:

@@ -6,7 +6,7 @@ from .cases import Case
 from .document import Document
 from .print_graph import print_graph
 from .print_program import print_program
-from .printer import named, quoted
+from .printer import format_name, quote_string
 
 
 def print_document(document: Document, *, locations: bool = True) -> str:
@@ -24,7 +24,7 @@ def print_case(case: Case) -> str:
     'case fac(5) returns 120 in 94 firings'
     """
     arguments = "" if case.kind == "refused" and not case.arguments else f"({', '.join(case.arguments)})"
-    return f"case {named(case.name)}{arguments} {print_ending(case)}"
+    return f"case {format_name(case.name)}{arguments} {print_ending(case)}"
 
 
 def print_ending(case: Case) -> str:
@@ -33,7 +33,7 @@ def print_ending(case: Case) -> str:
         case "returns":
             details = [", ".join(case.details)] if case.details else []
         case "traps":
-            details = list(map(quoted, case.details))
+            details = list(map(quote_string, case.details))
         case _:
             details = list(case.details)
     firings = [f"in {case.firings} firings"] if case.firings is not None else []

@@ -20,11 +20,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice, repeat
 
-from ..program.infer import made
-from ..program.program import MOST_NESTED, PULLED, Function, Node, Operand, Program, Region, Var
+from ..program.infer import infer_node_types
+from ..program.program import MAX_NESTING, PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
 from ..types import Type
-from .build_program import REGIONS
-from .printer import Page, arrow, attributes, named, typed, unwritable
+from .build_program import REGION_KEYWORDS
+from .printer import (
+    TextWriter,
+    format_attributes,
+    format_name,
+    format_result_types,
+    format_typed_name,
+    unwritable_error,
+)
 
 
 def print_program(program: Program, *, locations: bool = True) -> str:
@@ -34,102 +41,106 @@ def print_program(program: Program, *, locations: bool = True) -> str:
     that the form cannot write: a name that is no identifier, a node without results, an attribute that is no number,
     text or dtype.
     """
-    return str(_program(program, Page(locations=locations)))
+    return str(_write_program(program, TextWriter(locations=locations)))
 
 
-def _program(program: Program, page: Page) -> Page:
-    types = made(program)
+def _write_program(program: Program, page: TextWriter) -> TextWriter:
+    types = infer_node_types(program)
     if not program.functions or program.functions[0].name != program.entry:
-        page.add(f"entry {named(program.entry)}")
-        page.add("")
+        page.add_line(f"entry {format_name(program.entry)}")
+        page.add_line("")
     for number, function in enumerate(program.functions):
         if number:
-            page.add("")
-        _function(page, function, types)
+            page.add_line("")
+        _write_function(page, function, types)
     return page
 
 
-def _function(page: Page, function: Function, types: Iterator[list[Type]]) -> None:
-    results = arrow(function.results) if function.results or function.body.results else ""
-    page.add(f"func {named(function.name)}({_parameters(function.body)}){results} {{", function.location)
-    _body(page, function.body, "return", types, 0)
+def _write_function(page: TextWriter, function: Function, types: Iterator[list[Type]]) -> None:
+    results = format_result_types(function.results) if function.results or function.body.results else ""
+    page.add_line(
+        f"func {format_name(function.name)}({_format_parameters(function.body)}){results} {{", function.location
+    )
+    _write_body(page, function.body, "return", types, 0)
     for phase, returned in zip(islice(function.body.phases(), 1, None), function.pullbacks, strict=True):
-        page.add(f"}} pullback({_parameters(phase)}){arrow(returned)} {{")
-        _body(page, phase, "return", types, 0)
-    page.add("}")
+        page.add_line(f"}} pullback({_format_parameters(phase)}){format_result_types(returned)} {{")
+        _write_body(page, phase, "return", types, 0)
+    page.add_line("}")
 
 
-def _body(page: Page, region: Region, leave: str, types: Iterator[list[Type]], depth: int) -> None:
+def _write_body(page: TextWriter, region: Region, leave: str, types: Iterator[list[Type]], depth: int) -> None:
     """What stands in a region that `depth` others are around."""
     for node in region.nodes:
-        _node(page, node, types, depth)
-    page.add(f"{_indent(depth)}{leave} {_operands(region.results)}".rstrip())
+        _write_node(page, node, types, depth)
+    page.add_line(f"{_indent(depth)}{leave} {_format_operands(region.results)}".rstrip())
 
 
 def _indent(depth: int) -> str:
     return "  " * (2 * depth + 1)
 
 
-def _node(page: Page, node: Node, types: Iterator[list[Type]], depth: int) -> None:
+def _write_node(page: TextWriter, node: Node, types: Iterator[list[Type]], depth: int) -> None:
     indent = _indent(depth)
-    head = f"{indent}{_targets(node, next(types))} = {_operation(node)}"
-    if not node.regions and node.op not in REGIONS:
-        page.add(head, node.location)
+    head = f"{indent}{_format_targets(node, next(types))} = {_format_operation(node)}"
+    if not node.regions and node.op not in REGION_KEYWORDS:
+        page.add_line(head, node.location)
         return
-    if node.regions and depth == MOST_NESTED:
-        raise unwritable(f"more than {MOST_NESTED} nested regions", node.op)
-    page.add(f"{head} {{", node.location)
-    words = REGIONS.get(node.op, ())
-    for word, region in _phases(node, words if len(words) == len(node.regions) else repeat("region")):
-        opening = f"{indent}  {word}({_parameters(region)}) {{"
+    if node.regions and depth == MAX_NESTING:
+        raise unwritable_error(f"more than {MAX_NESTING} nested regions", node.op)
+    page.add_line(f"{head} {{", node.location)
+    words = REGION_KEYWORDS.get(node.op, ())
+    for word, region in _keyword_phases(node, words if len(words) == len(node.regions) else repeat("region")):
+        opening = f"{indent}  {word}({_format_parameters(region)}) {{"
         if region.nodes:
-            page.add(opening)
-            _body(page, region, "yield", types, depth + 1)
-            page.add(f"{indent}  }}")
+            page.add_line(opening)
+            _write_body(page, region, "yield", types, depth + 1)
+            page.add_line(f"{indent}  }}")
         else:
-            page.add(f"{opening} {' '.join(filter(None, ['yield', _operands(region.results)]))} }}")
-    page.add(f"{indent}}}")
+            page.add_line(f"{opening} {' '.join(filter(None, ['yield', _format_operands(region.results)]))} }}")
+    page.add_line(f"{indent}}}")
 
 
-def _phases(node: Node, words: Iterable[str]) -> Iterator[tuple[str, Region]]:
+def _keyword_phases(node: Node, words: Iterable[str]) -> Iterator[tuple[str, Region]]:
     """The regions of a node with their phases, and what each is called."""
     for word, region in zip(words, node.regions, strict=False):
         yield from zip(chain([word], repeat("pullback")), region.phases(), strict=False)
 
 
-def _targets(node: Node, inferred: Sequence[Type]) -> str:
+def _format_targets(node: Node, inferred: Sequence[Type]) -> str:
     """The names of the results; one that has another type than would be inferred says so."""
     if not node.results:
-        raise unwritable("a node without results", node.op)
+        raise unwritable_error("a node without results", node.op)
     pairs = zip(node.results, inferred, strict=True)
-    return ", ".join(named(name) if type_ == found else typed(name, type_) for (name, type_), found in pairs)
+    return ", ".join(
+        format_name(name) if type_ == found else format_typed_name(name, type_) for (name, type_), found in pairs
+    )
 
 
-_NAMING = {
+_CALLEE_ATTRIBUTES = {
     "call": ("function", "a call that names no function"),
-    "pullback": (PULLED, "a pullback that names no node"),
+    "pullback": (PULLBACK_TARGET, "a pullback that names no node"),
 }
 
 
-def _operation(node: Node) -> str:
+def _format_operation(node: Node) -> str:
     given, callee = node.attributes, ""
-    if node.op in _NAMING:
-        what, said = _NAMING[node.op]
+    if node.op in _CALLEE_ATTRIBUTES:
+        what, said = _CALLEE_ATTRIBUTES[node.op]
         if not given or given[0][0] != what or not isinstance(given[0][1], str):
-            raise unwritable(said, node.attributes)
-        callee, given = f" {named(given[0][1])}", given[1:]
-    arguments = chain(map(_operand, node.inputs), attributes(given))
-    return f"{named(node.op)}{callee} {', '.join(arguments)}".rstrip()
+            raise unwritable_error(said, node.attributes)
+        callee, given = f" {format_name(given[0][1])}", given[1:]
+    arguments = chain(map(_format_operand, node.inputs), format_attributes(given))
+    return f"{format_name(node.op)}{callee} {', '.join(arguments)}".rstrip()
 
 
-def _parameters(region: Region) -> str:
+def _format_parameters(region: Region) -> str:
     parameters: tuple[Var, ...] = region.parameters
-    return ", ".join(typed(name, type_) for name, type_ in parameters)
+    return ", ".join(format_typed_name(name, type_) for name, type_ in parameters)
 
 
-def _operands(operands: Sequence[Operand]) -> str:
-    return ", ".join(map(_operand, operands))
+def _format_operands(operands: Sequence[Operand]) -> str:
+    return ", ".join(map(_format_operand, operands))
 
 
-def _operand(operand: Operand) -> str:
-    return named(operand) if isinstance(operand, str) else str(operand)
+def _format_operand(operand: Operand) -> str:
+    return format_name(operand) if isinstance(operand, str) else str(operand)

@@ -8,79 +8,89 @@ from collections.abc import Iterable, Sequence
 from ..dtypes import DType
 from ..errors import Usage
 from ..program.program import Location
-from ..types import HandleType, Type, admit_element
-from ..value import show
-from .atoms import ATTRIBUTES, LITERALS, is_attribute
+from ..types import HandleType, Type, check_element_type
+from ..value import format_value
+from .atoms import ATTRIBUTE_KINDS, LITERAL_WORDS, is_writable_attribute
 
-_WIDEST = 72
+_MAX_LOCATION_COLUMN = 72
 """Where the lines of source stand that nodes come from, unless all text ends before."""
 
 
-class Page:
+class TextWriter:
     """Lines, each perhaps with the line of source that it comes from, written in a column of their own."""
 
     def __init__(self, *, locations: bool) -> None:
-        self.locations = locations
-        self.origin: str | None = None
+        self.with_locations = locations
+        self.source_file: str | None = None
         self.lines: list[tuple[str, str]] = []
 
-    def add(self, text: str, location: Location | None = None) -> None:
-        self.lines.append((text, self.at(location)))
+    def add_line(self, text: str, location: Location | None = None) -> None:
+        self.lines.append((text, self.format_location(location)))
 
-    def at(self, location: Location | None) -> str:
-        if location is None or not self.locations:
+    def format_location(self, location: Location | None) -> str:
+        if location is None or not self.with_locations:
             return ""
-        if self.origin is None:
-            self.origin = location.file
-        return f"at {location.line}" if location.file == self.origin else f"at {quoted(location.file)}:{location.line}"
+        if self.source_file is None:
+            self.source_file = location.file
+        return (
+            f"at {location.line}"
+            if location.file == self.source_file
+            else f"at {quote_string(location.file)}:{location.line}"
+        )
 
     def __str__(self) -> str:
-        column = min(max((len(text) for text, at in self.lines if at), default=0), _WIDEST)
+        column = min(max((len(text) for text, at in self.lines if at), default=0), _MAX_LOCATION_COLUMN)
         lines = [f"{text:{column}}  {at}" if at else text for text, at in self.lines]
-        if self.origin is not None:
-            lines.insert(0, f"from {quoted(self.origin)}")
+        if self.source_file is not None:
+            lines.insert(0, f"from {quote_string(self.source_file)}")
         return "\n".join([*lines, ""])
 
 
-def named(word: str) -> str:
+def format_name(word: str) -> str:
     """A name, if it is one; raises Usage where the text form cannot write it."""
-    if not word.isidentifier() or word in LITERALS:
+    if not word.isidentifier() or word in LITERAL_WORDS:
         raise Usage("the text form cannot write this name", got=repr(word), required="a name as in Python")
     return word
 
 
-def typed(name: str, type_: Type) -> str:
-    return f"{named(name)}: {written(type_)}"
+def format_typed_name(name: str, type_: Type) -> str:
+    return f"{format_name(name)}: {format_type(type_)}"
 
 
-def written(type_: Type) -> str:
+def format_type(type_: Type) -> str:
     """A type; raises Usage where it is that of handles of handles, which has no form."""
     if isinstance(type_.dtype, HandleType):
-        admit_element(type_.dtype.element)
+        check_element_type(type_.dtype.element)
     return str(type_)
 
 
-def arrow(types: Sequence[Type]) -> str:
-    return f" -> {', '.join(map(written, types))}" if types else " -> ()"
+def format_result_types(types: Sequence[Type]) -> str:
+    return f" -> {', '.join(map(format_type, types))}" if types else " -> ()"
 
 
-def attributes(given: Iterable[tuple[str, object]]) -> list[str]:
-    return [f"{named(name)}={_attribute(name, value)}" for name, value in given]
+def format_attributes(given: Iterable[tuple[str, object]]) -> list[str]:
+    return [f"{format_name(name)}={_format_attribute_value(name, value)}" for name, value in given]
 
 
-def _attribute(name: str, value: object) -> str:
-    if not is_attribute(name, value):
-        raise Usage("the text form cannot write this attribute", got=repr(value), required=ATTRIBUTES)
+def _format_attribute_value(name: str, value: object) -> str:
+    if not is_writable_attribute(name, value):
+        raise Usage("the text form cannot write this attribute", got=repr(value), required=ATTRIBUTE_KINDS)
     if isinstance(value, str):
-        return quoted(value)
+        return quote_string(value)
     if isinstance(value, tuple):
         return str(list(value))
     if value is None:
         return "none"
-    return repr(value) if isinstance(value, DType) else written(value) if isinstance(value, Type) else show(value)
+    return (
+        repr(value)
+        if isinstance(value, DType)
+        else format_type(value)
+        if isinstance(value, Type)
+        else format_value(value)
+    )
 
 
-def quoted(text: str) -> str:
+def quote_string(text: str) -> str:
     """A text in double quotes; what UTF-8 cannot write, with escapes.
 
     >>> print(quoted('say "no"'))
@@ -94,5 +104,5 @@ def quoted(text: str) -> str:
     return written
 
 
-def unwritable(what: str, got: object) -> Usage:
+def unwritable_error(what: str, got: object) -> Usage:
     return Usage(f"the text form cannot write {what}", got=got)

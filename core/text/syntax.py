@@ -4,143 +4,143 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple, TypeAlias
 
-from .fault import Spot
+from .fault import SourcePosition
 
 
-class Word(NamedTuple):
+class SyntaxToken(NamedTuple):
     """A word and where it begins."""
 
     text: str
-    spot: Spot
+    position: SourcePosition
 
 
-class Written(NamedTuple):
+class LiteralSyntax(NamedTuple):
     """A literal as it is written, with one space after each comma; `depth` counts its brackets."""
 
     text: str
-    spot: Spot
+    position: SourcePosition
     depth: int = 0
 
 
-class At(NamedTuple):
+class LocationSyntax(NamedTuple):
     """`at 12`, `at "file":12`."""
 
-    file: Word | None
+    file: SyntaxToken | None
     line: int
-    spot: Spot
+    position: SourcePosition
 
 
-class From(NamedTuple):
-    file: Word
+class SourceFileSyntax(NamedTuple):
+    file: SyntaxToken
 
 
-class Attribute(NamedTuple):
-    name: Word
-    value: Word | Written
+class AttributeSyntax(NamedTuple):
+    name: SyntaxToken
+    value: SyntaxToken | LiteralSyntax
 
 
-class Typed(NamedTuple):
+class TypedNameSyntax(NamedTuple):
     """A name, and its type where it says one."""
 
-    name: Word
-    type: Word | None
+    name: SyntaxToken
+    type: SyntaxToken | None
 
 
-class Region(NamedTuple):
+class RegionSyntax(NamedTuple):
     """`then(...) { ... yield ... }`; of a function, too, whose word is its name."""
 
-    word: Word
-    parameters: list[Typed]
-    nodes: list[Any]
-    results: list[Word | Written]
+    keyword: SyntaxToken
+    parameters: list[TypedNameSyntax]
+    statements: list[Any]
+    results: list[SyntaxToken | LiteralSyntax]
 
 
-class Node(NamedTuple):
-    targets: list[Typed]
-    op: Word
-    callee: Word | None
-    arguments: list[Word | Written | Attribute]
-    regions: list[Region] | None
-    at: At | None
+class NodeSyntax(NamedTuple):
+    targets: list[TypedNameSyntax]
+    op: SyntaxToken
+    callee: SyntaxToken | None
+    arguments: list[SyntaxToken | LiteralSyntax | AttributeSyntax]
+    regions: list[RegionSyntax] | None
+    location: LocationSyntax | None
 
 
-class Phase(NamedTuple):
+class PullbackSyntax(NamedTuple):
     """`pullback(...) -> ... { ... return ... }` behind a function."""
 
-    body: Region
-    results: list[Word] | None
+    body: RegionSyntax
+    result_types: list[SyntaxToken] | None
 
 
-class Function(NamedTuple):
-    body: Region
-    results: list[Word] | None
-    at: At | None
-    phases: list[Phase]
+class FunctionSyntax(NamedTuple):
+    body: RegionSyntax
+    result_types: list[SyntaxToken] | None
+    location: LocationSyntax | None
+    pullbacks: list[PullbackSyntax]
 
 
-class Output(NamedTuple):
+class OutputSyntax(NamedTuple):
     """`name`, `name:1`."""
 
-    name: Word
+    name: SyntaxToken
     output: int | None
 
 
-class Site(NamedTuple):
+class SiteSyntax(NamedTuple):
     """What stands in the brackets behind an op: `name` is None where nothing does, `@` for the environment."""
 
-    kind: Word | None
-    name: Word | None
+    kind: SyntaxToken | None
+    name: SyntaxToken | None
 
 
-class SiteLine(NamedTuple):
-    site: Site
-    callee: Word
+class SiteCallSyntax(NamedTuple):
+    site: SiteSyntax
+    callee: SyntaxToken
 
 
-Port: TypeAlias = list[Output | Written]
+PortSyntax: TypeAlias = list[OutputSyntax | LiteralSyntax]
 
 
-class GraphNode(NamedTuple):
-    name: Word
-    types: list[Word] | None
-    op: Word
-    site: Site | None
-    ports: list[Port | Attribute]
-    trigger: list[Port] | None
-    at: At | None
+class GraphNodeSyntax(NamedTuple):
+    name: SyntaxToken
+    types: list[SyntaxToken] | None
+    op: SyntaxToken
+    site: SiteSyntax | None
+    ports: list[PortSyntax | AttributeSyntax]
+    trigger: list[PortSyntax] | None
+    location: LocationSyntax | None
 
 
-class Argument(NamedTuple):
+class ArgumentSyntax(NamedTuple):
     hidden: bool
-    name: Word
-    type: Word | None
+    name: SyntaxToken
+    type: SyntaxToken | None
 
 
-class Leaving(NamedTuple):
-    word: Word
-    outputs: list[Output]
+class ReturnSyntax(NamedTuple):
+    keyword: SyntaxToken
+    outputs: list[OutputSyntax]
 
 
-class Graph(NamedTuple):
-    name: Word
-    arguments: list[Argument]
-    results: list[Word] | None
-    lines: list[Any]
-    leaving: Leaving
-    at: At | None
+class GraphSyntax(NamedTuple):
+    name: SyntaxToken
+    arguments: list[ArgumentSyntax]
+    result_types: list[SyntaxToken] | None
+    statements: list[Any]
+    return_line: ReturnSyntax
+    location: LocationSyntax | None
 
 
-class Ending(NamedTuple):
-    word: Word
-    details: list[Word | Written]
+class ExpectationSyntax(NamedTuple):
+    keyword: SyntaxToken
+    details: list[SyntaxToken | LiteralSyntax]
 
 
-class Case(NamedTuple):
-    name: Word
-    arguments: list[Written]
-    ending: Ending
+class CaseSyntax(NamedTuple):
+    name: SyntaxToken
+    arguments: list[LiteralSyntax]
+    expectation: ExpectationSyntax
     firings: int | None
 
 
-class Entry(NamedTuple):
-    name: Word
+class EntrySyntax(NamedTuple):
+    name: SyntaxToken

@@ -24,27 +24,27 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from ..errors import Usage
-from ..graph.scope import names_in
-from ..ops.effect_op import ACTS
+from ..graph.scope import defined_names
+from ..ops.effect_op import EFFECT_OPS
 from ..program import hints
-from ..program.adjoint_names import numbered
-from ..program.program import PULLED, Function, Node, Operand, Program, Region, Var
+from ..program.adjoint_names import unique_name
+from ..program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
 from ..types import HandleType, Type
-from .prune_calls import with_fewer_calls
-from .prune_phases import FewerPhases, begun_phases, renamed
-from .prune_results import READING, FewerResults
+from .prune_calls import prune_calls
+from .prune_phases import PhasePruner, phase_counts, rename_functions
+from .prune_results import READ_OPS, ResultPruner
 
 
-class Pruned(NamedTuple):
+class PruneResult(NamedTuple):
     """A program, and of each parameter of its main function the name of the value that it is in the whole one."""
 
     program: Program
-    taken: tuple[str, ...]
+    parameter_names: tuple[str, ...]
 
 
-def pruned(
+def prune_program(
     program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), keep: Collection[str] = ()
-) -> Pruned:
+) -> PruneResult:
     """The program that gives these values of the main body, or else its results, and is given those that are fed.
 
     What is left of its parameters comes first, then what is fed, in that order; of both only what is needed. The main
@@ -52,34 +52,34 @@ def pruned(
 
     Raises Usage where a name is that of no value of the main body (P1), or random numbers would be others (P5).
     """
-    made = _cut(program, fetches, feeds, keep)
+    made = _prune_main(program, fetches, feeds, keep)
     if keep:
         return made
-    while (fewer := with_fewer_calls(made.program)) is not made.program:
-        again = _cut(fewer)
-        given = dict(zip((var.name for var in made.program.main.body.parameters), made.taken, strict=True))
-        made = Pruned(again.program, tuple(given[name] for name in again.taken))
+    while (fewer := prune_calls(made.program)) is not made.program:
+        again = _prune_main(fewer)
+        given = dict(zip((var.name for var in made.program.main.body.parameters), made.parameter_names, strict=True))
+        made = PruneResult(again.program, tuple(given[name] for name in again.parameter_names))
     return made
 
 
-def _cut(
+def _prune_main(
     program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), keep: Collection[str] = ()
-) -> Pruned:
+) -> PruneResult:
     """What `pruned` gives, where a function that is called is as it was."""
-    main = _Main(program)
-    fed = dict.fromkeys(main.value(name, "fed") for name in feeds)
+    main = _MainBody(program)
+    fed = dict.fromkeys(main.check_value(name, "fed") for name in feeds)
     wanted: Sequence[Operand] = main.body.results
     types = main.function.results
     if fetches is not None:
-        wanted = [main.value(name, "fetched") for name in fetches]
+        wanted = [main.check_value(name, "fetched") for name in fetches]
         types = tuple(main.types[name] for name in wanted if isinstance(name, str))
-    left = main.left(wanted, fed, keep)
+    left = main.prune_nodes(wanted, fed, keep)
     made = {result.name for node in left for result in node.results}
-    calls = {name: numbered("", name, names_in(main.function)) if name in made else name for name in fed}
-    fewer = FewerPhases(program)
-    nodes = [_taking(node, calls) for node in left]
-    begun = begun_phases(nodes)
-    cut = [fewer.node(node, begun[node.name]) if node.name in begun else node for node in nodes]
+    calls = {name: unique_name("", name, defined_names(main.function)) if name in made else name for name in fed}
+    fewer = PhasePruner(program)
+    nodes = [_rename_inputs(node, calls) for node in left]
+    begun = phase_counts(nodes)
+    cut = [fewer.prune_node(node, begun[node.name]) if node.name in begun else node for node in nodes]
     results = tuple(calls.get(result, result) if isinstance(result, str) else result for result in wanted)
     used = {each for each in results if isinstance(each, str)}
     used |= {each for node in cut for each in node.inputs if isinstance(each, str)}
@@ -88,11 +88,11 @@ def _cut(
     body = Region((*parameters, *given.values()), tuple(cut), results)
     taken = (*(var.name for var in parameters), *given)
     if body == main.body:
-        return Pruned(program, taken)
-    return Pruned(_with_entry(program, replace(main.function, body=body, results=types), fewer), taken)
+        return PruneResult(program, taken)
+    return PruneResult(_replace_entry(program, replace(main.function, body=body, results=types), fewer), taken)
 
 
-class _Main:
+class _MainBody:
     """The main function of a program, and what is known of the values of its body."""
 
     def __init__(self, program: Program, left: Sequence[Node] | None = None) -> None:
@@ -100,113 +100,117 @@ class _Main:
         self.program, self.function = program, program.main
         self.body = program.main.body
         self.nodes = self.body.nodes if left is None else left
-        self.makers = {result.name: node for node in self.nodes for result in node.results}
+        self.producers = {result.name: node for node in self.nodes for result in node.results}
         self.types = dict[str, Type](self.body.parameters)
         self.types |= {name: type_ for node in self.body.nodes for name, type_ in node.results}
 
-    def value(self, name: str, done: str) -> str:
+    def check_value(self, name: str, done: str) -> str:
         """P1."""
         type_, place = self.types.get(name), self.function.location or self.function.name
         if type_ is None:
-            raise self._unknown(name, done)
+            raise self._unknown_name_error(name, done)
         if isinstance(type_.dtype, HandleType):
             hint = f"what get or collect makes of them can be {done}"
-            where = self.makers[name].location or place
+            where = self.producers[name].location or place
             raise Usage(f"{name} stands for cells, which do not leave a program", rule="P1", where=where, hint=hint)
         return name
 
-    def _unknown(self, name: str, done: str) -> Usage:
+    def _unknown_name_error(self, name: str, done: str) -> Usage:
         """Why a name is not one of the main body: it is of a value elsewhere, or of none."""
         called, place = self.function.name, self.function.location or self.function.name
-        inside = tag_around(self.program, name)
+        inside = enclosing_tag(self.program, name)
         if inside is not None:
             required, hint = "the tag under which it is meant, too", f"write {inside}/{name}"
             message = f"{name} is no value of the main body of {called}: it has one under each tag"
             return Usage(message, rule="P1", where=place, required=required, got=name, hint=hint)
         there = ", ".join([*self.types][:40])
-        hint = hints.meant(name, self.types) or "tl.print_program shows the names"
+        hint = hints.suggest_name(name, self.types) or "tl.print_program shows the names"
         message = f"{called} has no value that could be {done} by this name"
         return Usage(message, rule="P1", where=place, required=there or "a value", got=name, hint=hint)
 
-    def left(self, wanted: Sequence[Operand], fed: Collection[str], keep: Collection[str]) -> tuple[Node, ...]:
+    def prune_nodes(self, wanted: Sequence[Operand], fed: Collection[str], keep: Collection[str]) -> tuple[Node, ...]:
         """P2 to P4: the nodes that are needed for some values, where others are fed, and what is needed of them; those
         to keep are kept whole."""
-        fewer, nodes = FewerResults(self.program), self.body.nodes
+        fewer, nodes = ResultPruner(self.program), self.body.nodes
         while True:
-            needed = _Main(self.program, nodes).needed(wanted, fed, keep)
+            needed = _MainBody(self.program, nodes).required_nodes(wanted, fed, keep)
             there = [node for node in nodes if node.name in needed]
             used = {each for each in wanted if isinstance(each, str)}
             used |= {each for node in there for each in node.inputs if isinstance(each, str)}
             used -= {*fed}
-            slim = tuple(node if node.name in keep else fewer.node(node, used) for node in there)
+            slim = tuple(node if node.name in keep else fewer.prune_node(node, used) for node in there)
             if slim == nodes:
                 return slim
             nodes = slim
 
-    def needed(self, wanted: Iterable[Operand], fed: Iterable[str], keep: Iterable[str]) -> set[str]:
+    def required_nodes(self, wanted: Iterable[Operand], fed: Iterable[str], keep: Iterable[str]) -> set[str]:
         """P2 to P4: the nodes that are needed for some values, where others are fed, by name."""
-        given, cells = set(fed), self._cells()
+        given, cells = set(fed), self._cell_writers()
 
-        def makers(operands: Iterable[Operand]) -> Iterator[Node]:
+        def find_producers(operands: Iterable[Operand]) -> Iterator[Node]:
             names = (each for each in operands if isinstance(each, str) and each not in given)
-            return (self.makers[name] for name in names if name in self.makers)
+            return (self.producers[name] for name in names if name in self.producers)
 
-        ahead, found = [*makers(wanted), *(self.makers[name] for name in keep)], set[str]()
+        ahead, found = [*find_producers(wanted), *(self.producers[name] for name in keep)], set[str]()
         while ahead:
             node = ahead.pop()
             if node.name in found:
                 continue
             found.add(node.name)
-            ahead += makers(node.inputs)
-            ahead += [self.makers[node.attribute(PULLED)]] if node.op == "pullback" else []
-            for name in self._handles(node):
+            ahead += find_producers(node.inputs)
+            ahead += [self.producers[node.attribute(PULLBACK_TARGET)]] if node.op == "pullback" else []
+            for name in self._cell_handles(node):
                 ahead += cells.get(name, ())
         return found
 
-    def _handles(self, node: Node) -> list[str]:
+    def _cell_handles(self, node: Node) -> list[str]:
         """The handles of cells that a node takes or makes; of a pullback, those of what it goes back through."""
         names = [each for each in node.inputs if isinstance(each, str)] + [name for name, _ in node.results]
         found = [name for name in names if isinstance(self.types[name].dtype, HandleType)]
-        return found + self._handles(self.makers[node.attribute(PULLED)]) if node.op == "pullback" else found
+        return (
+            found + self._cell_handles(self.producers[node.attribute(PULLBACK_TARGET)])
+            if node.op == "pullback"
+            else found
+        )
 
-    def _cells(self) -> dict[str, list[Node]]:
+    def _cell_writers(self) -> dict[str, list[Node]]:
         """P4: for each handle the nodes that may put to its cells. Those that are also another's have a node that takes
         one and makes the other, which is needed then."""
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
-            for name in self._handles(node) if node.op not in READING else ():
+            for name in self._cell_handles(node) if node.op not in READ_OPS else ():
                 found.setdefault(name, []).append(node)
         return found
 
 
-def _taking(node: Node, calls: dict[str, str]) -> Node:
+def _rename_inputs(node: Node, calls: dict[str, str]) -> Node:
     """A node that takes what is fed by the names that this has."""
     return replace(node, inputs=tuple(calls.get(each, each) if isinstance(each, str) else each for each in node.inputs))
 
 
-def _with_entry(program: Program, main: Function, fewer: FewerPhases) -> Program:
+def _replace_entry(program: Program, main: Function, fewer: PhasePruner) -> Program:
     """The program of another main function and of what it calls. What a function becomes has the function's name, on
     which random numbers depend (P5), if nobody calls that as it was."""
-    entry = fewer.fresh(main.name)
-    made = (replace(main, name=entry), *fewer.made.values())
+    entry = fewer.fresh_name(main.name)
+    made = (replace(main, name=entry), *fewer.pruned_functions.values())
     whole = Program((*made, *program.functions), entry)
-    reached = whole.reachable()
+    reached = whole.reachable_functions()
     left = {function.name for function in reached}
     names: dict[str, str] = {}
-    for name, of in fewer.of.items():
+    for name, of in fewer.original_names.items():
         if name in left and of not in left and of not in names.values():
             names[name] = of
     for function in reached:
-        if function.name in fewer.of and function.name not in names:
-            _check_draws(whole, function.name, fewer.of[function.name])
-    return Program(tuple(renamed(function, names) for function in reached), names.get(entry, entry))
+        if function.name in fewer.original_names and function.name not in names:
+            _check_random_draws(whole, function.name, fewer.original_names[function.name])
+    return Program(tuple(rename_functions(function, names) for function in reached), names.get(entry, entry))
 
 
-def _check_draws(program: Program, name: str, of: str) -> None:
+def _check_random_draws(program: Program, name: str, of: str) -> None:
     """P5: raises Usage where a function that has another name draws, or calls one that does."""
-    for function in replace(program, entry=name).reachable():
+    for function in replace(program, entry=name).reachable_functions():
         for node in function.body.walk():
-            if node.op in ACTS and ACTS[node.op].draw:
+            if node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw:
                 raise Usage(
                     f"{of} is needed both as a part and as a whole, and draws random numbers, which depend on its name",
                     rule="P5",
@@ -219,16 +223,16 @@ def _check_draws(program: Program, name: str, of: str) -> None:
 def check_name(program: Program, name: str) -> None:
     """Raises Usage where a program has no value of this name, or of `function.name` (P1)."""
     names = set[str]()
-    for function in program.reachable():
-        own = _names(function)
+    for function in program.reachable_functions():
+        own = _value_names(function)
         names |= own | {f"{function.name}.{each}" for each in own}
     if name not in names:
-        place, hint = program.main.location or program.entry, hints.meant(name, names)
+        place, hint = program.main.location or program.entry, hints.suggest_name(name, names)
         message = f"{program.entry}, with what it calls, has no value by this name"
         raise Usage(message, rule="P1", where=place, got=name, hint=hint or "tl.print_program shows the names")
 
 
-def tag_around(program: Program, name: str) -> str | None:
+def enclosing_tag(program: Program, name: str) -> str | None:
     """The first tag under which a value of this name stands that is none of the main body; None where none does."""
     ahead = deque([(program.main.body, "main")])
     seen = {program.entry}
@@ -238,7 +242,7 @@ def tag_around(program: Program, name: str) -> str | None:
             if any(result.name == name for result in node.results):
                 return tag
             inside = f"{tag}/{node.name}[0]" if node.op == "while_loop" else tag
-            if any(variable.name == name for variable in _variables(node)):
+            if any(variable.name == name for variable in _loop_variables(node)):
                 return inside
             ahead += [(inner, inside) for inner in node.regions]
             if node.op == "call" and (callee := node.attribute("function")) not in seen:
@@ -249,33 +253,37 @@ def tag_around(program: Program, name: str) -> str | None:
     return None
 
 
-def holders(program: Program, name: str, site: str | None = None) -> list[str]:
+def enclosing_nodes(program: Program, name: str, site: str | None = None) -> list[str]:
     """The nodes of the main body in which, or in what they call, a value of this name is made; with a site, of these
     the ones in which the call or loop of that name stands."""
     reached: dict[str, bool] = {}
 
-    def has(function: str) -> bool:
+    def defines_name(function: str) -> bool:
         if function not in reached:
-            reached[function] = any(name in _names(each) for each in replace(program, entry=function).reachable())
+            reached[function] = any(
+                name in _value_names(each) for each in replace(program, entry=function).reachable_functions()
+            )
         return reached[function]
 
-    def makes(node: Node) -> bool:
-        return any(var.name == name for var in (*node.results, *_variables(node)))
+    def produces_name(node: Node) -> bool:
+        return any(var.name == name for var in (*node.results, *_loop_variables(node)))
 
     found = []
     for node in program.main.body.nodes:
         below = [node, *(inner for region in node.regions for inner in region.walk())]
-        is_there = any(makes(each) or (each.op == "call" and has(each.attribute("function"))) for each in below)
+        is_there = any(
+            produces_name(each) or (each.op == "call" and defines_name(each.attribute("function"))) for each in below
+        )
         if is_there and (site is None or any(each.name == site for each in below)):
             found.append(node.name)
     return found
 
 
-def _names(function: Function) -> set[str]:
+def _value_names(function: Function) -> set[str]:
     """The names that values have in a function: parameters, results of nodes, and variables of loops."""
-    return names_in(function) | {var.name for node in function.body.walk() for var in _variables(node)}
+    return defined_names(function) | {var.name for node in function.body.walk() for var in _loop_variables(node)}
 
 
-def _variables(node: Node) -> tuple[Var, ...]:
+def _loop_variables(node: Node) -> tuple[Var, ...]:
     """The variables of a loop, which have a value in each iteration."""
     return node.regions[-1].parameters if node.op == "while_loop" else ()

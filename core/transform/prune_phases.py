@@ -9,64 +9,66 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from itertools import islice
 
-from ..program.adjoint_names import numbered
-from ..program.program import PULLED, Function, Node, Program, Region
+from ..program.adjoint_names import unique_name
+from ..program.program import PULLBACK_TARGET, Function, Node, Program, Region
 
 
-class FewerPhases:
+class PhasePruner:
     """Cuts nodes of a program short, and the functions that they call."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
-        self._taken = {function.name for function in program.functions}
-        self._names: dict[tuple[str, int], str] = {}
-        self.made: dict[str, Function] = {}
+        self._used_names = {function.name for function in program.functions}
+        self._pruned_names: dict[tuple[str, int], str] = {}
+        self.pruned_functions: dict[str, Function] = {}
         """The functions that were cut short, by the new names that they have."""
-        self.of: dict[str, str] = {}
+        self.original_names: dict[str, str] = {}
         """The functions that they were, by the same names."""
 
-    def fresh(self, name: str) -> str:
+    def fresh_name(self, name: str) -> str:
         """A new name for what becomes of a function."""
-        made = numbered("", name, self._taken)
-        self._taken.add(made)
-        self.of[made] = name
+        made = unique_name("", name, self._used_names)
+        self._used_names.add(made)
+        self.original_names[made] = name
         return made
 
-    def node(self, node: Node, phases: int) -> Node:
+    def prune_node(self, node: Node, phases: int) -> Node:
         """A call, cond or loop of which only the first phases are begun."""
         if node.op == "call":
-            return replace(node, attributes=(("function", self._function(node.attribute("function"), phases)),))
-        return replace(node, regions=tuple(self.region(region, phases) for region in node.regions))
+            return replace(node, attributes=(("function", self._prune_function(node.attribute("function"), phases)),))
+        return replace(node, regions=tuple(self.prune_region(region, phases) for region in node.regions))
 
-    def region(self, region: Region, phases: int) -> Region:
+    def prune_region(self, region: Region, phases: int) -> Region:
         """A region with its first phases only."""
         kept = list(islice(region.phases(), phases))
-        begun = begun_phases(node for phase in kept for node in phase.nodes)
+        begun = phase_counts(node for phase in kept for node in phase.nodes)
         made: Region | None = None
         for phase in reversed(kept):
-            nodes = tuple(self.node(each, begun[each.name]) if each.name in begun else each for each in phase.nodes)
+            nodes = tuple(
+                self.prune_node(each, begun[each.name]) if each.name in begun else each for each in phase.nodes
+            )
             made = replace(phase, nodes=nodes, pullback=made)
         assert made is not None
         return made
 
-    def _function(self, name: str, phases: int) -> str:
+    def _prune_function(self, name: str, phases: int) -> str:
         function = self._program[name]
         if phases > len(function.pullbacks):
             return name
-        if (name, phases) not in self._names:
-            called = self._names[name, phases] = self.fresh(name)  # before its body, which may call it
-            body, pullbacks = self.region(function.body, phases), function.pullbacks[: phases - 1]
-            self.made[called] = replace(function, name=called, body=body, pullbacks=pullbacks)
-        return self._names[name, phases]
+        if (name, phases) not in self._pruned_names:
+            called = self._pruned_names[name, phases] = self.fresh_name(name)  # before its body, which may call it
+            body, pullbacks = self.prune_region(function.body, phases), function.pullbacks[: phases - 1]
+            self.pruned_functions[called] = replace(function, name=called, body=body, pullbacks=pullbacks)
+        return self._pruned_names[name, phases]
 
 
-def begun_phases(nodes: Iterable[Node]) -> dict[str, int]:
+def phase_counts(nodes: Iterable[Node]) -> dict[str, int]:
     """For each call, cond and loop among nodes that stand in program order, how many phases of it are begun."""
     roots: dict[str, str] = {}
     begun: dict[str, int] = {}
     for node in nodes:
         if node.op == "pullback":
-            before = node.attribute(PULLED)
+            before = node.attribute(PULLBACK_TARGET)
             roots[node.name] = roots.get(before, before)
             begun[roots[node.name]] += 1
         elif node.op in ("call", "cond", "while_loop"):
@@ -74,17 +76,17 @@ def begun_phases(nodes: Iterable[Node]) -> dict[str, int]:
     return begun
 
 
-def renamed(function: Function, names: Mapping[str, str]) -> Function:
+def rename_functions(function: Function, names: Mapping[str, str]) -> Function:
     """A function that goes by other names, and so do those that it calls."""
-    return replace(function, name=names.get(function.name, function.name), body=_renamed(function.body, names))
+    return replace(function, name=names.get(function.name, function.name), body=_rename_region(function.body, names))
 
 
-def _renamed(region: Region, names: Mapping[str, str]) -> Region:
+def _rename_region(region: Region, names: Mapping[str, str]) -> Region:
     nodes = []
     for node in region.nodes:
         if node.op == "call":
             called = node.attribute("function")
             node = replace(node, attributes=(("function", names.get(called, called)),))
-        nodes.append(replace(node, regions=tuple(_renamed(inner, names) for inner in node.regions)))
-    later = _renamed(region.pullback, names) if region.pullback else None
+        nodes.append(replace(node, regions=tuple(_rename_region(inner, names) for inner in node.regions)))
+    later = _rename_region(region.pullback, names) if region.pullback else None
     return replace(region, nodes=tuple(nodes), pullback=later)

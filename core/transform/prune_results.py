@@ -9,42 +9,42 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
-from ..graph.scope import names_used, resources
+from ..graph.scope import function_resources, used_names
 from ..ops.effect_op import resource_of
 from ..program.program import Node, Program, Region
 from ..types import HandleType, Type
 
-READING = ("get", "collect", "cell_zeros")
+READ_OPS = ("get", "collect", "cell_zeros")
 """What takes a handle and puts nothing."""
 
 
-class FewerResults:
+class ResultPruner:
     """Takes what is not needed out of nodes of a program. What goes back is left as it is."""
 
     def __init__(self, program: Program) -> None:
-        self._acting = {name for name, found in resources(program).items() if found}
+        self._effectful_functions = {name for name, found in function_resources(program).items() if found}
 
-    def node(self, node: Node, used: Collection[str]) -> Node:
+    def prune_node(self, node: Node, used: Collection[str]) -> Node:
         """A cond or loop of which these results are used, and perhaps some others."""
-        if node.op not in ("cond", "while_loop") or any(map(goes_back, node.regions)):
+        if node.op not in ("cond", "while_loop") or any(map(has_pullback, node.regions)):
             return node
         wanted = [at for at, result in enumerate(node.results) if at == 0 or result.name in used]
-        return self._cond(node, wanted) if node.op == "cond" else self._loop(node, wanted)
+        return self._prune_cond(node, wanted) if node.op == "cond" else self._prune_loop(node, wanted)
 
-    def _cond(self, node: Node, wanted: Sequence[int]) -> Node:
-        branches = [self.region(branch, wanted) for branch in node.regions]
-        taken = sorted({at for branch in branches for at in parameters_used(branch)})
+    def _prune_cond(self, node: Node, wanted: Sequence[int]) -> Node:
+        branches = [self.prune_region(branch, wanted) for branch in node.regions]
+        taken = sorted({at for branch in branches for at in used_parameters(branch)})
         inputs = (node.inputs[0], *(node.inputs[at + 1] for at in taken))
         regions = tuple(replace(each, parameters=tuple(each.parameters[at] for at in taken)) for each in branches)
         return replace(node, inputs=inputs, results=tuple(node.results[at] for at in wanted), regions=regions)
 
-    def _loop(self, node: Node, wanted: list[int]) -> Node:
+    def _prune_loop(self, node: Node, wanted: list[int]) -> Node:
         """A variable stays if its result is wanted, or the condition, or the next value of one that stays, takes it."""
-        condition = self.region(node.regions[0], [0])
+        condition = self.prune_region(node.regions[0], [0])
         body, more = node.regions[1], wanted
         while True:
-            body = self.region(node.regions[1], more)
-            found = sorted({*more, *parameters_used(condition), *parameters_used(body)})
+            body = self.prune_region(node.regions[1], more)
+            found = sorted({*more, *used_parameters(condition), *used_parameters(body)})
             if found == more:
                 break
             more = found
@@ -54,38 +54,38 @@ class FewerResults:
         inputs, results = tuple(node.inputs[at] for at in more), tuple(node.results[at] for at in more)
         return replace(node, inputs=inputs, results=results, regions=regions)
 
-    def region(self, region: Region, wanted: Sequence[int]) -> Region:
+    def prune_region(self, region: Region, wanted: Sequence[int]) -> Region:
         """A region that yields some of its results, and what is needed for these."""
         results = tuple(region.results[at] for at in wanted)
         used = {each for each in results if isinstance(each, str)}
         types = dict([*region.parameters, *(result for node in region.nodes for result in node.results)])
         kept: list[Node] = []
         for node in reversed(region.nodes):
-            if self._acts(node, types) or any(result.name in used for result in node.results):
-                kept.insert(0, self.node(node, used))
+            if self._has_effects(node, types) or any(result.name in used for result in node.results):
+                kept.insert(0, self.prune_node(node, used))
                 used.update(each for each in kept[0].inputs if isinstance(each, str))
         return replace(region, nodes=tuple(kept), results=results)
 
-    def _acts(self, node: Node, types: Mapping[str, Type]) -> bool:
+    def _has_effects(self, node: Node, types: Mapping[str, Type]) -> bool:
         """Whether a node may have effects, or put to cells that others have."""
         within = [node, *(inner for region in node.regions for inner in region.walk())]
-        if any(resource_of(each.op) or _calls(each) in self._acting for each in within):
+        if any(resource_of(each.op) or _callee(each) in self._effectful_functions for each in within):
             return True
-        taken = [types[each] for each in node.inputs if isinstance(each, str)] if node.op not in READING else []
+        taken = [types[each] for each in node.inputs if isinstance(each, str)] if node.op not in READ_OPS else []
         return any(isinstance(type_.dtype, HandleType) for type_ in (*taken, *(type_ for _, type_ in node.results)))
 
 
-def goes_back(region: Region) -> bool:
+def has_pullback(region: Region) -> bool:
     """Whether a region has further phases, or some node in it is gone back through."""
     return region.pullback is not None or any(each.op == "pullback" for each in region.walk())
 
 
-def _calls(node: Node) -> str | None:
+def _callee(node: Node) -> str | None:
     function: str | None = dict(node.attributes).get("function") if node.op == "call" else None
     return function
 
 
-def parameters_used(region: Region) -> list[int]:
+def used_parameters(region: Region) -> list[int]:
     """Which of its parameters a region takes."""
-    used = names_used(region)
+    used = used_names(region)
     return [at for at, variable in enumerate(region.parameters) if variable.name in used]

@@ -13,14 +13,14 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import NamedTuple
 
-from ...core.errors import Usage, counted
+from ...core.errors import Usage, plural
 from ...core.graph.graph import Graph
 from ..machine.event import Event
 from ..machine.state import State
 from .expression import Expression, compile_condition
-from .template import Template, compile_template
+from .template import LogTemplate, compile_template
 
-IN_PROGRAMS = "op == 'breakpoint' and fired and value"
+PROGRAM_BREAKPOINT_CONDITION = "op == 'breakpoint' and fired and value"
 """What holds where a breakpoint that stands in the program itself is to stop: it fired on true."""
 
 
@@ -34,11 +34,11 @@ class Breakpoint:
 
     condition: Expression
     ignore: int = 0
-    log: Template | None = None
+    log: LogTemplate | None = None
     enabled: bool = True
 
     def __post_init__(self) -> None:
-        if not self.condition.decides:
+        if not self.condition.is_condition:
             raise Usage("a breakpoint wants a truth value", got=f"`{self.condition}`")
         if type(self.ignore) is not int or self.ignore < 0:
             raise Usage("the hits to ignore are an integer from 0 up", got=repr(self.ignore))
@@ -46,7 +46,7 @@ class Breakpoint:
     def __str__(self) -> str:
         said = [str(self.condition)]
         if self.ignore:
-            said.append(f"after {counted(self.ignore, 'hit')}")
+            said.append(f"after {plural(self.ignore, 'hit')}")
         if self.log is not None:
             said.append(f"says {str(self.log)!r}")
         if not self.enabled:
@@ -60,13 +60,13 @@ def breakpoint_on(graph: Graph, condition: str, *, ignore: int = 0, log: str | N
     return Breakpoint(compile_condition(condition, graph), ignore, said)
 
 
-def in_programs(graph: Graph) -> Breakpoint | None:
+def program_breakpoint(graph: Graph) -> Breakpoint | None:
     """What stops where the program itself says so; None where it nowhere does."""
     there = any(node.op == "breakpoint" for node in graph.nodes)
-    return breakpoint_on(graph, IN_PROGRAMS) if there else None
+    return breakpoint_on(graph, PROGRAM_BREAKPOINT_CONDITION) if there else None
 
 
-class Line(NamedTuple):
+class LogLine(NamedTuple):
     """What a logpoint said at a step."""
 
     breakpoint: int
@@ -74,32 +74,32 @@ class Line(NamedTuple):
     text: str
 
 
-class Seen(NamedTuple):
+class BreakpointHits(NamedTuple):
     """What came of looking at an event: the breakpoints that stop there, and the lines of logpoints, by number."""
 
     stops: tuple[int, ...]
-    lines: tuple[Line, ...]
+    lines: tuple[LogLine, ...]
 
 
-NOTHING = Seen((), ())
+NO_HITS = BreakpointHits((), ())
 
 
 @dataclass(slots=True)
-class _Entry:
+class _BreakpointEntry:
     breakpoint: Breakpoint
     hits: list[int] = field(default_factory=list)
     """The steps at which it was hit, ascending."""
-    looked: int = 0
+    observed_until: int = 0
     """Up to which step it has looked at every one, from `since` on."""
-    since: int = 0
+    start: int = 0
     """How many steps had been made before the first at which it can look."""
 
-    def look(self, state: State, event: Event) -> bool:
+    def observe(self, state: State, event: Event) -> bool:
         """Whether it is hit and takes notice; writes down whether it is hit."""
         step, hits = state.steps, self.hits
         hit = self.breakpoint.enabled and self.breakpoint.condition.holds(state, event)
-        if step == self.looked + 1:
-            self.looked = step
+        if step == self.observed_until + 1:
+            self.observed_until = step
         if not hits or hits[-1] < step:
             if hit:
                 hits.append(step)
@@ -114,10 +114,10 @@ class Breakpoints:
     """The breakpoints of a run, by number from 1; a number is never given twice."""
 
     def __init__(self) -> None:
-        self.lines: list[Line] = []
+        self.lines: list[LogLine] = []
         """What logpoints have said while a history went forwards by them."""
-        self._entries: dict[int, _Entry] = {}
-        self._last = 0
+        self._entries: dict[int, _BreakpointEntry] = {}
+        self._last_number = 0
 
     def __iter__(self) -> Iterator[tuple[int, Breakpoint]]:
         return ((number, entry.breakpoint) for number, entry in self._entries.items())
@@ -126,115 +126,121 @@ class Breakpoints:
         return len(self._entries)
 
     def __getitem__(self, number: int) -> Breakpoint:
-        return self._entry(number).breakpoint
+        return self._lookup(number).breakpoint
 
     def add(self, breakpoint: Breakpoint) -> int:
         """Its number."""
-        self._last += 1
-        self._entries[self._last] = _Entry(breakpoint)
-        return self._last
+        self._last_number += 1
+        self._entries[self._last_number] = _BreakpointEntry(breakpoint)
+        return self._last_number
 
     def remove(self, number: int) -> None:
         """Raises Usage where there is none of this number, as all below do."""
-        self._entry(number)
+        self._lookup(number)
         del self._entries[number]
 
     def replace(self, number: int, breakpoint: Breakpoint) -> None:
         """Put another in its place, which keeps the hits if it has the same condition."""
-        entry = self._entry(number)
+        entry = self._lookup(number)
         if breakpoint.condition != entry.breakpoint.condition:
             entry.hits.clear()
-            entry.looked = entry.since
+            entry.observed_until = entry.start
         entry.breakpoint = breakpoint
 
-    def with_points(self, points: Mapping[int, Breakpoint], since: int = 0) -> Breakpoints:
+    def with_breakpoints(self, breakpoints: Mapping[int, Breakpoint], start: int = 0) -> Breakpoints:
         """Others over the same run, under these numbers. One that has the number and looks at the same as one here
         knows the hits that there have been; any other looks at the steps from `since` on. These stay as they are."""
         made = Breakpoints()
-        for number, breakpoint in points.items():
+        for number, breakpoint in breakpoints.items():
             known = self._entries.get(number)
-            made._entries[number] = _Entry(breakpoint, [], since, since)
-            if known is not None and _looks(known.breakpoint) == _looks(breakpoint):
-                made._entries[number] = _Entry(breakpoint, known.hits.copy(), known.looked, known.since)
-        made._last = max(self._last, *points, 0)
+            made._entries[number] = _BreakpointEntry(breakpoint, [], start, start)
+            if known is not None and _hit_key(known.breakpoint) == _hit_key(breakpoint):
+                made._entries[number] = _BreakpointEntry(
+                    breakpoint, known.hits.copy(), known.observed_until, known.start
+                )
+        made._last_number = max(self._last_number, *breakpoints, 0)
         return made
 
-    def until(self, step: int) -> Breakpoints:
+    def fork(self, step: int) -> Breakpoints:
         """Others over a run that has this many steps in common with this one, with the hits that there have been."""
         made = Breakpoints()
         for number, entry in self._entries.items():
             hits = entry.hits[: bisect_right(entry.hits, step)]
-            made._entries[number] = _Entry(entry.breakpoint, hits, min(entry.looked, step), min(entry.since, step))
-        made._last = self._last
+            made._entries[number] = _BreakpointEntry(
+                entry.breakpoint, hits, min(entry.observed_until, step), min(entry.start, step)
+            )
+        made._last_number = self._last_number
         return made
 
-    def known_from(self, base: int) -> Breakpoints:
+    def rebase(self, base: int) -> Breakpoints:
         """Others over the same run, where only its steps from `base` on can be looked at from now on. One that has
         looked at all up to there knows the hits that there have been; any other begins there."""
         made = Breakpoints()
         for number, entry in self._entries.items():
-            goes_on = entry.since <= base <= entry.looked
-            hits, looked, since = (entry.hits.copy(), entry.looked, entry.since) if goes_on else ([], base, base)
-            made._entries[number] = _Entry(entry.breakpoint, hits, looked, since)
-        made._last, made.lines = self._last, [line for line in self.lines if line.step <= base]
+            goes_on = entry.start <= base <= entry.observed_until
+            hits, looked, since = (
+                (entry.hits.copy(), entry.observed_until, entry.start) if goes_on else ([], base, base)
+            )
+            made._entries[number] = _BreakpointEntry(entry.breakpoint, hits, looked, since)
+        made._last_number, made.lines = self._last_number, [line for line in self.lines if line.step <= base]
         return made
 
-    def passed(self, start: int, step: int) -> None:
+    def mark_observed(self, start: int, step: int) -> None:
         """They have been shown all steps, from `start` up to this one, at which any of them may be hit. What log points
         said at later ones is forgotten: these steps are yet to come."""
         for entry in self._entries.values():
-            if entry.looked >= start:
-                entry.looked = max(entry.looked, step)
+            if entry.observed_until >= start:
+                entry.observed_until = max(entry.observed_until, step)
         self.lines = [line for line in self.lines if line.step <= step]
 
-    def see(self, state: State, event: Event) -> Seen:
+    def see(self, state: State, event: Event) -> BreakpointHits:
         """Look at an event that the state has just done. Looking twice at a step is looking once."""
         stops, lines = [], []
         for number, entry in self._entries.items():
-            if entry.look(state, event):
+            if entry.observe(state, event):
                 log = entry.breakpoint.log
                 if log is None:
                     stops.append(number)
                 else:
-                    lines.append(Line(number, state.steps, log.of(state, event)))
-        return Seen(tuple(stops), tuple(lines)) if stops or lines else NOTHING
+                    lines.append(LogLine(number, state.steps, log.render(state, event)))
+        return BreakpointHits(tuple(stops), tuple(lines)) if stops or lines else NO_HITS
 
-    def stop(self, state: State, event: Event) -> bool:
+    def should_stop(self, state: State, event: Event) -> bool:
         """Look at an event that has just happened: whether one stops there. What logpoints say is added to `lines`."""
         seen = self.see(state, event)
         self.lines.extend(seen.lines)
         return bool(seen.stops)
 
     @property
-    def looked(self) -> float:
+    def ignores_observed_until(self) -> float:
         """Up to which step all that have hits to ignore have looked at every one: without these they count too few."""
-        return min((entry.looked for entry in self._entries.values() if entry.breakpoint.ignore), default=inf)
+        return min((entry.observed_until for entry in self._entries.values() if entry.breakpoint.ignore), default=inf)
 
     def catch_up(self, state: State, event: Event) -> None:
         """Look at an event, with those that have not come to it yet."""
         for entry in self._entries.values():
-            if entry.looked < state.steps:
-                entry.look(state, event)
+            if entry.observed_until < state.steps:
+                entry.observe(state, event)
 
     def hits(self, number: int, step: int) -> int:
         """How often a breakpoint had been hit after this many steps, those that it ignores included."""
-        return bisect_right(self._entry(number).hits, step)
+        return bisect_right(self._lookup(number).hits, step)
 
-    def _entry(self, number: int) -> _Entry:
+    def _lookup(self, number: int) -> _BreakpointEntry:
         if number not in self._entries:
             there = ", ".join(map(str, self._entries))
             raise Usage(f"there is no breakpoint {number}", required=f"one of {there}" if there else None)
         return self._entries[number]
 
-    def looked_at(self, number: int) -> int:
+    def observed_until(self, number: int) -> int:
         """Up to which step a breakpoint has looked at every one, from `since` on: up to there its hits are all."""
-        return self._entry(number).looked
+        return self._lookup(number).observed_until
 
-    def since(self, number: int) -> int:
+    def start_step(self, number: int) -> int:
         """How many steps had been made before the first of which a breakpoint counts hits."""
-        return self._entry(number).since
+        return self._lookup(number).start
 
 
-def _looks(breakpoint: Breakpoint) -> tuple[Expression, bool]:
+def _hit_key(breakpoint: Breakpoint) -> tuple[Expression, bool]:
     """What decides at which steps it is hit."""
     return breakpoint.condition, breakpoint.enabled

@@ -15,16 +15,30 @@ from ...core.errors import Usage
 from ...core.graph.graph import Graph
 from ..machine.event import Event
 from ..machine.state import State
-from .fault import Fault, brief, complaint, unknown
-from .names import NAMES, Kind, Read, Row, item, most_items
-from .reader import read
-from .tag_pattern import tag_pattern
-from .tree import Chain, Comparison, Either, Every, Item, Minus, Name, Not, Number, Text, Tree, Truth, write
-from .values import comparing, computing, is_true, negative, shown
+from .fault import ExpressionFault, abbreviate, to_error, unknown_name
+from .names import NAMES, Evaluator, ExpressionKind, ExpressionName, item_evaluator, max_items
+from .reader import parse_expression
+from .tag_pattern import compile_tag_pattern
+from .tree import (
+    ArithmeticChain,
+    BooleanLiteral,
+    ComparisonExpression,
+    Conjunction,
+    Disjunction,
+    ExpressionNode,
+    IndexedName,
+    LogicalNot,
+    NameReference,
+    Negation,
+    NumberLiteral,
+    TextLiteral,
+    format_expression,
+)
+from .values import comparison, computation, format_operand, is_true, negate
 
-Test: TypeAlias = Callable[[State, Event], bool]
+EventPredicate: TypeAlias = Callable[[State, Event], bool]
 
-_SAID: dict[Kind, str] = {
+_KIND_NAMES: dict[ExpressionKind, str] = {
     "number": "a number",
     "truth": "a truth value",
     "text": "a text",
@@ -33,16 +47,16 @@ _SAID: dict[Kind, str] = {
     "value": "a value",
     "values": "several values",
 }
-_DECIDING = ("truth", "text", "value")
+_CONDITION_KINDS = ("truth", "text", "value")
 """The kinds that `and`, `or`, `not` and a breakpoint take: a text decides for yes where it is not empty."""
-_TO_COMPARE: dict[Kind, str] = {
+_KIND_HINTS: dict[ExpressionKind, str] = {
     "number": "compare it, as in `depth > 0`",
     "name": "compare it, as in `node == 'add'`",
     "tag": "compare it, as in `tag matches 'main/**'`",
     "values": "take one of them, as in `inputs[0]`",
 }
 
-_MEANT = {
+_NAME_HINTS = {
     "nan": "nothing equals nan: `value != value` holds of nan only",
     "none": "what is missing compares as false, and shows as `?`",
     "null": "what is missing compares as false, and shows as `?`",
@@ -56,26 +70,26 @@ class Expression:
 
     text: str
     """What was written, up to spaces and brackets."""
-    kind: Kind
-    _read: Read = field(repr=False, compare=False)
-    _test: Test | None = field(repr=False, compare=False)
+    kind: ExpressionKind
+    _evaluate: Evaluator = field(repr=False, compare=False)
+    _test: EventPredicate | None = field(repr=False, compare=False)
 
-    def of(self, state: State, event: Event) -> Any:
+    def evaluate(self, state: State, event: Event) -> Any:
         """Its value for an event of a run of the graph, when the state has done it; None where there is none."""
-        return self._read(state, event)
+        return self._evaluate(state, event)
 
     def holds(self, state: State, event: Event) -> bool:
         """Whether it decides for yes; what is no truth value never does."""
         return self._test is not None and self._test(state, event)
 
     @property
-    def decides(self) -> bool:
+    def is_condition(self) -> bool:
         """Whether it can be asked for yes or no."""
         return self._test is not None
 
-    def shown(self, state: State, event: Event) -> str:
+    def describe_value(self, state: State, event: Event) -> str:
         """Its value as people read it."""
-        return shown(self._read(state, event))
+        return format_operand(self._evaluate(state, event))
 
     def __str__(self) -> str:
         return self.text
@@ -89,196 +103,210 @@ def compile_expression(text: str, graph: Graph) -> Expression:
     tag.depth > 3
     """
     try:
-        return compile_part(text, graph, 0, len(text))
-    except Fault as fault:
-        raise complaint(fault, text) from None
+        return compile_substring(text, graph, 0, len(text))
+    except ExpressionFault as fault:
+        raise to_error(fault, text) from None
 
 
 def compile_condition(text: str, graph: Graph) -> Expression:
     """The same, where it decides: where it is a truth value, a text, or a value of the program; raises Usage if not."""
     try:
-        tree, compiler = read(text), _Compiler(graph)
-        compiler.test(tree)
-        return compiler.expression(tree)
-    except Fault as fault:
-        raise complaint(fault, text) from None
+        tree, compiler = parse_expression(text), _ExpressionCompiler(graph)
+        compiler.compile_test(tree)
+        return compiler.compile(tree)
+    except ExpressionFault as fault:
+        raise to_error(fault, text) from None
 
 
-def compile_part(text: str, graph: Graph, begin: int, end: int) -> Expression:
+def compile_substring(text: str, graph: Graph, begin: int, end: int) -> Expression:
     """The expression that a part of a text is; raises Fault, at its spot in the whole text."""
-    return _Compiler(graph).expression(read(text, begin, end))
+    return _ExpressionCompiler(graph).compile(parse_expression(text, begin, end))
 
 
-class _Typed(NamedTuple):
+class _TypedEvaluator(NamedTuple):
     """What is known of a part before the run, and how it is read in it."""
 
-    kind: Kind
-    read: Read
+    kind: ExpressionKind
+    evaluate: Evaluator
 
 
-class _Compiler:
+class _ExpressionCompiler:
     """Turns trees into functions of (state, event)."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
-        self.reads: dict[str, Read] = {}
-        self.called: dict[str, dict[str, set[Hashable]]] = {}
+        self.evaluators: dict[str, Evaluator] = {}
+        self.keys_by_word: dict[str, dict[str, set[Hashable]]] = {}
         """What goes by each word, for each name of the table that means names."""
 
-    def expression(self, tree: Tree) -> Expression:
-        kind, run = self.typed(tree)
-        return Expression(write(tree), kind, run, self.test(tree) if kind in _DECIDING else None)
+    def compile(self, tree: ExpressionNode) -> Expression:
+        kind, run = self.compile_typed(tree)
+        return Expression(
+            format_expression(tree), kind, run, self.compile_test(tree) if kind in _CONDITION_KINDS else None
+        )
 
-    def typed(self, tree: Tree) -> _Typed:
+    def compile_typed(self, tree: ExpressionNode) -> _TypedEvaluator:
         match tree:
-            case Number(value):
-                return _Typed("number", lambda state, event: value)
-            case Truth(truth):
-                return _Typed("truth", lambda state, event: truth)
-            case Text(said):
-                return _Typed("text", lambda state, event: said)
-            case Name():
-                return self.name(tree)
-            case Item():
-                return self.item(tree)
-            case Minus(operand):
-                inner = self.number("-", operand)
-                return _Typed(_joined(inner), lambda state, event: negative(inner.read(state, event)))
-            case Not(operand):
-                test = self.test(operand)
-                return _Typed("truth", lambda state, event: not test(state, event))
-            case Every(tests):
-                return _Typed("truth", _every([self.test(each) for each in tests]))
-            case Either(tests):
-                return _Typed("truth", _either([self.test(each) for each in tests]))
-            case Chain(first, rest):
-                return self.chain(first, rest)
-            case Comparison():
-                return _Typed("truth", self.comparison(tree))
+            case NumberLiteral(value):
+                return _TypedEvaluator("number", lambda state, event: value)
+            case BooleanLiteral(truth):
+                return _TypedEvaluator("truth", lambda state, event: truth)
+            case TextLiteral(said):
+                return _TypedEvaluator("text", lambda state, event: said)
+            case NameReference():
+                return self.compile_name(tree)
+            case IndexedName():
+                return self.compile_item(tree)
+            case Negation(operand):
+                inner = self.compile_number("-", operand)
+                return _TypedEvaluator(_result_kind(inner), lambda state, event: negate(inner.evaluate(state, event)))
+            case LogicalNot(operand):
+                test = self.compile_test(operand)
+                return _TypedEvaluator("truth", lambda state, event: not test(state, event))
+            case Conjunction(tests):
+                return _TypedEvaluator("truth", _all_of([self.compile_test(each) for each in tests]))
+            case Disjunction(tests):
+                return _TypedEvaluator("truth", _any_of([self.compile_test(each) for each in tests]))
+            case ArithmeticChain(first, rest):
+                return self.compile_chain(first, rest)
+            case ComparisonExpression():
+                return _TypedEvaluator("truth", self.compile_comparison(tree))
         raise AssertionError(tree)
 
-    def name(self, tree: Name) -> _Typed:
-        row = self.row(tree.name, tree.spot)
-        if row.name not in self.reads:
-            self.reads[row.name] = row.read(self.graph)
-        return _Typed(row.kind, self.reads[row.name])
+    def compile_name(self, tree: NameReference) -> _TypedEvaluator:
+        row = self.lookup_name(tree.name, tree.offset)
+        if row.name not in self.evaluators:
+            self.evaluators[row.name] = row.bind(self.graph)
+        return _TypedEvaluator(row.kind, self.evaluators[row.name])
 
-    def row(self, name: str, spot: int) -> Row:
+    def lookup_name(self, name: str, spot: int) -> ExpressionName:
         """The row of the table; what is missing may be a text without its quotes."""
         if name in NAMES:
             return NAMES[name]
         for row in NAMES.values():
-            if row.naming is not None and name in self.words(row):
+            if row.graph_names is not None and name in self.lookup_words(row):
                 hint = f"a text stands in quotes, as in `{row.name} == '{name}'`"
-                raise Fault(f"{name!r} is a {row.name}, and no name", spot, kind=Usage, hint=hint)
-        fault = unknown(f"there is no name {brief(name)!r}", name, spot, list(NAMES))
-        fault.hint = _MEANT.get(name.lower(), fault.hint)
+                raise ExpressionFault(f"{name!r} is a {row.name}, and no name", spot, kind=Usage, hint=hint)
+        fault = unknown_name(f"there is no name {abbreviate(name)!r}", name, spot, list(NAMES))
+        fault.hint = _NAME_HINTS.get(name.lower(), fault.hint)
         raise fault
 
-    def item(self, tree: Item) -> _Typed:
-        row = self.row(tree.name, tree.spot)
+    def compile_item(self, tree: IndexedName) -> _TypedEvaluator:
+        row = self.lookup_name(tree.name, tree.offset)
         if row.kind != "values":
-            raise Fault(f"{row.name} is not several values", tree.spot, kind=Usage, required="inputs[0] or outputs[0]")
-        most = most_items(row.name, self.graph)
+            raise ExpressionFault(
+                f"{row.name} is not several values", tree.offset, kind=Usage, required="inputs[0] or outputs[0]"
+            )
+        most = max_items(row.name, self.graph)
         if tree.index >= most:
             required = f"a number below {most}, the most that a node of the graph has"
-            raise Fault(f"no node has so many {row.name}", tree.spot, kind=Usage, required=required, got=tree.index)
-        return _Typed("value", item(row.name, tree.index))
+            raise ExpressionFault(
+                f"no node has so many {row.name}", tree.offset, kind=Usage, required=required, got=tree.index
+            )
+        return _TypedEvaluator("value", item_evaluator(row.name, tree.index))
 
-    def test(self, tree: Tree) -> Test:
+    def compile_test(self, tree: ExpressionNode) -> EventPredicate:
         """A part that decides, as a function that gives true or false."""
-        kind, read = self.typed(tree)
+        kind, read = self.compile_typed(tree)
         if kind == "truth":
             return read
         if kind == "text":
             return lambda state, event: bool(read(state, event))
-        if kind not in _DECIDING:
-            message = f"{_SAID[kind]} is no truth value"
-            raise Fault(message, tree.spot, kind=Usage, got=_quoted(tree), hint=_TO_COMPARE[kind])
+        if kind not in _CONDITION_KINDS:
+            message = f"{_KIND_NAMES[kind]} is no truth value"
+            raise ExpressionFault(message, tree.offset, kind=Usage, got=_quote(tree), hint=_KIND_HINTS[kind])
         return lambda state, event: is_true(read(state, event))
 
-    def number(self, sign: str, tree: Tree) -> _Typed:
-        typed = self.typed(tree)
+    def compile_number(self, sign: str, tree: ExpressionNode) -> _TypedEvaluator:
+        typed = self.compile_typed(tree)
         if typed.kind not in ("number", "value"):
-            message = f"{_SAID[typed.kind]} is no number to compute with"
-            raise Fault(message, tree.spot, kind=Usage, required=f"numbers beside `{sign}`", got=_quoted(tree))
+            message = f"{_KIND_NAMES[typed.kind]} is no number to compute with"
+            raise ExpressionFault(
+                message, tree.offset, kind=Usage, required=f"numbers beside `{sign}`", got=_quote(tree)
+            )
         return typed
 
-    def chain(self, first: Tree, rest: tuple[tuple[str, Tree], ...]) -> _Typed:
-        begin = self.number(rest[0][0], first)
-        steps = [(computing(sign), self.number(sign, operand)) for sign, operand in rest]
-        reads = [(compute, typed.read) for compute, typed in steps]
+    def compile_chain(self, first: ExpressionNode, rest: tuple[tuple[str, ExpressionNode], ...]) -> _TypedEvaluator:
+        begin = self.compile_number(rest[0][0], first)
+        steps = [(computation(sign), self.compile_number(sign, operand)) for sign, operand in rest]
+        reads = [(compute, typed.evaluate) for compute, typed in steps]
 
         def run(state: State, event: Event) -> Any:
-            value = begin.read(state, event)
+            value = begin.evaluate(state, event)
             for compute, operand in reads:
                 value = compute(value, operand(state, event))
             return value
 
-        return _Typed(_joined(begin, *(typed for _, typed in steps)), run)
+        return _TypedEvaluator(_result_kind(begin, *(typed for _, typed in steps)), run)
 
-    def comparison(self, tree: Comparison) -> Test:
-        sign, left, right = tree.sign, tree.left, tree.right
+    def compile_comparison(self, tree: ComparisonExpression) -> EventPredicate:
+        sign, left, right = tree.operator, tree.left_operand, tree.right_operand
         if sign in ("matches", "in"):
-            return self.pattern(sign, left, right)
-        one, other = self.typed(left), self.typed(right)
+            return self.compile_tag_match(sign, left, right)
+        one, other = self.compile_typed(left), self.compile_typed(right)
         if "name" in (one.kind, other.kind):
-            return self.named(tree, one, other)
-        if not _comparable(sign, one.kind, other.kind):
-            raise _incomparable(tree, one.kind, other.kind)
-        compare, read_one, read_other = comparing(sign), one.read, other.read
-        if isinstance(right, Number):
+            return self.compile_name_comparison(tree, one, other)
+        if not _is_comparable(sign, one.kind, other.kind):
+            raise _comparison_fault(tree, one.kind, other.kind)
+        compare, read_one, read_other = comparison(sign), one.evaluate, other.evaluate
+        if isinstance(right, NumberLiteral):
             bound = right.value
             return lambda state, event: compare(read_one(state, event), bound)
         return lambda state, event: compare(read_one(state, event), read_other(state, event))
 
-    def pattern(self, sign: str, left: Tree, right: Tree) -> Test:
-        kind = self.typed(left).kind
+    def compile_tag_match(self, sign: str, left: ExpressionNode, right: ExpressionNode) -> EventPredicate:
+        kind = self.compile_typed(left).kind
         if kind != "tag":
-            raise Fault(f"`{sign}` is for tags", left.spot, kind=Usage, required="tag", got=_SAID[kind])
-        if not isinstance(right, Text):
+            raise ExpressionFault(
+                f"`{sign}` is for tags", left.offset, kind=Usage, required="tag", got=_KIND_NAMES[kind]
+            )
+        if not isinstance(right, TextLiteral):
             required = "a pattern in quotes, such as 'main/**/loop[3]'"
-            raise Fault(f"`{sign}` wants a pattern", right.spot, kind=Usage, required=required)
-        matches = tag_pattern(right.value, self.graph, right.spot + 1, within=sign)
+            raise ExpressionFault(f"`{sign}` wants a pattern", right.offset, kind=Usage, required=required)
+        matches = compile_tag_pattern(right.value, self.graph, right.offset + 1, operator=sign)
         return lambda state, event: matches(event.token.tag)
 
-    def named(self, tree: Comparison, one: _Typed, other: _Typed) -> Test:
+    def compile_name_comparison(
+        self, tree: ComparisonExpression, one: _TypedEvaluator, other: _TypedEvaluator
+    ) -> EventPredicate:
         """A name and a text, which must be one that the graph has: a look into a set."""
-        name, text, kind = tree.left, tree.right, other.kind
+        name, text, kind = tree.left_operand, tree.right_operand, other.kind
         if one.kind != "name":
             name, text, kind = text, name, one.kind
-        assert isinstance(name, Name)
-        if not isinstance(text, Text):
+        assert isinstance(name, NameReference)
+        if not isinstance(text, TextLiteral):
             required = f"a text, as in `{name.name} == '...'`"
-            message = f"a name cannot be compared with {_SAID[kind]}"
-            raise Fault(message, text.spot, kind=Usage, required=required, got=_quoted(text))
-        if tree.sign not in ("==", "!="):
-            raise Fault("names have no order", tree.spot, kind=Usage, required="== or !=", got=f"`{tree.sign}`")
+            message = f"a name cannot be compared with {_KIND_NAMES[kind]}"
+            raise ExpressionFault(message, text.offset, kind=Usage, required=required, got=_quote(text))
+        if tree.operator not in ("==", "!="):
+            raise ExpressionFault(
+                "names have no order", tree.offset, kind=Usage, required="== or !=", got=f"`{tree.operator}`"
+            )
         row = NAMES[name.name]
-        assert row.naming is not None
-        key, words = row.naming.key, self.words(row)
+        assert row.graph_names is not None
+        key, words = row.graph_names.key, self.lookup_words(row)
         if text.value not in words:
-            message = f"the graph has no {row.name} {brief(text.value)!r}"
-            short = list(dict.fromkeys(called[-1] for called in row.naming.names(self.graph).values() if called))
-            raise unknown(message, text.value, text.spot, short, longer=words)
+            message = f"the graph has no {row.name} {abbreviate(text.value)!r}"
+            short = list(dict.fromkeys(called[-1] for called in row.graph_names.names(self.graph).values() if called))
+            raise unknown_name(message, text.value, text.offset, short, alternatives=words)
         keys = frozenset(words[text.value])
-        if tree.sign == "==":
+        if tree.operator == "==":
             return lambda state, event: key(event) in keys
         return lambda state, event: key(event) not in keys
 
-    def words(self, row: Row) -> dict[str, set[Hashable]]:
+    def lookup_words(self, row: ExpressionName) -> dict[str, set[Hashable]]:
         """What goes by each word that a name of the table can be compared with."""
-        assert row.naming is not None
-        if row.name not in self.called:
+        assert row.graph_names is not None
+        if row.name not in self.keys_by_word:
             found: dict[str, set[Hashable]] = {}
-            for key, called in row.naming.names(self.graph).items():
+            for key, called in row.graph_names.names(self.graph).items():
                 for word in called:
                     found.setdefault(word, set()).add(key)
-            self.called[row.name] = found
-        return self.called[row.name]
+            self.keys_by_word[row.name] = found
+        return self.keys_by_word[row.name]
 
 
-def _every(tests: list[Test]) -> Test:
+def _all_of(tests: list[EventPredicate]) -> EventPredicate:
     def run(state: State, event: Event) -> bool:
         for test in tests:  # noqa: SIM110  # all() of a generator costs 150 ns more
             if not test(state, event):
@@ -288,7 +316,7 @@ def _every(tests: list[Test]) -> Test:
     return run
 
 
-def _either(tests: list[Test]) -> Test:
+def _any_of(tests: list[EventPredicate]) -> EventPredicate:
     def run(state: State, event: Event) -> bool:
         for test in tests:  # noqa: SIM110
             if test(state, event):
@@ -298,29 +326,29 @@ def _either(tests: list[Test]) -> Test:
     return run
 
 
-def _joined(*operands: _Typed) -> Kind:
+def _result_kind(*operands: _TypedEvaluator) -> ExpressionKind:
     """What is known of the result of a computation."""
     return "number" if all(operand.kind == "number" for operand in operands) else "value"
 
 
-def _comparable(sign: str, one: Kind, other: Kind) -> bool:
+def _is_comparable(sign: str, one: ExpressionKind, other: ExpressionKind) -> bool:
     kinds = {one, other}
     if sign in ("==", "!=") and kinds in ({"truth"}, {"text"}, {"truth", "value"}):
         return True
     return kinds <= {"number", "value"}
 
 
-def _incomparable(tree: Comparison, one: Kind, other: Kind) -> Fault:
+def _comparison_fault(tree: ComparisonExpression, one: ExpressionKind, other: ExpressionKind) -> ExpressionFault:
     """What to say of a comparison that can never make sense."""
-    hint = next((_TO_COMPARE[kind] for kind in (one, other) if kind in ("tag", "values")), None)
+    hint = next((_KIND_HINTS[kind] for kind in (one, other) if kind in ("tag", "values")), None)
     if one == other and hint is None:
-        message = f"{_SAID[one].removeprefix('a ')}s have no order"
-        return Fault(message, tree.spot, kind=Usage, required="== or !=", got=f"`{tree.sign}`")
-    if isinstance(tree.right, Text) and tree.right.value.isdigit():
+        message = f"{_KIND_NAMES[one].removeprefix('a ')}s have no order"
+        return ExpressionFault(message, tree.offset, kind=Usage, required="== or !=", got=f"`{tree.operator}`")
+    if isinstance(tree.right_operand, TextLiteral) and tree.right_operand.value.isdigit():
         hint = hint or "numbers stand without quotes"
-    message = f"{_SAID[one]} cannot be compared with {_SAID[other]}"
-    return Fault(message, tree.spot, kind=Usage, got=_quoted(tree), hint=hint)
+    message = f"{_KIND_NAMES[one]} cannot be compared with {_KIND_NAMES[other]}"
+    return ExpressionFault(message, tree.offset, kind=Usage, got=_quote(tree), hint=hint)
 
 
-def _quoted(tree: Tree) -> str:
-    return f"`{brief(write(tree))}`"
+def _quote(tree: ExpressionNode) -> str:
+    return f"`{abbreviate(format_expression(tree))}`"

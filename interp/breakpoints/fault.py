@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...core.errors import Malformed, TagloomError, Usage
-from ...core.program.hints import meant
+from ...core.program.hints import suggest_name
 from ...core.text import excerpt
 
-_MOST_NAMED = 30
-_WIDTH = 40
+_MAX_LISTED = 30
+_MAX_WIDTH = 40
 
 
-class Fault(Exception):
+class ExpressionFault(Exception):
     """What is wrong at a spot of a text, for `complaint` to say; `kind` is the error that it is."""
 
     def __init__(
@@ -27,32 +27,36 @@ class Fault(Exception):
     ) -> None:
         super().__init__(message)
         self.message = message
-        self.spot = spot
+        self.offset = spot
         self.kind = kind
         self.required = required
         self.got = got
         self.hint = hint
 
 
-def complaint(fault: Fault, text: str) -> TagloomError:
+def to_error(fault: ExpressionFault, text: str) -> TagloomError:
     """The error that shows the line of the text, and the culprit."""
-    before = text[: fault.spot]
-    line, column = before.count("\n"), fault.spot - (before.rfind("\n") + 1) + 1
+    before = text[: fault.offset]
+    line, column = before.count("\n"), fault.offset - (before.rfind("\n") + 1) + 1
     where = f"column {column}" if "\n" not in text else f"line {line + 1}, column {column}"
     shown = excerpt(text.split("\n")[line], column)
     said = {"required": fault.required, "got": fault.got, "hint": fault.hint}
     return fault.kind(fault.message, where=where, excerpt=shown, **said)  # type: ignore[arg-type]
 
 
-def unknown(message: str, word: str, spot: int, there: list[str], *, longer: Iterable[str] = ()) -> Fault:
+def unknown_name(
+    message: str, word: str, spot: int, there: list[str], *, alternatives: Iterable[str] = ()
+) -> ExpressionFault:
     """The fault of a word that is not there: with what is, and with what it was probably to be; `longer` are other
     names of what is there."""
-    more = len(there) - _MOST_NAMED
-    listed = ", ".join(there[:_MOST_NAMED]) + (f" and {more:,} more" if more > 0 else "")
-    hint = meant(word, [*there, *longer]) if len(word) < 2 * _WIDTH else None
-    return Fault(message, spot, kind=Usage, required=listed or None, got=None if listed else "none", hint=hint)
+    more = len(there) - _MAX_LISTED
+    listed = ", ".join(there[:_MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
+    hint = suggest_name(word, [*there, *alternatives]) if len(word) < 2 * _MAX_WIDTH else None
+    return ExpressionFault(
+        message, spot, kind=Usage, required=listed or None, got=None if listed else "none", hint=hint
+    )
 
 
-def brief(text: str) -> str:
+def abbreviate(text: str) -> str:
     """A text, cut where it is long."""
-    return text if len(text) <= _WIDTH else text[: _WIDTH - 3] + "..."
+    return text if len(text) <= _MAX_WIDTH else text[: _MAX_WIDTH - 3] + "..."

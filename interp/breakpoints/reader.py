@@ -19,39 +19,39 @@ import math
 import re
 from typing import Final, NamedTuple
 
-from .fault import Fault, brief
+from .fault import ExpressionFault, abbreviate
 from .tree import (
     AND,
     COMPARISON,
-    LEVELS,
     MINUS,
     NOT,
     OR,
+    PRECEDENCE,
     SUM,
-    Chain,
-    Comparison,
-    Either,
-    Every,
-    Item,
-    Minus,
-    Name,
-    Not,
-    Number,
-    Text,
-    Tree,
-    Truth,
-    write,
+    ArithmeticChain,
+    BooleanLiteral,
+    ComparisonExpression,
+    Conjunction,
+    Disjunction,
+    ExpressionNode,
+    IndexedName,
+    LogicalNot,
+    NameReference,
+    Negation,
+    NumberLiteral,
+    TextLiteral,
+    format_expression,
 )
 
-LONGEST: Final = 10_000
+MAX_LENGTH: Final = 10_000
 """How many characters an expression has at most."""
-DEEPEST: Final = 100
+MAX_DEPTH: Final = 100
 """How deep an expression nests: what walks through one goes down Python's stack."""
-_MOST_DIGITS = 100
+_MAX_DIGITS = 100
 
-_WORDS = ("or", "and", "not", "matches", "in", "true", "false", "inf")
+_KEYWORDS = ("or", "and", "not", "matches", "in", "true", "false", "inf")
 
-_PIECE = re.compile(
+_TOKEN_PATTERN = re.compile(
     r"""\s*(?:
     (?P<number>[0-9]+(?:\.[0-9]*)?(?:[eE][+-]?[0-9]+)?(?![\w.]))
     | (?P<text>'[^']*'|"[^"]*")
@@ -61,7 +61,7 @@ _PIECE = re.compile(
     )""",
     re.X,
 )
-_SLIPS = {
+_SYNTAX_HINTS = {
     "=": "`==` compares",
     "!": "write `not`, or `!=`",
     "&": "write `and`",
@@ -73,191 +73,191 @@ _SLIPS = {
 }
 
 
-def read(text: str, begin: int = 0, end: int | None = None) -> Tree:
+def parse_expression(text: str, begin: int = 0, end: int | None = None) -> ExpressionNode:
     """The tree of a text, or of a part of it; spots count from the text's beginning. Raises Fault.
 
     >>> write(read("not(node=='mul' or(tag.depth>3))"))
     "not (node == 'mul' or tag.depth > 3)"
     """
     end = len(text) if end is None else end
-    if end - begin > LONGEST:
-        raise Fault("the expression is too long", begin, required=_AT_MOST, got=f"{end - begin:,}")
-    reader = _Reader(_pieces(text, begin, end))
-    tree = reader.expression(OR)
-    if reader.next.kind != "end":
-        raise reader.refused("`and`, `or`, a comparison, or the end")
-    if len(write(tree)) > LONGEST:
-        raise Fault("the expression is too long, with its spaces", begin, required=_AT_MOST)
+    if end - begin > MAX_LENGTH:
+        raise ExpressionFault("the expression is too long", begin, required=_LENGTH_LIMIT, got=f"{end - begin:,}")
+    reader = _ExpressionParser(_tokenize(text, begin, end))
+    tree = reader.parse_level(OR)
+    if reader.next_token.kind != "end":
+        raise reader.unexpected_token("`and`, `or`, a comparison, or the end")
+    if len(format_expression(tree)) > MAX_LENGTH:
+        raise ExpressionFault("the expression is too long, with its spaces", begin, required=_LENGTH_LIMIT)
     return tree
 
 
-_AT_MOST = f"{LONGEST:,} characters at most"
+_LENGTH_LIMIT = f"{MAX_LENGTH:,} characters at most"
 
 
-class _Piece(NamedTuple):
+class _ExpressionToken(NamedTuple):
     kind: str
     text: str
-    spot: int
+    offset: int
 
 
-def _pieces(text: str, begin: int, end: int) -> list[_Piece]:
+def _tokenize(text: str, begin: int, end: int) -> list[_ExpressionToken]:
     pieces = []
     at = begin
     while True:
-        found = _PIECE.match(text, at, end)
+        found = _TOKEN_PATTERN.match(text, at, end)
         if found is None or found.lastgroup is None:
-            raise _unreadable(text[at:end], at)
+            raise _lexical_fault(text[at:end], at)
         kind = found.lastgroup
-        pieces.append(_Piece(kind, found[kind], found.start(kind)))
+        pieces.append(_ExpressionToken(kind, found[kind], found.start(kind)))
         if kind == "end":
             return pieces
         at = found.end()
 
 
-def _unreadable(rest: str, at: int) -> Fault:
+def _lexical_fault(rest: str, at: int) -> ExpressionFault:
     letter = rest.lstrip()[0]
     spot = at + len(rest) - len(rest.lstrip())
     if letter.isdigit():
-        return Fault("this is no number", spot, required="a number, such as 3, 2.5 or 1e-3")
-    return Fault(f"{_quoted(letter)} cannot stand here", spot, hint=_SLIPS.get(letter))
+        return ExpressionFault("this is no number", spot, required="a number, such as 3, 2.5 or 1e-3")
+    return ExpressionFault(f"{_quote(letter)} cannot stand here", spot, hint=_SYNTAX_HINTS.get(letter))
 
 
-def _quoted(word: str) -> str:
-    return f"`{brief(word)}`" if word.isprintable() else ascii(brief(word))
+def _quote(word: str) -> str:
+    return f"`{abbreviate(word)}`" if word.isprintable() else ascii(abbreviate(word))
 
 
-class _Reader:
+class _ExpressionParser:
     """Reads pieces from left to right; `level` is how strongly what it may join has to bind."""
 
-    def __init__(self, pieces: list[_Piece]) -> None:
-        self.pieces = pieces
-        self.at = 0
-        self.open = 0
+    def __init__(self, pieces: list[_ExpressionToken]) -> None:
+        self.tokens = pieces
+        self.position = 0
+        self.depth = 0
 
     @property
-    def next(self) -> _Piece:
-        return self.pieces[self.at]
+    def next_token(self) -> _ExpressionToken:
+        return self.tokens[self.position]
 
-    def take(self) -> _Piece:
-        self.at += 1
-        return self.pieces[self.at - 1]
+    def advance(self) -> _ExpressionToken:
+        self.position += 1
+        return self.tokens[self.position - 1]
 
-    def refused(self, required: str, hint: str | None = None) -> Fault:
+    def unexpected_token(self, required: str, hint: str | None = None) -> ExpressionFault:
         """The next piece cannot stand where it does."""
-        kind, word, spot = self.next
+        kind, word, spot = self.next_token
         if kind == "end":
-            return Fault("the expression ends too soon", spot, required=required, hint=hint)
-        if word == "*" and self.pieces[self.at - 1].text == "*":
+            return ExpressionFault("the expression ends too soon", spot, required=required, hint=hint)
+        if word == "*" and self.tokens[self.position - 1].text == "*":
             hint = "there are no powers"
-        return Fault(f"{_quoted(word)} cannot stand here", spot, required=required, hint=hint)
+        return ExpressionFault(f"{_quote(word)} cannot stand here", spot, required=required, hint=hint)
 
-    def expression(self, level: int) -> Tree:
-        self.open += 1
-        if self.open > DEEPEST:
-            raise _too_deep(self.next.spot)
-        left = self.operand(level)
-        while (found := self.joining()) >= level:
-            left = self.joined(left, found)
-        self.open -= 1
+    def parse_level(self, level: int) -> ExpressionNode:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise _nesting_fault(self.next_token.offset)
+        left = self.parse_operand(level)
+        while (found := self.infix_precedence()) >= level:
+            left = self.parse_infix(left, found)
+        self.depth -= 1
         return left
 
-    def joining(self) -> int:
+    def infix_precedence(self) -> int:
         """How strongly the next piece joins; 0 where it does not."""
-        return LEVELS.get(self.next.text, 0) if self.next.kind in ("word", "sign") else 0
+        return PRECEDENCE.get(self.next_token.text, 0) if self.next_token.kind in ("word", "sign") else 0
 
-    def joined(self, left: Tree, level: int) -> Tree:
+    def parse_infix(self, left: ExpressionNode, level: int) -> ExpressionNode:
         """All that operands of one level make."""
-        spot = self.next.spot
+        spot = self.next_token.offset
         if level == COMPARISON:
-            sign, right = self.take().text, self.expression(level + 1)
-            if self.joining() == COMPARISON:
-                raise self.refused("one comparison", "write `a < b and b < c` for a < b < c")
-            return Comparison(sign, left, right, spot=spot, height=_above(spot, left, right))
+            sign, right = self.advance().text, self.parse_level(level + 1)
+            if self.infix_precedence() == COMPARISON:
+                raise self.unexpected_token("one comparison", "write `a < b and b < c` for a < b < c")
+            return ComparisonExpression(sign, left, right, offset=spot, height=_height_above(spot, left, right))
         rest = []
-        while self.joining() == level:
-            rest.append((self.take().text, self.expression(level + 1)))
+        while self.infix_precedence() == level:
+            rest.append((self.advance().text, self.parse_level(level + 1)))
         operands = (left, *(operand for _, operand in rest))
-        height = _above(spot, *operands)
+        height = _height_above(spot, *operands)
         if level >= SUM:
-            return Chain(left, tuple(rest), spot=spot, height=height)
-        return (Every if level == AND else Either)(operands, spot=spot, height=height)
+            return ArithmeticChain(left, tuple(rest), offset=spot, height=height)
+        return (Conjunction if level == AND else Disjunction)(operands, offset=spot, height=height)
 
-    def operand(self, level: int) -> Tree:
-        kind, word, spot = self.next
+    def parse_operand(self, level: int) -> ExpressionNode:
+        kind, word, spot = self.next_token
         match kind:
             case "number":
-                return Number(_number(self.take()), spot=spot)
+                return NumberLiteral(_parse_number(self.advance()), offset=spot)
             case "text":
-                return Text(self.take().text[1:-1], spot=spot)
+                return TextLiteral(self.advance().text[1:-1], offset=spot)
             case "sign" if word == "-":
-                self.take()
-                inner = self.expression(MINUS)
-                return Minus(inner, spot=spot, height=_above(spot, inner))
+                self.advance()
+                inner = self.parse_level(MINUS)
+                return Negation(inner, offset=spot, height=_height_above(spot, inner))
             case "sign" if word == "(":
-                return self.bracketed()
+                return self.parse_parenthesized()
             case "word" if word == "not" and level <= NOT:
-                self.take()
-                inner = self.expression(NOT)
-                return Not(inner, spot=spot, height=_above(spot, inner))
+                self.advance()
+                inner = self.parse_level(NOT)
+                return LogicalNot(inner, offset=spot, height=_height_above(spot, inner))
             case "word" if word in ("true", "false"):
-                return Truth(self.take().text == "true", spot=spot)
+                return BooleanLiteral(self.advance().text == "true", offset=spot)
             case "word" if word == "inf":
-                return Number(math.inf, spot=self.take().spot)
-            case "word" if word not in _WORDS:
-                return self.name()
-        raise self.refused(
+                return NumberLiteral(math.inf, offset=self.advance().offset)
+            case "word" if word not in _KEYWORDS:
+                return self.parse_name()
+        raise self.unexpected_token(
             "a name, a number, a text in quotes, true or false", "write `(not ...)`" if word == "not" else None
         )
 
-    def bracketed(self) -> Tree:
-        spot = self.take().spot
-        inner = self.expression(OR)
-        if self.next.kind == "end":
-            raise Fault("this bracket is not closed", spot, required="`)`")
-        if self.next.text != ")":
-            raise self.refused("`)`")
-        self.take()
+    def parse_parenthesized(self) -> ExpressionNode:
+        spot = self.advance().offset
+        inner = self.parse_level(OR)
+        if self.next_token.kind == "end":
+            raise ExpressionFault("this bracket is not closed", spot, required="`)`")
+        if self.next_token.text != ")":
+            raise self.unexpected_token("`)`")
+        self.advance()
         return inner
 
-    def name(self) -> Tree:
-        name, spot = self.take()[1:]
-        while self.next.text == ".":
-            self.take()
-            if self.next.kind != "word":
-                raise self.refused("a name behind the dot")
-            name += f".{self.take().text}"
-        if self.next.text == "(":
-            raise self.refused("an expression without calls", "there are no functions")
-        if self.next.text != "[":
-            return Name(name, spot=spot)
-        self.take()
-        if not (self.next.kind == "number" and self.next.text.isdigit()):
-            raise self.refused("a whole number from 0 up, such as inputs[0]")
-        index = _number(self.take())
-        if self.next.text != "]":
-            raise self.refused("`]`")
-        self.take()
-        return Item(name, int(index), spot=spot)
+    def parse_name(self) -> ExpressionNode:
+        name, spot = self.advance()[1:]
+        while self.next_token.text == ".":
+            self.advance()
+            if self.next_token.kind != "word":
+                raise self.unexpected_token("a name behind the dot")
+            name += f".{self.advance().text}"
+        if self.next_token.text == "(":
+            raise self.unexpected_token("an expression without calls", "there are no functions")
+        if self.next_token.text != "[":
+            return NameReference(name, offset=spot)
+        self.advance()
+        if not (self.next_token.kind == "number" and self.next_token.text.isdigit()):
+            raise self.unexpected_token("a whole number from 0 up, such as inputs[0]")
+        index = _parse_number(self.advance())
+        if self.next_token.text != "]":
+            raise self.unexpected_token("`]`")
+        self.advance()
+        return IndexedName(name, int(index), offset=spot)
 
 
-def _above(spot: int, *operands: Tree) -> int:
+def _height_above(spot: int, *operands: ExpressionNode) -> int:
     """The height of what stands above these."""
     height = 1 + max(operand.height for operand in operands)
-    if height > DEEPEST:
-        raise _too_deep(spot)
+    if height > MAX_DEPTH:
+        raise _nesting_fault(spot)
     return height
 
 
-def _too_deep(spot: int) -> Fault:
-    return Fault("the expression nests too deep", spot, required=f"{DEEPEST} levels at most")
+def _nesting_fault(spot: int) -> ExpressionFault:
+    return ExpressionFault("the expression nests too deep", spot, required=f"{MAX_DEPTH} levels at most")
 
 
-def _number(piece: _Piece) -> int | float:
+def _parse_number(piece: _ExpressionToken) -> int | float:
     if piece.text.isdigit():
-        if len(piece.text) <= _MOST_DIGITS:
+        if len(piece.text) <= _MAX_DIGITS:
             return int(piece.text)
-        raise Fault("this number is too long", piece.spot, required=f"{_MOST_DIGITS} digits at most")
+        raise ExpressionFault("this number is too long", piece.offset, required=f"{_MAX_DIGITS} digits at most")
     number = float(piece.text)
     if math.isinf(number):
-        raise Fault("this number does not fit into float64", piece.spot, hint="infinity is `inf`")
+        raise ExpressionFault("this number does not fit into float64", piece.offset, hint="infinity is `inf`")
     return number

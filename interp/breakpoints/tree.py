@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "matches", "in")
 OR, AND, NOT, COMPARISON, SUM, PRODUCT, MINUS, OPERAND = range(1, 9)
-LEVELS = {
+PRECEDENCE = {
     "or": OR,
     "and": AND,
     **dict.fromkeys(COMPARISONS, COMPARISON),
@@ -17,38 +17,38 @@ LEVELS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tree:
+class ExpressionNode:
     """An expression as data. Trees are equal if they say the same, wherever they stand in a text."""
 
-    spot: int = field(default=0, compare=False, repr=False)
+    offset: int = field(default=0, compare=False, repr=False)
     """Where in the text it begins; of what joins operands, where the sign between the first two does."""
     height: int = field(default=1, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Number(Tree):
+class NumberLiteral(ExpressionNode):
     value: int | float
 
 
 @dataclass(frozen=True, slots=True)
-class Truth(Tree):
+class BooleanLiteral(ExpressionNode):
     value: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Text(Tree):
+class TextLiteral(ExpressionNode):
     value: str
 
 
 @dataclass(frozen=True, slots=True)
-class Name(Tree):
+class NameReference(ExpressionNode):
     """A name of the table, dots included."""
 
     name: str
 
 
 @dataclass(frozen=True, slots=True)
-class Item(Tree):
+class IndexedName(ExpressionNode):
     """`inputs[0]`."""
 
     name: str
@@ -56,92 +56,92 @@ class Item(Tree):
 
 
 @dataclass(frozen=True, slots=True)
-class Minus(Tree):
-    operand: Tree
+class Negation(ExpressionNode):
+    operand: ExpressionNode
 
 
 @dataclass(frozen=True, slots=True)
-class Not(Tree):
-    operand: Tree
+class LogicalNot(ExpressionNode):
+    operand: ExpressionNode
 
 
 @dataclass(frozen=True, slots=True)
-class Every(Tree):
+class Conjunction(ExpressionNode):
     """`a and b and c`: one node however many there are, so that a long one is not deep."""
 
-    tests: tuple[Tree, ...]
+    operands: tuple[ExpressionNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Either(Tree):
-    tests: tuple[Tree, ...]
+class Disjunction(ExpressionNode):
+    operands: tuple[ExpressionNode, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison(Tree):
-    sign: str
-    left: Tree
-    right: Tree
+class ComparisonExpression(ExpressionNode):
+    operator: str
+    left_operand: ExpressionNode
+    right_operand: ExpressionNode
 
 
 @dataclass(frozen=True, slots=True)
-class Chain(Tree):
+class ArithmeticChain(ExpressionNode):
     """Sums, or products: `first` and then (sign, operand), from left to right."""
 
-    first: Tree
-    rest: tuple[tuple[str, Tree], ...]
+    first_operand: ExpressionNode
+    later_operands: tuple[tuple[str, ExpressionNode], ...]
 
 
-def write(tree: Tree) -> str:
+def format_expression(tree: ExpressionNode) -> str:
     """A tree as text, with brackets only where they are needed: reading it gives the same tree.
 
     >>> write(Not(Either((Name("fired"), Comparison("==", Name("node"), Text("mul"))))))
     "not (fired or node == 'mul')"
     """
     match tree:
-        case Number(value):
+        case NumberLiteral(value):
             return repr(value)
-        case Truth(truth):
+        case BooleanLiteral(truth):
             return "true" if truth else "false"
-        case Text(said):
+        case TextLiteral(said):
             return f'"{said}"' if "'" in said else f"'{said}'"
-        case Name(name):
+        case NameReference(name):
             return name
-        case Item(name, index):
+        case IndexedName(name, index):
             return f"{name}[{index}]"
-        case Minus(operand):
-            return f"-{_within(operand, MINUS)}"
-        case Not(operand):
-            return f"not {_within(operand, NOT)}"
-        case Every(tests):
-            return " and ".join(_within(test, NOT) for test in tests)
-        case Either(tests):
-            return " or ".join(_within(test, AND) for test in tests)
-        case Comparison(sign, left, right):
-            return f"{_within(left, SUM)} {sign} {_within(right, SUM)}"
-        case Chain(first, rest):
-            level = _level(tree) + 1
-            return _within(first, level) + "".join(f" {sign} {_within(each, level)}" for sign, each in rest)
+        case Negation(operand):
+            return f"-{_parenthesize(operand, MINUS)}"
+        case LogicalNot(operand):
+            return f"not {_parenthesize(operand, NOT)}"
+        case Conjunction(tests):
+            return " and ".join(_parenthesize(test, NOT) for test in tests)
+        case Disjunction(tests):
+            return " or ".join(_parenthesize(test, AND) for test in tests)
+        case ComparisonExpression(sign, left, right):
+            return f"{_parenthesize(left, SUM)} {sign} {_parenthesize(right, SUM)}"
+        case ArithmeticChain(first, rest):
+            level = _precedence(tree) + 1
+            return _parenthesize(first, level) + "".join(f" {sign} {_parenthesize(each, level)}" for sign, each in rest)
     raise AssertionError(tree)
 
 
-def _within(tree: Tree, level: int) -> str:
+def _parenthesize(tree: ExpressionNode, level: int) -> str:
     """A tree as an operand where it must bind at least so strongly."""
-    return write(tree) if _level(tree) >= level else f"({write(tree)})"
+    return format_expression(tree) if _precedence(tree) >= level else f"({format_expression(tree)})"
 
 
-def _level(tree: Tree) -> int:
+def _precedence(tree: ExpressionNode) -> int:
     match tree:
-        case Chain(_, ((sign, _), *_)):
-            return LEVELS[sign]
-        case Minus():
+        case ArithmeticChain(_, ((sign, _), *_)):
+            return PRECEDENCE[sign]
+        case Negation():
             return MINUS
-        case Not():
+        case LogicalNot():
             return NOT
-        case Every():
+        case Conjunction():
             return AND
-        case Either():
+        case Disjunction():
             return OR
-        case Comparison():
+        case ComparisonExpression():
             return COMPARISON
     return OPERAND

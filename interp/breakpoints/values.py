@@ -17,18 +17,18 @@ import numpy as np
 
 from ...core.tag import Tag
 from ...core.types import type_of
-from ...core.value import show
+from ...core.value import format_value
 
-Compare: TypeAlias = Callable[[object, object], bool]
-Compute: TypeAlias = Callable[[object, object], object]
+CompareFunction: TypeAlias = Callable[[object, object], bool]
+ComputeFunction: TypeAlias = Callable[[object, object], object]
 
-_NUMBERS = (int, float)
-_MOST_BITS = 1024
-_MOST_SHOWN = 20
-_EQUATING = (operator.eq, operator.ne)
+_NUMBER_TYPES = (int, float)
+_MAX_BITS = 1024
+_MAX_ELEMENTS = 20
+_EQUALITY_OPERATORS = (operator.eq, operator.ne)
 
 
-def comparing(sign: str) -> Compare:
+def comparison(sign: str) -> CompareFunction:
     """The comparison that a sign means.
 
     >>> less = comparing("<")
@@ -38,9 +38,9 @@ def comparing(sign: str) -> Compare:
     holds: Callable[[Any, Any], Any] = _COMPARISONS[sign]
 
     def compare(left: Any, right: Any) -> bool:
-        if type(left) in _NUMBERS and type(right) in _NUMBERS:
+        if type(left) in _NUMBER_TYPES and type(right) in _NUMBER_TYPES:
             return holds(left, right)  # type: ignore[no-any-return]
-        return _compared(holds, left, right)
+        return _compare_general(holds, left, right)
 
     return compare
 
@@ -55,10 +55,10 @@ _COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def _compared(holds: Callable[[Any, Any], Any], left: object, right: object) -> bool:
-    left, right = _plain(left), _plain(right)
-    sort = _sort(left)
-    if sort != _sort(right) or sort == "nothing" or (sort != "number" and holds not in _EQUATING):
+def _compare_general(holds: Callable[[Any, Any], Any], left: object, right: object) -> bool:
+    left, right = _widen(left), _widen(right)
+    sort = _value_kind(left)
+    if sort != _value_kind(right) or sort == "nothing" or (sort != "number" and holds not in _EQUALITY_OPERATORS):
         return False
     try:
         with np.errstate(all="ignore"):
@@ -68,7 +68,7 @@ def _compared(holds: Callable[[Any, Any], Any], left: object, right: object) -> 
         return False
 
 
-def computing(sign: str) -> Compute:
+def computation(sign: str) -> ComputeFunction:
     """The computation that a sign means.
 
     >>> computing("//")(np.int8(7), 2), computing("+")(np.int8(127), 1), computing("/")(1, 0), computing("*")(True, 2)
@@ -78,25 +78,25 @@ def computing(sign: str) -> Compute:
     divides = sign in ("/", "//", "%")
 
     def compute(left: Any, right: Any) -> object:
-        if type(left) not in _NUMBERS or type(right) not in _NUMBERS:
-            return _computed(make, left, right, divides)
+        if type(left) not in _NUMBER_TYPES or type(right) not in _NUMBER_TYPES:
+            return _compute_general(make, left, right, divides)
         if divides and not right:
             return None
         try:
-            return _bounded(make(left, right))
+            return _limit_bits(make(left, right))
         except OverflowError:  # an integer beyond float64 beside a float
             return None
 
     return compute
 
 
-def _computed(make: Callable[[Any, Any], Any], left: Any, right: Any, divides: bool) -> object:
-    left, right = _plain(left), _plain(right)
-    if not (_sort(left) == _sort(right) == "number") or (divides and not np.all(right)):
+def _compute_general(make: Callable[[Any, Any], Any], left: Any, right: Any, divides: bool) -> object:
+    left, right = _widen(left), _widen(right)
+    if not (_value_kind(left) == _value_kind(right) == "number") or (divides and not np.all(right)):
         return None
     try:
         with np.errstate(all="ignore"):
-            return _bounded(make(left, right))
+            return _limit_bits(make(left, right))
     except (ArithmeticError, ValueError, MemoryError):  # shapes or numbers that do not fit
         return None
 
@@ -111,11 +111,11 @@ _COMPUTATIONS: dict[str, Callable[[Any, Any], Any]] = {
 }
 
 
-def negative(value: object) -> object:
-    return _times(-1, value)
+def negate(value: object) -> object:
+    return _multiply(-1, value)
 
 
-_times = computing("*")
+_multiply = computation("*")
 
 
 def is_true(value: object) -> bool:
@@ -128,11 +128,11 @@ def is_true(value: object) -> bool:
     if type(value) is bool:
         return value
     if isinstance(value, np.ndarray):
-        return bool(value.size) and _sort(value) != "other" and bool(value.all())
+        return bool(value.size) and _value_kind(value) != "other" and bool(value.all())
     return isinstance(value, bool | int | float | str | np.bool | np.number) and bool(value)
 
 
-def shown(value: object) -> str:
+def format_operand(value: object) -> str:
     """A value as people read it: numbers and arrays as literals, a large array as its type, nothing as `?`.
 
     >>> shown(np.int8(3)), shown(None), shown((1, 2.5)), shown(np.zeros((30, 2)))
@@ -144,15 +144,15 @@ def shown(value: object) -> str:
         case str() | Tag():
             return str(value)
         case tuple():
-            return ", ".join(map(shown, value))
+            return ", ".join(map(format_operand, value))
     try:
-        array = isinstance(value, np.ndarray) and value.size > _MOST_SHOWN
-        return str(type_of(value)) if array else show(value)
+        array = isinstance(value, np.ndarray) and value.size > _MAX_ELEMENTS
+        return str(type_of(value)) if array else format_value(value)
     except Exception:  # whatever a foreign object does when it is shown
         return f"<{type(value).__name__}>"
 
 
-def _plain(value: object) -> Any:
+def _widen(value: object) -> Any:
     """A scalar as Python's own, which is exact; an array in its widest dtype."""
     if isinstance(value, np.generic):
         return value.item()
@@ -161,7 +161,7 @@ def _plain(value: object) -> Any:
     return value
 
 
-def _sort(value: object) -> Word["nothing", "number", "truth", "text", "other"]:
+def _value_kind(value: object) -> Word["nothing", "number", "truth", "text", "other"]:
     match value:
         case None:
             return "nothing"
@@ -178,5 +178,5 @@ def _sort(value: object) -> Word["nothing", "number", "truth", "text", "other"]:
     return "other"
 
 
-def _bounded(value: Any) -> object:
-    return None if isinstance(value, int) and value.bit_length() > _MOST_BITS else value
+def _limit_bits(value: Any) -> object:
+    return None if isinstance(value, int) and value.bit_length() > _MAX_BITS else value

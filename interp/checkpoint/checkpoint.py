@@ -12,13 +12,13 @@ import numpy as np
 from ...core.errors import Usage
 from ...core.frontend.eager.variable import Variable
 from ...core.frontend.trace.captures import Resource
-from ...core.frontend.trace.source_location import here
-from ...core.frontend.trace.trace import current
-from ..function.bound_methods import Methods
-from .edges import may_hold
-from .file import Node, read, write
-from .objects import check_named, found, leading_to, name_of, tensors
-from .restore import Report, Restoration
+from ...core.frontend.trace.source_location import user_location
+from ...core.frontend.trace.trace import current_region
+from ..function.bound_methods import BoundMethods
+from .edges import can_hold_variables
+from .file import CheckpointNode, read_checkpoint, write_checkpoint
+from .objects import check_all_named, find_ancestors, find_objects, find_tensors, object_path
+from .restore import Restoration, RestoreReport
 
 
 class Checkpoint:
@@ -38,12 +38,12 @@ class Checkpoint:
     """
 
     def __init__(self, **objects: Any) -> None:
-        self._objects = {name: each for name, each in objects.items() if not isinstance(each, Methods)}
+        self._objects = {name: each for name, each in objects.items() if not isinstance(each, BoundMethods)}
         for name, each in self._objects.items():
-            if not may_hold(each):
+            if not can_hold_variables(each):
                 raise Usage(
                     f"{name} can hold no variable",
-                    where=here(),
+                    where=user_location(),
                     required="a variable, or an object, dict or list that leads to some",
                     got=repr(each)[:80],
                     hint=f"write {name}=tl.Variable(...), and assign to it",
@@ -60,77 +60,81 @@ class Checkpoint:
 
         Raises Usage where there are no variables, where one has no name, and where the file cannot be written.
         """
-        refuse_traces("saved")
-        there = found(self._objects, self._left())
-        check_named(there)
-        names = {number: name_of(there, number) for number, _ in tensors(there)}
+        check_not_tracing("saved")
+        there = find_objects(self._objects, self._pending_parts())
+        check_all_named(there)
+        names = {number: object_path(there, number) for number, _ in find_tensors(there)}
         if not names:
-            raise Usage("there are no variables to save", where=here(), hint="only what objects hold is found")
-        held = {names[number]: np.asarray(each.value) for number, each in tensors(there)}
-        leading = sorted(leading_to([0, *names], [each.edges for each in there]))
+            raise Usage("there are no variables to save", where=user_location(), hint="only what objects hold is found")
+        held = {names[number]: np.asarray(each.value) for number, each in find_tensors(there)}
+        leading = sorted(find_ancestors([0, *names], [each.edges for each in there]))
         kept = {number: position for position, number in enumerate(leading)}
         nodes = [
-            Node(
+            CheckpointNode(
                 {name: kept[target] for name, target in there[number].edges.items() if target in kept},
                 names.get(number),
             )
             for number in kept
         ]
-        write(path, nodes, held)
+        write_checkpoint(path, nodes, held)
 
-    def restore(self, path: str | os.PathLike[str]) -> Report:
+    def restore(self, path: str | os.PathLike[str]) -> RestoreReport:
         """Assign to the variables what a file has for them, and say what did not match.
 
         Variables that come later get theirs when they are first used, or by `complete()`, as long as this checkpoint
         is kept. Raises Usage or Malformed, and assigns nothing, where the file is no whole checkpoint.
         """
-        refuse_traces("restored")
-        check_named(found(self._objects))
-        self._restoration = Restoration(self._objects, read(path))
+        check_not_tracing("restored")
+        check_all_named(find_objects(self._objects))
+        self._restoration = Restoration(self._objects, read_checkpoint(path))
         return self.complete()
 
-    def complete(self) -> Report:
+    def complete(self) -> RestoreReport:
         """Look again: assign to the variables that came after `restore` what the file has for them, and say what has
         not matched by now. Raises Usage where nothing was restored."""
-        refuse_traces("restored")
+        check_not_tracing("restored")
         if self._restoration is None:
-            raise Usage("nothing was restored that could be completed", where=here(), hint="call restore(path) first")
+            raise Usage(
+                "nothing was restored that could be completed", where=user_location(), hint="call restore(path) first"
+            )
         return self._fill(self._restoration, lambda variable: True)
 
-    def fill_new(self) -> None:
+    def fill_new_variables(self) -> None:
         """Assign to the variables that nobody has used yet what was restored for them."""
         if self._restoration is not None:
             self._fill(self._restoration, lambda variable: variable._resource.is_new)
 
-    def _left(self) -> Mapping[int, Mapping[str, object]]:
+    def _pending_parts(self) -> Mapping[int, Mapping[str, object]]:
         """What was restored and nobody has got, by the object that is to lead to it."""
         if self._restoration is None:
             return {}
-        self.fill_new()
-        return self._restoration.left()
+        self.fill_new_variables()
+        return self._restoration.pending_parts()
 
-    def _fill(self, restoration: Restoration, may: Callable[[Variable], bool]) -> Report:
+    def _fill(self, restoration: Restoration, may: Callable[[Variable], bool]) -> RestoreReport:
         report = restoration.fill(may)
         if report.only_in_file:
-            _incomplete.add(self)
+            _incomplete_checkpoints.add(self)
         else:
-            _incomplete.discard(self)
+            _incomplete_checkpoints.discard(self)
         return report
 
 
-_incomplete: WeakSet[Checkpoint] = WeakSet()
+_incomplete_checkpoints: WeakSet[Checkpoint] = WeakSet()
 """Those that were restored from files with something for variables that had not been there."""
 
 
-def _fill_new() -> None:
-    for checkpoint in list(_incomplete):
-        checkpoint.fill_new()
+def _fill_all_new_variables() -> None:
+    for checkpoint in list(_incomplete_checkpoints):
+        checkpoint.fill_new_variables()
 
 
-def refuse_traces(what: str) -> None:
+def check_not_tracing(what: str) -> None:
     """Raises Usage in a trace, which knows no values."""
-    if current() is not None:
-        raise Usage(f"a checkpoint is {what} by Python, and not by programs", where=here(), hint="do it outside")
+    if current_region() is not None:
+        raise Usage(
+            f"a checkpoint is {what} by Python, and not by programs", where=user_location(), hint="do it outside"
+        )
 
 
-Resource.first_use = staticmethod(_fill_new)
+Resource.on_first_use = staticmethod(_fill_all_new_variables)

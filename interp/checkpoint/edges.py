@@ -22,30 +22,43 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ...core.frontend.eager.array import Concrete
+from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.variable import Variable
 from ...core.frontend.trace.pytree import is_named_tuple
-from ..function.bound_methods import Methods
+from ..function.bound_methods import BoundMethods
 from ..function.function import Function
 
-_CODE = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Function, Methods)
-_VALUES = (NoneType, bool, int, float, complex, str, bytes, bytearray, range, EllipsisType, np.generic, np.ndarray)
+_CODE_CLASSES = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Function, BoundMethods)
+_VALUE_CLASSES = (
+    NoneType,
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    bytearray,
+    range,
+    EllipsisType,
+    np.generic,
+    np.ndarray,
+)
 
 
-class Left(NamedTuple):
+class PendingTensor(NamedTuple):
     """A tensor of a file for which there is no variable yet."""
 
     value: object
 
 
-class Edges(NamedTuple):
+class ObjectEdges(NamedTuple):
     """What an object holds: under names, in their order, and what has no name that a file could have."""
 
-    named: dict[str, object]
-    nameless: list[object]
+    by_name: dict[str, object]
+    unnamed_parts: list[object]
 
 
-def edges(node: object) -> Edges:
+def find_edges(node: object) -> ObjectEdges:
     """What leads away from an object.
 
     >>> class Layer:
@@ -56,29 +69,29 @@ def edges(node: object) -> Edges:
     >>> edges({"b": [], "a": {}, (1, 2): []})
     Edges(named={'a': {}, 'b': []}, nameless=[(1, 2), []])
     """
-    found = Edges({}, [])
-    if not may_hold(node) or isinstance(node, Variable | Left):
+    found = ObjectEdges({}, [])
+    if not can_hold_variables(node) or isinstance(node, Variable | PendingTensor):
         return found
-    for name, part in (*_items(node), *_attributes(node)):
-        if not may_hold(part):
+    for name, part in (*_container_items(node), *_attributes(node)):
+        if not can_hold_variables(part):
             continue
-        if name is None or name in found.named or not _is_text(name):
-            found.nameless.append(part)
+        if name is None or name in found.by_name or not _is_encodable(name):
+            found.unnamed_parts.append(part)
         else:
-            found.named[name] = part
+            found.by_name[name] = part
     return found
 
 
-def may_hold(part: object) -> bool:
+def can_hold_variables(part: object) -> bool:
     """Whether an object may be, or hold, a variable: what is plainly a value or code does not."""
-    return not isinstance(part, (*_VALUES, *_CODE, Concrete))
+    return not isinstance(part, (*_VALUE_CLASSES, *_CODE_CLASSES, ConcreteArray))
 
 
-def _items(node: Any) -> Iterator[tuple[str | None, object]]:
+def _container_items(node: Any) -> Iterator[tuple[str | None, object]]:
     """The parts of what Python has for parts."""
     if isinstance(node, dict):
         items = list(node.items())
-        yield from _sorted((str(key), part) for key, part in items if type(key) in (str, int))
+        yield from _sort_by_name((str(key), part) for key, part in items if type(key) in (str, int))
         for key, part in items:
             if type(key) not in (str, int):
                 yield from ((None, key), (None, part))
@@ -92,12 +105,12 @@ def _items(node: Any) -> Iterator[tuple[str | None, object]]:
 
 def _attributes(node: Any) -> Iterator[tuple[str, object]]:
     own = list(vars(node).items()) if type(node).__dictoffset__ else []
-    yield from _sorted((name, part) for name, part in (*own, *_in_slots(node)) if type(name) is str)
+    yield from _sort_by_name((name, part) for name, part in (*own, *_slot_values(node)) if type(name) is str)
 
 
-def _in_slots(node: Any) -> Iterator[tuple[str, object]]:
+def _slot_values(node: Any) -> Iterator[tuple[str, object]]:
     kind: Any = type(node)
-    for name, slot in _slots(kind):
+    for name, slot in _slot_members(kind):
         try:
             yield name, slot.__get__(node)
         except AttributeError:
@@ -105,7 +118,7 @@ def _in_slots(node: Any) -> Iterator[tuple[str, object]]:
 
 
 @functools.lru_cache(maxsize=1024)
-def _slots(kind: Any) -> tuple[tuple[str, MemberDescriptorType], ...]:
+def _slot_members(kind: Any) -> tuple[tuple[str, MemberDescriptorType], ...]:
     return tuple(
         (name, member)
         for each in kind.__mro__
@@ -114,10 +127,10 @@ def _slots(kind: Any) -> tuple[tuple[str, MemberDescriptorType], ...]:
     )
 
 
-def _sorted(parts: Iterable[tuple[str, object]]) -> list[tuple[str, object]]:
+def _sort_by_name(parts: Iterable[tuple[str, object]]) -> list[tuple[str, object]]:
     return sorted(parts, key=lambda part: part[0])
 
 
-def _is_text(name: str) -> bool:
+def _is_encodable(name: str) -> bool:
     """Whether UTF-8 can write a name: one with half a surrogate pair it cannot."""
     return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)

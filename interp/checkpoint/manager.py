@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import SupportsIndex
 
 from ...core.errors import Usage
-from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.source_location import user_location
 from .checkpoint import Checkpoint
-from .restore import Report
+from .restore import RestoreReport
 
-_NAME = re.compile(r"step-(0|[1-9][0-9]*)\.safetensors")
+_FILE_NAME_PATTERN = re.compile(r"step-(0|[1-9][0-9]*)\.safetensors")
 
 
 class CheckpointManager:
@@ -34,7 +34,9 @@ class CheckpointManager:
 
     def __init__(self, checkpoint: Checkpoint, folder: str | os.PathLike[str], *, keep: int = 3) -> None:
         if type(keep) is not int or keep < 1:
-            raise Usage("how many checkpoints are kept is a number", where=here(), required="1 or more", got=repr(keep))
+            raise Usage(
+                "how many checkpoints are kept is a number", where=user_location(), required="1 or more", got=repr(keep)
+            )
         self._checkpoint = checkpoint
         self._folder = Path(folder)
         self._keep = keep
@@ -42,7 +44,9 @@ class CheckpointManager:
     @property
     def paths(self) -> list[Path]:
         """The checkpoints that are there, the latest last."""
-        numbered = [(int(found[1]), path) for path in self._files() if (found := _NAME.fullmatch(path.name))]
+        numbered = [
+            (int(found[1]), path) for path in self._files() if (found := _FILE_NAME_PATTERN.fullmatch(path.name))
+        ]
         return [path for _, path in sorted(numbered)]
 
     @property
@@ -55,20 +59,24 @@ class CheckpointManager:
         one of a later step, since that would stay the latest, and as `Checkpoint.save` does."""
         number, latest = operator.index(step), self.latest
         if number < 0:
-            raise Usage("this is no step", where=here(), required="an integer from 0 up", got=number)
+            raise Usage("this is no step", where=user_location(), required="an integer from 0 up", got=number)
         path = self._folder / f"step-{number}.safetensors"
-        if latest is not None and int(_NAME.fullmatch(latest.name)[1]) > number:  # type: ignore[index]
-            raise Usage("there is a checkpoint of a later step", where=here(), got=latest, hint="save elsewhere")
+        if latest is not None and int(_FILE_NAME_PATTERN.fullmatch(latest.name)[1]) > number:  # type: ignore[index]
+            raise Usage(
+                "there is a checkpoint of a later step", where=user_location(), got=latest, hint="save elsewhere"
+            )
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise Usage("this folder cannot be made", where=here(), got=self._folder, hint=error.strerror) from None
+            raise Usage(
+                "this folder cannot be made", where=user_location(), got=self._folder, hint=error.strerror
+            ) from None
         self._checkpoint.save(path)
         for old in self.paths[: -self._keep]:
             old.unlink(missing_ok=True)
         return path
 
-    def restore_latest(self) -> Report | None:
+    def restore_latest(self) -> RestoreReport | None:
         """Restore from the checkpoint of the highest step; None where there is none."""
         latest = self.latest
         return None if latest is None else self._checkpoint.restore(latest)

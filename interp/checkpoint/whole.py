@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import uuid4
 
 
-def write_whole(path: Path, data: bytes) -> None:
+def write_atomically(path: Path, data: bytes) -> None:
     """Put these bytes at a path: whoever reads there, and whenever the writer dies, finds all of the old file or all
     of this one.
 
@@ -25,10 +25,10 @@ def write_whole(path: Path, data: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    _to_disk(target.parent)
+    _sync_folder(target.parent)
 
 
-def _to_disk(folder: Path) -> None:
+def _sync_folder(folder: Path) -> None:
     """Have the disk know under which names a folder has its files; systems that open no folders do so by themselves."""
     if os.name == "nt":
         return

@@ -9,27 +9,27 @@ from typing import Any, TypeAlias
 from typing import Literal as Word
 
 from ...core.errors import Broken, Crash, Exhausted, Invalid, TagloomError, Usage
-from ...core.frontend.trace.pytree import LEAF, Structure, flat
-from ...core.frontend.trace.source_location import here
-from ...core.graph.graph import Graph, Node
+from ...core.frontend.trace.pytree import LEAF, TreeDef, flat_treedef
+from ...core.frontend.trace.source_location import user_location
+from ...core.graph.graph import Graph, GraphNode
 from ...core.graph.validate import graph_problems
 from ...core.ops.effect_op import resource_of
 from ...core.types import type_of
-from ...core.value import Value, admit, shortly
-from ...core.world import Recorded, World
+from ...core.value import Value, abbreviate, admit
+from ...core.world import CallbackReplayWorld, World
 from ..machine.event import Event
-from ..machine.schedule import Pick, name_of, resolved, then_of
+from ..machine.schedule import Pick, continuation_of, resolve_schedule, schedule_name
 from ..machine.schedule import schedule as schedule_named
 from ..machine.script import Script
 from ..machine.state import State, check_seed
-from ..machine.step import SecondToken, completes, step
-from ..outcome.outcome import Outcome, ending, exhausted
+from ..machine.step import DuplicateToken, completes_operands, step
+from ..outcome.outcome import Outcome, build_outcome, limit_exceeded
 from ..outcome.statistics import Meter
-from ..records.keep import Keep, keeping, log_path
-from .interrupt import OFTEN, Alarm, Interrupt, interruptible, machine_memory
+from ..records.keep import KeepOption, log_path, open_event_sink
+from .interrupt import CLOCK_CHECK_STEPS, Interrupt, LimitMonitor, interrupt_between_steps, machine_memory
 
 Until: TypeAlias = Word["quiet", "result", "trap"]
-UNTIL: tuple[Until, ...] = ("quiet", "result", "trap")
+UNTIL_CHOICES: tuple[Until, ...] = ("quiet", "result", "trap")
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,85 +60,85 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
     Raises Exhausted before a limit would be exceeded, that of memory included, or where somebody interrupted; and
     Broken as `step` does.
     """
-    if state.live > limits.tokens:
-        raise exhausted("tokens at once", "tokens", limits.tokens)
-    alarm = Alarm(limits.seconds, limits.bytes, interrupt or Interrupt())
-    flight, watched, event, is_due = state.flight, state.watched, None, True
+    if state.live_count > limits.tokens:
+        raise limit_exceeded("tokens at once", "tokens", limits.tokens)
+    alarm = LimitMonitor(limits.seconds, limits.bytes, interrupt or Interrupt())
+    flight, watched, event, is_due = state.flight, state.limit_checked_nodes, None, True
     while flight:
-        if is_due or not state.steps % OFTEN:
-            ringing = alarm.rings(state.steps, event)
+        if is_due or not state.steps % CLOCK_CHECK_STEPS:
+            ringing = alarm.exceeded_limit(state.steps, event)
             if ringing is not None:
-                raise rung(ringing, limits)
+                raise external_limit_error(ringing, limits)
         position = pick(state)
         is_due = bool(watched) and flight[position].node in watched
         try:
             if is_due:
-                _check_effect(state, position, limits)
+                _check_effect_limits(state, position, limits)
             event = step(state, position)
         except MemoryError:
-            raise out_of_memory(state, position) from None
+            raise out_of_memory_error(state, position) from None
         if event.inputs is not None:
-            _check(state, event, limits)
+            _check_event_limits(state, event, limits)
         state.apply(event)
         yield event
 
 
-def rung(name: str, limits: Limits) -> Exhausted:
+def external_limit_error(name: str, limits: Limits) -> Exhausted:
     """What to say where the alarm rings."""
     if name == "seconds":
-        return exhausted("time, in seconds", "seconds", limits.seconds or 0)
+        return limit_exceeded("time, in seconds", "seconds", limits.seconds or 0)
     if name == "bytes":
-        return exhausted("bytes of memory", "bytes", limits.bytes)
+        return limit_exceeded("bytes of memory", "bytes", limits.bytes)
     error = Exhausted("the run was interrupted", rule="S12", hint="what it had done by then is kept")
     error.limit = name
     return error
 
 
-def _check_effect(state: State, position: int, limits: Limits) -> None:
+def _check_effect_limits(state: State, position: int, limits: Limits) -> None:
     """Whether an effect may happen is asked before it does: of other firings, the event is looked at."""
     token = state.flight[position]
     rule = state.rules[token.node]
-    if resource_of(rule.node.op) is None or not completes(state, token):
+    if resource_of(rule.node.op) is None or not completes_operands(state, token):
         return
     if state.firings >= limits.firings:
-        raise exhausted("firings", "firings", limits.firings)
+        raise limit_exceeded("firings", "firings", limits.firings)
     ways = zip(rule.edges, rule.routes, strict=True)
     sent = sum(len(edges if routes is None else routes.get(token.tag.site, routes[None])) for edges, routes in ways)
-    if state.live + sent - rule.needs > limits.tokens:
-        raise exhausted("tokens at once", "tokens", limits.tokens)
+    if state.live_count + sent - rule.required_tokens > limits.tokens:
+        raise limit_exceeded("tokens at once", "tokens", limits.tokens)
 
 
-def out_of_memory(state: State, position: int) -> Exhausted:
+def out_of_memory_error(state: State, position: int) -> Exhausted:
     """The result of the firing that the token at this position would begin does not fit."""
-    node, said = _firing(state, position)
+    node, said = _describe_firing(state, position)
     return Exhausted(f"the result of node {node} does not fit into memory", rule="S12", **said)
 
 
-def cannot_take(state: State, position: int) -> Broken:
+def bad_operands_error(state: State, position: int) -> Broken:
     """The node that the token at this position comes to has no meaning for what came."""
-    node, said = _firing(state, position)
+    node, said = _describe_firing(state, position)
     return Broken(f"node {node} cannot take what came", rule="V9", required="operands that the op takes", **said)
 
 
-def _firing(state: State, position: int) -> tuple[Node, dict[str, Any]]:
+def _describe_firing(state: State, position: int) -> tuple[GraphNode, dict[str, Any]]:
     """The node that fires on this token, and where, under which tag, on operands of which types."""
     number, port, tag, value = state.flight[position]
     node = state.graph.nodes[number]
-    came = {**state.records[tag].waiting.get(number, {}), port: value}
+    came = {**state.records[tag].waiting_operands.get(number, {}), port: value}
     operands = [came.get(p, literal and literal.value) for p, literal in enumerate(node.ports)]
     types = [str(type_of(operand)) for operand in operands if operand is not None]
-    return node, {"where": node.where, "tag": tag, "got": f"{node.op} of {', '.join(types)}"}
+    return node, {"where": node.origin, "tag": tag, "got": f"{node.op} of {', '.join(types)}"}
 
 
-def _check(state: State, event: Event, limits: Limits) -> None:
+def _check_event_limits(state: State, event: Event, limits: Limits) -> None:
     if state.firings >= limits.firings:
-        raise exhausted("firings", "firings", limits.firings)
+        raise limit_exceeded("firings", "firings", limits.firings)
     sent = event.sent
     if sent:
         if sent[0].tag.depth > limits.depth:
-            raise exhausted("nested calls and loops", "depth", limits.depth)
-        if state.live + len(sent) - state.rules[event.token.node].needs > limits.tokens:
-            raise exhausted("tokens at once", "tokens", limits.tokens)
+            raise limit_exceeded("nested calls and loops", "depth", limits.depth)
+        if state.live_count + len(sent) - state.rules[event.token.node].required_tokens > limits.tokens:
+            raise limit_exceeded("tokens at once", "tokens", limits.tokens)
 
 
 def run_graph(
@@ -148,7 +148,7 @@ def run_graph(
     schedule: str = "waves",
     until: Until = "quiet",
     limits: Limits | None = None,
-    keep: Keep = None,
+    keep: KeepOption = None,
     unchecked: bool = False,
     seed: int = 0,
     k: int | None = None,
@@ -167,15 +167,15 @@ def run_graph(
     Raises Usage where the arguments do not fit or an option is unknown, Invalid where the graph breaks a rule.
     """
     broken = breaks_rules(graph, unchecked=unchecked)
-    return run_checked(
+    return run_validated(
         graph,
         arguments,
         schedule=schedule,
         until=until,
         limits=limits,
         keep=keep,
-        structure=structure_of(graph),
-        broken=broken,
+        structure=default_structure(graph),
+        is_ill_formed=broken,
         seed=seed,
         k=k,
         world=world,
@@ -188,61 +188,63 @@ def breaks_rules(graph: Graph, *, unchecked: bool) -> bool:
     problems = graph_problems(graph)
     shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
     if shapeless or (problems and not unchecked):
-        raise refusal(shapeless or problems)
+        raise combine_problems(shapeless or problems)
     return bool(problems)
 
 
-def structure_of(graph: Graph) -> Structure:
+def default_structure(graph: Graph) -> TreeDef:
     """How the results of a graph nest of which no more is known."""
-    return LEAF if len(graph.results) == 1 else flat(len(graph.results))
+    return LEAF if len(graph.results) == 1 else flat_treedef(len(graph.results))
 
 
-def run_checked(
+def run_validated(
     graph: Graph,
     arguments: Sequence[object],
     *,
     schedule: str | Script,
     until: Until,
     limits: Limits | None,
-    keep: Keep,
-    structure: Structure,
-    broken: bool = False,
+    keep: KeepOption,
+    structure: TreeDef,
+    is_ill_formed: bool = False,
     seed: int = 0,
     k: int | None = None,
     world: World | None = None,
 ) -> Outcome:
     """Run a graph whose rules have been checked; `broken` says that it breaks some."""
-    schedule = resolved(schedule)
+    schedule = resolve_schedule(schedule)
     pick = schedule_named(schedule)
     check_until(until)
     log_path(keep)
-    limits = limits_of(limits)
-    admitted, called = admit_arguments(graph, arguments), name_of(schedule)
+    limits = resolve_limits(limits)
+    admitted, called = admit_arguments(graph, arguments), schedule_name(schedule)
     state = first_state(graph, admitted, schedule, seed, k, world)
-    meter = Meter(state, clocked=state.clocked)
-    with keeping(keep, graph, admitted, called, seed, k) as asked:
-        kept = replace(asked, events=[]) if broken else asked
-        stopped = go_on(state, pick, limits, lambda: is_met(until, state), [meter.see, *kept.watchers], broken)
-        outcome = ending(
+    meter = Meter(state, is_clocked=state.is_clocked)
+    with open_event_sink(keep, graph, admitted, called, seed, k) as asked:
+        kept = replace(asked, events=[]) if is_ill_formed else asked
+        stopped = resume(
+            state, pick, limits, lambda: is_until_met(until, state), [meter.observe, *kept.observers], is_ill_formed
+        )
+        outcome = build_outcome(
             state,
             meter.stats(),
-            with_first_token(stopped, kept.events or ()),
+            add_first_token_note(stopped, kept.events or ()),
             until,
             schedule=called,
             engine="reference",
             structure=structure,
-            **kept.said(state.steps),
+            **kept.outcome_fields(state.steps),
         )
-        return kept.ended(outcome)
+        return kept.finish(outcome)
 
 
 def check_until(until: Until) -> None:
     """Raises Usage where a run cannot go on until that."""
-    if until not in UNTIL:
-        raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL))
+    if until not in UNTIL_CHOICES:
+        raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL_CHOICES))
 
 
-def limits_of(limits: Limits | None) -> Limits:
+def resolve_limits(limits: Limits | None) -> Limits:
     """The limits that are given, or those by default; raises Usage where they are none."""
     if limits is not None and not isinstance(limits, Limits):
         raise Usage("limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits))
@@ -263,23 +265,23 @@ def first_state(
         raise Usage("the bound k on the iterations of loops is an integer from 1 up", got=repr(k))
     given = world or World()
     check_callbacks(graph, given)
-    return State(graph, arguments, seed=seed, bound=k, clocked=then_of(schedule) == "waves", world=given)
+    return State(graph, arguments, seed=seed, bound=k, is_clocked=continuation_of(schedule) == "waves", world=given)
 
 
 def check_callbacks(graph: Graph, world: World) -> None:
     """Raises Usage where a program calls Python functions that a world does not have."""
     called = [node for node in graph.nodes if node.op == "callback"]
     missing = [node for node in called if dict(node.attributes)["function"] not in world.callbacks]
-    if missing and not isinstance(world, Recorded):
+    if missing and not isinstance(world, CallbackReplayWorld):
         name = dict(missing[0].attributes)["function"]
         raise Usage(
             f"this program calls Python, and no function is given for callback {name}",
-            where=missing[0].where,
+            where=missing[0].origin,
             hint=f"give it, as in world=tl.World(callbacks={{{name!r}: function}})",
         )
 
 
-def is_met(until: Until, state: State) -> bool:
+def is_until_met(until: Until, state: State) -> bool:
     """Whether a run that is told to stop before it is quiet stops here."""
     match until:
         case "quiet":
@@ -287,16 +289,16 @@ def is_met(until: Until, state: State) -> bool:
         case "result":
             return len(state.results) == len(state.graph.results)
         case "trap":
-            return bool(state.traps)
+            return bool(state.trap_events)
 
 
-def go_on(
+def resume(
     state: State,
     pick: Pick,
     limits: Limits,
-    is_enough: Callable[[], bool],
-    watch: Sequence[Callable[[Event], object]],
-    broken: bool,
+    should_stop: Callable[[], bool],
+    observers: Sequence[Callable[[Event], object]],
+    is_ill_formed: bool,
 ) -> TagloomError | None:
     """Drive a state until it is quiet, or an event is enough; what else stopped it. Each event is shown to those who
     `watch` before anybody is asked. `broken` says that the graph breaks rules, or did what it does not do by itself.
@@ -304,20 +306,24 @@ def go_on(
     Whoever presses Ctrl-C is told so, even where an event was enough at the same time; where nothing is left to do, by
     KeyboardInterrupt.
     """
-    with interruptible() as interrupt:
-        stopped = _drive_on(state, pick, limits, interrupt, is_enough, watch, broken)
+    with interrupt_between_steps() as interrupt:
+        stopped = _resume_events(state, pick, limits, interrupt, should_stop, observers, is_ill_formed)
         is_broken = isinstance(stopped, Broken)  # which is decided first, and leaves a state that is damaged
-        return rung("interrupt", limits) if not is_broken and state.flight and interrupt.hear() else stopped
+        return (
+            external_limit_error("interrupt", limits)
+            if not is_broken and state.flight and interrupt.acknowledge()
+            else stopped
+        )
 
 
-def _drive_on(
+def _resume_events(
     state: State,
     pick: Pick,
     limits: Limits,
     interrupt: Interrupt,
-    is_enough: Callable[[], bool],
-    watch: Sequence[Callable[[Event], object]],
-    broken: bool,
+    should_stop: Callable[[], bool],
+    observers: Sequence[Callable[[Event], object]],
+    is_ill_formed: bool,
 ) -> TagloomError | None:
     events = drive(state, pick, limits, interrupt)
     while True:
@@ -325,32 +331,32 @@ def _drive_on(
             event = next(events, None)
             if event is None:
                 return None
-            for see in watch:
+            for see in observers:
                 see(event)
         except (Broken, Exhausted) as error:
-            if isinstance(error, Broken) and not broken:
+            if isinstance(error, Broken) and not is_ill_formed:
                 raise Crash("a graph that keeps the rules broke the machine", where=state.graph.name) from error
             return error.with_traceback(None)  # whose frames know who watches: a cycle, where that one keeps the error
         except Exception:
-            if not broken:
+            if not is_ill_formed:
                 raise
-            return cannot_take(state, pick(state))  # a step that fails leaves the state as it was
-        if is_enough():  # not above: what fails here is no fault of the graph
+            return bad_operands_error(state, pick(state))  # a step that fails leaves the state as it was
+        if should_stop():  # not above: what fails here is no fault of the graph
             return None
 
 
-def with_first_token(error: TagloomError | None, kept: Iterable[Event]) -> TagloomError | None:
+def add_first_token_note(error: TagloomError | None, events: Iterable[Event]) -> TagloomError | None:
     """S4 wants both tokens named; where the first has been consumed, the events know it."""
-    if isinstance(error, SecondToken):
-        for event in kept:
+    if isinstance(error, DuplicateToken):
+        for event in events:
             if event.fired and (event.token.node, event.token.tag) == (error.token.node, error.token.tag):
                 error.add_note(
-                    f"  it fired before on {shortly(event.token.value)}, which came on port {event.token.port}"
+                    f"  it fired before on {abbreviate(event.token.value)}, which came on port {event.token.port}"
                 )
     return error
 
 
-def refusal(problems: Sequence[Invalid]) -> Invalid:
+def combine_problems(problems: Sequence[Invalid]) -> Invalid:
     """The first problem of a graph, the others as notes."""
     first = problems[0]
     for problem in problems[1:6]:
@@ -360,9 +366,9 @@ def refusal(problems: Sequence[Invalid]) -> Invalid:
     return first
 
 
-def admit_arguments(graph: Graph, arguments: Sequence[object], by: Callable[..., Value] = admit) -> list[Value]:
+def admit_arguments(graph: Graph, arguments: Sequence[object], convert: Callable[..., Value] = admit) -> list[Value]:
     """The arguments as values of the graph's types; raises Usage where they do not fit."""
-    wanted = graph.arguments[graph.hidden :]
+    wanted = graph.arguments[graph.hidden_count :]
     if len(wanted) != len(arguments):
         signature = ", ".join(f"{name}: {output.type}" for name, output in wanted)
         raise Usage(
@@ -373,8 +379,8 @@ def admit_arguments(graph: Graph, arguments: Sequence[object], by: Callable[...,
     admitted = []
     for (name, output), argument in zip(wanted, arguments, strict=True):
         try:
-            admitted.append(by(argument, output.type))
+            admitted.append(convert(argument, output.type))
         except Usage as error:
-            error.message, error.where = f"argument {name} of {graph.name}: {error.message}", here()
+            error.message, error.where = f"argument {name} of {graph.name}: {error.message}", user_location()
             raise
     return admitted

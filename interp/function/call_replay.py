@@ -5,33 +5,33 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from ...core.frontend.eager.array import Concrete
+from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.trace.captures import Resource
 from ...core.types import Type
 from ...core.value import Value, admit
-from ...core.world import Recording, World, again
-from .trace_cache import Traced
+from ...core.world import RecordingWorld, World, callback_replay_world
+from .trace_cache import TracedProgram
 
 
-class Made(NamedTuple):
+class CallReplay(NamedTuple):
     """A call that was made, and may be again: with the same in it, and without its effects."""
 
     arguments: tuple[Any, ...]
     """As they were then."""
-    held: Mapping[Resource, Any]
+    resource_values: Mapping[Resource, Any]
     """What resources held."""
-    given: list[Value]
+    callback_results: list[Value]
     """What callbacks gave, one after another."""
 
 
-def world_of(traced: Traced, before: Made | None, given: list[Value] | None) -> World:
+def call_world(traced: TracedProgram, before: CallReplay | None, given: list[Value] | None) -> World:
     """The world of a call: that in which the effects of one before have happened, or one where they happen, of which
     `given`, if it is wanted, takes what callbacks give."""
     if before is not None:
-        return again(before.given)
-    return World(callbacks=traced.callbacks) if given is None else Recording(traced.callbacks, given)
+        return callback_replay_world(before.callback_results)
+    return World(callbacks=traced.callbacks) if given is None else RecordingWorld(traced.callbacks, given)
 
 
-def as_it_is(leaf: Any, type_: Type) -> Any:
+def snapshot_leaf(leaf: Any, type_: Type) -> Any:
     """A value that nobody changes: a copy of an array that somebody may write to."""
-    return leaf if isinstance(leaf, Concrete) else admit(leaf, type_)
+    return leaf if isinstance(leaf, ConcreteArray) else admit(leaf, type_)

@@ -12,40 +12,40 @@ from typing import Any, ClassVar, overload
 
 import numpy as np
 
-from ...core.autodiff.resolve import resolve
-from ...core.display import Drawn, debugged
+from ...core.autodiff.resolve import resolve_pullbacks
+from ...core.display import SvgReprMixin, open_debugger
 from ...core.errors import Crash, Invalid, Usage
-from ...core.frontend.eager.array import all_like
-from ...core.frontend.eager.gradients import traced_pullback
-from ...core.frontend.eager.recording import hearing, record_call
-from ...core.frontend.trace.annotation import Source, read_source
-from ...core.frontend.trace.pytree import Form, leaf_names, unflatten
-from ...core.frontend.trace.source_location import here
+from ...core.frontend.eager.array import results_like
+from ...core.frontend.eager.gradients import trace_pullback
+from ...core.frontend.eager.recording import record_call, recording_tapes
+from ...core.frontend.trace.annotation import FunctionSpec, read_function_spec
+from ...core.frontend.trace.pytree import TreeType, leaf_names, unflatten
+from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
-from ...core.frontend.trace.trace import Trace, current
+from ...core.frontend.trace.trace import ProgramBuilder, current_region
 from ...core.graph.graph import Graph
 from ...core.graph.lower import lower
 from ...core.graph.validate import graph_problems
-from ...core.ops.effect_op import ACTS
+from ...core.ops.effect_op import EFFECT_OPS
 from ...core.program.program import Program
 from ...core.program.validate import program_problems
 from ...core.types import Type, type_of
 from ...core.value import Value
-from ...core.world import World, world_with
-from ..engines.engine import Options, Subject, run
+from ...core.world import World, resolve_world
+from ..engines.engine import Job, RunOptions, run
 from ..engines.reference import Limits, Until
 from ..history.history import History
-from ..lru_cache import Recent
+from ..lru_cache import LRUCache
 from ..machine.script import Script
 from ..outcome.outcome import Outcome
-from ..records.keep import Keep
-from .bound_methods import Methods
-from .call_replay import Made, as_it_is, world_of
-from .fetch_feed import Part, Partial, returned
-from .trace_cache import MOST, Traced, Tracings
+from ..records.keep import KeepOption
+from .bound_methods import BoundMethods
+from .call_replay import CallReplay, call_world, snapshot_leaf
+from .fetch_feed import Partial, PrunedProgram, value_or_raise
+from .trace_cache import DEFAULT_CAPACITY, TraceCache, TracedProgram
 
 
-class Function(Drawn):
+class Function(SvgReprMixin):
     """A Python function as a program; `tl.function` makes it.
 
     Called inside another function's trace it becomes a call; called with concrete arguments it runs. It is traced for
@@ -53,84 +53,98 @@ class Function(Drawn):
     `explain()` says why. What it closes over, variables and concrete arrays, are further arguments of the program.
     """
 
-    pulled: ClassVar[Callable[[Function, Made, Any, Collection[int]], Sequence[Any]]]
+    vjp_rule: ClassVar[Callable[[Function, CallReplay, Any, Collection[int]], Sequence[Any]]]
     """Set by `gradient`: the adjoints of arguments and of what was captured, by those of results; some by rows."""
 
     def __init__(
         self,
         python: Callable[..., Any],
-        read: Callable[[Any], Source] = read_source,
+        read: Callable[[Any], FunctionSpec] = read_function_spec,
         *,
-        most: int = MOST,
+        capacity: int = DEFAULT_CAPACITY,
         relax_shapes: bool = False,
     ) -> None:
         """`read` reads its parameters and annotations when they are first wanted."""
         if not hasattr(python, "__code__"):
-            raise Usage("tl.function wants a Python function", where=here(), got=repr(python))
+            raise Usage("tl.function wants a Python function", where=user_location(), got=repr(python))
         functools.update_wrapper(self, python)
         self.name = python.__name__
         self._python = python
-        self._source: Source | None = None
-        self._read = read
-        self._tracings = Tracings(self.name, most, relax=relax_shapes)
-        self._tracing = RLock()
-        self._derived: Recent[object, Function] = Recent(most)
+        self._source: FunctionSpec | None = None
+        self._read_source = read
+        self._trace_cache = TraceCache(self.name, capacity, relax_shapes=relax_shapes)
+        self._trace_lock = RLock()
+        self._derived_functions: LRUCache[object, Function] = LRUCache(capacity)
         """The gradients that were made of it."""
-        self._parts: Recent[object, Part] = Recent(most)
+        self._pruned_programs: LRUCache[object, PrunedProgram] = LRUCache(capacity)
 
     def __repr__(self) -> str:
         return f"<tagloom function {self.name}>"
 
     @property
-    def source(self) -> Source:
+    def source(self) -> FunctionSpec:
         """The parameters and annotations; read late, so that annotations may name what is defined later."""
         if self._source is None:
-            self._source = self._read(self._python)
+            self._source = self._read_source(self._python)
         return self._source
 
     def __get__(self, instance: object, owner: type | None = None) -> Function:
         """As a method: the function of the other arguments, for this instance. It has tracings of its own."""
         if instance is None:
             return self
-        methods = Methods.of(instance)
+        methods = BoundMethods.for_instance(instance)
         if methods is None:
             said = f"{self.name} cannot be a method of a class with __slots__"
-            raise Usage(said, where=here(), hint=f"define it outside of the class and call {self.name}(instance, ...)")
-        if self not in methods.found:
-            python, most, relax = MethodType(self._python, instance), self._tracings.most, self._tracings.relax
-            methods.found[self] = Function(python, self._read, most=most, relax_shapes=relax)
-        return methods.found[self]  # type: ignore[no-any-return]
+            raise Usage(
+                said, where=user_location(), hint=f"define it outside of the class and call {self.name}(instance, ...)"
+            )
+        if self not in methods.functions:
+            python, most, relax = (
+                MethodType(self._python, instance),
+                self._trace_cache.capacity,
+                self._trace_cache.relax_shapes,
+            )
+            methods.functions[self] = Function(python, self._read_source, capacity=most, relax_shapes=relax)
+        return methods.functions[self]  # type: ignore[no-any-return]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
         """The result; raises Trap, Exhausted or Deadlock where the run does not return."""
-        self._check_unnamed(named)
-        region = current()
+        self._reject_keywords(named)
+        region = current_region()
         if region is not None:
-            return traced_pullback(region, self.source, arguments)[0]
-        return self.called(arguments)
+            return trace_pullback(region, self.source, arguments)[0]
+        return self.call_eagerly(arguments)
 
-    def called(self, arguments: Sequence[Any], before: Made | None = None, given: list[Value] | None = None) -> Any:
+    def call_eagerly(
+        self, arguments: Sequence[Any], replay: CallReplay | None = None, callback_log: list[Value] | None = None
+    ) -> Any:
         """What a call returns, of which tapes under way are told: its reverse pass is a run of its own. One that makes
         a call `before` again has what resources held then, and assigns nothing; its effects have happened. Else
         `given`, if it is wanted, takes what callbacks give."""
-        traced, leaves = self._taken("call", arguments)
-        is_heard = bool(hearing())
-        settled = self.settled(arguments, traced) if is_heard else ()
-        beside = traced.seen() if before is None else {each: before.held[each] for each in traced.captured}
-        kept = [] if given is None and is_heard else given
-        world = world_of(traced, before, kept)
-        outcome = self._run(traced, traced.given(leaves, beside), Options(world=world, account=False))
-        result = all_like((*leaves, *beside.values(), *traced.assigned), returned(outcome))
-        assigned = (traced.assign if before is None else traced.made)(outcome.results)
+        traced, leaves = self._resolve_call("call", arguments)
+        is_heard = bool(recording_tapes())
+        settled = self.snapshot_arguments(arguments, traced) if is_heard else ()
+        beside = (
+            traced.watched_values()
+            if replay is None
+            else {each: replay.resource_values[each] for each in traced.captures}
+        )
+        kept = [] if callback_log is None and is_heard else callback_log
+        world = call_world(traced, replay, kept)
+        outcome = self._run(traced, traced.all_arguments(leaves, beside), RunOptions(world=world, account=False))
+        result = results_like((*leaves, *beside.values(), *traced.assigned_variables), value_or_raise(outcome))
+        assigned = (traced.assign if replay is None else traced.assigned_values)(outcome.results)
         if is_heard:
-            made = Made(settled, beside, before.given if before is not None else kept or [])
-            pullback = partial(Function.pulled, self, made)
-            record_call(self.name, [*leaves, *beside.values()], result, assigned, pullback, draws=traced.draws)
+            made = CallReplay(settled, beside, replay.callback_results if replay is not None else kept or [])
+            pullback = partial(Function.vjp_rule, self, made)
+            record_call(self.name, [*leaves, *beside.values()], result, assigned, pullback, draws=traced.draws_random)
         return result
 
-    def _run(self, traced: Traced, given: Sequence[Any], options: Options, engine: str | None = None) -> Outcome:
+    def _run(
+        self, traced: TracedProgram, given: Sequence[Any], options: RunOptions, engine: str | None = None
+    ) -> Outcome:
         """Run on all arguments of the program."""
-        subject = Subject(traced.graph, traced.structure, traced.program)
+        subject = Job(traced.graph, traced.structure, traced.program)
         return run(subject, given, options, engine)
 
     def run(
@@ -140,7 +154,7 @@ class Function(Drawn):
         schedule: str | Script = "waves",
         until: Until = "quiet",
         limits: Limits | None = None,
-        keep: Keep = None,
+        keep: KeepOption = None,
         seed: int = 0,
         k: int | None = None,
         world: World | None = None,
@@ -159,10 +173,10 @@ class Function(Drawn):
         loop run at once, whatever the loops say, and `world` prints. `cores` says on how many cores `fast` may run
         under `waves`.
         """
-        traced, leaves = self._taken("run", arguments)
-        world = world_with(world, traced.callbacks)
-        options = Options(schedule, until, limits, keep, seed, k, world, account, cores)
-        outcome = self._run(traced, traced.given(leaves), options, engine)
+        traced, leaves = self._resolve_call("run", arguments)
+        world = resolve_world(world, traced.callbacks)
+        options = RunOptions(schedule, until, limits, keep, seed, k, world, account, cores)
+        outcome = self._run(traced, traced.all_arguments(leaves), options, engine)
         if outcome.error is None:
             traced.assign(outcome.results)
         return outcome
@@ -177,16 +191,16 @@ class Function(Drawn):
         world: World | None = None,
     ) -> History:
         """The beginning of a run that can be stepped, forwards and backwards, jumped in, asked, and branched."""
-        traced, leaves = self._taken("history", arguments)
+        traced, leaves = self._resolve_call("history", arguments)
         return History(
             traced.graph,
-            traced.given(leaves),
+            traced.all_arguments(leaves),
             schedule=schedule,
             limits=limits,
             structure=traced.structure,
             seed=seed,
             k=k,
-            world=world_with(world, traced.callbacks),
+            world=resolve_world(world, traced.callbacks),
         )
 
     def debug(
@@ -203,14 +217,14 @@ class Function(Drawn):
 
         Raises Usage where there is no terminal, as in a notebook: there `history` steps, and `out.player()` shows.
         """
-        debugged(
+        open_debugger(
             lambda world: self.history(*arguments, schedule=schedule, limits=limits, seed=seed, k=k, world=world), at
         )
 
-    def derived_as(self, key: object, derive: Callable[[], Function]) -> Function:
+    def get_or_derive(self, key: object, derive: Callable[[], Function]) -> Function:
         """What is derived of it under a key, made once while it is kept: no more are than tracings."""
-        with self._tracing:
-            return self._derived.made(key, derive)
+        with self._trace_lock:
+            return self._derived_functions.get_or_create(key, derive)
 
     def partial(self, fetch: Any = None, feed: Mapping[str, object] | None = None) -> Partial:
         """What is needed for some values of the program, where others are given: `fn.partial("h")(2.0)`.
@@ -223,46 +237,50 @@ class Function(Drawn):
 
         Raises Usage where what is fetched is no nest of names, or what is fed no dict.
         """
-        return Partial(self.name, self._partly_taken, fetch, feed, self._part_as)
+        return Partial(self.name, self._resolve_partial_call, fetch, feed, self._get_or_prune)
 
-    def _part_as(self, key: object, prune: Callable[[], Part]) -> Part:
-        with self._tracing:
-            return self._parts.made(key, prune)
+    def _get_or_prune(self, key: object, prune: Callable[[], PrunedProgram]) -> PrunedProgram:
+        with self._trace_lock:
+            return self._pruned_programs.get_or_create(key, prune)
 
-    def _partly_taken(self, arguments: Sequence[Any]) -> tuple[Traced, list[Any]]:
+    def _resolve_partial_call(self, arguments: Sequence[Any]) -> tuple[TracedProgram, list[Any]]:
         """The program for arguments of which some may be `...`, and all that it takes."""
-        if current() is not None:
-            raise Usage(f"a part of {self.name} cannot be traced", where=here(), hint=f"write {self.name}(...)")
-        declared = self.source.arguments
+        if current_region() is not None:
+            raise Usage(
+                f"a part of {self.name} cannot be traced", where=user_location(), hint=f"write {self.name}(...)"
+            )
+        declared = self.source.declared_parameters
         padded = (*arguments, *[...] * (len(declared) - len(arguments)))
         for argument, (name, form) in zip(padded, declared, strict=False):
             if argument is ... and form is None:
                 hint = "annotate the parameter, or give the argument, needed or not"
-                raise Usage(f"argument {name} of {self.name} says the type, and is left out", where=here(), hint=hint)
-        leaves, forms = self._taken_apart(padded)
-        traced = self._trace(forms)
-        return traced, traced.given(leaves)
+                raise Usage(
+                    f"argument {name} of {self.name} says the type, and is left out", where=user_location(), hint=hint
+                )
+        leaves, forms = self._flatten_arguments(padded)
+        traced = self._find_or_trace(forms)
+        return traced, traced.all_arguments(leaves)
 
-    def trace(self, *arguments: Any, **named: Any) -> Traced:
+    def trace(self, *arguments: Any, **named: Any) -> TracedProgram:
         """Program and graph for arguments like these: only their types count."""
-        self._check_unnamed(named)
-        return self._trace(self._taken_apart(arguments)[1])
+        self._reject_keywords(named)
+        return self._find_or_trace(self._flatten_arguments(arguments)[1])
 
-    def forms(self, *arguments: Any) -> tuple[Form, ...]:
+    def tree_types(self, *arguments: Any) -> tuple[TreeType, ...]:
         """How concrete arguments nest, and the types that they are traced with."""
-        return self._taken_apart(arguments)[1]
+        return self._flatten_arguments(arguments)[1]
 
     def leaves(self, *arguments: Any) -> list[Any]:
         """The values of concrete arguments, as the program takes them."""
-        return self._taken_apart(arguments)[0]
+        return self._flatten_arguments(arguments)[0]
 
-    def settled(self, arguments: Sequence[Any], traced: Traced) -> tuple[Any, ...]:
+    def snapshot_arguments(self, arguments: Sequence[Any], traced: TracedProgram) -> tuple[Any, ...]:
         """Concrete arguments as they are now: what variables hold where the program takes values of them, and copies of
         arrays that somebody may write to."""
-        pairs = zip(self.source.taken_apart(arguments, Usage), arguments, strict=True)
+        pairs = zip(self.source.flatten_arguments(arguments, Usage), arguments, strict=True)
         types = iter(traced.program.main.body.parameters)
         return tuple(
-            unflatten(structure, [as_it_is(leaf, next(types).type) for leaf in leaves]) if leaves else given
+            unflatten(structure, [snapshot_leaf(leaf, next(types).type) for leaf in leaves]) if leaves else given
             for (leaves, structure), given in pairs
         )
 
@@ -270,75 +288,75 @@ class Function(Drawn):
         try:
             return type_of(argument)
         except Usage as error:
-            error.message, error.where = f"argument {parameter} of {self.name}: {error.message}", here()
+            error.message, error.where = f"argument {parameter} of {self.name}: {error.message}", user_location()
             raise
 
-    def _check_unnamed(self, named: dict[str, Any]) -> None:
+    def _reject_keywords(self, named: dict[str, Any]) -> None:
         if named:
             raise Usage(
                 f"the arguments of {self.name} are positional",
-                where=here(),
-                required=f"{self.name}({', '.join(name for name, _ in self.source.arguments)})",
+                where=user_location(),
+                required=f"{self.name}({', '.join(name for name, _ in self.source.declared_parameters)})",
                 got=", ".join(f"{name}=..." for name in named),
             )
 
-    def _taken(self, method: str, arguments: Sequence[Any]) -> tuple[Traced, list[Any]]:
+    def _resolve_call(self, method: str, arguments: Sequence[Any]) -> tuple[TracedProgram, list[Any]]:
         """What is to run, and the leaves of the arguments; raises Usage, with the line, where that cannot be."""
-        if current() is not None:
-            raise Usage(f"{self.name}.{method} cannot be traced", where=here(), hint=f"write {self.name}(...)")
-        key = None if self.source.static else _short(arguments)
-        with self._tracing:
-            known = self._tracings.known(key)
+        if current_region() is not None:
+            raise Usage(f"{self.name}.{method} cannot be traced", where=user_location(), hint=f"write {self.name}(...)")
+        key = None if self.source.static_parameters else _short_key(arguments)
+        with self._trace_lock:
+            known = self._trace_cache.find_by_short_key(key)
         if known is not None:
             return known, list(arguments)
-        leaves, forms = self._taken_apart(arguments)
-        return self._trace(forms, key), leaves
+        leaves, forms = self._flatten_arguments(arguments)
+        return self._find_or_trace(forms, key), leaves
 
-    def _taken_apart(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[Form, ...]]:
+    def _flatten_arguments(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[TreeType, ...]]:
         """The leaves of concrete arguments, and the forms that they are traced with."""
-        taken = self.source.taken_apart(arguments, Usage)
+        taken = self.source.flatten_arguments(arguments, Usage)
         forms = [
-            declared or Form(structure, tuple(map(self._type_of, leaf_names(structure, name), leaves)))
-            for (name, declared), (leaves, structure) in zip(self.source.arguments, taken, strict=True)
+            declared or TreeType(structure, tuple(map(self._type_of, leaf_names(structure, name), leaves)))
+            for (name, declared), (leaves, structure) in zip(self.source.declared_parameters, taken, strict=True)
         ]
-        return [leaf for leaves, _ in taken for leaf in leaves], self.source.forms(forms)
+        return [leaf for leaves, _ in taken for leaf in leaves], self.source.resolve_types(forms)
 
     @property
     def program(self) -> Program:
         """The structured program, where every parameter is annotated."""
-        return self._annotated.program
+        return self._annotated_program.program
 
     @property
     def graph(self) -> Graph:
         """The flat graph, where every parameter is annotated."""
-        return self._annotated.graph
+        return self._annotated_program.graph
 
     @property
-    def _annotated(self) -> Traced:
-        return self._trace(self.source.forms([None] * len(self.source.arguments)))
+    def _annotated_program(self) -> TracedProgram:
+        return self._find_or_trace(self.source.resolve_types([None] * len(self.source.declared_parameters)))
 
     def explain(self) -> str:
         """Every tracing that there is, and why it was made: in what its arguments differed from those before."""
-        return self._tracings.explain()
+        return self._trace_cache.explain()
 
-    def _trace(self, forms: tuple[Form, ...], key: object = None) -> Traced:
+    def _find_or_trace(self, forms: tuple[TreeType, ...], key: object = None) -> TracedProgram:
         """What is traced once, however many threads want it at once; with a short key, if there is one."""
-        with self._tracing:
-            found = self._tracings.get(forms, key)
+        with self._trace_lock:
+            found = self._trace_cache.find(forms, key)
             if found is not None:
                 return found
-            relaxed = self._tracings.relaxed(forms)
-            made = self._traced(relaxed, may_create=not len(self._tracings))
-            if made.created:
-                created, made = made.created, self._traced(relaxed, may_create=False)
-                made = replace(made, created=created)
-            return self._tracings.add(relaxed, made, [name for name, _ in self.source.arguments], forms)
+            relaxed = self._trace_cache.relax(forms)
+            made = self._trace_once(relaxed, may_create=not len(self._trace_cache))
+            if made.created_variables:
+                created, made = made.created_variables, self._trace_once(relaxed, may_create=False)
+                made = replace(made, created_variables=created)
+            return self._trace_cache.add(relaxed, made, [name for name, _ in self.source.declared_parameters], forms)
 
-    def _traced(self, forms: tuple[Form, ...], *, may_create: bool) -> Traced:
+    def _trace_once(self, forms: tuple[TreeType, ...], *, may_create: bool) -> TracedProgram:
         """Trace once. `may_create` says whether variables may be made meanwhile."""
-        trace = Trace(Symbol, may_create=may_create)
-        program, known = trace.program(self.source, forms)
-        program = resolve(program)
+        trace = ProgramBuilder(Symbol, may_create_variables=may_create)
+        program, known = trace.build_program(self.source, forms)
+        program = resolve_pullbacks(program)
         problems = program_problems(program)
         if problems:
             raise problems[0]
@@ -346,14 +364,14 @@ class Function(Drawn):
         broken = graph_problems(graph)
         if broken:
             raise Crash("lowering made a graph that breaks the rules", where=self.name) from broken[0]
-        created = tuple(trace.variables)
+        created = tuple(trace.created_variables)
         nodes = (node for each in program.functions for node in each.body.walk())
-        draws = any(node.op in ACTS and ACTS[node.op].draw for node in nodes)
-        beside = known.captured, known.assigned, created
-        return Traced(program, graph, known.structure, trace.callbacks, *beside, draws=draws)
+        draws = any(node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw for node in nodes)
+        beside = known.captures, known.assigned_variables, created
+        return TracedProgram(program, graph, known.treedef, trace.callbacks, *beside, draws_random=draws)
 
 
-def _short(arguments: Sequence[Any]) -> object:
+def _short_key(arguments: Sequence[Any]) -> object:
     """What arguments are told apart by that are all arrays; None of any others."""
     if {*map(type, arguments)} != {np.ndarray}:
         return None
@@ -364,14 +382,14 @@ def _short(arguments: Sequence[Any]) -> object:
 def function(python: Callable[..., Any]) -> Function: ...
 @overload
 def function(
-    *, input_signature: Sequence[Any] | None = None, relax_shapes: bool = False, most_tracings: int = MOST
+    *, input_signature: Sequence[Any] | None = None, relax_shapes: bool = False, most_tracings: int = DEFAULT_CAPACITY
 ) -> Callable[[Callable[..., Any]], Function]: ...
 def function(
     python: Any = ...,
     *,
     input_signature: Sequence[Any] | None = None,
     relax_shapes: bool = False,
-    most_tracings: int = MOST,
+    most_tracings: int = DEFAULT_CAPACITY,
 ) -> Any:
     """Make a Python function a program: `@tl.function def fib(n: tl.int64) -> tl.int64: ...`.
 
@@ -386,9 +404,13 @@ def function(
     Raises Usage for anything but a plain Python function.
     """
     if isinstance(python, Function):
-        raise Invalid(f"{python.name} is a tagloom function already", where=here())
+        raise Invalid(f"{python.name} is a tagloom function already", where=user_location())
     if type(most_tracings) is not int or most_tracings < 1:
-        raise Usage("this is no number of tracings", where=here(), required="from 1 up", got=repr(most_tracings))
-    read = read_source if input_signature is None else partial(read_source, signature=tuple(input_signature))
-    made = partial(Function, read=read, most=most_tracings, relax_shapes=relax_shapes)
+        raise Usage(
+            "this is no number of tracings", where=user_location(), required="from 1 up", got=repr(most_tracings)
+        )
+    read = (
+        read_function_spec if input_signature is None else partial(read_function_spec, signature=tuple(input_signature))
+    )
+    made = partial(Function, read=read, capacity=most_tracings, relax_shapes=relax_shapes)
     return made if python is ... else made(python)

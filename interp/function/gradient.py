@@ -7,33 +7,33 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from ...core.errors import Invalid, Usage, counted
+from ...core.errors import Invalid, Usage, plural
 from ...core.frontend.array_api.common import type_of
 from ...core.frontend.array_api.creation import zeros_like
-from ...core.frontend.eager.derived import Derived
+from ...core.frontend.eager.derived import DerivedFunction
 from ...core.frontend.eager.gradients import (
-    Place,
-    by_argument,
+    OperandKey,
     is_float,
-    pullback_source,
-    traced_gradient,
-    traced_pullback,
-    traced_vjp,
+    nest_adjoints,
+    pullback_spec,
+    trace_gradient,
+    trace_pullback,
+    trace_vjp,
 )
 from ...core.frontend.eager.variable import Variable
-from ...core.frontend.trace.annotation import Source
+from ...core.frontend.trace.annotation import FunctionSpec
 from ...core.frontend.trace.captures import Resource
-from ...core.frontend.trace.pytree import Structure, flatten, leaves_as, opened, unflatten
-from ...core.frontend.trace.source_location import here
-from ...core.frontend.trace.trace import current
-from .call_replay import Made
+from ...core.frontend.trace.pytree import TreeDef, expose_static_leaves, flatten, flatten_like, unflatten
+from ...core.frontend.trace.source_location import user_location
+from ...core.frontend.trace.trace import current_region
+from .call_replay import CallReplay
 from .function import Function
 
-Places: TypeAlias = Any
+Argnums: TypeAlias = Any
 """What a gradient is by: the number of an argument, or a variable, or a tuple, list or dict of these."""
 
 
-def grad(function: Callable[..., Any], argnums: Places = 0, *, rows: Places = ()) -> Function:
+def grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = ()) -> Function:
     """The function that gives the gradient of one that returns a float: by its argument at `argnums`, or a variable; a
     tuple, by several, and a dict of variables gives a dict. The gradient nests as the argument does.
 
@@ -51,13 +51,13 @@ def grad(function: Callable[..., Any], argnums: Places = 0, *, rows: Places = ()
     (12.0, 12.0)
     """
 
-    def traced(source: Source, arguments: Sequence[Any], by: _By) -> Any:
-        return by.nested(traced_gradient(_region(), source, arguments, by.leaves, by.rows)[1])
+    def traced(source: FunctionSpec, arguments: Sequence[Any], by: _GradientTargets) -> Any:
+        return by.nest(trace_gradient(_current_region(), source, arguments, by.leaves, by.rows)[1])
 
-    return _derived("grad", function, argnums, rows, traced)
+    return _derive("grad", function, argnums, rows, traced)
 
 
-def value_and_grad(function: Callable[..., Any], argnums: Places = 0, *, rows: Places = ()) -> Function:
+def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = ()) -> Function:
     """As `grad`, with the value before: the function that gives both.
 
     >>> import tagloom as tl
@@ -65,11 +65,11 @@ def value_and_grad(function: Callable[..., Any], argnums: Places = 0, *, rows: P
     (9.0, 6.0)
     """
 
-    def traced(source: Source, arguments: Sequence[Any], by: _By) -> Any:
-        value, gradients = traced_gradient(_region(), source, arguments, by.leaves, by.rows)
-        return value, by.nested(gradients)
+    def traced(source: FunctionSpec, arguments: Sequence[Any], by: _GradientTargets) -> Any:
+        value, gradients = trace_gradient(_current_region(), source, arguments, by.leaves, by.rows)
+        return value, by.nest(gradients)
 
-    return _derived("value_and_grad", function, argnums, rows, traced)
+    return _derive("value_and_grad", function, argnums, rows, traced)
 
 
 def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[Any], Any]]:
@@ -84,11 +84,13 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     >>> value, pullback(1.0)
     (10.0, (5.0, 2.0))
     """
-    inner, region = _function(function), current()
+    inner, region = _as_function(function), current_region()
     if region is not None:
-        return traced_vjp(region, inner.source, arguments)
-    made = _for_again(inner, arguments)
-    return inner.called(arguments, given=made.given), lambda adjoint: _pulled_back(inner, made, adjoint)
+        return trace_vjp(region, inner.source, arguments)
+    made = _prepare_replay(inner, arguments)
+    return inner.call_eagerly(arguments, callback_log=made.callback_results), lambda adjoint: _argument_adjoints(
+        inner, made, adjoint
+    )
 
 
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
@@ -102,177 +104,181 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     >>> jvp(lambda x, y: x * y, (2.0, 5.0), (1.0, 0.1))
     (10.0, 5.2)
     """
-    inner, region = _function(function), current()
+    inner, region = _as_function(function), current_region()
     for what, given in (("primals", primals), ("tangents", tangents)):
         if not isinstance(given, tuple | list):
-            raise Usage(f"{what} of jvp are a tuple, with one for each argument", where=here(), got=given)
-    inner.source.check_count(len(primals))
-    inner.source.check_count(len(tangents))
-    moved, back = tuple(_moved(inner.source, primals, tangents)), _pullback_of(inner)
+            raise Usage(f"{what} of jvp are a tuple, with one for each argument", where=user_location(), got=given)
+    inner.source.check_argument_count(len(primals))
+    inner.source.check_argument_count(len(tangents))
+    moved, back = tuple(_float_tangents(inner.source, primals, tangents)), _pullback_function(inner)
     if region is not None:
-        value, called, _ = traced_pullback(region, inner.source, primals)
-        given = (*primals, _zeros(value))
-        _, _, pullback = traced_pullback(region, back.source, given, called.captured)
-        return value, by_argument(back.source, given, *pullback(moved, (), ()))[-1]
-    made = _for_again(inner, primals)
-    value = inner.called(primals, given=made.given)
-    return value, _pulled_back(back, made._replace(arguments=(*made.arguments, _zeros(value))), moved)[-1]
+        value, called, _ = trace_pullback(region, inner.source, primals)
+        given = (*primals, _zero_adjoint(value))
+        _, _, pullback = trace_pullback(region, back.source, given, called.captures)
+        return value, nest_adjoints(back.source, given, *pullback(moved, (), ()))[-1]
+    made = _prepare_replay(inner, primals)
+    value = inner.call_eagerly(primals, callback_log=made.callback_results)
+    return value, _argument_adjoints(back, made._replace(arguments=(*made.arguments, _zero_adjoint(value))), moved)[-1]
 
 
-def _zeros(value: Any) -> Any:
+def _zero_adjoint(value: Any) -> Any:
     """An adjoint of 0, nested as a value; what is no float stands for itself."""
     leaves, structure = flatten(value)
     return unflatten(structure, [zeros_like(leaf) if is_float(type_of(leaf)) else leaf for leaf in leaves])
 
 
-def _moved(source: Source, primals: Sequence[Any], tangents: Sequence[Any]) -> Iterator[Any]:
+def _float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Sequence[Any]) -> Iterator[Any]:
     """The tangents of the floats of arguments: none of one that has none."""
-    for (leaves, structure), tangent in zip(source.taken_apart(primals, Invalid), tangents, strict=True):
+    for (leaves, structure), tangent in zip(source.flatten_arguments(primals, Invalid), tangents, strict=True):
         if not any(is_float(type_of(leaf)) for leaf in leaves):
             continue
-        form, parts = opened(structure)
+        form, parts = expose_static_leaves(structure)
         rest = iter(leaves)
-        for part, moved in zip(parts, leaves_as(form, tangent, "a tangent"), strict=True):
+        for part, moved in zip(parts, flatten_like(form, tangent, "a tangent"), strict=True):
             if part is None and is_float(type_of(next(rest))):
                 yield moved
 
 
-def _for_again(function: Function, arguments: Sequence[Any]) -> Made:
+def _prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
     """What a function that is run for its value is to have when it is run again for its pullback. Raises Invalid where
     it is not the same then (D5)."""
     traced = function.trace(*arguments)
-    if traced.draws:
+    if traced.draws_random:
         raise Invalid(
             f"{function.name} is run again for its pullback, and draws random numbers",
             rule="D5",
-            where=here(),
+            where=user_location(),
             hint="tl.value_and_grad runs it once; or write tl.vjp in a tl.function",
         )
-    return Made(function.settled(arguments, traced), traced.seen(), [])
+    return CallReplay(function.snapshot_arguments(arguments, traced), traced.watched_values(), [])
 
 
-def _pulled_back(function: Function, made: Made, adjoint: Any) -> tuple[Any, ...]:
+def _argument_adjoints(function: Function, made: CallReplay, adjoint: Any) -> tuple[Any, ...]:
     """The adjoints of concrete arguments, by that of the result: the function runs again, and then its pullback."""
     traced = function.trace(*made.arguments)
-    given = leaves_as(traced.structure, adjoint, "an adjoint")
+    given = flatten_like(traced.structure, adjoint, "an adjoint")
     fitting = [
         type_.dtype.numpy.type(leaf) if type(leaf) in (int, float) and is_float(type_) else leaf
         for leaf, type_ in zip(given, traced.program.main.results, strict=False)
     ]
-    pulled = pulled_back(function, made, (unflatten(traced.structure, fitting), ()))
-    count = len(pulled) - len(made.held)
-    captured = dict(zip(made.held, pulled[count:], strict=True))
-    return by_argument(function.source, made.arguments, pulled[:count], captured)
+    pulled = leaf_adjoints(function, made, (unflatten(traced.structure, fitting), ()))
+    count = len(pulled) - len(made.resource_values)
+    captured = dict(zip(made.resource_values, pulled[count:], strict=True))
+    return nest_adjoints(function.source, made.arguments, pulled[:count], captured)
 
 
-def pulled_back(function: Function, made: Made, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
+def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
     """The adjoints of the leaves of the arguments of a call, and of what it captured, by those of the result and of
     what was assigned, if there are any; None is that of what is no float. `rows` says which of them are `Rows`."""
-    types = [type_ for form in function.forms(*made.arguments) for type_ in form.types]
-    captured = tuple(made.held)
+    types = [type_ for form in function.tree_types(*replay.arguments) for type_ in form.types]
+    captured = tuple(replay.resource_values)
     places = frozenset(at if at < len(types) else captured[at - len(types)] for at in rows)
-    pullback = _pullback_of(function, captured, places)
-    leaves = iter(pullback.called((*made.arguments, _without_others(adjoint)), made))
-    return [next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in made.held))]
+    pullback = _pullback_function(function, captured, places)
+    leaves = iter(pullback.call_eagerly((*replay.arguments, _mask_non_floats(adjoint)), replay))
+    return [
+        next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in replay.resource_values))
+    ]
 
 
-def _without_others(adjoint: Any) -> Any:
+def _mask_non_floats(adjoint: Any) -> Any:
     """An adjoint that has a number where a result has none."""
     leaves, structure = flatten(adjoint, by_reference=True)
     return unflatten(structure, [leaf if is_float(type_of(leaf)) else 0 for leaf in leaves])
 
 
-def _pullback_of(
-    function: Function, held: tuple[Resource, ...] | None = None, rows: frozenset[Place] = frozenset()
+def _pullback_function(
+    function: Function, held: tuple[Resource, ...] | None = None, rows: frozenset[OperandKey] = frozenset()
 ) -> Function:
     """The function of arguments and an adjoint that gives the adjoints of those that are floats, by rows in these
     places. With `held`, which is all that it captures, the adjoint is that of the results and of what is assigned, and
     those of `held` follow."""
 
     def derived() -> Function:
-        source = pullback_source(function.source, held, rows)
-        return Function(source.python, lambda _: source)
+        source = pullback_spec(function.source, held, rows)
+        return Function(source.python_function, lambda _: source)
 
-    return function.derived_as(("vjp", held, rows), derived)
-
-
-Function.pulled = staticmethod(pulled_back)
+    return function.get_or_derive(("vjp", held, rows), derived)
 
 
-def _function(function: Callable[..., Any]) -> Function:
+Function.vjp_rule = staticmethod(leaf_adjoints)
+
+
+def _as_function(function: Callable[..., Any]) -> Function:
     return function if isinstance(function, Function) else Function(function)
 
 
-def _region() -> Any:
-    region = current()
+def _current_region() -> Any:
+    region = current_region()
     assert region is not None, "what is derived is only traced"
     return region
 
 
-class _By:
+class _GradientTargets:
     """By what a gradient is: numbers of arguments and variables, and how they nest; and by which of them it is by
     rows."""
 
     def __init__(self, kind: str, argnums: Any, rows: Any, function: Function) -> None:
-        self.leaves, self.structure = self._places(kind, "argnums", argnums)
-        self.rows = self._places(kind, "rows", rows)[0]
-        self.key = (kind, self.structure, *map(_identity, self.leaves), "rows", *map(_identity, self.rows))
-        count = len(function.source.arguments)
+        self.leaves, self.structure = self._read_targets(kind, "argnums", argnums)
+        self.rows = self._read_targets(kind, "rows", rows)[0]
+        self.key = (kind, self.structure, *map(_target_key, self.leaves), "rows", *map(_target_key, self.rows))
+        count = len(function.source.declared_parameters)
         places = [leaf for leaf in self.leaves if not isinstance(leaf, Variable)]
-        known = set(map(_identity, self.leaves))
+        known = set(map(_target_key, self.leaves))
         if not known or not all(0 <= at < count for at in places) or len(known) < len(self.leaves):
             raise Usage(
                 f"argnums of {kind} names no argument of {function.name}",
-                where=here(),
+                where=user_location(),
                 required=f"an integer from 0 to {count - 1}, or several" if count else "a variable",
                 got=argnums,
-                hint=f"{function.name} takes {counted(count, 'argument')}; variables are named by themselves",
+                hint=f"{function.name} takes {plural(count, 'argument')}; variables are named by themselves",
             )
-        if not known.issuperset(map(_identity, self.rows)):
+        if not known.issuperset(map(_target_key, self.rows)):
             said = f"rows of {kind} names what the gradient is not by"
-            raise Usage(said, where=here(), required="some of argnums", got=rows, hint="grad(loss, (w, b), rows=w)")
+            raise Usage(
+                said, where=user_location(), required="some of argnums", got=rows, hint="grad(loss, (w, b), rows=w)"
+            )
 
-    def _places(self, kind: str, word: str, given: Any) -> tuple[list[int | Variable], Structure]:
-        leaves, structure = flatten(tuple(given) if isinstance(given, list) else given, keep=True)
-        found = [leaf if isinstance(leaf, Variable) else self._number(kind, word, leaf, given) for leaf in leaves]
+    def _read_targets(self, kind: str, word: str, given: Any) -> tuple[list[int | Variable], TreeDef]:
+        leaves, structure = flatten(tuple(given) if isinstance(given, list) else given, keep_variables=True)
+        found = [leaf if isinstance(leaf, Variable) else self._read_argnum(kind, word, leaf, given) for leaf in leaves]
         return found, structure
 
     @staticmethod
-    def _number(kind: str, word: str, leaf: Any, given: Any) -> int:
+    def _read_argnum(kind: str, word: str, leaf: Any, given: Any) -> int:
         try:
             if not isinstance(leaf, bool):
                 return operator.index(leaf)
         except TypeError:
             pass
         required = "0, or (0, 1), or variables"
-        raise Usage(f"{word} of {kind} are no integers", where=here(), required=required, got=given)
+        raise Usage(f"{word} of {kind} are no integers", where=user_location(), required=required, got=given)
 
-    def nested(self, gradients: Sequence[Any]) -> Any:
+    def nest(self, gradients: Sequence[Any]) -> Any:
         """What was found for each, nested as they are."""
         return unflatten(self.structure, gradients)
 
 
-def _identity(place: int | Variable) -> Any:
+def _target_key(place: int | Variable) -> Any:
     """What tells one from another."""
     return id(place) if isinstance(place, Variable) else (place,)
 
 
-def _derived(
+def _derive(
     kind: str,
     function: Callable[..., Any],
-    argnums: Places,
-    rows: Places,
-    traced: Callable[[Source, Sequence[Any], _By], Any],
+    argnums: Argnums,
+    rows: Argnums,
+    traced: Callable[[FunctionSpec, Sequence[Any], _GradientTargets], Any],
 ) -> Function:
     """The function that is traced by this. It has the source of the other, which keeps it, and not that itself."""
-    inner = _function(function)
-    by, source = _By(kind, argnums, rows, inner), inner.source
+    inner = _as_function(function)
+    by, source = _GradientTargets(kind, argnums, rows, inner), inner.source
 
     def python(*arguments: Any) -> Any:
         return traced(source, arguments, by)
 
     def derived() -> Function:
-        named = Derived(f"{kind}_{source.identifier}", source.python, python)
-        return Function(named, lambda made: replace(source, python=made, results=None))
+        named = DerivedFunction(f"{kind}_{source.identifier}", source.python_function, python)
+        return Function(named, lambda made: replace(source, python_function=made, result_type=None))
 
-    return inner.derived_as(by.key, derived)
+    return inner.get_or_derive(by.key, derived)

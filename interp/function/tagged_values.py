@@ -17,24 +17,24 @@ from ...core.program import hints
 from ...core.tag import ENVIRONMENT, ROOT, Tag
 from ...core.types import HandleType, Type
 from ...core.value import Value
-from ..breakpoints.fault import Fault, complaint
-from ..breakpoints.tag_pattern import tag_pattern
-from ..engines.reference import Until, check_until, is_met
+from ..breakpoints.fault import ExpressionFault, to_error
+from ..breakpoints.tag_pattern import compile_tag_pattern
+from ..engines.reference import Until, check_until, is_until_met
 from ..history.advance import WHAT_IF
 from ..history.history import History
 from ..machine.event import Event
 from ..machine.state import State
-from ..outcome.outcome import Outcome, ending
+from ..outcome.outcome import Outcome, build_outcome
 from ..outcome.program_order import program_order
-from ..queries.ask import tag_of
-from ..queries.contexts import around, check_place, contexts
+from ..queries.ask import parse_tag
+from ..queries.contexts import check_node_tag, enclosing_context, node_contexts
 
-Found: TypeAlias = Value | dict[str, Value] | None
+FetchedValue: TypeAlias = Value | dict[str, Value] | None
 """What was fetched: of one tag a value, or None where there was none; of a pattern, a value for each tag that matched,
 as it is written in full."""
 
 
-class Place(NamedTuple):
+class ValueLocation(NamedTuple):
     """Where values are made: by nodes, of which one is meant under each tag that matches."""
 
     text: str
@@ -44,63 +44,63 @@ class Place(NamedTuple):
     """The one tag, if it is no pattern."""
 
 
-def is_tagged(name: str) -> bool:
+def has_tag(name: str) -> bool:
     """Whether a name says a tag, too."""
     return "/" in name
 
 
-def apart(text: str) -> tuple[str, str]:
+def split_name(text: str) -> tuple[str, str]:
     """A tag as it is written, and the name of a node."""
     tag, _, name = text.rpartition("/")
     return tag, name
 
 
-def place(graph: Graph, text: str) -> Place:
+def parse_location(graph: Graph, text: str) -> ValueLocation:
     """The place that is written so.
 
     Raises Usage where a graph has no such node or tag, or where the node makes no value, or handles of cells; Malformed
     where a pattern cannot be read.
     """
-    written, name = apart(text)
-    nodes = [number for number, node in enumerate(graph.nodes) if _is_called(graph, number, name) and node.outputs]
+    written, name = split_name(text)
+    nodes = [number for number, node in enumerate(graph.nodes) if _has_name(graph, number, name) and node.outputs]
     if not nodes:
-        hint = hints.meant(name, {node.name for node in graph.nodes}) or "tl.print_program shows the names"
+        hint = hints.suggest_name(name, {node.name for node in graph.nodes}) or "tl.print_program shows the names"
         raise Usage(f"{graph.name} makes no value by this name", rule="P1", where=graph.name, got=name, hint=hint)
     if "*" in written:
         try:
-            found = Place(text, tuple(nodes), tag_pattern(written, graph, 0), None)
-        except Fault as fault:
-            raise complaint(fault, written) from None
+            found = ValueLocation(text, tuple(nodes), compile_tag_pattern(written, graph, 0), None)
+        except ExpressionFault as fault:
+            raise to_error(fault, written) from None
     else:
-        tag = tag_of(graph, written)
-        found = Place(text, (_at(graph, nodes, tag),), tag.__eq__, tag)
+        tag = parse_tag(graph, written)
+        found = ValueLocation(text, (_select_node(graph, nodes, tag),), tag.__eq__, tag)
     for number in found.nodes:
         if isinstance(graph.nodes[number].outputs[0].type.dtype, HandleType):
-            where, hint = graph.nodes[number].where, "what get or collect makes of them can be fetched"
+            where, hint = graph.nodes[number].origin, "what get or collect makes of them can be fetched"
             raise Usage(f"{name} stands for cells, which do not leave a program", rule="P1", where=where, hint=hint)
     return found
 
 
-def types_at(graph: Graph, place: Place) -> list[Type]:
+def location_types(graph: Graph, place: ValueLocation) -> list[Type]:
     """The types of what is made at a place."""
     return [graph.nodes[number].outputs[0].type for number in place.nodes]
 
 
-def _is_called(graph: Graph, number: int, name: str) -> bool:
+def _has_name(graph: Graph, number: int, name: str) -> bool:
     """Whether a node goes by a name: its own, or, of a loop variable, that of the variable."""
     node = graph.nodes[number]
     return name in (node.name, str(node)) or (node.op == "merge" and node.name.endswith(f".{name}"))
 
 
-def _at(graph: Graph, nodes: Sequence[int], tag: Tag) -> int:
+def _select_node(graph: Graph, nodes: Sequence[int], tag: Tag) -> int:
     """The one of some nodes that makes something under a tag; raises Usage where none does."""
-    known, wrong = dict(contexts(graph)), list[Usage]()
+    known, wrong = dict(node_contexts(graph)), list[Usage]()
     for number in nodes:
         site = graph.nodes[number].site
-        if known and site is not None and _leaves(graph, number):
-            known[number] = graph.name if site == ENVIRONMENT else around(graph, known, site)
+        if known and site is not None and _exits_activation(graph, number):
+            known[number] = graph.name if site == ENVIRONMENT else enclosing_context(graph, known, site)
         try:
-            check_place(graph, known, number, tag)
+            check_node_tag(graph, known, number, tag)
         except Usage as error:
             wrong.append(error)
         else:
@@ -108,61 +108,65 @@ def _at(graph: Graph, nodes: Sequence[int], tag: Tag) -> int:
     raise wrong[0]
 
 
-def _leaves(graph: Graph, number: int) -> bool:
+def _exits_activation(graph: Graph, number: int) -> bool:
     """Whether what a node makes leaves the activation that it fires in."""
     return graph.nodes[number].op in ("return", "exit")
 
 
-def made_under(graph: Graph, event: Event) -> Tag:
+def result_tag(graph: Graph, event: Event) -> Tag:
     """The tag under which an event that fired made something."""
     node, _, tag, _ = event.token
-    return tag.parent or ROOT if _leaves(graph, node) else tag
+    return tag.parent or ROOT if _exits_activation(graph, node) else tag
 
 
-def path_of(tag: Tag) -> str:
+def format_tag(tag: Tag) -> str:
     """A tag as it is written, in full, however deep it is."""
-    return "/".join(reversed([step.last for step in tag.steps()]))
+    return "/".join(reversed([step.last_step for step in tag.self_and_ancestors()]))
 
 
-class _Lookout:
+class _FetchObserver:
     """Takes down what is fetched, and says where something is to be fed, or where there is enough."""
 
-    def __init__(self, fetched: Sequence[Place], fed: Sequence[tuple[Place, Value]], until: Until) -> None:
-        self.fed, self.until = fed, until
+    def __init__(
+        self, fetched: Sequence[ValueLocation], fed: Sequence[tuple[ValueLocation, Value]], until: Until
+    ) -> None:
+        self.feeds, self.until = fed, until
         self.nodes = {number for place in (*fetched, *(place for place, _ in fed)) for number in place.nodes}
-        self.seen: list[tuple[Place, dict[tuple[Tag, int], tuple[Tag, Value]]]] = [(place, {}) for place in fetched]
+        self.results: list[tuple[ValueLocation, dict[tuple[Tag, int], tuple[Tag, Value]]]] = [
+            (place, {}) for place in fetched
+        ]
         """For each place, by the tags and nodes that fired there, under which tag they made what."""
-        self.new: Value | None = None
+        self.pending_feed: Value | None = None
         """What is to be fed for the last event."""
 
-    def sees(self, state: State, event: Event) -> bool:
-        self.new = None
+    def observe(self, state: State, event: Event) -> bool:
+        self.pending_feed = None
         if event.fired and event.token.node in self.nodes and event.outputs:
-            self._take(event, made_under(state.graph, event), event.outputs[0][1])
-        return self.new is not None or self.is_enough(state)
+            self._record_result(event, result_tag(state.graph, event), event.outputs[0][1])
+        return self.pending_feed is not None or self.is_complete(state)
 
-    def is_enough(self, state: State) -> bool:
-        if self.until == "result" and any(place.tag is None or not seen for place, seen in self.seen):
+    def is_complete(self, state: State) -> bool:
+        if self.until == "result" and any(place.tag is None or not seen for place, seen in self.results):
             return False
-        return is_met(self.until, state)
+        return is_until_met(self.until, state)
 
-    def _take(self, event: Event, tag: Tag, value: Value) -> None:
+    def _record_result(self, event: Event, tag: Tag, value: Value) -> None:
         node = event.token.node
-        for place, fed in self.fed:
+        for place, fed in self.feeds:
             if node in place.nodes and place.matches(tag):
-                self.new = value = fed
-        for place, seen in self.seen:
+                self.pending_feed = value = fed
+        for place, seen in self.results:
             if node in place.nodes and place.matches(tag):
                 seen[event.token.tag, node] = tag, value
 
-    def found(self, graph: Graph) -> list[Found]:
+    def fetched_values(self, graph: Graph) -> list[FetchedValue]:
         """What was fetched, that of patterns in program order."""
-        found: list[Found] = []
-        for place, seen in self.seen:
+        found: list[FetchedValue] = []
+        for place, seen in self.results:
             if place.tag is None:
                 ranks = program_order(graph, seen)
                 found.append(
-                    {path_of(tag): value for tag, value in (seen[at] for at in sorted(seen, key=ranks.__getitem__))}
+                    {format_tag(tag): value for tag, value in (seen[at] for at in sorted(seen, key=ranks.__getitem__))}
                 )
             else:
                 found.append(next((value for _, value in seen.values()), None))
@@ -170,24 +174,24 @@ class _Lookout:
 
 
 def run_tagged(
-    history: History, fetched: Sequence[Place], fed: Sequence[tuple[Place, Value]], until: Until
-) -> tuple[Outcome, list[Found]]:
+    history: History, fetches: Sequence[ValueLocation], feeds: Sequence[tuple[ValueLocation, Value]], until: Until
+) -> tuple[Outcome, list[FetchedValue]]:
     """Run a program from its beginning; how it ends, and what was fetched. With `until="result"` it stops where all of
     that is there, if it is known how much that is."""
     check_until(until)
-    lookout = _Lookout(fetched, fed, until)
-    while (event := history.forward_to(lookout.sees)) is not None and lookout.new is not None:
-        history = _fed(history, event, lookout.new)
-        if lookout.is_enough(history.state):
+    lookout = _FetchObserver(fetches, feeds, until)
+    while (event := history.forward_to(lookout.observe)) is not None and lookout.pending_feed is not None:
+        history = _apply_feed(history, event, lookout.pending_feed)
+        if lookout.is_complete(history.state):
             break
-    outcome, found = _ending(history, until), lookout.found(history.graph)
-    missing = next((place for place, value in zip(fetched, found, strict=True) if value is None), None)
+    outcome, found = _outcome_of(history, until), lookout.fetched_values(history.graph)
+    missing = next((place for place, value in zip(fetches, found, strict=True) if value is None), None)
     if missing is not None and outcome.status == "Returned":
-        outcome = replace(outcome, status="Deadlocked", error=_nothing(history, missing))
+        outcome = replace(outcome, status="Deadlocked", error=_missing_value_error(history, missing))
     return outcome, found
 
 
-def _fed(history: History, event: Event, value: Value) -> History:
+def _apply_feed(history: History, event: Event, value: Value) -> History:
     """The history in which the tokens that an event sent of its first output carry another value."""
     edges = history.graph.nodes[event.token.node].outputs[0].edges
     for sent in event.sent:
@@ -197,15 +201,15 @@ def _fed(history: History, event: Event, value: Value) -> History:
             if position is None:
                 node = history.graph.nodes[event.token.node]
                 hint = "feed what it takes"
-                raise Usage(f"a bound holds what {node} makes", rule="S16", where=node.where, tag=sent.tag, hint=hint)
+                raise Usage(f"a bound holds what {node} makes", rule="S16", where=node.origin, tag=sent.tag, hint=hint)
             history = history.change(position, value)
     return history
 
 
-def _ending(history: History, until: Until) -> Outcome:
-    if not history.state.flight or history.stopped is not None:
+def _outcome_of(history: History, until: Until) -> Outcome:
+    if not history.state.flight or history.stop_error is not None:
         return history.outcome()
-    return ending(
+    return build_outcome(
         history.state,
         history.stats,
         None,
@@ -217,15 +221,15 @@ def _ending(history: History, until: Until) -> Outcome:
     )
 
 
-def _nothing(history: History, place: Place) -> Deadlock:
+def _missing_value_error(history: History, place: ValueLocation) -> Deadlock:
     """Why a run has no value at a place."""
     number, tag = place.nodes[0], place.tag or ROOT
     node = history.graph.nodes[number]
     fires = tag
-    if node.site is not None and _leaves(history.graph, number):
+    if node.site is not None and _exits_activation(history.graph, number):
         inside = (event.token.tag for event in history if event.token.tag.site == node.site)
         last = max((step.iteration for step in inside if step.parent == tag), default=0)
         fires = tag.child(node.site, last)
-    error = Deadlock(f"{place.text} has no value: {node} did not fire", rule="S12", where=node.where, tag=tag)
+    error = Deadlock(f"{place.text} has no value: {node} did not fire", rule="S12", where=node.origin, tag=tag)
     error.add_note(f"  {history.ask.why_not(str(node), fires)}".replace("\n", "\n  "))
     return error

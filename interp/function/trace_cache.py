@@ -11,220 +11,226 @@ from dataclasses import dataclass, field
 from threading import Lock
 from typing import Any
 
-from ...core.frontend.eager.array import Concrete
-from ...core.frontend.eager.recording import hearing
-from ...core.frontend.eager.variable_reads import assigned, seen
+from ...core.frontend.eager.array import ConcreteArray
+from ...core.frontend.eager.recording import recording_tapes
+from ...core.frontend.eager.variable_reads import record_assignment, resolve_watched_array
 from ...core.frontend.trace.captures import Resource
-from ...core.frontend.trace.pytree import Form, Structure, leaf_names
+from ...core.frontend.trace.pytree import TreeDef, TreeType, leaf_names
 from ...core.graph.graph import Graph
 from ...core.program.program import Program
 from ...core.types import Type, type_of
 from ...core.value import Literal
-from ..lru_cache import Recent
+from ..lru_cache import LRUCache
 
-_ENDING = Lock()
+_VARIABLES_LOCK = Lock()
 """Held while a run reads variables, or assigns them: so others see all that it assigns, or nothing."""
-MOST = 128
+DEFAULT_CAPACITY = 128
 """How many tracings a function keeps, unless it says."""
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
+class TracedProgram:
     """A program in both forms, and how its results nest."""
 
     program: Program
     graph: Graph
-    structure: Structure
+    structure: TreeDef
     callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
     """The Python functions that it calls, by the names that they have in it."""
-    captured: tuple[Resource, ...] = ()
+    captures: tuple[Resource, ...] = ()
     """What it takes beside its arguments: behind them, in this order."""
-    assigned: tuple[Resource, ...] = ()
+    assigned_variables: tuple[Resource, ...] = ()
     """The variables that it assigns: behind its results, in this order."""
-    created: tuple[Resource, ...] = ()
+    created_variables: tuple[Resource, ...] = ()
     """The variables that were made while it was traced."""
-    draws: bool = False
+    draws_random: bool = False
     """Whether it draws random numbers."""
 
-    def given(self, leaves: Sequence[Any], held: Mapping[Resource, Any] | None = None) -> list[Any]:
+    def all_arguments(self, leaves: Sequence[Any], resource_values: Mapping[Resource, Any] | None = None) -> list[Any]:
         """All arguments of the program; `held` is what resources hold instead of what they hold now."""
-        found = self.held() if held is None else held
-        return [*leaves, *(found[each]._tagloom_literal.value for each in self.captured)]
+        found = self.resource_values() if resource_values is None else resource_values
+        return [*leaves, *(found[each]._tagloom_literal.value for each in self.captures)]
 
-    def held(self) -> dict[Resource, Any]:
+    def resource_values(self) -> dict[Resource, Any]:
         """What resources hold now, all at one time: no run ends in between."""
-        if not self.captured:
+        if not self.captures:
             return {}
-        for each in self.captured:
-            each.settle()
-        with _ENDING:
-            return {each: each.value for each in self.captured}
+        for each in self.captures:
+            each.apply_pending_restore()
+        with _VARIABLES_LOCK:
+            return {each: each.value for each in self.captures}
 
-    def seen(self) -> dict[Resource, Any]:
+    def watched_values(self) -> dict[Resource, Any]:
         """What they hold now, as tapes under way have it, which are told of the variables that are assigned, too."""
-        held = self.held()
-        if not hearing():
+        held = self.resource_values()
+        if not recording_tapes():
             return held
-        for each in self.assigned:
-            seen(each, each.value)
-        return {each: seen(each, value) for each, value in held.items()}
+        for each in self.assigned_variables:
+            resolve_watched_array(each, each.value)
+        return {each: resolve_watched_array(each, value) for each, value in held.items()}
 
-    def made(self, results: Sequence[Any]) -> list[Concrete]:
+    def assigned_values(self, results: Sequence[Any]) -> list[ConcreteArray]:
         """What a run that returned has assigned, of which these are all results."""
-        return [Concrete(Literal(value, type_of(value))) for value in results[self.structure.size :]]
+        return [ConcreteArray(Literal(value, type_of(value))) for value in results[self.structure.size :]]
 
-    def assign(self, results: Sequence[Any]) -> list[Concrete]:
+    def assign(self, results: Sequence[Any]) -> list[ConcreteArray]:
         """Have variables hold what a run that returned has assigned them; that."""
-        if not self.assigned:
+        if not self.assigned_variables:
             return []
-        values = self.made(results)
-        with _ENDING:
-            for variable, value in zip(self.assigned, values, strict=True):
+        values = self.assigned_values(results)
+        with _VARIABLES_LOCK:
+            for variable, value in zip(self.assigned_variables, values, strict=True):
                 variable.value = value
-        for variable in self.assigned:
-            assigned(variable)
+        for variable in self.assigned_variables:
+            record_assignment(variable)
         return values
 
 
 @dataclass(frozen=True, slots=True)
-class Tracing:
+class TraceEntry:
     """One tracing, and why it was made, in words."""
 
     number: int
-    forms: tuple[Form, ...]
-    traced: Traced
+    tree_types: tuple[TreeType, ...]
+    traced_program: TracedProgram
     reason: str
 
 
-class Tracings:
+class TraceCache:
     """The tracings of a function of this name, so many at most."""
 
-    def __init__(self, name: str, most: int = MOST, *, relax: bool = False) -> None:
-        self.name, self.most, self.relax = name, most, relax
-        self._found: Recent[tuple[Form, ...], Tracing] = Recent(most)
-        self._briefly: Recent[object, Tracing] = Recent(most)
+    def __init__(self, name: str, capacity: int = DEFAULT_CAPACITY, *, relax_shapes: bool = False) -> None:
+        self.name, self.capacity, self.relax_shapes = name, capacity, relax_shapes
+        self._entries: LRUCache[tuple[TreeType, ...], TraceEntry] = LRUCache(capacity)
+        self._entries_by_short_key: LRUCache[object, TraceEntry] = LRUCache(capacity)
         """Those that were asked for by short keys, since the last one was made."""
-        self._count = 0
+        self._created_count = 0
 
     def __len__(self) -> int:
-        return len(self._found)
+        return len(self._entries)
 
-    def __iter__(self) -> Iterator[Tracing]:
+    def __iter__(self) -> Iterator[TraceEntry]:
         """Those that are kept, in the order in which they were made."""
-        return iter(sorted(self._found.values(), key=lambda tracing: tracing.number))
+        return iter(sorted(self._entries.values(), key=lambda tracing: tracing.number))
 
-    def known(self, key: object) -> Traced | None:
+    def find_by_short_key(self, key: object) -> TracedProgram | None:
         """The one that was asked for by this short key before, if it is kept."""
-        found = self._briefly.used(key)
-        if found is not None and len(self._found) > 1:
-            self._found.used(found.forms)
-        return None if found is None else found.traced
+        found = self._entries_by_short_key.get(key)
+        if found is not None and len(self._entries) > 1:
+            self._entries.get(found.tree_types)
+        return None if found is None else found.traced_program
 
-    def get(self, forms: tuple[Form, ...], key: object = None) -> Traced | None:
+    def find(self, forms: tuple[TreeType, ...], key: object = None) -> TracedProgram | None:
         """The one for these forms, if it is kept; where shapes may be relaxed, one that admits them. It is
         found sooner by a `key` that only arguments of these forms have."""
-        found = self._found.used(forms)
-        if found is None and self.relax:
-            wide = next((each.forms for each in self._found.values() if _admits(each.forms, forms)), None)
-            found = None if wide is None else self._found.used(wide)
+        found = self._entries.get(forms)
+        if found is None and self.relax_shapes:
+            wide = next(
+                (each.tree_types for each in self._entries.values() if _all_admit(each.tree_types, forms)), None
+            )
+            found = None if wide is None else self._entries.get(wide)
         if found is not None and key is not None:
-            self._briefly.keep(key, found)
-        return None if found is None else found.traced
+            self._entries_by_short_key.put(key, found)
+        return None if found is None else found.traced_program
 
-    def relaxed(self, forms: tuple[Form, ...]) -> tuple[Form, ...]:
+    def relax(self, forms: tuple[TreeType, ...]) -> tuple[TreeType, ...]:
         """The forms to trace for: where shapes may be relaxed, what these share with all tracings that differ in no
         more than sizes."""
         found = forms
-        for each in self._found.values() if self.relax else ():
-            found = _joined(each.forms, found) or found
+        for each in self._entries.values() if self.relax_shapes else ():
+            found = _join_types(each.tree_types, found) or found
         return found
 
-    def add(self, forms: tuple[Form, ...], traced: Traced, names: Sequence[str], asked: tuple[Form, ...]) -> Traced:
+    def add(
+        self, forms: tuple[TreeType, ...], traced: TracedProgram, names: Sequence[str], asked: tuple[TreeType, ...]
+    ) -> TracedProgram:
         """Keep one that was made, for arguments of the forms `asked`; the one that was used longest ago may go."""
-        reason = self._why(asked, names)
+        reason = self._explain_miss(asked, names)
         if forms != asked:
-            reason += f"; shapes are relaxed to {_said(forms)}"
-        if traced.created:
-            reason += f"; traced twice, since the first time made {', '.join(each.name for each in traced.created)}"
-        self._count += 1
-        self._briefly = Recent(self.most)
-        return self._found.keep(forms, Tracing(self._count, forms, traced, reason)).traced
+            reason += f"; shapes are relaxed to {_describe_types(forms)}"
+        if traced.created_variables:
+            reason += (
+                f"; traced twice, since the first time made {', '.join(each.name for each in traced.created_variables)}"
+            )
+        self._created_count += 1
+        self._entries_by_short_key = LRUCache(self.capacity)
+        return self._entries.put(forms, TraceEntry(self._created_count, forms, traced, reason)).traced_program
 
     def explain(self) -> str:
         """Every tracing that there is, and why it was made."""
         kept = list(self)
         lines = [f"{self.name}: {len(kept)} {'tracing' if len(kept) == 1 else 'tracings'}"]
-        if self._count > len(kept):
-            lines[0] += f", {self._count - len(kept)} dropped: no more than {self.most} are kept"
+        if self._created_count > len(kept):
+            lines[0] += f", {self._created_count - len(kept)} dropped: no more than {self.capacity} are kept"
         for each in kept:
-            lines += [f"  {each.number}. {_said(each.forms)}", f"     {each.reason}"]
+            lines += [f"  {each.number}. {_describe_types(each.tree_types)}", f"     {each.reason}"]
         shapes = sum(" has shape " in each.reason for each in kept)
-        if shapes > 2 and not self.relax:
+        if shapes > 2 and not self.relax_shapes:
             lines.append(f"  {shapes} of them differ in shapes: tl.function(relax_shapes=True) makes one for all")
         return "\n".join(lines)
 
-    def _why(self, forms: tuple[Form, ...], names: Sequence[str]) -> str:
+    def _explain_miss(self, forms: tuple[TreeType, ...], names: Sequence[str]) -> str:
         """The difference to the tracing that is nearest, the latest of several."""
-        if not self._count:
+        if not self._created_count:
             return "the first call"
-        known = reversed(self._found.values())
-        differences = [(_differences(each.forms, forms, names), each.number) for each in known]
+        known = reversed(self._entries.values())
+        differences = [(_describe_differences(each.tree_types, forms, names), each.number) for each in known]
         if not differences:
             return "the tracings before are dropped"
         nearest, number = min(differences, key=lambda pair: len(pair[0]))
         return f"unlike {number}: {'; '.join(nearest)}" if nearest else f"{number} was dropped"
 
 
-def _said(forms: Sequence[Form]) -> str:
+def _describe_types(forms: Sequence[TreeType]) -> str:
     return f"({', '.join(map(str, forms))})"
 
 
-def _admits(known: Sequence[Form], forms: Sequence[Form]) -> bool:
+def _all_admit(known: Sequence[TreeType], forms: Sequence[TreeType]) -> bool:
     return all(
-        one.structure == other.structure and all(a.admits(b) for a, b in zip(one.types, other.types, strict=True))
+        one.treedef == other.treedef and all(a.admits(b) for a, b in zip(one.types, other.types, strict=True))
         for one, other in zip(known, forms, strict=True)
     )
 
 
-def _joined(known: Sequence[Form], forms: Sequence[Form]) -> tuple[Form, ...] | None:
+def _join_types(known: Sequence[TreeType], forms: Sequence[TreeType]) -> tuple[TreeType, ...] | None:
     """The narrowest forms that admit both; None where they differ in more than sizes."""
     made = []
     for one, other in zip(known, forms, strict=True):
-        if one.structure != other.structure:
+        if one.treedef != other.treedef:
             return None
-        types = [_joined_type(*pair) for pair in zip(one.types, other.types, strict=True)]
+        types = [_join_type(*pair) for pair in zip(one.types, other.types, strict=True)]
         if None in types:
             return None
-        made.append(Form(one.structure, tuple(type_ for type_ in types if type_ is not None)))
+        made.append(TreeType(one.treedef, tuple(type_ for type_ in types if type_ is not None)))
     return tuple(made)
 
 
-def _joined_type(one: Type, other: Type) -> Type | None:
+def _join_type(one: Type, other: Type) -> Type | None:
     alike = one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape)
     return one.join(other) if alike else None
 
 
-def _differences(known: Sequence[Form], forms: Sequence[Form], names: Sequence[str]) -> list[str]:
+def _describe_differences(known: Sequence[TreeType], forms: Sequence[TreeType], names: Sequence[str]) -> list[str]:
     """In what the arguments differ, in words: what was, and what came."""
     found: list[str] = []
     for name, one, other in zip(names, known, forms, strict=True):
-        if one.structure == other.structure:
-            parts = zip(leaf_names(one.structure, name), one.types, other.types, strict=True)
-            found += [f"{inner} {change}" for inner, old, new in parts for change in _changes(old, new)]
-        elif one.structure.fixed is not None and other.structure.fixed is not None:
-            before, now = str(one.structure.fixed), str(other.structure.fixed)
+        if one.treedef == other.treedef:
+            parts = zip(leaf_names(one.treedef, name), one.types, other.types, strict=True)
+            found += [f"{inner} {change}" for inner, old, new in parts for change in _describe_changes(old, new)]
+        elif one.treedef.static_leaf is not None and other.treedef.static_leaf is not None:
+            before, now = str(one.treedef.static_leaf), str(other.treedef.static_leaf)
             found.append(f"{name} is another {before}" if before == now else f"{name} was {before}, and is {now}")
         else:
             found.append(f"{name} nests as {other}, and not as {one}")
     return found
 
 
-def _changes(one: Type, other: Type) -> Iterator[str]:
+def _describe_changes(one: Type, other: Type) -> Iterator[str]:
     if one.dtype is not other.dtype:
         yield f"was {one.dtype!r}, and is {other.dtype!r}"
     if one.shape != other.shape:
-        yield f"has shape {_shape(other)}, and not {_shape(one)}"
+        yield f"has shape {_describe_shape(other)}, and not {_describe_shape(one)}"
 
 
-def _shape(type_: Type) -> str:
+def _describe_shape(type_: Type) -> str:
     return "of any rank" if type_.shape is None else str(type_.shape).replace("None", "?")

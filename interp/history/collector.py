@@ -11,27 +11,27 @@ from __future__ import annotations
 import gc
 import weakref
 
-LONG = 10_000
+LONG_HISTORY = 10_000
 """From how many events on a history is long: below, they add some 10 ms to a collection."""
 
-_aside: set[int] = set()
+_freeze_owners: set[int] = set()
 """Whose sake objects are set aside for."""
 
 
-def set_aside(owner: object) -> None:
+def freeze_objects(owner: object) -> None:
     """Keep the collector from what there is now, as long as `owner` lives.
 
     Nothing is done where the collector is off, or where somebody else has set objects aside, who may not want these.
     """
-    if not gc.isenabled() or (not _aside and gc.get_freeze_count()):
+    if not gc.isenabled() or (not _freeze_owners and gc.get_freeze_count()):
         return
-    if id(owner) not in _aside:
-        _aside.add(id(owner))
-        weakref.finalize(owner, _release, id(owner)).atexit = False
+    if id(owner) not in _freeze_owners:
+        _freeze_owners.add(id(owner))
+        weakref.finalize(owner, _unfreeze, id(owner)).atexit = False
     gc.freeze()
 
 
-def _release(owner: int) -> None:
-    _aside.discard(owner)
-    if not _aside:
+def _unfreeze(owner: int) -> None:
+    _freeze_owners.discard(owner)
+    if not _freeze_owners:
         gc.unfreeze()

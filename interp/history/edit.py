@@ -9,18 +9,18 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from ...core.errors import Usage, counted
+from ...core.errors import Usage, plural
 from ...core.graph.graph import Edge, Graph
 from ...core.tag import Tag
 from ...core.types import Type, type_of
-from ...core.value import Value, admit, show
+from ...core.value import Value, admit, format_value
 from ..machine.event import Token
 from ..machine.state import State
-from ..queries.ask import tag_of
-from ..queries.contexts import check_place, contexts
+from ..queries.ask import parse_tag
+from ..queries.contexts import check_node_tag, node_contexts
 
 
-class Slot(NamedTuple):
+class TokenSlot(NamedTuple):
     """Where a token waits: at a port of a node, under a tag."""
 
     node: int
@@ -28,30 +28,30 @@ class Slot(NamedTuple):
     tag: Tag
 
 
-Place: TypeAlias = int | Slot
+TokenPlace: TypeAlias = int | TokenSlot
 """Where a token is: its position in the flight, or where it waits."""
-Named: TypeAlias = tuple[str, int, str | Tag]
+NamedPlace: TypeAlias = tuple[str, int, str | Tag]
 """The same by name, in flight or waiting: the node that it goes to, the port, and the tag as it is written."""
 
 
-class Change(NamedTuple):
+class TokenChange(NamedTuple):
     """A token as it was, where it was, and the value that it has instead."""
 
-    place: Place
+    place: TokenPlace
     token: Token
     value: Value
 
     @property
-    def is_new(self) -> bool:
+    def is_injection(self) -> bool:
         return False
 
-    def told(self, graph: Graph) -> str:
+    def describe(self, graph: Graph) -> str:
         """In words: `3 instead of 5 on port 1 of node fib.add under main/fib`."""
         number, port, tag, value = self.token
-        return f"{show(self.value)} instead of {show(value)} on port {port} of node {graph.nodes[number]} under {tag}"
+        return f"{format_value(self.value)} instead of {format_value(value)} on port {port} of node {graph.nodes[number]} under {tag}"
 
 
-class Injection(NamedTuple):
+class TokenInjection(NamedTuple):
     """A token that nobody sent."""
 
     token: Token
@@ -61,107 +61,107 @@ class Injection(NamedTuple):
         return self.token.value
 
     @property
-    def is_new(self) -> bool:
+    def is_injection(self) -> bool:
         return True
 
-    def told(self, graph: Graph) -> str:
+    def describe(self, graph: Graph) -> str:
         """In words: `3, which nobody sent, on port 1 of node fib.add under main/fib`."""
         number, port, tag, value = self.token
-        return f"{show(value)}, which nobody sent, on port {port} of node {graph.nodes[number]} under {tag}"
+        return f"{format_value(value)}, which nobody sent, on port {port} of node {graph.nodes[number]} under {tag}"
 
 
-Edit: TypeAlias = Change | Injection
+Edit: TypeAlias = TokenChange | TokenInjection
 
 
-def edit(state: State, wanted: Place | Named, value: object) -> Change:
+def build_change(state: State, wanted: TokenPlace | NamedPlace, value: object) -> TokenChange:
     """The edit that gives the token at this place this value; changes nothing yet.
 
     Raises Usage where no token is there, and where the value is not of the type that the port takes.
     """
-    place = _place(state, wanted)
-    token = _token(state, place)
+    place = _resolve_place(state, wanted)
+    token = _token_at(state, place)
     try:
-        return Change(place, token, admit(value, type_of_port(state.graph, token)))
+        return TokenChange(place, token, admit(value, port_type(state.graph, token)))
     except Usage as error:
         error.message = f"the token for port {token.port} of node {state.graph.nodes[token.node]}: {error.message}"
         raise
 
 
-def injection(state: State, node: str, port: int, tag: str | Tag, value: object) -> Injection:
+def build_injection(state: State, node: str, port: int, tag: str | Tag, value: object) -> TokenInjection:
     """The edit that puts a token into the flight; changes nothing yet.
 
     Raises Usage where no token ever comes to such a place, where the activation is not open, and where the value is not
     of the type that the port takes.
     """
     graph, number = state.graph, state.graph.only(node)
-    under = tag_of(graph, tag) if isinstance(tag, str) else tag
-    check_place(graph, contexts(graph), number, under)
+    under = parse_tag(graph, tag) if isinstance(tag, str) else tag
+    check_node_tag(graph, node_contexts(graph), number, under)
     record = state.records.get(under)
     if record is None:
         raise Usage("this activation is not open: nothing can happen in it", tag=under, hint="inject while it is")
     token = Token(number, port, record.tag, False)
-    wanted = type_of_port(graph, token)
+    wanted = port_type(graph, token)
     try:
-        return Injection(token._replace(value=admit(value, wanted)))
+        return TokenInjection(token._replace(value=admit(value, wanted)))
     except Usage as error:
         error.message = f"port {port} of node {graph.nodes[number]}: {error.message}"
         raise
 
 
-def make(state: State, change: Edit) -> None:
+def apply_edit(state: State, change: Edit) -> None:
     """Do in a state what an edit says."""
-    if isinstance(change, Injection):
-        _add(state, change.token)
+    if isinstance(change, TokenInjection):
+        _add_token(state, change.token)
         return
     place, token, value = change
     if isinstance(place, int):
         state.flight[place] = token._replace(value=value)
         return
-    record = state.records[token.tag].copy(state.era)  # its own, whoever shared the one before
-    record.waiting[token.node][token.port] = value
+    record = state.records[token.tag].copy(state.owner)  # its own, whoever shared the one before
+    record.waiting_operands[token.node][token.port] = value
     state.records[token.tag] = record
 
 
-def _add(state: State, token: Token) -> None:
+def _add_token(state: State, token: Token) -> None:
     """One token more: in the flight, in its activation, and where activations are busy, in those around it."""
-    record = state.records[token.tag].copy(state.era)
+    record = state.records[token.tag].copy(state.owner)
     state.records[token.tag] = record
-    record.tokens += 1
+    record.token_count += 1
     state.flight.append(token)
-    state.ahead = state.ahead or 1
-    if state.bounds:
-        state.busier(token.tag, state.counted((token,)))
+    state.wave_remaining = state.wave_remaining or 1
+    if state.loop_bounds:
+        state.add_busy(token.tag, state.count_busy_tokens((token,)))
 
 
-def _place(state: State, wanted: Place | Named) -> Place:
+def _resolve_place(state: State, wanted: TokenPlace | NamedPlace) -> TokenPlace:
     """Where a token is that goes by name."""
     match wanted:
         case int():
             return wanted
-        case Slot(node) if 0 <= node < len(state.graph.nodes):
+        case TokenSlot(node) if 0 <= node < len(state.graph.nodes):
             return wanted
         case (str(name), int(port), str() | Tag() as tag):
-            under = tag_of(state.graph, tag) if isinstance(tag, str) else tag
-            slot = Slot(state.graph.only(name), port, under)
+            under = parse_tag(state.graph, tag) if isinstance(tag, str) else tag
+            slot = TokenSlot(state.graph.only(name), port, under)
             return next((place for place, token in enumerate(state.flight) if token[:3] == slot), slot)
     required = 'a position in the flight, or ("fib.add", 0, "main/fib"): a node, a port and a tag'
     raise Usage("this is no place of a token", required=required, got=repr(wanted))
 
 
-def _token(state: State, place: Place) -> Token:
-    if isinstance(place, Slot):
+def _token_at(state: State, place: TokenPlace) -> Token:
+    if isinstance(place, TokenSlot):
         record = state.records.get(place.tag)
-        held = record.waiting.get(place.node, {}) if record is not None else {}
+        held = record.waiting_operands.get(place.node, {}) if record is not None else {}
         if place.port in held:
             return Token(*place, held[place.port])
         node = state.graph.nodes[place.node]
         raise Usage(f"no token waits at port {place.port} of node {node}, or is in flight to it", tag=place.tag)
     if 0 <= place < len(state.flight):
         return state.flight[place]
-    raise Usage(f"no token is at position {place} of the flight", got=f"{counted(len(state.flight), 'token')} there")
+    raise Usage(f"no token is at position {place} of the flight", got=f"{plural(len(state.flight), 'token')} there")
 
 
-def type_of_port(graph: Graph, token: Token) -> Type:
+def port_type(graph: Graph, token: Token) -> Type:
     """What the port takes: the type of the output that feeds it; of several, in a graph that breaks the rules, of the
     first that the token can be from. Raises Usage where no token ever comes there."""
     node = graph.nodes[token.node]

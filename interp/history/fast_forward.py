@@ -13,72 +13,76 @@ from typing import TYPE_CHECKING, Self
 
 from ...core.errors import Exhausted, TagloomError, Usage
 from ...core.ops.effect_op import resource_of
-from ..engines.engine import Options, Subject, refusal
+from ..engines.engine import Job, RunOptions, unsupported
 from ..engines.reference import first_state
-from ..image.build import known_image
+from ..image.build import cached_image
 from ..machine.state import State
 from ..outcome.statistics import Meter
-from .advance import Going
-from .run_origin import Beginning
+from .advance import Advance
+from .run_origin import RunOrigin
 from .segment import Lineage
 
 if TYPE_CHECKING:
     from ..engines.fast.run import Fast
-    from ..engines.fast.stops import Stops
+    from ..engines.fast.stops import StopConditions
 
 WINDOW = 20_000
 """How many events before the place where one goes are known there: stepped in 0.1 s, and some 20 MB."""
-TAKING = 1_500
+IMPORT_COST = 1_500
 """How many events the fast machine makes while it takes an open activation over from the reference."""
-_EXACT = ("firings", "tokens", "depth")
+_EXACT_LIMITS = ("firings", "tokens", "depth")
 """The limits that both machines meet at the same event."""
 
 
-class Far(Going):
+class FastForward(Advance):
     """A history that need not begin where the run did."""
 
-    _ahead: Fast | None
+    _fast_run: Fast | None
     """The fast machine, while it goes ahead."""
 
-    def _stand(self, begun: Beginning, lineage: Lineage, state: State, position: int) -> None:
-        super()._stand(begun, lineage, state, position)
-        self._ahead = None
+    def _reset(self, begun: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
+        super()._reset(begun, lineage, state, position)
+        self._fast_run = None
 
     @property
-    def is_branch(self) -> bool:
+    def is_fork(self) -> bool:
         """Whether it has a parent."""
         return False
 
     @property
-    def reached(self) -> int:
+    def current_position(self) -> int:
         """How many events have happened where one stands; while the fast machine goes ahead, there. Another thread may
         ask."""
-        run = self._ahead
+        run = self._fast_run
         return self.position if run is None else run.steps
 
     @property
-    def refused(self) -> str | None:
+    def unsupported_reason(self) -> str | None:
         """Why the fast machine cannot go ahead of this history; None where it can."""
-        if self.edits or self._by_hand is not None:
+        if self.edits or self._first_manual_event is not None:
             return "somebody chose or changed what happens"
-        if self.is_branch:
+        if self.is_fork:
             return "it is a fork"
         if any(resource_of(node.op) is not None for node in self.graph.nodes):
             return "the program has effects, which would happen again"
-        return refusal("fast", *self._asked) or self._too_large()
+        return unsupported("fast", *self._fast_job) or self._image_error()
 
     @property
-    def _asked(self) -> tuple[Subject, Options]:
-        return Subject(self.graph, self.structure, broken=self.broken), Options(self._begun.schedule, k=self.bound)
+    def _fast_job(self) -> tuple[Job, RunOptions]:
+        return Job(self.graph, self.structure, is_ill_formed=self.is_invalid), RunOptions(
+            self._origin.schedule, k=self.bound
+        )
 
-    def _too_large(self) -> str | None:
+    def _image_error(self) -> str | None:
         try:
-            known_image(self.graph, self.first.state.bounds)
+            cached_image(self.graph, self.base_keyframe.state.loop_bounds)
         except Usage as error:
             return error.message
         return None
 
-    def far(self, position: int | None = None, stops: Stops | None = None, *, window: int | None = None) -> Self:
+    def far(
+        self, position: int | None = None, stops: StopConditions | None = None, *, window: int | None = None
+    ) -> Self:
         """A history of the same run that begins so many events (WINDOW) before a position, and stands at its beginning;
         before where the fast machine stops, if it stops earlier, or where the run is over. This history itself, where
         what it knows leads there. Nothing is looked for in what this one knows.
@@ -86,22 +90,22 @@ class Far(Going):
         Where the run is interrupted, or out of time or memory, it begins where it has come to; `stopped` says why.
         Raises Usage where the fast machine cannot do that.
         """
-        why = self.refused
+        why = self.unsupported_reason
         if why is not None:
             raise Usage("the fast machine cannot go ahead in this run", got=why)
         window = WINDOW if window is None else window
         goal = None if position is None else max(position - window, 0)
         if goal is not None and self.base <= goal <= len(self):
             return self
-        run = self._machine(goal)
-        stopped = self._go_ahead(run, goal, stops)
-        if _is_exact(stopped) and (goal is None or run.steps < goal):
+        run = self._start_machine(goal)
+        stopped = self._run_machine(run, goal, stops)
+        if _is_exact_stop(stopped) and (goal is None or run.steps < goal):
             goal = max(run.steps - max(window, 1), 0)  # a trap that it stopped at has happened
             if self.base <= goal <= len(self):
                 return self
-            run = self._machine(goal)
-            stopped = self._go_ahead(run, goal, None)
-        return self._from(run, None if _is_exact(stopped) else stopped)
+            run = self._start_machine(goal)
+            stopped = self._run_machine(run, goal, None)
+        return self._from_machine(run, None if _is_exact_stop(stopped) else stopped)
 
     def reveal(self, position: int) -> None:
         """Know the events from this position on too, which is before what is known. Where one stands stays as it is.
@@ -112,39 +116,39 @@ class Far(Going):
         base = self.base
         if position >= base:
             return
-        run = self._machine(max(position, 0))
-        stopped = self._go_ahead(run, max(position, 0), None)
-        early = self._from(run, stopped)
+        run = self._start_machine(max(position, 0))
+        stopped = self._run_machine(run, max(position, 0), None)
+        early = self._from_machine(run, stopped)
         if stopped is None:
             early.forward_to(lambda state, event: state.steps >= base)
-            stopped = early.stopped
+            stopped = early.stop_error
         if len(early) < base:
             assert stopped is not None, "the run has been further"
             raise KeyboardInterrupt if _is_interrupt(stopped) else stopped
-        self._lineage = Lineage((*early._lineage.stretches, *self._lineage.stretches))
-        self._forget_index()
+        self._lineage = Lineage((*early._lineage.segments, *self._lineage.segments))
+        self._reset_index()
 
-    def _forget_index(self) -> None:
+    def _reset_index(self) -> None:
         """What questions know of the events begins anew."""
 
-    def _machine(self, goal: int | None) -> Fast:
+    def _start_machine(self, goal: int | None) -> Fast:
         """The fast machine at the end of what is known, or at the beginning of the run: where it is sooner at its goal,
         which may be wherever it stops."""
         from ..engines.fast.run import Fast
 
-        begun, last = self._begun, self._lineage.last
+        begun, last = self._origin, self._lineage.last_segment
         open_activations = len(last.keyframes[-1].state.records)
-        if len(self) >= TAKING * open_activations and (goal is None or goal >= len(self)):
-            meter = last.measured(len(self))
+        if len(self) >= IMPORT_COST * open_activations and (goal is None or goal >= len(self)):
+            meter = last.meter_at(len(self))
         else:
             state = first_state(begun.graph, begun.arguments, begun.schedule, begun.seed, begun.bound, self.world)
-            meter = Meter(state, clocked=state.clocked)
+            meter = Meter(state, is_clocked=state.is_clocked)
         return Fast(meter.state, begun.schedule, until="quiet", limits=self.limits, meter=meter)
 
-    def _go_ahead(self, run: Fast, goal: int | None, stops: Stops | None) -> TagloomError | None:
+    def _run_machine(self, run: Fast, goal: int | None, stops: StopConditions | None) -> TagloomError | None:
         """Let the machine go to its goal, or to a stop that is not among the events that are known; what stopped it, if
         that was no ending of its own."""
-        self._ahead = run
+        self._fast_run = run
         try:
             if stops is not None and run.steps < len(self):
                 stopped = run.go(len(self) - run.steps)
@@ -152,20 +156,22 @@ class Far(Going):
                     return stopped
             return run.go(None if goal is None else goal - run.steps, stops)
         finally:
-            self._ahead = None
+            self._fast_run = None
 
-    def _from(self, run: Fast, stopped: TagloomError | None) -> Self:
+    def _from_machine(self, run: Fast, stopped: TagloomError | None) -> Self:
         """A history that begins where the machine stands."""
         state = run.state()
         made = type(self).__new__(type(self))
-        made._stand(self._begun, Lineage((self._begun.stretch(state.steps, run.meter(state)),)), state, state.steps)
-        made.name, made.world, made.limits, made._stopped = self.name, self.world, self.limits, stopped
+        made._reset(
+            self._origin, Lineage((self._origin.new_segment(state.steps, run.meter(state)),)), state, state.steps
+        )
+        made.name, made.world, made.limits, made._stop_error = self.name, self.world, self.limits, stopped
         return made
 
 
-def _is_exact(stopped: TagloomError | None) -> bool:
+def _is_exact_stop(stopped: TagloomError | None) -> bool:
     """Whether the reference stops at the same event, or goes on there too."""
-    return stopped is None or (isinstance(stopped, Exhausted) and stopped.limit in _EXACT)
+    return stopped is None or (isinstance(stopped, Exhausted) and stopped.limit in _EXACT_LIMITS)
 
 
 def _is_interrupt(stopped: TagloomError) -> bool:

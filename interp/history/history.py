@@ -13,44 +13,52 @@ from collections.abc import Sequence
 from functools import cached_property
 from weakref import ref
 
-from ...core.display import Drawn, Played
-from ...core.errors import Broken, Exhausted, TagloomError, Usage, counted
-from ...core.frontend.trace.pytree import Structure
+from ...core.display import PlayerMixin, SvgReprMixin
+from ...core.errors import Broken, Exhausted, TagloomError, Usage, plural
+from ...core.frontend.trace.pytree import TreeDef
 from ...core.graph.graph import Graph
 from ...core.ops.effect_op import resource_of
 from ...core.tag import Tag
 from ...core.world import World
-from ..engines.reference import Limits, Until, admit_arguments, breaks_rules, first_state, limits_of, structure_of
+from ..engines.reference import (
+    Limits,
+    Until,
+    admit_arguments,
+    breaks_rules,
+    default_structure,
+    first_state,
+    resolve_limits,
+)
 from ..machine.event import Event
-from ..machine.schedule import resolved
+from ..machine.schedule import resolve_schedule
 from ..machine.schedule import schedule as schedule_named
 from ..machine.script import Script
 from ..machine.state import State
 from ..outcome.statistics import Meter
-from ..queries.ask import Ask
-from ..queries.index import Index
-from ..queries.partial_index import Late
-from ..records.event_log import opened
+from ..queries.ask import RunQueries
+from ..queries.index import EventIndex
+from ..queries.partial_index import PartialIndex
+from ..records.event_log import create_log
 from ..records.keep import log_path
 from ..records.outcome_json import OutcomeRecord
-from .edit import Edit, Named, Place, edit, injection, make
-from .fast_forward import Far
+from .edit import Edit, NamedPlace, TokenPlace, apply_edit, build_change, build_injection
+from .fast_forward import FastForward
 from .moment import Moment, moment
 from .replay import open_log
-from .run_origin import Beginning, read_schedule
-from .segment import SPACING, Lineage
+from .run_origin import RunOrigin, parse_schedule
+from .segment import KEYFRAME_SPACING, Lineage
 
 
-class History(Far, Drawn, Played):
+class History(FastForward, SvgReprMixin, PlayerMixin):
     """A run that can be gone over, that goes on at its end, and that has branches."""
 
     parent: History | None
-    branched_at: int
+    fork_position: int
     """Where a branch begins: so many events it has in common with its parent."""
     edit: Edit | None
     """The token that was changed there, or injected, if one was."""
     _children: list[ref[History]]
-    _branches: int
+    _fork_count: int
     """How many there have been."""
 
     def __init__(
@@ -61,38 +69,38 @@ class History(Far, Drawn, Played):
         schedule: str | Script = "waves",
         limits: Limits | None = None,
         unchecked: bool = False,
-        structure: Structure | None = None,
+        structure: TreeDef | None = None,
         seed: int = 0,
         k: int | None = None,
         world: World | None = None,
-        spacing: int = SPACING,
+        spacing: int = KEYFRAME_SPACING,
     ) -> None:
         """The beginning of a run, with the options of `run_graph`; `structure` is how its results nest, and `spacing`
         how many events apart the states are that are kept.
 
         Raises Usage where the arguments do not fit or an option means nothing, Invalid where the graph breaks a rule.
         """
-        schedule = resolved(schedule)
-        name, pick, then = read_schedule(schedule)
+        schedule = resolve_schedule(schedule)
+        name, pick, then = parse_schedule(schedule)
         broken = breaks_rules(graph, unchecked=unchecked)
         admitted = tuple(admit_arguments(graph, arguments))
-        nests = structure or structure_of(graph)
-        begun = Beginning(graph, admitted, name, pick, then, nests, broken, seed, k, spacing)
-        limits = limits_of(limits)
-        self._begin(begun, first_state(graph, admitted, schedule, seed, k, world))
+        nests = structure or default_structure(graph)
+        begun = RunOrigin(graph, admitted, name, pick, then, nests, broken, seed, k, spacing)
+        limits = resolve_limits(limits)
+        self._start(begun, first_state(graph, admitted, schedule, seed, k, world))
         self.limits = limits
 
-    def _begin(self, begun: Beginning, state: State) -> None:
-        meter = Meter(state, clocked=state.clocked)
-        self._stand(begun, Lineage((begun.stretch(0, meter),)), state, 0)
+    def _start(self, begun: RunOrigin, state: State) -> None:
+        meter = Meter(state, is_clocked=state.is_clocked)
+        self._reset(begun, Lineage((begun.new_segment(0, meter),)), state, 0)
 
-    def _stand(self, begun: Beginning, lineage: Lineage, state: State, position: int) -> None:
-        super()._stand(begun, lineage, state, position)
-        self.parent, self.branched_at, self.edit = None, 0, None
-        self._children, self._branches = [], 0
+    def _reset(self, begun: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
+        super()._reset(begun, lineage, state, position)
+        self.parent, self.fork_position, self.edit = None, 0, None
+        self._children, self._fork_count = [], 0
 
     @property
-    def is_branch(self) -> bool:
+    def is_fork(self) -> bool:
         """Whether it has a parent."""
         return self.parent is not None
 
@@ -102,18 +110,18 @@ class History(Far, Drawn, Played):
         return tuple(child for child in [made() for made in self._children] if child is not None)
 
     @property
-    def ask(self) -> Ask:
+    def ask(self) -> RunQueries:
         """Questions about it, where it stands. It is not kept: a cycle would keep a long history for ever."""
-        return Ask(self, self.graph, self.arguments, self._index)
+        return RunQueries(self, self.graph, self.arguments, self._index)
 
     @cached_property
-    def _index(self) -> Index:
+    def _index(self) -> EventIndex:
         """What questions know of the events; where a run knows some, its branches know them too."""
         if not self.base:
-            return Index(self.graph, self.arguments)
-        return Late(self.graph, self.arguments, self.first.state)
+            return EventIndex(self.graph, self.arguments)
+        return PartialIndex(self.graph, self.arguments, self.base_keyframe.state)
 
-    def _forget_index(self) -> None:
+    def _reset_index(self) -> None:
         self.__dict__.pop("_index", None)
 
     # What if
@@ -124,24 +132,24 @@ class History(Far, Drawn, Played):
 
         Firings from there on are new ones, and so are their effects: `repeats` says which of its parent's were some.
         """
-        return self._branch(name, None)
+        return self._fork(name, None)
 
     def choose(self, position: int, name: str | None = None) -> History:
         """A branch in which the token at this position of the flight is the next to be delivered, and has been.
 
         Raises Usage where none is there.
         """
-        made = self._branch(name, None)
+        made = self._fork(name, None)
         made.deliver(position)
         return made
 
-    def change(self, place: Place | Named, value: object, name: str | None = None) -> History:
+    def change(self, place: TokenPlace | NamedPlace, value: object, name: str | None = None) -> History:
         """A branch in which a token, in flight or waiting, has another value from the present position on. Its place is
         its position in the flight, or the node that it goes to, the port, and its tag: `("fib.add", 0, "main/fib")`.
 
         Raises Usage where no token is there, and where the value is not of the type that its port takes.
         """
-        return self._branch(name, edit(self.state, place, value))
+        return self._fork(name, build_change(self.state, place, value))
 
     def inject(self, node: str, port: int, tag: str | Tag, value: object, name: str | None = None) -> History:
         """A branch in which one token more is in flight, the last of all, that nobody sent: for this port of a node,
@@ -149,34 +157,34 @@ class History(Far, Drawn, Played):
 
         Raises Usage where no token ever comes there, and where the value is not of the type that the port takes.
         """
-        return self._branch(name, injection(self.state, node, port, tag, value))
+        return self._fork(name, build_injection(self.state, node, port, tag, value))
 
-    def _branch(self, name: str | None, change: Edit | None) -> History:
+    def _fork(self, name: str | None, change: Edit | None) -> History:
         position, owner = self.position, self
-        while owner.parent is not None and position < owner.branched_at:
+        while owner.parent is not None and position < owner.fork_position:
             owner = owner.parent
-        meter = self._lineage.stretch(position).measured(position)
+        meter = self._lineage.segment_at(position).meter_at(position)
         if change is not None:
-            make(meter.state, change)
-        own = self._begun.stretch(position, meter)
+            apply_edit(meter.state, change)
+        own = self._origin.new_segment(position, meter)
         made = History.__new__(type(self))
-        made._stand(self._begun, owner._lineage.branch(own), meter.state, position)
-        owner._branches += 1
-        made.name = name or f"{owner.name}.{owner._branches}"
+        made._reset(self._origin, owner._lineage.fork(own), meter.state, position)
+        owner._fork_count += 1
+        made.name = name or f"{owner.name}.{owner._fork_count}"
         made.world, made.limits = owner.world, owner.limits
-        made.parent, made.branched_at, made.edit = owner, position, change
+        made.parent, made.fork_position, made.edit = owner, position, change
         made.edits = owner.edits if change is None else (*owner.edits, (position, change))
-        if owner._by_hand is not None and owner._by_hand < position:
-            made._by_hand = owner._by_hand
+        if owner._first_manual_event is not None and owner._first_manual_event < position:
+            made._first_manual_event = owner._first_manual_event
         if "_index" in self.__dict__:
-            made._index = self._index.branch(position)
+            made._index = self._index.fork(position)
         owner._children.append(ref(made, owner._children.remove))
         return made
 
     @property
     def repeats(self) -> tuple[Event, ...]:
         """The effects of the parent that are not in the past of this branch: those that it may do a second time."""
-        return () if self.parent is None else self.parent.effects(self.branched_at)
+        return () if self.parent is None else self.parent.effects(self.fork_position)
 
     def effects(self, since: int) -> tuple[Event, ...]:
         """The known events from this position on that did something outside of the machine."""
@@ -188,13 +196,13 @@ class History(Far, Drawn, Played):
         return f"<{self}>"
 
     def __str__(self) -> str:
-        said = f"{self.name}: at {self.position:,} of {counted(len(self), 'event')}"
+        said = f"{self.name}: at {self.position:,} of {plural(len(self), 'event')}"
         if self.parent is None:
             return said
-        what = "" if self.edit is None else f", with {self.edit.told(self.graph)}"
+        what = "" if self.edit is None else f", with {self.edit.describe(self.graph)}"
         repeats = len(self.repeats)
-        twice = f"; {counted(repeats, 'effect')} may happen again" if repeats else ""
-        return f"{said}, a branch of {self.parent.name} from {self.branched_at:,} on{what}{twice}"
+        twice = f"; {plural(repeats, 'effect')} may happen again" if repeats else ""
+        return f"{said}, a branch of {self.parent.name} from {self.fork_position:,} on{what}{twice}"
 
     def moment(self) -> Moment:
         """What is true here, in words: the last event, the results, what is in flight, and what waits."""
@@ -212,7 +220,7 @@ class History(Far, Drawn, Played):
             raise Usage(
                 "a what-if is no run of a machine, and has no script", hint="take that of its parent, and the edit"
             )
-        return Script(self.choices, self._begun.then)
+        return Script(self.choices, self._origin.fallback_schedule)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the log of all events that are known: the one that the run would have written itself.
@@ -222,21 +230,23 @@ class History(Far, Drawn, Played):
         """
         if self.edits:
             raise Usage("a what-if is no run of a machine, and has no log", hint="save its parent, and the edit")
-        if self._by_hand is not None and self.state.clocked and self.state.bounds:
+        if self._first_manual_event is not None and self.state.is_clocked and self.state.loop_bounds:
             raise Usage("a log cannot say of bounds on loops that a run by hand went by waves", hint='schedule="fifo"')
-        events = self.whole()
+        events = self.all_events()
         target = log_path(os.fspath(path))
         assert target is not None
-        with opened(target, self.graph, self.arguments, self._kept_schedule(), self.seed, self.bound) as log:
+        with create_log(target, self.graph, self.arguments, self._effective_schedule(), self.seed, self.bound) as log:
             for event in events:
-                log.event(event)
-            if self._recorded is not None:
-                log.recorded(self._recorded)
+                log.write_event(event)
+            if self._logged_outcome is not None:
+                log.write_outcome_record(self._logged_outcome)
             elif self._is_over(self.at(len(self))):
-                log.outcome(self.outcome())
+                log.write_outcome(self.outcome())
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, world: World | None = None, spacing: int = SPACING) -> History:
+    def load(
+        cls, path: str | os.PathLike[str], *, world: World | None = None, spacing: int = KEYFRAME_SPACING
+    ) -> History:
         """The history of a log, whole or cut short, every event checked; it stands at the end, and can go on, with the
         effects that are new then, and the Python functions that callbacks name, in `world`. One by hand goes on with
         the oldest token. A log does not say how results nest: they come flat.
@@ -247,25 +257,25 @@ class History(Far, Drawn, Played):
         made = cls.__new__(cls)
         graph, then = replay.state.graph, replay.schedule if replay.pick else "fifo"
         pick = replay.pick or schedule_named(then)
-        options = structure_of(graph), replay.broken, replay.seed, replay.bound, spacing
-        made._begin(Beginning(graph, replay.arguments, replay.schedule, pick, then, *options), replay.state)
+        options = default_structure(graph), replay.is_ill_formed, replay.seed, replay.bound, spacing
+        made._start(RunOrigin(graph, replay.arguments, replay.schedule, pick, then, *options), replay.state)
         made.world = world or World()
         for event in replay.events():
-            made._lineage.last.add(event)
+            made._lineage.last_segment.add(event)
         made.position = len(made)
         if replay.outcome is not None:
-            made._end_as(replay.outcome)
+            made._restore_outcome(replay.outcome)
         return made
 
-    def _end_as(self, recorded: OutcomeRecord) -> None:
+    def _restore_outcome(self, recorded: OutcomeRecord) -> None:
         """The run is over, as a log says."""
-        self._recorded, error = recorded, recorded.error
-        if recorded.status in _STOPPED and error is not None:
-            self._stopped = _STOPPED[recorded.status](error.message, rule=error.rule)
+        self._logged_outcome, error = recorded, recorded.error
+        if recorded.status in _ERROR_TYPES and error is not None:
+            self._stop_error = _ERROR_TYPES[recorded.status](error.message, rule=error.rule)
         else:
-            self._until = _TOLD.get(recorded.status, "quiet")
+            self._until = _UNTIL_BY_STATUS.get(recorded.status, "quiet")
 
 
-_STOPPED: dict[str, type[TagloomError]] = {"Exhausted": Exhausted, "Broken": Broken}
-_TOLD: dict[str, Until] = {"Returned": "result", "Trapped": "trap"}
+_ERROR_TYPES: dict[str, type[TagloomError]] = {"Exhausted": Exhausted, "Broken": Broken}
+_UNTIL_BY_STATUS: dict[str, Until] = {"Returned": "result", "Trapped": "trap"}
 """Until when a run may have been told to go on that ended so."""

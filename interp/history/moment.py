@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from ...core.graph.graph import Graph
 from ..machine.event import Event, Token
 from ..machine.state import State
-from ..outcome.describe import shown
-from .advance import Going
+from ..outcome.describe import describe_value
+from .advance import Advance
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,43 +35,45 @@ class Moment:
         return "\n".join([f"event: {self.event}".rstrip(), *lines])
 
 
-def moment(history: Going) -> Moment:
+def moment(history: Advance) -> Moment:
     """What is true where a history stands."""
     graph, state = history.graph, history.state
     tokens = [
         Token(node, port, tag, value)
         for tag, record in state.records.items()
-        for node, held in record.waiting.items()
+        for node, held in record.waiting_operands.items()
         for port, value in held.items()
     ]
-    tokens += [token for block in state.cells.blocks.values() for parked in block.parked.values() for token in parked]
-    tokens += [token for entries in state.held.values() for _, token in entries]
+    tokens += [
+        token for block in state.cells.blocks.values() for parked in block.deferred_reads.values() for token in parked
+    ]
+    tokens += [token for entries in state.throttled_tokens.values() for _, token in entries]
     return Moment(
-        "" if history.last is None else _event(graph, history.last),
-        tuple(f"{position}: {shown(graph, value)}" for position, value in sorted(state.results.items())),
-        tuple(token_said(graph, token) for token in state.flight),
-        tuple(sorted(token_said(graph, token) for token in tokens)),
-        tuple(_cells(graph, state)),
+        "" if history.last_event is None else _describe_event(graph, history.last_event),
+        tuple(f"{position}: {describe_value(graph, value)}" for position, value in sorted(state.results.items())),
+        tuple(describe_token(graph, token) for token in state.flight),
+        tuple(sorted(describe_token(graph, token) for token in tokens)),
+        tuple(_describe_cells(graph, state)),
     )
 
 
-def _cells(graph: Graph, state: State) -> Iterator[str]:
+def _describe_cells(graph: Graph, state: State) -> Iterator[str]:
     """The cells that are full; one that was put twice has the value that came first."""
     for handle, block in state.cells.blocks.items():
-        for number, puts in sorted(block.puts.items()):
-            yield f"{number} of {shown(graph, handle)}: {shown(graph, puts[0].inputs[2])}"
+        for number, puts in sorted(block.writes.items()):
+            yield f"{number} of {describe_value(graph, handle)}: {describe_value(graph, puts[0].inputs[2])}"
 
 
-def token_said(graph: Graph, token: Token) -> str:
+def describe_token(graph: Graph, token: Token) -> str:
     """`3 for port 0 of fib.add under main/fib`."""
-    return f"{shown(graph, token.value)} for port {token.port} of {graph.nodes[token.node]} under {token.tag}"
+    return f"{describe_value(graph, token.value)} for port {token.port} of {graph.nodes[token.node]} under {token.tag}"
 
 
-def _event(graph: Graph, event: Event) -> str:
+def _describe_event(graph: Graph, event: Event) -> str:
     token = event.token
     place = f"{graph.nodes[token.node]} under {token.tag}"
     if event.inputs is None:
-        return f"{shown(graph, token.value)} came to port {token.port} of {place}, and stays"
-    inputs = ", ".join(shown(graph, value) for value in event.inputs)
-    outputs = ", ".join(f"{shown(graph, value)} at {output}" for output, value in event.outputs)
+        return f"{describe_value(graph, token.value)} came to port {token.port} of {place}, and stays"
+    inputs = ", ".join(describe_value(graph, value) for value in event.inputs)
+    outputs = ", ".join(f"{describe_value(graph, value)} at {output}" for output, value in event.outputs)
     return f"{place}: {inputs} -> {event.trap or outputs or 'nothing'}"

@@ -12,34 +12,34 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
-from ...core.errors import Broken, Disagreement, Exhausted, Malformed, Usage, counted
+from ...core.errors import Broken, Disagreement, Exhausted, Malformed, Usage, plural
 from ...core.frontend.trace.pytree import LEAF
 from ...core.graph.graph import Graph
 from ...core.graph.validate import graph_problems
-from ...core.json.cursor import Cursor, form_of, parse
+from ...core.json.cursor import JsonCursor, parse_json, read_form
 from ...core.json.graph import read_graph
-from ...core.json.value import read_number, read_value
+from ...core.json.value import read_uint64, read_value
 from ...core.tag import Site
 from ...core.types import Type, type_of
 from ...core.value import Value
-from ..engines.reference import out_of_memory, refusal
+from ..engines.reference import combine_problems, out_of_memory_error
 from ..machine.event import Event
-from ..machine.schedule import BY_HAND, NAMES, Pick
+from ..machine.schedule import BY_HAND, SCHEDULE_NAMES, Pick
 from ..machine.schedule import schedule as schedule_named
 from ..machine.state import State
 from ..machine.step import step
-from ..outcome.outcome import ending
+from ..outcome.outcome import build_outcome
 from ..outcome.statistics import Meter
-from ..records.event_log import event_text
-from ..records.event_log import sites as sites_of
-from ..records.log_line import OpenTags, claimed, differences, position_of
-from ..records.outcome_json import ErrorRecord, OutcomeRecord, outcome_differences, read_outcome, record
+from ..records.event_log import event_line
+from ..records.event_log import graph_sites as sites_of
+from ..records.log_line import OpenTags, event_differences, read_effect_result, read_position
+from ..records.outcome_json import ErrorRecord, OutcomeRecord, outcome_differences, read_outcome, to_outcome_record
 from ..records.tag_table import read_sites
-from .replay_world import Told
+from .replay_world import ReplayWorld
 
-_SCHEDULES = (*(name for name in NAMES if not name.startswith(BY_HAND)), BY_HAND)
+_LOGGED_SCHEDULES = (*(name for name in SCHEDULE_NAMES if not name.startswith(BY_HAND)), BY_HAND)
 """Those that a log may have: of a schedule by hand it has the positions itself."""
-_FROM_OUTSIDE = ("seconds", "bytes", "interrupt")
+_EXTERNAL_LIMITS = ("seconds", "bytes", "interrupt")
 """The limits that may end a run between any two steps."""
 
 
@@ -71,10 +71,10 @@ def read_events(path: str | Path) -> EventLog:
 
 def open_log(path: str | Path) -> Replay:
     """The log at this path, its first line read."""
-    return Replay(_lines(Path(path)), str(path))
+    return Replay(_read_lines(Path(path)), str(path))
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def _read_lines(path: Path) -> Iterator[bytes]:
     try:
         with path.open("rb") as file:
             yield from file
@@ -89,23 +89,23 @@ class Replay:
         first = next(lines, None)
         if first is None:
             raise Malformed("this log is empty", where="line 1")
-        header = _header(Cursor(parse(first, "line 1: $"), "line 1: $", document=file))
-        graph, self.broken, self.arguments, self.schedule, self.pick, self.sites, self.seed, self.bound = header
-        self._told = Told()
+        header = _read_header(JsonCursor(parse_json(first, "line 1: $"), "line 1: $", file=file))
+        graph, self.is_ill_formed, self.arguments, self.schedule, self.pick, self.sites, self.seed, self.bound = header
+        self._world = ReplayWorld()
         self.state = State(
             graph,
             self.arguments,
             seed=self.seed,
             bound=self.bound,
-            clocked=self.schedule == "waves",
-            world=self._told,
+            is_clocked=self.schedule == "waves",
+            world=self._world,
         )
         self.outcome: OutcomeRecord | None = None
         self.tags = OpenTags()
-        self._came: dict[str, int] = {}
+        self._completion_steps: dict[str, int] = {}
         """After how many steps a run until the results had them, and a run until a trap had one."""
         self._lines = lines
-        self._meter = Meter(self.state, clocked=self.state.clocked)
+        self._meter = Meter(self.state, is_clocked=self.state.is_clocked)
 
     def events(self) -> Iterator[Event]:
         """Every event, after the state has done it."""
@@ -113,11 +113,11 @@ class Replay:
             where = f"line {number}"
             if line.isspace() and all(map(bytes.isspace, self._lines)):
                 return
-            event = self._as_foretold(line)
+            event = self._match_predicted(line)
             if event is None:
-                if not line.endswith(b"\n") and _is_cut_short(line):
+                if not line.endswith(b"\n") and _is_truncated(line):
                     return
-                event = self._line(Cursor(parse(line, f"{where}: $"), f"{where}: $"), where)
+                event = self._read_line(JsonCursor(parse_json(line, f"{where}: $"), f"{where}: $"), where)
             if event is not None:
                 self._apply(event, where)
                 yield event
@@ -127,37 +127,37 @@ class Replay:
         try:
             self.state.apply(event)
         except Exception as error:
-            if not self.broken:
+            if not self.is_ill_formed:
                 raise
-            _differ(where, "line", f"the end of the run: {error!r}", "an event")
-        self._meter.see(event)
+            _raise_disagreement(where, "line", f"the end of the run: {error!r}", "an event")
+        self._meter.observe(event)
         self.tags.close(event)
-        self._note_stops()
+        self._note_stop_conditions()
 
-    def _note_stops(self) -> None:
+    def _note_stop_conditions(self) -> None:
         state = self.state
         if len(state.results) == len(state.graph.results):
-            self._came.setdefault("results", state.steps)
-        if state.traps:
-            self._came.setdefault("trap", state.steps)
+            self._completion_steps.setdefault("results", state.steps)
+        if state.trap_events:
+            self._completion_steps.setdefault("trap", state.steps)
 
-    def _as_foretold(self, line: bytes) -> Event | None:
+    def _match_predicted(self, line: bytes) -> Event | None:
         """The next event, if the line is to the letter what this machine would write: 15 us instead of 85."""
         if self.pick is None or not line.startswith(b'{"deliver"') or not self.state.flight or self.outcome:
             return None
         position = self.pick(self.state)
-        if self._calls(position):
+        if self._reaches_callback(position):
             return None
         event = self._step(position)
         if isinstance(event, Event):
-            self.tags.name(event)
+            self.tags.assign_numbers(event)
             try:
-                return event if event_text(event, self.tags.numbers).encode() == line else None
+                return event if event_line(event, self.tags.tag_numbers).encode() == line else None
             except KeyError:
                 pass
         return None
 
-    def _calls(self, position: int) -> bool:
+    def _reaches_callback(self, position: int) -> bool:
         """Whether a token comes to a callback: only the line knows what that gave."""
         return self.state.rules[self.state.flight[position].node].node.op == "callback"
 
@@ -165,64 +165,64 @@ class Replay:
         try:
             return step(self.state, position)
         except MemoryError:
-            return out_of_memory(self.state, position)
+            return out_of_memory_error(self.state, position)
         except Exception as error:
-            if not self.broken:
+            if not self.is_ill_formed:
                 raise
             return error
 
-    def _line(self, at: Cursor, where: str) -> Event | None:
+    def _read_line(self, at: JsonCursor, where: str) -> Event | None:
         if self.outcome is not None:
             at.refuse("the end of the log, after the outcome")
-        if at.has("deliver"):
-            return self._event(at, where)
-        if at.has("tag"):
-            self.tags.declare(at, self.sites, self._meter.deepest)
+        if at.has_key("deliver"):
+            return self._check_event(at, where)
+        if at.has_key("tag"):
+            self.tags.declare(at, self.sites, self._meter.deepest_tag)
         else:
             self.tags.refuse_unused()
             outcome = at.fields("outcome")[0]
-            form_of(outcome, ("outcome",))
+            read_form(outcome, ("outcome",))
             theirs = read_outcome(outcome)
             self._check_outcome(theirs, where)
             self.outcome = theirs
         return None
 
-    def _event(self, at: Cursor, where: str) -> Event:
+    def _check_event(self, at: JsonCursor, where: str) -> Event:
         """The event that a line says, which must be the one that the machine gives."""
-        position = position_of(at)
+        position = read_position(at)
         if position >= len(self.state.flight):
-            _differ(where, "position", f"below {len(self.state.flight)}, the tokens in flight", position)
+            _raise_disagreement(where, "position", f"below {len(self.state.flight)}, the tokens in flight", position)
         if self.pick is not None and position != self.pick(self.state):
-            _differ(where, "position", f"{self.pick(self.state)}, under {self.schedule}", position)
-        self._told.tell(*(claimed(at) if self._calls(position) else (None, None)))
+            _raise_disagreement(where, "position", f"{self.pick(self.state)}, under {self.schedule}", position)
+        self._world.set_result(*(read_effect_result(at) if self._reaches_callback(position) else (None, None)))
         wanted = self._step(position)
         if isinstance(wanted, Exhausted):
             wanted.where = where
             raise wanted
         if not isinstance(wanted, Event):
-            _differ(where, "line", f"the end of the run: {wanted}", "an event")
-        self.tags.name(wanted)
-        for key, required, got in differences(at, wanted, self.tags.numbers):
-            _differ(where, key, required, got)
+            _raise_disagreement(where, "line", f"the end of the run: {wanted}", "an event")
+        self.tags.assign_numbers(wanted)
+        for key, required, got in event_differences(at, wanted, self.tags.tag_numbers):
+            _raise_disagreement(where, key, required, got)
         return wanted
 
     def _check_outcome(self, theirs: OutcomeRecord, where: str) -> None:
         """What an outcome says must hold of the state, and the run may have ended there so."""
-        quiet = record(
-            ending(
+        quiet = to_outcome_record(
+            build_outcome(
                 self.state, self._meter.stats(), None, "quiet",
                 schedule=self.schedule, engine="reference", structure=LEAF,
             )
         )  # fmt: skip
-        endings = dict(self._endings(quiet, theirs))
+        endings = dict(self._possible_endings(quiet, theirs))
         if theirs.status not in endings:
-            _differ(where, "status", " or ".join(sorted(endings)), theirs.status)
+            _raise_disagreement(where, "status", " or ".join(sorted(endings)), theirs.status)
         rule = endings[theirs.status]
         mine = replace(quiet, status=theirs.status, error=None if rule is None else ErrorRecord(rule, "", None))
         for key, required, got in outcome_differences(mine, theirs):
-            _differ(where, key, required, got)
+            _raise_disagreement(where, key, required, got)
 
-    def _endings(self, quiet: OutcomeRecord, theirs: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
+    def _possible_endings(self, quiet: OutcomeRecord, theirs: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
         """S12: how a run may end in this state, and by which rule. `quiet` is how it does where no token is left.
 
         A limit ends a run before a firing, or before all; the clock, memory, or Ctrl-C, before any step. A graph that
@@ -232,18 +232,18 @@ class Replay:
         limit = theirs.error and theirs.error.limit
         if not state.flight:
             yield quiet.status, quiet.error and quiet.error.rule
-        if self._came.get("results") == state.steps:
+        if self._completion_steps.get("results") == state.steps:
             yield "Returned", None
-        if self._came.get("trap") == state.steps:
+        if self._completion_steps.get("trap") == state.steps:
             yield "Trapped", "S5"
         for position in self._next_positions():
             following = self._step(position)
             fires = isinstance(following, Event) and following.fired
-            if fires or isinstance(following, Exhausted) or not state.steps or limit in _FROM_OUTSIDE:
+            if fires or isinstance(following, Exhausted) or not state.steps or limit in _EXTERNAL_LIMITS:
                 yield "Exhausted", "S12"
             if isinstance(following, Broken):
                 yield "Broken", following.rule
-            elif self.broken:
+            elif self.is_ill_formed:
                 said = theirs.error and theirs.error.rule
                 yield "Broken", said if said not in (None, "S4") else "V9"
 
@@ -254,21 +254,21 @@ class Replay:
         return [self.pick(self.state)] if self.state.flight else []
 
 
-def _differ(where: str, key: str, required: object, got: object) -> NoReturn:
+def _raise_disagreement(where: str, key: str, required: object, got: object) -> NoReturn:
     raise Disagreement(f"not what the machine gives: {key}", where=where, required=required, got=got)
 
 
-def _is_cut_short(line: bytes) -> bool:
+def _is_truncated(line: bytes) -> bool:
     try:
-        parse(line)
+        parse_json(line)
     except Malformed:
         return True
     return False
 
 
-class _Header(NamedTuple):
+class _LogHeader(NamedTuple):
     graph: Graph
-    broken: bool
+    is_ill_formed: bool
     arguments: tuple[Value, ...]
     schedule: str
     pick: Pick | None
@@ -277,42 +277,42 @@ class _Header(NamedTuple):
     bound: int | None
 
 
-def _header(at: Cursor) -> _Header:
+def _read_header(at: JsonCursor) -> _LogHeader:
     """The first line."""
-    form_of(at, ("events",))
+    read_form(at, ("events",))
     names = ("graph", "arguments", "schedule", "sites")
     _, _, graph, arguments, schedule, sites = at.fields("tagloom", "version", *names, optional=("seed", "bound"))
-    form_of(graph, ("graph",))
+    read_form(graph, ("graph",))
     made = read_graph(graph)
     problems = graph_problems(made)
     shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
     if shapeless:
-        raise refusal(shapeless)
+        raise combine_problems(shapeless)
     listed = read_sites(sites)
     if set(listed) != set(sites_of(made)):
         sites.refuse(f"the sites of the graph: {', '.join(map(str, sites_of(made))) or 'none'}")
     admitted = _read_arguments(arguments, made)
     pick = _read_schedule(schedule)
-    seed = read_number(at.key("seed")) if at.has("seed") else 0
-    bound = at.key("bound").optional(lambda number: number.integer(1)) if at.has("bound") else None
-    return _Header(made, bool(problems), admitted, schedule.text(), pick, listed, seed, bound)
+    seed = read_uint64(at.value_at("seed")) if at.has_key("seed") else 0
+    bound = at.value_at("bound").optional(lambda number: number.integer(1)) if at.has_key("bound") else None
+    return _LogHeader(made, bool(problems), admitted, schedule.text(), pick, listed, seed, bound)
 
 
-def _read_arguments(at: Cursor, graph: Graph) -> tuple[Value, ...]:
-    wanted = [output.type for _, output in graph.arguments[graph.hidden :]]
-    if len(at.raw()) != len(wanted):
-        at.refuse(counted(len(wanted), "argument"))
+def _read_arguments(at: JsonCursor, graph: Graph) -> tuple[Value, ...]:
+    wanted = [output.type for _, output in graph.arguments[graph.hidden_count :]]
+    if len(at.raw_list()) != len(wanted):
+        at.refuse(plural(len(wanted), "argument"))
     return tuple(map(_read_argument, at.entries(), wanted))
 
 
-def _read_argument(at: Cursor, wanted: Type) -> Value:
+def _read_argument(at: JsonCursor, required: Type) -> Value:
     value = read_value(at)
-    if not wanted.admits(type_of(value)):
-        at.refuse(f"a value of type {wanted}", f"one of type {type_of(value)}")
+    if not required.admits(type_of(value)):
+        at.refuse(f"a value of type {required}", f"one of type {type_of(value)}")
     return value
 
 
-def _read_schedule(at: Cursor) -> Pick | None:
+def _read_schedule(at: JsonCursor) -> Pick | None:
     if at.text() == BY_HAND:
         return None
     try:
@@ -320,4 +320,4 @@ def _read_schedule(at: Cursor) -> Pick | None:
             raise Usage("the positions by hand are in the log, and in no other file")
         return schedule_named(at.text())
     except Usage:
-        at.refuse(f"one of {', '.join(_SCHEDULES)}")
+        at.refuse(f"one of {', '.join(_LOGGED_SCHEDULES)}")

@@ -8,42 +8,42 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ...core.types import Type, type_of
-from ...core.value import Value, shortly
-from ...core.world import Failed, Recorded
+from ...core.value import Value, abbreviate
+from ...core.world import CallbackError, CallbackReplayWorld
 from ..machine.event import Event
 
 
-def answer(event: Event) -> Value:
+def recorded_result(event: Event) -> Value:
     """What an effect gave, by the event of its firing; raises Failed where it trapped."""
     if event.trap is not None or not event.outputs:
-        raise Failed(event.trap or "this effect did not happen")
+        raise CallbackError(event.trap or "this effect did not happen")
     return event.outputs[0][1]
 
 
-def known(events: Sequence[Event], position: Callable[[], int]) -> Recorded:
+def recorded_world(events: Sequence[Event], position: Callable[[], int]) -> CallbackReplayWorld:
     """A world in which the effects of these events have happened; `position` says which of them is next."""
-    return Recorded(lambda: answer(events[position()]))
+    return CallbackReplayWorld(lambda: recorded_result(events[position()]))
 
 
-class Told(Recorded):
+class ReplayWorld(CallbackReplayWorld):
     """A world that gives callbacks what somebody says they gave, if they can have given that."""
 
     def __init__(self) -> None:
-        super().__init__(self._answer)
+        super().__init__(self._take_result)
         self.trap: str | None = None
         self.value: Value | None = None
 
-    def tell(self, value: Value | None, trap: str | None) -> None:
+    def set_result(self, value: Value | None, trap: str | None) -> None:
         """What is said of the next callback: its result, or why it trapped; or nothing."""
         self.value, self.trap = value, trap
 
-    def _answer(self) -> Value:
+    def _take_result(self) -> Value:
         if self.trap is not None or self.value is None:
-            raise Failed(self.trap or "nothing is known of this callback")
+            raise CallbackError(self.trap or "nothing is known of this callback")
         return self.value
 
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
         value = super().call(function, operands, returns)
         if not returns.admits(type_of(value)):
-            raise Failed(f"callback {function} returned {shortly(value)}, which is no {returns}")
+            raise CallbackError(f"callback {function} returned {abbreviate(value)}, which is no {returns}")
         return value

@@ -9,61 +9,61 @@ import numpy as np
 
 from ...core import dtypes
 from ...core.errors import Usage
-from ...core.graph.contexts import Places
-from ...core.graph.graph import Graph, Node, Output, Source
-from ...core.ops.effect_op import ACTS
+from ...core.graph.contexts import ControlContexts
+from ...core.graph.graph import Graph, GraphNode, OutputPort, OutputRef
+from ...core.ops.effect_op import EFFECT_OPS
 from ...core.ops.op import OPS
-from ...core.program.program import BOUND
+from ...core.program.program import PARALLEL_ITERATIONS
 from ...core.tag import ENVIRONMENT, Site, site_key
 from ...core.types import Type
 from ...core.value import Value
-from ..lru_cache import Recent
+from ..lru_cache import LRUCache
 from .image import (
-    LINE,
-    MOST_OPERANDS,
-    MOST_PASSED,
-    NODE,
-    PORT,
+    CACHE_LINE_WORDS,
+    MAX_PASSED_VALUES,
+    MAX_WAITING_OPERANDS,
     PORT_BITS,
-    SCOPE,
-    SCRATCH,
-    Header,
+    SCRATCH_WORD,
+    FrameHeader,
     Image,
-    Words,
+    NodeColumn,
+    PortColumn,
+    ScopeColumn,
+    WordArray,
+    encode_word,
     is_boxed,
-    signed,
-    word_of,
+    to_signed,
 )
-from .opcodes import Code, cast_code, code_of
+from .opcodes import Opcode, cast_code, opcode_of
 
 
-def image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image:
+def build_image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image:
     """The image of a graph that keeps the rules; `bounds` take the place of those that its loops have.
 
     Raises Usage where it is too large for this form.
     """
-    return _Making(graph, bounds).image()
+    return _ImageBuilder(graph, bounds).build()
 
 
-_kept: Recent[tuple[int, tuple[tuple[Site, int], ...]], Image] = Recent(64)
-_keeping = Lock()
+_image_cache: LRUCache[tuple[int, tuple[tuple[Site, int], ...]], Image] = LRUCache(64)
+_image_cache_lock = Lock()
 """Held while `_kept` changes: several threads may run programs."""
 
 
-def known_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
+def cached_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
     """The image of a graph, made once: of the last graphs that ran, by which they are and not by what they equal."""
     key = id(graph), tuple(bounds.items())
-    with _keeping:
-        found = _kept.used(key)
+    with _image_cache_lock:
+        found = _image_cache.get(key)
         if found is None or found.graph is not graph:
-            found = _kept.keep(key, image(graph, bounds))
+            found = _image_cache.put(key, build_image(graph, bounds))
     return found
 
 
-class _Making:
+class _ImageBuilder:
     def __init__(self, graph: Graph, bounds: Mapping[Site, int] | None) -> None:
         self.graph, self.bounds = graph, bounds
-        self.places = Places(graph)
+        self.contexts = ControlContexts(graph)
         self.sites: list[Site] = list(
             dict.fromkeys([ENVIRONMENT, *(n.site for n in graph.nodes if n.site is not None)])
         )
@@ -82,94 +82,96 @@ class _Making:
             raise Usage(
                 "this graph is too large for an image", required=f"fewer than {2**PORT_BITS:,} ports", got=count
             )
-        self.scope_of = [self._scope(number, node) for number, node in enumerate(graph.nodes)]
+        self.scope_of = [self._node_scope(number, node) for number, node in enumerate(graph.nodes)]
         self.scopes: list[str | Site] = list(
-            dict.fromkeys([graph.name, *self.scope_of, *map(self._inside, self.sites)])
+            dict.fromkeys([graph.name, *self.scope_of, *map(self._callee_scope, self.sites)])
         )
-        self.keyed = any(node.op in ACTS and ACTS[node.op].draw is not None for node in graph.nodes)
-        self.bounded = any(self._bound(node) for node in graph.nodes)
-        self.header = len(Header) if self.bounded else Header.KEY + 1 if self.keyed else Header.KEY
+        self.has_tag_keys = any(node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw is not None for node in graph.nodes)
+        self.has_loop_bounds = any(self._loop_bound(node) for node in graph.nodes)
+        self.header_words = (
+            len(FrameHeader) if self.has_loop_bounds else FrameHeader.KEY + 1 if self.has_tag_keys else FrameHeader.KEY
+        )
 
-    def image(self) -> Image:
+    def build(self) -> Image:
         graph = self.graph
-        types = [type_ for number in range(len(graph.nodes)) for type_ in self._types(number)]
-        nodes = np.zeros((len(graph.nodes), len(NODE)), np.int64)
-        ports = np.zeros((len(types), len(PORT)), np.int64)
-        scopes = np.zeros((len(self.scopes), len(SCOPE)), np.int64)
+        types = [type_ for number in range(len(graph.nodes)) for type_ in self._port_types(number)]
+        nodes = np.zeros((len(graph.nodes), len(NodeColumn)), np.int64)
+        ports = np.zeros((len(types), len(PortColumn)), np.int64)
+        scopes = np.zeros((len(self.scopes), len(ScopeColumn)), np.int64)
         for number, scope in enumerate(self.scopes):
-            scopes[number] = self._frame(self._members(scope).tolist(), nodes, ports)
+            scopes[number] = self._lay_out_frame(self._scope_members(scope).tolist(), nodes, ports)
         for number, node in enumerate(graph.nodes):
-            self._node(number, node, nodes, types)
-            self._ports(number, node, ports, types)
+            self._fill_node(number, node, nodes, types)
+            self._fill_ports(number, node, ports, types)
         return Image(
             graph, nodes, ports,
             np.array(self.edges or [0], np.int64),
             np.array(self.routes or [(0, 0)], np.int64),
-            np.array([self._site(site) for site in self.sites], np.int64),
+            np.array([self._site_row(site) for site in self.sites], np.int64),
             scopes,
-            np.array(self.literals + [0] * (_lines(len(self.literals)) - len(self.literals)), np.int64),
+            np.array(self.literals + [0] * (_round_up_to_cache_line(len(self.literals)) - len(self.literals)), np.int64),
             tuple(self.objects), tuple(self.sites), tuple(self.scopes), tuple(types),
-            tuple(tuple(self._port(edge.node, edge.port) for edge in output.edges) for _, output in graph.arguments),
-            self.header, self.keyed, self.bounded, tuple(self.first_port), tuple(map(self._members, self.scopes)),
+            tuple(tuple(self._port_number(edge.node, edge.port) for edge in output.edges) for _, output in graph.arguments),
+            self.header_words, self.has_tag_keys, self.has_loop_bounds, tuple(self.first_port), tuple(map(self._scope_members, self.scopes)),
         )  # fmt: skip
 
-    def _members(self, scope: str | Site) -> Words:
+    def _scope_members(self, scope: str | Site) -> WordArray:
         return np.array([number for number, of in enumerate(self.scope_of) if of == scope], np.int64)
 
-    def _port(self, node: int, port: int) -> int:
+    def _port_number(self, node: int, port: int) -> int:
         return self.first_port[node] + port
 
-    def _scope(self, number: int, node: Node) -> str | Site:
+    def _node_scope(self, number: int, node: GraphNode) -> str | Site:
         """The function or loop under whose tags a node fires."""
         if node.op == "return":
             assert node.site is not None
-            return self.places.callees[node.site]
+            return self.contexts.callees[node.site]
         if node.op == "merge":
-            return self.places.of[Source(number, 0)].context
+            return self.contexts.contexts[OutputRef(number, 0)].owner
         port = next(position for position, literal in enumerate(node.ports) if literal is None)
-        return self.places.of[self.places.source(number, port)].context
+        return self.contexts.contexts[self.contexts.port_source(number, port)].owner
 
-    def _inside(self, site: Site) -> str | Site:
-        return site if site.kind == "loop" else self.places.callees[site]
+    def _callee_scope(self, site: Site) -> str | Site:
+        return site if site.kind == "loop" else self.contexts.callees[site]
 
-    def _types(self, number: int) -> list[Type]:
+    def _port_types(self, number: int) -> list[Type]:
         node = self.graph.nodes[number]
         return [
-            literal.type if literal is not None else self.graph.output(self.places.source(number, port)).type
+            literal.type if literal is not None else self.graph.output(self.contexts.port_source(number, port)).type
             for port, literal in enumerate(node.ports)
         ]
 
-    def _bound(self, node: Node) -> int:
+    def _loop_bound(self, node: GraphNode) -> int:
         if node.op != "next_iteration" or node.site is None or node.phase:
             return 0
-        found = dict(node.attributes).get(BOUND) if self.bounds is None else self.bounds.get(node.site)
+        found = dict(node.attributes).get(PARALLEL_ITERATIONS) if self.bounds is None else self.bounds.get(node.site)
         return found or 0
 
-    def _frame(self, members: list[int], nodes: Words, ports: Words) -> tuple[int, int]:
+    def _lay_out_frame(self, members: list[int], nodes: WordArray, ports: WordArray) -> tuple[int, int]:
         """Lay out the frame of a scope: bits first, then places for activations, then for operands."""
-        word, bit = self.header, 0
+        word, bit = self.header_words, 0
         for number in members:
-            waits = self._waits(number)
+            waits = self._waiting_ports(number)
             if bit + len(waits) + 1 > 63:
                 word, bit = word + 1, 0
-            nodes[number, NODE.STATE] = word
+            nodes[number, NodeColumn.MASK_WORD] = word
             for port in waits:
-                ports[self._port(number, port), PORT.BIT] = 1 << bit
-                nodes[number, NODE.FULL] |= 1 << bit
+                ports[self._port_number(number, port), PortColumn.BIT] = 1 << bit
+                nodes[number, NodeColumn.OPERAND_MASK] |= 1 << bit
                 bit += 1
-            nodes[number, NODE.FIRED] = 1 << bit
+            nodes[number, NodeColumn.FIRED_BIT] = 1 << bit
             bit += 1
         word += 1
         known: dict[tuple[str, Site], int] = {}
         for number in members:
             node = self.graph.nodes[number]
-            shared = node.site is not None and self._entering(node) > 1
+            shared = node.site is not None and self._count_senders(node) > 1
             if node.site is not None and node.op in ("call", "enter", "next_iteration") and shared:
                 kind = "next" if node.op == "next_iteration" else "below"
                 if (kind, node.site) not in known:
                     known[kind, node.site] = word
                     word += 1
-                nodes[number, NODE.PLACE] = known[kind, node.site]
+                nodes[number, NodeColumn.CHILD_WORD] = known[kind, node.site]
         for number in members:
             node = self.graph.nodes[number]
             if node.site is not None and node.op in ("reenter", "back") and (node.op, node.site) not in self.links:
@@ -177,58 +179,69 @@ class _Making:
                 word += 1
         cleared = word
         for number in members:
-            waits = self._waits(number)
+            waits = self._waiting_ports(number)
             for position, port in enumerate(waits):
-                ports[self._port(number, port), PORT.WAIT] = word if len(waits) == 2 else word + position
+                ports[self._port_number(number, port), PortColumn.OPERAND_WORD] = (
+                    word if len(waits) == 2 else word + position
+                )
             word += {0: 0, 2: 1}.get(len(waits), len(waits))
-        return _lines(word), cleared
+        return _round_up_to_cache_line(word), cleared
 
-    def _entering(self, node: Node) -> int:
+    def _count_senders(self, node: GraphNode) -> int:
         """How many nodes send into the activations that this one sends to."""
         assert node.site is not None
-        return len(self.places.by_site[node.op, node.site])
+        return len(self.contexts.nodes_by_site[node.op, node.site])
 
-    def _waits(self, number: int) -> list[int]:
+    def _waiting_ports(self, number: int) -> list[int]:
         """The ports whose tokens may have to wait for others."""
         node = self.graph.nodes[number]
         open_ports = [port for port, literal in enumerate(node.ports) if literal is None]
         if node.op == "merge" or len(open_ports) < 2:
             return []
-        if len(open_ports) > MOST_OPERANDS:
-            required = f"nodes of at most {MOST_OPERANDS} operands"
-            raise Usage(f"{node} is too large for an image", where=node.where, required=required, got=len(open_ports))
+        if len(open_ports) > MAX_WAITING_OPERANDS:
+            required = f"nodes of at most {MAX_WAITING_OPERANDS} operands"
+            raise Usage(f"{node} is too large for an image", where=node.origin, required=required, got=len(open_ports))
         return open_ports
 
-    def _node(self, number: int, node: Node, nodes: Words, types: list[Type]) -> None:
+    def _fill_node(self, number: int, node: GraphNode, nodes: WordArray, types: list[Type]) -> None:
         row, mine = nodes[number], types[self.first_port[number] : self.first_port[number] + len(node.ports)]
-        row[NODE.CODE] = code_of(node, mine, number in self.graph.results)
-        row[NODE.NEEDS] = 1 if node.op == "merge" else sum(literal is None for literal in node.ports)
-        row[NODE.ROUTE] = row[NODE.ROUTE_SECOND] = -1
+        row[NodeColumn.CODE] = opcode_of(node, mine, number in self.graph.results)
+        row[NodeColumn.REQUIRED_TOKENS] = 1 if node.op == "merge" else sum(literal is None for literal in node.ports)
+        row[NodeColumn.ROUTE] = row[NodeColumn.ROUTE_SECOND] = -1
         if number in self.graph.results:
-            row[NODE.FIRST] = row[NODE.SECOND] = row[NODE.END] = 0
-            row[NODE.SITE] = self.graph.results.index(number)
+            row[NodeColumn.EDGES_BEGIN] = row[NodeColumn.SECOND_EDGES_BEGIN] = row[NodeColumn.EDGES_END] = 0
+            row[NodeColumn.SITE] = self.graph.results.index(number)
         else:
-            outputs = [*node.outputs, Output(Type(dtypes.bool), ())][:2]
-            for position, (begin, output) in enumerate(zip((NODE.FIRST, NODE.SECOND), outputs, strict=False)):
+            outputs = [*node.outputs, OutputPort(Type(dtypes.bool), ())][:2]
+            for position, (begin, output) in enumerate(
+                zip((NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN), outputs, strict=False)
+            ):
                 row[begin] = len(self.edges)
-                self._edges(row, position, output)
+                self._add_edges(row, position, output)
             if len(outputs) < 2:
-                row[NODE.SECOND] = len(self.edges)
-            row[NODE.END] = len(self.edges)
-            row[NODE.SITE] = -1 if node.site is None else self.sites.index(node.site)
-        row[NODE.BOUND] = self._bound(node)
+                row[NodeColumn.SECOND_EDGES_BEGIN] = len(self.edges)
+            row[NodeColumn.EDGES_END] = len(self.edges)
+            row[NodeColumn.SITE] = -1 if node.site is None else self.sites.index(node.site)
+        row[NodeColumn.BOUND] = self._loop_bound(node)
         if node.outputs:
-            row[NODE.CAST] = cast_code(node.outputs[0].type.dtype) if node.op in OPS else 0
-            row[NODE.BOXED] = is_boxed(node.outputs[0].type)
-        if node.triggered and is_boxed(mine[-1]) and row[NODE.CODE] != Code.LEAVE:
-            row[NODE.BOXED] |= 2
+            row[NodeColumn.CAST] = cast_code(node.outputs[0].type.dtype) if node.op in OPS else 0
+            row[NodeColumn.BOXED_FLAGS] = is_boxed(node.outputs[0].type)
+        if node.has_trigger and is_boxed(mine[-1]) and row[NodeColumn.CODE] != Opcode.FALLBACK:
+            row[NodeColumn.BOXED_FLAGS] |= 2
         if node.ports and node.ports[0] is not None:
-            row[NODE.BOXED] |= 4
-        row[NODE.SPECIAL] = any((row[NODE.CAST], row[NODE.BOXED], row[NODE.ROUTE] + 1, row[NODE.ROUTE_SECOND] + 1))
+            row[NodeColumn.BOXED_FLAGS] |= 4
+        row[NodeColumn.IS_SPECIAL] = any(
+            (
+                row[NodeColumn.CAST],
+                row[NodeColumn.BOXED_FLAGS],
+                row[NodeColumn.ROUTE] + 1,
+                row[NodeColumn.ROUTE_SECOND] + 1,
+            )
+        )
 
-    def _edges(self, row: Words, position: int, output: Output) -> None:
+    def _add_edges(self, row: WordArray, position: int, output: OutputPort) -> None:
         """S10: the edges of an output, and, where it feeds returns, those for each site on top of the tag."""
-        targets = [self._port(edge.node, edge.port) for edge in output.edges]
+        targets = [self._port_number(edge.node, edge.port) for edge in output.edges]
         self.edges += targets
         returns = {
             port: self.graph.nodes[edge.node].site
@@ -237,60 +250,66 @@ class _Making:
         }
         if not returns:
             return
-        row[NODE.ROUTE_SECOND if position else NODE.ROUTE] = len(self.routes)
+        row[NodeColumn.ROUTE_SECOND if position else NodeColumn.ROUTE] = len(self.routes)
         for site in self.sites:
             begin = len(self.edges)
             self.edges += [port for port in targets if port not in returns or returns[port] == site]
             self.routes.append((begin, len(self.edges)))
 
-    def _ports(self, number: int, node: Node, ports: Words, types: list[Type]) -> None:
+    def _fill_ports(self, number: int, node: GraphNode, ports: WordArray, types: list[Type]) -> None:
         """Where the operands of a node lie when the token of each port comes last."""
-        base, waits = self.first_port[number], self._waits(number)
+        base, waits = self.first_port[number], self._waiting_ports(number)
         literals = {
-            position: ~self._literal(literal.value, types[base + position])
+            position: ~self._add_literal(literal.value, types[base + position])
             for position, literal in enumerate(node.ports)
             if literal is not None
         }
         for last in range(len(node.ports)):
             row = ports[base + last]
-            row[PORT.NODE] = number
+            row[PortColumn.NODE] = number
             if node.site is not None:
-                row[PORT.LINK] = self.links.get((_LINKED.get(node.op, node.op), node.site), 0)
-            for column, position in zip((PORT.A, PORT.B, PORT.C), range(len(node.ports)), strict=False):
+                row[PortColumn.LINK_WORD] = self.links.get((_LINK_PARTNERS.get(node.op, node.op), node.site), 0)
+            for column, position in zip(
+                (PortColumn.OPERAND_0, PortColumn.OPERAND_1, PortColumn.OPERAND_2), range(len(node.ports)), strict=False
+            ):
                 if position in literals:
                     row[column] = literals[position]
                 else:
-                    row[column] = ports[base + position, PORT.WAIT] if position != last and waits else ~SCRATCH
+                    row[column] = (
+                        ports[base + position, PortColumn.OPERAND_WORD] if position != last and waits else ~SCRATCH_WORD
+                    )
             if node.op == "merge":
-                row[PORT.A] = ~SCRATCH
+                row[PortColumn.OPERAND_0] = ~SCRATCH_WORD
 
-    def _literal(self, value: Value, type_: Type) -> int:
+    def _add_literal(self, value: Value, type_: Type) -> int:
         """The word of memory that a literal lies in."""
         if is_boxed(type_):
             self.objects.append(value)
             word = len(self.objects) - 1
         else:
-            word = word_of(value, type_.dtype)
+            word = encode_word(value, type_.dtype)
         self.literals.append(word)
         return len(self.literals) - 1
 
-    def _site(self, site: Site) -> tuple[int, ...]:
-        numbers = self.places.by_site
+    def _site_row(self, site: Site) -> tuple[int, ...]:
+        numbers = self.contexts.nodes_by_site
         coming = len(self.graph.arguments) if site == ENVIRONMENT else 0
         coming += sum(len(numbers.get((op, site), ())) for op in ("call", "enter", "reenter"))
         leaving = len(numbers.get(("return", site), ()))
-        if max(coming, leaving) > MOST_PASSED:
-            required = f"at most {MOST_PASSED:,} arguments and results of a function, and variables of a loop"
+        if max(coming, leaving) > MAX_PASSED_VALUES:
+            required = f"at most {MAX_PASSED_VALUES:,} arguments and results of a function, and variables of a loop"
             raise Usage(f"{site} is too large for an image", required=required, got=max(coming, leaving))
-        scope = self.scopes.index(self._inside(site))
-        bound = max((self._bound(self.graph.nodes[n]) for n in numbers.get(("next_iteration", site), ())), default=0)
-        return scope, coming, leaving, signed(site_key(site)), bound
+        scope = self.scopes.index(self._callee_scope(site))
+        bound = max(
+            (self._loop_bound(self.graph.nodes[n]) for n in numbers.get(("next_iteration", site), ())), default=0
+        )
+        return scope, coming, leaving, to_signed(site_key(site)), bound
 
 
-_LINKED = {"next_iteration": "back", "exit": "reenter"}
+_LINK_PARTNERS = {"next_iteration": "back", "exit": "reenter"}
 """Which op asks for what a firing of this one says of its frame."""
 
 
-def _lines(words: int) -> int:
+def _round_up_to_cache_line(words: int) -> int:
     """So many words, and what is missing to the next line of the processor's cache."""
-    return -(-words // LINE) * LINE
+    return -(-words // CACHE_LINE_WORDS) * CACHE_LINE_WORDS

@@ -28,29 +28,29 @@ from ...core.tag import Site
 from ...core.types import Type
 from ...core.value import Value
 
-VERSION = 1
+IMAGE_VERSION = 1
 """Of this form: what is written in one version is read in no other."""
 
-Words = npt.NDArray[np.int64]
+WordArray = npt.NDArray[np.int64]
 
 PORT_BITS = 24
 """A token in flight is a frame and a port in one word; the lower bits are the port."""
-LINE = 8
+CACHE_LINE_WORDS = 8
 """The words of a line of the processor's cache: frames are multiples of it."""
-SCRATCH = 1
+SCRATCH_WORD = 1
 """The word of memory where the operand lies that came last; word 0 is nothing's, and literals follow."""
-MOST_OPERANDS = 60
+MAX_WAITING_OPERANDS = 60
 """How many operands of a node may wait: their bits share a word with that of the firing."""
 
 
-class Header(IntEnum):
+class FrameHeader(IntEnum):
     """What a frame begins with. The last ones are there only where the graph draws random numbers, or has bounds."""
 
-    ABOVE = 0
+    PARENT = 0
     """The frame around it, and in the low bits the number of its site. Once it has closed, another that has."""
-    WHEN = 1
+    ITERATION = 1
     """The iteration, and in the low bits the depth; below 0 once it has closed."""
-    COUNTS = 2
+    PENDING = 2
     """In the low bits what is pending: tokens in it, open activations below, arguments to come and results to go; at 0
     it closes (S11). Above them the arguments that have come, the results that have gone, and whether its tag has been
     made as a Python object."""
@@ -58,92 +58,92 @@ class Header(IntEnum):
     """The key of its tag (T4)."""
     BUSY = 4
     """The tokens in it that are not held, the activations below that have any, and the tokens held for those (S16)."""
-    HELD = 5
+    THROTTLED = 5
     """The row of a token that is held for it, or 0."""
-    OLDER = 6
+    PREVIOUS = 6
     """The open iterations of the same loop next to it."""
-    NEWER = 7
+    NEXT = 7
 
 
 LOW_BITS = 24
 """How many low bits of ABOVE are the site, and of WHEN the depth."""
-DEEPEST = 2**LOW_BITS - 2
+MAX_DEPTH = 2**LOW_BITS - 2
 """The deepest tag, whatever the limit."""
-COMING = 1 << 32
+ARGUMENT_UNIT = 1 << 32
 """What an argument that comes adds to COUNTS."""
-LEAVING = 1 << 47
-TAGGED = 1 << 62
-MOST_PASSED = 2**15 - 1
+RESULT_UNIT = 1 << 47
+TAG_BUILT = 1 << 62
+MAX_PASSED_VALUES = 2**15 - 1
 """How many arguments an activation may have, and how many results."""
 
 
-class NODE(IntEnum):
+class NodeColumn(IntEnum):
     """The columns of a node."""
 
     CODE = 0
-    NEEDS = 1
-    FULL = 2
+    REQUIRED_TOKENS = 1
+    OPERAND_MASK = 2
     """The bits of its operands, all set; 0 where it needs one token only."""
-    FIRED = 3
+    FIRED_BIT = 3
     """The bit that says that it has fired."""
-    STATE = 4
+    MASK_WORD = 4
     """The word of the frame that has these bits."""
-    FIRST = 5
+    EDGES_BEGIN = 5
     """The edges of output 0 begin here, of output 1 at SECOND, and end at END."""
-    SECOND = 6
-    END = 7
+    SECOND_EDGES_BEGIN = 6
+    EDGES_END = 7
     ROUTE = 8
     """Where output 0's edges by site begin in `routes`, or -1; of output 1, ROUTE_SECOND (S10)."""
     ROUTE_SECOND = 9
     SITE = 10
-    PLACE = 11
+    CHILD_WORD = 11
     """The word of the frame that knows the activation which it sends to, or 0 where nothing else sends there."""
     CAST = 12
-    BOXED = 13
+    BOXED_FLAGS = 13
     """1 where output 0 is an object; 2 more where its trigger is; 4 more where the operand at port 0 is a literal."""
     BOUND = 14
-    SPECIAL = 15
+    IS_SPECIAL = 15
     """Whether any of ROUTE, ROUTE_SECOND, CAST and BOXED says something."""
 
 
-class PORT(IntEnum):
+class PortColumn(IntEnum):
     """The columns of a port."""
 
     NODE = 0
     BIT = 1
-    WAIT = 2
+    OPERAND_WORD = 2
     """The word of the frame where an operand waits."""
-    A = 3
+    OPERAND_0 = 3
     """Where the operands 0, 1 and 2 lie, when this port gets its token last: a word of the frame, or, complemented, of
     memory."""
-    B = 4
-    C = 5
-    LINK = 6
+    OPERAND_1 = 4
+    OPERAND_2 = 5
+    LINK_WORD = 6
     """Of a loop that goes back: the word of the frame that a next_iteration or exit sends to, which is told whose it
     is; of a reenter or back, the word of its own frame that was told. Else 0."""
     UNUSED = 7
     """Rows are of 8 words, a line of the processor's cache."""
 
 
-class SITE(IntEnum):
+class SiteColumn(IntEnum):
     """The columns of a site."""
 
     SCOPE = 0
-    COMING = 1
+    ARGUMENTS = 1
     """How many arguments or loop variables come in."""
-    LEAVING = 2
+    RESULTS = 2
     KEY = 3
     """What it adds to the key of a tag."""
     BOUND = 4
     """How many iterations of the loop run at once; 0 where it has no bound."""
 
 
-class SCOPE(IntEnum):
+class ScopeColumn(IntEnum):
     """The columns of a scope."""
 
     SIZE = 0
     """The words of a frame."""
-    CLEAR = 1
+    CLEAR_END = 1
     """The words from the header on that a new frame must have at 0: bits, and places for activations."""
 
 
@@ -152,13 +152,13 @@ class Image:
     """A graph as arrays; `sites` and `scopes` say what their numbers mean."""
 
     graph: Graph
-    nodes: Words
-    ports: Words
-    edges: Words
-    routes: Words
-    sites: Words
-    scopes: Words
-    literals: Words
+    nodes: WordArray
+    ports: WordArray
+    edges: WordArray
+    routes: WordArray
+    sites: WordArray
+    scopes: WordArray
+    literals: WordArray
     """What memory begins with."""
     objects: tuple[Value, ...]
     """The literals that are objects, by their numbers."""
@@ -167,39 +167,43 @@ class Image:
     port_types: tuple[Type, ...]
     arguments: tuple[tuple[int, ...], ...]
     """The ports that each argument feeds."""
-    header: int
-    is_keyed: bool
-    is_bounded: bool
+    header_words: int
+    has_tag_keys: bool
+    has_loop_bounds: bool
     first_port: tuple[int, ...] = field(repr=False)
     """The number of the first port of each node."""
-    members: tuple[Words, ...] = field(repr=False)
+    scope_members: tuple[WordArray, ...] = field(repr=False)
     """The nodes of each scope."""
 
     @cached_property
-    def fan(self) -> int:
+    def max_fanout(self) -> int:
         """The most tokens that a firing sends: where the site says where to, those for one site."""
-        sent = np.diff(self.nodes[:, [NODE.FIRST, NODE.SECOND, NODE.END]], axis=1)
+        sent = np.diff(
+            self.nodes[:, [NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.EDGES_END]], axis=1
+        )
         lengths, count = np.diff(self.routes, axis=1)[:, 0], len(self.sites)
-        for output, column in enumerate((NODE.ROUTE, NODE.ROUTE_SECOND)):
+        for output, column in enumerate((NodeColumn.ROUTE, NodeColumn.ROUTE_SECOND)):
             for number in np.flatnonzero(self.nodes[:, column] >= 0):
                 first = self.nodes[number, column]
                 sent[number, output] = lengths[first : first + count].max()
         return int(sent.sum(axis=1).max(initial=1))
 
     @cached_property
-    def links(self) -> dict[Site, tuple[int, int]]:
+    def loop_links(self) -> dict[Site, tuple[int, int]]:
         """Of loops that go back: the words that know the last iteration, and the one before."""
         found: dict[Site, list[int]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.op in ("reenter", "back") and node.site is not None:
                 place = 0 if node.op == "reenter" else 1
-                found.setdefault(node.site, [0, 0])[place] = int(self.ports[self.first_port[number], PORT.LINK])
+                found.setdefault(node.site, [0, 0])[place] = int(
+                    self.ports[self.first_port[number], PortColumn.LINK_WORD]
+                )
         return {site: (last, before) for site, (last, before) in found.items()}
 
     @cached_property
-    def largest(self) -> int:
+    def largest_frame(self) -> int:
         """The words of the largest frame."""
-        return int(self.scopes[:, SCOPE.SIZE].max())
+        return int(self.scopes[:, ScopeColumn.SIZE].max())
 
 
 def is_boxed(type_: Type) -> bool:
@@ -207,7 +211,7 @@ def is_boxed(type_: Type) -> bool:
     return not type_.is_scalar or type_.dtype.kind == "h"
 
 
-def word_of(value: Value, dtype: DType) -> int:
+def encode_word(value: Value, dtype: DType) -> int:
     """The word of a scalar.
 
     >>> word_of(True, dtypes.bool), word_of(-1, dtypes.int64), hex(word_of(1.0, dtypes.float64))
@@ -217,10 +221,10 @@ def word_of(value: Value, dtype: DType) -> int:
         number: int = struct.unpack("<q", struct.pack("<d", float(value)))[0]  # type: ignore[arg-type]
         return number
     number = int(value)  # type: ignore[arg-type]
-    return signed(number)
+    return to_signed(number)
 
 
-def value_of(word: int, dtype: DType) -> Value:
+def decode_word(word: int, dtype: DType) -> Value:
     """The scalar of a word."""
     if dtype.kind == "b":
         return bool(word)
@@ -233,6 +237,6 @@ def value_of(word: int, dtype: DType) -> Value:
     return made
 
 
-def signed(word: int) -> int:
+def to_signed(word: int) -> int:
     """A word as the number that an array holds."""
     return word - 2**64 if word >= 2**63 else word

@@ -15,12 +15,12 @@ from typing import Any, NamedTuple
 from ...core import dtypes
 from ...core.dtypes import DType, promote
 from ...core.errors import Invalid
-from ...core.graph.graph import Node
+from ...core.graph.graph import GraphNode
 from ...core.ops.op import OPS, Op
 from ...core.types import Type
 
 
-class Code(IntEnum):
+class Opcode(IntEnum):
     """What is no scalar kernel. The codes of those begin at FIRST."""
 
     PASS = 0
@@ -29,39 +29,39 @@ class Code(IntEnum):
     CALL = 2
     """To the activation of a call, or to the first iteration of a loop."""
     RETURN = 3
-    NEXT = 4
+    NEXT_ITERATION = 4
     EXIT = 5
     RESULT = 6
     """A return to the environment."""
-    LEAVE = 7
+    FALLBACK = 7
     """Leave the loop: the reference's rule for this node says what it does."""
-    STOP = 8
+    BREAKPOINT = 8
     """Stop before it fires: no node of an image has it, but one that a run is to stop at."""
     REENTER = 9
     BACK = 10
 
 
-FIRST = 11
+FIRST_KERNEL = 11
 
-_ROUTING = {
-    "merge": Code.PASS,
-    "switch": Code.SWITCH,
-    "call": Code.CALL,
-    "enter": Code.CALL,
-    "return": Code.RETURN,
-    "next_iteration": Code.NEXT,
-    "exit": Code.EXIT,
-    "reenter": Code.REENTER,
-    "back": Code.BACK,
+_ROUTING_OPCODES = {
+    "merge": Opcode.PASS,
+    "switch": Opcode.SWITCH,
+    "call": Opcode.CALL,
+    "enter": Opcode.CALL,
+    "return": Opcode.RETURN,
+    "next_iteration": Opcode.NEXT_ITERATION,
+    "exit": Opcode.EXIT,
+    "reenter": Opcode.REENTER,
+    "back": Opcode.BACK,
 }
-WIDE = (dtypes.bool, dtypes.int64, dtypes.uint64, dtypes.float64)
-CASTS: tuple[DType | None, ...] = (
+WIDE_DTYPES = (dtypes.bool, dtypes.int64, dtypes.uint64, dtypes.float64)
+CAST_DTYPES: tuple[DType | None, ...] = (
     None, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.float32
 )  # fmt: skip
 """The dtypes that are narrower than those that are computed in, by the number of the cast; 0 is none."""
 
 
-class Arm(NamedTuple):
+class ScalarKernel(NamedTuple):
     """A scalar kernel: an op on operands of wide dtypes."""
 
     op: str
@@ -74,43 +74,43 @@ class Arm(NamedTuple):
 
 
 @cache
-def arms() -> tuple[Arm, ...]:
+def scalar_kernels() -> tuple[ScalarKernel, ...]:
     """Every arm, in the order of the registry, those that may trap last: the code of the first is FIRST."""
-    found = [arm for row in OPS.values() for arm in _arms(row)]
-    return tuple(sorted(found, key=lambda arm: _may_trap(arm)))
+    found = [arm for row in OPS.values() for arm in _kernels_of(row)]
+    return tuple(sorted(found, key=lambda arm: _can_trap(arm)))
 
 
-def first_trapping() -> int:
+def first_trapping_opcode() -> int:
     """The code of the first arm that may trap."""
-    return FIRST + next((n for n, arm in enumerate(arms()) if _may_trap(arm)), len(arms()))
+    return FIRST_KERNEL + next((n for n, arm in enumerate(scalar_kernels()) if _can_trap(arm)), len(scalar_kernels()))
 
 
-def _may_trap(arm: Arm) -> bool:
-    undefined = OPS[arm.op].undefined
-    return undefined is not None and arm.operands[-1].kind in undefined.kinds
+def _can_trap(arm: ScalarKernel) -> bool:
+    undefined = OPS[arm.op].trap_condition
+    return undefined is not None and arm.operands[-1].kind in undefined.dtype_kinds
 
 
-def _arms(row: Op) -> Iterator[Arm]:
+def _kernels_of(row: Op) -> Iterator[ScalarKernel]:
     if row.name in ("identity", "stop_gradient") or row.scalar is None:
         return
     if row.name == "astype":
-        yield from _conversions()
+        yield from _conversion_kernels()
         return
-    for operands in product(WIDE, repeat=row.arity or 0):
+    for operands in product(WIDE_DTYPES, repeat=row.arity or 0):
         try:
-            result = row.types(*map(Type, operands)).dtype
+            result = row.type_rule(*map(Type, operands)).dtype
         except Invalid:
             continue
-        if all(_wide(operand, result) for operand in operands) or row.name == "where":
-            yield Arm(row.name, operands, result)
+        if all(_has_computed_bits(operand, result) for operand in operands) or row.name == "where":
+            yield ScalarKernel(row.name, operands, result)
 
 
-def _wide(operand: DType, result: DType) -> bool:
+def _has_computed_bits(operand: DType, result: DType) -> bool:
     """Whether an operand is of the dtype that is computed in: others are of the same bits."""
     return operand is result or result is dtypes.bool or promote(operand, result) is operand
 
 
-def _conversions() -> Iterator[Arm]:
+def _conversion_kernels() -> Iterator[ScalarKernel]:
     """Between integers only bits are cut off; so the other ways are left."""
     ways: list[tuple[DType, DType]] = [
         (dtypes.int64, dtypes.bool), (dtypes.float64, dtypes.bool),
@@ -118,18 +118,18 @@ def _conversions() -> Iterator[Arm]:
     ]  # fmt: skip
     ways += [(dtypes.float64, target) for target in dtypes.BY_NAME.values() if target.is_integer]
     for source, target in ways:
-        yield Arm("astype", (source,), target, (("dtype", target),))
+        yield ScalarKernel("astype", (source,), target, (("dtype", target),))
 
 
 @cache
-def _codes() -> dict[tuple[str, tuple[DType, ...], DType | None], int]:
+def _opcodes_by_kernel() -> dict[tuple[str, tuple[DType, ...], DType | None], int]:
     return {
-        (arm.op, arm.operands, arm.result if arm.op == "astype" else None): FIRST + number
-        for number, arm in enumerate(arms())
+        (arm.op, arm.operands, arm.result if arm.op == "astype" else None): FIRST_KERNEL + number
+        for number, arm in enumerate(scalar_kernels())
     }
 
 
-def wide(dtype: DType) -> DType:
+def wide_dtype(dtype: DType) -> DType:
     """The dtype that values of this one are computed in."""
     if dtype.is_integer:
         return dtype if dtype is dtypes.uint64 else dtypes.int64
@@ -138,52 +138,54 @@ def wide(dtype: DType) -> DType:
 
 def cast_code(dtype: DType) -> int:
     """Which cast makes values of this dtype."""
-    return CASTS.index(dtype) if dtype in CASTS else 0
+    return CAST_DTYPES.index(dtype) if dtype in CAST_DTYPES else 0
 
 
-def code_of(node: Node, types: Sequence[Type], is_result: bool) -> int:
+def opcode_of(node: GraphNode, types: Sequence[Type], is_result: bool) -> int:
     """What a node of a graph does, whose ports have these types."""
     if is_result:
-        return Code.RESULT
-    if node.op in _ROUTING:
-        return _ROUTING[node.op]
+        return Opcode.RESULT
+    if node.op in _ROUTING_OPCODES:
+        return _ROUTING_OPCODES[node.op]
     if node.op == "breakpoint":
-        return Code.PASS
+        return Opcode.PASS
     if node.op not in OPS:
-        return Code.LEAVE
+        return Opcode.FALLBACK
     row = OPS[node.op]
     operands = types[: row.arity]
     if row.scalar is None or not all(type_.is_scalar for type_ in (*operands, node.outputs[0].type)):
-        return Code.LEAVE
-    return _scalar_code(row, [type_.dtype for type_ in operands], node.outputs[0].type.dtype)
+        return Opcode.FALLBACK
+    return _scalar_opcode(row, [type_.dtype for type_ in operands], node.outputs[0].type.dtype)
 
 
-def _scalar_code(row: Op, operands: Sequence[DType], result: DType) -> int:
+def _scalar_opcode(row: Op, operands: Sequence[DType], result: DType) -> int:
     match row.name:
         case "identity" | "stop_gradient":
-            return Code.PASS
+            return Opcode.PASS
         case "astype":
-            return _conversion_code(operands[0], result)
+            return _conversion_opcode(operands[0], result)
         case "where":
-            return _codes()["where", (dtypes.bool, *[wide(_promoted(operands[1:]))] * 2), None]
-    return _codes().get((row.name, (wide(_promoted(operands)),) * len(operands), None), Code.LEAVE)
+            return _opcodes_by_kernel()["where", (dtypes.bool, *[wide_dtype(_promote_all(operands[1:]))] * 2), None]
+    return _opcodes_by_kernel().get(
+        (row.name, (wide_dtype(_promote_all(operands)),) * len(operands), None), Opcode.FALLBACK
+    )
 
 
-def _promoted(operands: Sequence[DType]) -> DType:
+def _promote_all(operands: Sequence[DType]) -> DType:
     dtype: DType = operands[0]
     for operand in operands[1:]:
         dtype = promote(dtype, operand) or dtype
     return dtype
 
 
-def _conversion_code(source: DType, target: DType) -> int:
+def _conversion_opcode(source: DType, target: DType) -> int:
     if source.kind == "f":
         if target.kind == "f":
-            return Code.PASS
-        return _codes()["astype", (dtypes.float64,), target]
+            return Opcode.PASS
+        return _opcodes_by_kernel()["astype", (dtypes.float64,), target]
     if target.kind == "b":
-        return Code.PASS if source.kind == "b" else _codes()["astype", (dtypes.int64,), target]
+        return Opcode.PASS if source.kind == "b" else _opcodes_by_kernel()["astype", (dtypes.int64,), target]
     if target.kind == "f":
         wanted = dtypes.uint64 if source is dtypes.uint64 else dtypes.int64
-        return _codes()["astype", (wanted,), dtypes.float64]
-    return Code.PASS
+        return _opcodes_by_kernel()["astype", (wanted,), dtypes.float64]
+    return Opcode.PASS

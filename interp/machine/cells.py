@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 from ...core.handle import Handle
 from ...core.tag import Tag
 from ...core.value import Value, fingerprint
-from .event import Cell, Event, Token
+from .event import CellAddress, Event, Token
 
 
-class Put(NamedTuple):
+class CellWrite(NamedTuple):
     """A firing of a `store`: its node, its tag, and its operands."""
 
     node: int
@@ -24,111 +24,117 @@ class Put(NamedTuple):
     inputs: tuple[Value, ...]
 
 
-class Block:
+class CellBlock:
     """The cells that one handle stands for. Like a record, it is copied where it is not of the heap's own `era`."""
 
-    __slots__ = ("era", "full", "parked", "puts", "size")
+    __slots__ = ("owner", "full_prefix", "deferred_reads", "writes", "size")
 
-    def __init__(self, size: int, era: object) -> None:
+    def __init__(self, size: int, owner: object) -> None:
         self.size = size
-        self.era = era
-        self.puts: dict[int, tuple[Put, ...]] = {}
+        self.owner = owner
+        self.writes: dict[int, tuple[CellWrite, ...]] = {}
         """Of each cell, in the order in which they came: the first has its value."""
-        self.parked: dict[int, tuple[Token, ...]] = {}
+        self.deferred_reads: dict[int, tuple[Token, ...]] = {}
         """The tokens that stay at each empty cell, in the order in which they came."""
-        self.full = 0
+        self.full_prefix = 0
         """All cells below this one are known to be full: where a look for an empty one begins."""
 
-    def copy(self, era: object) -> Block:
-        made = Block(self.size, era)
-        made.puts, made.parked, made.full = self.puts.copy(), self.parked.copy(), self.full
+    def copy(self, owner: object) -> CellBlock:
+        made = CellBlock(self.size, owner)
+        made.writes, made.deferred_reads, made.full_prefix = (
+            self.writes.copy(),
+            self.deferred_reads.copy(),
+            self.full_prefix,
+        )
         return made
 
     def first_empty(self) -> int | None:
         """The first cell that is empty, if one is."""
-        while self.full < self.size and self.full in self.puts:
-            self.full += 1
-        return self.full if self.full < self.size else None
+        while self.full_prefix < self.size and self.full_prefix in self.writes:
+            self.full_prefix += 1
+        return self.full_prefix if self.full_prefix < self.size else None
 
-    def value(self, number: int) -> Value:
+    def read(self, number: int) -> Value:
         """What a full cell holds."""
-        return self.puts[number][0].inputs[2]
+        return self.writes[number][0].inputs[2]
 
     def snapshot(self) -> Any:
         puts = {
-            n: [(put.node, put.tag, *map(fingerprint, put.inputs)) for put in made] for n, made in self.puts.items()
+            n: [(put.node, put.tag, *map(fingerprint, put.inputs)) for put in made] for n, made in self.writes.items()
         }
-        parked = {n: [(*token[:3], fingerprint(token.value)) for token in tokens] for n, tokens in self.parked.items()}
+        parked = {
+            n: [(*token[:3], fingerprint(token.value)) for token in tokens] for n, tokens in self.deferred_reads.items()
+        }
         return self.size, puts, parked
 
 
-class Heap:
+class CellHeap:
     """All cells of a state. They stay until the run is over."""
 
     def __init__(self) -> None:
-        self.blocks: dict[Handle, Block] = {}
-        self.parked = 0
+        self.blocks: dict[Handle, CellBlock] = {}
+        self.deferred_count = 0
         """How many tokens are parked, at all cells."""
-        self.era = object()
+        self.owner = object()
 
-    def fork(self) -> Heap:
+    def fork(self) -> CellHeap:
         """An equal heap that goes its own way; blocks are shared until one of the two changes them."""
-        made = Heap()
-        made.blocks, made.parked, self.era = self.blocks.copy(), self.parked, object()
+        made = CellHeap()
+        made.blocks, made.deferred_count, self.owner = self.blocks.copy(), self.deferred_count, object()
         return made
 
-    def park(self, cell: Cell, token: Token) -> None:
-        parked = self._mine(cell.handle).parked
+    def defer(self, cell: CellAddress, token: Token) -> None:
+        parked = self._writable(cell.handle).deferred_reads
         parked[cell.number] = (*parked.get(cell.number, ()), token)
-        self.parked += 1
+        self.deferred_count += 1
 
-    def unpark(self, cell: Cell) -> None:
+    def undo_defer(self, cell: CellAddress) -> None:
         """The token that was parked last comes back."""
-        _put_back(self._mine(cell.handle).parked, cell.number)
-        self.parked -= 1
+        _pop_last(self._writable(cell.handle).deferred_reads, cell.number)
+        self.deferred_count -= 1
 
     def apply(self, event: Event, op: str) -> None:
         """What a firing of this op does to cells."""
-        handle, number = _subject(event, op)
+        handle, number = _target_cells(event, op)
         if handle is None:
             return
         if number is None:
-            self.blocks[handle] = Block(handle.size, self.era)
+            self.blocks[handle] = CellBlock(handle.size, self.owner)
             return
         assert event.inputs is not None
-        block, put = self._mine(handle), Put(event.token.node, event.token.tag, event.inputs)
-        block.puts[number] = (*block.puts.get(number, ()), put)
+        block, put = self._writable(handle), CellWrite(event.token.node, event.token.tag, event.inputs)
+        block.writes[number] = (*block.writes.get(number, ()), put)
         if event.woken:
-            del block.parked[number]
-            self.parked -= len(event.woken)
+            del block.deferred_reads[number]
+            self.deferred_count -= len(event.woken)
 
     def revert(self, event: Event, op: str) -> None:
         """Undo it."""
-        handle, number = _subject(event, op)
+        handle, number = _target_cells(event, op)
         if handle is None:
             return
         if number is None:
             del self.blocks[handle]
             return
-        block = self._mine(handle)
-        _put_back(block.puts, number)
-        block.full = min(block.full, number)
+        block = self._writable(handle)
+        _pop_last(block.writes, number)
+        block.full_prefix = min(block.full_prefix, number)
         if event.woken:
-            block.parked[number] = event.woken
-            self.parked += len(event.woken)
+            block.deferred_reads[number] = event.woken
+            self.deferred_count += len(event.woken)
 
-    def _mine(self, handle: Handle) -> Block:
+    def _writable(self, handle: Handle) -> CellBlock:
         """The cells of a handle, to be changed."""
         block = self.blocks[handle]
-        if block.era is not self.era:
-            block = self.blocks[handle] = block.copy(self.era)
+        if block.owner is not self.owner:
+            block = self.blocks[handle] = block.copy(self.owner)
         return block
 
     def snapshot(self) -> Any:
-        return self.parked, {handle: block.snapshot() for handle, block in self.blocks.items()}
+        return self.deferred_count, {handle: block.snapshot() for handle, block in self.blocks.items()}
 
 
-def _subject(event: Event, op: str) -> tuple[Handle | None, int | None]:
+def _target_cells(event: Event, op: str) -> tuple[Handle | None, int | None]:
     """The cells that a firing makes, or those that it puts to and the number of the cell; else nothing."""
     inputs: Any = event.inputs
     if op == "cells" and event.trap is None:
@@ -139,7 +145,7 @@ def _subject(event: Event, op: str) -> tuple[Handle | None, int | None]:
     return None, None
 
 
-def _put_back(entries: dict[int, tuple[Any, ...]], number: int) -> None:
+def _pop_last(entries: dict[int, tuple[Any, ...]], number: int) -> None:
     """Take away the last entry of a cell."""
     entries[number] = entries[number][:-1]
     if not entries[number]:

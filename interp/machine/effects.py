@@ -11,49 +11,49 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
-from ...core.graph.graph import Node
+from ...core.graph.graph import GraphNode
 from ...core.handle import Handle
-from ...core.mix import word_key
+from ...core.mix import name_key
 from ...core.ops import cells
-from ...core.ops.effect import formatted
-from ...core.ops.effect_op import ACTS
+from ...core.ops.effect import format_text
+from ...core.ops.effect_op import EFFECT_OPS
 from ...core.ops.random import draw_key
 from ...core.tag import Tag
 from ...core.types import Type, element_type
 from ...core.value import Value
-from ...core.world import Failed, World
-from .cells import Block
-from .event import Cell, Token
+from ...core.world import CallbackError, World
+from .cells import CellBlock
+from .event import CellAddress, Token
 
 Outputs: TypeAlias = tuple[tuple[int, Value], ...]
-Blocks: TypeAlias = dict[Handle, Block]
+CellBlocks: TypeAlias = dict[Handle, CellBlock]
 
 
-class Act(NamedTuple):
+class EffectResult(NamedTuple):
     """What a firing did, or that its token is parked instead."""
 
     outputs: Outputs = ()
     trap: str | None = None
-    parked: Cell | None = None
+    deferred_at: CellAddress | None = None
     woken: tuple[Token, ...] = ()
 
 
-Acting: TypeAlias = Callable[[Blocks, World, Token, tuple[Any, ...]], Act]
+EffectRule: TypeAlias = Callable[[CellBlocks, World, Token, tuple[Any, ...]], EffectResult]
 """What an acting node does, with the cells and the world of a state, on a token that completes these operands."""
 
 
-def acting(number: int, node: Node) -> Acting | None:
+def effect_rule(number: int, node: GraphNode) -> EffectRule | None:
     """What a node does, if it acts on cells or on the world."""
-    return _ACTING[node.op](number, node) if node.op in _ACTING else None
+    return _EFFECT_RULES[node.op](number, node) if node.op in _EFFECT_RULES else None
 
 
-def drawing(node: Node, seed: int) -> Callable[[tuple[Any, ...], Tag], Outputs] | None:
+def draw_rule(node: GraphNode, seed: int) -> Callable[[tuple[Any, ...], Tag], Outputs] | None:
     """S15: what a node draws, if it draws random numbers."""
-    draw = ACTS[node.op].draw if node.op in ACTS else None
+    draw = EFFECT_OPS[node.op].draw if node.op in EFFECT_OPS else None
     if draw is None:
         return None
-    name, attributes = word_key(str(node)), dict(node.attributes)
-    arity = len(node.ports) - node.triggered
+    name, attributes = name_key(str(node)), dict(node.attributes)
+    arity = len(node.ports) - node.has_trigger
 
     def compute(inputs: tuple[Any, ...], tag: Tag) -> Outputs:
         return ((0, draw(draw_key(seed, name, tag.key), *inputs[:arity], **attributes)),)
@@ -61,104 +61,112 @@ def drawing(node: Node, seed: int) -> Callable[[tuple[Any, ...], Tag], Outputs] 
     return compute
 
 
-def _cells(number: int, node: Node) -> Acting:
+def _cells_rule(number: int, node: GraphNode) -> EffectRule:
     """S13: the handle; the state makes the cells."""
     dtype = node.outputs[0].type.dtype
 
-    def act(blocks: Blocks, world: World, token: Token, inputs: tuple[Any, ...]) -> Act:
-        trap = cells.size_trap(_whole(inputs[0]))
-        return Act(trap=trap) if trap else Act(((0, Handle(number, token.tag, inputs[0], dtype)),))
+    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
+        trap = cells.size_trap_message(_checked_int64(inputs[0]))
+        return EffectResult(trap=trap) if trap else EffectResult(((0, Handle(number, token.tag, inputs[0], dtype)),))
 
     return act
 
 
-def _whole(number: Any) -> int:
+def _checked_int64(number: Any) -> int:
     """An int64, as it is in every graph that keeps the rules."""
     if type(number) is not int:
         raise TypeError("cells are counted in int64")
     return number
 
 
-def _store(number: int, node: Node) -> Acting:
-    def act(blocks: Blocks, world: World, token: Token, inputs: tuple[Any, ...]) -> Act:
+def _store_rule(number: int, node: GraphNode) -> EffectRule:
+    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S13."""
         handle, index, _ = inputs
-        trap = cells.index_trap(handle, _whole(index))
-        if trap is None and index in blocks[handle].puts:
-            trap = cells.second_put_trap(index)
-        return Act(trap=trap) if trap else Act(woken=blocks[handle].parked.get(index, ()))
+        trap = cells.index_trap_message(handle, _checked_int64(index))
+        if trap is None and index in blocks[handle].writes:
+            trap = cells.second_put_trap_message(index)
+        return EffectResult(trap=trap) if trap else EffectResult(woken=blocks[handle].deferred_reads.get(index, ()))
 
     return act
 
 
-def _get(number: int, node: Node) -> Acting:
-    def act(blocks: Blocks, world: World, token: Token, inputs: tuple[Any, ...]) -> Act:
+def _get_rule(number: int, node: GraphNode) -> EffectRule:
+    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S13."""
         handle, index = inputs
-        trap = cells.index_trap(handle, _whole(index))
+        trap = cells.index_trap_message(handle, _checked_int64(index))
         if trap is not None:
-            return Act(trap=trap)
+            return EffectResult(trap=trap)
         block = blocks[handle]
-        return Act(((0, block.value(index)),)) if index in block.puts else Act(parked=Cell(handle, index))
+        return (
+            EffectResult(((0, block.read(index)),))
+            if index in block.writes
+            else EffectResult(deferred_at=CellAddress(handle, index))
+        )
 
     return act
 
 
-def _collect(number: int, node: Node) -> Acting:
-    def act(blocks: Blocks, world: World, token: Token, inputs: tuple[Any, ...]) -> Act:
+def _collect_rule(number: int, node: GraphNode) -> EffectRule:
+    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S13."""
         handle = inputs[0]
         block = blocks[handle]
         empty = block.first_empty()
         if empty is not None:
-            return Act(parked=Cell(handle, empty))
-        values = [block.value(index) for index in range(handle.size)]
-        trap = cells.shapes_trap(values)
-        return Act(trap=trap) if trap else Act(((0, cells.stacked(values, element_type(Type(handle.dtype)))),))
+            return EffectResult(deferred_at=CellAddress(handle, empty))
+        values = [block.read(index) for index in range(handle.size)]
+        trap = cells.shapes_trap_message(values)
+        return (
+            EffectResult(trap=trap)
+            if trap
+            else EffectResult(((0, cells.stack_values(values, element_type(Type(handle.dtype)))),))
+        )
 
     return act
 
 
-def _cell_zeros(number: int, node: Node) -> Acting:
+def _cell_zeros_rule(number: int, node: GraphNode) -> EffectRule:
     """S13, of the handle alone."""
 
-    def act(blocks: Blocks, world: World, token: Token, inputs: tuple[Any, ...]) -> Act:
-        return Act(((0, cells.zeros(inputs[0], element_type(Type(inputs[0].dtype)))),))
+    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
+        return EffectResult(((0, cells.build_zeros(inputs[0], element_type(Type(inputs[0].dtype)))),))
 
     return act
 
 
-def _print(number: int, node: Node) -> Acting:
+def _print_rule(number: int, node: GraphNode) -> EffectRule:
     text = dict(node.attributes)["text"]
 
-    def act(blocks: Blocks, world: World, token: Token, inputs: tuple[Any, ...]) -> Act:
+    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S14."""
-        world.print(formatted(text, inputs[:-1]))
-        return Act(((0, True), (1, True)))
+        world.print(format_text(text, inputs[:-1]))
+        return EffectResult(((0, True), (1, True)))
 
     return act
 
 
-def _callback(number: int, node: Node) -> Acting:
+def _callback_rule(number: int, node: GraphNode) -> EffectRule:
     given = dict(node.attributes)
     function, returns = given["function"], given["returns"]
 
-    def act(blocks: Blocks, world: World, token: Token, inputs: tuple[Any, ...]) -> Act:
+    def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S14."""
         try:
-            return Act(((0, world.call(function, inputs[:-1], returns)), (1, True)))
-        except Failed as failed:
-            return Act(trap=str(failed))
+            return EffectResult(((0, world.call(function, inputs[:-1], returns)), (1, True)))
+        except CallbackError as failed:
+            return EffectResult(trap=str(failed))
 
     return act
 
 
-_ACTING: dict[str, Callable[[int, Node], Acting]] = {
-    "cells": _cells,
-    "store": _store,
-    "get": _get,
-    "collect": _collect,
-    "cell_zeros": _cell_zeros,
-    "print": _print,
-    "callback": _callback,
+_EFFECT_RULES: dict[str, Callable[[int, GraphNode], EffectRule]] = {
+    "cells": _cells_rule,
+    "store": _store_rule,
+    "get": _get_rule,
+    "collect": _collect_rule,
+    "cell_zeros": _cell_zeros_rule,
+    "print": _print_rule,
+    "callback": _callback_rule,
 }

@@ -18,14 +18,14 @@ class Token(NamedTuple):
     value: Value
 
 
-class Closed(NamedTuple):
+class ClosedActivation(NamedTuple):
     """An activation that closed: its tag, and the nodes that fired under it. All its counts were at their end."""
 
     tag: Tag
-    fired: frozenset[int]
+    fired_nodes: frozenset[int]
 
 
-class Cell(NamedTuple):
+class CellAddress(NamedTuple):
     """One cell of write-once cells."""
 
     handle: Handle
@@ -52,11 +52,11 @@ class Event(NamedTuple):
     outputs: tuple[tuple[int, Value], ...]
     sent: tuple[Token, ...]
     trap: str | None
-    closed: tuple[Closed, ...]
+    closed: tuple[ClosedActivation, ...]
     ends_wave: bool
-    parked: Cell | None = None
+    deferred_at: CellAddress | None = None
     woken: tuple[Token, ...] = ()
-    held: bool = False
+    is_throttled: bool = False
     released: tuple[tuple[int, Token], ...] = ()
 
     @property

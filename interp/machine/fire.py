@@ -19,22 +19,22 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
-from ...core.graph.graph import Edge, Graph, Node
-from ...core.graph.phases import later_nodes
-from ...core.ops.effect_op import ACTS, resource_of
-from ...core.ops.op import OPS, kernel, trap_message, traps_on
-from ...core.ops.routing import CONTROL
-from ...core.program.infer import STAND_IN
-from ...core.program.program import BOUND
+from ...core.graph.graph import Edge, Graph, GraphNode
+from ...core.graph.phases import adjoint_dependent_nodes
+from ...core.ops.effect_op import EFFECT_OPS, resource_of
+from ...core.ops.op import OPS, build_kernel, can_trap, trap_message
+from ...core.ops.routing import ROUTING_OPS
+from ...core.program.infer import DEFAULT_TYPE
+from ...core.program.program import PARALLEL_ITERATIONS
 from ...core.tag import ROOT, Site, Tag
 from ...core.types import Type
 from ...core.value import Value
-from .effects import Acting, Outputs, acting, drawing
+from .effects import EffectRule, Outputs, draw_rule, effect_rule
 
-Fire: TypeAlias = Callable[[tuple[Value, ...], Tag], Outputs]
-Child: TypeAlias = Callable[[Tag, Site, int], Tag]
+Compute: TypeAlias = Callable[[tuple[Value, ...], Tag], Outputs]
+FindChildTag: TypeAlias = Callable[[Tag, Site, int], Tag]
 """The tag below a tag, interned: what a state gives."""
-Retag: TypeAlias = Callable[[Child, Tag, tuple[Value, ...]], Tag]
+Retag: TypeAlias = Callable[[FindChildTag, Tag, tuple[Value, ...]], Tag]
 Edges: TypeAlias = tuple[Edge, ...]
 
 
@@ -51,29 +51,29 @@ class Rule:
     bound for it make an iteration busy (S16).
     """
 
-    node: Node
-    needs: int
+    node: GraphNode
+    required_tokens: int
     operands: tuple[Value | None, ...] | None
-    compute: Fire
-    trap: Callable[[tuple[Value, ...]], str | None] | None
+    compute: Compute
+    find_trap: Callable[[tuple[Value, ...]], str | None] | None
     retag: Retag | None
     edges: tuple[Edges, ...]
     routes: tuple[dict[Site | None, Edges] | None, ...]
-    arrives: bool
-    leaves: bool
-    acts: Acting | None
+    sends_argument: bool
+    returns_result: bool
+    effect: EffectRule | None
     bound: int | None
-    watched: bool
-    counts: bool
+    needs_limit_check: bool
+    counts_as_busy: bool
 
 
-def rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, ...]:
+def build_rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, ...]:
     """The rule of every node, by number; `seed` is that of random numbers, and `bound`, where it is there, takes the
     place of the bounds that loops have."""
     results = {number: position for position, number in enumerate(graph.results)}
-    types, later = _port_types(graph), later_nodes(graph)
+    types, later = _port_types(graph), adjoint_dependent_nodes(graph)
     found = (
-        _rule(graph, number, types[number], results.get(number), seed, number not in later)
+        _build_rule(graph, number, types[number], results.get(number), seed, number not in later)
         for number in range(len(graph.nodes))
     )
     if bound is None:
@@ -94,57 +94,57 @@ def _port_types(graph: Graph) -> list[list[Type]]:
             if literal is not None
             else graph.output(sources[Edge(number, port)][0]).type
             if Edge(number, port) in sources
-            else next((output.type for output in node.outputs), STAND_IN)
+            else next((output.type for output in node.outputs), DEFAULT_TYPE)
             for port, literal in enumerate(node.ports)
         ]
         for number, node in enumerate(graph.nodes)
     ]
 
 
-def _rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int, counts: bool) -> Rule:
+def _build_rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int, counts: bool) -> Rule:
     node = graph.nodes[number]
-    compute, trap = _compute(node, ports, seed)
+    compute, trap = _build_compute(node, ports, seed)
     edges = [output.edges for output in node.outputs] if result is None else [(Edge(-1, result),)]
-    routes = [_routes(graph, targets) for targets in edges]
+    routes = [_build_routes(graph, targets) for targets in edges]
     return Rule(
         node=node,
-        needs=1 if node.op == "merge" else sum(port is None for port in node.ports),
+        required_tokens=1 if node.op == "merge" else sum(port is None for port in node.ports),
         operands=None if node.op == "merge" else tuple(None if p is None else p.value for p in node.ports),
         compute=compute,
-        trap=trap,
-        retag=_retag(node),
+        find_trap=trap,
+        retag=_build_retag(node),
         edges=tuple(edges),
         routes=tuple(routes),
-        arrives=node.op in ("call", "enter", "next_iteration", "reenter", "back"),
-        leaves=node.op == "return",
-        acts=acting(number, node),
-        bound=_bound(node),
-        watched=is_watched(node),
-        counts=counts,
+        sends_argument=node.op in ("call", "enter", "next_iteration", "reenter", "back"),
+        returns_result=node.op == "return",
+        effect=effect_rule(number, node),
+        bound=_declared_bound(node),
+        needs_limit_check=needs_limit_check(node),
+        counts_as_busy=counts,
     )
 
 
-def bounds(graph: Graph, bound: int | None = None) -> dict[Site, int]:
+def loop_bounds(graph: Graph, bound: int | None = None) -> dict[Site, int]:
     """How many iterations of each loop run at once, where that is bounded: what the rules say of it."""
     own = [node for node in graph.nodes if node.op == "next_iteration" and not node.phase]
-    found = {node.site: _bound(node) if bound is None else bound for node in own}
+    found = {node.site: _declared_bound(node) if bound is None else bound for node in own}
     return {site: said for site, said in found.items() if said is not None and site is not None}
 
 
-def _bound(node: Node) -> int | None:
-    return dict(node.attributes).get(BOUND) if node.op == "next_iteration" else None
+def _declared_bound(node: GraphNode) -> int | None:
+    return dict(node.attributes).get(PARALLEL_ITERATIONS) if node.op == "next_iteration" else None
 
 
-def is_watched(node: Node) -> bool:
+def needs_limit_check(node: GraphNode) -> bool:
     """Whether firing it may take long, or more memory than the machine's."""
-    return resource_of(node.op) is not None or (node.op not in _ROUTING and _makes_array(node))
+    return resource_of(node.op) is not None or (node.op not in _ROUTING and _produces_array(node))
 
 
-def _makes_array(node: Node) -> bool:
+def _produces_array(node: GraphNode) -> bool:
     return any(not output.type.is_scalar for output in node.outputs)
 
 
-def _routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None:
+def _build_routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None:
     """S10: for each site whose return an output feeds, and for None, every other, the edges to take."""
     returns = {edge: graph.nodes[edge.node].site for edge in edges if edge.node >= 0 and _is_return(graph, edge)}
     if not returns:
@@ -159,15 +159,17 @@ def _is_return(graph: Graph, edge: Edge) -> bool:
     return graph.nodes[edge.node].op == "return"
 
 
-def _compute(node: Node, ports: list[Type], seed: int) -> tuple[Fire, Callable[[tuple[Value, ...]], str | None] | None]:
+def _build_compute(
+    node: GraphNode, ports: list[Type], seed: int
+) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
     """What a node computes, and where it may trap, why."""
     if node.op in _ROUTING:
         return _ROUTING[node.op], None
-    if node.op in ACTS:
-        return _drawn(node, seed)
+    if node.op in EFFECT_OPS:
+        return _effect_compute(node, seed)
     row, result = OPS[node.op], node.outputs[0].type
-    arity = len(node.ports) - node.triggered if row.arity is None else row.arity
-    calculate = kernel(row, ports[:arity], result, node.attributes)
+    arity = len(node.ports) - node.has_trigger if row.arity is None else row.arity
+    calculate = build_kernel(row, ports[:arity], result, node.attributes)
 
     def compute(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
         """S5."""
@@ -177,17 +179,17 @@ def _compute(node: Node, ports: list[Type], seed: int) -> tuple[Fire, Callable[[
         """S5, of literals only: the trigger's value is ignored."""
         return ((0, calculate(*inputs[:arity])),)
 
-    fire = compute_triggered if node.triggered else compute
-    return fire, (lambda inputs: trap_message(row, inputs[:arity], node.attributes)) if traps_on(row, result) else None
+    fire = compute_triggered if node.has_trigger else compute
+    return fire, (lambda inputs: trap_message(row, inputs[:arity], node.attributes)) if can_trap(row, result) else None
 
 
-def _drawn(node: Node, seed: int) -> tuple[Fire, Callable[[tuple[Value, ...]], str | None] | None]:
+def _effect_compute(node: GraphNode, seed: int) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
     """What a node does that draws random numbers; other acts have no use for it, but for `breakpoint`."""
-    undefined, arity = ACTS[node.op].undefined, len(node.ports) - node.triggered
-    return drawing(node, seed) or _first, (lambda inputs: undefined(*inputs[:arity])) if undefined else None
+    undefined, arity = EFFECT_OPS[node.op].trap_reason, len(node.ports) - node.has_trigger
+    return draw_rule(node, seed) or _pass_first, (lambda inputs: undefined(*inputs[:arity])) if undefined else None
 
 
-def _first(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+def _pass_first(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
     return ((0, inputs[0]),)
 
 
@@ -201,50 +203,50 @@ def _exit(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
     return ((0, inputs[0]), (1, tag.iteration))
 
 
-def _back(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+def _step_back(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
     """S17."""
     return ((0 if tag.iteration else 1, inputs[0]),)
 
 
-_ROUTING: dict[str, Fire] = {
-    "merge": _first,
+_ROUTING: dict[str, Compute] = {
+    "merge": _pass_first,
     "switch": _switch,
-    "call": _first,
-    "return": _first,
-    "enter": _first,
+    "call": _pass_first,
+    "return": _pass_first,
+    "enter": _pass_first,
     "exit": _exit,
-    "next_iteration": _first,
-    "reenter": _first,
-    "back": _back,
+    "next_iteration": _pass_first,
+    "reenter": _pass_first,
+    "back": _step_back,
 }
 
 
-def _to_child(site: Site | None) -> Retag:
+def _retag_to_child(site: Site | None) -> Retag:
     """S7."""
     assert site is not None
     return lambda child, tag, inputs: child(tag, site, 0)
 
 
-def _to_parent(site: Site | None) -> Retag:
+def _retag_to_parent(site: Site | None) -> Retag:
     """S8. What leaves the root goes to the environment, and keeps the root's tag."""
     return lambda child, tag, inputs: tag.parent or ROOT
 
 
-def _to_next(site: Site | None) -> Retag:
+def _retag_to_next(site: Site | None) -> Retag:
     """S9."""
     return lambda child, tag, inputs: child(tag.parent, tag.site, tag.iteration + 1) if tag.parent else tag
 
 
-def _to_iteration(site: Site | None) -> Retag:
+def _retag_to_iteration(site: Site | None) -> Retag:
     """S17."""
     assert site is not None
     return lambda child, tag, inputs: child(tag, site, inputs[1])  # type: ignore[arg-type]  # V9: an int64
 
 
-def _to_before(site: Site | None) -> Retag:
+def _retag_to_previous(site: Site | None) -> Retag:
     """S17."""
 
-    def retag(child: Child, tag: Tag, inputs: tuple[Value, ...]) -> Tag:
+    def retag(child: FindChildTag, tag: Tag, inputs: tuple[Value, ...]) -> Tag:
         if tag.parent is None:
             return ROOT
         return child(tag.parent, tag.site, tag.iteration - 1) if tag.iteration else tag.parent
@@ -252,19 +254,19 @@ def _to_before(site: Site | None) -> Retag:
     return retag
 
 
-_RETAG: dict[str, Callable[[Site | None], Retag]] = {
-    "child": _to_child,
-    "parent": _to_parent,
-    "next": _to_next,
-    "iteration": _to_iteration,
-    "before": _to_before,
+_RETAG_BUILDERS: dict[str, Callable[[Site | None], Retag]] = {
+    "child": _retag_to_child,
+    "parent": _retag_to_parent,
+    "next": _retag_to_next,
+    "iteration": _retag_to_iteration,
+    "before": _retag_to_previous,
 }
 
 
-def _retag(node: Node) -> Retag | None:
+def _build_retag(node: GraphNode) -> Retag | None:
     """Where the results of a node go, by its row; None where they stay under the same tag."""
-    to = CONTROL[node.op].to if node.op in CONTROL else "same"
-    return _RETAG[to](node.site) if to in _RETAG else None
+    to = ROUTING_OPS[node.op].result_tag if node.op in ROUTING_OPS else "same"
+    return _RETAG_BUILDERS[to](node.site) if to in _RETAG_BUILDERS else None
 
 
-assert set(_ROUTING) == set(CONTROL), "every routing op has a rule"
+assert set(_ROUTING) == set(ROUTING_OPS), "every routing op has a rule"

@@ -11,61 +11,70 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from ...core.tag import Tag
-from .activation import Record
+from .activation import ActivationRecord
 from .event import Token
 from .fire import Rule
 from .state import State
 
 
-def is_held(state: State, rule: Rule, record: Record) -> bool:
+def is_throttled(state: State, rule: Rule, record: ActivationRecord) -> bool:
     """Whether what a next_iteration sends, firing under this record, is held."""
     tag, bound = record.tag, rule.bound
     if bound is None or tag.parent is None or tag.iteration + 1 < bound:
         return False
-    before = _sibling(state, tag, tag.iteration + 1 - bound)
+    before = _open_iteration(state, tag, tag.iteration + 1 - bound)
     if before is None:
         return False
-    busy = state.records[before].busy
-    return busy > rule.needs if before == tag else busy > 0
+    busy = state.records[before].busy_count
+    return busy > rule.required_tokens if before == tag else busy > 0
 
 
-def released(state: State, record: Record, rule: Rule | None, sent: tuple[Token, ...]) -> tuple[tuple[int, Token], ...]:
+def released_tokens(
+    state: State, record: ActivationRecord, rule: Rule | None, sent: tuple[Token, ...]
+) -> tuple[tuple[int, Token], ...]:
     """What an event releases that fires by this rule, if it does, and sends these; each with the number of the step
     that held it, in that order."""
-    consumed = rule.needs * rule.counts if rule else 0
-    target = sent[0].tag if sent and sent[0].node >= 0 and state.counted(sent) else None
-    idle = set(_idle(state, record, consumed, target))
-    if not state.clocked:
-        found = [entry for tag in idle for entry in state.held.get(_following(state, tag) or tag, ())]
-    elif state.ahead == 1:
-        found = [entry for tag, held in state.held.items() if _is_free(state, tag, idle, target) for entry in held]
+    consumed = rule.required_tokens * rule.counts_as_busy if rule else 0
+    target = sent[0].tag if sent and sent[0].node >= 0 and state.count_busy_tokens(sent) else None
+    idle = set(_idle_activations(state, record, consumed, target))
+    if not state.is_clocked:
+        found = [
+            entry for tag in idle for entry in state.throttled_tokens.get(_throttled_iteration(state, tag) or tag, ())
+        ]
+    elif state.wave_remaining == 1:
+        found = [
+            entry
+            for tag, held in state.throttled_tokens.items()
+            if _can_release(state, tag, idle, target)
+            for entry in held
+        ]
     else:
         return ()
     return tuple(sorted(found, key=lambda entry: entry[0]))
 
 
-def _sibling(state: State, tag: Tag, iteration: int) -> Tag | None:
+def _open_iteration(state: State, tag: Tag, iteration: int) -> Tag | None:
     """Another iteration of a loop, where it is open."""
     assert tag.parent is not None
-    return state.records[tag.parent].children.get((tag.site, iteration))
+    return state.records[tag.parent].child_tags.get((tag.site, iteration))
 
 
-def _following(state: State, tag: Tag) -> Tag | None:
+def _throttled_iteration(state: State, tag: Tag) -> Tag | None:
     """The iteration that is held while this one is busy."""
-    bound = state.bounds.get(tag.site)
-    return None if bound is None else _sibling(state, tag, tag.iteration + bound)
+    bound = state.loop_bounds.get(tag.site)
+    return None if bound is None else _open_iteration(state, tag, tag.iteration + bound)
 
 
-def _is_free(state: State, tag: Tag, idle: set[Tag], target: Tag | None) -> bool:
+def _can_release(state: State, tag: Tag, idle: set[Tag], target: Tag | None) -> bool:
     """Whether what is held for an iteration may go on after this event."""
-    before = _sibling(state, tag, tag.iteration - state.bounds[tag.site])
-    return before is None or before in idle or (state.records[before].busy == 0 and before != target)
+    before = _open_iteration(state, tag, tag.iteration - state.loop_bounds[tag.site])
+    return before is None or before in idle or (state.records[before].busy_count == 0 and before != target)
 
 
-def _idle(state: State, record: Record, consumed: int, target: Tag | None) -> Iterator[Tag]:
+def _idle_activations(state: State, record: ActivationRecord, consumed: int, target: Tag | None) -> Iterator[Tag]:
     """The activations that stop being busy, innermost first."""
-    at: Record | None = record
+    at: ActivationRecord | None = record
     kept = () if target is None else (target, target.parent)
-    while at is not None and consumed and at.busy == consumed and at.tag not in kept:
+    while at is not None and consumed and at.busy_count == consumed and at.tag not in kept:
         yield at.tag
         at, consumed = state.records.get(at.tag.parent) if at.tag.parent else None, 1

@@ -16,56 +16,56 @@ from typing import TypeAlias
 
 from ...core.errors import Usage
 from ...core.mix import splitmix64
-from .script import CLOSED, Script, read_script, seed_of
+from .script import FIXED_SCHEDULES, Script, random_seed, read_script
 from .state import State
 
 Pick: TypeAlias = Callable[[State], int]
 
-NAMES = (*CLOSED, "random:SEED", "hand:FILE")
+SCHEDULE_NAMES = (*FIXED_SCHEDULES, "random:SEED", "hand:FILE")
 BY_HAND = "hand"
 """What the schedule of a run is called whose tokens were picked in no order that has a name."""
 
 
 def schedule(name: str | Script) -> Pick:
     """The schedule of this name, or of this script; raises Usage where there is none."""
-    name = resolved(name)
+    name = resolve_schedule(name)
     if isinstance(name, Script):
-        return _by_hand(name)
+        return _script_pick(name)
     if name in ("fifo", "waves"):
         return lambda state: 0
     if name == "lifo":
         return lambda state: len(state.flight) - 1
-    seed = seed_of(str(name))
+    seed = random_seed(str(name))
     if seed is not None:
-        return _random(seed)
-    raise Usage(f"no schedule is called {name!r}", required=", ".join(NAMES), hint="as in --schedule random:7")
+        return _random_pick(seed)
+    raise Usage(f"no schedule is called {name!r}", required=", ".join(SCHEDULE_NAMES), hint="as in --schedule random:7")
 
 
-def resolved(given: str | Script) -> str | Script:
+def resolve_schedule(schedule: str | Script) -> str | Script:
     """A schedule, with the script of hand:FILE read, so that a run reads it once; raises Usage where it cannot be."""
-    kind, _, file = str(given).partition(":") if isinstance(given, str) else ("", "", "")
-    return read_script(file) if kind == BY_HAND and file else given
+    kind, _, file = str(schedule).partition(":") if isinstance(schedule, str) else ("", "", "")
+    return read_script(file) if kind == BY_HAND and file else schedule
 
 
-def then_of(given: str | Script) -> str:
+def continuation_of(schedule: str | Script) -> str:
     """What goes on after a script; a schedule that is none goes on by itself. It is what has a clock, or has none."""
-    return given.then if isinstance(given, Script) else given
+    return schedule.then if isinstance(schedule, Script) else schedule
 
 
-def name_of(given: str | Script) -> str:
+def schedule_name(schedule: str | Script) -> str:
     """What an outcome calls a schedule that is resolved."""
-    return BY_HAND if isinstance(given, Script) else given
+    return BY_HAND if isinstance(schedule, Script) else schedule
 
 
-def _by_hand(script: Script) -> Pick:
+def _script_pick(script: Script) -> Pick:
     after = schedule(script.then)
 
     def pick(state: State) -> int:
-        position = script.position(state)
+        position = script.next_position(state)
         return after(state) if position is None else position
 
     return pick
 
 
-def _random(seed: int) -> Pick:
+def _random_pick(seed: int) -> Pick:
     return lambda state: splitmix64(seed, state.steps) % len(state.flight)

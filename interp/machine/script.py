@@ -11,16 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ...core.errors import Disagreement, Usage, counted
+from ...core.errors import Disagreement, Usage, plural
 from ...core.files import read_file, write_file
-from ...core.json.cursor import Cursor, form_of, head, parse
+from ...core.json.cursor import JsonCursor, document_header, parse_json, read_form
 from .state import State
 
-CLOSED = ("fifo", "lifo", "waves")
+FIXED_SCHEDULES = ("fifo", "lifo", "waves")
 """The schedules without a parameter."""
 
 
-def seed_of(name: str) -> int | None:
+def random_seed(name: str) -> int | None:
     """SEED, where the schedule of this name is random:SEED."""
     kind, _, seed = name.partition(":")
     if kind != "random" or not (seed.isascii() and seed.isdigit()) or len(seed) > 20 or int(seed) >= 2**64:
@@ -42,12 +42,12 @@ class Script:
         for position in self.positions:
             if type(position) is not int or position < 0:
                 raise Usage("a position in the flight is an integer from 0 up", got=repr(position))
-        if self.then not in CLOSED and (not isinstance(self.then, str) or seed_of(self.then) is None):
-            required = f"{', '.join(CLOSED)}, random:SEED"
+        if self.then not in FIXED_SCHEDULES and (not isinstance(self.then, str) or random_seed(self.then) is None):
+            required = f"{', '.join(FIXED_SCHEDULES)}, random:SEED"
             raise Usage("no schedule goes on like this after a script", required=required, got=repr(self.then))
         object.__setattr__(self, "positions", tuple(self.positions))
 
-    def position(self, state: State) -> int | None:
+    def next_position(self, state: State) -> int | None:
         """What is taken next, or None where the script is over; raises Disagreement where there is no such token."""
         if state.steps >= len(self.positions):
             return None
@@ -59,14 +59,14 @@ class Script:
                 required=f"a position below {len(state.flight)}",
                 got=position,
                 hint=f"the script was made for another program, or other arguments; "
-                f"it fits the first {counted(state.steps, 'step')}",
+                f"it fits the first {plural(state.steps, 'step')}",
             )
         return position
 
 
 def script_form(script: Script) -> Any:
     """A script as a document."""
-    return head("schedule", positions=list(script.positions), then=script.then)
+    return document_header("schedule", positions=list(script.positions), then=script.then)
 
 
 def write_script(script: Script, path: str | os.PathLike[str]) -> None:
@@ -77,9 +77,9 @@ def write_script(script: Script, path: str | os.PathLike[str]) -> None:
 
 def read_script(path: str | os.PathLike[str]) -> Script:
     """Read a script; raises Usage where there is no such file, Malformed where it is no script."""
-    at = Cursor(parse(read_file(path, "script")), "$")
-    form_of(at, ("schedule",))
+    at = JsonCursor(parse_json(read_file(path, "script")), "$")
+    read_form(at, ("schedule",))
     _, _, positions, then = at.fields("tagloom", "version", "positions", "then")
-    if then.text() not in CLOSED and seed_of(then.text()) is None:
-        then.refuse(f"one of {', '.join(CLOSED)}, random:SEED")
-    return Script(positions.each(lambda position: position.integer(0)), then.text())
+    if then.text() not in FIXED_SCHEDULES and random_seed(then.text()) is None:
+        then.refuse(f"one of {', '.join(FIXED_SCHEDULES)}, random:SEED")
+    return Script(positions.map_entries(lambda position: position.integer(0)), then.text())

@@ -22,10 +22,10 @@ from ...core.graph.graph import Graph
 from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ...core.value import Value, fingerprint
 from ...core.world import World
-from .activation import Record
-from .cells import Heap
+from .activation import ActivationRecord
+from .cells import CellHeap
 from .event import Event, Token
-from .fire import Rule, bounds, is_watched, rules
+from .fire import Rule, build_rules, loop_bounds, needs_limit_check
 
 
 def check_seed(seed: int) -> None:
@@ -44,7 +44,7 @@ class State:
         *,
         seed: int = 0,
         bound: int | None = None,
-        clocked: bool = False,
+        is_clocked: bool = False,
         world: World | None = None,
     ) -> None:
         """The first state of a run: the arguments in flight under the root tag, triggers before them.
@@ -54,67 +54,73 @@ class State:
         """
         self.graph = graph
         self._seed, self._bound = seed, bound
-        self.bounds = bounds(graph, bound)
+        self.loop_bounds = loop_bounds(graph, bound)
         """The bounds on the iterations of loops, by site; where there is none, nobody is counted as busy."""
-        self.watched = frozenset(number for number, node in enumerate(graph.nodes) if is_watched(node))
+        self.limit_checked_nodes = frozenset(
+            number for number, node in enumerate(graph.nodes) if needs_limit_check(node)
+        )
         """The nodes that may take long, or more than the machine: what makes arrays, and effects."""
-        self.clocked = clocked
+        self.is_clocked = is_clocked
         self.world = World() if world is None else world
-        self.signatures = _signatures(graph)
-        self.records: dict[Tag, Record] = {}
+        self.signatures = _activation_signatures(graph)
+        self.records: dict[Tag, ActivationRecord] = {}
         self.flight: deque[Token] = deque()
         self.results: dict[int, Value] = {}
         """The results that have come, by position."""
-        self.traps: list[Event] = []
-        self.counts = [0] * len(graph.nodes)
+        self.trap_events: list[Event] = []
+        self.firings_by_node = [0] * len(graph.nodes)
         """Firings by node."""
-        self.opened: dict[Site, int] = {}
+        self.activations_by_site: dict[Site, int] = {}
         """How many activations each site has had: calls, or iterations of a loop."""
         self.firings = 0
         self.steps = 0
-        self.waiting = 0
+        self.waiting_count = 0
         """How many tokens wait, in all records."""
-        self.cells = Heap()
-        self.held: dict[Tag, tuple[tuple[int, Token], ...]] = {}
+        self.cells = CellHeap()
+        self.throttled_tokens: dict[Tag, tuple[tuple[int, Token], ...]] = {}
         """What is held for iterations, with the number of the step that held it."""
-        self.holding = 0
+        self.throttled_count = 0
         """How many tokens are held."""
-        self.era = object()
+        self.owner = object()
         """Which records are this state's own: see `fork`."""
-        root = self._open(ROOT)
-        root.arrived = len(graph.arguments)
-        values = [True] * graph.hidden + list(arguments)
+        root = self._open_record(ROOT)
+        root.arguments_received = len(graph.arguments)
+        values = [True] * graph.hidden_count + list(arguments)
         for (_, output), value in zip(graph.arguments, values, strict=True):
             self.flight.extend(Token(edge.node, edge.port, ROOT, value) for edge in output.edges)
-        root.tokens = len(self.flight)
-        root.busy = len(self.flight) if self.bounds else 0
-        self.ahead = len(self.flight)
+        root.token_count = len(self.flight)
+        root.busy_count = len(self.flight) if self.loop_bounds else 0
+        self.wave_remaining = len(self.flight)
         """How many tokens of the wave under way are still to be delivered."""
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
         """The rule of every node: worked out when the first is asked for, which an engine may never do."""
-        return rules(self.graph, self._seed, self._bound)
+        return build_rules(self.graph, self._seed, self._bound)
 
     def fork(self) -> State:
         """An equal state that goes its own way, in time that grows with what is open, but by little: records are shared
         until one of the two changes them."""
         made = copy(self)
         made.records, made.flight, made.results = self.records.copy(), self.flight.copy(), self.results.copy()
-        made.traps, made.counts, made.opened = self.traps.copy(), self.counts.copy(), self.opened.copy()
-        made.cells, made.held = self.cells.fork(), self.held.copy()
-        self.era, made.era = object(), object()
+        made.trap_events, made.firings_by_node, made.activations_by_site = (
+            self.trap_events.copy(),
+            self.firings_by_node.copy(),
+            self.activations_by_site.copy(),
+        )
+        made.cells, made.throttled_tokens = self.cells.fork(), self.throttled_tokens.copy()
+        self.owner, made.owner = object(), object()
         return made
 
     @property
-    def live(self) -> int:
+    def live_count(self) -> int:
         """How many tokens there are: in flight, waiting, parked and held."""
-        return len(self.flight) + self.waiting + self.cells.parked + self.holding
+        return len(self.flight) + self.waiting_count + self.cells.deferred_count + self.throttled_count
 
     def child(self, tag: Tag, site: Site, iteration: int) -> Tag:
         """The tag below `tag`: the interned one where that activation is open, else a new one."""
         record = self.records.get(tag)
-        known = record.children.get((site, iteration)) if record is not None else None
+        known = record.child_tags.get((site, iteration)) if record is not None else None
         return known if known is not None else tag.child(site, iteration)
 
     def apply(self, event: Event) -> None:
@@ -129,189 +135,193 @@ class State:
             del self.flight[position]
         self.steps += 1
         record = self.records[tag]
-        if record.era is not self.era:
-            record = self._own(record)
+        if record.owner is not self.owner:
+            record = self._copy_record(record)
         if inputs is None:
             if parked is None:
-                record.waiting.setdefault(number, {})[port] = value
-                self.waiting += 1
+                record.waiting_operands.setdefault(number, {})[port] = value
+                self.waiting_count += 1
             else:
-                self.cells.park(parked, token)
+                self.cells.defer(parked, token)
             if released:
                 self._release(released)
-            self.ahead = self.ahead - 1 or len(self.flight)
+            self.wave_remaining = self.wave_remaining - 1 or len(self.flight)
             return
         rule = self.rules[number]
-        if rule.needs > 1:
-            del record.waiting[number]
-            self.waiting -= rule.needs - 1
-        record.fired.add(number)
-        record.tokens -= rule.needs
-        record.left += rule.leaves
-        self.counts[number] += 1
+        if rule.required_tokens > 1:
+            del record.waiting_operands[number]
+            self.waiting_count -= rule.required_tokens - 1
+        record.fired_nodes.add(number)
+        record.token_count -= rule.required_tokens
+        record.results_returned += rule.returns_result
+        self.firings_by_node[number] += 1
         self.firings += 1
         if trap is not None:
-            self.traps.append(event)
+            self.trap_events.append(event)
         if sent:
-            self._send(sent, record, rule.arrives, held)
-        if rule.acts is not None:
+            self._apply_send(sent, record, rule.sends_argument, held)
+        if rule.effect is not None:
             self.cells.apply(event, rule.node.op)
             self.flight.extend(woken)
-        if self.bounds:
-            self._count_busy(event, rule, 1)
+        if self.loop_bounds:
+            self._update_busy(event, rule, 1)
             self._release(released)
         for finished in closed:
-            self._close(finished.tag)
-        self.ahead = self.ahead - 1 or len(self.flight)
+            self._close_record(finished.tag)
+        self.wave_remaining = self.wave_remaining - 1 or len(self.flight)
 
     def revert(self, event: Event) -> None:
         """Undo an event: the last one that was applied."""
         (number, port, tag, _), position, inputs, _, sent, trap, closed, _, parked, woken, held, released = event
-        self.ahead = 1 if event.ends_wave else self.ahead + 1
+        self.wave_remaining = 1 if event.ends_wave else self.wave_remaining + 1
         for finished in reversed(closed):
-            reopened = self._open(finished.tag)
-            reopened.fired = set(finished.fired)
-            reopened.arrived, reopened.left = reopened.wanted
+            reopened = self._open_record(finished.tag)
+            reopened.fired_nodes = set(finished.fired_nodes)
+            reopened.arguments_received, reopened.results_returned = reopened.signature
         if released:
-            self._hold_again(released)
+            self._revert_release(released)
         for _ in woken:
             self.flight.pop()
-        record = self._mine(tag)
+        record = self._writable_record(tag)
         if parked is not None:
-            self.cells.unpark(parked)
+            self.cells.undo_defer(parked)
         elif inputs is None:
-            del record.waiting[number][port]
-            if not record.waiting[number]:
-                del record.waiting[number]
-            self.waiting -= 1
+            del record.waiting_operands[number][port]
+            if not record.waiting_operands[number]:
+                del record.waiting_operands[number]
+            self.waiting_count -= 1
         else:
             rule = self.rules[number]
-            if rule.acts is not None:
+            if rule.effect is not None:
                 self.cells.revert(event, rule.node.op)
-            if self.bounds:
-                self._count_busy(event, rule, -1)
+            if self.loop_bounds:
+                self._update_busy(event, rule, -1)
             if sent:
-                self._unsend(sent, rule.arrives and sent[0].tag is not tag.parent, held)
+                self._revert_send(sent, rule.sends_argument and sent[0].tag is not tag.parent, held)
             if trap is not None:
-                self.traps.pop()
+                self.trap_events.pop()
             self.firings -= 1
-            self.counts[number] -= 1
-            record.left -= rule.leaves
-            record.tokens += rule.needs
-            record.fired.remove(number)
-            if rule.needs > 1:
+            self.firings_by_node[number] -= 1
+            record.results_returned -= rule.returns_result
+            record.token_count += rule.required_tokens
+            record.fired_nodes.remove(number)
+            if rule.required_tokens > 1:
                 tokens = [p for p, literal in enumerate(rule.node.ports) if literal is None and p != port]
-                record.waiting[number] = {p: inputs[p] for p in tokens}
-                self.waiting += rule.needs - 1
+                record.waiting_operands[number] = {p: inputs[p] for p in tokens}
+                self.waiting_count += rule.required_tokens - 1
         self.steps -= 1
         self.flight.insert(position, event.token)
 
-    def _send(self, sent: tuple[Token, ...], record: Record, arrives: bool, held: bool) -> None:
+    def _apply_send(self, sent: tuple[Token, ...], record: ActivationRecord, arrives: bool, held: bool) -> None:
         """The tokens of one firing, which are all under one tag."""
         node, position, tag, value = sent[0]
         if node < 0:
             self.results[position] = value
             return
-        target = record if tag is record.tag else self.records.get(tag) or self._begin(tag)
-        if target.era is not self.era:
-            target = self._own(target)
-        target.tokens += len(sent)
-        target.arrived += arrives and tag is not record.tag.parent
+        target = record if tag is record.tag else self.records.get(tag) or self._start_activation(tag)
+        if target.owner is not self.owner:
+            target = self._copy_record(target)
+        target.token_count += len(sent)
+        target.arguments_received += arrives and tag is not record.tag.parent
         if held:
-            self.held[tag] = (*self.held.get(tag, ()), *((self.steps, token) for token in sent))
-            self.holding += len(sent)
-            self.busier(tag.parent, len(sent))
+            self.throttled_tokens[tag] = (*self.throttled_tokens.get(tag, ()), *((self.steps, token) for token in sent))
+            self.throttled_count += len(sent)
+            self.add_busy(tag.parent, len(sent))
         else:
             self.flight.extend(sent)
 
-    def _unsend(self, sent: tuple[Token, ...], arrives: bool, held: bool) -> None:
+    def _revert_send(self, sent: tuple[Token, ...], arrives: bool, held: bool) -> None:
         node, position, tag, _ = sent[0]
         if node < 0:
             del self.results[position]
             return
         if held:
-            self._keep_held(tag, self.held[tag][: -len(sent)])
-            self.holding -= len(sent)
-            self.busier(tag.parent, -len(sent))
+            self._set_throttled(tag, self.throttled_tokens[tag][: -len(sent)])
+            self.throttled_count -= len(sent)
+            self.add_busy(tag.parent, -len(sent))
         else:
             for _ in sent:
                 self.flight.pop()
-        target = self._mine(tag)
-        target.tokens -= len(sent)
-        target.arrived -= arrives
+        target = self._writable_record(tag)
+        target.token_count -= len(sent)
+        target.arguments_received -= arrives
         if target.is_blank() and tag is not ROOT:
-            self._close(tag)
-            self.opened[tag.site] -= 1
+            self._close_record(tag)
+            self.activations_by_site[tag.site] -= 1
 
     def _release(self, released: tuple[tuple[int, Token], ...]) -> None:
         """S16: held tokens join the flight."""
         for step, token in released:
-            self._keep_held(token.tag, tuple(entry for entry in self.held[token.tag] if entry != (step, token)))
+            self._set_throttled(
+                token.tag, tuple(entry for entry in self.throttled_tokens[token.tag] if entry != (step, token))
+            )
             self.flight.append(token)
-            self.busier(token.tag, 1)
-            self.busier(token.tag.parent, -1)
-        self.holding -= len(released)
+            self.add_busy(token.tag, 1)
+            self.add_busy(token.tag.parent, -1)
+        self.throttled_count -= len(released)
 
-    def _hold_again(self, released: tuple[tuple[int, Token], ...]) -> None:
+    def _revert_release(self, released: tuple[tuple[int, Token], ...]) -> None:
         for entry in released:
             self.flight.pop()
             tag = entry[1].tag
-            self.held[tag] = tuple(sorted((*self.held.get(tag, ()), entry), key=lambda held: held[0]))
-            self.busier(tag.parent, 1)
-            self.busier(tag, -1)
-        self.holding += len(released)
+            self.throttled_tokens[tag] = tuple(
+                sorted((*self.throttled_tokens.get(tag, ()), entry), key=lambda held: held[0])
+            )
+            self.add_busy(tag.parent, 1)
+            self.add_busy(tag, -1)
+        self.throttled_count += len(released)
 
-    def _keep_held(self, tag: Tag, entries: tuple[tuple[int, Token], ...]) -> None:
+    def _set_throttled(self, tag: Tag, entries: tuple[tuple[int, Token], ...]) -> None:
         if entries:
-            self.held[tag] = entries
+            self.throttled_tokens[tag] = entries
         else:
-            del self.held[tag]
+            del self.throttled_tokens[tag]
 
-    def _count_busy(self, event: Event, rule: Rule, by: int) -> None:
+    def _update_busy(self, event: Event, rule: Rule, by: int) -> None:
         """What a firing makes busy, and what it leaves."""
-        if event.sent and event.sent[0].node >= 0 and not event.held:
-            self.busier(event.sent[0].tag, by * self.counted(event.sent))
-        self.busier(event.token.tag, -by * rule.needs * rule.counts)
+        if event.sent and event.sent[0].node >= 0 and not event.is_throttled:
+            self.add_busy(event.sent[0].tag, by * self.count_busy_tokens(event.sent))
+        self.add_busy(event.token.tag, -by * rule.required_tokens * rule.counts_as_busy)
 
-    def counted(self, sent: tuple[Token, ...]) -> int:
+    def count_busy_tokens(self, sent: tuple[Token, ...]) -> int:
         """How many of these tokens make the iteration busy that they are in: not those bound for the reverse pass."""
-        return sum(self.rules[token.node].counts for token in sent)
+        return sum(self.rules[token.node].counts_as_busy for token in sent)
 
-    def busier(self, at: Tag | None, by: int) -> None:
+    def add_busy(self, at: Tag | None, by: int) -> None:
         """Count more tokens, or fewer, that are not held in an activation, and it in those around it."""
         while at is not None and by and at in self.records:
-            record = self._mine(at)
-            before, record.busy = record.busy, record.busy + by
-            by = (record.busy > 0) - (before > 0)
+            record = self._writable_record(at)
+            before, record.busy_count = record.busy_count, record.busy_count + by
+            by = (record.busy_count > 0) - (before > 0)
             at = at.parent
 
-    def _begin(self, tag: Tag) -> Record:
-        self.opened[tag.site] = self.opened.get(tag.site, 0) + 1
-        return self._open(tag)
+    def _start_activation(self, tag: Tag) -> ActivationRecord:
+        self.activations_by_site[tag.site] = self.activations_by_site.get(tag.site, 0) + 1
+        return self._open_record(tag)
 
-    def _mine(self, tag: Tag) -> Record:
+    def _writable_record(self, tag: Tag) -> ActivationRecord:
         """The record of an open tag, to be changed."""
         record = self.records[tag]
-        return record if record.era is self.era else self._own(record)
+        return record if record.owner is self.owner else self._copy_record(record)
 
-    def _own(self, record: Record) -> Record:
-        made = self.records[record.tag] = record.copy(self.era)
+    def _copy_record(self, record: ActivationRecord) -> ActivationRecord:
+        made = self.records[record.tag] = record.copy(self.owner)
         return made
 
-    def _open(self, tag: Tag) -> Record:
-        record = self.records[tag] = Record(tag, self.signatures.get(tag.site, (0, 0)), self.era)
+    def _open_record(self, tag: Tag) -> ActivationRecord:
+        record = self.records[tag] = ActivationRecord(tag, self.signatures.get(tag.site, (0, 0)), self.owner)
         if tag.parent in self.records:
-            parent = self._mine(tag.parent)
-            parent.open += 1
-            parent.children[tag.site, tag.iteration] = tag
+            parent = self._writable_record(tag.parent)
+            parent.open_children += 1
+            parent.child_tags[tag.site, tag.iteration] = tag
         return record
 
-    def _close(self, tag: Tag) -> None:
+    def _close_record(self, tag: Tag) -> None:
         del self.records[tag]
         if tag.parent in self.records:
-            parent = self._mine(tag.parent)
-            parent.open -= 1
-            del parent.children[tag.site, tag.iteration]
+            parent = self._writable_record(tag.parent)
+            parent.open_children -= 1
+            del parent.child_tags[tag.site, tag.iteration]
 
     def snapshot(self) -> Any:
         """The state as plain data: equal snapshots are equal states."""
@@ -320,14 +330,23 @@ class State:
         results = {position: fingerprint(value) for position, value in self.results.items()}
         held = {
             tag: [(step, t.node, t.port, fingerprint(t.value)) for step, t in entries]
-            for tag, entries in self.held.items()
+            for tag, entries in self.throttled_tokens.items()
         }
-        opened = {site: count for site, count in self.opened.items() if count}
-        counts = list(self.counts), opened, self.firings, self.steps, self.waiting, self.ahead
-        return flight, records, results, list(self.traps), counts, self.cells.snapshot(), held, self.holding
+        opened = {site: count for site, count in self.activations_by_site.items() if count}
+        counts = list(self.firings_by_node), opened, self.firings, self.steps, self.waiting_count, self.wave_remaining
+        return (
+            flight,
+            records,
+            results,
+            list(self.trap_events),
+            counts,
+            self.cells.snapshot(),
+            held,
+            self.throttled_count,
+        )
 
 
-def _signatures(graph: Graph) -> dict[Site, tuple[int, int]]:
+def _activation_signatures(graph: Graph) -> dict[Site, tuple[int, int]]:
     """For every site, how many values enter an activation of it, and how many leave."""
     found = {ENVIRONMENT: (len(graph.arguments), 0)}
     for node in graph.nodes:

@@ -16,12 +16,12 @@ from typing import Any
 from ...core.errors import Broken
 from ...core.graph.graph import Edge
 from ...core.tag import Tag
-from ...core.value import Value, shortly
-from .activation import Record
+from ...core.value import Value, abbreviate
+from .activation import ActivationRecord
 from .effects import Outputs
-from .event import Cell, Closed, Event, Token
+from .event import CellAddress, ClosedActivation, Event, Token
 from .fire import Rule
-from .k_bounds import is_held, released
+from .k_bounds import is_throttled, released_tokens
 from .state import State
 
 
@@ -32,60 +32,62 @@ def step(state: State, position: int) -> Event:
     """
     token = state.flight[position]
     rule, record = state.rules[token.node], state.records[token.tag]
-    inputs = _match(state, rule, record, token)
+    inputs = _match_operands(state, rule, record, token)
     if inputs is None:
-        return _stays(state, record, token, position, None)
+        return _event_without_firing(state, record, token, position, None)
     woken: tuple[Token, ...] = ()
-    if rule.acts is None:
-        trap = None if rule.trap is None else rule.trap(inputs)
+    if rule.effect is None:
+        trap = None if rule.find_trap is None else rule.find_trap(inputs)
         outputs = rule.compute(inputs, token.tag) if trap is None else ()
     else:
-        outputs, trap, parked, woken = rule.acts(state.cells.blocks, state.world, token, inputs)
+        outputs, trap, parked, woken = rule.effect(state.cells.blocks, state.world, token, inputs)
         if parked is not None:
-            return _stays(state, record, token, position, parked)
-    sent = _send(state, rule, token.tag, inputs, outputs) if outputs else ()
-    closed, ends = _closed(state, rule, record, token, sent), state.ahead == 1
-    if not state.bounds:
+            return _event_without_firing(state, record, token, position, parked)
+    sent = _emit_tokens(state, rule, token.tag, inputs, outputs) if outputs else ()
+    closed, ends = _closed_activations(state, rule, record, token, sent), state.wave_remaining == 1
+    if not state.loop_bounds:
         return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken)
-    held = is_held(state, rule, record)
-    release = released(state, record, rule, sent) if state.held else ()
+    held = is_throttled(state, rule, record)
+    release = released_tokens(state, record, rule, sent) if state.throttled_tokens else ()
     return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken, held, release)
 
 
-def completes(state: State, token: Token) -> bool:
+def completes_operands(state: State, token: Token) -> bool:
     """Whether its node has all its operands once this token is delivered; raises Broken as `step` does."""
-    return _match(state, state.rules[token.node], state.records[token.tag], token) is not None
+    return _match_operands(state, state.rules[token.node], state.records[token.tag], token) is not None
 
 
-def _stays(state: State, record: Record, token: Token, position: int, parked: Cell | None) -> Event:
+def _event_without_firing(
+    state: State, record: ActivationRecord, token: Token, position: int, parked: CellAddress | None
+) -> Event:
     """A token that makes nothing fire: it waits for partners, or for a cell."""
-    release = released(state, record, None, ()) if state.held else ()
-    return Event(token, position, None, (), (), None, (), state.ahead == 1, parked, (), False, release)
+    release = released_tokens(state, record, None, ()) if state.throttled_tokens else ()
+    return Event(token, position, None, (), (), None, (), state.wave_remaining == 1, parked, (), False, release)
 
 
-def _match(state: State, rule: Rule, record: Record, token: Token) -> tuple[Value, ...] | None:
+def _match_operands(state: State, rule: Rule, record: ActivationRecord, token: Token) -> tuple[Value, ...] | None:
     """S2: the operands by port, or None where the token has to wait; S4."""
     number, port, _, value = token
-    if number in record.fired:
-        raise second_token(state, token, None)
+    if number in record.fired_nodes:
+        raise duplicate_token(state, token, None)
     if rule.operands is None:
         return (value,)
     operands = list(rule.operands)
     operands[port] = value
-    if rule.needs > 1:
-        held = record.waiting.get(number)
+    if rule.required_tokens > 1:
+        held = record.waiting_operands.get(number)
         if held is None:
             return None
         if port in held:
-            raise second_token(state, token, held[port])
-        if len(held) + 1 < rule.needs:
+            raise duplicate_token(state, token, held[port])
+        if len(held) + 1 < rule.required_tokens:
             return None
         for other, operand in held.items():
             operands[other] = operand
     return tuple(operands)  # type: ignore[arg-type]  # every port is filled now
 
 
-def _send(state: State, rule: Rule, tag: Tag, inputs: tuple[Value, ...], outputs: Outputs) -> tuple[Token, ...]:
+def _emit_tokens(state: State, rule: Rule, tag: Tag, inputs: tuple[Value, ...], outputs: Outputs) -> tuple[Token, ...]:
     """S3: the tokens that results become, all under one tag; S10 where they return."""
     destination = tag if rule.retag is None else rule.retag(state.child, tag, inputs)
     sent = []
@@ -98,34 +100,42 @@ def _send(state: State, rule: Rule, tag: Tag, inputs: tuple[Value, ...], outputs
     return tuple(sent)
 
 
-def _closed(state: State, rule: Rule, record: Record, token: Token, sent: tuple[Token, ...]) -> tuple[Closed, ...]:
+def _closed_activations(
+    state: State, rule: Rule, record: ActivationRecord, token: Token, sent: tuple[Token, ...]
+) -> tuple[ClosedActivation, ...]:
     """S11: the activations that close when a node fires on `token` and sends these, innermost first."""
-    tokens, below, left = record.tokens - rule.needs, record.open, record.left + rule.leaves
+    tokens, below, left = (
+        record.token_count - rule.required_tokens,
+        record.open_children,
+        record.results_returned + rule.returns_result,
+    )
     if tokens or below:
         return ()
     target = sent[0].tag if sent and sent[0].node >= 0 else None
     kept_open = () if target is None else (target, target.parent)
-    closed: list[Closed] = []
-    at: Record | None = record
+    closed: list[ClosedActivation] = []
+    at: ActivationRecord | None = record
     while at is not None and not (tokens or below):
-        if at.arrived < at.wanted[0] or left < at.wanted[1] or at.tag in kept_open:
+        if at.arguments_received < at.signature[0] or left < at.signature[1] or at.tag in kept_open:
             break
-        closed.append(Closed(at.tag, frozenset((*at.fired, token.node) if at is record else at.fired)))
+        closed.append(
+            ClosedActivation(at.tag, frozenset((*at.fired_nodes, token.node) if at is record else at.fired_nodes))
+        )
         at = state.records.get(at.tag.parent) if at.tag.parent else None
         if at is not None:
-            tokens, below, left = at.tokens, at.open - 1, at.left
+            tokens, below, left = at.token_count, at.open_children - 1, at.results_returned
     return tuple(closed)
 
 
-class SecondToken(Broken):
+class DuplicateToken(Broken):
     """S4 was breached: `token` came to a port, or a node, that had had one under its tag."""
 
-    def __init__(self, message: str, token: Token, **said: Any) -> None:
-        super().__init__(message, rule="S4", tag=token.tag, **said)
+    def __init__(self, message: str, token: Token, **details: Any) -> None:
+        super().__init__(message, rule="S4", tag=token.tag, **details)
         self.token = token
 
 
-def second_token(state: State, token: Token, held: Value | None) -> SecondToken:
+def duplicate_token(state: State, token: Token, previous: Value | None) -> DuplicateToken:
     """What to say when a port or a node gets a token too many."""
     graph, node = state.graph, state.graph.nodes[token.node]
     sources = graph.sources().get(Edge(token.node, token.port), [])
@@ -133,16 +143,16 @@ def second_token(state: State, token: Token, held: Value | None) -> SecondToken:
         f"argument {graph.arguments[source.output][0]}" if source.node < 0 else str(graph.nodes[source.node])
         for source in sources
     ]
-    got = f"{shortly(token.value)} on port {token.port}, from {' or '.join(makers)}"
-    if held is None:
+    got = f"{abbreviate(token.value)} on port {token.port}, from {' or '.join(makers)}"
+    if previous is None:
         required = "one firing under a tag; it has fired already"
     else:
-        required = f"one token on port {token.port}, which holds {shortly(held)}"
+        required = f"one token on port {token.port}, which holds {abbreviate(previous)}"
     hint = "two edges end on this port; a merge is missing before it" if len(sources) > 1 else None
-    return SecondToken(
+    return DuplicateToken(
         f"node {node} got a second token",
         token,
-        where=node.where,
+        where=node.origin,
         required=required,
         got=got,
         hint=hint or "two live tokens reach it under one tag; `tagloom show` draws the graph",

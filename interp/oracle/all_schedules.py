@@ -14,30 +14,37 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
-from ...core.errors import Broken, Exhausted, TagloomError, Usage, counted
+from ...core.errors import Broken, Exhausted, TagloomError, Usage, plural
 from ...core.graph.graph import Graph
 from ...core.ops.effect_op import resource_of
 from ...core.value import fingerprint
 from ...core.world import World
-from ..engines.reference import admit_arguments, breaks_rules, cannot_take, first_state, out_of_memory, structure_of
+from ..engines.reference import (
+    admit_arguments,
+    bad_operands_error,
+    breaks_rules,
+    default_structure,
+    first_state,
+    out_of_memory_error,
+)
 from ..machine.event import Event
 from ..machine.schedule import BY_HAND
 from ..machine.state import State
 from ..machine.step import step
-from ..outcome.outcome import Outcome, ending
+from ..outcome.outcome import Outcome, build_outcome
 from ..outcome.statistics import Meter
 
-STATES = 50_000
+MAX_STATES = 50_000
 """How many states are walked through, unless told otherwise: a dozen firings have a few thousand, of 0.3 ms and 7 KB
 each. A dozen that do not depend on each other may have millions."""
-FIRINGS = 250
+MAX_FIRINGS = 250
 """How many firings one schedule may have: what goes on for ever is to end soon, and a state costs more the longer the
 run was."""
-Choices: TypeAlias = Callable[[State], Sequence[int]]
+ChooseTokens: TypeAlias = Callable[[State], Sequence[int]]
 """The positions of the flight that a schedule may take next; none only where it is empty."""
 
 
-class Ending(NamedTuple):
+class ScheduleEnding(NamedTuple):
     """One of the ways in which a run ends, with the first schedule that led there.
 
     `script` is the position in the flight of the token that each step takes, as in a Script; where the run is Broken,
@@ -63,7 +70,7 @@ class Exploration:
 
     schedules: int
     states: int
-    endings: tuple[Ending, ...]
+    endings: tuple[ScheduleEnding, ...]
 
 
 def every_token(state: State) -> Sequence[int]:
@@ -87,8 +94,8 @@ def explore(
     graph: Graph,
     arguments: Sequence[object],
     *,
-    choices: Choices = every_token,
-    states: int = STATES,
+    choices: ChooseTokens = every_token,
+    states: int = MAX_STATES,
     unchecked: bool = False,
     seed: int = 0,
     k: int | None = None,
@@ -100,145 +107,147 @@ def explore(
     as `run_graph` does.
     """
     broken = breaks_rules(graph, unchecked=unchecked)
-    walk = _Walk(_first_state(graph, arguments, seed, k), broken, choices, states)
+    walk = _StateSearch(_initial_state(graph, arguments, seed, k), broken, choices, states)
     counts = walk.run()
     found = sorted(walk.endings.values(), key=lambda each: each[0])
-    endings = tuple(Ending(outcome, script, counts[number]) for number, outcome, script in found)
-    return Exploration(counts.total(), len(walk.known), endings)
+    endings = tuple(ScheduleEnding(outcome, script, counts[number]) for number, outcome, script in found)
+    return Exploration(counts.total(), len(walk.visited), endings)
 
 
-def canonical(state: State) -> Hashable:
+def state_key(state: State) -> Hashable:
     """A key of a state, the same for two states if they differ in the order of the flight alone, and in the clock of
     waves, which no other schedule heeds. What fired before is not all in it: see `firing`."""
     flight, records, results, traps, (*counts, _), *more = state.snapshot()
-    return frozenset(Counter(flight).items()), _frozen([records, results, counts, more]), len(traps)
+    return frozenset(Counter(flight).items()), _freeze([records, results, counts, more]), len(traps)
 
 
-def firing(event: Event) -> Hashable:
+def firing_key(event: Event) -> Hashable:
     """What fired, apart from when: node, tag, inputs, outputs and trap, values by their bits."""
     inputs = tuple(map(fingerprint, event.inputs or ()))
     outputs = tuple((output, fingerprint(value)) for output, value in event.outputs)
     return event.token.node, event.token.tag, inputs, outputs, event.trap
 
 
-def _frozen(data: Any) -> Hashable:
+def _freeze(data: Any) -> Hashable:
     """Plain data as something hashable. Named tuples, as tags are, stay whole: a tag is as deep as the run."""
     if isinstance(data, dict):
-        return frozenset((key, _frozen(value)) for key, value in data.items())
-    return tuple(map(_frozen, data)) if type(data) in (list, tuple) else data
+        return frozenset((key, _freeze(value)) for key, value in data.items())
+    return tuple(map(_freeze, data)) if type(data) in (list, tuple) else data
 
 
 @dataclass(slots=True)
-class _Place:
+class _SearchNode:
     """A state on the path that is being walked: its key, the choices left, and the schedules found, by ending."""
 
     key: Hashable
-    left: Iterator[int]
-    counts: Counter[int] = field(default_factory=Counter)
+    untried: Iterator[int]
+    ending_counts: Counter[int] = field(default_factory=Counter)
 
 
-class _Walk:
+class _StateSearch:
     """The walk through all states; where it stands is `state`, and how it came there `events`."""
 
-    def __init__(self, state: State, broken: bool, choices: Choices, most: int) -> None:
-        self.state, self.broken, self.choices, self.most = state, broken, choices, most
+    def __init__(self, state: State, broken: bool, choices: ChooseTokens, most: int) -> None:
+        self.state, self.is_ill_formed, self.choices, self.max_states = state, broken, choices, most
         self.events: list[Event] = []
-        self.fired: Counter[Hashable] = Counter()
-        self.known: dict[Hashable, Counter[int]] = {}
+        self.firing_counts: Counter[Hashable] = Counter()
+        self.visited: dict[Hashable, Counter[int]] = {}
         """Of every state that is done with, how many schedules lead from it to each ending."""
         self.endings: dict[Hashable, tuple[int, Outcome, tuple[int, ...]]] = {}
 
     def run(self) -> Counter[int]:
         """How many schedules lead from the first state to each ending."""
-        path = [self._place(self._key())]
+        path = [self._search_node(self._search_key())]
         while True:
             place = path[-1]
-            position = next(place.left, None)
+            position = next(place.untried, None)
             if position is not None:
-                self._try(path, place, position)
+                self._try_position(path, place, position)
                 continue
             if not self.state.flight:
-                place.counts[self._ending(None)] += 1
-            self.known[place.key] = path.pop().counts
+                place.ending_counts[self._find_ending(None)] += 1
+            self.visited[place.key] = path.pop().ending_counts
             if not path:
-                return place.counts
-            self._back()
-            path[-1].counts.update(place.counts)
+                return place.ending_counts
+            self._backtrack()
+            path[-1].ending_counts.update(place.ending_counts)
 
-    def _try(self, path: list[_Place], place: _Place, position: int) -> None:
+    def _try_position(self, path: list[_SearchNode], place: _SearchNode, position: int) -> None:
         """Take a position, and stay there if the state is new."""
-        made = _attempt(self.state, position, self.broken)
+        made = _try_step(self.state, position, self.is_ill_formed)
         if isinstance(made, TagloomError):
-            place.counts[self._ending(made, position)] += 1
+            place.ending_counts[self._find_ending(made, position)] += 1
             return
         self.state.apply(made)
         self.events.append(made)
         if made.fired:
-            self.fired[firing(made)] += 1
-            if self.state.firings > FIRINGS:
-                raise _too_large(counted(FIRINGS, "firing"), "a longer one, or an endless one, cannot")
-        key = self._key()
-        if key in self.known:
-            place.counts.update(self.known[key])
-            self._back()
+            self.firing_counts[firing_key(made)] += 1
+            if self.state.firings > MAX_FIRINGS:
+                raise _search_limit_error(plural(MAX_FIRINGS, "firing"), "a longer one, or an endless one, cannot")
+        key = self._search_key()
+        if key in self.visited:
+            place.ending_counts.update(self.visited[key])
+            self._backtrack()
             return
-        if len(self.known) + len(path) >= self.most:
-            raise _too_large(counted(self.most, "state"), "--max-states N allows more")
-        path.append(self._place(key))
+        if len(self.visited) + len(path) >= self.max_states:
+            raise _search_limit_error(plural(self.max_states, "state"), "--max-states N allows more")
+        path.append(self._search_node(key))
 
-    def _back(self) -> None:
+    def _backtrack(self) -> None:
         event = self.events.pop()
         self.state.revert(event)
         if event.fired:
-            self.fired -= Counter([firing(event)])
+            self.firing_counts -= Counter([firing_key(event)])
 
-    def _place(self, key: Hashable) -> _Place:
-        return _Place(key, iter(self.choices(self.state)))
+    def _search_node(self, key: Hashable) -> _SearchNode:
+        return _SearchNode(key, iter(self.choices(self.state)))
 
-    def _key(self) -> Hashable:
-        return canonical(self.state), frozenset(self.fired.items())
+    def _search_key(self) -> Hashable:
+        return state_key(self.state), frozenset(self.firing_counts.items())
 
-    def _ending(self, stopped: TagloomError | None, *more: int) -> int:
+    def _find_ending(self, stopped: TagloomError | None, *more: int) -> int:
         """The number of the ending that is here."""
-        outcome = _ended(self.state, stopped, self.events)
+        outcome = _outcome_here(self.state, stopped, self.events)
         results = tuple(None if value is None else fingerprint(value) for value in outcome.results)
         rule = stopped and stopped.rule
-        identity = outcome.status, rule, results, frozenset(self.fired.items())
+        identity = outcome.status, rule, results, frozenset(self.firing_counts.items())
         script = (*(event.position for event in self.events), *more)
         return self.endings.setdefault(identity, (len(self.endings), outcome, script))[0]
 
 
-def _first_state(graph: Graph, arguments: Sequence[object], seed: int, k: int | None) -> State:
+def _initial_state(graph: Graph, arguments: Sequence[object], seed: int, k: int | None) -> State:
     """The state that every schedule begins in."""
     lasting = [node for node in graph.nodes if node.op != "print" and resource_of(node.op) is not None]
     if lasting:
         hint = "what a callback does cannot be undone"
-        raise Usage("this cannot be run under every schedule", where=lasting[0].where, got=lasting[0].op, hint=hint)
+        raise Usage("this cannot be run under every schedule", where=lasting[0].origin, got=lasting[0].op, hint=hint)
     return first_state(graph, admit_arguments(graph, arguments), "fifo", seed, k, World(lambda line: None))
 
 
-def _attempt(state: State, position: int, broken: bool) -> Event | TagloomError:
+def _try_step(state: State, position: int, broken: bool) -> Event | TagloomError:
     """What the step does, or how it breaks; raises Exhausted where a result does not fit into memory."""
     try:
         return step(state, position)
     except MemoryError:
-        raise out_of_memory(state, position) from None
+        raise out_of_memory_error(state, position) from None
     except Broken as error:
         return error
     except Exception:
         if not broken:
             raise
-        return cannot_take(state, position)
+        return bad_operands_error(state, position)
 
 
-def _ended(state: State, stopped: TagloomError | None, events: Sequence[Event]) -> Outcome:
-    stats = Meter(state, clocked=False).stats()
-    structure = structure_of(state.graph)
+def _outcome_here(state: State, stopped: TagloomError | None, events: Sequence[Event]) -> Outcome:
+    stats = Meter(state, is_clocked=False).stats()
+    structure = default_structure(state.graph)
     kept = tuple(events)
-    return ending(state, stats, stopped, "quiet", schedule=BY_HAND, engine="reference", structure=structure, kept=kept)
+    return build_outcome(
+        state, stats, stopped, "quiet", schedule=BY_HAND, engine="reference", structure=structure, kept=kept
+    )
 
 
-def _too_large(limit: str, more: str) -> Exhausted:
+def _search_limit_error(limit: str, more: str) -> Exhausted:
     """The run has more than is walked through."""
     return Exhausted(
         f"the schedules of this run pass through more than {limit}",

@@ -8,18 +8,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...core.errors import Disagreement, Exhausted, counted
+from ...core.errors import Disagreement, Exhausted, plural
 from ...core.graph.graph import Graph
 from ...core.program.evaluate import evaluate
 from ...core.program.program import Program
-from ...core.value import Value, same, show
+from ...core.value import Value, format_value, is_same_value
 from ...core.world import World
-from ..engines.engine import Options, Subject, refusal
+from ..engines.engine import Job, RunOptions, unsupported
 from ..engines.engine import run as run_on
-from ..engines.reference import Limits, admit_arguments, run_graph, structure_of
+from ..engines.reference import Limits, admit_arguments, default_structure, run_graph
 from ..outcome.outcome import Outcome
 
-FAST = ("waves", "lifo", "random:0")
+FAST_SCHEDULES = ("waves", "lifo", "random:0")
 """The schedules that the fast machine is tried under."""
 SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(5)))
 
@@ -30,9 +30,9 @@ class Verdict(NamedTuple):
     `status` is how it ended, `said` its results or its trap, and what it took.
     """
 
-    way: str
+    variant: str
     status: str
-    said: str
+    summary: str
     difference: Disagreement | None
 
 
@@ -53,28 +53,33 @@ def check(
     and not printed; the Python functions that they call are called by each.
     """
     printed: list[str] = []
-    standard = _silent(graph, arguments, "waves", limits, seed, callbacks, printed)
+    standard = _run_captured(graph, arguments, "waves", limits, seed, callbacks, printed)
     for name in SCHEDULES:
         lines = printed if name == "waves" else []
-        run = standard if name == "waves" else _silent(graph, arguments, name, limits, seed, callbacks, lines)
-        yield Verdict(name, run.status, _said(run), _difference(graph, standard, run) or _in_print(run, printed, lines))
+        run = standard if name == "waves" else _run_captured(graph, arguments, name, limits, seed, callbacks, lines)
+        yield Verdict(
+            name,
+            run.status,
+            _describe_run(run),
+            _run_difference(graph, standard, run) or _print_difference(run, printed, lines),
+        )
     if program is not None:
         lines = []
-        yield _evaluated(program, standard, arguments, seed, World(lines.append, callbacks), printed, lines)
+        yield _check_evaluator(program, standard, arguments, seed, World(lines.append, callbacks), printed, lines)
     if not engines:
         return
-    for name in FAST:
+    for name in FAST_SCHEDULES:
         lines = []
-        run = _silent(graph, arguments, name, limits, seed, callbacks, lines, engine="fast")
-        difference = _difference(graph, standard, run) or _in_print(run, printed, lines)
-        yield Verdict(f"fast:{name}", run.status, _said(run), difference)
-    subject = Subject(graph, structure_of(graph), program)
+        run = _run_captured(graph, arguments, name, limits, seed, callbacks, lines, engine="fast")
+        difference = _run_difference(graph, standard, run) or _print_difference(run, printed, lines)
+        yield Verdict(f"fast:{name}", run.status, _describe_run(run), difference)
+    subject = Job(graph, default_structure(graph), program)
     lines = []
-    options = Options(limits=limits, seed=seed, world=World(lines.append, callbacks))
-    yield _compiled(subject, standard, arguments, options, printed, lines)
+    options = RunOptions(limits=limits, seed=seed, world=World(lines.append, callbacks))
+    yield _check_compiled(subject, standard, arguments, options, printed, lines)
 
 
-def _silent(
+def _run_captured(
     graph: Graph,
     arguments: Sequence[Value],
     schedule: str,
@@ -89,44 +94,44 @@ def _silent(
     if engine == "reference":
         run = run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world)
     else:
-        options = Options(schedule=schedule, limits=limits, seed=seed, world=world)
-        run = run_on(Subject(graph, structure_of(graph)), arguments, options, engine)
+        options = RunOptions(schedule=schedule, limits=limits, seed=seed, world=world)
+        run = run_on(Job(graph, default_structure(graph)), arguments, options, engine)
     if isinstance(run.error, Exhausted) and run.error.limit == "interrupt":
         raise KeyboardInterrupt  # one run of several: the others are not wanted either
     return run
 
 
-def _compiled(
-    subject: Subject,
+def _check_compiled(
+    subject: Job,
     standard: Outcome,
     arguments: Sequence[Value],
-    options: Options,
+    options: RunOptions,
     printed: Sequence[str],
     lines: Sequence[str],
 ) -> Verdict:
     """Without tokens too: it gives results, or the trap that a sequential evaluation meets first. What a limit ended on
     the machine may go on for ever here. What cells forbid is run as `fast`, and said to be."""
-    why = refusal("compiled", subject, options)
+    why = unsupported("compiled", subject, options)
     if standard.status in ("Exhausted", "Deadlocked"):
         why = f"what is {standard.status} on the machine may go on for ever without tokens"
     if why is not None:
         return Verdict("compiled", "Refused", why, None)
     run = run_on(subject, arguments, options, "compiled")
-    agrees = _compatible(standard.results, run.results)
+    agrees = _is_compatible(standard.results, run.results)
     if run.status != "Exhausted":
         traps = [outcome.traps[0].message if outcome.traps else "" for outcome in (standard, run)]
         agrees = agrees and standard.status == run.status and traps[0] == traps[1]
-    said = _shown(run.results) if not run.traps else run.traps[0].message
+    said = _format_results(run.results) if not run.traps else run.traps[0].message
     said += "" if run.engine == "compiled" else f", as {run.engine}"
     if agrees:
-        difference = _in_print(run, printed, lines) if run.status == "Returned" else None
+        difference = _print_difference(run, printed, lines) if run.status == "Returned" else None
         return Verdict("compiled", run.status, said, difference)
-    where, ended = f"{standard.graph.name} on engine compiled", f"{standard.status} {_shown(standard.results)}"
+    where, ended = f"{standard.graph.name} on engine compiled", f"{standard.status} {_format_results(standard.results)}"
     difference = Disagreement("the endings differ", where=where, required=ended, got=f"{run.status} {said}")
     return Verdict("compiled", run.status, said, difference)
 
 
-def _in_print(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disagreement | None:
+def _print_difference(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disagreement | None:
     """The first line that differs, if the run was not cut short by a limit."""
     if run.status == "Exhausted" or lines == wanted:
         return None
@@ -137,24 +142,24 @@ def _in_print(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disa
     return Disagreement("the lines differ", where=where, required=required, got=got)
 
 
-def _said(run: Outcome) -> str:
-    return f"{_shown(run.results)} after {counted(run.firings, 'firing')}"
+def _describe_run(run: Outcome) -> str:
+    return f"{_format_results(run.results)} after {plural(run.firings, 'firing')}"
 
 
-def _shown(results: Sequence[Value | None]) -> str:
-    return ", ".join("-" if value is None else show(value) for value in results)
+def _format_results(results: Sequence[Value | None]) -> str:
+    return ", ".join("-" if value is None else format_value(value) for value in results)
 
 
-def _difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreement | None:
-    if standard.puts_twice and run.puts_twice:
+def _run_difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreement | None:
+    if standard.has_double_write and run.has_double_write:
         return None
     where = f"{graph.name} under {run.schedule}"
-    ended = [f"{outcome.status} {_said(outcome)}" for outcome in (standard, run)]
+    ended = [f"{outcome.status} {_describe_run(outcome)}" for outcome in (standard, run)]
     if "Exhausted" in (standard.status, run.status):
-        if _compatible(standard.results, run.results):
+        if _is_compatible(standard.results, run.results):
             return None
         return Disagreement("the results differ", where=where, required=ended[0], got=ended[1])
-    if standard.status != run.status or not all(map(_equal, standard.results, run.results)):
+    if standard.status != run.status or not all(map(_is_same_result, standard.results, run.results)):
         return Disagreement("the endings differ", where=where, required=ended[0], got=ended[1])
     pairs = zip(standard.stats.by_node, run.stats.by_node, strict=True)
     for node, (wanted, got) in zip(graph.nodes, pairs, strict=True):
@@ -167,17 +172,17 @@ def _difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreement |
     return None
 
 
-def _equal(one: Value | None, other: Value | None) -> bool:
-    return one is other if one is None or other is None else same(one, other)
+def _is_same_result(one: Value | None, other: Value | None) -> bool:
+    return one is other if one is None or other is None else is_same_value(one, other)
 
 
-def _compatible(some: Sequence[Value | None], others: Sequence[Value | None]) -> bool:
+def _is_compatible(some: Sequence[Value | None], others: Sequence[Value | None]) -> bool:
     """Whether the results that came on both sides are the same."""
     pairs = zip(some, others, strict=True)
-    return all(one is None or other is None or same(one, other) for one, other in pairs)
+    return all(one is None or other is None or is_same_value(one, other) for one, other in pairs)
 
 
-def _evaluated(
+def _check_evaluator(
     program: Program,
     standard: Outcome,
     arguments: Sequence[Value],
@@ -197,18 +202,18 @@ def _evaluated(
     if said.status == "Waiting":
         return Verdict("evaluator", said.status, "for a cell that is put later, if ever", None)
     trap = f"{said.trap[1]} at node {said.trap[0]}" if said.trap else ""
-    text = _shown(said.results) if said.results is not None else trap or f"after {most:,} nodes"
+    text = _format_results(said.results) if said.results is not None else trap or f"after {most:,} nodes"
     match standard.status:
         case "Exhausted":
-            agrees = said.results is None or _compatible(standard.results, said.results)
+            agrees = said.results is None or _is_compatible(standard.results, said.results)
         case "Trapped":
             agrees = standard.traps[0].message == trap
         case _:
-            agrees = said.results is not None and all(map(_equal, standard.results, said.results))
+            agrees = said.results is not None and all(map(_is_same_result, standard.results, said.results))
     where = f"{program.entry}, evaluated without tokens"
-    required = standard.traps[0].message if standard.traps else f"{standard.status} {_shown(standard.results)}"
+    required = standard.traps[0].message if standard.traps else f"{standard.status} {_format_results(standard.results)}"
     got = f"{said.status} {text}"
     difference = None if agrees else Disagreement("the results differ", where=where, required=required, got=got)
     if agrees and standard.status == "Returned":
-        difference = _in_print(standard, printed, lines)
+        difference = _print_difference(standard, printed, lines)
     return Verdict("evaluator", said.status, text, difference)

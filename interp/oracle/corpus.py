@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
-from ...core.errors import Disagreement, Exhausted, Invalid, TagloomError, Usage, counted
+from ...core.errors import Disagreement, Exhausted, Invalid, TagloomError, Usage, plural
 from ...core.graph.graph import Graph
 from ...core.graph.lower import lower
 from ...core.graph.validate import graph_problems
 from ...core.program.program import Program
 from ...core.program.validate import program_problems
-from ...core.text import Case, Document, print_ending, quoted
-from ...core.text.literals import read
-from ...core.value import Value, same, show
+from ...core.text import Case, Document, print_ending, quote_string
+from ...core.text.literals import parse_value
+from ...core.value import Value, format_value, is_same_value
 from ...core.world import World
 from ..engines.reference import Limits, run_graph
 from ..outcome.outcome import Outcome
@@ -26,7 +26,7 @@ from .check import SCHEDULES, check
 T = TypeVar("T")
 """The type of a parameter, where it has one."""
 
-ENDINGS = {
+STATUS_OF_ENDING = {
     "returns": "Returned",
     "traps": "Trapped",
     "exhausts": "Exhausted",
@@ -48,13 +48,13 @@ def try_cases(document: Document, limits: Limits | None = None) -> Iterator[Tria
     arguments do not fit, differs by that error."""
     for case in document.cases:
         try:
-            yield Trial(case, _tried(case, document[case.name], limits or Limits()))
+            yield Trial(case, _try_case(case, document[case.name], limits or Limits()))
         except TagloomError as error:
             error.where = error.where or case.location
             yield Trial(case, error)
 
 
-def _tried(case: Case, subject: Program | Graph, limits: Limits) -> Disagreement | None:
+def _try_case(case: Case, subject: Program | Graph, limits: Limits) -> Disagreement | None:
     program = subject if isinstance(subject, Program) else None
     problems = program_problems(program) if program else []
     if isinstance(subject, Graph):
@@ -63,29 +63,31 @@ def _tried(case: Case, subject: Program | Graph, limits: Limits) -> Disagreement
     elif not problems:
         graph = lower(subject)
     if case.kind == "refused":
-        rules = _rules(problems)
-        return None if case.details[0] in rules else _differs(case, _refused(rules), problems=problems)
+        rules = _rule_names(problems)
+        return (
+            None if case.details[0] in rules else _case_disagreement(case, _describe_refusal(rules), problems=problems)
+        )
     if problems and (program is not None or case.kind not in ("breaks", "deadlocks")):
-        return _differs(case, _refused(_rules(problems)), problems=problems)
-    wanted = [(name, output.type) for name, output in graph.arguments[graph.hidden :]]
-    values = arguments(graph.name, wanted, case.arguments, lambda _, type_, word: read(word, type_))
+        return _case_disagreement(case, _describe_refusal(_rule_names(problems)), problems=problems)
+    wanted = [(name, output.type) for name, output in graph.arguments[graph.hidden_count :]]
+    values = read_arguments(graph.name, wanted, case.arguments, lambda _, type_, word: parse_value(word, type_))
     if case.kind == "exhausts":
         number, limit = case.details
         limits = Limits(**{limit: int(number)})
     if not problems:
         for verdict in check(graph, program, values, limits):
             if verdict.difference is not None:
-                verdict.difference.add_note(f"  in case {case.name}, under {verdict.way}")
+                verdict.difference.add_note(f"  in case {case.name}, under {verdict.variant}")
                 return verdict.difference
     for schedule in SCHEDULES if problems or case.kind == "exhausts" else ("waves",):
         world = World(lambda line: None)
         run = run_graph(graph, values, schedule=schedule, limits=limits, unchecked=True, world=world)
-        if not _ends_so(case, run):
-            return _differs(case, _said(run), schedule)
+        if not _matches_case(case, run):
+            return _case_disagreement(case, _describe_ending(run), schedule)
     return None
 
 
-def unclaimed(document: Document) -> list[Invalid]:
+def unexpected_problems(document: Document) -> list[Invalid]:
     """What is wrong in the functions and graphs of a text, but for those that a case expects to be refused, or runs in
     spite of their problems, and those that they call."""
     claimed: set[str] = set()
@@ -99,32 +101,32 @@ def unclaimed(document: Document) -> list[Invalid]:
     return problems + [each for graph in document.graphs if graph.name not in claimed for each in graph_problems(graph)]
 
 
-def arguments(
-    called: str, wanted: Sequence[tuple[str, T]], words: Sequence[str], admit: Callable[[str, T, str], Value]
+def read_arguments(
+    name: str, parameters: Sequence[tuple[str, T]], words: Sequence[str], admit: Callable[[str, T, str], Value]
 ) -> list[Value]:
     """What is called, on these words: as many as it has parameters, each of which `admit` reads with its name and type;
     raises Usage where there are more or fewer."""
-    if len(wanted) != len(words):
-        signature = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in wanted)
+    if len(parameters) != len(words):
+        signature = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in parameters)
         raise Usage(
-            f"{called} takes {counted(len(wanted), 'argument')}",
-            required=f"{called}({signature})",
+            f"{name} takes {plural(len(parameters), 'argument')}",
+            required=f"{name}({signature})",
             got=", ".join(words) or "none",
         )
-    return [admit(name, type_, word) for (name, type_), word in zip(wanted, words, strict=True)]
+    return [admit(name, type_, word) for (name, type_), word in zip(parameters, words, strict=True)]
 
 
-def _rules(problems: Sequence[Invalid]) -> list[str]:
+def _rule_names(problems: Sequence[Invalid]) -> list[str]:
     return sorted({str(problem.rule) for problem in problems})
 
 
-def _refused(rules: Sequence[str]) -> str:
+def _describe_refusal(rules: Sequence[str]) -> str:
     return f"refused {', '.join(rules)}" if rules else "it keeps all rules"
 
 
-def _ends_so(case: Case, run: Outcome) -> bool:
+def _matches_case(case: Case, run: Outcome) -> bool:
     """Whether a run ends as the case says."""
-    if run.status != ENDINGS[case.kind]:
+    if run.status != STATUS_OF_ENDING[case.kind]:
         return False
     quiet = case.kind not in ("breaks", "exhausts")
     if case.firings not in (None, run.firings) and (quiet or run.schedule == "waves"):
@@ -134,10 +136,10 @@ def _ends_so(case: Case, run: Outcome) -> bool:
             types = [run.graph.nodes[number].outputs[0].type for number in run.graph.results]
             if len(types) != len(case.details):
                 return False
-            wanted = [read(text, type_) for text, type_ in zip(case.details, types, strict=True)]
-            return all(same(mine, theirs) for mine, theirs in zip(wanted, run.results, strict=True))
+            wanted = [parse_value(text, type_) for text, type_ in zip(case.details, types, strict=True)]
+            return all(is_same_value(mine, theirs) for mine, theirs in zip(wanted, run.results, strict=True))
         case "traps":
-            return run.trapped[0].trap == case.details[0]
+            return run.trap_events[0].trap == case.details[0]
         case "breaks":
             return run.error is not None and run.error.rule == case.details[0]
         case "exhausts":
@@ -145,21 +147,23 @@ def _ends_so(case: Case, run: Outcome) -> bool:
     return True
 
 
-def _said(run: Outcome) -> str:
+def _describe_ending(run: Outcome) -> str:
     """How a run ended, in the words of a case."""
-    words = {status: word for word, status in ENDINGS.items()}
+    words = {status: word for word, status in STATUS_OF_ENDING.items()}
     said = [words[run.status]]
     match run.status:
         case "Returned":
-            said.append(", ".join(show(value) for value in run.results))
+            said.append(", ".join(format_value(value) for value in run.results))
         case "Trapped":
-            said.append(quoted(str(run.trapped[0].trap)))
+            said.append(quote_string(str(run.trap_events[0].trap)))
         case "Broken":
             said.append(str(run.error.rule if run.error else None))
-    return " ".join([*said, f"in {counted(run.firings, 'firing')}"])
+    return " ".join([*said, f"in {plural(run.firings, 'firing')}"])
 
 
-def _differs(case: Case, got: str, schedule: str | None = None, *, problems: Sequence[Invalid] = ()) -> Disagreement:
+def _case_disagreement(
+    case: Case, got: str, schedule: str | None = None, *, problems: Sequence[Invalid] = ()
+) -> Disagreement:
     """How a case ends; where it is refused, with the first problem as a note."""
     what, wanted = f"{case.name} does not end as its case says", print_ending(case)
     said = f"{got}, under {schedule}" if schedule else got

@@ -17,8 +17,8 @@ from ...core.errors import Usage
 from ...core.graph.graph import Graph
 from ...core.tag import Tag
 from ...core.value import Value
-from ..machine.event import Cell, Event
-from .program_order import Place, program_order
+from ..machine.event import CellAddress, Event
+from .program_order import TaggedNode, program_order
 
 
 class Dependence(NamedTuple):
@@ -30,10 +30,10 @@ class Dependence(NamedTuple):
     """
 
     depth: int
-    makers: tuple[int, ...]
+    producers: tuple[int, ...]
 
 
-class Firing(NamedTuple):
+class CriticalFiring(NamedTuple):
     """A firing of a run: the number of its event, from 0, and what it did."""
 
     event: int
@@ -48,9 +48,9 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
     found: dict[int, Dependence] = {}
     made: dict[tuple[int, int, Tag], int] = {}
     """By whom the tokens in flight were made."""
-    gathered: dict[Place, list[int]] = {}
+    gathered: dict[TaggedNode, list[int]] = {}
     """The makers of what waits."""
-    filled: dict[Cell, int] = {}
+    filled: dict[CellAddress, int] = {}
     for number, event in enumerate(events):
         node, port, tag, _ = event.token
         maker = made.pop((node, port, tag), None)
@@ -62,14 +62,14 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
         del gathered[tag, node]
         op = graph.nodes[node].op
         if op == "store" and event.trap is None:
-            filled[_cell(event.inputs)] = number
-        makers += [filled[cell] for cell in _read(op, event.inputs) if cell in filled]
+            filled[_accessed_cell(event.inputs)] = number
+        makers += [filled[cell] for cell in _cells_read(op, event.inputs) if cell in filled]
         found[number] = Dependence(1 + max((found[each].depth for each in makers), default=0), tuple(makers))
         made.update(((token.node, token.port, token.tag), number) for token in event.sent)
     return found
 
 
-def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[Firing, ...]:
+def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring, ...]:
     """A longest chain of firings, from the first to the last, each with an operand that the one before it made.
 
     Its length is the largest depth, which is Sinf without cells and bounds. Of all such chains it is the one whose last
@@ -79,15 +79,15 @@ def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[Firing, ...]:
     found = dependences(graph, events)
     if not found:
         return ()
-    ranks = _ranks(graph, events, found)
+    ranks = _program_ranks(graph, events, found)
     deepest = max(found[number].depth for number in found)
     at = min((number for number in found if found[number].depth == deepest), key=ranks.__getitem__)
     path = [at]
     while found[at].depth > 1:
-        above = (maker for maker in found[at].makers if found[maker].depth == found[at].depth - 1)
+        above = (maker for maker in found[at].producers if found[maker].depth == found[at].depth - 1)
         at = min(above, key=ranks.__getitem__)
         path.append(at)
-    return tuple(_firing(number, events[number]) for number in reversed(path))
+    return tuple(_critical_firing(number, events[number]) for number in reversed(path))
 
 
 def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[int, int]:
@@ -100,13 +100,13 @@ def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[i
     if not (processors == math.inf or (isinstance(processors, int) and processors > 0)):
         raise Usage("work needs processors", required="an integer from 1 up, or math.inf", got=repr(processors))
     found = dependences(graph, events)
-    ranks = _ranks(graph, events, found)
+    ranks = _program_ranks(graph, events, found)
     times: dict[int, int] = {}
     taken: Counter[int] = Counter()
     later: dict[int, int] = {}
     for number in sorted(found, key=lambda each: (found[each].depth, ranks[each])):
         # With units alone, this gives the greedy times: no firing holds one back that goes before it.
-        time = _with_room(later, 1 + max((times[maker] for maker in found[number].makers), default=0))
+        time = _first_free_time(later, 1 + max((times[maker] for maker in found[number].producers), default=0))
         times[number] = time
         taken[time] += 1
         if taken[time] == processors:
@@ -145,31 +145,31 @@ def times_by_waves(profile: Sequence[int]) -> dict[int, int]:
     return {1 << power: time_by_waves(profile, 1 << power) for power in powers}
 
 
-def _ranks(graph: Graph, events: Sequence[Event], firings: Mapping[int, object]) -> dict[int, int]:
+def _program_ranks(graph: Graph, events: Sequence[Event], firings: Mapping[int, object]) -> dict[int, int]:
     """The rank in program order of each of these firings, by the number of its event."""
     places = {number: (events[number].token.tag, events[number].token.node) for number in firings}
     ranks = program_order(graph, places.values())
     return {number: ranks[place] for number, place in places.items()}
 
 
-def _firing(number: int, event: Event) -> Firing:
+def _critical_firing(number: int, event: Event) -> CriticalFiring:
     assert event.inputs is not None
-    return Firing(number, event.token.node, event.token.tag, event.inputs, event.outputs)
+    return CriticalFiring(number, event.token.node, event.token.tag, event.inputs, event.outputs)
 
 
-def _cell(inputs: tuple[Any, ...]) -> Cell:
+def _accessed_cell(inputs: tuple[Any, ...]) -> CellAddress:
     """The cell that a store fills, or a get reads."""
-    return Cell(inputs[0], int(inputs[1]))
+    return CellAddress(inputs[0], int(inputs[1]))
 
 
-def _read(op: str, inputs: tuple[Any, ...]) -> Sequence[Cell]:
+def _cells_read(op: str, inputs: tuple[Any, ...]) -> Sequence[CellAddress]:
     """The cells that a firing of this op reads."""
     if op == "collect":
-        return [Cell(inputs[0], number) for number in range(inputs[0].size)]
-    return [_cell(inputs)] if op == "get" else ()
+        return [CellAddress(inputs[0], number) for number in range(inputs[0].size)]
+    return [_accessed_cell(inputs)] if op == "get" else ()
 
 
-def _with_room(later: dict[int, int], time: int) -> int:
+def _first_free_time(later: dict[int, int], time: int) -> int:
     """The first unit of time from this one on that is not full; `later` says of a full one where to look on."""
     while (following := later.get(time)) is not None:
         later[time] = time = later.get(following, following)

@@ -12,17 +12,17 @@ from math import inf
 from typing import TypeAlias
 
 from ...core.graph.graph import Graph
-from ...core.graph.phases import Phases
+from ...core.graph.phases import PhaseMap
 from ...core.tag import ROOT, Site, Tag
 
-Place: TypeAlias = tuple[Tag, int]
+TaggedNode: TypeAlias = tuple[Tag, int]
 """A node, by its number, under a tag."""
 
-_Visit: TypeAlias = tuple[Tag, int]
+_ActivationPhase: TypeAlias = tuple[Tag, int]
 """An activation, in one of its phases."""
 
 
-def program_order(graph: Graph, places: Iterable[Place]) -> dict[Place, int]:
+def program_order(graph: Graph, tagged_nodes: Iterable[TaggedNode]) -> dict[TaggedNode, int]:
     """The rank of each of these places.
 
     The nodes of an activation rank by number, as lowering makes them in program order. What is below a call or loop
@@ -33,11 +33,11 @@ def program_order(graph: Graph, places: Iterable[Place]) -> dict[Place, int]:
     for number, node in enumerate(graph.nodes):
         if node.site is not None and node.op in ("call", "enter", "reenter"):
             first.setdefault((node.site, node.phase), number)
-    phases = _phases(graph)
-    inside: defaultdict[_Visit, list[tuple[int, float, _Visit | None]]] = defaultdict(list)
+    phases = _phases_of_nodes(graph)
+    inside: defaultdict[_ActivationPhase, list[tuple[int, float, _ActivationPhase | None]]] = defaultdict(list)
     roots = [(ROOT, phase) for phase in sorted({0, *phases})]
     reached = set(roots)
-    for tag, number in set(places):
+    for tag, number in set(tagged_nodes):
         visit = tag, phases[number]
         inside[visit].append((number, -inf, None))
         while tag.parent is not None and visit not in reached:
@@ -48,8 +48,8 @@ def program_order(graph: Graph, places: Iterable[Place]) -> dict[Place, int]:
             around = tag.parent, phases[sender]
             inside[around].append((sender, iteration, visit))
             tag, visit = tag.parent, around
-    ranks: dict[Place, int] = {}
-    ahead: list[tuple[_Visit, int | None]] = [(root, None) for root in reversed(roots)]
+    ranks: dict[TaggedNode, int] = {}
+    ahead: list[tuple[_ActivationPhase, int | None]] = [(root, None) for root in reversed(roots)]
     while ahead:
         visit, leaf = ahead.pop()
         if leaf is not None:
@@ -60,17 +60,17 @@ def program_order(graph: Graph, places: Iterable[Place]) -> dict[Place, int]:
     return ranks
 
 
-def _phases(graph: Graph) -> list[int]:
+def _phases_of_nodes(graph: Graph) -> list[int]:
     """The phase in which each node fires, of the activation that it fires in, and 0 behind the last."""
     if not any(node.phase for node in graph.nodes):
         return [0] * (len(graph.nodes) + 1)
-    known, found = Phases(graph), []
+    known, found = PhaseMap(graph), []
     for number, node in enumerate(graph.nodes):
         if node.op == "return":
             found.append(node.phase)
         elif node.op in ("enter", "reenter") and node.site is not None:
-            around = known.nesting.around(node.site)[:-1]
-            found.append(known.at(around[-1] if around else node.function, number))
+            around = known.loop_info.enclosing_loops(node.site)[:-1]
+            found.append(known.phase_at(around[-1] if around else node.function, number))
         else:
-            found.append(known.of(number))
+            found.append(known.phase_of(number))
     return [*found, 0]

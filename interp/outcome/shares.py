@@ -23,28 +23,32 @@ class SiteShare(NamedTuple):
     firings: int
 
 
-def by_function(graph: Graph, stats: Stats) -> dict[str, int]:
+def firings_by_function(graph: Graph, stats: Stats) -> dict[str, int]:
     """The firings of each function's nodes, the most first."""
-    return _most_first((node.function, n) for node, n in zip(graph.nodes, stats.by_node, strict=True))
+    return _sum_descending((node.function, n) for node, n in zip(graph.nodes, stats.by_node, strict=True))
 
 
-def by_op(graph: Graph, stats: Stats) -> dict[str, int]:
+def firings_by_op(graph: Graph, stats: Stats) -> dict[str, int]:
     """The firings of each op that the graph has, the most first."""
-    return _most_first((node.op, n) for node, n in zip(graph.nodes, stats.by_node, strict=True))
+    return _sum_descending((node.op, n) for node, n in zip(graph.nodes, stats.by_node, strict=True))
 
 
-def by_site(graph: Graph, stats: Stats) -> dict[Site, SiteShare]:
+def shares_by_site(graph: Graph, stats: Stats) -> dict[Site, SiteShare]:
     """The share of each site that the graph has, but for the environment's: the most firings first."""
     counts = zip(graph.nodes, stats.by_node, strict=True)
-    own = _most_first((node.site, n) for node, n in counts if node.site not in (None, ENVIRONMENT))
-    return {site: SiteShare(stats.opened.get(site, 0), firings) for site, firings in own.items() if site is not None}
+    own = _sum_descending((node.site, n) for node, n in counts if node.site not in (None, ENVIRONMENT))
+    return {
+        site: SiteShare(stats.activations_by_site.get(site, 0), firings)
+        for site, firings in own.items()
+        if site is not None
+    }
 
 
 def activations(graph: Graph, stats: Stats) -> dict[str, int]:
     """How often each function was called, the first call included."""
     entered = {graph.name: 1}
     for site, callee in graph.calls:
-        entered[callee] = entered.get(callee, 0) + stats.opened.get(site, 0)
+        entered[callee] = entered.get(callee, 0) + stats.activations_by_site.get(site, 0)
     return entered
 
 
@@ -59,7 +63,7 @@ def site_names(graph: Graph) -> dict[Site, str]:
     return {site: name for name, site in found.items()}
 
 
-def _most_first(counts: Iterable[tuple[T, int]]) -> dict[T, int]:
+def _sum_descending(counts: Iterable[tuple[T, int]]) -> dict[T, int]:
     """The sums by key, the largest first; of equal ones, the one that came first."""
     sums: dict[T, int] = {}
     for key, count in counts:

@@ -46,57 +46,57 @@ class Stats:
     largest_flight: int
     deepest_tag: int
     by_node: tuple[int, ...]
-    opened: Mapping[Site, int]
+    activations_by_site: Mapping[Site, int]
 
 
 class Meter:
     """Watches a run, event by event."""
 
-    def __init__(self, state: State, *, clocked: bool) -> None:
+    def __init__(self, state: State, *, is_clocked: bool) -> None:
         self.state = state
-        self.clocked = clocked
+        self.is_clocked = is_clocked
         self.largest_store = 0
         self.largest_flight = len(state.flight)
-        self.deepest = 0
-        self.firings_before = state.firings
-        self.profile: list[int] = []
-        self.waiting: list[int] = []
+        self.deepest_tag = 0
+        self.firings_at_wave_start = state.firings
+        self.wave_profile: list[int] = []
+        self.wave_waiting: list[int] = []
 
-    def see(self, event: Event) -> None:
+    def observe(self, event: Event) -> None:
         """Count an event that has just been applied."""
         state = self.state
         if event.inputs is None:
-            if state.waiting > self.largest_store:
-                self.largest_store = state.waiting
+            if state.waiting_count > self.largest_store:
+                self.largest_store = state.waiting_count
         elif event.sent:
             if len(state.flight) > self.largest_flight:
                 self.largest_flight = len(state.flight)
             depth = event.sent[0].tag.depth
-            if depth > self.deepest:
-                self.deepest = depth
-        if event.ends_wave and self.clocked:
-            self.profile.append(state.firings - self.firings_before)
-            self.waiting.append(state.waiting)
-            self.firings_before = state.firings
+            if depth > self.deepest_tag:
+                self.deepest_tag = depth
+        if event.ends_wave and self.is_clocked:
+            self.wave_profile.append(state.firings - self.firings_at_wave_start)
+            self.wave_waiting.append(state.waiting_count)
+            self.firings_at_wave_start = state.firings
 
     def stats(self) -> Stats:
         """The measures so far; a wave that is not over counts as one."""
-        state, profile = self.state, list(self.profile)
-        if state.firings > self.firings_before:
-            profile.append(state.firings - self.firings_before)
+        state, profile = self.state, list(self.wave_profile)
+        if state.firings > self.firings_at_wave_start:
+            profile.append(state.firings - self.firings_at_wave_start)
         while profile and not profile[-1]:
             profile.pop()
         span = len(profile)
         return Stats(
             firings=state.firings,
             steps=state.steps,
-            critical_path=span if self.clocked else None,
-            parallelism=(state.firings / span if span else 0.0) if self.clocked else None,
-            profile=tuple(profile) if self.clocked else None,
-            waiting=tuple(self.waiting) if self.clocked else None,
+            critical_path=span if self.is_clocked else None,
+            parallelism=(state.firings / span if span else 0.0) if self.is_clocked else None,
+            profile=tuple(profile) if self.is_clocked else None,
+            waiting=tuple(self.wave_waiting) if self.is_clocked else None,
             largest_store=self.largest_store,
             largest_flight=self.largest_flight,
-            deepest_tag=self.deepest,
-            by_node=tuple(state.counts),
-            opened=dict(state.opened),
+            deepest_tag=self.deepest_tag,
+            by_node=tuple(state.firings_by_node),
+            activations_by_site=dict(state.activations_by_site),
         )

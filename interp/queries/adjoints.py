@@ -14,14 +14,14 @@ from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from ...core.graph.graph import Edge, Graph
-from ...core.graph.phases import Phases, reverses
-from ...core.ops.routing import CONTROL
-from ...core.program.adjoint_names import ADJOINT, BACK, told
+from ...core.graph.phases import PhaseMap, primal_phase
+from ...core.ops.routing import ROUTING_OPS
+from ...core.program.adjoint_names import ADJOINT_PREFIX, REVERSE_PREFIX, original_name
 from ...core.tag import Site, Tag
 from ...core.types import HandleType
 from ..machine.event import Event
 
-_UNDONE: dict[str, tuple[str, ...]] = {
+_INVERSE_OPS: dict[str, tuple[str, ...]] = {
     "call": ("return",),
     "return": ("call",),
     "enter": ("back",),
@@ -34,30 +34,30 @@ _UNDONE: dict[str, tuple[str, ...]] = {
 }
 """By which ops each routing op is undone."""
 
-_GATES = ("enter", "next_iteration", "exit", "reenter", "back")
-_DETAILS = ("switch_", "enter_", "next_")
+_LOOP_GATES = ("enter", "next_iteration", "exit", "reenter", "back")
+_GATE_PREFIXES = ("switch_", "enter_", "next_")
 """What stands before the name of a value in that of a node that passes it on."""
 
-_FAR = 12
+_MAX_HOPS = 12
 """So many firings on is looked for one whose adjoint has a node of its own."""
 
-_Pairs: TypeAlias = Iterator[tuple[int, int]]
+_NodePairs: TypeAlias = Iterator[tuple[int, int]]
 """A node that goes back, and one that it goes back through."""
 
 
-class _Variable(NamedTuple):
+class _LoopVariable(NamedTuple):
     """The nodes of a loop variable in one phase: the merge, what an iteration yields for it, and those that undo each
     other: what goes into the body, what goes from iteration to iteration, what leaves, or in a phase that goes back,
     comes."""
 
     merge: int
-    yielded: str
-    inside: list[int]
-    between: list[int]
-    outside: list[int]
+    yield_label: str
+    body_nodes: list[int]
+    iteration_nodes: list[int]
+    exit_nodes: list[int]
 
 
-class Adjoints:
+class AdjointPartners:
     """The partners of the nodes of a graph."""
 
     def __init__(self, graph: Graph) -> None:
@@ -65,44 +65,49 @@ class Adjoints:
         self.sources = graph.sources()
 
     @cached_property
-    def phases(self) -> Phases:
-        return Phases(self.graph)
+    def phases(self) -> PhaseMap:
+        return PhaseMap(self.graph)
 
     @cached_property
     def _partners(self) -> tuple[dict[int, dict[int, None]], dict[int, dict[int, None]]]:
         """By node, those that go back through it; and those that it goes back through. The most alike come first."""
         later: dict[int, dict[int, None]] = {}
         earlier: dict[int, dict[int, None]] = {}
-        for pairs in (self._by_variable(), self._by_site(), self._by_value(), self._by_node()):
+        for pairs in (
+            self._pairs_by_loop_variable(),
+            self._pairs_by_site(),
+            self._pairs_by_value(),
+            self._pairs_by_node(),
+        ):
             for back, forward in pairs:
                 if self._has_adjoint(forward):
                     later.setdefault(forward, {})[back] = None
                     earlier.setdefault(back, {})[forward] = None
         return later, earlier
 
-    def back(self, number: int) -> list[int]:
+    def adjoint_nodes(self, number: int) -> list[int]:
         """The nodes of later phases that go back through a node."""
         return [*self._partners[0].get(number, ())]
 
-    def forward(self, number: int) -> list[int]:
+    def primal_nodes(self, number: int) -> list[int]:
         """The nodes of earlier phases that a node goes back through."""
         return [*self._partners[1].get(number, ())]
 
-    def home(self, event: Event) -> Tag:
+    def activation_of(self, event: Event) -> Tag:
         """The tag of the activation that a firing belongs to, wherever its node gets its tokens: that of the caller, of
         a return; that of the iteration, of what goes into one."""
         if self.graph.nodes[event.token.node].op == "reenter" and event.sent:
             return event.sent[0].tag
-        return self.home_of(event.token.node, event.token.tag)
+        return self.activation_of_node(event.token.node, event.token.tag)
 
-    def home_of(self, number: int, tag: Tag) -> Tag:
+    def activation_of_node(self, number: int, tag: Tag) -> Tag:
         """The same of a node that fires under this tag, and is no reenter."""
         op = self.graph.nodes[number].op
-        return self._sent_to(number, tag) if op in ("return", "enter", "next_iteration") else tag
+        return self._output_tag(number, tag) if op in ("return", "enter", "next_iteration") else tag
 
-    def next(self, number: int, tag: Tag) -> Iterator[tuple[int, Tag]]:
+    def successors(self, number: int, tag: Tag) -> Iterator[tuple[int, Tag]]:
         """The nodes of the same phase that results of a node go to that fires under this tag, and the tags."""
-        to = self._sent_to(number, tag)
+        to = self._output_tag(number, tag)
         for output in self.graph.nodes[number].outputs if self._has_adjoint(number) else ():
             for edge in output.edges:
                 if not self._op(edge.node):
@@ -111,10 +116,10 @@ class Adjoints:
                 if self._phase(edge.node) == self._phase(number) and (node.op != "return" or node.site == to.site):
                     yield edge.node, to
 
-    def _sent_to(self, number: int, tag: Tag) -> Tag:
+    def _output_tag(self, number: int, tag: Tag) -> Tag:
         """The tag of what a node sends that fires under this one, and is neither reenter nor back."""
         node = self.graph.nodes[number]
-        match CONTROL[node.op].to if node.op in CONTROL else "same":
+        match ROUTING_OPS[node.op].result_tag if node.op in ROUTING_OPS else "same":
             case "child" if node.site is not None:
                 return tag.child(node.site)
             case "next" if tag.parent is not None:
@@ -125,7 +130,7 @@ class Adjoints:
 
     def _phase(self, number: int) -> int:
         node = self.graph.nodes[number]
-        return node.phase or self.phases.of(number)
+        return node.phase or self.phases.phase_of(number)
 
     def _has_adjoint(self, number: int) -> bool:
         outputs = self.graph.nodes[number].outputs
@@ -133,76 +138,81 @@ class Adjoints:
         return isinstance(dtype, HandleType) or (dtype is not None and dtype.kind == "f")
 
     @cached_property
-    def _variables(self) -> dict[tuple[Site | None, int], list[_Variable]]:
+    def _loop_variables(self) -> dict[tuple[Site | None, int], list[_LoopVariable]]:
         """The variables of each loop, by phase."""
-        found: dict[tuple[Site | None, int], list[_Variable]] = {}
+        found: dict[tuple[Site | None, int], list[_LoopVariable]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.op in ("enter", "reenter"):
-                merges = self._to(number, 0, "merge")
+                merges = self._consumers(number, 0, "merge")
                 for merge in merges[:1]:
-                    found.setdefault((node.site, node.phase), []).append(self._variable(number, merge))
+                    found.setdefault((node.site, node.phase), []).append(self._build_loop_variable(number, merge))
         return found
 
-    def _variable(self, entering: int, merge: int) -> _Variable:
+    def _build_loop_variable(self, entering: int, merge: int) -> _LoopVariable:
         again = self._source(merge, 1)
         source = again if again is None or self._op(again) != "next_iteration" else self._source(again, 0)
         yielded = "" if source is None else _label(self.graph.nodes[source].name, -1)
         if self._op(entering) == "reenter":
-            return _Variable(merge, yielded, [merge], self._to(merge, 0, "back"), [entering])
-        switches = self._to(merge, 0, "switch")
-        leaving = [each for switch in switches for each in self._to(switch, 1, "exit")]
-        return _Variable(
+            return _LoopVariable(merge, yielded, [merge], self._consumers(merge, 0, "back"), [entering])
+        switches = self._consumers(merge, 0, "switch")
+        leaving = [each for switch in switches for each in self._consumers(switch, 1, "exit")]
+        return _LoopVariable(
             merge, yielded, switches, [each for each in (merge, entering, again) if each is not None], leaving
         )
 
-    def _to(self, number: int, output: int, op: str) -> list[int]:
+    def _consumers(self, number: int, output: int, op: str) -> list[int]:
         """The nodes of an op that an output goes to."""
         outputs = self.graph.nodes[number].outputs[output : output + 1]
         return [edge.node for each in outputs for edge in each.edges if self._op(edge.node) == op]
 
-    def _by_variable(self) -> _Pairs:
+    def _pairs_by_loop_variable(self) -> _NodePairs:
         """Gates of a loop: the adjoint of a variable is called after the value that an iteration yields for it."""
-        for (site, phase), variables in self._variables.items():
-            for one, other in product(variables, self._variables.get((site, reverses(phase)), ()) if phase else ()):
+        for (site, phase), variables in self._loop_variables.items():
+            for one, other in product(
+                variables, self._loop_variables.get((site, primal_phase(phase)), ()) if phase else ()
+            ):
                 node = self.graph.nodes[one.merge]
-                value = told(ADJOINT, _label(node.name, -1), self._labels[node.function, -1])
-                if value is not None and value == other.yielded:
+                value = original_name(ADJOINT_PREFIX, _label(node.name, -1), self._nodes_by_label[node.function, -1])
+                if value is not None and value == other.yield_label:
                     for mine, theirs in zip(one[2:], other[2:], strict=True):
                         yield from product(mine, theirs)
 
-    def _by_site(self) -> _Pairs:
+    def _pairs_by_site(self) -> _NodePairs:
         """Calls, by their sites; and loops whose variables have other names."""
         for number, node in enumerate(self.graph.nodes):
-            if node.phase and number not in self._known:
-                for op in _UNDONE[node.op]:
-                    yield from ((number, each) for each in self._routing.get((node.site, op, reverses(node.phase)), ()))
+            if node.phase and number not in self._loop_paired_nodes:
+                for op in _INVERSE_OPS[node.op]:
+                    yield from (
+                        (number, each)
+                        for each in self._routing_nodes.get((node.site, op, primal_phase(node.phase)), ())
+                    )
 
-    def _by_value(self) -> _Pairs:
+    def _pairs_by_value(self) -> _NodePairs:
         """What has the adjoint of a value."""
         for number, node in enumerate(self.graph.nodes):
-            if node.op not in _GATES and number not in self._known:
-                yield from self._told(number, ADJOINT, -1)
+            if node.op not in _LOOP_GATES and number not in self._loop_paired_nodes:
+                yield from self._pairs_by_label(number, ADJOINT_PREFIX, -1)
 
-    def _by_node(self) -> _Pairs:
+    def _pairs_by_node(self) -> _NodePairs:
         """What goes back through a node, or through the branches of one."""
         for number, node in enumerate(self.graph.nodes):
-            if node.site is None and number not in self._known:
-                for back, forward in self._told(number, BACK, 0):
+            if node.site is None and number not in self._loop_paired_nodes:
+                for back, forward in self._pairs_by_label(number, REVERSE_PREFIX, 0):
                     other = self.graph.nodes[forward]
-                    if other.site is None and other.op in _UNDONE.get(node.op, (other.op,)):
+                    if other.site is None and other.op in _INVERSE_OPS.get(node.op, (other.op,)):
                         yield back, forward
 
-    def _told(self, number: int, beginning: str, at: int) -> _Pairs:
+    def _pairs_by_label(self, number: int, beginning: str, at: int) -> _NodePairs:
         """The nodes that a part of a name tells: the last, which says a value, or the first, which says a node."""
         node, phase = self.graph.nodes[number], self._phase(number)
-        labels = self._labels[node.function, at]
-        of = told(beginning, _label(node.name, at), labels) if phase else None
+        labels = self._nodes_by_label[node.function, at]
+        of = original_name(beginning, _label(node.name, at), labels) if phase else None
         for each in labels[of] if of is not None else ():
-            if self.phases.homes[each] == self.phases.homes[number] and self._phase(each) == reverses(phase):
+            if self.phases.owners[each] == self.phases.owners[number] and self._phase(each) == primal_phase(phase):
                 yield number, each
 
     @cached_property
-    def _labels(self) -> dict[tuple[str, int], dict[str, list[int]]]:
+    def _nodes_by_label(self) -> dict[tuple[str, int], dict[str, list[int]]]:
         """The nodes of a function by the last part of their names, and by the first."""
         known: dict[tuple[str, int], dict[str, list[int]]] = {}
         for number, node in enumerate(self.graph.nodes):
@@ -211,7 +221,7 @@ class Adjoints:
         return known
 
     @cached_property
-    def _routing(self) -> dict[tuple[Site | None, str, int], list[int]]:
+    def _routing_nodes(self) -> dict[tuple[Site | None, str, int], list[int]]:
         """The nodes that have a site, by that, op and phase."""
         found: dict[tuple[Site | None, str, int], list[int]] = {}
         for number, node in enumerate(self.graph.nodes):
@@ -220,9 +230,9 @@ class Adjoints:
         return found
 
     @cached_property
-    def _known(self) -> set[int]:
+    def _loop_paired_nodes(self) -> set[int]:
         """What goes back through the gates of a variable."""
-        return {back for back, _ in self._by_variable()}
+        return {back for back, _ in self._pairs_by_loop_variable()}
 
     def _source(self, number: int, port: int) -> int | None:
         sources = self.sources.get(Edge(number, port), ())
@@ -232,18 +242,18 @@ class Adjoints:
         return self.graph.nodes[number].op if 0 <= number < len(self.graph.nodes) else ""
 
 
-def nearest(adjoints: Adjoints, event: Event) -> list[tuple[int, Tag]]:
+def nearest_adjoints(adjoints: AdjointPartners, event: Event) -> list[tuple[int, Tag]]:
     """The nodes that go back through a firing, and the activation in which they do; where none does, those of what its
     results go to next. Through a sum an adjoint passes as it is, and no node of its own does that."""
-    seen = {(event.token.node, event.token.tag): adjoints.home(event)}
+    seen = {(event.token.node, event.token.tag): adjoints.activation_of(event)}
     ahead = [*seen]
-    for _ in range(_FAR):
-        found = [(back, seen[place]) for place in ahead for back in adjoints.back(place[0])]
+    for _ in range(_MAX_HOPS):
+        found = [(back, seen[place]) for place in ahead for back in adjoints.adjoint_nodes(place[0])]
         if found or not ahead:
             return found
-        places = [each for number, tag in ahead for each in adjoints.next(number, tag)]
+        places = [each for number, tag in ahead for each in adjoints.successors(number, tag)]
         ahead = [each for each in dict.fromkeys(places) if each not in seen]
-        seen.update({(number, tag): adjoints.home_of(number, tag) for number, tag in ahead})
+        seen.update({(number, tag): adjoints.activation_of_node(number, tag) for number, tag in ahead})
     return []
 
 
@@ -254,5 +264,5 @@ def _label(name: str, at: int) -> str:
     ('p', 'loop', 'd_p')
     """
     label = name.removesuffix(".reenter").split(".")[at]
-    detail = next((each for each in _DETAILS if label.startswith(each)), "") if "." in name else ""
+    detail = next((each for each in _GATE_PREFIXES if label.startswith(each)), "") if "." in name else ""
     return label.removeprefix(detail)

@@ -15,18 +15,18 @@ from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value
 from ..machine.event import Event
 from ..machine.state import State
-from .causes import Answer
-from .contexts import Context, check_place
+from .causes import WhyNotAnswer
+from .contexts import Context, check_node_tag
 from .difference import Difference, first_difference
-from .index import Index
-from .origin import Change, Firing
-from .provenance import Link, tree, where_from, who_used
-from .why import Ready, could_fire, why_not
+from .index import EventIndex
+from .origin import FiringOrigin, TokenEdit
+from .provenance import DependenceLink, tree, where_from, who_used
+from .why import EnabledFiring, could_fire, why_not
 
 Item = TypeVar("Item", covariant=True)
 
 
-class Lines(tuple[Item, ...]):
+class AnswerList(tuple[Item, ...]):
     """What was found, which stands whatever the history does; in words a line for each."""
 
     __slots__ = ()
@@ -35,103 +35,105 @@ class Lines(tuple[Item, ...]):
         return "\n".join(map(str, self)) or "none"
 
 
-class Walk(Protocol):
+class HistoryCursorLike(Protocol):
     """What is asked about: `position` events have happened in `state`, and each is known by its number."""
 
     state: State
     position: int
 
     @property
-    def edits(self) -> Sequence[tuple[int, Change]]:
+    def edits(self) -> Sequence[tuple[int, TokenEdit]]:
         """The tokens that were changed, and after how many events."""
 
     def __getitem__(self, number: int) -> Event: ...
 
 
-class Asked(Protocol):
+class HasQueries(Protocol):
     """What may be asked: a history."""
 
     @property
-    def ask(self) -> Ask: ...
+    def ask(self) -> RunQueries: ...
 
 
-class Ask:
+class RunQueries:
     """What one may ask of a walk over a run, at its present position.
 
     Nodes go by name, `add` or `fib.add`; tags as they are written, `main/fib/loop[4]`, or as they are.
     """
 
-    def __init__(self, walk: Walk, graph: Graph, arguments: Sequence[Value], index: Index | None = None) -> None:
-        self._walk = walk
+    def __init__(
+        self, walk: HistoryCursorLike, graph: Graph, arguments: Sequence[Value], index: EventIndex | None = None
+    ) -> None:
+        self._cursor = walk
         self._graph = graph
         self._arguments = arguments
         self._index = index
 
     @property
-    def index(self) -> Index:
+    def index(self) -> EventIndex:
         """The events up to the present position, by what they fired and sent."""
-        index = self._seen
-        index.edits = tuple(self._walk.edits)
-        index.follow(self._walk, self._walk.position)
+        index = self._current_index
+        index.edits = tuple(self._cursor.edits)
+        index.catch_up(self._cursor, self._cursor.position)
         return index
 
     @property
-    def _seen(self) -> Index:
+    def _current_index(self) -> EventIndex:
         """The index, wherever it stands."""
         if self._index is None:
-            self._index = Index(self._graph, self._arguments)
+            self._index = EventIndex(self._graph, self._arguments)
         return self._index
 
     @property
     def contexts(self) -> Mapping[int, Context]:
         """The function or loop under whose tags each node fires: no event is looked at for that."""
-        return self._seen.contexts
+        return self._current_index.contexts
 
-    def why_not(self, node: str, tag: str | Tag = ROOT, *, stopped: TagloomError | None = None) -> Answer:
+    def why_not(self, node: str, tag: str | Tag = ROOT, *, stop_error: TagloomError | None = None) -> WhyNotAnswer:
         """Why a node has not fired under a tag: its ports, and where each missing token was lost or is on its way."""
-        number, under = self._named(node, tag)
-        return why_not(self.index, self._walk.state, number, under, stopped=stopped)
+        number, under = self._resolve(node, tag)
+        return why_not(self.index, self._cursor.state, number, under, stop_error=stop_error)
 
-    def could_fire(self) -> Lines[Ready]:
+    def could_fire(self) -> AnswerList[EnabledFiring]:
         """The tokens in flight whose delivery, as the next step, would fire a node."""
-        return Lines(could_fire(self._walk.state))
+        return AnswerList(could_fire(self._cursor.state))
 
-    def where_from(self, node: str, tag: str | Tag = ROOT, depth: int | None = None) -> Lines[Link]:
+    def where_from(self, node: str, tag: str | Tag = ROOT, depth: int | None = None) -> AnswerList[DependenceLink]:
         """The firings behind what a node's firing consumed, nearest first, that firing itself at their head."""
-        return Lines(where_from(self.index, self.firing(node, tag), depth))
+        return AnswerList(where_from(self.index, self.firing(node, tag), depth))
 
     def tree(self, node: str, tag: str | Tag = ROOT, depth: int = 4) -> str:
         """The same as a tree, drawn in lines."""
         return tree(self.index, self.firing(node, tag), depth)
 
-    def who_used(self, node: str, tag: str | Tag = ROOT, depth: int | None = 1) -> Lines[Link]:
+    def who_used(self, node: str, tag: str | Tag = ROOT, depth: int | None = 1) -> AnswerList[DependenceLink]:
         """The firings that consumed what a node's firing sent; with depth None, everything that depends on it."""
-        return Lines(who_used(self.index, self.firing(node, tag), depth))
+        return AnswerList(who_used(self.index, self.firing(node, tag), depth))
 
-    def first_difference(self, other: Ask | Asked) -> Difference | None:
+    def first_difference(self, other: RunQueries | HasQueries) -> Difference | None:
         """Where another run, given as a history or its `ask`, differs first, in the order of dependence: None where it
         does the same. Each counts up to where it stands."""
-        found = other if isinstance(other, Ask) else getattr(other, "ask", None)
-        if not isinstance(found, Ask):
+        found = other if isinstance(other, RunQueries) else getattr(other, "ask", None)
+        if not isinstance(found, RunQueries):
             raise Usage("no other run", required="a history, or its ask", got=type(other).__name__)
         return first_difference(self.index, found.index)
 
-    def firing(self, node: str, tag: str | Tag = ROOT) -> Firing:
+    def firing(self, node: str, tag: str | Tag = ROOT) -> FiringOrigin:
         """The firing of a node under a tag; raises Usage where it has not fired."""
-        index, (number, under) = self.index, self._named(node, tag)
-        event = index.fired(number, under)
+        index, (number, under) = self.index, self._resolve(node, tag)
+        event = index.firing_event(number, under)
         if event is None:
             raise Usage(f"{node} has not fired under {tag}", hint=f"why_not({node!r}, {str(tag)!r}) says why")
-        return Firing(event, index.graph, index.events[event])
+        return FiringOrigin(event, index.graph, index.events[event])
 
-    def _named(self, node: str, tag: str | Tag) -> tuple[int, Tag]:
+    def _resolve(self, node: str, tag: str | Tag) -> tuple[int, Tag]:
         """A node and a tag; raises Usage where the node never fires under such a tag."""
-        number, under = self._graph.only(node), tag if isinstance(tag, Tag) else tag_of(self._graph, tag)
-        check_place(self._graph, self.contexts, number, under)
+        number, under = self._graph.only(node), tag if isinstance(tag, Tag) else parse_tag(self._graph, tag)
+        check_node_tag(self._graph, self.contexts, number, under)
         return number, under
 
 
-def tag_of(graph: Graph, text: str) -> Tag:
+def parse_tag(graph: Graph, text: str) -> Tag:
     """The tag that is written so, as `main/fib/loop[4]`; raises Usage where a graph has no such sites.
 
     A step is the name of a call or loop of the function that the steps before it lead to.
@@ -146,14 +148,14 @@ def tag_of(graph: Graph, text: str) -> Tag:
         site = sites.get((function, name))
         if site is None:
             there = [other for owner, other in sites if owner == function]
-            hint = hints.meant(name, there) or f"there are {', '.join(there) or 'none'}"
+            hint = hints.suggest_name(name, there) or f"there are {', '.join(there) or 'none'}"
             raise Usage(f"{function} has no call or loop {name!r}", got=repr(text), hint=hint)
-        tag = tag.child(site, _iteration(site, bracket + rest, text))
+        tag = tag.child(site, _parse_iteration(site, bracket + rest, text))
         function = callees.get(site, function) if site.kind == "call" else function
     return tag
 
 
-def _iteration(site: Site, brackets: str, text: str) -> int:
+def _parse_iteration(site: Site, brackets: str, text: str) -> int:
     number = brackets[1:-1]
     if site.kind == "call" and not brackets:
         return 0

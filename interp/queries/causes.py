@@ -14,20 +14,20 @@ from typing import Literal as Word
 from typing import NamedTuple, TypeAlias
 
 from ...core.errors import TagloomError
-from ...core.graph.graph import Graph, Source
+from ...core.graph.graph import Graph, OutputRef
 from ...core.tag import Tag
-from ...core.value import Value, show
-from ..machine.event import Cell
-from ..outcome.describe import bound_said, cell_said, shown
-from .origin import Firing, Origin
+from ...core.value import Value, format_value
+from ..machine.event import CellAddress
+from ..outcome.describe import describe_bound, describe_cell, describe_value
+from .origin import FiringOrigin, Origin
 
-SHOWN_ROOTS = 3
-SHOWN_STEPS = 8
-SHOWN_STORES = 4
+MAX_ROOTS = 3
+MAX_STEPS = 8
+MAX_STORES = 4
 """How much of a long answer is put into words."""
 
 
-class Held(NamedTuple):
+class WaitingToken(NamedTuple):
     """A port has its token, which waits for partners."""
 
     port: int
@@ -35,17 +35,17 @@ class Held(NamedTuple):
     origin: Origin | None
 
 
-class InFlight(NamedTuple):
+class InFlightToken(NamedTuple):
     """The token has been sent, and is in flight at this position."""
 
     position: int
     origin: Origin
 
-    def said(self, graph: Graph) -> str:
-        return f"the token from {self.origin.short} is in flight, at position {self.position}"
+    def describe(self, graph: Graph) -> str:
+        return f"the token from {self.origin.short_description} is in flight, at position {self.position}"
 
 
-class HeldBack(NamedTuple):
+class ThrottledToken(NamedTuple):
     """The token has been sent, and is held for its iteration: an earlier one has to be over first."""
 
     tag: Tag
@@ -53,87 +53,90 @@ class HeldBack(NamedTuple):
     origin: Origin
 
     @property
-    def busy(self) -> Tag:
+    def busy_iteration(self) -> Tag:
         """The iteration that has to be over."""
         assert self.tag.parent is not None
         return self.tag.parent.child(self.tag.site, self.tag.iteration - self.bound)
 
-    def said(self, graph: Graph) -> str:
-        return f"the token from {self.origin.short} is held under {self.tag}: {bound_said(self.tag, self.bound)}"
+    def describe(self, graph: Graph) -> str:
+        return f"the token from {self.origin.short_description} is held under {self.tag}: {describe_bound(self.tag, self.bound)}"
 
 
-class Parked(NamedTuple):
+class ParkedToken(NamedTuple):
     """All tokens have come, and this one stays at an empty cell."""
 
-    cell: Cell
+    cell: CellAddress
     origin: Origin
 
-    def said(self, graph: Graph) -> str:
-        return f"the token from {self.origin.short} is parked at {cell_said(graph, self.cell)}, which nobody has put"
+    def describe(self, graph: Graph) -> str:
+        return f"the token from {self.origin.short_description} is parked at {describe_cell(graph, self.cell)}, which nobody has put"
 
 
-class Unfilled(NamedTuple):
+class UnfilledCell(NamedTuple):
     """No store is known to fill a cell. `stores` are those that might: a node, and the tag under which it waits to be
     told which cell, or None where it has not got anything yet. `held` are iterations in which some of them stand, and
     which have not begun, each with the bound that holds it."""
 
     stores: tuple[tuple[int, Tag | None], ...]
-    held: tuple[tuple[Tag, int], ...] = ()
+    throttled_iterations: tuple[tuple[Tag, int], ...] = ()
 
-    def said(self, graph: Graph) -> str:
+    def describe(self, graph: Graph) -> str:
         if not self.stores:
             return "there is no store that could fill it"
         named = [f"{graph.nodes[node]}{'' if tag is None else f' under {tag}'}" for node, tag in self.stores]
-        more = f" and {len(named) - SHOWN_STORES:,} more" if len(named) > SHOWN_STORES else ""
-        held = "".join(f"; {tag} has not begun: {bound_said(tag, bound)}" for tag, bound in self.held[:SHOWN_STORES])
-        return f"no store of such cells has been sent its index ({', '.join(named[:SHOWN_STORES])}{more}){held}"
+        more = f" and {len(named) - MAX_STORES:,} more" if len(named) > MAX_STORES else ""
+        held = "".join(
+            f"; {tag} has not begun: {describe_bound(tag, bound)}"
+            for tag, bound in self.throttled_iterations[:MAX_STORES]
+        )
+        return f"no store of such cells has been sent its index ({', '.join(named[:MAX_STORES])}{more}){held}"
 
 
 class EndOfWave(NamedTuple):
     """Nothing is in the way any more; held tokens go on when the wave is over."""
 
-    def said(self, graph: Graph) -> str:
+    def describe(self, graph: Graph) -> str:
         return "the tokens that were held for it go on when the wave is over"
 
 
-class Trapped(NamedTuple):
+class TrappedFiring(NamedTuple):
     """The firing that should have sent the token trapped."""
 
-    firing: Firing
+    firing: FiringOrigin
 
-    def said(self, graph: Graph) -> str:
+    def describe(self, graph: Graph) -> str:
         return f"lost at {self.firing}"
 
 
-class Elsewhere(NamedTuple):
+class RoutedAway(NamedTuple):
     """The firing that should have sent the token sent on another way; of a switch, on this predicate."""
 
-    firing: Firing
+    firing: FiringOrigin
     predicate: Origin | None
 
-    def said(self, graph: Graph) -> str:
+    def describe(self, graph: Graph) -> str:
         if self.predicate is None:
             return f"it was sent elsewhere by {self.firing}"
-        held = show(self.firing.operands[1])
-        return f"it took the other way at {self.firing}; {held} came from {self.predicate.short}"
+        held = format_value(self.firing.operands[1])
+        return f"it took the other way at {self.firing}; {held} came from {self.predicate.short_description}"
 
 
-class Gone(NamedTuple):
+class RoutedAwayEarlier(NamedTuple):
     """The node that should have sent the token fired before the events that are known, and sent on another way."""
 
     node: int
     tag: Tag
 
-    def said(self, graph: Graph) -> str:
+    def describe(self, graph: Graph) -> str:
         return f"{graph.nodes[self.node]} took the other way before what is known"
 
 
-class Unfed(NamedTuple):
+class UnfedPort(NamedTuple):
     """Nothing ever sends to this port under this tag; `sources` feed it, under other tags."""
 
-    sources: tuple[Source, ...]
+    sources: tuple[OutputRef, ...]
 
-    def said(self, graph: Graph) -> str:
+    def describe(self, graph: Graph) -> str:
         if not self.sources:
             return "nothing is connected to it"
         fed = " and ".join(
@@ -143,39 +146,41 @@ class Unfed(NamedTuple):
         return f"{fed} sends to it under other tags only"
 
 
-class Unfired(NamedTuple):
+class UnfiredNode(NamedTuple):
     """The node that should send the token has not fired under this tag, and waits in turn."""
 
     node: int
     tag: Tag
 
-    def said(self, graph: Graph) -> str:
+    def describe(self, graph: Graph) -> str:
         return f"waits for {graph.nodes[self.node]} under {self.tag}"
 
 
-class Unopened(NamedTuple):
+class UnopenedActivation(NamedTuple):
     """The activation of this tag, from which the token would come or in which it would arrive, has not opened."""
 
     tag: Tag
 
-    def said(self, graph: Graph) -> str:
+    def describe(self, graph: Graph) -> str:
         return f"waits for {self.tag} to open"
 
 
-Place: TypeAlias = Unfired | Unopened | Parked | HeldBack
+Waiter: TypeAlias = UnfiredNode | UnopenedActivation | ParkedToken | ThrottledToken
 """What waits in turn, for what comes before it."""
 
-Reason: TypeAlias = InFlight | Trapped | Elsewhere | Gone | Unfed | Unfilled | EndOfWave | Place
+Reason: TypeAlias = (
+    InFlightToken | TrappedFiring | RoutedAway | RoutedAwayEarlier | UnfedPort | UnfilledCell | EndOfWave | Waiter
+)
 
 
-class Missing(NamedTuple):
+class MissingToken(NamedTuple):
     """A port has no token: a reason for every source that could send it one under this tag, at least one."""
 
     port: int
     reasons: tuple[Reason, ...]
 
 
-class Waits(NamedTuple):
+class WaitEntry(NamedTuple):
     """A node that has not fired, an activation that has not opened, or a token that is parked or held, and all that is
     known of what it waits for.
 
@@ -187,30 +192,30 @@ class Waits(NamedTuple):
     position in the answer of what waits for it, None for the first.
     """
 
-    place: Place
-    needs: tuple[Held | Missing, ...]
-    alive: bool
-    asked_by: int | None
+    waiter: Waiter
+    requirements: tuple[WaitingToken | MissingToken, ...]
+    is_live: bool
+    required_by: int | None
 
     @property
-    def missing(self) -> Iterator[Missing]:
-        return (need for need in self.needs if isinstance(need, Missing))
+    def missing_tokens(self) -> Iterator[MissingToken]:
+        return (need for need in self.requirements if isinstance(need, MissingToken))
 
 
-class Root(NamedTuple):
+class RootCause(NamedTuple):
     """Where the search for a missing token ends: for what stands at this position of the answer, which port, why."""
 
-    at: int
+    wait_index: int
     port: int
     reason: Reason
 
 
-Activation: TypeAlias = Word["open", "closed", "unopened"]
+ActivationStatus: TypeAlias = Word["open", "closed", "unopened"]
 Verdict: TypeAlias = Word["fired", "pending", "never", "unknown"]
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
-class Answer:
+class WhyNotAnswer:
     """Why a node has not fired under a tag.
 
     `verdict` is "fired" (`firing` says when), "pending" (it may still fire: `roots` are tokens of which one at least
@@ -223,14 +228,14 @@ class Answer:
     graph: Graph
     node: int
     tag: Tag
-    activation: Activation
+    activation_status: ActivationStatus
     verdict: Verdict
-    firing: Firing | None = None
-    waits: tuple[Waits, ...] = ()
-    roots: tuple[Root, ...] = ()
-    circle: tuple[int, ...] = ()
+    firing: FiringOrigin | None = None
+    wait_entries: tuple[WaitEntry, ...] = ()
+    root_causes: tuple[RootCause, ...] = ()
+    cycle: tuple[int, ...] = ()
     """Positions in `waits`: each waits for the next, and the last for the first."""
-    stopped: TagloomError | None = None
+    stop_error: TagloomError | None = None
     """What ended the run, if it was not quiet."""
 
     def __repr__(self) -> str:
@@ -244,27 +249,27 @@ class Answer:
         said = TagloomError(
             f"node {node} has not fired",
             rule="S2",
-            where=node.where,
+            where=node.origin,
             tag=self.tag,
-            required=self._required(),
-            got=self._got(),
+            required=self._describe_required(),
+            got=self._describe_actual(),
         )
-        roots = [root for root in self.roots if not self._is_aside(root)] or self.roots
-        ways = [f"  {line}" for root in roots[:1] for line in self._way(root)]
-        ways += [f"  also {self._end(root)}" for root in roots[1:SHOWN_ROOTS]]
-        if len(roots) > SHOWN_ROOTS:
-            ways.append(f"  and {len(roots) - SHOWN_ROOTS:,} more")
-        if self.circle:
-            ways = [f"  {line}" for line in self._around()]
-        return "\n".join([str(said), *ways, f"  hint: {self._hint()}"])
+        roots = [root for root in self.root_causes if not self._is_secondary(root)] or self.root_causes
+        ways = [f"  {line}" for root in roots[:1] for line in self._describe_path(root)]
+        ways += [f"  also {self._describe_root_cause(root)}" for root in roots[1:MAX_ROOTS]]
+        if len(roots) > MAX_ROOTS:
+            ways.append(f"  and {len(roots) - MAX_ROOTS:,} more")
+        if self.cycle:
+            ways = [f"  {line}" for line in self._describe_cycle()]
+        return "\n".join([str(said), *ways, f"  hint: {self._describe_hint()}"])
 
-    def _is_aside(self, root: Root) -> bool:
+    def _is_secondary(self, root: RootCause) -> bool:
         """Whether it is a store of which nothing is known, to a cell that another is known to fill."""
-        needs = (need for need in self.waits[root.at].missing if need.port == root.port)
-        known = any(isinstance(reason, Unfired) for need in needs for reason in need.reasons)
-        return known and isinstance(root.reason, Unfilled)
+        needs = (need for need in self.wait_entries[root.wait_index].missing_tokens if need.port == root.port)
+        known = any(isinstance(reason, UnfiredNode) for need in needs for reason in need.reasons)
+        return known and isinstance(root.reason, UnfilledCell)
 
-    def _required(self) -> str:
+    def _describe_required(self) -> str:
         node = self.graph.nodes[self.node]
         ports = [str(port) for port, literal in enumerate(node.ports) if literal is None]
         if len(ports) <= 1:
@@ -272,71 +277,73 @@ class Answer:
         some = "a token on one of" if node.op == "merge" else "tokens on"
         return f"{some} the ports {', '.join(ports)}"
 
-    def _got(self) -> str:
-        if self.activation == "unopened":
+    def _describe_actual(self) -> str:
+        if self.activation_status == "unopened":
             return "no such activation: it has not opened"
         held = [
-            f"{shown(self.graph, need.value)} on port {need.port}"
-            + (f" from {need.origin.short}" if need.origin else "")
-            for need in self.waits[0].needs
-            if isinstance(need, Held)
+            f"{describe_value(self.graph, need.value)} on port {need.port}"
+            + (f" from {need.origin.short_description}" if need.origin else "")
+            for need in self.wait_entries[0].requirements
+            if isinstance(need, WaitingToken)
         ]
-        closed = ", and the activation has closed" if self.activation == "closed" else ""
+        closed = ", and the activation has closed" if self.activation_status == "closed" else ""
         return ("; ".join(held) or "none") + closed
 
-    def _path(self, at: int) -> list[int]:
+    def _path_to(self, at: int) -> list[int]:
         """From the node to what stands at a position, by who waits for it."""
         path = [at]
-        while (asked_by := self.waits[path[-1]].asked_by) is not None:
+        while (asked_by := self.wait_entries[path[-1]].required_by) is not None:
             path.append(asked_by)
         return path[::-1]
 
-    def _way(self, root: Root) -> list[str]:
+    def _describe_path(self, root: RootCause) -> list[str]:
         """From the node to a root, a line for each that waits."""
-        return [*self._steps(self._path(root.at)), self._end(root)]
+        return [*self._describe_steps(self._path_to(root.wait_index)), self._describe_root_cause(root)]
 
-    def _end(self, root: Root) -> str:
-        said = root.reason.said(self.graph)
-        if isinstance(self.waits[root.at].place, Unopened) and isinstance(root.reason, Unfed):
+    def _describe_root_cause(self, root: RootCause) -> str:
+        said = root.reason.describe(self.graph)
+        if isinstance(self.wait_entries[root.wait_index].waiter, UnopenedActivation) and isinstance(
+            root.reason, UnfedPort
+        ):
             said = "no node opens it"
-        return f"{self._port(root.at, root.port)}: {said}"
+        return f"{self._describe_port(root.wait_index, root.port)}: {said}"
 
-    def _around(self) -> list[str]:
+    def _describe_cycle(self) -> list[str]:
         """From the node to the circle, and around it."""
-        return self._steps([*self._path(self.circle[0]), *self.circle[1:], self.circle[0]])
+        return self._describe_steps([*self._path_to(self.cycle[0]), *self.cycle[1:], self.cycle[0]])
 
-    def _steps(self, path: list[int]) -> list[str]:
+    def _describe_steps(self, path: list[int]) -> list[str]:
         """A line for each that waits for the next; of a long way, its two ends."""
-        if len(path) <= SHOWN_STEPS + 1:
-            return [*starmap(self._step, pairwise(path))]
-        half = SHOWN_STEPS // 2
+        if len(path) <= MAX_STEPS + 1:
+            return [*starmap(self._describe_step, pairwise(path))]
+        half = MAX_STEPS // 2
         left_out = f"... {len(path) - 1 - 2 * half:,} more ..."
-        return [*self._steps(path[: half + 1]), left_out, *self._steps(path[-half - 1 :])]
+        return [*self._describe_steps(path[: half + 1]), left_out, *self._describe_steps(path[-half - 1 :])]
 
-    def _step(self, at: int, following: int) -> str:
+    def _describe_step(self, at: int, following: int) -> str:
         """One that waits for the next on the way."""
-        place = self.waits[following].place
-        port = next(need.port for need in self.waits[at].missing if place in need.reasons)
-        return f"{self._port(at, port)}: {place.said(self.graph)}"
+        place = self.wait_entries[following].waiter
+        port = next(need.port for need in self.wait_entries[at].missing_tokens if place in need.reasons)
+        return f"{self._describe_port(at, port)}: {place.describe(self.graph)}"
 
-    def _port(self, at: int, port: int) -> str:
-        place = self.waits[at].place
+    def _describe_port(self, at: int, port: int) -> str:
+        place = self.wait_entries[at].waiter
         match place:
-            case Unopened(tag):
+            case UnopenedActivation(tag):
                 return f"{tag} has not opened"
-            case Parked(cell, _):
-                return cell_said(self.graph, cell._replace(number=-1 - port))
-            case HeldBack():
-                return f"{place.busy} is busy"
+            case ParkedToken(cell, _):
+                return describe_cell(self.graph, cell._replace(number=-1 - port))
+            case ThrottledToken():
+                return f"{place.busy_iteration} is busy"
         return f"{'' if port < 0 else f'port {port} of '}{self.graph.nodes[place.node]} under {place.tag}"
 
-    def _hint(self) -> str:
+    def _describe_hint(self) -> str:
         if self.verdict == "never":
-            return "it never will: these nodes wait for each other" if self.circle else "it never will"
-        if self.stopped is not None:
-            return f"it might have, but {self.stopped.message}"
+            return "it never will: these nodes wait for each other" if self.cycle else "it never will"
+        if self.stop_error is not None:
+            return f"it might have, but {self.stop_error.message}"
         if self.verdict == "pending":
             return "it may still fire"
-        if any(isinstance(root.reason, Unfilled) for root in self.roots):
+        if any(isinstance(root.reason, UnfilledCell) for root in self.root_causes):
             return "it is not known: only a store that has not been sent its index could fill the cell"
         return "it may still fire, or wait for more than was followed"

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import TypeAlias
 
 from ...core.errors import Usage
-from ...core.graph.contexts import Places
-from ...core.graph.graph import Edge, Graph, Source
+from ...core.graph.contexts import ControlContexts
+from ...core.graph.graph import Edge, Graph, OutputRef
 from ...core.graph.validate import graph_problems
 from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
 
@@ -15,47 +15,47 @@ Context: TypeAlias = str | Site
 """A function by its name, or a loop by its site."""
 
 
-def contexts(graph: Graph) -> dict[int, Context]:
+def node_contexts(graph: Graph) -> dict[int, Context]:
     """The function or loop under whose tags each node fires; of a graph that breaks the rules nothing is known."""
     if graph_problems(graph):
         return {}
-    places = Places(graph)
+    places = ControlContexts(graph)
     found = dict[int, Context]()
     for number, node in enumerate(graph.nodes):
         if node.op == "merge":
-            found[number] = places.of[Source(number, 0)].context
+            found[number] = places.contexts[OutputRef(number, 0)].owner
         else:
             port = next(port for port, literal in enumerate(node.ports) if literal is None)
-            found[number] = places.of[places.sources[Edge(number, port)][0]].context
+            found[number] = places.contexts[places.sources[Edge(number, port)][0]].owner
     return found
 
 
-def check_place(graph: Graph, known: Mapping[int, Context], number: int, tag: Tag) -> None:
+def check_node_tag(graph: Graph, known: Mapping[int, Context], number: int, tag: Tag) -> None:
     """Raises Usage, with a tag that would do, where a node fires under those of another function or loop."""
     if fires_under(graph, known, number, tag):
         return
-    lives, here = known[number], _context(graph, tag)
+    lives, here = known[number], _context_of_tag(graph, tag)
     raise Usage(
         f"{graph.nodes[number]} is no node of {here}, which runs under {tag}",
         required=f"a tag of {lives}",
         got=str(tag),
-        hint=_way(graph, known, lives, here, tag),
+        hint=_suggest_tag(graph, known, lives, here, tag),
     )
 
 
 def fires_under(graph: Graph, known: Mapping[int, Context], number: int, tag: Tag) -> bool:
     """Whether a node is one of what runs under a tag, as far as that is known."""
-    return number not in known or known[number] == _context(graph, tag)
+    return number not in known or known[number] == _context_of_tag(graph, tag)
 
 
-def _context(graph: Graph, tag: Tag) -> Context:
+def _context_of_tag(graph: Graph, tag: Tag) -> Context:
     """What runs under a tag."""
     if tag.site.kind == "loop":
         return tag.site
     return {ENVIRONMENT: graph.name, **dict(graph.calls)}.get(tag.site, str(tag.site))
 
 
-def _way(graph: Graph, known: Mapping[int, Context], to: Context, here: Context, tag: Tag) -> str | None:
+def _suggest_tag(graph: Graph, known: Mapping[int, Context], to: Context, here: Context, tag: Tag) -> str | None:
     """A tag under which `to` runs, from where one stands or from the root, if few steps lead there."""
     steps = list[str]()
     while to != here:
@@ -64,15 +64,19 @@ def _way(graph: Graph, known: Mapping[int, Context], to: Context, here: Context,
             break
         inside = isinstance(to, Site)
         callers = [site for site, callee in graph.calls if callee == to]
-        sites = [to] if isinstance(to, Site) else [site for site in callers if around(graph, known, site) == here]
+        sites = (
+            [to]
+            if isinstance(to, Site)
+            else [site for site in callers if enclosing_context(graph, known, site) == here]
+        )
         if not sites:
             return None
         steps.append(f"{sites[0].name}[0]" if inside else sites[0].name)
-        to = around(graph, known, sites[0])
+        to = enclosing_context(graph, known, sites[0])
     return "/".join([str(tag), *reversed(steps)])
 
 
-def around(graph: Graph, known: Mapping[int, Context], site: Site) -> Context:
+def enclosing_context(graph: Graph, known: Mapping[int, Context], site: Site) -> Context:
     """The function or loop in which a call is made, or a loop entered."""
     nodes = enumerate(graph.nodes)
     return next(known[number] for number, node in nodes if node.site == site and node.op in ("call", "enter"))

@@ -21,19 +21,19 @@ from typing import NamedTuple, TypeAlias
 from ...core.graph.graph import Graph
 from ...core.handle import Handle
 from ...core.tag import Tag
-from ...core.value import Value, same, show
+from ...core.value import Value, format_value, is_same_value
 from ..machine.event import Event
-from ..outcome.describe import shown
-from ..outcome.program_order import Place, program_order
-from .index import Index
-from .origin import Arrival, Firing, Injected, Number, Origin
+from ..outcome.describe import describe_value
+from ..outcome.program_order import TaggedNode, program_order
+from .index import EventIndex
+from .origin import FiringOrigin, InjectedOrigin, Origin, OriginId, TokenKey
 
-Kind: TypeAlias = Word["arguments", "operands", "results", "only one"]
-Pair: TypeAlias = tuple[Number | None, Number | None]
+DifferenceKind: TypeAlias = Word["arguments", "operands", "results", "only one"]
+FiringPair: TypeAlias = tuple[OriginId | None, OriginId | None]
 """A firing of each run, None where it has none."""
 
 
-class Changed(NamedTuple):
+class ChangedArgument(NamedTuple):
     """An argument that differs, by position; None where a run has none there."""
 
     name: str
@@ -41,20 +41,23 @@ class Changed(NamedTuple):
     second: Value | None
 
     def __str__(self) -> str:
-        return f"argument {self.name} is {_shown(self.first)} in the first, {_shown(self.second)} in the second"
+        return f"argument {self.name} is {_describe_value(self.first)} in the first, {_describe_value(self.second)} in the second"
 
 
-class Operand(NamedTuple):
+class OperandDifference(NamedTuple):
     """A port whose operand differs, and where each side's came from: None for a literal."""
 
     port: int
     first: Value | None
     second: Value | None
-    first_from: Origin | None
-    second_from: Origin | None
+    first_origin: Origin | None
+    second_origin: Origin | None
 
     def __str__(self) -> str:
-        one, other = _fed(self.first, self.first_from), _fed(self.second, self.second_from)
+        one, other = (
+            _describe_operand(self.first, self.first_origin),
+            _describe_operand(self.second, self.second_origin),
+        )
         return f"port {self.port} got {one} in the first, {other} in the second"
 
 
@@ -70,15 +73,15 @@ class Difference:
     did not fire: None where that graph has no such node. `arguments` are those that differ.
     """
 
-    kind: Kind
-    arguments: tuple[Changed, ...]
-    first: Firing | None = None
-    second: Firing | None = None
-    operands: tuple[Operand, ...] = ()
-    missing: tuple[int, ...] | None = ()
+    kind: DifferenceKind
+    arguments: tuple[ChangedArgument, ...]
+    first: FiringOrigin | None = None
+    second: FiringOrigin | None = None
+    operands: tuple[OperandDifference, ...] = ()
+    missing_ports: tuple[int, ...] | None = ()
 
     @property
-    def firing(self) -> Firing | None:
+    def firing(self) -> FiringOrigin | None:
         """The firing that differs, on the side where there is one, the first rather."""
         return self.first or self.second
 
@@ -87,11 +90,13 @@ class Difference:
         if self.firing is None:
             return "\n".join(["the runs differ in their arguments only", *lines])
         line = f" ({self.firing.node.location})" if self.firing.node.location else ""
-        head = f"the runs differ first at node {self.firing.node}{line} under {self.firing.tag}: {self._what()}"
-        sides = [f"  first: {self._side(self.first)}", f"  second: {self._side(self.second)}"]
+        head = (
+            f"the runs differ first at node {self.firing.node}{line} under {self.firing.tag}: {self._describe_kind()}"
+        )
+        sides = [f"  first: {self._describe_side(self.first)}", f"  second: {self._describe_side(self.second)}"]
         return "\n".join([head, *lines, *sides, *(f"  {operand}" for operand in self.operands)])
 
-    def _what(self) -> str:
+    def _describe_kind(self) -> str:
         match self.kind:
             case "results":
                 return "on the same operands it gave different results"
@@ -99,124 +104,124 @@ class Difference:
                 return "it got different operands"
         return "it fired in one of them only"
 
-    def _side(self, firing: Firing | None) -> str:
+    def _describe_side(self, firing: FiringOrigin | None) -> str:
         if firing is not None:
-            return f"{firing.did}, at event {firing.number}"
-        if self.missing is None:
+            return f"{firing.computation}, at event {firing.number}"
+        if self.missing_ports is None:
             return "there is no such node"
-        if not self.missing:
+        if not self.missing_ports:
             return "it did not fire"
-        ports = " and ".join(map(str, self.missing))
+        ports = " and ".join(map(str, self.missing_ports))
         return f"it did not fire: no token came to port {ports}"
 
 
-def first_difference(first: Index, second: Index) -> Difference | None:
+def first_difference(first: EventIndex, second: EventIndex) -> Difference | None:
     """Where two runs differ first; None if all their firings agree, and their arguments do."""
-    return _Comparison(first, second).answer()
+    return _RunComparison(first, second).find_difference()
 
 
-class _Side:
+class _ComparedRun:
     """One run, seen from the other: which number each node has there, and which of its firings differ."""
 
-    def __init__(self, index: Index, other: Graph) -> None:
+    def __init__(self, index: EventIndex, other: Graph) -> None:
         self.index = index
         numbers = {str(node): number for number, node in enumerate(other.nodes)}
-        self.there = [numbers.get(str(node)) for node in index.graph.nodes]
-        self.quiet = _is_quiet(index)
-        self.wrong = set[Number]()
+        self.counterparts = [numbers.get(str(node)) for node in index.graph.nodes]
+        self.is_quiescent = _is_quiescent(index)
+        self.differing_firings = set[OriginId]()
 
-    def firings(self) -> Iterator[tuple[Number, int, Tag]]:
+    def firings(self) -> Iterator[tuple[OriginId, int, Tag]]:
         for number, event in enumerate(islice(self.index.events, len(self.index))):
             if event.inputs is not None:
                 yield number, event.token.node, event.token.tag
 
-    def depends_on_none_wrong(self, number: Number) -> bool:
-        return all(sender not in self.wrong for _, sender in self.index.operands(number))
+    def has_agreeing_operands(self, number: OriginId) -> bool:
+        return all(sender not in self.differing_firings for _, sender in self.index.operands(number))
 
 
-class _Comparison:
-    def __init__(self, first: Index, second: Index) -> None:
-        self.first, self.second = _Side(first, second.graph), _Side(second, first.graph)
-        self.changed = tuple(_changed_arguments(first, second))
+class _RunComparison:
+    def __init__(self, first: EventIndex, second: EventIndex) -> None:
+        self.first, self.second = _ComparedRun(first, second.graph), _ComparedRun(second, first.graph)
+        self.changed_arguments = tuple(_changed_arguments(first, second))
 
-    def answer(self) -> Difference | None:
-        self._mark(self.first, self.second)
-        self._mark(self.second, self.first)
-        differing = list(self._differing())
+    def find_difference(self) -> Difference | None:
+        self._mark_differing(self.first, self.second)
+        self._mark_differing(self.second, self.first)
+        differing = list(self._differing_pairs())
         candidates = [pair for pair in differing if self._is_first(*pair)] or differing
         if not candidates:
-            return Difference("arguments", self.changed) if self.changed else None
-        return self._described(*self._earliest(candidates))
+            return Difference("arguments", self.changed_arguments) if self.changed_arguments else None
+        return self._build_difference(*self._earliest_pair(candidates))
 
-    def _mark(self, here: _Side, there: _Side) -> None:
+    def _mark_differing(self, here: _ComparedRun, there: _ComparedRun) -> None:
         """Which firings differ, or are on this side only although the other could have come to them."""
         for number, node, tag in here.firings():
             match = self._match(here, there, node, tag)
             if match is None:
-                if there.quiet or here.there[node] is None:
-                    here.wrong.add(number)
+                if there.is_quiescent or here.counterparts[node] is None:
+                    here.differing_firings.add(number)
             elif not _agree(here.index, number, there.index, match):
-                here.wrong.add(number)
+                here.differing_firings.add(number)
 
-    def _match(self, here: _Side, there: _Side, node: int, tag: Tag) -> Number | None:
-        known = here.there[node]
-        return None if known is None else there.index.fired(known, tag)
+    def _match(self, here: _ComparedRun, there: _ComparedRun, node: int, tag: Tag) -> OriginId | None:
+        known = here.counterparts[node]
+        return None if known is None else there.index.firing_event(known, tag)
 
-    def _differing(self) -> Iterator[Pair]:
+    def _differing_pairs(self) -> Iterator[FiringPair]:
         """The differing firings as pairs, None where one side has none."""
-        for number in sorted(self.first.wrong):
+        for number in sorted(self.first.differing_firings):
             node, _, tag, _ = self.first.index.events[number].token
             yield number, self._match(self.first, self.second, node, tag)
-        for number in sorted(self.second.wrong):
+        for number in sorted(self.second.differing_firings):
             node, _, tag, _ = self.second.index.events[number].token
             if self._match(self.second, self.first, node, tag) is None:
                 yield None, number
 
-    def _is_first(self, one: Number | None, other: Number | None) -> bool:
-        return (one is None or self.first.depends_on_none_wrong(one)) and (
-            other is None or self.second.depends_on_none_wrong(other)
+    def _is_first(self, one: OriginId | None, other: OriginId | None) -> bool:
+        return (one is None or self.first.has_agreeing_operands(one)) and (
+            other is None or self.second.has_agreeing_operands(other)
         )
 
-    def _earliest(self, pairs: list[Pair]) -> Pair:
+    def _earliest_pair(self, pairs: list[FiringPair]) -> FiringPair:
         """The one that program order has first: that of the first run; and what fired in the second only comes before
         it if it does so there."""
         theirs = [pair for pair in pairs if pair[0] is None]
         if len(theirs) == len(pairs):
-            return _foremost(self.second.index, theirs, 1)
-        mine = _foremost(self.first.index, [pair for pair in pairs if pair[0] is not None], 0)
-        return mine if mine[1] is None else _foremost(self.second.index, [mine, *theirs], 1)
+            return _first_in_program_order(self.second.index, theirs, 1)
+        mine = _first_in_program_order(self.first.index, [pair for pair in pairs if pair[0] is not None], 0)
+        return mine if mine[1] is None else _first_in_program_order(self.second.index, [mine, *theirs], 1)
 
-    def _described(self, one: Number | None, other: Number | None) -> Difference:
+    def _build_difference(self, one: OriginId | None, other: OriginId | None) -> Difference:
         first = None if one is None else _firing(self.first.index, one)
         second = None if other is None else _firing(self.second.index, other)
         if first is not None and second is not None:
             operands = tuple(_differing_operands(self.first.index, first, self.second.index, second))
-            return Difference("operands" if operands else "results", self.changed, first, second, operands)
+            return Difference("operands" if operands else "results", self.changed_arguments, first, second, operands)
         here, there = (self.first, self.second) if first else (self.second, self.first)
         firing = first or second
         assert firing is not None
-        missing = _missing(there.index, here.there[firing.event.token.node], firing.tag)
-        return Difference("only one", self.changed, first, second, (), missing)
+        missing = _missing_ports(there.index, here.counterparts[firing.event.token.node], firing.tag)
+        return Difference("only one", self.changed_arguments, first, second, (), missing)
 
 
-def _is_quiet(index: Index) -> bool:
+def _is_quiescent(index: EventIndex) -> bool:
     """Whether no token is in flight at the end: what joined the flight has been delivered, each time."""
     sent = sum(len(output.edges) for _, output in index.graph.arguments)
     for event in islice(index.events, len(index)):
-        if event.sent and event.sent[0].node >= 0 and not event.held:
+        if event.sent and event.sent[0].node >= 0 and not event.is_throttled:
             sent += len(event.sent)
         sent += len(event.woken) + len(event.released)
     return sent == len(index)
 
 
-def _changed_arguments(first: Index, second: Index) -> Iterator[Changed]:
+def _changed_arguments(first: EventIndex, second: EventIndex) -> Iterator[ChangedArgument]:
     for position, (one, other) in enumerate(zip_longest(first.arguments, second.arguments)):
-        if one is None or other is None or not same(one, other):
+        if one is None or other is None or not is_same_value(one, other):
             holder = second if one is None else first
-            yield Changed(holder.graph.arguments[position][0], one, other)
+            yield ChangedArgument(holder.graph.arguments[position][0], one, other)
 
 
-def _agree(here: Index, number: Number, there: Index, match: Number) -> bool:
+def _agree(here: EventIndex, number: OriginId, there: EventIndex, match: OriginId) -> bool:
     one, other = here.events[number], there.events[match]
     mine, theirs = _operands(here, one), _operands(there, other)
     outputs, others = ([output for output, _ in event.outputs] for event in (one, other))
@@ -226,15 +231,15 @@ def _agree(here: Index, number: Number, there: Index, match: Number) -> bool:
     return all(_same(x, y) or _same_cells(here.graph, x, there.graph, y) for x, y in zip(mine, theirs, strict=True))
 
 
-def _operands(index: Index, event: Event) -> tuple[Value, ...]:
+def _operands(index: EventIndex, event: Event) -> tuple[Value, ...]:
     inputs = event.inputs or ()
-    return inputs[:-1] if index.graph.nodes[event.token.node].triggered else inputs
+    return inputs[:-1] if index.graph.nodes[event.token.node].has_trigger else inputs
 
 
 def _same(one: Value, other: Value) -> bool:
     if type(one) is int and type(other) is int:  # 0.1 us instead of 1, for most values of most runs
         return one == other
-    return not isinstance(one, Handle) and (one is other or same(one, other))
+    return not isinstance(one, Handle) and (one is other or is_same_value(one, other))
 
 
 def _same_cells(here: Graph, one: Value, there: Graph, other: Value) -> bool:
@@ -245,9 +250,9 @@ def _same_cells(here: Graph, one: Value, there: Graph, other: Value) -> bool:
     return names[0] == names[1] and one.tag == other.tag and (one.size, one.dtype) == (other.size, other.dtype)
 
 
-def _foremost(index: Index, pairs: list[Pair], side: int) -> Pair:
+def _first_in_program_order(index: EventIndex, pairs: list[FiringPair], side: int) -> FiringPair:
     """Of pairs that all fired on this side, the first in its program order."""
-    at: dict[Place, Pair] = {}
+    at: dict[TaggedNode, FiringPair] = {}
     for pair in pairs:
         number = pair[side]
         assert number is not None
@@ -257,11 +262,13 @@ def _foremost(index: Index, pairs: list[Pair], side: int) -> Pair:
     return at[min(at, key=ranks.__getitem__)]
 
 
-def _firing(index: Index, number: Number) -> Firing:
-    return Firing(number, index.graph, index.events[number])
+def _firing(index: EventIndex, number: OriginId) -> FiringOrigin:
+    return FiringOrigin(number, index.graph, index.events[number])
 
 
-def _differing_operands(here: Index, first: Firing, there: Index, second: Firing) -> Iterator[Operand]:
+def _differing_operands(
+    here: EventIndex, first: FiringOrigin, there: EventIndex, second: FiringOrigin
+) -> Iterator[OperandDifference]:
     """The ports whose operands differ, those that one of the nodes has not included."""
     senders, others = dict(here.operands(first.number)), dict(there.operands(second.number))
     if first.node.op == "merge" == second.node.op:  # whatever the port, it is the one operand
@@ -269,16 +276,18 @@ def _differing_operands(here: Index, first: Firing, there: Index, second: Firing
     for port, (one, other) in enumerate(zip_longest(first.operands, second.operands)):
         both = one is not None and other is not None
         if not both or not (_same(one, other) or _same_cells(here.graph, one, there.graph, other)):
-            yield Operand(port, one, other, _origin(here, first, port, senders), _origin(there, second, port, others))
+            yield OperandDifference(
+                port, one, other, _origin(here, first, port, senders), _origin(there, second, port, others)
+            )
 
 
-def _origin(index: Index, firing: Firing, port: int, senders: dict[int, Number]) -> Origin | None:
+def _origin(index: EventIndex, firing: FiringOrigin, port: int, senders: dict[int, OriginId]) -> Origin | None:
     node, came, tag, _ = firing.event.token
-    token = Arrival(node, came if firing.node.op == "merge" else port, tag)
+    token = TokenKey(node, came if firing.node.op == "merge" else port, tag)
     return index.origin(senders[port], token) if port in senders else None
 
 
-def _missing(index: Index, node: int | None, tag: Tag) -> tuple[int, ...] | None:
+def _missing_ports(index: EventIndex, node: int | None, tag: Tag) -> tuple[int, ...] | None:
     """The ports of a node that nobody has sent a token to under a tag."""
     if node is None:
         return None
@@ -287,14 +296,18 @@ def _missing(index: Index, node: int | None, tag: Tag) -> tuple[int, ...] | None
     return tuple(port for port in ports if index.sender(node, port, tag) is None)
 
 
-def _shown(value: Value | None) -> str:
-    return "not there" if value is None else show(value)
+def _describe_value(value: Value | None) -> str:
+    return "not there" if value is None else format_value(value)
 
 
-def _fed(value: Value | None, origin: Origin | None) -> str:
+def _describe_operand(value: Value | None, origin: Origin | None) -> str:
     if value is None:
         return "nothing"
     if origin is None:
-        return f"the literal {show(value)}"
-    said = shown(origin.graph, value) if isinstance(origin, Firing | Injected) else show(value)
-    return f"{said} from {origin.short}"
+        return f"the literal {format_value(value)}"
+    said = (
+        describe_value(origin.graph, value)
+        if isinstance(origin, FiringOrigin | InjectedOrigin)
+        else format_value(value)
+    )
+    return f"{said} from {origin.short_description}"

@@ -13,42 +13,42 @@ from functools import cached_property
 from math import inf
 from typing import Any, Protocol
 
-from ...core.graph.graph import Edge, Graph, Source
-from ...core.ops.routing import CONTROL
+from ...core.graph.graph import Edge, Graph, OutputRef
+from ...core.ops.routing import ROUTING_OPS
 from ...core.tag import ROOT, Tag
 from ...core.value import Value
-from ..engines.interrupt import interruptible
-from ..machine.event import Cell, Event, Token
-from .contexts import Context, contexts
-from .origin import Argument, Arrival, Change, Firing, Injected, Number, Origin
+from ..engines.interrupt import interrupt_between_steps
+from ..machine.event import CellAddress, Event, Token
+from .contexts import Context, node_contexts
+from .origin import ArgumentOrigin, FiringOrigin, InjectedOrigin, Origin, OriginId, TokenEdit, TokenKey
 
-CELLS = ("store", "get", "collect")
+CELL_OPS = ("store", "get", "collect")
 """The ops that put into cells and read them: what is put goes to what reads it by no edge."""
 
 
-class Numbered(Protocol):
+class NumberedEvents(Protocol):
     """Events by number."""
 
     def __getitem__(self, number: int) -> Event: ...
 
 
-class Part:
+class EventIndexSegment:
     """What is kept of the events from `start` on, by their numbers."""
 
     def __init__(self, start: int = 0) -> None:
         self.start = start
-        self.fired: dict[Tag, dict[int, Number]] = {}
-        self.crossed: dict[Tag, dict[int, Number]] = {}
+        self.firing_events: dict[Tag, dict[int, OriginId]] = {}
+        self.crossing_events: dict[Tag, dict[int, OriginId]] = {}
         """By the tag of what they sent, the nodes that sent from another activation."""
-        self.closed: dict[Tag, Number] = {}
+        self.closing_events: dict[Tag, OriginId] = {}
         """At which each activation closes, of those that do."""
-        self.puts: dict[Cell, Number] = {}
+        self.puts: dict[CellAddress, OriginId] = {}
         """By which store each cell was filled."""
-        self.gets: dict[Number, list[Number]] = {}
+        self.gets: dict[OriginId, list[OriginId]] = {}
         """By store, the firings that got what it put."""
 
 
-class Index:
+class EventIndex:
     """What is kept of a run so that questions have cheap answers.
 
     `see` takes the events of the run in their order. It keeps the events themselves, and some 120 bytes for each
@@ -61,158 +61,162 @@ class Index:
         graph: Graph,
         arguments: Sequence[Value],
         events: Iterable[Event] = (),
-        edits: Iterable[tuple[int, Change]] = (),
+        edits: Iterable[tuple[int, TokenEdit]] = (),
     ) -> None:
         """`arguments` are those of the run, as values; the hidden ones are not among them. `edits` are the tokens that
         were changed, each with how many events had happened then."""
         self.graph = graph
-        self.arguments: tuple[Value, ...] = (*[True] * graph.hidden, *arguments)
+        self.arguments: tuple[Value, ...] = (*[True] * graph.hidden_count, *arguments)
         self.edits = tuple(edits)
         self.events: list[Event] = []
-        self.at = inf
+        self.end_position = inf
         """Events from this number on have not happened yet; but for this, all have."""
         self.sources = graph.sources()
-        self.crosses = [node.op in CONTROL and CONTROL[node.op].to != "same" for node in graph.nodes]
+        self.sends_to_other_tag = [
+            node.op in ROUTING_OPS and ROUTING_OPS[node.op].result_tag != "same" for node in graph.nodes
+        ]
         """Whether a node sends under another tag than its own."""
-        self._past: tuple[tuple[Part, int], ...] = ()
+        self._shared_segments: tuple[tuple[EventIndexSegment, int], ...] = ()
         """The parts before the last, each with where it ends for this run."""
-        self._last = Part()
-        self._latest: tuple[Tag | None, dict[int, Number]] = None, {}
+        self._own_segment = EventIndexSegment()
+        self._last_tag_firings: tuple[Tag | None, dict[int, OriginId]] = None, {}
         for event in events:
-            self.see(event)
+            self.add(event)
 
     @cached_property
     def contexts(self) -> dict[int, Context]:
         """The function or loop under whose tags each node fires; of a graph that breaks the rules nothing is known."""
-        return contexts(self.graph)
+        return node_contexts(self.graph)
 
     def __len__(self) -> int:
         """How many events have happened."""
-        return int(min(len(self.events), self.at))
+        return int(min(len(self.events), self.end_position))
 
     # Seeing
 
-    def follow(self, walk: Numbered, position: int) -> None:
+    def catch_up(self, walk: NumberedEvents, position: int) -> None:
         """Stand where this walk over the run does: see what has not been seen of it. Where that is interrupted, it goes
         on from there the next time."""
-        with interruptible() as interrupt:
+        with interrupt_between_steps() as interrupt:
             for number in range(len(self.events), position):
-                self.see(walk[number])
-                if interrupt.pressed:
+                self.add(walk[number])
+                if interrupt.is_requested:
                     raise KeyboardInterrupt
-        self.at = position
+        self.end_position = position
 
-    def branch(self, since: int) -> Index:
+    def fork(self, since: int) -> EventIndex:
         """That of a run that has so many events in common with this one."""
         made = copy(self)
         made.events = self.events[:since]
         seen = len(made.events)
-        made._past = tuple((part, int(min(end, seen))) for part, end in self._parts() if part.start < seen)
-        made._last, made._latest = Part(seen), (None, {})
+        made._shared_segments = tuple(
+            (part, int(min(end, seen))) for part, end in self._segments() if part.start < seen
+        )
+        made._own_segment, made._last_tag_firings = EventIndexSegment(seen), (None, {})
         return made
 
-    def see(self, event: Event) -> None:
+    def add(self, event: Event) -> None:
         """The next event of the run."""
-        number, last = len(self.events), self._last
+        number, last = len(self.events), self._own_segment
         self.events.append(event)
         if event.inputs is None:
             return
         node, _, tag, _ = event.token
-        latest, under = self._latest
+        latest, under = self._last_tag_firings
         if tag is not latest:  # a third of the time on fib: hashing a tag is a call
-            under = last.fired.setdefault(tag, {})
-            self._latest = tag, under
+            under = last.firing_events.setdefault(tag, {})
+            self._last_tag_firings = tag, under
         under[node] = number
-        if self.crosses[node] and event.sent:
-            last.crossed.setdefault(event.sent[0].tag, {})[node] = number
+        if self.sends_to_other_tag[node] and event.sent:
+            last.crossing_events.setdefault(event.sent[0].tag, {})[node] = number
         for finished in event.closed:
-            last.closed[finished.tag] = number
-        if self.graph.nodes[node].op in CELLS and event.trap is None:
+            last.closing_events[finished.tag] = number
+        if self.graph.nodes[node].op in CELL_OPS and event.trap is None:
             if event.outputs:
-                for put in self.puts(event):
+                for put in self.filling_stores(event):
                     last.gets.setdefault(put, []).append(number)
             else:
-                last.puts[Cell(*event.inputs[:2])] = number  # type: ignore[arg-type]
+                last.puts[CellAddress(*event.inputs[:2])] = number  # type: ignore[arg-type]
 
-    def _parts(self) -> Iterator[tuple[Part, float]]:
+    def _segments(self) -> Iterator[tuple[EventIndexSegment, float]]:
         """All parts, each with where it ends, from the first on."""
-        yield from self._past
-        yield self._last, inf
+        yield from self._shared_segments
+        yield self._own_segment, inf
 
     # What happened
 
-    def fired(self, node: int, tag: Tag) -> Number | None:
+    def firing_event(self, node: int, tag: Tag) -> OriginId | None:
         """The event at which this node fired under this tag, if it did."""
-        for part, end in self._parts():
-            number = part.fired.get(tag, _NOBODY).get(node)
-            if number is not None and number < end and number < self.at:
+        for part, end in self._segments():
+            number = part.firing_events.get(tag, _NO_FIRINGS).get(node)
+            if number is not None and number < end and number < self.end_position:
                 return number
         return None
 
-    def crossed(self, node: int, tag: Tag) -> Number | None:
+    def crossing_event(self, node: int, tag: Tag) -> OriginId | None:
         """The event at which this node sent something under this tag, from another activation, if it did."""
-        for part, end in self._parts():
-            number = part.crossed.get(tag, _NOBODY).get(node)
-            if number is not None and number < end and number < self.at:
+        for part, end in self._segments():
+            number = part.crossing_events.get(tag, _NO_FIRINGS).get(node)
+            if number is not None and number < end and number < self.end_position:
                 return number
         return None
 
     def has_closed(self, tag: Tag) -> bool:
-        return any(part.closed.get(tag, inf) < min(end, self.at) for part, end in self._parts())
+        return any(part.closing_events.get(tag, inf) < min(end, self.end_position) for part, end in self._segments())
 
-    def opened(self, tag: Tag) -> Tag | None:
+    def opened_tag(self, tag: Tag) -> Tag | None:
         """The tag itself, if its activation has ever opened, as the events have it: that one is found again in a time
         that does not grow with its depth."""
-        for part, end in self._parts():
-            first = next(iter(part.crossed.get(tag, _NOBODY).values()), None)
-            if first is not None and first < end and first < self.at:
+        for part, end in self._segments():
+            first = next(iter(part.crossing_events.get(tag, _NO_FIRINGS).values()), None)
+            if first is not None and first < end and first < self.end_position:
                 return self.events[first].sent[0].tag
         return ROOT if tag == ROOT else None
 
-    def sender(self, node: int, port: int, tag: Tag) -> Number | None:
+    def sender(self, node: int, port: int, tag: Tag) -> OriginId | None:
         """Who sent the token of this port under this tag; None if nobody has."""
         if node < 0:
-            return self.crossed(self.graph.results[port], tag)
+            return self.crossing_event(self.graph.results[port], tag)
         for source in self.sources.get(Edge(node, port), ()):
-            number = self._sent_by(source, tag)
-            if number is not None and (number < 0 or _has(self.events[number].sent, node, port)):
+            number = self._source_firing(source, tag)
+            if number is not None and (number < 0 or _has_token(self.events[number].sent, node, port)):
                 return number
-        return self._injected(Arrival(node, port, tag)) if self.edits else None
+        return self._injecting_edit(TokenKey(node, port, tag)) if self.edits else None
 
-    def _injected(self, token: Arrival) -> Number | None:
+    def _injecting_edit(self, token: TokenKey) -> OriginId | None:
         """The edit that put this token into the flight, if one did."""
         for at, (position, edit) in enumerate(self.edits):
-            if edit.is_new and position <= len(self) and edit.token[:3] == token:
+            if edit.is_injection and position <= len(self) and edit.token[:3] == token:
                 return -1 - len(self.arguments) - at
         return None
 
-    def _sent_by(self, source: Source, tag: Tag) -> Number | None:
+    def _source_firing(self, source: OutputRef, tag: Tag) -> OriginId | None:
         """The firing of a source, whatever it sent, whose tokens are under this tag."""
         if source.node < 0:
             return -1 - source.output if tag == ROOT else None
-        return (self.crossed if self.crosses[source.node] else self.fired)(source.node, tag)
+        return (self.crossing_event if self.sends_to_other_tag[source.node] else self.firing_event)(source.node, tag)
 
-    def user(self, node: int, port: int, tag: Tag) -> Number | None:
+    def user(self, node: int, port: int, tag: Tag) -> OriginId | None:
         """The firing that consumed the token of this port under this tag; None if none has."""
-        number = None if node < 0 else self.fired(node, tag)
+        number = None if node < 0 else self.firing_event(node, tag)
         if number is None or self.graph.nodes[node].op != "merge":
             return number
         return number if self.events[number].token.port == port else None
 
-    def puts(self, event: Event) -> list[Number]:
+    def filling_stores(self, event: Event) -> list[OriginId]:
         """The stores that filled what a firing of `get`, or of `collect`, got; of another op, or of a trap, none."""
         if event.trap is not None:
             return []
         inputs: Any = event.inputs
         op = self.graph.nodes[event.token.node].op
         numbers = [inputs[1]] if op == "get" else range(inputs[0].size) if op == "collect" else []
-        return [self._put(Cell(inputs[0], number)) for number in numbers]
+        return [self._filling_store(CellAddress(inputs[0], number)) for number in numbers]
 
-    def _put(self, cell: Cell) -> Number:
-        found = ((part.puts.get(cell), end) for part, end in self._parts())
+    def _filling_store(self, cell: CellAddress) -> OriginId:
+        found = ((part.puts.get(cell), end) for part, end in self._segments())
         return next(number for number, end in found if number is not None and number < end)
 
-    def operands(self, number: Number) -> tuple[tuple[int, Number], ...]:
+    def operands(self, number: OriginId) -> tuple[tuple[int, OriginId], ...]:
         """For each token that this firing consumed, its port, and who sent it; and for each cell that it read, -1 and
         the store that filled it."""
         if number < 0:
@@ -221,10 +225,10 @@ class Index:
         row = self.graph.nodes[node]
         ports = [came] if row.op == "merge" else [p for p, literal in enumerate(row.ports) if literal is None]
         senders = ((port, self.sender(node, port, tag)) for port in ports)
-        cells = ((-1, put) for put in self.puts(self.events[number]))
+        cells = ((-1, put) for put in self.filling_stores(self.events[number]))
         return (*((port, sender) for port, sender in senders if sender is not None), *cells)
 
-    def users(self, number: Number) -> list[Number]:
+    def users(self, number: OriginId) -> list[OriginId]:
         """The firings that consumed what this firing, or argument, sent, in the order of the tokens, or that read the
         cell that it filled: each once."""
         if number < -len(self.arguments):
@@ -235,41 +239,41 @@ class Index:
             sent = [token[:3] for token in self.events[number].sent]
         found = (self.user(*token) for token in sent)
         users = [user for user in found if user is not None]
-        return list(dict.fromkeys([*users, *self._got(number)]))
+        return list(dict.fromkeys([*users, *self._reads_of_store(number)]))
 
-    def _got(self, number: Number) -> Iterator[Number]:
+    def _reads_of_store(self, number: OriginId) -> Iterator[OriginId]:
         """The firings that got what a store put."""
-        for part, end in self._parts():
-            yield from (got for got in part.gets.get(number, ()) if got < end and got < self.at)
+        for part, end in self._segments():
+            yield from (got for got in part.gets.get(number, ()) if got < end and got < self.end_position)
 
-    def origin(self, number: Number, token: Token | Arrival | None = None) -> Origin:
+    def origin(self, number: OriginId, token: Token | TokenKey | None = None) -> Origin:
         """A firing, or an argument, in full; as the origin of a token that it sent, with how that was changed."""
-        changed = None if token is None or not self.edits else self.changed_to(token)
+        changed = None if token is None or not self.edits else self.changed_value(token)
         if number >= 0:
-            return Firing(number, self.graph, self.events[number], changed)
+            return FiringOrigin(number, self.graph, self.events[number], changed)
         if number < -len(self.arguments):
             after, edit = self.edits[-1 - len(self.arguments) - number]
-            return Injected(after, self.graph, edit.token, changed)
+            return InjectedOrigin(after, self.graph, edit.token, changed)
         name, _ = self.graph.arguments[-1 - number]
-        return Argument(-1 - number, name, self.arguments[-1 - number], changed)
+        return ArgumentOrigin(-1 - number, name, self.arguments[-1 - number], changed)
 
-    def changed_to(self, token: Token | Arrival) -> Value | None:
+    def changed_value(self, token: Token | TokenKey) -> Value | None:
         """The value that a token was given last, if it was changed in the past."""
-        found = [edit.value for edit in self._changed() if edit.token[:3] == token[:3]]
+        found = [edit.value for edit in self._past_changes() if edit.token[:3] == token[:3]]
         return found[-1] if found else None
 
-    def _changed(self) -> Iterator[Change]:
+    def _past_changes(self) -> Iterator[TokenEdit]:
         """What was changed in the past."""
-        return (edit for at, edit in self.edits if at <= len(self) and not edit.is_new)
+        return (edit for at, edit in self.edits if at <= len(self) and not edit.is_injection)
 
-    def changes(self, number: Number) -> tuple[Arrival, ...]:
+    def changed_tokens(self, number: OriginId) -> tuple[TokenKey, ...]:
         """The tokens of a firing, or of an argument, that were changed in the past."""
-        tokens = dict.fromkeys(Arrival(*edit.token[:3]) for edit in self._changed())
+        tokens = dict.fromkeys(TokenKey(*edit.token[:3]) for edit in self._past_changes())
         return tuple(token for token in tokens if self.sender(*token) == number)
 
 
-_NOBODY: Mapping[int, Number] = {}
+_NO_FIRINGS: Mapping[int, OriginId] = {}
 
 
-def _has(sent: tuple[Token, ...], node: int, port: int) -> bool:
+def _has_token(sent: tuple[Token, ...], node: int, port: int) -> bool:
     return any(token[0] == node and token[1] == port for token in sent)

@@ -10,43 +10,59 @@ from collections import defaultdict, deque
 from collections.abc import Callable, Iterator, Sequence
 from typing import Protocol, TypeAlias
 
-from .causes import Elsewhere, Gone, Held, Missing, Place, Reason, Root, Trapped, Unfed, Unfilled
+from .causes import (
+    MissingToken,
+    Reason,
+    RootCause,
+    RoutedAway,
+    RoutedAwayEarlier,
+    TrappedFiring,
+    UnfedPort,
+    UnfilledCell,
+    Waiter,
+    WaitingToken,
+)
 
-Needs: TypeAlias = tuple[Held | Missing, ...]
-Lives: TypeAlias = Callable[[Reason], bool]
+Requirements: TypeAlias = tuple[WaitingToken | MissingToken, ...]
+LivenessTest: TypeAlias = Callable[[Reason], bool]
 
 
-class Search(Protocol):
+class LivenessOracle(Protocol):
     """What has to be known of reasons and places."""
 
-    def lives(self, reason: Reason) -> bool: ...
+    def is_possibly_live(self, reason: Reason) -> bool: ...
 
-    def takes_any(self, place: Place) -> bool: ...
-
-
-def missing(needs: Needs) -> Iterator[Missing]:
-    return (need for need in needs if isinstance(need, Missing))
+    def needs_any_port(self, place: Waiter) -> bool: ...
 
 
-def further(needs: Needs) -> Iterator[Place]:
+def missing_tokens(needs: Requirements) -> Iterator[MissingToken]:
+    return (need for need in needs if isinstance(need, MissingToken))
+
+
+def required_waiters(needs: Requirements) -> Iterator[Waiter]:
     """The places that these wait for in turn."""
-    for need in missing(needs):
-        yield from (reason for reason in need.reasons if isinstance(reason, Place))
+    for need in missing_tokens(needs):
+        yield from (reason for reason in need.reasons if isinstance(reason, Waiter))
 
 
-def alive(search: Search, places: Sequence[Place], needs: Sequence[Needs], lives: Lives) -> list[bool]:
+def compute_liveness(
+    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], lives: LivenessTest
+) -> list[bool]:
     """Which of these may still fire, open or go on, if an end of the search is no loss where it `lives`: the least
     solution, so that a circle does not keep itself alive."""
     known = set(places)
-    lacking = [1 if search.takes_any(place) else sum(1 for _ in missing(needs[at])) for at, place in enumerate(places)]
-    users = defaultdict[Place, list[tuple[int, int]]](list)
+    lacking = [
+        1 if search.needs_any_port(place) else sum(1 for _ in missing_tokens(needs[at]))
+        for at, place in enumerate(places)
+    ]
+    users = defaultdict[Waiter, list[tuple[int, int]]](list)
     ahead: list[tuple[int, int]] = []
     for at in range(len(places)):
-        for need in missing(needs[at]):
+        for need in missing_tokens(needs[at]):
             for reason in need.reasons:
-                if isinstance(reason, Place) and reason in known:
+                if isinstance(reason, Waiter) and reason in known:
                     users[reason].append((at, need.port))
-                elif isinstance(reason, Place) or lives(reason):
+                elif isinstance(reason, Waiter) or lives(reason):
                     ahead.append((at, need.port))
     supplied = set[tuple[int, int]]()
     while ahead:
@@ -59,9 +75,9 @@ def alive(search: Search, places: Sequence[Place], needs: Sequence[Needs], lives
     return [left <= 0 for left in lacking]
 
 
-def roots_of(
-    search: Search, places: Sequence[Place], needs: Sequence[Needs], living: Sequence[bool]
-) -> tuple[list[Root], dict[int, int]]:
+def find_root_causes(
+    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
+) -> tuple[list[RootCause], dict[int, int]]:
     """Where the ways end that decide: of a node that may fire, those that are alive; of one that never will, those of
     ports that nothing can come to. With them, for each place on the way, which one it was reached from.
 
@@ -69,32 +85,39 @@ def roots_of(
     to a port that nothing feeds, are the reason, if there are such.
     """
     where = {place: at for at, place in enumerate(places)}
-    faulty = set[int]() if living[0] else _faulty(search, places, needs, living)
-    roots: dict[object, Root] = {}
+    faulty = set[int]() if living[0] else _find_faulty(search, places, needs, living)
+    roots: dict[object, RootCause] = {}
     by, ahead = dict[int, int](), deque([0])
     while ahead:
         at = ahead.popleft()
-        chosen = at in faulty and search.takes_any(places[at])
-        for port, reason in _deciding(search, needs[at], living[at], where, living):
-            if not isinstance(reason, Place):
-                if not chosen or isinstance(reason, Trapped | Unfilled):
-                    roots.setdefault(_key(at, port, reason), Root(at, port, reason))
+        chosen = at in faulty and search.needs_any_port(places[at])
+        for port, reason in _deciding_reasons(search, needs[at], living[at], where, living):
+            if not isinstance(reason, Waiter):
+                if not chosen or isinstance(reason, TrappedFiring | UnfilledCell):
+                    roots.setdefault(_cause_key(at, port, reason), RootCause(at, port, reason))
             elif (found := where.get(reason, 0)) not in by and (not chosen or found in faulty) and found:
                 by[found] = at
                 ahead.append(found)
     return list(roots.values()), by
 
 
-def _faulty(search: Search, places: Sequence[Place], needs: Sequence[Needs], living: Sequence[bool]) -> set[int]:
+def _find_faulty(
+    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
+) -> set[int]:
     """Of what never will fire, or open: where some way leads to a trap, or to a port that nothing feeds."""
     where = {place: at for at, place in enumerate(places)}
     users = defaultdict[int, list[int]](list)
     found = list[int]()
     for at, place in enumerate(places):
-        for _, reason in _deciding(search, needs[at], False, where, living) if not living[at] else ():
-            if isinstance(reason, Place):
+        for _, reason in _deciding_reasons(search, needs[at], False, where, living) if not living[at] else ():
+            if isinstance(reason, Waiter):
                 users[where[reason]].append(at)
-            elif not isinstance(reason, Elsewhere | Gone | Unfed if search.takes_any(place) else Elsewhere | Gone):
+            elif not isinstance(
+                reason,
+                RoutedAway | RoutedAwayEarlier | UnfedPort
+                if search.needs_any_port(place)
+                else RoutedAway | RoutedAwayEarlier,
+            ):
                 found.append(at)
     faulty = set(found)
     while found:
@@ -105,39 +128,39 @@ def _faulty(search: Search, places: Sequence[Place], needs: Sequence[Needs], liv
     return faulty
 
 
-def _deciding(
-    search: Search, needs: Needs, lives: bool, where: dict[Place, int], living: Sequence[bool]
+def _deciding_reasons(
+    search: LivenessOracle, needs: Requirements, lives: bool, where: dict[Waiter, int], living: Sequence[bool]
 ) -> Iterator[tuple[int, Reason]]:
     """The reasons, by port, why a node may still fire, or why it never will."""
-    for need in missing(needs):
-        hopes = [reason for reason in need.reasons if _lives(search, reason, where, living)]
+    for need in missing_tokens(needs):
+        hopes = [reason for reason in need.reasons if _is_reason_live(search, reason, where, living)]
         if lives or not hopes:
             yield from ((need.port, reason) for reason in (hopes if lives else need.reasons))
 
 
-def circle_of(
-    search: Search, places: Sequence[Place], needs: Sequence[Needs], living: Sequence[bool]
+def find_cycle(
+    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
 ) -> tuple[int, ...]:
     """Where nothing is alive and no way ends, some that wait for each other."""
     where = {place: at for at, place in enumerate(places)}
     at, path = 0, dict[int, None]()
     while at not in path:
         path[at] = None
-        _, reason = next(_deciding(search, needs[at], False, where, living))
-        assert isinstance(reason, Place), "no way ends"
+        _, reason = next(_deciding_reasons(search, needs[at], False, where, living))
+        assert isinstance(reason, Waiter), "no way ends"
         at = where[reason]
     around = list(path)
     return tuple(around[around.index(at) :])
 
 
-def _lives(search: Search, reason: Reason, where: dict[Place, int], living: Sequence[bool]) -> bool:
-    if isinstance(reason, Place):
+def _is_reason_live(search: LivenessOracle, reason: Reason, where: dict[Waiter, int], living: Sequence[bool]) -> bool:
+    if isinstance(reason, Waiter):
         return reason not in where or living[where[reason]]
-    return search.lives(reason)
+    return search.is_possibly_live(reason)
 
 
-def _key(at: int, port: int, reason: Reason) -> object:
+def _cause_key(at: int, port: int, reason: Reason) -> object:
     """One firing is one root, however many wait for it."""
-    if isinstance(reason, Gone):
+    if isinstance(reason, RoutedAwayEarlier):
         return reason
-    return reason.firing.number if isinstance(reason, Trapped | Elsewhere) else (at, port)
+    return reason.firing.number if isinstance(reason, TrappedFiring | RoutedAway) else (at, port)

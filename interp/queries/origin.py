@@ -5,14 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, TypeAlias
 
-from ...core.graph.graph import Graph, Node
+from ...core.graph.graph import Graph, GraphNode
 from ...core.tag import Tag
-from ...core.value import Value, show
+from ...core.value import Value, format_value
 from ..machine.event import Event, Token
-from ..outcome.describe import shown
+from ..outcome.describe import describe_value
 
 
-class Arrival(NamedTuple):
+class TokenKey(NamedTuple):
     """What names a token in a run: a port of a node under a tag. Node -1 is the environment, its ports the results."""
 
     node: int
@@ -20,7 +20,7 @@ class Arrival(NamedTuple):
     tag: Tag
 
 
-class Change(Protocol):
+class TokenEdit(Protocol):
     """A token as it was when somebody changed it in a what-if, and the value that it has instead; or a token that
     somebody added, whose value is its own."""
 
@@ -31,23 +31,23 @@ class Change(Protocol):
     def value(self) -> Value: ...
 
     @property
-    def is_new(self) -> bool:
+    def is_injection(self) -> bool:
         """Whether nobody sent the token."""
 
 
 @dataclass(frozen=True, slots=True)
-class Firing:
+class FiringOrigin:
     """A firing, by the number of its event; the first event of a run is number 0. Those of one run are equal if they
     are the same event."""
 
     number: int
     graph: Graph = field(compare=False, repr=False)
     event: Event = field(compare=False, repr=False)
-    changed: Value | None = field(default=None, compare=False)
+    changed_value: Value | None = field(default=None, compare=False)
     """As the origin of a token: the value that the token was given in a what-if, instead of what was sent."""
 
     @property
-    def node(self) -> Node:
+    def node(self) -> GraphNode:
         return self.graph.nodes[self.event.token.node]
 
     @property
@@ -58,90 +58,92 @@ class Firing:
     def operands(self) -> tuple[Value, ...]:
         """What it consumed, literals included, by port; a trigger is no operand."""
         inputs = self.event.inputs or ()
-        return inputs[: len(inputs) - self.node.triggered]
+        return inputs[: len(inputs) - self.node.has_trigger]
 
     @property
-    def did(self) -> str:
+    def computation(self) -> str:
         """What was computed, as `add 1, 2 -> 3`."""
-        asked = f"{self.node.op} {', '.join(shown(self.graph, value) for value in self.operands)}".rstrip()
+        asked = f"{self.node.op} {', '.join(describe_value(self.graph, value) for value in self.operands)}".rstrip()
         if self.event.trap is not None:
             return f"{asked} traps: {self.event.trap}"
-        made = ", ".join(shown(self.graph, value) for _, value in self.event.outputs)
+        made = ", ".join(describe_value(self.graph, value) for _, value in self.event.outputs)
         return f"{asked} -> {made}" if made else asked
 
     @property
-    def short(self) -> str:
+    def short_description(self) -> str:
         """It in few words."""
-        return f"{self.node} at event {self.number}{_changed(self, ' ({})')}"
+        return f"{self.node} at event {self.number}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
         line = f" ({self.node.location})" if self.node.location else ""
-        return f"{self.node}{line} under {self.tag} at event {self.number}: {self.did}{_changed(self)}"
+        return f"{self.node}{line} under {self.tag} at event {self.number}: {self.computation}{_describe_change(self)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Argument:
+class ArgumentOrigin:
     """An argument that the environment supplied, by position; the hidden ones, which are triggers, count."""
 
     position: int
     name: str = field(compare=False)
     value: Value = field(compare=False)
-    changed: Value | None = field(default=None, compare=False)
+    changed_value: Value | None = field(default=None, compare=False)
     """As the origin of a token: the value that the token was given in a what-if, instead of this."""
 
     @property
-    def short(self) -> str:
+    def short_description(self) -> str:
         """It in few words."""
-        return f"argument {self.name}{_changed(self, ' ({})')}"
+        return f"argument {self.name}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
-        return f"argument {self.name} = {show(self.value)}{_changed(self)}"
+        return f"argument {self.name} = {format_value(self.value)}{_describe_change(self)}"
 
 
 @dataclass(frozen=True, slots=True)
-class Injected:
+class InjectedOrigin:
     """Nobody: the token was put into the flight in a what-if, when so many events had happened."""
 
-    after: int
+    position: int
     graph: Graph = field(compare=False, repr=False)
     token: Token
-    changed: Value | None = field(default=None, compare=False)
+    changed_value: Value | None = field(default=None, compare=False)
     """The value that the token was given later, instead of this."""
 
     @property
-    def short(self) -> str:
+    def short_description(self) -> str:
         """It in few words."""
-        return f"nobody, injected at event {self.after}{_changed(self, ' ({})')}"
+        return f"nobody, injected at event {self.position}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
-        return f"{shown(self.graph, self.token.value)}, injected at event {self.after}{_changed(self)}"
+        return (
+            f"{describe_value(self.graph, self.token.value)}, injected at event {self.position}{_describe_change(self)}"
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class Earlier:
+class EarlierOrigin:
     """Some firing, or argument, before the events that are known."""
 
-    since: int
+    base: int
     """From which event on they are."""
-    changed: Value | None = field(default=None, compare=False)
+    changed_value: Value | None = field(default=None, compare=False)
     """The value that the token was given in a what-if, instead of what was sent."""
 
     @property
-    def short(self) -> str:
+    def short_description(self) -> str:
         """It in few words."""
-        return f"somebody before event {self.since:,}{_changed(self, ' ({})')}"
+        return f"somebody before event {self.base:,}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
-        return f"sent before event {self.since:,}, with which begins what is known{_changed(self)}"
+        return f"sent before event {self.base:,}, with which begins what is known{_describe_change(self)}"
 
 
-Origin: TypeAlias = Firing | Argument | Injected | Earlier
+Origin: TypeAlias = FiringOrigin | ArgumentOrigin | InjectedOrigin | EarlierOrigin
 
 
-def _changed(origin: Origin, form: str = ", {}") -> str:
-    return "" if origin.changed is None else form.format(f"changed to {show(origin.changed)}")
+def _describe_change(origin: Origin, form: str = ", {}") -> str:
+    return "" if origin.changed_value is None else form.format(f"changed to {format_value(origin.changed_value)}")
 
 
-Number: TypeAlias = int
+OriginId: TypeAlias = int
 """An origin in short: the number of an event, or -1 - k for the k-th argument, and from there on for the k-th edit that
 injected a token."""

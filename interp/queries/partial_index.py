@@ -14,16 +14,16 @@ from ...core.errors import Usage
 from ...core.graph.graph import Edge, Graph
 from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value
-from ..machine.event import Cell, Event, Token
+from ..machine.event import CellAddress, Event, Token
 from ..machine.state import State
-from .index import Index, Part
-from .origin import Arrival, Earlier, Number, Origin
+from .index import EventIndex, EventIndexSegment
+from .origin import EarlierOrigin, Origin, OriginId, TokenKey
 
-BEFORE: Number = -(2**62)
+BEFORE_BASE: OriginId = -(2**62)
 """Some firing before the events that are known."""
 
 
-class _Since(list[Event]):
+class _EventsFromBase(list[Event]):
     """Events by their numbers in the run, of which the first is not 0."""
 
     def __init__(self, start: int, events: Sequence[Event] = ()) -> None:
@@ -35,132 +35,136 @@ class _Since(list[Event]):
 
     def __getitem__(self, number: Any) -> Any:
         if isinstance(number, slice):
-            return _Since(self.start, super().__getitem__(slice(0, max(number.stop - self.start, 0))))
+            return _EventsFromBase(self.start, super().__getitem__(slice(0, max(number.stop - self.start, 0))))
         if number < self.start:
-            raise unknown(self.start)
+            raise unknown_events_error(self.start)
         return super().__getitem__(number - self.start)
 
 
-def unknown(start: int) -> Usage:
+def unknown_events_error(start: int) -> Usage:
     """What to say where an answer is in events before those that are known."""
     hint = "`goto` an earlier event, or history.reveal, makes more known"
     return Usage("the answer is in events that are not known", got=f"those from {start:,} on", hint=hint)
 
 
-class Late(Index):
+class PartialIndex(EventIndex):
     """What is kept of a run from where `before` is its state, which nobody changes."""
 
     def __init__(self, graph: Graph, arguments: Sequence[Value], before: State) -> None:
         super().__init__(graph, arguments)
-        self._before = before
-        self.events = _Since(before.steps)
-        self._last = Part(before.steps)
+        self._base_state = before
+        self.events = _EventsFromBase(before.steps)
+        self._own_segment = EventIndexSegment(before.steps)
 
-    def fired(self, node: int, tag: Tag) -> Number | None:
+    def firing_event(self, node: int, tag: Tag) -> OriginId | None:
         """As ever; BEFORE where it had fired by then. Raises Usage where the activation had closed."""
-        number = super().fired(node, tag)
+        number = super().firing_event(node, tag)
         if number is not None:
             return number
-        record = self._before.records.get(tag)
+        record = self._base_state.records.get(tag)
         if record is not None:
-            return BEFORE if node in record.fired else None
+            return BEFORE_BASE if node in record.fired_nodes else None
         if self._had_closed(tag):
-            raise unknown(self._before.steps)
+            raise unknown_events_error(self._base_state.steps)
         return None
 
-    def sender(self, node: int, port: int, tag: Tag) -> Number | None:
+    def sender(self, node: int, port: int, tag: Tag) -> OriginId | None:
         """As ever; BEFORE where the token was there by then."""
-        token = Arrival(node, port, tag)
+        token = TokenKey(node, port, tag)
         if node < 0:
-            return BEFORE if port in self._before.results else super().sender(*token)
-        if self._was_there(token):
-            return BEFORE
-        if tag not in self._before.records and self._had_closed(tag):
-            raise unknown(self._before.steps)
+            return BEFORE_BASE if port in self._base_state.results else super().sender(*token)
+        if self._existed_at_base(token):
+            return BEFORE_BASE
+        if tag not in self._base_state.records and self._had_closed(tag):
+            raise unknown_events_error(self._base_state.steps)
         for source in self.sources.get(Edge(node, port), ()):
-            number = self._sent_by(source, tag)
-            if number is not None and number >= 0 and _has(self.events[number].sent, token):
+            number = self._source_firing(source, tag)
+            if number is not None and number >= 0 and _has_token(self.events[number].sent, token):
                 return number
-        return self._injected(token) if self.edits else None
+        return self._injecting_edit(token) if self.edits else None
 
-    def user(self, node: int, port: int, tag: Tag) -> Number | None:
+    def user(self, node: int, port: int, tag: Tag) -> OriginId | None:
         """As ever, of a token that was sent since then: what had fired by then consumed another."""
-        return None if node >= 0 and self.fired(node, tag) == BEFORE else super().user(node, port, tag)
+        return None if node >= 0 and self.firing_event(node, tag) == BEFORE_BASE else super().user(node, port, tag)
 
-    def _put(self, cell: Cell) -> Number:
-        block = self._before.cells.blocks.get(cell.handle)
-        return BEFORE if block is not None and cell.number in block.puts else super()._put(cell)
+    def _filling_store(self, cell: CellAddress) -> OriginId:
+        block = self._base_state.cells.blocks.get(cell.handle)
+        return BEFORE_BASE if block is not None and cell.number in block.writes else super()._filling_store(cell)
 
-    def _was_there(self, token: Arrival) -> bool:
+    def _existed_at_base(self, token: TokenKey) -> bool:
         """Whether a token was in flight by then, waited, was parked or held, or had been consumed."""
-        record = self._before.records.get(token.tag)
+        record = self._base_state.records.get(token.tag)
         if record is None:
             return False
-        if token in self._there or token.port in record.waiting.get(token.node, {}):
+        if token in self._base_tokens or token.port in record.waiting_operands.get(token.node, {}):
             return True
-        return token.node in record.fired and self.graph.nodes[token.node].op != "merge"
+        return token.node in record.fired_nodes and self.graph.nodes[token.node].op != "merge"
 
     @cached_property
-    def _there(self) -> set[tuple[int, int, Tag]]:
-        before = self._before
+    def _base_tokens(self) -> set[tuple[int, int, Tag]]:
+        before = self._base_state
         found = {token[:3] for token in before.flight}
         for block in before.cells.blocks.values():
-            found |= {token[:3] for tokens in block.parked.values() for token in tokens}
-        return found | {token[:3] for entries in before.held.values() for _, token in entries}
+            found |= {token[:3] for tokens in block.deferred_reads.values() for token in tokens}
+        return found | {token[:3] for entries in before.throttled_tokens.values() for _, token in entries}
 
-    def _sent_by(self, source: Any, tag: Tag) -> Number | None:
-        number = super()._sent_by(source, tag)
-        return None if number == BEFORE else number
+    def _source_firing(self, source: Any, tag: Tag) -> OriginId | None:
+        number = super()._source_firing(source, tag)
+        return None if number == BEFORE_BASE else number
 
-    def origin(self, number: Number, token: Token | Arrival | None = None) -> Origin:
-        if number != BEFORE:
+    def origin(self, number: OriginId, token: Token | TokenKey | None = None) -> Origin:
+        if number != BEFORE_BASE:
             return super().origin(number, token)
-        return Earlier(self._before.steps, None if token is None or not self.edits else self.changed_to(token))
+        return EarlierOrigin(
+            self._base_state.steps, None if token is None or not self.edits else self.changed_value(token)
+        )
 
-    def users(self, number: Number) -> list[Number]:
+    def users(self, number: OriginId) -> list[OriginId]:
         """As ever; raises Usage where what an argument sent was consumed by then."""
         if -len(self.arguments) <= number < 0:
-            raise unknown(self._before.steps)
+            raise unknown_events_error(self._base_state.steps)
         return super().users(number)
 
-    def opened(self, tag: Tag) -> Tag | None:
-        record = self._before.records.get(tag)
+    def opened_tag(self, tag: Tag) -> Tag | None:
+        record = self._base_state.records.get(tag)
         if record is not None:
             return record.tag
-        return super().opened(tag) or (tag if self._had_closed(tag) else None)
+        return super().opened_tag(tag) or (tag if self._had_closed(tag) else None)
 
     def has_closed(self, tag: Tag) -> bool:
-        return super().has_closed(tag) or (tag not in self._before.records and self._had_closed(tag))
+        return super().has_closed(tag) or (tag not in self._base_state.records and self._had_closed(tag))
 
     def _had_closed(self, tag: Tag) -> bool:
         """Whether an activation that was not open then had been, for all that is known."""
-        records = self._before.records
+        records = self._base_state.records
         while tag.parent is not None and tag.parent not in records:
             tag = tag.parent
         if tag.parent is None:
             return tag == ROOT
         around = records[tag.parent]
-        if not around.fired & self._openers.get(tag.site, frozenset()):
+        if not around.fired_nodes & self._openers.get(tag.site, frozenset()):
             return False
         if tag.site.kind == "call":
             return True
-        iterations = [iteration for site, iteration in around.children if site == tag.site]
+        iterations = [iteration for site, iteration in around.child_tags if site == tag.site]
         newest = max(iterations, default=-1)
         if tag.iteration < newest or newest < 0:
             return True
-        return bool(records[tag.parent.child(tag.site, newest)].fired & self._going_on.get(tag.site, frozenset()))
+        return bool(
+            records[tag.parent.child(tag.site, newest)].fired_nodes & self._iteration_openers.get(tag.site, frozenset())
+        )
 
     @cached_property
     def _openers(self) -> dict[Site, frozenset[int]]:
         """The nodes that open a call, or the first iteration of a loop."""
-        return self._by_site("call", "enter", "reenter")
+        return self._nodes_by_site("call", "enter", "reenter")
 
     @cached_property
-    def _going_on(self) -> dict[Site, frozenset[int]]:
+    def _iteration_openers(self) -> dict[Site, frozenset[int]]:
         """Those that open the next iteration."""
-        return self._by_site("next_iteration")
+        return self._nodes_by_site("next_iteration")
 
-    def _by_site(self, *ops: str) -> dict[Site, frozenset[int]]:
+    def _nodes_by_site(self, *ops: str) -> dict[Site, frozenset[int]]:
         found: dict[Site, set[int]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.site is not None and node.op in ops:
@@ -168,5 +172,5 @@ class Late(Index):
         return {site: frozenset(numbers) for site, numbers in found.items()}
 
 
-def _has(sent: tuple[Token, ...], token: Arrival) -> bool:
+def _has_token(sent: tuple[Token, ...], token: TokenKey) -> bool:
     return any(each[:2] == token[:2] for each in sent)

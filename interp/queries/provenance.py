@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from ...core.errors import Usage
 from ...core.graph.graph import Graph
 from ...core.tag import ROOT
-from ...core.value import show
+from ...core.value import format_value
 from ..machine.event import Token
-from .index import Index
-from .origin import Argument, Arrival, Firing, Number, Origin
+from .index import EventIndex
+from .origin import ArgumentOrigin, FiringOrigin, Origin, OriginId, TokenKey
 
 
 @dataclass(frozen=True, slots=True)
-class Link:
+class DependenceLink:
     """A firing, or an argument, that a walk came to.
 
     `depth` is how many firings away it is, by the shortest way; 0 is the sender of the token that was asked for, and 1
@@ -30,102 +30,106 @@ class Link:
     """
 
     depth: int
-    number: Number
+    number: OriginId
     origin: Origin
-    operands: tuple[tuple[int, Number], ...]
-    changes: tuple[str, ...] = ()
+    operands: tuple[tuple[int, OriginId], ...]
+    change_descriptions: tuple[str, ...] = ()
     """In a what-if, which of the tokens that it sent were changed, in words."""
 
     def __str__(self) -> str:
-        return ", ".join([str(self.origin), *self.changes])
+        return ", ".join([str(self.origin), *self.change_descriptions])
 
 
-def where_from(index: Index, what: Token | Arrival | Firing, depth: int | None = None) -> Iterator[Link]:
+def where_from(
+    index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int | None = None
+) -> Iterator[DependenceLink]:
     """The firings behind a token, or behind a firing and that one first, and the arguments that they go back to:
     nearest first, each once.
 
     The walk goes no further than it is asked for links, nor than `depth`. Raises Usage if nobody sent the token.
     """
-    return _walk(index, [_start(index, what)], 0, depth, lambda number: [sent for _, sent in index.operands(number)])
+    return _breadth_first(
+        index, [_start_of(index, what)], 0, depth, lambda number: [sent for _, sent in index.operands(number)]
+    )
 
 
-def _start(index: Index, what: Token | Arrival | Firing) -> Number:
+def _start_of(index: EventIndex, what: Token | TokenKey | FiringOrigin) -> OriginId:
     """Where a walk back begins: at the firing itself, or at who sent the token."""
-    if isinstance(what, Firing):
+    if isinstance(what, FiringOrigin):
         return what.number
     node, port, tag = what[:3]
     sender = index.sender(node, port, tag)
     if sender is None:
-        raise Usage(f"no token has come to {_said(index.graph, node, port)} under {tag}")
+        raise Usage(f"no token has come to {_describe_port(index.graph, node, port)} under {tag}")
     return sender
 
 
-def who_used(index: Index, what: Token | Arrival | Firing | Argument, depth: int | None = 1) -> Iterator[Link]:
+def who_used(
+    index: EventIndex, what: Token | TokenKey | FiringOrigin | ArgumentOrigin, depth: int | None = 1
+) -> Iterator[DependenceLink]:
     """The firings that consumed a token, or what a firing or an argument sent: nearest first, each once.
 
     With a `depth` of 1 they are those that consumed it directly, with 2 those that consumed what these sent as well,
     and with None all that depend on it.
     """
-    if isinstance(what, Firing):
+    if isinstance(what, FiringOrigin):
         users = index.users(what.number)
-    elif isinstance(what, Argument):
+    elif isinstance(what, ArgumentOrigin):
         users = index.users(-1 - what.position)
     else:
         user = index.user(*what[:3])
         users = [] if user is None else [user]
-    return _walk(index, users, 1, depth, index.users)
+    return _breadth_first(index, users, 1, depth, index.users)
 
 
-def _walk(
-    index: Index, starts: list[Number], at: int, most: int | None, further: Callable[[Number], list[Number]]
-) -> Iterator[Link]:
+def _breadth_first(
+    index: EventIndex, starts: list[OriginId], at: int, most: int | None, further: Callable[[OriginId], list[OriginId]]
+) -> Iterator[DependenceLink]:
     """Breadth first, as far as it is asked."""
     seen, ahead = set(starts), deque((at, number) for number in starts)
     while ahead:
         depth, number = ahead.popleft()
         if most is not None and depth > most:
             return
-        changes = (_told(index, token) for token in index.changes(number)) if index.edits else ()
-        yield Link(depth, number, index.origin(number), index.operands(number), tuple(changes))
+        changes = (_describe_change(index, token) for token in index.changed_tokens(number)) if index.edits else ()
+        yield DependenceLink(depth, number, index.origin(number), index.operands(number), tuple(changes))
         fresh = [found for found in dict.fromkeys(further(number)) if found not in seen]
         seen.update(fresh)
         ahead.extend((depth + 1, found) for found in fresh)
 
 
-def tree(index: Index, what: Token | Arrival | Firing, depth: int = 4, most: int = 100) -> str:
+def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 4, max_lines: int = 100) -> str:
     """Where a token, or what a firing consumed, came from, in words: the firing, and below it a line for each of its
     operands by port, and so on.
 
     A firing that was said before is named by its event only; nothing is said below `depth`, nor after `most` lines.
     """
-    start = _start(index, what)
-    lines, told = [str(index.origin(start, None if isinstance(what, Firing) else what))], {start}
-    ahead = [(1, *operand) for operand in reversed(_fed(index, start))] if depth else []
+    start = _start_of(index, what)
+    lines, told = [str(index.origin(start, None if isinstance(what, FiringOrigin) else what))], {start}
+    ahead = [(1, *operand) for operand in reversed(_operand_tokens(index, start))] if depth else []
     while ahead:
         at, port, number, token = ahead.pop()
-        if len(lines) == most:
+        if len(lines) == max_lines:
             return "\n".join([*lines, "..."])
         origin = index.origin(number, token)
-        again = number in told and isinstance(origin, Firing)
-        said = f"{origin.short}, as above" if again else origin
+        again = number in told and isinstance(origin, FiringOrigin)
+        said = f"{origin.short_description}, as above" if again else origin
         lines.append(f"{'  ' * at}{'cell' if port < 0 else f'port {port}'}: {said}")
         if number not in told and at < depth:
-            ahead.extend((at + 1, *operand) for operand in reversed(_fed(index, number)))
+            ahead.extend((at + 1, *operand) for operand in reversed(_operand_tokens(index, number)))
             told.add(number)
     return "\n".join(lines)
 
 
-def _fed(index: Index, number: Number) -> list[tuple[int, Number, Arrival | None]]:
+def _operand_tokens(index: EventIndex, number: OriginId) -> list[tuple[int, OriginId, TokenKey | None]]:
     """The operands of a firing, with the tokens that they came as; what a cell held came as none."""
     node, _, tag, _ = index.events[number].token if number >= 0 else Token(-1, 0, ROOT, 0)
-    return [(port, sent, Arrival(node, port, tag) if port >= 0 else None) for port, sent in index.operands(number)]
+    return [(port, sent, TokenKey(node, port, tag) if port >= 0 else None) for port, sent in index.operands(number)]
 
 
-def _told(index: Index, token: Arrival) -> str:
-    return (
-        f"changed to {show(index.changed_to(token))} on {_said(index.graph, token.node, token.port)} under {token.tag}"
-    )
+def _describe_change(index: EventIndex, token: TokenKey) -> str:
+    return f"changed to {format_value(index.changed_value(token))} on {_describe_port(index.graph, token.node, token.port)} under {token.tag}"
 
 
-def _said(graph: Graph, node: int, port: int) -> str:
+def _describe_port(graph: Graph, node: int, port: int) -> str:
     return f"result {port}" if node < 0 else f"port {port} of {graph.nodes[node]}"

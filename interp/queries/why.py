@@ -22,49 +22,49 @@ from functools import cached_property
 from typing import NamedTuple
 
 from ...core.errors import TagloomError, Usage
-from ...core.graph.graph import Edge, Source
-from ...core.ops.routing import CONTROL
+from ...core.graph.graph import Edge, OutputRef
+from ...core.ops.routing import ROUTING_OPS
 from ...core.tag import Site, Tag
 from ...core.value import Value
-from ..machine.event import Cell, Token
+from ..machine.event import CellAddress, Token
 from ..machine.state import State
 from ..machine.step import step
 from .causes import (
-    Activation,
-    Answer,
-    Elsewhere,
+    ActivationStatus,
     EndOfWave,
-    Gone,
-    Held,
-    HeldBack,
-    InFlight,
-    Missing,
-    Parked,
-    Place,
+    InFlightToken,
+    MissingToken,
+    ParkedToken,
     Reason,
-    Trapped,
-    Unfed,
-    Unfilled,
-    Unfired,
-    Unopened,
+    RoutedAway,
+    RoutedAwayEarlier,
+    ThrottledToken,
+    TrappedFiring,
+    UnfedPort,
+    UnfilledCell,
+    UnfiredNode,
+    UnopenedActivation,
     Verdict,
-    Waits,
+    WaitEntry,
+    Waiter,
+    WaitingToken,
+    WhyNotAnswer,
 )
-from .index import Index
-from .liveness import Needs, alive, circle_of, further, roots_of
-from .origin import Arrival, Firing, Number
-from .parked_tokens import Staying
+from .index import EventIndex
+from .liveness import Requirements, compute_liveness, find_cycle, find_root_causes, required_waiters
+from .origin import FiringOrigin, OriginId, TokenKey
+from .parked_tokens import ParkedTokens
 
-MOST = 1_000_000
+MAX_WAITERS = 1_000_000
 """How many waiting nodes one question follows."""
 
-READS = ("get", "collect")
+READ_OPS = ("get", "collect")
 """What may be parked although all its operands have come. A step of them is a look at a cell, without effect."""
 
-_NONE: Mapping[int, Value] = {}
+_NO_TOKENS: Mapping[int, Value] = {}
 
 
-class Ready(NamedTuple):
+class EnabledFiring(NamedTuple):
     """A token in flight whose delivery would fire its node, which has this name."""
 
     position: int
@@ -76,24 +76,30 @@ class Ready(NamedTuple):
         return f"position {self.position}: {self.name} under {self.tag}"
 
 
-def could_fire(state: State, among: Iterable[tuple[int, Token]] | None = None) -> Iterator[Ready]:
+def could_fire(state: State, candidates: Iterable[tuple[int, Token]] | None = None) -> Iterator[EnabledFiring]:
     """The tokens in flight whose delivery, as the next step, would fire a node: in the order of the flight, or of those
     among which one asks, with their positions."""
     rules, records = state.rules, state.records
-    for position, (node, port, tag, _) in enumerate(state.flight) if among is None else among:
+    for position, (node, port, tag, _) in enumerate(state.flight) if candidates is None else candidates:
         rule, record = rules[node], records[tag]
-        if node in record.fired:
+        if node in record.fired_nodes:
             continue  # the step would breach S4
-        held = record.waiting.get(node, _NONE) if rule.needs > 1 else _NONE
-        if len(held) < rule.needs - 1 or port in held:
+        held = record.waiting_operands.get(node, _NO_TOKENS) if rule.required_tokens > 1 else _NO_TOKENS
+        if len(held) < rule.required_tokens - 1 or port in held:
             continue
-        if rule.node.op not in READS or step(state, position).fired:
-            yield Ready(position, node, tag, str(rule.node))
+        if rule.node.op not in READ_OPS or step(state, position).fired:
+            yield EnabledFiring(position, node, tag, str(rule.node))
 
 
 def why_not(
-    index: Index, state: State, node: int, tag: Tag, *, stopped: TagloomError | None = None, most: int = MOST
-) -> Answer:
+    index: EventIndex,
+    state: State,
+    node: int,
+    tag: Tag,
+    *,
+    stop_error: TagloomError | None = None,
+    max_waiters: int = MAX_WAITERS,
+) -> WhyNotAnswer:
     """Why a node has not fired under a tag in this state, whose events the index has seen.
 
     `stopped` is what ended the run, where it was not quiet. Raises Usage where the two are not at the same moment.
@@ -104,246 +110,264 @@ def why_not(
             required=f"{state.steps} events",
             got=len(index),
         )
-    search, tag = _Search(index, state), index.opened(tag) or tag
-    number = index.fired(node, tag)
+    search, tag = _UpstreamSearch(index, state), index.opened_tag(tag) or tag
+    number = index.firing_event(node, tag)
     if number is not None:
-        return Answer(index.graph, node, tag, search.activation(tag), "fired", search.firing(number))
-    places, needs, asked_by = search.follow(Unfired(node, tag), most)
-    living, surely = (alive(search, places, needs, lives) for lives in (search.lives, search.lives_surely))
-    verdict: Verdict = "never" if not living[0] else "pending" if surely[0] and len(places) < most else "unknown"
-    roots, by = roots_of(search, places, needs, living)
-    first = (Trapped, Unfed) if surely[0] else (Trapped, Unfed, Unfilled)
+        return WhyNotAnswer(
+            index.graph, node, tag, search.activation_status(tag), "fired", search.firing_origin(number)
+        )
+    places, needs, asked_by = search.collect_waiters(UnfiredNode(node, tag), max_waiters)
+    living, surely = (
+        compute_liveness(search, places, needs, lives) for lives in (search.is_possibly_live, search.is_surely_live)
+    )
+    verdict: Verdict = "never" if not living[0] else "pending" if surely[0] and len(places) < max_waiters else "unknown"
+    roots, by = find_root_causes(search, places, needs, living)
+    first = (TrappedFiring, UnfedPort) if surely[0] else (TrappedFiring, UnfedPort, UnfilledCell)
     roots.sort(key=lambda root: not isinstance(root.reason, first))
-    waits = tuple(Waits(place, needs[at], living[at], by.get(at, asked_by[at])) for at, place in enumerate(places))
-    circle = () if living[0] or roots else circle_of(search, places, needs, living)
-    return Answer(index.graph, node, tag, search.activation(tag), verdict, None, waits, tuple(roots), circle, stopped)
+    waits = tuple(WaitEntry(place, needs[at], living[at], by.get(at, asked_by[at])) for at, place in enumerate(places))
+    circle = () if living[0] or roots else find_cycle(search, places, needs, living)
+    return WhyNotAnswer(
+        index.graph, node, tag, search.activation_status(tag), verdict, None, waits, tuple(roots), circle, stop_error
+    )
 
 
-class _Search:
+class _UpstreamSearch:
     """One question's way upstream."""
 
-    def __init__(self, index: Index, state: State) -> None:
+    def __init__(self, index: EventIndex, state: State) -> None:
         self.index = index
         self.state = state
         self.nodes = index.graph.nodes
-        self.positions: dict[int, dict[tuple[int, Tag], int]] = {}
+        self.flight_positions: dict[int, dict[tuple[int, Tag], int]] = {}
 
     @cached_property
-    def flying(self) -> dict[int, list[tuple[int, Token]]]:
+    def flight_by_node(self) -> dict[int, list[tuple[int, Token]]]:
         """The tokens in flight by node, with their positions."""
         found = defaultdict[int, list[tuple[int, Token]]](list)
         for position, token in enumerate(self.state.flight):
             found[token[0]].append((position, token))
         return found
 
-    def position(self, token: Arrival) -> int | None:
+    def flight_position(self, token: TokenKey) -> int | None:
         """Where in the flight a token is, if it is there. The tags of one node's tokens are hashed, once it is asked
         about: to hash all takes three times as long as all else."""
-        found = self.positions.get(token.node)
+        found = self.flight_positions.get(token.node)
         if found is None:
-            flying = self.flying.get(token.node, ())
-            found = self.positions[token.node] = {each[1:3]: position for position, each in flying}
+            flying = self.flight_by_node.get(token.node, ())
+            found = self.flight_positions[token.node] = {each[1:3]: position for position, each in flying}
         return found.get((token.port, token.tag))
 
     @cached_property
-    def staying(self) -> Staying:
-        return Staying(self.index, self.state)
+    def parked_tokens(self) -> ParkedTokens:
+        return ParkedTokens(self.index, self.state)
 
     @cached_property
-    def openers(self) -> dict[tuple[str, Site | None], list[int]]:
+    def nodes_by_op_and_site(self) -> dict[tuple[str, Site | None], list[int]]:
         found = defaultdict[tuple[str, Site | None], list[int]](list)
         for number, node in enumerate(self.nodes):
             found[node.op, node.site].append(number)
         return found
 
-    def firing(self, number: int) -> Firing:
-        return Firing(number, self.index.graph, self.index.events[number])
+    def firing_origin(self, number: int) -> FiringOrigin:
+        return FiringOrigin(number, self.index.graph, self.index.events[number])
 
-    def activation(self, tag: Tag) -> Activation:
+    def activation_status(self, tag: Tag) -> ActivationStatus:
         return "open" if tag in self.state.records else "closed" if self.index.has_closed(tag) else "unopened"
 
-    def last(self, tag: Tag, site: Site) -> int | None:
+    def last_iteration(self, tag: Tag, site: Site) -> int | None:
         """The last iteration that has opened of a loop under a tag; they open one after the other."""
-        if self.index.opened(tag.child(site)) is None:
+        if self.index.opened_tag(tag.child(site)) is None:
             return None
         low, high = 0, 1
-        while self.index.opened(tag.child(site, high)) is not None:
+        while self.index.opened_tag(tag.child(site, high)) is not None:
             low, high = high, 2 * high
         while high - low > 1:
             middle = (low + high) // 2
-            low, high = (low, middle) if self.index.opened(tag.child(site, middle)) is None else (middle, high)
+            low, high = (low, middle) if self.index.opened_tag(tag.child(site, middle)) is None else (middle, high)
         return low
 
     def first_unopened(self, tag: Tag) -> Tag:
         """Of a tag that has not opened, the one around it that has to open first."""
-        while tag.parent is not None and self.index.opened(tag.parent) is None:
+        while tag.parent is not None and self.index.opened_tag(tag.parent) is None:
             tag = tag.parent
         assert tag.parent is not None, "main is always open"
-        last = self.last(tag.parent, tag.site)
+        last = self.last_iteration(tag.parent, tag.site)
         return tag.parent.child(tag.site, 0 if last is None else last + 1)
 
-    def follow(self, first: Place, most: int) -> tuple[list[Place], list[Needs], list[int | None]]:
+    def collect_waiters(self, first: Waiter, most: int) -> tuple[list[Waiter], list[Requirements], list[int | None]]:
         """All that the first waits for, breadth first; what each needs, and who asked for it first."""
-        places: list[Place] = []
-        needs: list[Needs] = []
+        places: list[Waiter] = []
+        needs: list[Requirements] = []
         asked_by: list[int | None] = []
-        seen, ahead = {first}, deque[tuple[Place, int | None]]([(first, None)])
+        seen, ahead = {first}, deque[tuple[Waiter, int | None]]([(first, None)])
         while ahead and len(places) < most:
             place, by = ahead.popleft()
             places.append(place)
             asked_by.append(by)
-            needs.append(self.needs(place))
-            for reason in further(needs[-1]):
+            needs.append(self.requirements_of(place))
+            for reason in required_waiters(needs[-1]):
                 if reason not in seen:
                     seen.add(reason)
                     ahead.append((reason, len(places) - 1))
         return places, needs, asked_by
 
-    def needs(self, place: Place) -> Needs:
+    def requirements_of(self, place: Waiter) -> Requirements:
         match place:
-            case Unopened(tag):
-                return (Missing(-1, self.opening(tag)),)
-            case Parked(cell, _):
-                return self.filling(cell)
-            case HeldBack():
-                return self.busy(place)
+            case UnopenedActivation(tag):
+                return (MissingToken(-1, self.opening_reasons(tag)),)
+            case ParkedToken(cell, _):
+                return self.cell_requirements(cell)
+            case ThrottledToken():
+                return self.throttle_requirements(place)
         number, tag = place
         ports = [port for port, literal in enumerate(self.nodes[number].ports) if literal is None]
         if not ports:
-            return (Missing(-1, (Unfed(()),)),)
-        if self.index.opened(tag) is None:
-            return tuple(Missing(port, (Unopened(self.first_unopened(tag)),)) for port in ports)
+            return (MissingToken(-1, (UnfedPort(()),)),)
+        if self.index.opened_tag(tag) is None:
+            return tuple(MissingToken(port, (UnopenedActivation(self.first_unopened(tag)),)) for port in ports)
         record = self.state.records.get(tag)
-        held = {} if record is None else record.waiting.get(number, {})
+        held = {} if record is None else record.waiting_operands.get(number, {})
         return tuple(
-            self.held(number, port, tag) if port in held else self.missing(number, port, tag) for port in ports
+            self.waiting_token(number, port, tag) if port in held else self.missing_token(number, port, tag)
+            for port in ports
         )
 
-    def held(self, node: int, port: int, tag: Tag) -> Held:
+    def waiting_token(self, node: int, port: int, tag: Tag) -> WaitingToken:
         sender = self.index.sender(node, port, tag)
-        value = self.state.records[tag].waiting[node][port]
-        token = Arrival(node, port, tag)
-        return Held(port, value, None if sender is None else self.index.origin(sender, token))
+        value = self.state.records[tag].waiting_operands[node][port]
+        token = TokenKey(node, port, tag)
+        return WaitingToken(port, value, None if sender is None else self.index.origin(sender, token))
 
-    def missing(self, node: int, port: int, tag: Tag) -> Missing:
+    def missing_token(self, node: int, port: int, tag: Tag) -> MissingToken:
         sender = self.index.sender(node, port, tag)
         if sender is not None:
-            return Missing(port, (self.sent(Arrival(node, port, tag), sender),))
+            return MissingToken(port, (self.locate_sent_token(TokenKey(node, port, tag), sender),))
         row, sources = self.nodes[node], self.index.sources.get(Edge(node, port), ())
         if row.op == "return" and row.site != tag.site:  # S10
-            return Missing(port, (Unfed(tuple(sources)),))
-        reasons = [reason for source in sources if source.node >= 0 for reason in self.upstream(source, tag)]
-        return Missing(port, tuple(reasons) or (Unfed(tuple(sources)),))
+            return MissingToken(port, (UnfedPort(tuple(sources)),))
+        reasons = [reason for source in sources if source.node >= 0 for reason in self.upstream_reasons(source, tag)]
+        return MissingToken(port, tuple(reasons) or (UnfedPort(tuple(sources)),))
 
-    def sent(self, token: Arrival, sender: Number) -> Reason:
+    def locate_sent_token(self, token: TokenKey, sender: OriginId) -> Reason:
         """Where a token is that has been sent, and neither waits for partners nor has been consumed."""
         origin = self.index.origin(sender, token)
-        if (position := self.position(token)) is not None:
-            return InFlight(position, origin)
-        if token in self.staying.parked:
-            return Parked(self.staying.parked[token], origin)
-        return HeldBack(token.tag, self.staying.bound(token.tag), origin)
+        if (position := self.flight_position(token)) is not None:
+            return InFlightToken(position, origin)
+        if token in self.parked_tokens.cell_by_token:
+            return ParkedToken(self.parked_tokens.cell_by_token[token], origin)
+        return ThrottledToken(token.tag, self.parked_tokens.bound(token.tag), origin)
 
-    def filling(self, cell: Cell) -> Needs:
+    def cell_requirements(self, cell: CellAddress) -> Requirements:
         """What a cell waits for; where all of several are wanted, what each that is empty waits for."""
-        return tuple(Missing(-1 - each.number, self.staying.stores_to(each)) for each in self.staying.wanted(cell))
+        return tuple(
+            MissingToken(-1 - each.number, self.parked_tokens.filling_reasons(each))
+            for each in self.parked_tokens.awaited_cells(cell)
+        )
 
-    def busy(self, held: HeldBack) -> Needs:
+    def throttle_requirements(self, held: ThrottledToken) -> Requirements:
         """What keeps an iteration busy, for which another is held: all of it."""
         reasons = list[Reason]()
-        for token, what in self.staying.under(self.index.opened(held.busy) or held.busy):
+        for token, what in self.parked_tokens.tokens_below(
+            self.index.opened_tag(held.busy_iteration) or held.busy_iteration
+        ):
             if what == "waits":
-                reasons.append(Unfired(token.node, token.tag))
+                reasons.append(UnfiredNode(token.node, token.tag))
             elif (sender := self.index.sender(*token)) is not None:
-                reasons.append(self.sent(token, sender))
+                reasons.append(self.locate_sent_token(token, sender))
         distinct = dict.fromkeys(reasons) or [EndOfWave()]
-        return tuple(Missing(-1 - at, (reason,)) for at, reason in enumerate(distinct))
+        return tuple(MissingToken(-1 - at, (reason,)) for at, reason in enumerate(distinct))
 
-    def opening(self, tag: Tag) -> tuple[Reason, ...]:
+    def opening_reasons(self, tag: Tag) -> tuple[Reason, ...]:
         """Of a tag whose parent is open: the nodes that would open it."""
         if tag.parent is None:
-            return (Unfed(()),)
+            return (UnfedPort(()),)
         op, under = ("call" if tag.site.kind == "call" else "enter"), tag.parent
         if tag.iteration:
             op, under = "next_iteration", tag.parent.child(tag.site, tag.iteration - 1)
-        return tuple(self.absent(node, under) for node in self.openers.get((op, tag.site), ())) or (Unfed(()),)
+        return tuple(
+            self.absence_reason(node, under) for node in self.nodes_by_op_and_site.get((op, tag.site), ())
+        ) or (UnfedPort(()),)
 
-    def upstream(self, source: Source, tag: Tag) -> Iterator[Reason]:
+    def upstream_reasons(self, source: OutputRef, tag: Tag) -> Iterator[Reason]:
         """Why this output has sent nothing that arrives under this tag; nothing where it never could."""
         node, row = source.node, self.nodes[source.node]
-        match CONTROL[row.op].to if row.op in CONTROL else "same":
+        match ROUTING_OPS[row.op].result_tag if row.op in ROUTING_OPS else "same":
             case "same":
-                yield self.absent(node, tag)
+                yield self.absence_reason(node, tag)
             case "child" if tag.parent is not None and (tag.site, tag.iteration) == (row.site, 0):
-                yield self.absent(node, tag.parent)
+                yield self.absence_reason(node, tag.parent)
             case "next" if tag.parent is not None and tag.site == row.site and tag.iteration:
-                yield self.absent(node, tag.parent.child(tag.site, tag.iteration - 1))
+                yield self.absence_reason(node, tag.parent.child(tag.site, tag.iteration - 1))
             case "iteration" if tag.parent is not None and tag.site == row.site:
-                left = self.left_at(node, tag.parent)
+                left = self.exit_iteration(node, tag.parent)
                 if left is None or left == tag.iteration:
-                    yield self.absent(node, tag.parent)
+                    yield self.absence_reason(node, tag.parent)
             case "before" if source.output and row.site is not None:
-                below = self.index.opened(tag.child(row.site))
-                yield Unopened(tag.child(row.site)) if below is None else self.absent(node, below)
+                below = self.index.opened_tag(tag.child(row.site))
+                yield UnopenedActivation(tag.child(row.site)) if below is None else self.absence_reason(node, below)
             case "before" if tag.parent is not None and tag.site == row.site and not source.output:
-                if not self.is_last(tag):
-                    yield self.absent(node, tag.parent.child(tag.site, tag.iteration + 1))
+                if not self.is_last_iteration(tag):
+                    yield self.absence_reason(node, tag.parent.child(tag.site, tag.iteration + 1))
             case "parent" if row.site is not None and row.op == "return":
-                below = self.index.opened(tag.child(row.site))
-                yield Unopened(tag.child(row.site)) if below is None else self.absent(node, below)
+                below = self.index.opened_tag(tag.child(row.site))
+                yield UnopenedActivation(tag.child(row.site)) if below is None else self.absence_reason(node, below)
             case "parent" if row.site is not None:
-                yield from self.leaving(node, tag, row.site)
+                yield from self.exit_reasons(node, tag, row.site)
 
-    def left_at(self, reenter: int, tag: Tag) -> int | None:
+    def exit_iteration(self, reenter: int, tag: Tag) -> int | None:
         """The iteration that an adjoint comes back to, where it is known: that in which the exit fired."""
         number = self.index.sender(reenter, 1, tag)
         return None if number is None or number < 0 else self.index.events[number].token.tag.iteration
 
-    def is_last(self, tag: Tag) -> bool:
+    def is_last_iteration(self, tag: Tag) -> bool:
         """Whether a loop is known to have been left in this iteration."""
-        exits = self.openers.get(("exit", tag.site), ())
-        return any(self.index.fired(number, tag) is not None for number in exits)
+        exits = self.nodes_by_op_and_site.get(("exit", tag.site), ())
+        return any(self.index.firing_event(number, tag) is not None for number in exits)
 
-    def leaving(self, node: int, tag: Tag, site: Site) -> Iterator[Reason]:
+    def exit_reasons(self, node: int, tag: Tag, site: Site) -> Iterator[Reason]:
         """Why this exit of a loop has sent nothing: it waits in the last iteration, or for the next one."""
-        last = self.last(tag, site)
+        last = self.last_iteration(tag, site)
         if last is None:
-            yield Unopened(tag.child(site))
+            yield UnopenedActivation(tag.child(site))
             return
         here = tag.child(site, last)
-        if not self.goes_on(node, here):
-            yield self.absent(node, here)
-        yield Unopened(tag.child(site, last + 1))
+        if not self.is_loop_continuing(node, here):
+            yield self.absence_reason(node, here)
+        yield UnopenedActivation(tag.child(site, last + 1))
 
-    def goes_on(self, node: int, tag: Tag) -> bool:
+    def is_loop_continuing(self, node: int, tag: Tag) -> bool:
         """Whether what feeds this exit sent on another way in this iteration."""
         sources = self.index.sources.get(Edge(node, 0), ())
         return self.index.sender(node, 0, tag) is None and any(
-            isinstance(self.absent(source.node, tag), Elsewhere | Gone) for source in sources if source.node >= 0
+            isinstance(self.absence_reason(source.node, tag), RoutedAway | RoutedAwayEarlier)
+            for source in sources
+            if source.node >= 0
         )
 
-    def absent(self, node: int, tag: Tag) -> Reason:
+    def absence_reason(self, node: int, tag: Tag) -> Reason:
         """Why this node, under this tag, has not sent what is missing."""
-        number = self.index.fired(node, tag)
+        number = self.index.firing_event(node, tag)
         if number is None:
-            return Unfired(node, self.index.opened(tag) or tag)
-        if number < 0 and not any(each.token[:3:2] == (node, tag) for each in self.state.traps):
-            return Gone(node, tag)
-        firing = self.firing(number)
+            return UnfiredNode(node, self.index.opened_tag(tag) or tag)
+        if number < 0 and not any(each.token[:3:2] == (node, tag) for each in self.state.trap_events):
+            return RoutedAwayEarlier(node, tag)
+        firing = self.firing_origin(number)
         if firing.event.trap is not None:
-            return Trapped(firing)
+            return TrappedFiring(firing)
         predicate = self.index.sender(node, 1, tag) if firing.node.op == "switch" else None
-        return Elsewhere(firing, None if predicate is None else self.index.origin(predicate, Arrival(node, 1, tag)))
+        return RoutedAway(firing, None if predicate is None else self.index.origin(predicate, TokenKey(node, 1, tag)))
 
-    def lives(self, reason: Reason) -> bool:
+    def is_possibly_live(self, reason: Reason) -> bool:
         """Whether this end of the search may be none, for all that is known."""
-        return self.lives_surely(reason) or (
-            isinstance(reason, Unfilled) and bool(reason.stores) and bool(self.state.flight)
+        return self.is_surely_live(reason) or (
+            isinstance(reason, UnfilledCell) and bool(reason.stores) and bool(self.state.flight)
         )
 
-    def lives_surely(self, reason: Reason) -> bool:
+    def is_surely_live(self, reason: Reason) -> bool:
         """Whether a token is known that may still come."""
-        return isinstance(reason, InFlight) or (isinstance(reason, EndOfWave) and bool(self.state.flight))
+        return isinstance(reason, InFlightToken) or (isinstance(reason, EndOfWave) and bool(self.state.flight))
 
-    def takes_any(self, place: Place) -> bool:
-        return isinstance(place, Unopened) or (isinstance(place, Unfired) and self.nodes[place.node].op == "merge")
+    def needs_any_port(self, place: Waiter) -> bool:
+        return isinstance(place, UnopenedActivation) or (
+            isinstance(place, UnfiredNode) and self.nodes[place.node].op == "merge"
+        )

@@ -9,44 +9,46 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...core.errors import TagloomError, Usage
-from ...core.frontend.trace.annotation import form_of
-from ...core.frontend.trace.pytree import Form
-from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.annotation import tree_type_of_annotation
+from ...core.frontend.trace.pytree import TreeType
+from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
 from ...core.types import HandleType, Type, type_of
-from ...core.value import Literal, Value, admit, normal
+from ...core.value import Literal, Value, admit, normalize
 
 Element: TypeAlias = tuple[Literal, ...]
 """The leaves of an element."""
 
 
-def whole(what: str, number: Any, least: int) -> int:
+def check_integer(what: str, number: Any, minimum: int) -> int:
     """An integer from `least` up; raises Usage for anything else."""
     try:
         found = operator.index(number)
     except TypeError:
-        found = least - 1
-    if found < least or isinstance(number, bool):
-        raise Usage(f"{what} is a number", where=here(), required=f"an integer from {least} up", got=repr(number))
+        found = minimum - 1
+    if found < minimum or isinstance(number, bool):
+        raise Usage(
+            f"{what} is a number", where=user_location(), required=f"an integer from {minimum} up", got=repr(number)
+        )
     return found
 
 
-def element_form(type_: Any) -> Form:
+def element_type(type_: Any) -> TreeType:
     """The form of elements of a type, which may be nested; raises Usage where it is none."""
     try:
-        form = form_of(type_, {})
+        form = tree_type_of_annotation(type_, {})
         handles = [leaf for leaf in form.types if isinstance(leaf.dtype, HandleType)]
         if handles:
             raise Usage("cells do not leave the program", required="numbers or arrays", got=handles[0])
         if not form.types:
             raise Usage("elements without leaves", required="a type", got=repr(type_))
     except TagloomError as error:
-        error.where = here()
+        error.where = user_location()
         raise
     return form
 
 
-def admitted(name: str, leaf: Any, type_: Type) -> Any:
+def admit_leaf(name: str, leaf: Any, type_: Type) -> Any:
     """A leaf as a value of its type; a symbolic one as it is, since its sizes may be known only later."""
     try:
         if not isinstance(leaf, Symbol):
@@ -55,7 +57,7 @@ def admitted(name: str, leaf: Any, type_: Type) -> Any:
             return leaf
         raise Usage("a value of the wrong type", required=type_, got=leaf)
     except Usage as error:
-        error.message, error.where = f"{name}: {error.message}", here()
+        error.message, error.where = f"{name}: {error.message}", user_location()
         raise
 
 
@@ -63,9 +65,9 @@ def literal_of(value: Value) -> Literal:
     return Literal(value, type_of(value))
 
 
-def stacked(elements: Sequence[Element], types: Sequence[Type]) -> Element:
+def stack_elements(elements: Sequence[Element], types: Sequence[Type]) -> Element:
     """Elements as a batch."""
     return tuple(
-        literal_of(normal(np.stack([np.asarray(leaf.value) for leaf in leaves]), type_))
+        literal_of(normalize(np.stack([np.asarray(leaf.value) for leaf in leaves]), type_))
         for leaves, type_ in zip(zip(*elements, strict=True), types, strict=True)
     )

@@ -8,9 +8,9 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 from ...core.errors import Usage
-from ...core.frontend.trace.source_location import here
-from ...core.frontend.trace.trace import current
-from .elements import whole
+from ...core.frontend.trace.source_location import user_location
+from ...core.frontend.trace.trace import current_region
+from .elements import check_integer
 from .queue import Queue
 from .waiting import QueueClosed
 
@@ -27,14 +27,16 @@ def feeding(queue: Queue, elements: Iterable[Any], *, threads: int = 1) -> Abstr
     ...     print(sum(int(n) for n in queue))
     30
     """
-    if current() is not None:
-        raise Usage("feeding is for Python, and not for programs", where=here(), hint="put the call inside of it")
-    producer = _Producer(queue, iter(elements), whole("how many threads", threads, 1))
-    return _fed(queue, [threading.Thread(target=producer.run, daemon=True) for _ in range(threads)])
+    if current_region() is not None:
+        raise Usage(
+            "feeding is for Python, and not for programs", where=user_location(), hint="put the call inside of it"
+        )
+    producer = _ProducerGroup(queue, iter(elements), check_integer("how many threads", threads, 1))
+    return _run_producers(queue, [threading.Thread(target=producer.run, daemon=True) for _ in range(threads)])
 
 
 @contextmanager
-def _fed(queue: Queue, threads: Sequence[threading.Thread]) -> Iterator[Queue]:
+def _run_producers(queue: Queue, threads: Sequence[threading.Thread]) -> Iterator[Queue]:
     for thread in threads:
         thread.start()
     try:
@@ -45,14 +47,14 @@ def _fed(queue: Queue, threads: Sequence[threading.Thread]) -> Iterator[Queue]:
             thread.join()
 
 
-class _Producer:
+class _ProducerGroup:
     """What the threads share: where the elements come from, and how many of them are still at work."""
 
     def __init__(self, queue: Queue, source: Iterator[Any], threads: int) -> None:
         self._queue = queue
-        self._source = source
+        self._elements = source
         self._lock = threading.Lock()
-        self._at_work = threads
+        self._active_threads = threads
         self._error: BaseException | None = None
 
     def run(self) -> None:
@@ -63,8 +65,8 @@ class _Producer:
         except BaseException as error:
             self._error = error
         with self._lock:
-            self._at_work -= 1
-            if self._at_work:
+            self._active_threads -= 1
+            if self._active_threads:
                 return
         if self._error is None:
             self._queue.close()
@@ -75,7 +77,7 @@ class _Producer:
         """Put the next element into the queue; whether there may be more."""
         with self._lock:
             try:
-                element = next(self._source)
+                element = next(self._elements)
             except StopIteration:
                 return False
         try:

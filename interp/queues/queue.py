@@ -19,53 +19,53 @@ from typing import Any
 import numpy as np
 
 from ...core import dtypes
-from ...core.errors import Usage, counted
-from ...core.frontend.eager.array import Concrete
+from ...core.errors import Usage, plural
+from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.effects import callback
-from ...core.frontend.trace.captures import read
-from ...core.frontend.trace.pytree import Form, compared, flatten, leaf_names, unflatten
-from ...core.frontend.trace.source_location import here
-from ...core.frontend.trace.trace import current, number_of
+from ...core.frontend.trace.captures import read_variable
+from ...core.frontend.trace.pytree import TreeType, describe_difference, flatten, leaf_names, unflatten
+from ...core.frontend.trace.source_location import user_location
+from ...core.frontend.trace.trace import current_region, unwrap_weak
 from ...core.mix import splitmix64
-from ...core.ops.random import bounded
+from ...core.ops.random import draw_below
 from ...core.types import Type
 from ...core.value import Value, admit
-from .elements import Element, admitted, element_form, literal_of, stacked, whole
-from .waiting import QueueClosed, Wait
+from .elements import Element, admit_leaf, check_integer, element_type, literal_of, stack_elements
+from .waiting import QueueClosed, QueueWait
 
 
 class Queue:
     """What queues have in common; `FIFOQueue` and `ShuffleQueue` make them. Threads may share one."""
 
     def __init__(self, capacity: int, least: int, type: Any, seed: int) -> None:
-        self.capacity = whole("the capacity of a queue", capacity, 1)
-        self.least = whole("the least that a queue draws from", least, 1)
+        self.capacity = check_integer("the capacity of a queue", capacity, 1)
+        self.least = check_integer("the least that a queue draws from", least, 1)
         if self.least > self.capacity:
             raise Usage(
                 "a queue cannot hold what it is to draw from",
-                where=here(),
+                where=user_location(),
                 required=f"a capacity of {least} at least",
                 got=capacity,
             )
-        self.form = element_form(type)
-        self._seed = whole("a seed", seed, 0)
-        self._arrived: deque[Element] = deque()
-        self._first: list[Element] = []
+        self.element_type = element_type(type)
+        self._seed = check_integer("a seed", seed, 0)
+        self._backlog: deque[Element] = deque()
+        self._draw_pool: list[Element] = []
         """Of those that arrived, the first: what is drawn from."""
-        self._drawn = 0
-        self._entering = 0
+        self._draw_count = 0
+        self._waiting_producers = 0
         """How many elements wait for a place, which they get even if the queue is closed meanwhile."""
         self._is_closed = False
         self._is_cancelled = False
         self._error: BaseException | None = None
-        self._changed = threading.Condition()
-        self._tickets: dict[int, Element] = {}
+        self._condition = threading.Condition()
+        self._open_tickets: dict[int, Element] = {}
         """Elements that a program has taken, and of which it has not got all leaves yet, or wants no more of them."""
-        self._ticket = itertools.count()
+        self._ticket_counter = itertools.count()
 
     def __repr__(self) -> str:
         ending = "closed" if self._is_closed else "open"
-        return f"<{type(self).__name__} of {self.form}: {self._held} of {self.capacity}, {ending}>"
+        return f"<{type(self).__name__} of {self.element_type}: {self._count} of {self.capacity}, {ending}>"
 
     def enqueue(self, element: Any, *, timeout: float | None = None) -> None:
         """Put an element at the end, as soon as there is a place.
@@ -73,8 +73,8 @@ class Queue:
         Raises Usage where it is not of the queue's type, QueueClosed where the queue is closed, and QueueTimeout
         where there is no place in `timeout` seconds.
         """
-        leaves = self._leaves(element, self.form.types)
-        self._do(partial(self._put, timeout), *leaves, returns=_DONE)
+        leaves = self._flatten_element(element, self.element_type.types)
+        self._run_or_emit(partial(self._put, timeout), *leaves, returns=_DONE_TYPE)
 
     def enqueue_many(self, batch: Any, *, timeout: float | None = None) -> None:
         """Put the elements of a batch, in order: each leaf has one axis more, the first, along which they are.
@@ -82,8 +82,8 @@ class Queue:
         Each goes in as soon as there is a place, so that they may be among those of other threads, and where this
         raises as `enqueue` does some may be in.
         """
-        leaves = self._leaves(batch, self._of_many(None))
-        self._do(partial(self._put_many, timeout), *leaves, returns=_DONE)
+        leaves = self._flatten_element(batch, self._batch_types(None))
+        self._run_or_emit(partial(self._put_many, timeout), *leaves, returns=_DONE_TYPE)
 
     def dequeue(self, *, timeout: float | None = None) -> Any:
         """Take an element, as soon as there is one to give; its leaves are arrays of tagloom's.
@@ -91,31 +91,35 @@ class Queue:
         Raises QueueClosed where the queue is closed and drained, QueueTimeout where there is nothing to give in
         `timeout` seconds, and what a producer raised that `feeding` runs, after all that came before.
         """
-        return self._given(lambda: self._take(1, timeout)[0], self.form)
+        return self._take_nested(lambda: self._take(1, timeout)[0], self.element_type)
 
     def dequeue_many(self, n: int, /, *, timeout: float | None = None) -> Any:
         """Take n elements at once, as soon as there are so many to give, as a batch: along the first axis of each leaf.
 
         Raises as `dequeue` does; a closed queue that has fewer than n left keeps them, and raises QueueClosed.
         """
-        count = whole("how many elements are taken", n, 1)
+        count = check_integer("how many elements are taken", n, 1)
         most = self.capacity - self.least + 1
         if count > most:
-            raise Usage("a queue never has so many to give at once", where=here(), required=f"{most} at most", got=n)
-        unknown = [type_ for type_ in self.form.types if type_.shape is None or None in type_.shape]
+            raise Usage(
+                "a queue never has so many to give at once", where=user_location(), required=f"{most} at most", got=n
+            )
+        unknown = [type_ for type_ in self.element_type.types if type_.shape is None or None in type_.shape]
         if unknown:
-            raise Usage("elements of unknown shapes make no batch", where=here(), got=unknown[0])
-        types = self._of_many(count)
-        return self._given(lambda: stacked(self._take(count, timeout), types), Form(self.form.structure, types))
+            raise Usage("elements of unknown shapes make no batch", where=user_location(), got=unknown[0])
+        types = self._batch_types(count)
+        return self._take_nested(
+            lambda: stack_elements(self._take(count, timeout), types), TreeType(self.element_type.treedef, types)
+        )
 
     def close(self, *, cancel: bool = False) -> None:
         """Let no more elements in. What is in can be taken, and what waits for a place gets in, or is refused if
         `cancel` says so. To close a closed queue is nothing."""
-        self._do(partial(self._end, cancel), returns=_DONE)
+        self._run_or_emit(partial(self._close, cancel), returns=_DONE_TYPE)
 
     def size(self) -> Any:
         """How many elements are in the queue, int64."""
-        return self._do(lambda: self._held, returns=_COUNT)
+        return self._run_or_emit(lambda: self._count, returns=_COUNT_TYPE)
 
     @property
     def is_closed(self) -> bool:
@@ -124,9 +128,9 @@ class Queue:
 
     def __iter__(self) -> Iterator[Any]:
         """The elements, until the queue is closed and drained."""
-        if current() is not None:
+        if current_region() is not None:
             hint = "write tl.while_loop(lambda ...: queue.size() > 0, ...), or a fixed number of dequeues"
-            raise Usage("a queue is no sequence while tagloom traces", where=here(), hint=hint)
+            raise Usage("a queue is no sequence while tagloom traces", where=user_location(), hint=hint)
         while True:
             try:
                 yield self.dequeue()
@@ -137,136 +141,141 @@ class Queue:
 
     def fail(self, error: BaseException) -> None:
         """Close the queue because a producer raised this: once no element is left, it is raised to the next taker."""
-        with self._changed:
+        with self._condition:
             if self._error is None and not self._is_closed:
                 error.add_note("raised by a producer of this queue")
                 self._error = error
             self._is_closed = True
-            self._changed.notify_all()
+            self._condition.notify_all()
 
-    def _do(self, function: Callable[..., Any], *operands: Any, returns: Type) -> Any:
+    def _run_or_emit(self, function: Callable[..., Any], *operands: Any, returns: Type) -> Any:
         """Eagerly, or in a trace as an effect of the program."""
-        return function(*operands) if current() is None else callback(function, *operands, returns=returns)
+        return function(*operands) if current_region() is None else callback(function, *operands, returns=returns)
 
-    def _given(self, take: Callable[[], Element], form: Form) -> Any:
+    def _take_nested(self, take: Callable[[], Element], form: TreeType) -> Any:
         """What is taken, nested. A callback has one result: the first takes the element, and others have its leaves."""
-        if current() is None:
-            return unflatten(form.structure, map(Concrete, take()))
+        if current_region() is None:
+            return unflatten(form.treedef, map(ConcreteArray, take()))
         if len(form.types) == 1:
             leaves = [callback(lambda: take()[0].value, returns=form.types[0])]
         else:
-            ticket = callback(partial(self._hold, take), returns=_COUNT)
+            ticket = callback(partial(self._issue_ticket, take), returns=_COUNT_TYPE)
             leaves = [
-                callback(partial(self._held_leaf, place), ticket, returns=type_)
+                callback(partial(self._redeem_leaf, place), ticket, returns=type_)
                 for place, type_ in enumerate(form.types)
             ]
-        return unflatten(form.structure, leaves)
+        return unflatten(form.treedef, leaves)
 
-    def _of_many(self, count: int | None) -> tuple[Type, ...]:
+    def _batch_types(self, count: int | None) -> tuple[Type, ...]:
         """The types of the leaves of a batch."""
         return tuple(
-            Type(type_.dtype, None if type_.shape is None else (count, *type_.shape)) for type_ in self.form.types
+            Type(type_.dtype, None if type_.shape is None else (count, *type_.shape))
+            for type_ in self.element_type.types
         )
 
-    def _hold(self, take: Callable[[], Element]) -> int:
-        ticket, element = next(self._ticket), take()
-        with self._changed:
-            self._tickets[ticket] = element
-            while len(self._tickets) > _OPEN * threading.active_count():
-                del self._tickets[next(iter(self._tickets))]
+    def _issue_ticket(self, take: Callable[[], Element]) -> int:
+        ticket, element = next(self._ticket_counter), take()
+        with self._condition:
+            self._open_tickets[ticket] = element
+            while len(self._open_tickets) > _MAX_OPEN_TICKETS * threading.active_count():
+                del self._open_tickets[next(iter(self._open_tickets))]
         return ticket
 
-    def _held_leaf(self, place: int, ticket: int) -> Value:
-        with self._changed:
-            element = self._tickets[ticket]
+    def _redeem_leaf(self, place: int, ticket: int) -> Value:
+        with self._condition:
+            element = self._open_tickets[ticket]
             if place == len(element) - 1:
-                del self._tickets[ticket]
+                del self._open_tickets[ticket]
         return element[place].value
 
-    def _leaves(self, value: Any, types: Sequence[Type]) -> list[Any]:
+    def _flatten_element(self, value: Any, types: Sequence[Type]) -> list[Any]:
         """The leaves of a value that nests as elements do, of these types; raises Usage for any other."""
         leaves, structure = flatten(value)
-        leaves = [number_of(read(leaf)) for leaf in leaves]
-        if structure != self.form.structure:
-            required, got = compared(self.form.structure, structure)
-            raise Usage("this is no element of the queue", where=here(), required=required, got=got)
-        return leaves if current() is None else self._admitted(leaves, types)
+        leaves = [unwrap_weak(read_variable(leaf)) for leaf in leaves]
+        if structure != self.element_type.treedef:
+            required, got = describe_difference(self.element_type.treedef, structure)
+            raise Usage("this is no element of the queue", where=user_location(), required=required, got=got)
+        return leaves if current_region() is None else self._admit_leaves(leaves, types)
 
-    def _admitted(self, leaves: Iterable[Any], types: Sequence[Type]) -> list[Any]:
-        names = leaf_names(self.form.structure, "element")
-        return [admitted(*each) for each in zip(names, leaves, types, strict=True)]
+    def _admit_leaves(self, leaves: Iterable[Any], types: Sequence[Type]) -> list[Any]:
+        names = leaf_names(self.element_type.treedef, "element")
+        return [admit_leaf(*each) for each in zip(names, leaves, types, strict=True)]
 
     def _put(self, timeout: float | None, *leaves: Any) -> bool:
-        element = tuple(map(literal_of, self._admitted(leaves, self.form.types)))
-        with self._changed:
-            self._enter(element, Wait("had no place", timeout))
+        element = tuple(map(literal_of, self._admit_leaves(leaves, self.element_type.types)))
+        with self._condition:
+            self._insert(element, QueueWait("had no place", timeout))
         return True
 
     def _put_many(self, timeout: float | None, *leaves: Any) -> bool:
-        batch = [np.asarray(leaf) for leaf in self._admitted(leaves, self._of_many(None))]
+        batch = [np.asarray(leaf) for leaf in self._admit_leaves(leaves, self._batch_types(None))]
         sizes = sorted({len(leaf) for leaf in batch})
         if len(sizes) > 1:
             got = " and ".join(map(str, sizes))
-            raise Usage("the leaves of a batch have different sizes", where=here(), required="as many rows", got=got)
-        wait = Wait("had no place", timeout)
+            raise Usage(
+                "the leaves of a batch have different sizes", where=user_location(), required="as many rows", got=got
+            )
+        wait = QueueWait("had no place", timeout)
         for row in zip(*batch, strict=True):
-            element = tuple(literal_of(admit(leaf, type_)) for leaf, type_ in zip(row, self.form.types, strict=True))
-            with self._changed:
-                self._enter(element, wait)
+            element = tuple(
+                literal_of(admit(leaf, type_)) for leaf, type_ in zip(row, self.element_type.types, strict=True)
+            )
+            with self._condition:
+                self._insert(element, wait)
         return True
 
-    def _enter(self, element: Element, wait: Wait) -> None:
+    def _insert(self, element: Element, wait: QueueWait) -> None:
         if self._is_closed:
-            raise QueueClosed("the queue is closed, and takes no more elements", where=here())
-        self._entering += 1
+            raise QueueClosed("the queue is closed, and takes no more elements", where=user_location())
+        self._waiting_producers += 1
         try:
-            wait.until(self._changed, lambda: self._held < self.capacity or self._is_cancelled)
+            wait.wait_until(self._condition, lambda: self._count < self.capacity or self._is_cancelled)
             if self._is_cancelled:
-                raise QueueClosed("the queue was closed while an element waited for a place", where=here())
-            self._arrived.append(element)
+                raise QueueClosed("the queue was closed while an element waited for a place", where=user_location())
+            self._backlog.append(element)
         finally:
-            self._entering -= 1
-            self._changed.notify_all()
+            self._waiting_producers -= 1
+            self._condition.notify_all()
 
     def _take(self, count: int, timeout: float | None) -> list[Element]:
-        with self._changed:
+        with self._condition:
             what = "gave no element" if count == 1 else f"gave no {count} elements"
-            Wait(what, timeout).until(self._changed, lambda: self._can_give(count))
-            if self._held < count:
-                raise self._error or self._drained(count)
+            QueueWait(what, timeout).wait_until(self._condition, lambda: self._can_take(count))
+            if self._count < count:
+                raise self._error or self._drained_error(count)
             taken = [self._draw() for _ in range(count)]
-            self._changed.notify_all()
+            self._condition.notify_all()
             return taken
 
-    def _can_give(self, count: int) -> bool:
+    def _can_take(self, count: int) -> bool:
         """Whether that many are here, each drawn from enough; or else, whether no more will come."""
-        no_more = self._is_closed and (not self._entering or self._is_cancelled)
-        return no_more or self._held >= self.least + count - 1
+        no_more = self._is_closed and (not self._waiting_producers or self._is_cancelled)
+        return no_more or self._count >= self.least + count - 1
 
     def _draw(self) -> Element:
-        while self._arrived and len(self._first) < self.least:
-            self._first.append(self._arrived.popleft())
-        at = bounded(splitmix64(self._seed, self._drawn), len(self._first))
-        self._drawn += 1
-        self._first[at], self._first[-1] = self._first[-1], self._first[at]
-        return self._first.pop()
+        while self._backlog and len(self._draw_pool) < self.least:
+            self._draw_pool.append(self._backlog.popleft())
+        at = draw_below(splitmix64(self._seed, self._draw_count), len(self._draw_pool))
+        self._draw_count += 1
+        self._draw_pool[at], self._draw_pool[-1] = self._draw_pool[-1], self._draw_pool[at]
+        return self._draw_pool.pop()
 
-    def _end(self, cancel: bool) -> bool:
-        with self._changed:
+    def _close(self, cancel: bool) -> bool:
+        with self._condition:
             self._is_closed = True
             self._is_cancelled |= cancel
-            self._changed.notify_all()
+            self._condition.notify_all()
         return True
 
     @property
-    def _held(self) -> int:
-        return len(self._first) + len(self._arrived)
+    def _count(self) -> int:
+        return len(self._draw_pool) + len(self._backlog)
 
-    def _drained(self, count: int) -> QueueClosed:
-        if not self._held:
-            return QueueClosed("the queue is closed and drained", where=here())
-        left = counted(self._held, "element")
-        return QueueClosed(f"the queue is closed, and has {left} left", where=here(), required=count)
+    def _drained_error(self, count: int) -> QueueClosed:
+        if not self._count:
+            return QueueClosed("the queue is closed and drained", where=user_location())
+        left = plural(self._count, "element")
+        return QueueClosed(f"the queue is closed, and has {left} left", where=user_location(), required=count)
 
 
 class FIFOQueue(Queue):
@@ -306,7 +315,7 @@ class ShuffleQueue(Queue):
         super().__init__(capacity, least, type, seed)
 
 
-_OPEN = 16
+_MAX_OPEN_TICKETS = 16
 """How many tickets are kept for each thread, of which one is open at a time, unless it has several histories."""
-_DONE = Type(dtypes.bool)
-_COUNT = Type(dtypes.int64)
+_DONE_TYPE = Type(dtypes.bool)
+_COUNT_TYPE = Type(dtypes.int64)

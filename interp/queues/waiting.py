@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 
 from ...core.errors import Exhausted, Trap, Usage
-from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.source_location import user_location
 from ..engines.interrupt import is_interrupted
 
-SLICE = 0.05
+POLL_INTERVAL = 0.05
 """For how many seconds at most a thread waits before it looks whether Ctrl-C ended its run."""
 
 
@@ -24,23 +24,23 @@ class QueueTimeout(Exhausted, TimeoutError):
     limit = "timeout"
 
 
-class Wait:
+class QueueWait:
     """Waiting for something, with a time for it all, and words for what a queue did not do in it."""
 
     def __init__(self, what: str, timeout: float | None) -> None:
         if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
             required = "seconds, from 0 up, or None: as long as it takes"
-            raise Usage("this is no timeout", where=here(), required=required, got=repr(timeout))
-        self._what = what
+            raise Usage("this is no timeout", where=user_location(), required=required, got=repr(timeout))
+        self._description = what
         self._timeout = timeout
-        self._ends = None if timeout is None else time.monotonic() + timeout
+        self._deadline = None if timeout is None else time.monotonic() + timeout
 
-    def until(self, changed: threading.Condition, is_so: Callable[[], bool]) -> None:
+    def wait_until(self, condition: threading.Condition, is_ready: Callable[[], bool]) -> None:
         """Return as soon as it is so; the condition is held, but for the waiting."""
-        while not is_so():
-            left = SLICE if self._ends is None else min(SLICE, self._ends - time.monotonic())
+        while not is_ready():
+            left = POLL_INTERVAL if self._deadline is None else min(POLL_INTERVAL, self._deadline - time.monotonic())
             if left <= 0:
-                raise QueueTimeout(f"the queue {self._what} within {self._timeout} s", where=here())
-            changed.wait(left)
+                raise QueueTimeout(f"the queue {self._description} within {self._timeout} s", where=user_location())
+            condition.wait(left)
             if is_interrupted():
                 raise KeyboardInterrupt

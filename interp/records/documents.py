@@ -13,23 +13,23 @@ from typing import TypeAlias
 from ...core.errors import Malformed, Usage
 from ...core.files import read_file, write_file
 from ...core.graph.graph import Graph
-from ...core.json.cursor import Cursor, form_of, parse
-from ...core.json.graph import graph_form, read_graph
-from ...core.json.program import program_form, read_program
-from ...core.json.value import Plain
+from ...core.json.cursor import JsonCursor, parse_json, read_form
+from ...core.json.graph import graph_to_json, read_graph
+from ...core.json.program import program_to_json, read_program
+from ...core.json.value import JsonValue
 from ...core.program.program import Program
 from ..outcome.outcome import Outcome
-from .outcome_json import OutcomeRecord, outcome_form, read_outcome, record
+from .outcome_json import OutcomeRecord, outcome_form, read_outcome, to_outcome_record
 
-Subject: TypeAlias = Program | Graph | Outcome | OutcomeRecord
-_READERS: dict[str, Callable[[Cursor], Program | Graph | OutcomeRecord]] = {
+Serializable: TypeAlias = Program | Graph | Outcome | OutcomeRecord
+_READERS: dict[str, Callable[[JsonCursor], Program | Graph | OutcomeRecord]] = {
     "program": read_program,
     "graph": read_graph,
     "outcome": read_outcome,
 }
 
 
-def to_json(subject: Subject) -> Plain:
+def to_json(subject: Serializable) -> JsonValue:
     """A program, graph or outcome as a document: plain data that `json.dumps` writes.
 
     >>> import tagloom as tl
@@ -41,11 +41,11 @@ def to_json(subject: Subject) -> Plain:
     """
     match subject:
         case Program():
-            return program_form(subject)
+            return program_to_json(subject)
         case Graph():
-            return graph_form(subject)
+            return graph_to_json(subject)
         case Outcome():
-            return outcome_form(record(subject))
+            return outcome_form(to_outcome_record(subject))
         case OutcomeRecord():
             return outcome_form(subject)
     raise Usage("this has no JSON form", required="a program, a graph or an outcome", got=type(subject).__name__)
@@ -59,14 +59,14 @@ def from_json(document: object) -> Program | Graph | OutcomeRecord:
 
     Raises Malformed, with the path to the place, where the document does not fit its form.
     """
-    return _read(document, None)
+    return _read_document(document, None)
 
 
-def _read(document: object, file: str | None) -> Program | Graph | OutcomeRecord:
+def _read_document(document: object, file: str | None) -> Program | Graph | OutcomeRecord:
     """What a document says, which may be a file."""
     try:
-        at = Cursor(parse(document) if isinstance(document, str | bytes) else document, document=file)
-        return _READERS[form_of(at, _READERS)](at)
+        at = JsonCursor(parse_json(document) if isinstance(document, str | bytes) else document, file=file)
+        return _READERS[read_form(at, _READERS)](at)
     except RecursionError:
         raise Malformed("the document does not fit its form", where="$", got="data nested too deep") from None
     except Malformed as error:
@@ -75,29 +75,29 @@ def _read(document: object, file: str | None) -> Program | Graph | OutcomeRecord
         raise
 
 
-def write_json(subject: Subject, path: str | Path) -> None:
+def write_json(subject: Serializable, path: str | Path) -> None:
     """Write a document to a file; raises Usage where the file cannot be written, and as `to_json` does."""
-    write_file(path, text_form(subject).encode("ascii"))
+    write_file(path, format_json(subject).encode("ascii"))
 
 
 def read_json(path: str | Path) -> Program | Graph | OutcomeRecord:
     """What the document in a file says; raises Usage where the file cannot be read, and Malformed as `from_json`."""
-    return _read(read_file(path), str(path))
+    return _read_document(read_file(path), str(path))
 
 
-def text_form(subject: Subject) -> str:
+def format_json(subject: Serializable) -> str:
     """A document as text: a line a key, and in lists of objects a line an object."""
-    return "{" + ",\n".join(_line(key, said) for key, said in to_json(subject).items()) + "}\n"
+    return "{" + ",\n".join(_format_entry(key, said) for key, said in to_json(subject).items()) + "}\n"
 
 
-def _line(key: str, said: Plain) -> str:
+def _format_entry(key: str, said: JsonValue) -> str:
     if isinstance(said, list) and said and isinstance(said[0], dict):
-        return f"{json.dumps(key)}: [\n  {_JOINT.join(map(_text, said))}]"
-    return f"{json.dumps(key)}: {_text(said)}"
+        return f"{json.dumps(key)}: [\n  {_ROW_SEPARATOR.join(map(_dump, said))}]"
+    return f"{json.dumps(key)}: {_dump(said)}"
 
 
-def _text(said: Plain) -> str:
+def _dump(said: JsonValue) -> str:
     return json.dumps(said, allow_nan=False)
 
 
-_JOINT = ",\n  "
+_ROW_SEPARATOR = ",\n  "

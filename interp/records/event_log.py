@@ -15,134 +15,136 @@ from typing import TypeAlias
 
 from ...core.errors import Usage
 from ...core.graph.graph import Graph
-from ...core.json.cursor import head
-from ...core.json.graph import graph_form
-from ...core.json.value import Plain, number_form, site_form, value_form, value_text
+from ...core.json.cursor import document_header
+from ...core.json.graph import graph_to_json
+from ...core.json.value import JsonValue, site_to_json, uint64_to_json, value_to_json, value_to_json_text
 from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value
 from ..machine.event import Event, Token
 from ..outcome.outcome import Outcome
-from .outcome_json import OutcomeRecord, outcome_form, record
+from .outcome_json import OutcomeRecord, outcome_form, to_outcome_record
 
-Write: TypeAlias = Callable[[str], object]
+WriteLine: TypeAlias = Callable[[str], object]
 SUFFIX = ".jsonl"
 
 
-def sites(graph: Graph) -> tuple[Site, ...]:
+def graph_sites(graph: Graph) -> tuple[Site, ...]:
     """The sites of a graph, in the order of its nodes: a tag's line names one by its position here."""
     return tuple(dict.fromkeys(node.site for node in graph.nodes if node.site is not None))
 
 
-def text(form: Plain) -> str:
+def compact_json(form: JsonValue) -> str:
     """A form as one line."""
     return json.dumps(form, separators=(",", ":"))
 
 
-def header(graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None) -> str:
+def header_line(
+    graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None
+) -> str:
     """The first line."""
-    return text(
-        head(
+    return compact_json(
+        document_header(
             "events",
-            graph=graph_form(graph),
-            arguments=[value_form(argument) for argument in arguments],
+            graph=graph_to_json(graph),
+            arguments=[value_to_json(argument) for argument in arguments],
             schedule=schedule,
-            seed=number_form(seed),
+            seed=uint64_to_json(seed),
             bound=bound,
-            sites=[site_form(site) for site in sites(graph)],
+            sites=[site_to_json(site) for site in graph_sites(graph)],
         )
     )
 
 
-class EventWriter:
+class EventLineWriter:
     """Writes the lines of a run's events, and those of the tags that they use."""
 
-    def __init__(self, graph: Graph, write: Write) -> None:
-        self.numbers: dict[Tag, int] = {ROOT: 0}
+    def __init__(self, graph: Graph, write: WriteLine) -> None:
+        self.tag_numbers: dict[Tag, int] = {ROOT: 0}
         """The tags that are open, by the numbers of their lines."""
-        self._sites = {site: number for number, site in enumerate(sites(graph))}
+        self._site_numbers = {site: number for number, site in enumerate(graph_sites(graph))}
         self._write = write
-        self.following = 1
+        self.next_number = 1
         """The number of the next tag."""
 
-    def event(self, event: Event) -> None:
+    def write_event(self, event: Event) -> None:
         sent = event.sent
-        if sent and sent[0].tag not in self.numbers:
-            self._declare(sent[0].tag)
-        self._write(event_text(event, self.numbers))
+        if sent and sent[0].tag not in self.tag_numbers:
+            self._declare_tag(sent[0].tag)
+        self._write(event_line(event, self.tag_numbers))
         for tag, _ in event.closed:
             if tag is not ROOT:
-                del self.numbers[tag]
+                del self.tag_numbers[tag]
 
-    def _declare(self, tag: Tag) -> None:
+    def _declare_tag(self, tag: Tag) -> None:
         new = [tag]
-        while (parent := new[-1].parent) is not None and parent not in self.numbers:
+        while (parent := new[-1].parent) is not None and parent not in self.tag_numbers:
             new.append(parent)
         for each in reversed(new):
-            number, above, site = self.following, self.numbers[each.parent or ROOT], self._sites[each.site]
+            number, above, site = self.next_number, self.tag_numbers[each.parent or ROOT], self._site_numbers[each.site]
             self._write(f'{{"tag":{number},"parent":{above},"site":{site},"iteration":{each.iteration}}}\n')
-            self.numbers[each] = number
-            self.following += 1
+            self.tag_numbers[each] = number
+            self.next_number += 1
 
 
-def event_text(event: Event, numbers: dict[Tag, int]) -> str:
+def event_line(event: Event, numbers: dict[Tag, int]) -> str:
     """The line of an event, newline included; raises KeyError where a tag has no number.
 
     It is put together by hand, which takes 3 us where json.dumps of lists takes 9.
     """
     token, position, inputs, outputs, sent, trap, closed, _, parked, woken, held, released = event
-    line = f'{{"deliver":{_token(token, numbers)},"position":{position}'
+    line = f'{{"deliver":{_token_json(token, numbers)},"position":{position}'
     if inputs is None:
         if parked is not None:
-            line += f',"parked":[{value_text(parked.handle)},{parked.number}]'
-        return f"{line}{_released(released, numbers)}}}\n" if released else line + "}\n"
-    made = ",".join([f"[{output},{value_text(value)}]" for output, value in outputs])
-    line += f',"inputs":[{",".join(map(value_text, inputs))}],"outputs":[{made}]'
+            line += f',"parked":[{value_to_json_text(parked.handle)},{parked.number}]'
+        return f"{line}{_released_field(released, numbers)}}}\n" if released else line + "}\n"
+    made = ",".join([f"[{output},{value_to_json_text(value)}]" for output, value in outputs])
+    line += f',"inputs":[{",".join(map(value_to_json_text, inputs))}],"outputs":[{made}]'
     if trap is not None:
         line += f',"trap":{json.dumps(trap)}'
     if sent:
-        line += f',"sent":[{",".join([_token(each, numbers) for each in sent])}]'
+        line += f',"sent":[{",".join([_token_json(each, numbers) for each in sent])}]'
     if closed:
-        shut = ",".join([f"[{numbers[tag]},{text(sorted(fired))}]" for tag, fired in closed])
+        shut = ",".join([f"[{numbers[tag]},{compact_json(sorted(fired))}]" for tag, fired in closed])
         line += f',"closed":[{shut}]'
     if woken:
-        line += f',"woken":[{",".join([_token(each, numbers) for each in woken])}]'
+        line += f',"woken":[{",".join([_token_json(each, numbers) for each in woken])}]'
     if held:
         line += ',"held":true'
-    return f"{line}{_released(released, numbers)}}}\n" if released else line + "}\n"
+    return f"{line}{_released_field(released, numbers)}}}\n" if released else line + "}\n"
 
 
-def _released(released: tuple[tuple[int, Token], ...], numbers: dict[Tag, int]) -> str:
-    return f',"released":[{",".join([f"[{step},{_token(token, numbers)}]" for step, token in released])}]'
+def _released_field(released: tuple[tuple[int, Token], ...], numbers: dict[Tag, int]) -> str:
+    return f',"released":[{",".join([f"[{step},{_token_json(token, numbers)}]" for step, token in released])}]'
 
 
-def _token(token: Token, numbers: dict[Tag, int]) -> str:
+def _token_json(token: Token, numbers: dict[Tag, int]) -> str:
     node, port, tag, value = token
-    return f"[{node},{port},{numbers[tag]},{value_text(value)}]"
+    return f"[{node},{port},{numbers[tag]},{value_to_json_text(value)}]"
 
 
-class Log:
+class EventLogWriter:
     """A log that is open for writing."""
 
-    def __init__(self, graph: Graph, write: Write) -> None:
-        self._write = self.lines = write
-        self.writer = EventWriter(graph, write)
-        self.event = self.writer.event
+    def __init__(self, graph: Graph, write: WriteLine) -> None:
+        self._write = self.write_lines = write
+        self.event_writer = EventLineWriter(graph, write)
+        self.write_event = self.event_writer.write_event
 
-    def outcome(self, outcome: Outcome) -> None:
+    def write_outcome(self, outcome: Outcome) -> None:
         """The last line."""
-        self.recorded(record(outcome))
+        self.write_outcome_record(to_outcome_record(outcome))
 
-    def recorded(self, outcome: OutcomeRecord) -> None:
+    def write_outcome_record(self, outcome: OutcomeRecord) -> None:
         """The last line, of an outcome that is a record."""
-        self._write(text({"outcome": outcome_form(outcome)}) + "\n")
+        self._write(compact_json({"outcome": outcome_form(outcome)}) + "\n")
 
 
 @contextmanager
-def opened(
+def create_log(
     path: Path, graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None
-) -> Iterator[Log]:
+) -> Iterator[EventLogWriter]:
     """A new log at this path, its first line written; raises Usage where the path cannot be written."""
-    first = header(graph, arguments, schedule, seed, bound)
+    first = header_line(graph, arguments, schedule, seed, bound)
 
     def unwritable(error: OSError) -> Usage:
         return Usage("this log cannot be written", got=path, hint=error.strerror)
@@ -159,7 +161,7 @@ def opened(
         raise unwritable(error) from None
     try:
         write(first + "\n")
-        yield Log(graph, write)
+        yield EventLogWriter(graph, write)
     finally:
         try:
             file.close()

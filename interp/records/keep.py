@@ -16,39 +16,39 @@ from ...core.graph.graph import Graph
 from ...core.value import Value
 from ..machine.event import Event
 from ..outcome.outcome import Outcome
-from .event_log import SUFFIX, Log, opened
+from .event_log import SUFFIX, EventLogWriter, create_log
 
-Keep: TypeAlias = str | os.PathLike[str] | int | None
+KeepOption: TypeAlias = str | os.PathLike[str] | int | None
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class EventSink:
     """Where the events of a run go: into `events`, which holds all or the last ones, or to a log."""
 
     events: list[Event] | deque[Event] | None = None
-    log: Log | None = None
+    log: EventLogWriter | None = None
     path: Path | None = None
 
     @property
-    def watchers(self) -> list[Callable[[Event], object]]:
+    def observers(self) -> list[Callable[[Event], object]]:
         """Who is shown each event."""
-        return [*([] if self.events is None else [self.events.append]), *([self.log.event] if self.log else [])]
+        return [*([] if self.events is None else [self.events.append]), *([self.log.write_event] if self.log else [])]
 
-    def said(self, steps: int, window: Sequence[Event] | None = None) -> dict[str, Any]:
+    def outcome_fields(self, steps: int, window: Sequence[Event] | None = None) -> dict[str, Any]:
         """What the outcome of a run of so many steps says of it; a `window`, where there is one, has the events."""
         if self.events is None:
             return {"log": self.path}
         kept = tuple(self.events) if window is None else window
         return {"kept": kept, "first_kept": steps - len(kept), "log": self.path}
 
-    def ended(self, outcome: Outcome) -> Outcome:
+    def finish(self, outcome: Outcome) -> Outcome:
         """The last line of a log."""
         if self.log is not None:
-            self.log.outcome(outcome)
+            self.log.write_outcome(outcome)
         return outcome
 
 
-def log_path(keep: Keep) -> Path | None:
+def log_path(keep: KeepOption) -> Path | None:
     """Where the events are to be written, if anywhere; raises Usage where `keep` means nothing."""
     if keep is None or keep == "events" or (isinstance(keep, int) and not isinstance(keep, bool) and keep > 0):
         return None
@@ -64,15 +64,15 @@ def log_path(keep: Keep) -> Path | None:
 
 
 @contextmanager
-def keeping(
-    keep: Keep, graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None
-) -> Iterator[Kept]:
+def open_event_sink(
+    keep: KeepOption, graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None
+) -> Iterator[EventSink]:
     """Keep what is asked for, while this lasts; raises Usage where that means nothing, or cannot be written."""
     path = log_path(keep)
     if path is not None:
-        with opened(path, graph, arguments, schedule, seed, bound) as log:
-            yield Kept(log=log, path=path)
+        with create_log(path, graph, arguments, schedule, seed, bound) as log:
+            yield EventSink(log=log, path=path)
     elif isinstance(keep, int):
-        yield Kept(deque(maxlen=min(keep, sys.maxsize)))
+        yield EventSink(deque(maxlen=min(keep, sys.maxsize)))
     else:
-        yield Kept([] if keep == "events" else None)
+        yield EventSink([] if keep == "events" else None)

@@ -17,23 +17,31 @@ import numpy as np
 from ...core.errors import TagloomError
 from ...core.graph.graph import Graph
 from ...core.handle import Handle
-from ...core.json.cursor import Cursor, head, natural, plain_text
-from ...core.json.value import Plain, location_form, read_literal, read_location, read_operand, site_form, value_form
+from ...core.json.cursor import JsonCursor, document_header, read_natural, validate_text
+from ...core.json.value import (
+    JsonValue,
+    location_to_json,
+    read_literal,
+    read_location,
+    read_token_literal,
+    site_to_json,
+    value_to_json,
+)
 from ...core.program.program import Location
 from ...core.tag import Tag
 from ...core.value import Literal, Value, literal
-from ..machine.event import Cell, Event
+from ..machine.event import CellAddress, Event
 from ..outcome.critical_path import times_by_waves
-from ..outcome.outcome import Outcome, Waiting
-from ..outcome.shares import SiteShare, by_function, by_op, by_site, site_names
-from .tag_table import TagTable, below, read_tags
+from ..outcome.outcome import Outcome, ResidueToken
+from ..outcome.shares import SiteShare, firings_by_function, firings_by_op, shares_by_site, site_names
+from .tag_table import TagTable, read_index, read_tags
 
-STATUSES = ("Broken", "Exhausted", "Trapped", "Returned", "Deadlocked")
-Tally: TypeAlias = dict[str, Any]
-_COUNTS = ("steps", "critical_path", "largest_store", "largest_flight", "deepest_tag")
-_WAVES = ("profile", "waiting")
-_NAMED = ("activations", "by_node")
-_LATER = ("by_function", "by_op", "time_by_waves", "time_on", "by_site", "critical_firings")
+STATUS_NAMES = ("Broken", "Exhausted", "Trapped", "Returned", "Deadlocked")
+StatsDict: TypeAlias = dict[str, Any]
+_COUNT_STATS = ("steps", "critical_path", "largest_store", "largest_flight", "deepest_tag")
+_WAVE_STATS = ("profile", "waiting")
+_MAPPING_STATS = ("activations", "by_node")
+_OPTIONAL_STATS = ("by_function", "by_op", "time_by_waves", "time_on", "by_site", "critical_firings")
 """Measures that a machine may leave out; of the last two, a row a site, and a row a firing."""
 
 
@@ -56,14 +64,14 @@ class CellRecord(NamedTuple):
     number: int
 
 
-class WaitingRecord(NamedTuple):
+class ResidueRecord(NamedTuple):
     """A token of the residue: it waits for partners, is parked at a cell, or is held by a bound on iterations."""
 
     node: int
     port: int
     tag: Tag
     value: Literal
-    stays: CellRecord | int | None = None
+    blocked_on: CellRecord | int | None = None
 
 
 class ErrorRecord(NamedTuple):
@@ -83,57 +91,57 @@ class OutcomeRecord:
     status: str
     results: tuple[Literal | None, ...]
     firings: int | None
-    stats: Tally | None
+    stats: StatsDict | None
     engine: str | None
     schedule: str | None
     traps: tuple[TrapRecord, ...] | None
-    residue: tuple[WaitingRecord, ...] | None
+    residue: tuple[ResidueRecord, ...] | None
     open_activations: int | None
     error: ErrorRecord | None
 
 
-def words(error: TagloomError) -> str:
+def error_text(error: TagloomError) -> str:
     """An error with its notes."""
     return "\n".join([str(error), *getattr(error, "__notes__", [])])
 
 
-def record(outcome: Outcome) -> OutcomeRecord:
+def to_outcome_record(outcome: Outcome) -> OutcomeRecord:
     """What an outcome of this package says, as a record."""
-    pairs = zip(outcome.trapped, outcome.traps, strict=True)
+    pairs = zip(outcome.trap_events, outcome.traps, strict=True)
     error = outcome.error
     return OutcomeRecord(
         status=outcome.status,
         results=tuple(None if result is None else literal(result) for result in outcome.results),
-        firings=None if outcome.measured is None else outcome.firings,
-        stats=None if outcome.measured is None else _tally(outcome),
+        firings=None if outcome.measured_stats is None else outcome.firings,
+        stats=None if outcome.measured_stats is None else _stats_dict(outcome),
         engine=outcome.engine,
         schedule=outcome.schedule,
-        traps=tuple(_trap(outcome.graph, event, words(trap)) for event, trap in pairs),
-        residue=tuple(map(_waiting, outcome.residue)),
+        traps=tuple(_to_trap_record(outcome.graph, event, error_text(trap)) for event, trap in pairs),
+        residue=tuple(map(_to_residue_record, outcome.residue)),
         open_activations=outcome.open_activations,
-        error=None if error is None else _error(error),
+        error=None if error is None else _to_error_record(error),
     )
 
 
-def _error(error: TagloomError) -> ErrorRecord:
-    return ErrorRecord(error.rule, error.message, words(error), getattr(error, "limit", None))
+def _to_error_record(error: TagloomError) -> ErrorRecord:
+    return ErrorRecord(error.rule, error.message, error_text(error), getattr(error, "limit", None))
 
 
-def _waiting(waiting: Waiting) -> WaitingRecord:
+def _to_residue_record(waiting: ResidueToken) -> ResidueRecord:
     node, port, tag, value, stays = waiting
-    at = CellRecord(literal(stays.handle), stays.number) if isinstance(stays, Cell) else stays
-    return WaitingRecord(node, port, tag, literal(value), at)
+    at = CellRecord(literal(stays.handle), stays.number) if isinstance(stays, CellAddress) else stays
+    return ResidueRecord(node, port, tag, literal(value), at)
 
 
-def _trap(graph: Graph, event: Event, said: str) -> TrapRecord:
+def _to_trap_record(graph: Graph, event: Event, said: str) -> TrapRecord:
     assert event.inputs is not None and event.trap is not None
     number, _, tag, _ = event.token
     node = graph.nodes[number]
-    operands = event.inputs[: len(event.inputs) - node.triggered]
+    operands = event.inputs[: len(event.inputs) - node.has_trigger]
     return TrapRecord(number, str(node), tag, event.trap, tuple(map(literal, operands)), node.location, said)
 
 
-def _tally(outcome: Outcome) -> Tally:
+def _stats_dict(outcome: Outcome) -> StatsDict:
     """The measures, firings by the names of nodes; a name that came before has the node's number after it."""
     graph, stats = outcome.graph, outcome.stats
     measures, names = asdict(stats), site_names(graph)
@@ -141,21 +149,21 @@ def _tally(outcome: Outcome) -> Tally:
     for number, (node, count) in enumerate(zip(graph.nodes, stats.by_node, strict=True)):
         by_node[f"{node}#{number}" if str(node) in by_node else str(node)] = count
     return {
-        **{name: measures[name] for name in _COUNTS},
+        **{name: measures[name] for name in _COUNT_STATS},
         "parallelism": measures["parallelism"],
-        **{name: None if stats.profile is None else tuple(measures[name]) for name in _WAVES},
+        **{name: None if stats.profile is None else tuple(measures[name]) for name in _WAVE_STATS},
         "activations": outcome.activations(),
         "by_node": by_node,
-        "by_function": by_function(graph, stats),
-        "by_op": by_op(graph, stats),
-        "time_by_waves": None if stats.profile is None else _by_text(times_by_waves(stats.profile)),
+        "by_function": firings_by_function(graph, stats),
+        "by_op": firings_by_op(graph, stats),
+        "time_by_waves": None if stats.profile is None else _stringify_keys(times_by_waves(stats.profile)),
         "time_on": None,
-        "by_site": {names[site]: share._asdict() for site, share in by_site(graph, stats).items()},
+        "by_site": {names[site]: share._asdict() for site, share in shares_by_site(graph, stats).items()},
         "critical_firings": None,
     }
 
 
-def with_critical_path(said: OutcomeRecord, outcome: Outcome) -> OutcomeRecord:
+def add_critical_path(record: OutcomeRecord, outcome: Outcome) -> OutcomeRecord:
     """The record of an outcome that kept its events, with the critical path, and with the time on 1, 2, 4, ...
     processors, up to what no more would shorten."""
     path, times, processors = outcome.critical_path(), {1: outcome.firings}, 1
@@ -163,27 +171,27 @@ def with_critical_path(said: OutcomeRecord, outcome: Outcome) -> OutcomeRecord:
         processors *= 2
         times[processors] = outcome.time_on(processors)
     more = {
-        "time_on": _by_text(times),
+        "time_on": _stringify_keys(times),
         "critical_firings": tuple((each.node, each.tag) for each in path),
     }
-    return replace(said, stats={**(said.stats or {}), **more})
+    return replace(record, stats={**(record.stats or {}), **more})
 
 
-def _by_text(counts: dict[int, int]) -> dict[str, int]:
+def _stringify_keys(counts: dict[int, int]) -> dict[str, int]:
     return {str(number): count for number, count in counts.items()}
 
 
-def outcome_form(outcome: OutcomeRecord) -> Plain:
+def outcome_form(outcome: OutcomeRecord) -> JsonValue:
     """An outcome as a document: what `tagloom run --json` prints."""
     traps, residue = outcome.traps or (), outcome.residue or ()
     path = outcome.stats and outcome.stats.get("critical_firings")
     tags = (*(trap.tag for trap in traps), *(waiting.tag for waiting in residue), *(tag for _, tag in path or ()))
     table = TagTable(tags)
-    return head(
+    return document_header(
         "outcome",
         status=outcome.status,
-        value=[None if result is None else plain(result.value) for result in outcome.results],
-        results=[None if result is None else value_form(result.value) for result in outcome.results],
+        value=[None if result is None else untyped_json(result.value) for result in outcome.results],
+        results=[None if result is None else value_to_json(result.value) for result in outcome.results],
         firings=outcome.firings,
         stats=_stats_form(outcome.stats, table),
         engine=outcome.engine,
@@ -192,23 +200,23 @@ def outcome_form(outcome: OutcomeRecord) -> Plain:
         residue=None if outcome.residue is None else [_waiting_form(each, table.numbers[each.tag]) for each in residue],
         open_activations=outcome.open_activations,
         error=None if outcome.error is None else _error_form(outcome.error),
-        sites=[site_form(site) for site in table.sites],
+        sites=[site_to_json(site) for site in table.sites],
         tags=table.rows,
     )
 
 
-def plain(value: Value) -> Plain:
+def untyped_json(value: Value) -> JsonValue:
     """A value as JSON that says no type; what JSON has no number for is a string."""
-    return str(value) if isinstance(value, Handle) else _finite(np.asarray(value).tolist())
+    return str(value) if isinstance(value, Handle) else _encode_nonfinite(np.asarray(value).tolist())
 
 
-def _finite(data: Plain) -> Plain:
+def _encode_nonfinite(data: JsonValue) -> JsonValue:
     if isinstance(data, list):
-        return [_finite(item) for item in data]
+        return [_encode_nonfinite(item) for item in data]
     return repr(data) if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def _stats_form(stats: Tally | None, table: TagTable) -> Plain:
+def _stats_form(stats: StatsDict | None, table: TagTable) -> JsonValue:
     if stats is None:
         return None
     form = {name: list(said) if isinstance(said, tuple) else said for name, said in stats.items()}
@@ -216,35 +224,35 @@ def _stats_form(stats: Tally | None, table: TagTable) -> Plain:
     return {**form, "critical_firings": path and [[node, table.numbers[tag]] for node, tag in path]}
 
 
-def _trap_form(trap: TrapRecord, table: TagTable) -> Plain:
+def _trap_form(trap: TrapRecord, table: TagTable) -> JsonValue:
     return {
         "node": trap.node,
-        "name": plain_text(trap.name),
+        "name": validate_text(trap.name),
         "tag": table.numbers[trap.tag],
         "message": trap.message,
-        "operands": [value_form(operand.value) for operand in trap.operands],
-        "where": location_form(trap.where),
+        "operands": [value_to_json(operand.value) for operand in trap.operands],
+        "where": location_to_json(trap.where),
         "words": trap.words,
     }
 
 
-def _waiting_form(waiting: WaitingRecord, tag: Plain) -> list[Plain]:
+def _waiting_form(waiting: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
     node, port, _, value, stays = waiting
-    row = [node, port, tag, value_form(value.value)]
+    row = [node, port, tag, value_to_json(value.value)]
     match stays:
         case CellRecord(handle, number):
-            return [*row, {"parked": [value_form(handle.value), number]}]
+            return [*row, {"parked": [value_to_json(handle.value), number]}]
         case None:
             return row
     return [*row, {"held": stays}]
 
 
-def _error_form(error: ErrorRecord) -> Plain:
+def _error_form(error: ErrorRecord) -> JsonValue:
     form = error._asdict()
     return form if error.limit is not None else {key: said for key, said in form.items() if key != "limit"}
 
 
-def read_outcome(at: Cursor) -> OutcomeRecord:
+def read_outcome(at: JsonCursor) -> OutcomeRecord:
     """The outcome that a document says. `value` is for people, and is not read."""
     names = ("status", "results", "firings", "stats", "engine", "schedule")
     more = ("traps", "residue", "open_activations", "error", "sites", "tags")
@@ -252,94 +260,102 @@ def read_outcome(at: Cursor) -> OutcomeRecord:
     status, results, firings, stats, engine, schedule, traps, residue, opened, error, sites, tags = places
     table = read_tags(sites, tags)
     return OutcomeRecord(
-        status=status.one_of(STATUSES),
-        results=results.each(lambda result: result.optional(read_literal)),
-        firings=firings.optional(natural),
+        status=status.one_of(STATUS_NAMES),
+        results=results.map_entries(lambda result: result.optional(read_literal)),
+        firings=firings.optional(read_natural),
         stats=stats.optional(lambda measures: _read_stats(measures, table)),
-        engine=engine.optional(Cursor.text),
-        schedule=schedule.optional(Cursor.text),
-        traps=traps.optional(lambda listed: listed.each(lambda trap: _read_trap(trap, table))),
-        residue=residue.optional(lambda listed: listed.each(lambda waiting: _read_waiting(waiting, table))),
-        open_activations=opened.optional(natural),
+        engine=engine.optional(JsonCursor.text),
+        schedule=schedule.optional(JsonCursor.text),
+        traps=traps.optional(lambda listed: listed.map_entries(lambda trap: _read_trap(trap, table))),
+        residue=residue.optional(lambda listed: listed.map_entries(lambda waiting: _read_waiting(waiting, table))),
+        open_activations=opened.optional(read_natural),
         error=error.optional(_read_error),
     )
 
 
-def _read_stats(at: Cursor, table: list[Tag]) -> Tally:
-    names = (*_COUNTS, "parallelism", *_WAVES, *_NAMED)
-    places = dict(zip(names, at.fields(*names, optional=_LATER), strict=True))
-    *counts, by_site, path = (at.key(name) if at.has(name) else Cursor(None) for name in _LATER)
+def _read_stats(at: JsonCursor, table: list[Tag]) -> StatsDict:
+    names = (*_COUNT_STATS, "parallelism", *_WAVE_STATS, *_MAPPING_STATS)
+    places = dict(zip(names, at.fields(*names, optional=_OPTIONAL_STATS), strict=True))
+    *counts, by_site, path = (at.value_at(name) if at.has_key(name) else JsonCursor(None) for name in _OPTIONAL_STATS)
     return {
-        **{name: places[name].optional(natural) for name in _COUNTS},
-        "parallelism": places["parallelism"].optional(Cursor.number),
-        **{name: places[name].optional(lambda waves: waves.each(natural)) for name in _WAVES},
-        **{name: places[name].optional(_read_counts) for name in _NAMED},
-        **{name: count.optional(_read_counts) for name, count in zip(_LATER, counts, strict=False)},
+        **{name: places[name].optional(read_natural) for name in _COUNT_STATS},
+        "parallelism": places["parallelism"].optional(JsonCursor.number),
+        **{name: places[name].optional(lambda waves: waves.map_entries(read_natural)) for name in _WAVE_STATS},
+        **{name: places[name].optional(_read_counts) for name in _MAPPING_STATS},
+        **{name: count.optional(_read_counts) for name, count in zip(_OPTIONAL_STATS, counts, strict=False)},
         "by_site": by_site.optional(lambda sites: {name: _read_share(share) for name, share in sites.items()}),
-        "critical_firings": path.optional(lambda rows: rows.each(lambda row: _read_firing(row, table))),
+        "critical_firings": path.optional(lambda rows: rows.map_entries(lambda row: _read_firing(row, table))),
     }
 
 
-def _read_firing(at: Cursor, table: list[Tag]) -> tuple[int, Tag]:
-    node, tag = at.row("node", "tag")
-    return natural(node), table[below(tag, len(table))]
+def _read_firing(at: JsonCursor, table: list[Tag]) -> tuple[int, Tag]:
+    node, tag = at.fixed_list("node", "tag")
+    return read_natural(node), table[read_index(tag, len(table))]
 
 
-def _read_counts(at: Cursor) -> dict[str, int]:
-    return {name: natural(count) for name, count in at.items()}
+def _read_counts(at: JsonCursor) -> dict[str, int]:
+    return {name: read_natural(count) for name, count in at.items()}
 
 
-def _read_share(at: Cursor) -> dict[str, int]:
-    return dict(zip(SiteShare._fields, map(natural, at.fields(*SiteShare._fields)), strict=True))
+def _read_share(at: JsonCursor) -> dict[str, int]:
+    return dict(zip(SiteShare._fields, map(read_natural, at.fields(*SiteShare._fields)), strict=True))
 
 
-def _read_trap(at: Cursor, tags: list[Tag]) -> TrapRecord:
+def _read_trap(at: JsonCursor, tags: list[Tag]) -> TrapRecord:
     node, name, tag, message, operands, where, said = at.fields(
         "node", "name", "tag", "message", "operands", "where", "words"
     )
     return TrapRecord(
-        natural(node), name.text(), tags[below(tag, len(tags))], message.text(), operands.each(read_operand),
-        read_location(where), said.optional(Cursor.text),
+        read_natural(node), name.text(), tags[read_index(tag, len(tags))], message.text(), operands.map_entries(read_token_literal),
+        read_location(where), said.optional(JsonCursor.text),
     )  # fmt: skip
 
 
-def _read_waiting(at: Cursor, tags: list[Tag]) -> WaitingRecord:
+def _read_waiting(at: JsonCursor, tags: list[Tag]) -> ResidueRecord:
     names = ("node", "port", "tag", "value")
-    node, port, tag, value, *rest = at.row(*names, "stays") if len(at.raw()) > len(names) else at.row(*names)
-    stays = _read_stays(rest[0]) if rest else None
-    return WaitingRecord(natural(node), natural(port), tags[below(tag, len(tags))], read_operand(value), stays)
+    node, port, tag, value, *rest = (
+        at.fixed_list(*names, "stays") if len(at.raw_list()) > len(names) else at.fixed_list(*names)
+    )
+    stays = _read_blocked_on(rest[0]) if rest else None
+    return ResidueRecord(
+        read_natural(node), read_natural(port), tags[read_index(tag, len(tags))], read_token_literal(value), stays
+    )
 
 
-def _read_stays(at: Cursor) -> CellRecord | int:
-    if at.has("held"):
+def _read_blocked_on(at: JsonCursor) -> CellRecord | int:
+    if at.has_key("held"):
         return at.fields("held")[0].integer(1)
-    handle, number = at.fields("parked")[0].row("handle", "number")
-    return CellRecord(read_operand(handle), natural(number))
+    handle, number = at.fields("parked")[0].fixed_list("handle", "number")
+    return CellRecord(read_token_literal(handle), read_natural(number))
 
 
-def _read_error(at: Cursor) -> ErrorRecord:
+def _read_error(at: JsonCursor) -> ErrorRecord:
     rule, message, said = at.fields("rule", "message", "words", optional=["limit"])
-    limit = at.key("limit").optional(Cursor.text) if at.has("limit") else None
-    return ErrorRecord(rule.optional(Cursor.text), message.text(), said.optional(Cursor.text), limit)
+    limit = at.value_at("limit").optional(JsonCursor.text) if at.has_key("limit") else None
+    return ErrorRecord(rule.optional(JsonCursor.text), message.text(), said.optional(JsonCursor.text), limit)
 
 
-def outcome_differences(mine: OutcomeRecord, theirs: OutcomeRecord) -> Iterator[tuple[str, str, str]]:
+def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Iterator[tuple[str, str, str]]:
     """Where another machine's outcome of the same run differs: what, as it should be, and as it is.
 
     What it does not know is no difference; nor are its words, or which of us wrote it. Of the error only the rule
     counts, and whether there is one.
     """
     for key in ("status", "schedule", "results", "firings", "open_activations", "traps", "residue"):
-        yield from _difference(key, _facts(getattr(mine, key)), _facts(getattr(theirs, key)))
-    if (mine.error is None) != (theirs.error is None):
-        yield "error", _said(mine.error and mine.error.rule), _said(theirs.error and theirs.error.rule)
-    elif mine.error and theirs.error:
-        yield from _difference("error.rule", mine.error.rule, theirs.error.rule)
-    for key, measured in (theirs.stats or {}).items():
-        yield from _difference(key, (mine.stats or {})[key], measured)
+        yield from _first_difference(key, _without_words(getattr(expected, key)), _without_words(getattr(actual, key)))
+    if (expected.error is None) != (actual.error is None):
+        yield (
+            "error",
+            _abbreviate_json(expected.error and expected.error.rule),
+            _abbreviate_json(actual.error and actual.error.rule),
+        )
+    elif expected.error and actual.error:
+        yield from _first_difference("error.rule", expected.error.rule, actual.error.rule)
+    for key, measured in (actual.stats or {}).items():
+        yield from _first_difference(key, (expected.stats or {})[key], measured)
 
 
-def _difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, str]]:
+def _first_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, str]]:
     """Of lists of one length, the first entry that differs."""
     if got is None or required == got:
         return
@@ -347,38 +363,38 @@ def _difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, s
         pairs = enumerate(zip(required, got, strict=True))
         number, (required, got) = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
         key = f"{key}[{number}]"
-    yield key, _said(required), _said(got)
+    yield key, _abbreviate_json(required), _abbreviate_json(got)
 
 
-def _facts(said: Any) -> Any:
+def _without_words(said: Any) -> Any:
     """What a record says, but for its words."""
     if type(said) is tuple:
-        return tuple(map(_facts, said))
+        return tuple(map(_without_words, said))
     return said._replace(words=None) if isinstance(said, TrapRecord) else said
 
 
-def _said(said: Any) -> str:
+def _abbreviate_json(said: Any) -> str:
     """A part of a record in the JSON form, tags by their paths."""
-    shown = "nothing" if said is None else json.dumps(_form(said), separators=(",", ":"))
-    return shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]}..."
+    shown = "nothing" if said is None else json.dumps(_part_json(said), separators=(",", ":"))
+    return shown if len(shown) <= _MAX_QUOTED else f"{shown[:_MAX_QUOTED]}..."
 
 
-def _form(said: Any) -> Plain:
+def _part_json(said: Any) -> JsonValue:
     match said:
         case Literal():
-            return value_form(said.value)
+            return value_to_json(said.value)
         case Tag():
             return str(said)
-        case WaitingRecord():
+        case ResidueRecord():
             return _waiting_form(said, str(said.tag))
         case TrapRecord():
-            return {name: _form(part) for name, part in said._asdict().items() if name != "words"}
+            return {name: _part_json(part) for name, part in said._asdict().items() if name != "words"}
         case Location():
-            return location_form(said)
+            return location_to_json(said)
         case tuple():
-            return list(map(_form, said))
+            return list(map(_part_json, said))
     return said
 
 
-_LONGEST = 300
+_MAX_QUOTED = 300
 """How much a message quotes."""

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...core.json.cursor import WORD, Cursor
+from ...core.json.cursor import INT64_BOUND, JsonCursor
 from ...core.json.value import read_site
 from ...core.tag import ROOT, Site, Tag
 
@@ -19,9 +19,9 @@ class TagTable:
         self.numbers: dict[Tag, int] = {ROOT: 0}
         self.rows: list[list[int]] = []
         for tag in tags:
-            self._add(tag)
+            self._add_tag(tag)
 
-    def _add(self, tag: Tag) -> None:
+    def _add_tag(self, tag: Tag) -> None:
         new = []
         while tag not in self.numbers and tag.parent is not None:
             new.append(tag)
@@ -32,7 +32,7 @@ class TagTable:
             self.numbers[each] = len(self.rows)
 
 
-def read_sites(at: Cursor) -> tuple[Site, ...]:
+def read_sites(at: JsonCursor) -> tuple[Site, ...]:
     """The sites of a document, by number; raises Malformed where one is there twice."""
     found: dict[Site, int] = {}
     for number, place in enumerate(at.entries()):
@@ -42,12 +42,12 @@ def read_sites(at: Cursor) -> tuple[Site, ...]:
     return tuple(found)
 
 
-def read_tags(sites: Cursor, tags: Cursor) -> list[Tag]:
+def read_tags(sites: JsonCursor, tags: JsonCursor) -> list[Tag]:
     """The tags of a document, by number; raises Malformed where one is there twice."""
     known, made = read_sites(sites), [ROOT]
     seen: dict[tuple[int, int, int], int] = {}
-    for number, row in enumerate(tags.raw()):
-        key = _tag_at_once(row, len(made), len(known)) or _read_tag(tags.entry(number), len(made), len(known))
+    for number, row in enumerate(tags.raw_list()):
+        key = _parse_valid_tag(row, len(made), len(known)) or _read_tag(tags.entry(number), len(made), len(known))
         first = seen.setdefault(key, number)
         if first != number:
             tags.entry(number).refuse("each tag once", f"that of number {first + 1} again")
@@ -56,21 +56,21 @@ def read_tags(sites: Cursor, tags: Cursor) -> list[Tag]:
     return made
 
 
-def _tag_at_once(row: object, parents: int, sites: int) -> tuple[int, int, int] | None:
+def _parse_valid_tag(row: object, parents: int, sites: int) -> tuple[int, int, int] | None:
     """A tag, if nothing is wrong with it: with cursors a million takes 7 s, without 2."""
     if type(row) is not list or list(map(type, row)) != [int, int, int]:
         return None
     parent, site, iteration = row
-    fits = 0 <= parent < parents and 0 <= site < sites and 0 <= iteration < WORD
+    fits = 0 <= parent < parents and 0 <= site < sites and 0 <= iteration < INT64_BOUND
     return (parent, site, iteration) if fits else None
 
 
-def _read_tag(at: Cursor, parents: int, sites: int) -> tuple[int, int, int]:
-    parent, site, iteration = at.row("parent", "site", "iteration")
-    return below(parent, parents), below(site, sites), iteration.integer(0)
+def _read_tag(at: JsonCursor, parents: int, sites: int) -> tuple[int, int, int]:
+    parent, site, iteration = at.fixed_list("parent", "site", "iteration")
+    return read_index(parent, parents), read_index(site, sites), iteration.integer(0)
 
 
-def below(at: Cursor, end: int) -> int:
+def read_index(at: JsonCursor, end: int) -> int:
     if at.integer(0) >= end:
         at.refuse(f"a number below {end}")
     return at.integer()

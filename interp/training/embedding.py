@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import Any
 
 from ...core.errors import Usage
-from ...core.frontend.array_api.common import elements
+from ...core.frontend.array_api.common import element_count
 from ...core.frontend.array_api.creation import arange, zeros
 from ...core.frontend.array_api.indexing import boolean_mask, scatter, take
 from ...core.frontend.eager.variable import Variable, init_scope
 from ...core.frontend.functions import equal, floor_divide, less, multiply, remainder, where
-from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.source_location import user_location
 
 
 class Embedding:
@@ -39,7 +39,7 @@ class Embedding:
             whole = Variable(values, dtype=dtype, name=name, trainable=False).value
             if not whole.shape or not 1 <= shards <= whole.shape[0]:
                 required, got = "from one shard to as many as rows", f"{shards} shards of {whole.dtype!r}{whole.shape}"
-                raise Usage("a table is cut into shards by its rows", where=here(), required=required, got=got)
+                raise Usage("a table is cut into shards by its rows", where=user_location(), required=required, got=got)
             parts = [whole[k::shards] for k in range(shards)]
         self.count, self.width = whole.shape[0], whole.shape[1:]
         self.shards = tuple(Variable(each, name=f"{name}_{k}") for k, each in enumerate(parts))
@@ -48,16 +48,16 @@ class Embedding:
         """The vectors of ids, integers of shape (n,): of shape (n, ...). An id that is not there traps."""
         blank = zeros((1, *self.width), dtype=self.shards[0].dtype)
         found = take(blank, multiply(ids, 0), axis=0)
-        for shard, (part, places) in zip(self.shards, self._parts(ids), strict=True):
+        for shard, (part, places) in zip(self.shards, self._split_by_shard(ids), strict=True):
             found = scatter(found, take(shard, part, axis=0), places)
         return found
 
-    def _parts(self, ids: Any) -> Iterator[tuple[Any, Any]]:
+    def _split_by_shard(self, ids: Any) -> Iterator[tuple[Any, Any]]:
         """For each shard the rows of it that are asked for, and where they go."""
         count = len(self.shards)
         owners = remainder(ids, count)
         rows = where(less(ids, 0), self.count, floor_divide(ids, count))
-        places = arange(elements(ids))
+        places = arange(element_count(ids))
         for shard in range(count):
             mask = equal(owners, shard)
             yield boolean_mask(rows, mask), boolean_mask(places, mask)

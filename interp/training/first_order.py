@@ -77,9 +77,12 @@ class Adadelta(Optimizer):
         return {"squares": zeros_like(value), "steps": zeros_like(value)}
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
-        squares = _mean(slots["squares"], gradient * gradient, self.decay)
+        squares = _moving_mean(slots["squares"], gradient * gradient, self.decay)
         step = gradient * (sqrt(slots["steps"] + self.epsilon) / sqrt(squares + self.epsilon))
-        return value - self.rate * step, {"squares": squares, "steps": _mean(slots["steps"], step * step, self.decay)}
+        return value - self.rate * step, {
+            "squares": squares,
+            "steps": _moving_mean(slots["steps"], step * step, self.decay),
+        }
 
 
 class RMSProp(Optimizer):
@@ -103,10 +106,10 @@ class RMSProp(Optimizer):
         return {name: zeros_like(value) for name in names}
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
-        after = {"squares": _mean(slots["squares"], gradient * gradient, self.decay)}
+        after = {"squares": _moving_mean(slots["squares"], gradient * gradient, self.decay)}
         spread = after["squares"]
         if self.centered:
-            after["mean"] = _mean(slots["mean"], gradient, self.decay)
+            after["mean"] = _moving_mean(slots["mean"], gradient, self.decay)
             spread = spread - after["mean"] * after["mean"]
         step = gradient / (sqrt(spread) + self.epsilon)
         if self.momentum != 0.0:
@@ -127,19 +130,19 @@ class Adam(Optimizer):
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
         count = slots["count"] + 1
-        mean = _mean(slots["mean"], gradient, self.beta_1)
-        squares = _mean(slots["squares"], gradient * gradient, self.beta_2)
-        step = (mean / _grown(self.beta_1, count, value)) / (
-            sqrt(squares / _grown(self.beta_2, count, value)) + self.epsilon
+        mean = _moving_mean(slots["mean"], gradient, self.beta_1)
+        squares = _moving_mean(slots["squares"], gradient * gradient, self.beta_2)
+        step = (mean / _bias_correction(self.beta_1, count, value)) / (
+            sqrt(squares / _bias_correction(self.beta_2, count, value)) + self.epsilon
         )
         return value - self.rate * step, {"mean": mean, "squares": squares, "count": count}
 
 
-def _mean(mean: Any, new: Any, decay: float) -> Any:
+def _moving_mean(mean: Any, new: Any, decay: float) -> Any:
     """A moving mean with one more element."""
     return decay * mean + (1.0 - decay) * new
 
 
-def _grown(beta: float, count: Any, value: Any) -> Any:
+def _bias_correction(beta: float, count: Any, value: Any) -> Any:
     """1 - beta^count, the weight that a moving mean from 0 has gathered; in float64, since beta is close to 1."""
     return astype(1.0 - pow(beta, astype(count, dtypes.float64)), type_of(value).dtype)

@@ -14,13 +14,13 @@ from ...core.frontend.array_api.manipulation import concat, expand_dims, reshape
 from ...core.frontend.array_api.statistics import sum as total
 from ...core.frontend.eager.variable import Variable, init_scope
 from ...core.frontend.functions import less_equal, logical_and, logical_not, maximum, sqrt, where
-from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.source_location import user_location
 from ..function.gradient import value_and_grad
-from .optimizer import variables_of
+from .optimizer import flatten_variables
 
-_ENOUGH = 1e-4
+_SUFFICIENT_DECREASE = 1e-4
 """Of the decrease that the slope promises, so much has to come (Armijo's condition)."""
-_FLAT = 1e-10
+_MIN_CURVATURE = 1e-10
 """A pair is kept where the gradient has turned along the move by more than so much of its own change."""
 
 
@@ -45,7 +45,9 @@ class LBFGS:
     def __init__(self, rate: Any = 1.0, history: int = 10, halvings: int = 20) -> None:
         if history < 1 or halvings < 0:
             raise Usage(
-                "L-BFGS remembers at least one step", where=here(), got=f"history={history}, halvings={halvings}"
+                "L-BFGS remembers at least one step",
+                where=user_location(),
+                got=f"history={history}, halvings={halvings}",
             )
         self.rate, self.history, self.halvings = rate, history, halvings
         self.slots: dict[str, Variable] = {}
@@ -56,20 +58,20 @@ class LBFGS:
 
         Raises Usage where a variable's sizes or the variables' number change from step to step, or dtypes differ.
         """
-        leaves = tuple(variables_of(variables))
+        leaves = tuple(flatten_variables(variables))
         before, gradients = value_and_grad(loss, leaves)()
-        point, gradient = _vector(leaves), _vector(gradients)
-        self._make(leaves)
-        self._remember(point, gradient)
+        point, gradient = _flatten_to_vector(leaves), _flatten_to_vector(gradients)
+        self._make_slots(leaves)
+        self._update_history(point, gradient)
         direction = self._direction(gradient)
-        self._search(loss, leaves, (before, point), (direction, total(direction * gradient)))
+        self._line_search(loss, leaves, (before, point), (direction, total(direction * gradient)))
         return before
 
-    def _make(self, leaves: Sequence[Variable]) -> None:
-        sizes = sum(_size(each) for each in leaves)
+    def _make_slots(self, leaves: Sequence[Variable]) -> None:
+        sizes = sum(_element_count(each) for each in leaves)
         if len({each.dtype for each in leaves}) > 1:
             kinds = ", ".join(f"{each.name}: {each._type}" for each in leaves)
-            raise Usage("L-BFGS steps in variables of one dtype", where=here(), got=kinds)
+            raise Usage("L-BFGS steps in variables of one dtype", where=user_location(), got=kinds)
         if not self.slots:
             with init_scope():
                 for name, shape in (
@@ -81,13 +83,13 @@ class LBFGS:
                 self.slots["count"] = Variable(0, name="lbfgs_count", trainable=False)
         if self.slots["point"]._type.shape != (sizes,):
             required, got = self.slots["point"]._type, f"{sizes} numbers"
-            raise Usage("L-BFGS has steps of other variables", where=here(), required=required, got=got)
+            raise Usage("L-BFGS has steps of other variables", where=user_location(), required=required, got=got)
 
-    def _remember(self, point: Any, gradient: Any) -> None:
+    def _update_history(self, point: Any, gradient: Any) -> None:
         """Put the last move, and how the gradient has turned on it, behind the others, if it bends upwards."""
         slots = self.slots
         move, turn = point - slots["point"], gradient - slots["gradient"]
-        bends = logical_and(slots["count"] > 0, total(move * turn) > _FLAT * total(turn * turn))
+        bends = logical_and(slots["count"] > 0, total(move * turn) > _MIN_CURVATURE * total(turn * turn))
         for name, new in (("moves", move), ("turns", turn)):
             shifted = concat([slots[name][1:, :], expand_dims(new, axis=0)], axis=0)
             slots[name].assign(where(bends, shifted, slots[name]))
@@ -111,40 +113,46 @@ class LBFGS:
             ahead = ahead + (shares[k] - weights[k] * total(turns[k, :] * ahead)) * moves[k, :]
         return -ahead
 
-    def _search(
+    def _line_search(
         self, loss: Callable[[], Any], leaves: Sequence[Variable], start: tuple[Any, Any], towards: tuple[Any, Any]
     ) -> None:
         """Halve the step until the loss is low enough; a loss that is no number is not."""
         (before, point), (direction, slope) = start, towards
 
-        def tried(rate: Any) -> Any:
-            _assign(leaves, point + rate * direction)
-            return less_equal(loss(), before + _ENOUGH * rate * slope)
+        def is_sufficient(rate: Any) -> Any:
+            _assign_from_vector(leaves, point + rate * direction)
+            return less_equal(loss(), before + _SUFFICIENT_DECREASE * rate * slope)
 
-        def halved(rate: Any, left: Any, fits: Any) -> Any:
-            return rate / 2.0, left - 1, tried(rate / 2.0)
+        def halve_rate(rate: Any, left: Any, fits: Any) -> Any:
+            return rate / 2.0, left - 1, is_sufficient(rate / 2.0)
 
         rate = 0.0 * before + self.rate
         _, _, fits = while_loop(
-            lambda rate, left, fits: logical_and(left > 0, logical_not(fits)), halved, rate, self.halvings, tried(rate)
+            lambda rate, left, fits: logical_and(left > 0, logical_not(fits)),
+            halve_rate,
+            rate,
+            self.halvings,
+            is_sufficient(rate),
         )
-        _assign(leaves, where(fits, _vector(leaves), point))
+        _assign_from_vector(leaves, where(fits, _flatten_to_vector(leaves), point))
 
 
-def _size(variable: Variable) -> int:
+def _element_count(variable: Variable) -> int:
     shape = variable._type.shape
     if shape is None or None in shape:
-        raise Usage("L-BFGS steps in variables of known sizes", where=here(), got=f"{variable.name}: {variable._type}")
+        raise Usage(
+            "L-BFGS steps in variables of known sizes", where=user_location(), got=f"{variable.name}: {variable._type}"
+        )
     return math.prod(axis for axis in shape if axis is not None)
 
 
-def _vector(arrays: Sequence[Any]) -> Any:
+def _flatten_to_vector(arrays: Sequence[Any]) -> Any:
     """All elements, in a row."""
     return concat([reshape(each, (-1,)) for each in arrays], axis=0)
 
 
-def _assign(leaves: Sequence[Variable], vector: Any) -> None:
+def _assign_from_vector(leaves: Sequence[Variable], vector: Any) -> None:
     """Assign to each variable its part of a vector."""
-    ends = list(itertools.accumulate(map(_size, leaves), initial=0))
+    ends = list(itertools.accumulate(map(_element_count, leaves), initial=0))
     for each, first, last in zip(leaves, ends, ends[1:], strict=False):
         each.assign(reshape(vector[first:last], each._type.shape))

@@ -12,34 +12,36 @@ import os
 from collections.abc import Mapping
 
 from ...core.errors import Malformed, Usage
-from ...core.files import locked, read_file
-from ...core.frontend.trace.source_location import here
+from ...core.files import lock_file, read_file
+from ...core.frontend.trace.source_location import user_location
 
-STEP = "step"
-_SPECIAL = {str(number): number for number in (math.inf, -math.inf, math.nan)}
+STEP_KEY = "step"
+_NONFINITE = {str(number): number for number in (math.inf, -math.inf, math.nan)}
 
-Series = Mapping[str, Mapping[int, float]]
+MetricSeries = Mapping[str, Mapping[int, float]]
 """For each name the numbers by step."""
 
 
 def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str, object]) -> None:
     """Add a line to a file, which is made if there is none. Raises Usage where something is no number, of Python's or
     an array of no axes, and where the file cannot be written."""
-    line = {STEP: step, **{name: _number(name, value) for name, value in metrics.items()}}
+    line = {STEP_KEY: step, **{name: _encode_number(name, value) for name, value in metrics.items()}}
     text = json.dumps(line, allow_nan=False) + "\n"
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
-            with locked(descriptor, needed=False):  # a line that another is writing looks broken off
-                _cut_off(descriptor)
+            with lock_file(descriptor, required=False):  # a line that another is writing looks broken off
+                _truncate_partial_line(descriptor)
                 os.write(descriptor, text.encode())
         finally:
             os.close(descriptor)
     except OSError as error:
-        raise Usage("this file cannot be written", where=here(), got=os.fspath(path), hint=error.strerror) from None
+        raise Usage(
+            "this file cannot be written", where=user_location(), got=os.fspath(path), hint=error.strerror
+        ) from None
 
 
-def read_metrics(path: str | os.PathLike[str]) -> Series:
+def read_metrics(path: str | os.PathLike[str]) -> MetricSeries:
     """The numbers of a file by name and step, in the order of steps. Of a step that comes again, as after a training
     was resumed, the last is taken; a last line that is not whole is none.
 
@@ -48,41 +50,43 @@ def read_metrics(path: str | os.PathLike[str]) -> Series:
     lines = read_file(path).split(b"\n")
     found: dict[str, dict[int, float]] = {}
     for number, line in enumerate(lines[:-1], start=1):
-        step, metrics = _read(line, f"{os.fspath(path)}:{number}")
+        step, metrics = _parse_line(line, f"{os.fspath(path)}:{number}")
         for name, value in metrics.items():
             found.setdefault(name, {})[step] = value
     return {name: dict(sorted(series.items())) for name, series in found.items()}
 
 
-def _number(name: str, value: object) -> float | int | str:
-    if name == STEP:
-        raise Usage("the step is written beside the metrics", where=here(), hint="give this metric another name")
+def _encode_number(name: str, value: object) -> float | int | str:
+    if name == STEP_KEY:
+        raise Usage(
+            "the step is written beside the metrics", where=user_location(), hint="give this metric another name"
+        )
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise Usage(f"the metric {name} is no number", where=here(), got=repr(value)[:80]) from None
+        raise Usage(f"the metric {name} is no number", where=user_location(), got=repr(value)[:80]) from None
     return number if math.isfinite(number) else str(number)
 
 
-def _cut_off(descriptor: int) -> None:
+def _truncate_partial_line(descriptor: int) -> None:
     """Cut off a last line that is not whole."""
     size = end = os.lseek(descriptor, 0, os.SEEK_END)
-    while end and _byte(descriptor, end - 1) != b"\n":
+    while end and _read_byte(descriptor, end - 1) != b"\n":
         end -= 1
     if end < size:
         os.ftruncate(descriptor, end)
 
 
-def _byte(descriptor: int, place: int) -> bytes:
+def _read_byte(descriptor: int, place: int) -> bytes:
     os.lseek(descriptor, place, os.SEEK_SET)
     return os.read(descriptor, 1)
 
 
-def _read(line: bytes, where: str) -> tuple[int, dict[str, float]]:
+def _parse_line(line: bytes, where: str) -> tuple[int, dict[str, float]]:
     try:
         made = json.loads(line)
-        step = made.pop(STEP)
-        numbers = {name: _SPECIAL.get(value, value) for name, value in made.items()}
+        step = made.pop(STEP_KEY)
+        numbers = {name: _NONFINITE.get(value, value) for name, value in made.items()}
         whole = type(step) is int and all(type(value) in (int, float) for value in numbers.values())
     except (AttributeError, KeyError, TypeError, ValueError):
         whole = False

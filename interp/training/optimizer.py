@@ -13,9 +13,9 @@ from ...core.autodiff.rows import Rows
 from ...core.errors import Invalid, Usage
 from ...core.frontend.array_api.common import type_of
 from ...core.frontend.array_api.indexing import scatter, take
-from ...core.frontend.eager.rows import summed
+from ...core.frontend.eager.rows import sum_duplicate_rows
 from ...core.frontend.eager.variable import Variable, init_scope
-from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.source_location import user_location
 from ...core.types import Type
 
 Slots: TypeAlias = Mapping[str, Any]
@@ -39,11 +39,11 @@ class Optimizer:
 
         Raises Usage where they nest otherwise, and Invalid (D3) where a gradient has another shape than its variable.
         """
-        pairs = list(_paired(gradients, variables, ""))
+        pairs = list(_pair_gradients(gradients, variables, ""))
         for gradient, variable in pairs:
             _check_shape(gradient, variable)
         for gradient, variable in pairs:
-            slots = self._slots_of(variable)
+            slots = self._find_or_make_slots(variable)
             if isinstance(gradient, Rows):
                 self._apply_rows(gradient, variable, slots)
                 continue
@@ -54,8 +54,8 @@ class Optimizer:
 
     def make_slots(self, variables: Any) -> None:
         """Make the slots of variables, nested at will, that are not there yet; else their first step does."""
-        for variable in variables_of(variables):
-            self._slots_of(variable)
+        for variable in flatten_variables(variables):
+            self._find_or_make_slots(variable)
 
     def first(self, value: Any) -> Slots:
         """The first values of the slots of a variable that holds this."""
@@ -68,19 +68,19 @@ class Optimizer:
 
     def _apply_rows(self, gradient: Rows, variable: Variable, slots: Mapping[str, Variable]) -> None:
         """A step of some rows. Where one comes twice, both copies get the sum of their gradients, and so agree."""
-        rows = summed(gradient)
+        rows = sum_duplicate_rows(gradient)
         held = {
-            name: take(slot, rows.indices, axis=0) if _is_parallel(slot, variable) else slot.value
+            name: take(slot, rows.indices, axis=0) if _is_rowwise(slot, variable) else slot.value
             for name, slot in slots.items()
         }
         value, after = self.update(take(variable, rows.indices, axis=0), rows.values, held)
         variable.assign(scatter(variable, value, rows.indices))
         for name, made in after.items():
             slot = slots[name]
-            slot.assign(scatter(slot, made, rows.indices) if _is_parallel(slot, variable) else made)
+            slot.assign(scatter(slot, made, rows.indices) if _is_rowwise(slot, variable) else made)
 
-    def _slots_of(self, variable: Variable) -> dict[str, Variable]:
-        number = variable._resource.number
+    def _find_or_make_slots(self, variable: Variable) -> dict[str, Variable]:
+        number = variable._resource.creation_order
         if number not in self._names:
             with init_scope():
                 made = {
@@ -89,11 +89,11 @@ class Optimizer:
                     )
                     for name, value in self.first(variable.value).items()
                 }
-            self._names[number] = self._fresh(variable.name)
+            self._names[number] = self._unique_name(variable.name)
             self.slots[self._names[number]] = made
         return self.slots[self._names[number]]
 
-    def _fresh(self, name: str) -> str:
+    def _unique_name(self, name: str) -> str:
         taken, count = name, 0
         while taken in self.slots:
             count += 1
@@ -101,16 +101,18 @@ class Optimizer:
         return taken
 
 
-def variables_of(variables: Any) -> Iterator[Variable]:
+def flatten_variables(variables: Any) -> Iterator[Variable]:
     """The variables that are nested in tuples, lists and dicts, in order. Raises Usage where something is none."""
     if isinstance(variables, Variable):
         yield variables
     elif isinstance(variables, dict | tuple | list):
         for each in variables.values() if isinstance(variables, dict) else variables:
-            yield from variables_of(each)
+            yield from flatten_variables(each)
     else:
         hint = "optimizer.apply(gradients, variables) takes gradients first"
-        raise Usage("only variables learn", where=here(), required="tl.Variable", got=repr(variables)[:80], hint=hint)
+        raise Usage(
+            "only variables learn", where=user_location(), required="tl.Variable", got=repr(variables)[:80], hint=hint
+        )
 
 
 def _slot_type(value: Any, variable: Variable) -> Type:
@@ -119,34 +121,34 @@ def _slot_type(value: Any, variable: Variable) -> Type:
     return Type(made.dtype, variable._type.shape) if variable._type.admits(Type(variable.dtype, made.shape)) else made
 
 
-def _is_parallel(slot: Variable, variable: Variable) -> bool:
+def _is_rowwise(slot: Variable, variable: Variable) -> bool:
     """Whether a slot has a row for each row of its variable."""
     return slot._type.shape == variable._type.shape
 
 
-def _paired(gradients: Any, variables: Any, place: str) -> Iterator[tuple[Any, Variable]]:
+def _pair_gradients(gradients: Any, variables: Any, place: str) -> Iterator[tuple[Any, Variable]]:
     """The gradients with their variables, in the order of the variables."""
     if isinstance(variables, Variable):
         if gradients is None or (isinstance(gradients, tuple | list | dict) and not isinstance(gradients, Rows)):
-            raise _unlike(place, f"the gradient by {variables.name}", gradients)
+            raise _nesting_error(place, f"the gradient by {variables.name}", gradients)
         yield gradients, variables
     elif isinstance(variables, dict):
         if not isinstance(gradients, dict) or gradients.keys() != variables.keys():
-            raise _unlike(place, f"a dict of {', '.join(map(str, variables))}", gradients)
+            raise _nesting_error(place, f"a dict of {', '.join(map(str, variables))}", gradients)
         for key, variable in variables.items():
-            yield from _paired(gradients[key], variable, f"{place}[{key!r}]")
+            yield from _pair_gradients(gradients[key], variable, f"{place}[{key!r}]")
     elif isinstance(variables, tuple | list):
         if not isinstance(gradients, tuple | list) or len(gradients) != len(variables):
-            raise _unlike(place, f"{len(variables)} of them", gradients)
+            raise _nesting_error(place, f"{len(variables)} of them", gradients)
         for at, (gradient, variable) in enumerate(zip(gradients, variables, strict=True)):
-            yield from _paired(gradient, variable, f"{place}[{at}]")
+            yield from _pair_gradients(gradient, variable, f"{place}[{at}]")
     else:
-        yield from ((gradients, variable) for variable in variables_of(variables))
+        yield from ((gradients, variable) for variable in flatten_variables(variables))
 
 
-def _unlike(place: str, required: str, got: Any) -> Usage:
+def _nesting_error(place: str, required: str, got: Any) -> Usage:
     said = f"gradients{place} do not nest as their variables do"
-    return Usage(said, where=here(), required=required, got=repr(got)[:80])
+    return Usage(said, where=user_location(), required=required, got=repr(got)[:80])
 
 
 def _check_shape(gradient: Any, variable: Variable) -> None:
@@ -161,5 +163,9 @@ def _check_shape(gradient: Any, variable: Variable) -> None:
     ):
         said = f"the gradient by {variable.name} has another shape than it"
         raise Invalid(
-            said, rule="D3", where=here(), required=Type(variable.dtype, mine), got=Type(variable.dtype, theirs)
+            said,
+            rule="D3",
+            where=user_location(),
+            required=Type(variable.dtype, mine),
+            got=Type(variable.dtype, theirs),
         )

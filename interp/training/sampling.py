@@ -17,7 +17,7 @@ from ...core.frontend.array_api.statistics import mean
 from ...core.frontend.array_api.statistics import sum as total
 from ...core.frontend.effects import uniform
 from ...core.frontend.functions import equal, expm1, log, log1p, where
-from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.source_location import user_location
 from .embedding import Embedding
 
 
@@ -41,7 +41,7 @@ def log_uniform_candidates(n: int, classes: int, /) -> Candidates:
     Raises Usage where there are not as many classes.
     """
     if not 1 <= n <= classes:
-        raise Usage("there are not as many classes", where=here(), required=f"from 1 to {classes}", got=n)
+        raise Usage("there are not as many classes", where=user_location(), required=f"from 1 to {classes}", got=n)
     weights = log1p(1.0 / astype(arange(1, classes + 1), dtypes.float64))
     times = -log1p(-uniform((classes,))) / weights
     order = argsort(times)
@@ -66,17 +66,17 @@ def sampled_softmax(x: Any, labels: Any, weights: Any, biases: Any, candidates: 
     >>> bool(abs(loss + tl.log_softmax(logits)[0, 2]) < 1e-12)
     True
     """
-    right = total(x * _vectors(weights, labels), axis=1) + _less(biases, candidates, labels)
-    others = x @ _vectors(weights, candidates.ids).T + _less(biases, candidates, candidates.ids)
+    right = total(x * _lookup_vectors(weights, labels), axis=1) + _corrected_biases(biases, candidates, labels)
+    others = x @ _lookup_vectors(weights, candidates.ids).T + _corrected_biases(biases, candidates, candidates.ids)
     hits = equal(expand_dims(labels, axis=1), candidates.ids)
     logits = concat([expand_dims(right, axis=1), where(hits, -float("inf"), others)], axis=1)
     return -mean(log_softmax(logits)[:, 0])
 
 
-def _vectors(weights: Any, ids: Any) -> Any:
+def _lookup_vectors(weights: Any, ids: Any) -> Any:
     return weights(ids) if isinstance(weights, Embedding) else take(weights, ids, axis=0)
 
 
-def _less(biases: Any, candidates: Candidates, ids: Any) -> Any:
+def _corrected_biases(biases: Any, candidates: Candidates, ids: Any) -> Any:
     """The biases of classes, less the logarithm of how often they were expected."""
     return take(biases, ids, axis=0) - astype(log(take(candidates.expected, ids, axis=0)), type_of(biases).dtype)

@@ -94,7 +94,7 @@ EXPECTED = [
 
 def parked(out: tl.Outcome) -> int:
     """How many gets came before the put that they wait for."""
-    return sum(event.parked is not None for event in out.events)
+    return sum(event.deferred_at is not None for event in out.events)
 
 
 def table(*sizes: int) -> list[str]:

@@ -23,7 +23,7 @@ from collections import Counter
 from dataclasses import replace
 
 import tagloom as tl
-from tagloom.core.graph.graph import Edge, Node, Output
+from tagloom.core.graph.graph import Edge, GraphNode, OutputPort
 
 
 @tl.function
@@ -70,10 +70,12 @@ def split(graph, there):
         if not away:
             return output
         send, recv = len(nodes), len(nodes) + 1
-        nodes.append(Node(f"send.{name}", "identity", (None,), (Output(output.type, (Edge(recv, 0),)),), function))
-        nodes.append(Node(f"recv.{name}", "identity", (None,), (Output(output.type, away),), function))
+        nodes.append(
+            GraphNode(f"send.{name}", "identity", (None,), (OutputPort(output.type, (Edge(recv, 0),)),), function)
+        )
+        nodes.append(GraphNode(f"recv.{name}", "identity", (None,), (OutputPort(output.type, away),), function))
         place.extend((home, 1 - home))
-        return Output(output.type, (*(edge for edge in output.edges if edge not in away), Edge(send, 0)))
+        return OutputPort(output.type, (*(edge for edge in output.edges if edge not in away), Edge(send, 0)))
 
     arguments = tuple((name, cut(name, graph.name, output, 0)) for name, output in graph.arguments)
     for n, node in enumerate(graph.nodes):

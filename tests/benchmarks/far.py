@@ -10,9 +10,9 @@ import sys
 import time
 from pathlib import Path
 
-from tagloom.interp.engines.fast.load import machine
-from tagloom.interp.engines.interrupt import resident
-from tagloom.tui.run_start import Options, Start
+from tagloom.interp.engines.fast.load import load_machine
+from tagloom.interp.engines.interrupt import resident_memory
+from tagloom.tui.run_start import Start, StartOptions
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session
 
@@ -39,23 +39,23 @@ STEPS = 20
 def took(session: Session, line: str) -> float:
     """The milliseconds of the processor that a command takes, which is what one waits where nobody else is at work."""
     begun = time.process_time()
-    reply = session.do(line)
+    reply = session.execute(line)
     assert reply.ok, reply.text
     return (time.process_time() - begun) * 1e3
 
 
 def measured(target: str, argument: str, schedule: str, place: int) -> str:
     """A row of the table."""
-    session = new_session(Options(schedule=schedule))
-    session.load(Start(str(ROOT / target), (argument,), session.options))
-    machine()  # which may have to be compiled
-    before = resident()
+    session = new_session(StartOptions(schedule=schedule))
+    session.load_run(Start(str(ROOT / target), (argument,), session.options))
+    load_machine()  # which may have to be compiled
+    before = resident_memory()
     there = took(session, f"goto {place}")
-    memory = (resident() - before) / 1e6
+    memory = (resident_memory() - before) / 1e6
     steps = max(took(session, "step") for _ in range(STEPS))
     back = max(took(session, "back") for _ in range(STEPS))
     opened = len(session.history.state.records)
-    session.do(f"goto {session.history.base + 100}")
+    session.execute(f"goto {session.history.base + 100}")
     further = took(session, "event-back")
     name = f"{Path(target).stem}({argument})"
     return (
@@ -66,10 +66,10 @@ def measured(target: str, argument: str, schedule: str, place: int) -> str:
 
 def stopped(condition: str) -> str:
     """A row of the other table: from the beginning to the first hit."""
-    session = new_session(Options(schedule="lifo"))
-    session.load(Start(str(ROOT / FIB), ("28",), session.options))
-    machine()
-    session.do(f"break {condition}")
+    session = new_session(StartOptions(schedule="lifo"))
+    session.load_run(Start(str(ROOT / FIB), ("28",), session.options))
+    load_machine()
+    session.execute(f"break {condition}")
     there = took(session, "continue")
     return f"| `{condition}` | {session.history.position:,} | {there / 1e3:.1f} s |"
 

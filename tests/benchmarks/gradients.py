@@ -21,7 +21,7 @@ from typing import Any, NamedTuple
 import tagloom as tl
 from firings import processor
 from table import markdown
-from tagloom.interp.engines.interrupt import resident
+from tagloom.interp.engines.interrupt import resident_memory
 
 
 @tl.function
@@ -67,7 +67,7 @@ def measure(row: int, order: str, engine: str, size: int) -> dict[str, int]:
     function = ORDERS[order](ROWS[row].function)
     options = {"engine": engine, "limits": tl.Limits(depth=10**6)}
     function.run(0.5, 3, **options)
-    before = resident()
+    before = resident_memory()
     out = function.run(0.5, size, **options)
     assert out.status == "Returned", out.error
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024

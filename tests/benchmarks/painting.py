@@ -72,10 +72,10 @@ def wide() -> str:
 
 def repainted(screen: Screen, pane: GraphPane) -> float:
     """How many milliseconds of the processor it takes to draw the graph where the session stands, and to paint it."""
-    session, draft, compositor = screen.app.session, screen.app.looker.draft, screen.app.screen._compositor
+    session, draft, compositor = screen.app.session, screen.app.presenter.graph_layout, screen.app.screen._compositor
     assert draft is not None
     begun = time.process_time()
-    pane.show(drawing.picture(draft, session))
+    pane.show_content(drawing.draw_tokens(draft, session))
     compositor.update_widgets({pane})
     update = compositor.render_update(screen_stack=[])
     if update is not None:
@@ -85,9 +85,9 @@ def repainted(screen: Screen, pane: GraphPane) -> float:
 
 def _in_sight(screen: Screen, pane: GraphPane) -> int:
     """How many nodes have a cell on the screen."""
-    draft, seen = screen.app.looker.draft, Region(*pane.scroll_offset, *pane.size)
+    draft, seen = screen.app.presenter.graph_layout, Region(*pane.scroll_offset, *pane.size)
     assert draft is not None
-    return sum(any(seen.contains(column, row) for row, column in draft.places[name]) for name in draft.nodes)
+    return sum(any(seen.contains(column, row) for row, column in draft.cell_positions[name]) for name in draft.nodes)
 
 
 async def graph(screen: Screen) -> None:
@@ -101,9 +101,9 @@ async def graph(screen: Screen) -> None:
     for name, lines in (("a step", ["step"] * 60), ("a jump", far), ("all of it", far)):
         taken = []
         for line in lines:
-            session.do(line)
+            session.execute(line)
             if name == "all of it":
-                pane._kept.clear()
+                pane._strip_cache.clear()
                 pane.refresh()
             taken.append(repainted(screen, pane))
         print(f"{name}: median {median(taken):.1f} ms, worst {max(taken):.1f} ms, best {min(taken):.1f} ms")

@@ -59,12 +59,12 @@ class Clock:
         await self._until_shown(line, lambda: self.screen.app.do(line))
 
     async def press(self, key: str) -> None:
-        await self._until_shown(key, lambda: self.screen.app._takes(key))
+        await self._until_shown(key, lambda: self.screen.app._handle_screen_key(key))
 
     async def _until_shown(self, name: str, give: Callable[[], object]) -> None:
         begun, worked = time.perf_counter(), time.process_time()
         give()
-        await self.screen.app.settled()
+        await self.screen.app.wait_until_idle()
         await painted(self.screen)
         self.took(begun, worked, name)
 
@@ -94,7 +94,7 @@ async def painted(screen: Screen) -> None:
 async def there(screen: Screen, line: str) -> None:
     """Do a command before the clock runs, until it is painted: else that would be counted with the next."""
     screen.app.do(line)
-    await screen.app.settled()
+    await screen.app.wait_until_idle()
     await painted(screen)
 
 
@@ -136,12 +136,12 @@ async def stopped(screen: Screen, clock: Clock) -> None:
     """How long it takes from Escape until what goes on for long has stopped, and the screen says so."""
     for line, start in (("run", "load {target} 30"), ("continue", "break value == -1"), ("reverse", "where")):
         screen.app.do(start.format(target=screen.app.session.run.start.target))  # type: ignore[union-attr]
-        await screen.app.settled()
+        await screen.app.wait_until_idle()
         screen.app.do(line)
         await asyncio.sleep(1)
         begun, worked = time.perf_counter(), time.process_time()
         screen.app.action_stop()
-        await screen.app.settled()
+        await screen.app.wait_until_idle()
         clock.took(begun, worked, f"Escape in {line}")
     clock.say("Escape")
 

@@ -33,7 +33,7 @@ def walked(path: tuple[Step, ...]) -> Tag:
     for site, iteration in path:
         tag = tag.child(site)
         for _ in range(iteration):
-            tag = tag.following()
+            tag = tag.next_iteration()
     return tag
 
 
@@ -66,14 +66,14 @@ def test_t2_calls_of_different_iterations(
 def test_t3_following_is_the_next_iteration(path: tuple[Step, ...], loop: Site, iteration: int) -> None:
     """T3: the tag that follows iteration k of a loop is iteration k + 1 of the same loop, entered from the same tag."""
     tag = at(path)
-    following = tag.child(loop, iteration).following()
+    following = tag.child(loop, iteration).next_iteration()
     assert following == tag.child(loop, iteration + 1) and following.parent is tag
 
 
 def test_t3_the_root_has_no_following() -> None:
     """T3: the outermost activation is no iteration."""
     with pytest.raises(AssertionError):
-        ROOT.following()
+        ROOT.next_iteration()
 
 
 @given(paths)
@@ -114,8 +114,8 @@ def test_t4_a_tag_is_equal_to_tags_only(other: object) -> None:
 def test_steps_go_outwards() -> None:
     """The activations around a tag come innermost first; the last is the root, which is no step of a path."""
     tag = at(((LOOPS[0], 2), (CALLS[1], 0)))
-    assert [str(step) for step in tag.steps()] == ["main/loop[2]/f", "main/loop[2]", "main"]
-    assert list(ROOT.steps()) == [ROOT] and ROOT.path() == () and ROOT.site is ENVIRONMENT
+    assert [str(step) for step in tag.self_and_ancestors()] == ["main/loop[2]/f", "main/loop[2]", "main"]
+    assert list(ROOT.self_and_ancestors()) == [ROOT] and ROOT.path() == () and ROOT.site is ENVIRONMENT
 
 
 def deep(last: int = 0) -> Tag:

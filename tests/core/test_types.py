@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.core import dtypes
 from tagloom.core.dtypes import DType
-from tagloom.core.types import Array, Shape, Type, as_type, join_shapes, type_of
+from tagloom.core.types import Array, Shape, Type, as_type, broadcast_shape, type_of
 
 known_shapes = st.lists(st.integers(0, 3), max_size=4).map(tuple)
 shapes: st.SearchStrategy[Shape] = st.none() | st.lists(st.none() | st.integers(0, 3), max_size=3).map(tuple)
@@ -47,10 +47,10 @@ def test_shapes_join_as_numpys_do(given_shapes: list[tuple[int, ...]]) -> None:
         wanted = np.broadcast_shapes(*given_shapes)
     except ValueError:
         with pytest.raises(tl.Invalid, match="do not broadcast") as refused:
-            join_shapes(list(given_shapes))
+            broadcast_shape(list(given_shapes))
         assert refused.value.required == "equal sizes, or 1"
     else:
-        assert join_shapes(list(given_shapes)) == wanted
+        assert broadcast_shape(list(given_shapes)) == wanted
 
 
 @given(st.lists(shapes, min_size=1, max_size=3))
@@ -58,7 +58,7 @@ def test_unknown_sizes_join_to_what_admits_every_outcome(given_shapes: list[Shap
     """V4: whatever unknown sizes turn out to be, the joined shape admits the shape of the result, and what is
     refused could never have been broadcast."""
     try:
-        joined = join_shapes(given_shapes)
+        joined = broadcast_shape(given_shapes)
     except tl.Invalid:
         joined = ()
         refused = True

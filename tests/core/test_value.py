@@ -11,9 +11,9 @@ import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.core import dtypes
-from tagloom.core.text.literals import parse_literal, read
+from tagloom.core.text.literals import parse_literal, parse_value
 from tagloom.core.types import Type, type_of
-from tagloom.core.value import Literal, admit, fingerprint, literal, normal, same, show
+from tagloom.core.value import Literal, admit, fingerprint, format_value, is_same_value, literal, normalize
 
 INT, FLOAT, BOOL = Type(dtypes.int64), Type(dtypes.float64), Type(dtypes.bool)
 floats = st.floats(allow_nan=False) | st.sampled_from([math.nan, math.inf, -math.inf, 0.0, -0.0, 5e-324])
@@ -41,8 +41,10 @@ def test_what_is_shown_is_read_back(value: Any) -> None:
     """Both read(show(v)), whatever type is wanted that admits it, and parse_literal(show(v)), are v, bit for bit: NaN,
     infinities and -0.0 too, scalars and arrays, of every dtype and shape."""
     type_ = type_of(value)
-    assert same(read(show(value), type_), value) and parse_literal(show(value)) == literal(value)
-    assert same(read(f"  {show(value)} ".replace(",", " ,\n"), Type(type_.dtype, None)), value)
+    assert is_same_value(parse_value(format_value(value), type_), value) and parse_literal(
+        format_value(value)
+    ) == literal(value)
+    assert is_same_value(parse_value(f"  {format_value(value)} ".replace(",", " ,\n"), Type(type_.dtype, None)), value)
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_what_is_shown_is_read_back(value: Any) -> None:
 )
 def test_how_a_value_is_shown(value: Any, said: str) -> None:
     """A value is written as a literal of the text form."""
-    assert show(value) == said
+    assert format_value(value) == said
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_how_a_value_is_shown(value: Any, said: str) -> None:
 )
 def test_what_may_be_read(text: str, type_: Type, value: Any) -> None:
     """A literal is read by the type that is wanted."""
-    assert same(read(text, type_), value)
+    assert is_same_value(parse_value(text, type_), value)
 
 
 BAD = [
@@ -128,7 +130,7 @@ WORDS = ["a", "--1", "1_000", "0x10", "1.5", "1e5", "true", "٣", "³", "nan", "
 def test_what_is_no_integer(text: str) -> None:
     """Text that is no literal of int64 is Malformed, however deep or long, with the type and the text."""
     with pytest.raises(tl.Malformed) as refused:
-        read(text, Type(dtypes.int64, None))
+        parse_value(text, Type(dtypes.int64, None))
     assert refused.value.required is not None and refused.value.got is not None
 
 
@@ -162,7 +164,7 @@ def test_what_is_no_literal(text: str) -> None:
 def test_what_is_no_float(text: str) -> None:
     """Text that is no literal of float64 is Malformed."""
     with pytest.raises(tl.Malformed):
-        read(text, Type(dtypes.float64, None))
+        parse_value(text, Type(dtypes.float64, None))
 
 
 @pytest.mark.parametrize(
@@ -171,7 +173,7 @@ def test_what_is_no_float(text: str) -> None:
 def test_a_literal_of_another_shape(text: str, wanted: Type) -> None:
     """A literal of another shape than the wanted one is Malformed, and both types are named."""
     with pytest.raises(tl.Malformed, match="not a literal of this type") as refused:
-        read(text, wanted)
+        parse_value(text, wanted)
     assert refused.value.required == wanted
 
 
@@ -184,24 +186,24 @@ wanted_types = st.sampled_from(
 def test_reading_never_fails_otherwise(text: str, wanted: Type) -> None:
     """Any text is a value of the wanted type, or Malformed; no other exception comes out."""
     try:
-        value = read(text, wanted)
+        value = parse_value(text, wanted)
     except tl.Malformed:
         return
-    assert wanted.admits(type_of(value)) and same(read(show(value), wanted), value)
+    assert wanted.admits(type_of(value)) and is_same_value(parse_value(format_value(value), wanted), value)
 
 
 @given(values())
 def test_admitted_values_are_in_normal_form(value: Any) -> None:
     """An admitted value has the same type and bits, and is a Python scalar, or an array that nobody can write."""
     admitted = admit(value)
-    assert same(admitted, value) and type_of(admitted) == type_of(value)
+    assert is_same_value(admitted, value) and type_of(admitted) == type_of(value)
     if isinstance(admitted, np.ndarray):
         assert not admitted.flags.writeable and admitted is not value and admitted.ndim > 0
         with pytest.raises(ValueError, match="read-only"):
             admitted[...] = admitted
     else:
         assert isinstance(admitted, bool | int | float | np.generic)
-        assert (type(admitted) in (bool, int, float)) == (type_of(value).dtype in dtypes.NATIVE)
+        assert (type(admitted) in (bool, int, float)) == (type_of(value).dtype in dtypes.PYTHON_DTYPES)
 
 
 def test_admitted_arrays_are_copies() -> None:
@@ -209,7 +211,7 @@ def test_admitted_arrays_are_copies() -> None:
     mine = np.arange(4)
     admitted, turned = admit(mine), admit(mine[::-1])
     mine[:] = 0
-    assert show(admitted) == "[0, 1, 2, 3]" and show(turned) == "[3, 2, 1, 0]"
+    assert format_value(admitted) == "[0, 1, 2, 3]" and format_value(turned) == "[3, 2, 1, 0]"
 
 
 @pytest.mark.parametrize(
@@ -230,7 +232,7 @@ def test_admitted_arrays_are_copies() -> None:
 )
 def test_what_is_admitted_as(value: Any, wanted: Type, admitted: Any) -> None:
     """Python's own numbers take the dtype that is wanted; otherwise a value has the type that is wanted."""
-    assert same(admit(value, wanted), admitted)
+    assert is_same_value(admit(value, wanted), admitted)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +253,7 @@ def test_same_is_type_and_bits(one: Any, other: Any) -> None:
     """Values are the same exactly if they have one type and one fingerprint; each is the same as itself."""
     bits = [np.where(np.asarray(v) != np.asarray(v), np.asarray(math.nan), v).tobytes() for v in (one, other)]
     alike = type_of(one) == type_of(other) and bits[0] == bits[1]
-    assert same(one, other) == alike == (fingerprint(one) == fingerprint(other)) and same(one, one)
+    assert is_same_value(one, other) == alike == (fingerprint(one) == fingerprint(other)) and is_same_value(one, one)
     assert not alike or hash(fingerprint(one)) == hash(fingerprint(other))
 
 
@@ -272,7 +274,7 @@ def test_same_is_type_and_bits(one: Any, other: Any) -> None:
 )
 def test_what_is_not_the_same(one: Any, other: Any) -> None:
     """-0.0 is not 0.0, 1 is neither 1.0 nor true nor an int8, and shapes count."""
-    assert not same(one, other)
+    assert not is_same_value(one, other)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -281,30 +283,30 @@ def test_there_is_one_nan(dtype: Any) -> None:
     nans = np.array([math.nan, -math.nan, math.inf], dtype)
     with np.errstate(invalid="ignore"):
         made = nans[2:] - nans[2:]
-    assert same(nans[0], nans[1]) and same(nans[:1], nans[1:2]) and same(nans[:1], made)
-    assert not same(np.float32(math.nan), math.nan)
+    assert is_same_value(nans[0], nans[1]) and is_same_value(nans[:1], nans[1:2]) and is_same_value(nans[:1], made)
+    assert not is_same_value(np.float32(math.nan), math.nan)
 
 
 def test_arrays_lie_row_after_row() -> None:
     """A value is an array of one form, in whatever order its elements lay before."""
     given = np.arange(6).reshape(2, 3)
     for array in (given.T, np.asfortranarray(given), given[::-1, ::-1], np.broadcast_to(given[0], (2, 3))):
-        value = normal(array, type_of(array))
-        assert isinstance(value, np.ndarray) and value.flags.c_contiguous and same(value, array.copy())
+        value = normalize(array, type_of(array))
+        assert isinstance(value, np.ndarray) and value.flags.c_contiguous and is_same_value(value, array.copy())
 
 
 @pytest.mark.parametrize("value", [True, 3, -0.0, math.nan, math.inf])
 def test_a_scalar_is_the_same_as_numpys(value: Any) -> None:
     """Where a value comes from does not matter."""
-    assert same(value, np.array(value)) and same(value, np.asarray(value)[()])
-    assert same(normal(value, type_of(value)), value)
+    assert is_same_value(value, np.array(value)) and is_same_value(value, np.asarray(value)[()])
+    assert is_same_value(normalize(value, type_of(value)), value)
 
 
 @given(values(), values())
 def test_literals_are_equal_if_their_bits_are(one: Any, other: Any) -> None:
     """L7: a literal is equal to itself, with NaN in it too, and hashes so; others differ in type or bits."""
     assert literal(one) == literal(one) and hash(literal(one)) == hash(literal(one))
-    assert (literal(one) == literal(other)) == same(one, other)
+    assert (literal(one) == literal(other)) == is_same_value(one, other)
 
 
 def test_a_literal_is_not_its_value() -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tagloom.interp.lru_cache import Recent
+from tagloom.interp.lru_cache import LRUCache
 
 KEYS = st.lists(st.integers(0, 5), max_size=30)
 
 
-def violations(cache: type[Recent[int, int]], most: int, keys: list[int]) -> list[str]:
+def violations(cache: type[LRUCache[int, int]], most: int, keys: list[int]) -> list[str]:
     """Where a cache has not what it should: for each key that is asked for, and made where it is not there."""
     known, last, found = cache(most), list[int](), list[str]()
     for key in keys:
-        if (known.used(key) is not None) != (key in last):
+        if (known.get(key) is not None) != (key in last):
             found.append(f"{key} is {'gone' if key in last else 'there'}")
         made = iter([key] * (key not in last))
-        if known.made(key, made.__next__) != key or list(made):
+        if known.get_or_create(key, made.__next__) != key or list(made):
             found.append(f"{key} is another value, or was not made")
         last = [*(each for each in last if each != key), key][-most:]
         if known.values() != last or len(known) != len(last):
@@ -27,22 +27,22 @@ def violations(cache: type[Recent[int, int]], most: int, keys: list[int]) -> lis
 @given(st.integers(1, 4), KEYS)
 def test_what_was_used_last_is_kept(most: int, keys: list[int]) -> None:
     """So many values as are wanted, in the order in which they were used."""
-    assert violations(Recent, most, keys) == []
+    assert violations(LRUCache, most, keys) == []
 
 
 def test_a_cache_that_forgets_what_was_made_first_is_caught() -> None:
     """A twin for which use does not count."""
 
-    class Broken(Recent[int, int]):
+    class Broken(LRUCache[int, int]):
         def used(self, key: int) -> int | None:
-            return self._kept.get(key)
+            return self._entries.get(key)
 
     assert violations(Broken, 2, [1, 2, 1, 3])
 
 
 def test_what_is_kept_again_is_the_last() -> None:
     """And has its new value."""
-    known: Recent[int, str] = Recent(2)
+    known: LRUCache[int, str] = LRUCache(2)
     for each in (1, 2, 1):
-        known.keep(each, str(len(known)))
+        known.put(each, str(len(known)))
     assert known.values() == ["1", "2"]

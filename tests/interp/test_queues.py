@@ -26,11 +26,11 @@ from support.laws.queue_laws import (
     thread_violations,
 )
 from support.observe.ctrl_c import default_ctrl_c
-from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.frontend.trace.pytree import flatten
-from tagloom.interp.engines.interrupt import interrupt
+from tagloom.interp.engines.interrupt import interrupt_thread
 from tagloom.interp.queues.queue import Queue
-from tagloom.interp.queues.waiting import Wait
+from tagloom.interp.queues.waiting import QueueWait
 
 ENGINES = ("reference", "fast", "compiled")
 MADE = (Made(1, 1, 0), Made(5, 1, 0), Made(6, 4, 3))
@@ -70,7 +70,7 @@ def test_who_waits_when_the_queue_is_closed() -> None:
 
 
 def last_in_first_out(patch: MonkeyPatch) -> None:
-    patch.setattr(Queue, "_draw", lambda queue: queue._arrived.pop())
+    patch.setattr(Queue, "_draw", lambda queue: queue._backlog.pop())
 
 
 def drawn_from_all(patch: MonkeyPatch) -> None:
@@ -109,8 +109,8 @@ def drained_too_early(patch: MonkeyPatch) -> None:
 
 
 def too_full(patch: MonkeyPatch) -> None:
-    until = Wait.until
-    patch.setattr(Wait, "until", lambda wait, *rest: None if "place" in wait._what else until(wait, *rest))
+    until = QueueWait.wait_until
+    patch.setattr(QueueWait, "until", lambda wait, *rest: None if "place" in wait._what else until(wait, *rest))
 
 
 def open_for_ever(patch: MonkeyPatch) -> None:
@@ -167,8 +167,8 @@ def test_elements_nest(type_: Any, element: Any) -> None:
     given = queue.dequeue()
     leaves, structure = flatten(given)
     wanted, form = flatten(element)
-    assert structure == form and all(isinstance(leaf, Concrete) for leaf in leaves)
-    for leaf, original, type_ in zip(leaves, wanted, queue.form.types, strict=True):
+    assert structure == form and all(isinstance(leaf, ConcreteArray) for leaf in leaves)
+    for leaf, original, type_ in zip(leaves, wanted, queue.element_type.types, strict=True):
         assert leaf.dtype is type_.dtype and np.array_equal(leaf, original, equal_nan=leaf.dtype.kind == "f")
 
 
@@ -436,7 +436,7 @@ def test_programs_feed_no_threads() -> None:
 
 def wait_for_a_waiter(queue: tl.FIFOQueue) -> None:
     """Until somebody waits for an element: what compiles first may take its time, and swallow an interrupt."""
-    while not queue._changed._waiters:  # type: ignore[attr-defined]
+    while not queue._condition._waiters:  # type: ignore[attr-defined]
         time.sleep(0.001)
 
 
@@ -450,7 +450,7 @@ def test_leaves_that_nobody_wants_are_let_go(engine: str) -> None:
         queue.enqueue((n, -n))
     part = take.partial(first)
     assert [int(part.run(engine=engine).value) for _ in range(100)] == [*range(100)]
-    assert len(queue._tickets) <= 20 * threading.active_count()
+    assert len(queue._open_tickets) <= 20 * threading.active_count()
     queue.enqueue((7, 8))
     assert take() == 7
 
@@ -490,6 +490,6 @@ def test_a_run_of_another_thread_is_interrupted() -> None:
     thread.start()
     wait_for_a_waiter(queue)
     assert thread.ident is not None
-    interrupt(thread.ident)
+    interrupt_thread(thread.ident)
     thread.join(5)
     assert len(ended) == 1 and not thread.is_alive()

@@ -11,7 +11,7 @@ from support.generators.generator import Case
 from support.laws.act_laws import bound_violations, run, twice_violations, unbounded, violations
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.evaluate import evaluate
-from tagloom.core.program.program import BOUND
+from tagloom.core.program.program import PARALLEL_ITERATIONS
 
 FEW = ("lifo", "random:1", "random:2")
 
@@ -75,11 +75,11 @@ def distribution(count: int) -> Counter[str]:
     @given(act_cases())
     def draw(case: Case) -> None:
         done = run(lower(unbounded(case.program)), case)
-        nodes = [node for function in case.program.reachable() for node in function.body.walk()]
+        nodes = [node for function in case.program.reachable_functions() for node in function.body.walk()]
         found.update({done.outcome.status, *(node.op for node in nodes)})
         found.update(["evaluated"] * (evaluate(case.program, case.arguments, world=Witness()).status == "Returned"))
-        found.update(["bounds"] * any(BOUND in dict(node.attributes) for node in nodes))
-        found.update(["parks"] * any(event.parked is not None for event in done.outcome.events))
+        found.update(["bounds"] * any(PARALLEL_ITERATIONS in dict(node.attributes) for node in nodes))
+        found.update(["parks"] * any(event.deferred_at is not None for event in done.outcome.events))
         found.update(["printed"] * bool(done.world.lines))
         found.update(["called Python"] * bool(done.world.calls))
 

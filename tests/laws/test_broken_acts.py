@@ -17,8 +17,8 @@ from support.generators.generator import Case
 from support.laws.act_laws import bound_violations, twice_violations, violations
 from support.twins.twins import broken, caught
 from tagloom.core.graph import lower
-from tagloom.core.mix import word_key
-from tagloom.core.ops.effect import formatted
+from tagloom.core.mix import name_key
+from tagloom.core.ops.effect import format_text
 from tagloom.core.ops.random import draw_key
 from tagloom.core.program.program import Region
 from tagloom.core.tag import ROOT, Tag, child_key
@@ -26,31 +26,37 @@ from tagloom.interp.engines.reference import Limits
 from tagloom.interp.machine import cells, fire, state, step
 from tagloom.interp.machine import effects as acts
 from tagloom.interp.machine import k_bounds as bounds
-from tagloom.interp.machine.activation import Record
+from tagloom.interp.machine.activation import ActivationRecord
 from tagloom.interp.machine.event import Event, Token
 from tagloom.interp.outcome import outcome
 
 SMALL = Limits(firings=300)
 
 
-def _after(patch: MonkeyPatch, op: str, change: Callable[[acts.Act, Any, tuple[Any, ...]], acts.Act]) -> None:
+def _after(
+    patch: MonkeyPatch, op: str, change: Callable[[acts.EffectResult, Any, tuple[Any, ...]], acts.EffectResult]
+) -> None:
     """What an op does is changed after it has been worked out."""
-    made = acts._ACTING[op]
+    made = acts._EFFECT_RULES[op]
 
-    def changed(number: int, node: Any) -> acts.Acting:
+    def changed(number: int, node: Any) -> acts.EffectRule:
         act = made(number, node)
 
-        def other(blocks: Any, world: Any, token: Token, inputs: tuple[Any, ...]) -> acts.Act:
+        def other(blocks: Any, world: Any, token: Token, inputs: tuple[Any, ...]) -> acts.EffectResult:
             return change(act(blocks, world, token, inputs), blocks, inputs)
 
         return other
 
-    patch.setitem(acts._ACTING, op, changed)
+    patch.setitem(acts._EFFECT_RULES, op, changed)
 
 
 def trap_on_an_empty_cell(patch: MonkeyPatch) -> None:
     """S13: a get of an empty cell does not park but traps."""
-    _after(patch, "get", lambda act, blocks, inputs: acts.Act(trap="the cell is empty") if act.parked else act)
+    _after(
+        patch,
+        "get",
+        lambda act, blocks, inputs: acts.EffectResult(trap="the cell is empty") if act.deferred_at else act,
+    )
 
 
 def lose_a_parked_get(patch: MonkeyPatch) -> None:
@@ -61,7 +67,7 @@ def lose_a_parked_get(patch: MonkeyPatch) -> None:
 def overwrite(patch: MonkeyPatch) -> None:
     """S13: a second store is no trap, and its value takes the place of the first."""
     _after(patch, "store", lambda act, blocks, inputs: act._replace(trap=None))
-    patch.setattr(cells.Block, "value", lambda self, number: self.puts[number][-1].inputs[2])
+    patch.setattr(cells.CellBlock, "value", lambda self, number: self.puts[number][-1].inputs[2])
 
 
 def report_by_arrival(patch: MonkeyPatch) -> None:
@@ -97,16 +103,16 @@ def wake_at_the_front(patch: MonkeyPatch) -> None:
 
 def forget_the_condition(patch: MonkeyPatch) -> None:
     """L10: the order token that a loop's condition leaves is not the one that goes on."""
-    region_of = lower._Lowering.region
+    region_of = lower._ProgramLowering.lower_region
 
     def forgetful(self: Any, scope: Any, region: Region) -> Any:
         loops = (node for f in self.functions for node in f.body.walk() if node.op == "while_loop")
-        before, results = dict(scope.orders), region_of(self, scope, region)
+        before, results = dict(scope.order_tokens), region_of(self, scope, region)
         if any(node.regions[0] is region for node in loops):
-            scope.orders.update(before)
+            scope.order_tokens.update(before)
         return results
 
-    patch.setattr(lower._Lowering, "region", forgetful)
+    patch.setattr(lower._ProgramLowering, "region", forgetful)
 
 
 def repeat_effects(patch: MonkeyPatch) -> None:
@@ -116,7 +122,7 @@ def repeat_effects(patch: MonkeyPatch) -> None:
     def printing(self: state.State, event: Event) -> None:
         node = self.rules[event.token.node].node
         if event.inputs is not None and node.op == "print":
-            self.world.print(formatted(dict(node.attributes)["text"], event.inputs[:-1]))
+            self.world.print(format_text(dict(node.attributes)["text"], event.inputs[:-1]))
         apply(self, event)
 
     patch.setattr(state.State, "apply", printing)
@@ -126,11 +132,11 @@ def _keyed(patch: MonkeyPatch, key: Callable[[int, int, Tag], int]) -> None:
     """Random numbers are drawn with another key: of the seed, the key of the name, and the tag."""
 
     def drawing(node: Any, seed: int) -> Any:
-        draw, attributes = fire.ACTS[node.op].draw, dict(node.attributes)
-        arity = len(node.ports) - node.triggered
+        draw, attributes = fire.EFFECT_OPS[node.op].draw, dict(node.attributes)
+        arity = len(node.ports) - node.has_trigger
         if draw is None:
             return None
-        return lambda inputs, tag: ((0, draw(key(seed, word_key(str(node)), tag), *inputs[:arity], **attributes)),)
+        return lambda inputs, tag: ((0, draw(key(seed, name_key(str(node)), tag), *inputs[:arity], **attributes)),)
 
     patch.setattr(fire, "drawing", drawing)
 
@@ -163,9 +169,9 @@ def forget_parked_gets(patch: MonkeyPatch) -> None:
     apply = state.State.apply
 
     def forgetful(self: state.State, event: Event) -> None:
-        for token in (event.token,) if event.parked else event.woken:
-            if self.bounds:
-                self.busier(token.tag, -1 if event.parked else 1)
+        for token in (event.token,) if event.deferred_at else event.woken:
+            if self.loop_bounds:
+                self.add_busy(token.tag, -1 if event.deferred_at else 1)
         apply(self, event)
 
     patch.setattr(state.State, "apply", forgetful)
@@ -174,17 +180,17 @@ def forget_parked_gets(patch: MonkeyPatch) -> None:
 def count_held_tokens(patch: MonkeyPatch) -> None:
     """S16: what is held for an iteration makes it busy. While that is so, none of those that would wait for it has been
     reached: in lowered programs no law sees it."""
-    send, release = state.State._send, state.State._release
+    send, release = state.State._apply_send, state.State._release
 
-    def counting(self: state.State, sent: Any, record: Record, arrives: bool, held: bool) -> None:
+    def counting(self: state.State, sent: Any, record: ActivationRecord, arrives: bool, held: bool) -> None:
         send(self, sent, record, arrives, held)
         if held:
-            self.busier(sent[0].tag, len(sent))
+            self.add_busy(sent[0].tag, len(sent))
 
     def releasing(self: state.State, released: Any) -> None:
         release(self, released)
         for _, token in released:
-            self.busier(token.tag, -1)
+            self.add_busy(token.tag, -1)
 
     patch.setattr(state.State, "_send", counting)
     patch.setattr(state.State, "_release", releasing)
@@ -192,10 +198,10 @@ def count_held_tokens(patch: MonkeyPatch) -> None:
 
 def release_one_iteration_early(patch: MonkeyPatch) -> None:
     """S16: what is held for iteration j goes on when iteration j-k-1 is over."""
-    following = bounds._sibling
+    following = bounds._open_iteration
 
     def early(at: state.State, tag: Tag) -> Tag | None:
-        bound = at.bounds.get(tag.site)
+        bound = at.loop_bounds.get(tag.site)
         return None if bound is None else following(at, tag, tag.iteration + bound + 1)
 
     patch.setattr(bounds, "_following", early)
@@ -208,16 +214,16 @@ def hold_nothing(patch: MonkeyPatch) -> None:
 
 def forget_what_inner_loops_hold(patch: MonkeyPatch) -> None:
     """S16: what an inner loop holds does not make the iteration around it busy."""
-    send, release = state.State._send, state.State._release
+    send, release = state.State._apply_send, state.State._release
 
-    def sending(self: state.State, sent: Any, record: Record, arrives: bool, held: bool) -> None:
+    def sending(self: state.State, sent: Any, record: ActivationRecord, arrives: bool, held: bool) -> None:
         send(self, sent, record, arrives, held)
         if held:
-            self.busier(sent[0].tag.parent, -len(sent))
+            self.add_busy(sent[0].tag.parent, -len(sent))
 
     def releasing(self: state.State, released: Any) -> None:
         for _, token in released:
-            self.busier(token.tag.parent, 1)
+            self.add_busy(token.tag.parent, 1)
         release(self, released)
 
     patch.setattr(state.State, "_send", sending)

@@ -16,9 +16,9 @@ from support.twins.twins import Break, broken
 from tagloom.interp.engines.fast import load
 from tagloom.interp.engines.fast.parallel import run as several
 from tagloom.interp.engines.fast.parallel import store as stamped
-from tagloom.interp.engines.fast.rows import ROW
+from tagloom.interp.engines.fast.rows import DeliveryColumn
 from tagloom.interp.engines.reference import Limits
-from tagloom.interp.image.image import Image, Words
+from tagloom.interp.image.image import Image, WordArray
 
 _machines: dict[str, Any] = {}
 
@@ -27,10 +27,10 @@ def rewritten(said: str, line: str, instead: str, *marks: Any) -> Any:
     """Cores in whose source a line, wherever it stands, is another one. They take seconds to compile."""
 
     def how(patch: MonkeyPatch) -> None:
-        text, numbered = load.text(load.Variant.STAMPED), lambda line: load.numbered(line, load._COLUMNS)
+        text, numbered = load.text(load.MachineVariant.MULTICORE), lambda line: load.inline_constants(line, load._ENUMS)
         assert numbered(line) in text, f"no line of the machine is {line}"
         patch.setattr(load, "text", lambda variant: text.replace(numbered(line), numbered(instead)))
-        patch.setattr(several, "machine", _machines.setdefault(said, cache(load.machine.__wrapped__)))
+        patch.setattr(several, "machine", _machines.setdefault(said, cache(load.load_machine.__wrapped__)))
 
     return pytest.param(how, id=said.replace(" ", "_"), marks=marks)
 
@@ -40,22 +40,22 @@ def in_python(said: str, how: Break) -> Any:
 
 
 def forgets_a_core(patch: MonkeyPatch) -> None:
-    true = stamped.stats_of
+    true = stamped.parallel_stats
     patch.setattr(several, "stats_of", lambda stores, by_wave, opening: true(stores[:1], by_wave, opening))
 
 
 def forgets_profiles(patch: MonkeyPatch) -> None:
-    true = stamped.profile
+    true = stamped.wave_profile
     patch.setattr(several, "profile", lambda stores, begun: true(stores[-1:], begun))
 
 
 def gives_results(patch: MonkeyPatch) -> None:
     """Results are left to one core: no run on several comes to its end."""
-    true = stamped.rows_for_cores
+    true = stamped.parallel_delivery_rows
 
-    def rows(image: Image) -> Words:
+    def rows(image: Image) -> WordArray:
         made = true(image)
-        made[:, ROW.CODE] = stamped.rows_of(image).rows[:, ROW.CODE]
+        made[:, DeliveryColumn.CODE] = stamped.delivery_table(image).rows[:, DeliveryColumn.CODE]
         return made
 
     patch.setattr(stamped, "rows_for_cores", rows)

@@ -18,8 +18,8 @@ from support.laws.event_laws import violations
 from support.twins.twins import Break, broken, caught
 from tagloom.interp.engines.fast import event_keepers as keeping
 from tagloom.interp.engines.fast import events, ink, load, registers, run, scribe, store
-from tagloom.interp.engines.fast.load import Variant
-from tagloom.interp.engines.jit.native import native
+from tagloom.interp.engines.fast.load import MachineVariant
+from tagloom.interp.engines.jit.native import load_native
 
 PLAIN, ACTING, BOUNDED = cases(), act_cases(bounded=False), act_cases()
 ABOVE = "poke(journal, Noted.ABOVE, peek(mem, frame + Header.ABOVE))"
@@ -54,11 +54,15 @@ def noting(said: str, line: str, instead: str, programs: st.SearchStrategy[Case]
     """A machine that notes something else. It takes seconds to compile."""
 
     def how(patch: MonkeyPatch) -> None:
-        known = load.columns(load.image, load.opcode, registers)
-        text, old, new = load.text(Variant.NOTING), load.numbered(line, known), load.numbered(instead, known)
+        known = load.int_enums(load.image, load.opcode, registers)
+        text, old, new = (
+            load.text(MachineVariant.JOURNAL),
+            load.inline_constants(line, known),
+            load.inline_constants(instead, known),
+        )
         assert old in text, f"no line of the machine is {line}"
         patch.setattr(load, "text", lambda variant: text.replace(old, new))
-        patch.setattr(run, "machine", _compiled.setdefault(said, cache(load.machine.__wrapped__)))
+        patch.setattr(run, "machine", _compiled.setdefault(said, cache(load.load_machine.__wrapped__)))
 
     return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
 
@@ -67,12 +71,12 @@ def writing(said: str, line: str, instead: str, programs: st.SearchStrategy[Case
     """A log of which something else is written. It takes seconds to compile."""
 
     def how(patch: MonkeyPatch) -> None:
-        known = load.columns(ink, registers)
-        true_text, old, new = scribe._text, load.numbered(line, known), load.numbered(instead, known)
+        known = load.int_enums(ink, registers)
+        true_text, old, new = scribe._text, load.inline_constants(line, known), load.inline_constants(instead, known)
         assert old in true_text("write"), f"no line of it is {line}"
 
         def compiled(function: str) -> Any:
-            return native(f"writer of logs, {function}", true_text(function).replace(old, new), function, 3)
+            return load_native(f"writer of logs, {function}", true_text(function).replace(old, new), function, 3)
 
         patch.setattr(scribe, "_native", _compiled.setdefault(said, cache(compiled)))
 
@@ -119,9 +123,9 @@ def forwards(true_links: Any) -> Any:
     def links(pages: Any) -> Any:
         found = {}
         for words in pages:
-            for at in events.items(words):
-                if words[at] & registers.Head.KIND == registers.Item.CLOSED:
-                    found[words[at + registers.Noted.FRAME]] = words[at + registers.Noted.ABOVE : at + 4]
+            for at in events.item_offsets(words):
+                if words[at] & registers.JournalHead.KIND_MASK == registers.JournalItem.CLOSE:
+                    found[words[at + registers.JournalWord.FRAME]] = words[at + registers.JournalWord.ABOVE : at + 4]
         return found
 
     return links
@@ -130,21 +134,21 @@ def forwards(true_links: Any) -> Any:
 def at_once(true_let_go: Any) -> Any:
     """Objects are let go of while the journal speaks of them."""
 
-    def let_go(self: store.Store, number: int) -> None:
+    def let_go(self: store.TokenStore, number: int) -> None:
         self.objects[number] = None
-        self.unused.append(number)
+        self.unused_objects.append(number)
 
     return let_go
 
 
 TWINS = (
     patched("the last but one are kept", keeping, "_without", later),
-    patched("a window skips a step", keeping.Window, "_events", late),
+    patched("a window skips a step", keeping.EventWindow, "_events", late),
     patched("a window forgets what was before", keeping.Last, "window", alone),
     patched("pages go too early", keeping.Last, "_forget", hasty),
     patched("tags are read from memory", keeping, "links", lambda true: lambda pages: {}),
     patched("links are read forwards", keeping, "links", forwards),
-    patched("objects go too early", store.Store, "_let_go", at_once, ACTING),
+    patched("objects go too early", store.TokenStore, "_let_go", at_once, ACTING),
     noting("a close is forgotten", "note_closed(a, r, mem, frame, scope, header)", "scope = scope"),
     noting("a wrong position", "poke(journal, 0, position <<", "poke(journal, 0, (position >> 1) <<"),
     noting("a close forgets what was around it", ABOVE, ABOVE.replace("))", ") & LOW)")),

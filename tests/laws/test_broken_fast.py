@@ -20,10 +20,10 @@ from support.laws.fast_laws import in_step, inexact, violations
 from support.twins.twins import Break, broken, caught
 from tagloom.core.tag import Tag
 from tagloom.interp.engines.fast import load, run
-from tagloom.interp.engines.fast.store import Store
-from tagloom.interp.image.build import image
-from tagloom.interp.image.image import NODE, PORT, Image
-from tagloom.interp.image.opcodes import FIRST, arms
+from tagloom.interp.engines.fast.store import TokenStore
+from tagloom.interp.image.build import build_image
+from tagloom.interp.image.image import Image, NodeColumn, PortColumn
+from tagloom.interp.image.opcodes import FIRST_KERNEL, scalar_kernels
 
 PLAIN, BOUNDED, EARLY = cases(), act_cases(), act_cases(early=True)
 
@@ -66,7 +66,7 @@ def _rewritten(said: str, lines: dict[str, str], programs: st.SearchStrategy[Cas
             assert in_numbers(line) in text, f"no line of the machine is {line}"
             text = text.replace(in_numbers(line), in_numbers(instead))
         patch.setattr(load, "text", lambda variant: text)
-        patch.setattr(run, "machine", _machines.setdefault(said, cache(load.machine.__wrapped__)))
+        patch.setattr(run, "machine", _machines.setdefault(said, cache(load.load_machine.__wrapped__)))
 
     return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
 
@@ -76,7 +76,7 @@ _machines: dict[str, Any] = {}
 
 def in_numbers(line: str) -> str:
     """A line of the machine as it is compiled."""
-    return load.numbered(line, load._COLUMNS)
+    return load.inline_constants(line, load._ENUMS)
 
 
 def imaged(said: str, change: Callable[[Image], None]) -> Any:
@@ -84,7 +84,7 @@ def imaged(said: str, change: Callable[[Image], None]) -> Any:
 
     def how(patch: MonkeyPatch) -> None:
         def changed(*given: Any) -> Image:
-            made = image(*given)
+            made = build_image(*given)
             change(made)
             return made
 
@@ -94,24 +94,32 @@ def imaged(said: str, change: Callable[[Image], None]) -> Any:
 
 
 def wrong_opcode(made: Image) -> None:
-    codes = {arm.op: FIRST + number for number, arm in enumerate(arms()) if repr(arm.operands[0]) == "int64"}
-    column = made.nodes[:, NODE.CODE]
+    codes = {
+        arm.op: FIRST_KERNEL + number for number, arm in enumerate(scalar_kernels()) if repr(arm.operands[0]) == "int64"
+    }
+    column = made.nodes[:, NodeColumn.CODE]
     column[column == codes["less_equal"]] = codes["less"]
 
 
 def shared_place(made: Image) -> None:
     """Of two nodes of a scope with two operands each, the second keeps what waits where the first one does."""
-    for members in made.members:
+    for members in made.scope_members:
         nodes = [
             number
             for number in members.tolist()
-            if made.nodes[number, NODE.FULL] and made.nodes[number, NODE.NEEDS] == 2
+            if made.nodes[number, NodeColumn.OPERAND_MASK] and made.nodes[number, NodeColumn.REQUIRED_TOKENS] == 2
         ]
         for one, other in zip(nodes[::2], nodes[1::2], strict=False):
             rows = [rows_of(made, number) for number in (one, other)]
-            place, instead = (int(row[row[:, PORT.BIT] != 0, PORT.WAIT][0]) for row in (rows[1], rows[0]))
-            columns = rows[1][:, [PORT.WAIT, PORT.A, PORT.B, PORT.C]]
-            rows[1][:, [PORT.WAIT, PORT.A, PORT.B, PORT.C]] = np.where(columns == place, instead, columns)
+            place, instead = (
+                int(row[row[:, PortColumn.BIT] != 0, PortColumn.OPERAND_WORD][0]) for row in (rows[1], rows[0])
+            )
+            columns = rows[1][
+                :, [PortColumn.OPERAND_WORD, PortColumn.OPERAND_0, PortColumn.OPERAND_1, PortColumn.OPERAND_2]
+            ]
+            rows[1][:, [PortColumn.OPERAND_WORD, PortColumn.OPERAND_0, PortColumn.OPERAND_1, PortColumn.OPERAND_2]] = (
+                np.where(columns == place, instead, columns)
+            )
 
 
 def rows_of(made: Image, number: int) -> Any:
@@ -120,9 +128,9 @@ def rows_of(made: Image, number: int) -> Any:
 
 
 def forgetful_tag(patch: MonkeyPatch) -> None:
-    true_tag = Store.tag
+    true_tag = TokenStore.tag
 
-    def tag(self: Store, frame: int) -> Tag:
+    def tag(self: TokenStore, frame: int) -> Tag:
         made = true_tag(self, frame)
         parent = made.parent
         if made.site.kind == "call" and parent is not None and parent.parent is not None:
@@ -130,7 +138,7 @@ def forgetful_tag(patch: MonkeyPatch) -> None:
             return parent.child(made.site, made.iteration)
         return made
 
-    patch.setattr(Store, "tag", tag)
+    patch.setattr(TokenStore, "tag", tag)
 
 
 FORTH = "for edge in range(begin, end):\n                        at ="

@@ -12,14 +12,14 @@ from support.generators.generator import Case
 from support.generators.gradient_programs import differentiated, inexact, performed
 from support.generators.smooth_programs import is_seen
 from tagloom.core.autodiff import activity
-from tagloom.core.autodiff.activity import Activity, Area
-from tagloom.core.autodiff.custom_rules import parts_of
-from tagloom.core.autodiff.reverse import Reversal, Reverser, Writer
+from tagloom.core.autodiff.activity import ActivityAnalysis, RegionActivity
+from tagloom.core.autodiff.custom_rules import rule_parameters
+from tagloom.core.autodiff.reverse import AdjointBuilder, RegionReversal, Reverser
 from tagloom.core.frontend import custom_gradient as custom
 from tagloom.core.graph.graph import Builder
 from tagloom.core.ops import op
 from tagloom.core.program import evaluate
-from tagloom.core.program.program import BOUND, Function, Node, Operand, Region, Var
+from tagloom.core.program.program import PARALLEL_ITERATIONS, Function, Node, Operand, Region, Var
 from tagloom.core.value import literal
 from tagloom.interp.machine import fire
 from test_gradient_laws import wrong
@@ -30,8 +30,10 @@ Broken = Callable[[pytest.MonkeyPatch], None]
 def overwrites(patch: pytest.MonkeyPatch) -> None:
     """The adjoints of a value that is used twice are not added."""
 
-    def contribute(self: Reverser, of: Reversal, operand: Operand, adjoint: Operand, writer: Writer) -> None:
-        if isinstance(operand, str) and of.area.is_active(operand):
+    def contribute(
+        self: Reverser, of: RegionReversal, operand: Operand, adjoint: Operand, writer: AdjointBuilder
+    ) -> None:
+        if isinstance(operand, str) and of.activity.is_active(operand):
             of.adjoints[operand] = adjoint
 
     patch.setattr(Reverser, "contribute", contribute)
@@ -46,9 +48,9 @@ def lacks_a_factor(patch: pytest.MonkeyPatch) -> None:
 
 def mixes_adjoints(patch: pytest.MonkeyPatch) -> None:
     """A phase gives the adjoints of its parameters in the wrong order."""
-    right = Reverser.back
+    right = Reverser.reverse_phase
 
-    def back(self: Reverser, of: Reversal, number: int, writer: Writer) -> Region:
+    def back(self: Reverser, of: RegionReversal, number: int, writer: AdjointBuilder) -> Region:
         made = right(self, of, number, writer)
         return replace(made, results=tuple(reversed(made.results)))
 
@@ -57,26 +59,28 @@ def mixes_adjoints(patch: pytest.MonkeyPatch) -> None:
 
 def takes_all_for_constant(patch: pytest.MonkeyPatch) -> None:
     """What goes through a branch counts as depending on nothing."""
-    right = Activity.forwards_below
+    right = ActivityAnalysis.propagate_varied_inside
 
-    def forwards_below(self: Activity, area: Area, root: Node, number: int, positions: list[int]) -> list[bool]:
+    def forwards_below(
+        self: ActivityAnalysis, area: RegionActivity, root: Node, number: int, positions: list[int]
+    ) -> list[bool]:
         found = right(self, area, root, number, positions)
         return [False] * len(found) if root.op == "cond" else found
 
-    patch.setattr(Activity, "forwards_below", forwards_below)
+    patch.setattr(ActivityAnalysis, "forwards_below", forwards_below)
 
 
 def drops_a_branch(patch: pytest.MonkeyPatch) -> None:
     """The second branch of a cond hands no adjoint back."""
-    right = Reverser.forward
+    right = Reverser.forward_node
 
-    def forward(self: Reverser, of: Reversal, node: Node, writer: Writer) -> Node:
+    def forward(self: Reverser, of: RegionReversal, node: Node, writer: AdjointBuilder) -> Node:
         made = right(self, of, node, writer)
         if made.op != "cond" or made == node:
             return made
         (one, other), back = made.regions, made.regions[1].pullback
         assert back is not None
-        zeros = tuple(literal(0.0, type_) for type_ in of.inner[node.name][1].left[0])
+        zeros = tuple(literal(0.0, type_) for type_ in of.inner_reversals[node.name][1].adjoint_types[0])
         return replace(made, regions=(one, replace(other, pullback=replace(back, results=zeros))))
 
     patch.setattr(Reverser, "forward", forward)
@@ -93,7 +97,7 @@ def reenters_too_early(patch: pytest.MonkeyPatch) -> None:
     def to_iteration(site: Any) -> fire.Retag:
         return lambda child, tag, inputs: child(tag, site, max(inputs[1] - 1, 0))  # type: ignore[operator]
 
-    patch.setitem(fire._RETAG, "iteration", to_iteration)
+    patch.setitem(fire._RETAG_BUILDERS, "iteration", to_iteration)
 
 
 def factorial() -> Any:
@@ -150,20 +154,20 @@ def test_the_laws_catch_a_broken_derivation(broken: Broken, monkeypatch: pytest.
 
 def drops_an_argument(patch: pytest.MonkeyPatch) -> None:
     """The adjoint that a custom pullback gives of the last argument is left out."""
-    right = Reverser.rule
+    right = Reverser.apply_gradient_rule
 
-    def rule(self: Reverser, of: Reversal, function: Function, given: Any, writer: Writer) -> None:
+    def rule(self: Reverser, of: RegionReversal, function: Function, given: Any, writer: AdjointBuilder) -> None:
         right(self, of, function, given, writer)
-        del of.adjoints[parts_of(self.activity.program, function).by[-1].name]
+        del of.adjoints[rule_parameters(self.activity.program, function).inputs[-1].name]
 
     patch.setattr(Reverser, "rule", rule)
 
 
 def pulls_twice(patch: pytest.MonkeyPatch) -> None:
     """A custom pullback is applied twice."""
-    right = Reverser.rule
+    right = Reverser.apply_gradient_rule
 
-    def rule(self: Reverser, of: Reversal, function: Function, given: Any, writer: Writer) -> None:
+    def rule(self: Reverser, of: RegionReversal, function: Function, given: Any, writer: AdjointBuilder) -> None:
         right(self, of, function, given, writer)
         right(self, of, function, given, writer)
 
@@ -172,9 +176,9 @@ def pulls_twice(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_the_adjoint(patch: pytest.MonkeyPatch) -> None:
     """A custom pullback is given 1, and not the adjoint."""
-    right = Reverser.rule
+    right = Reverser.apply_gradient_rule
 
-    def rule(self: Reverser, of: Reversal, function: Function, given: Any, writer: Writer) -> None:
+    def rule(self: Reverser, of: RegionReversal, function: Function, given: Any, writer: AdjointBuilder) -> None:
         ones = {at: Var(str(writer("broadcast_like", 1.0, var.name)), var.type) for at, var in given.items()}
         right(self, of, function, ones, writer)
 
@@ -185,7 +189,9 @@ def closes_over_constants(patch: pytest.MonkeyPatch) -> None:
     """What a custom pullback closes over is taken for a constant at the second order."""
 
     def mattering(program: Any, function: Function) -> Any:
-        return range(len(parts_of(program, function).by if function.rule else function.body.parameters))
+        return range(
+            len(rule_parameters(program, function).inputs if function.gradient_rule else function.body.parameters)
+        )
 
     patch.setattr(activity, "mattering", mattering)
 
@@ -197,7 +203,7 @@ def on_tapes(wrong: Callable[[list[Any]], list[Any]], *, ones: bool = False) -> 
         def record(by: Any, made: Any, pull: Any) -> None:
             right(by, made, lambda given, *more: wrong(pull([1.0] * len(given) if ones else given, *more)))
 
-        right = custom.record
+        right = custom.record_entry
         patch.setattr(custom, "record", record)
 
     return broken
@@ -266,18 +272,18 @@ def misses(node_is: Callable[[Node], bool]) -> Broken:
     """The adjoint of what passes such a node is lost."""
 
     def broken(patch: pytest.MonkeyPatch) -> None:
-        def chain(self: Reverser, of: Reversal, node: Node, writer: Writer) -> None:
-            if not node_is(of.area.chain(node)[0]):
+        def chain(self: Reverser, of: RegionReversal, node: Node, writer: AdjointBuilder) -> None:
+            if not node_is(of.activity.root_and_phase(node)[0]):
                 right(self, of, node, writer)
 
-        right = Reverser.chain
+        right = Reverser.reverse_structured_node
         patch.setattr(Reverser, "chain", chain)
 
     return broken
 
 
 PAST_ACTS = {
-    "a bound": misses(lambda node: BOUND in dict(node.attributes)),
+    "a bound": misses(lambda node: PARALLEL_ITERATIONS in dict(node.attributes)),
     "what a callback decides": misses(lambda node: node.op == "cond"),
     "random numbers": lacks_a_factor,
 }

@@ -37,7 +37,7 @@ def drop_the_parents_iteration(patch: MonkeyPatch) -> None:
 
 def return_to_the_wrong_site(patch: MonkeyPatch) -> None:
     """S10: a result goes to the return of another site than the one on top of its tag."""
-    routes = fire._routes
+    routes = fire._build_routes
 
     def confused(graph: Graph, edges: fire.Edges) -> Any:
         found = routes(graph, edges)
@@ -60,8 +60,8 @@ def keep_the_merged_token(patch: MonkeyPatch) -> None:
         record = self.records[event.token.tag]
         apply(self, event)
         if event.fired and self.rules[event.token.node].operands is None:
-            record.waiting[event.token.node] = {event.token.port: event.token.value}
-            self.waiting += 1
+            record.waiting_operands[event.token.node] = {event.token.port: event.token.value}
+            self.waiting_count += 1
 
     patch.setattr(state.State, "apply", hoarding)
 
@@ -97,7 +97,7 @@ def swap_ports(patch: MonkeyPatch) -> None:
 
     def crossed(self: state.State, event: Event) -> None:
         token = event.token
-        if not event.fired and self.rules[token.node].needs == 2:
+        if not event.fired and self.rules[token.node].required_tokens == 2:
             event = event._replace(token=token._replace(port=1 - token.port))
         apply(self, event)
 
@@ -106,10 +106,10 @@ def swap_ports(patch: MonkeyPatch) -> None:
 
 def forget_the_trigger(patch: MonkeyPatch) -> None:
     """L7: a node with nothing but literals gets no trigger token."""
-    rules = fire.rules
+    rules = fire.build_rules
 
     def untriggered(graph: Graph) -> tuple[fire.Rule, ...]:
-        triggers = {n: len(node.ports) - 1 for n, node in enumerate(graph.nodes) if node.triggered}
+        triggers = {n: len(node.ports) - 1 for n, node in enumerate(graph.nodes) if node.has_trigger}
 
         def kept(edges: fire.Edges) -> fire.Edges:
             return tuple(edge for edge in edges if triggers.get(edge.node) != edge.port)
@@ -170,7 +170,7 @@ BROKEN: tuple[Break, ...] = (
 
 
 def size(case: Case) -> int:
-    return sum(1 for function in case.program.reachable() for _ in function.body.walk())
+    return sum(1 for function in case.program.reachable_functions() for _ in function.body.walk())
 
 
 SLOW = (skip_an_iteration, switch_backwards, return_to_the_wrong_site, return_to_every_site)

@@ -16,9 +16,9 @@ from tagloom.core.tag import Tag
 from tagloom.core.transform import prune as partial
 from tagloom.core.transform import prune_calls as fewer_calls
 from tagloom.core.transform import prune_results as fewer_results
-from tagloom.core.transform.prune import Pruned, pruned
-from tagloom.core.transform.prune_phases import FewerPhases, renamed
-from tagloom.core.transform.prune_results import FewerResults
+from tagloom.core.transform.prune import PruneResult, prune_program
+from tagloom.core.transform.prune_phases import PhasePruner, rename_functions
+from tagloom.core.transform.prune_results import ResultPruner
 from tagloom.core.value import Value
 from tagloom.interp.function import tagged_values as tagged
 from tagloom.interp.machine.event import Event
@@ -28,8 +28,8 @@ Broken = Callable[[pytest.MonkeyPatch], None]
 
 def keeps_what_is_fed(patch: pytest.MonkeyPatch) -> None:
     """The node that made what is fed fires all the same."""
-    right = partial._Main.needed
-    patch.setattr(partial._Main, "needed", lambda self, wanted, fed, keep: right(self, wanted, (), keep))
+    right = partial._MainBody.required_nodes
+    patch.setattr(partial._MainBody, "needed", lambda self, wanted, fed, keep: right(self, wanted, (), keep))
 
 
 def leaves_the_old_value(patch: pytest.MonkeyPatch) -> None:
@@ -41,43 +41,43 @@ def fetches_the_first(patch: pytest.MonkeyPatch) -> None:
     """Of a node with several results the first is fetched, whichever is meant."""
 
     def first(main: Any, name: str) -> str:
-        return main.makers[name].name if name in main.makers else name
+        return main.producers[name].name if name in main.producers else name
 
-    right = partial._Main.value
-    patch.setattr(partial._Main, "value", lambda self, name, done: first(self, right(self, name, done)))
+    right = partial._MainBody.check_value
+    patch.setattr(partial._MainBody, "value", lambda self, name, done: first(self, right(self, name, done)))
 
 
 def keeps_effects(patch: pytest.MonkeyPatch) -> None:
     """Effects happen though nobody needs them."""
-    right = partial._Main.needed
+    right = partial._MainBody.required_nodes
 
     def needed(self: Any, wanted: Any, fed: Any, keep: Iterable[str]) -> set[str]:
         effects = [node.name for node in self.body.nodes if resource_of(node.op)]
         return right(self, wanted, fed, [*keep, *effects])
 
-    patch.setattr(partial._Main, "needed", needed)
+    patch.setattr(partial._MainBody, "needed", needed)
 
 
 def forgets_puts(patch: pytest.MonkeyPatch) -> None:
     """What puts to cells is needed for its own result only."""
-    patch.setattr(partial._Main, "_cells", lambda self: {})
+    patch.setattr(partial._MainBody, "_cells", lambda self: {})
 
 
 def leaves_phases_open(patch: pytest.MonkeyPatch) -> None:
     """A call keeps its phases, though nobody begins them."""
-    patch.setattr(FewerPhases, "node", lambda self, node, phases: node)
+    patch.setattr(PhasePruner, "node", lambda self, node, phases: node)
 
 
 def cuts_too_short(patch: pytest.MonkeyPatch) -> None:
     """No node has a further phase."""
-    right = FewerPhases.node
-    patch.setattr(FewerPhases, "node", lambda self, node, phases: right(self, node, 1))
+    right = PhasePruner.prune_node
+    patch.setattr(PhasePruner, "node", lambda self, node, phases: right(self, node, 1))
 
 
 def calls_itself_in_part(patch: pytest.MonkeyPatch) -> None:
     """A main function that calls itself calls what is left of it."""
 
-    def with_entry(program: Program, main: Function, fewer: FewerPhases) -> Program:
+    def with_entry(program: Program, main: Function, fewer: PhasePruner) -> Program:
         others = [function for function in program.functions if function.name != program.entry]
         return replace(program, functions=(main, *others))
 
@@ -86,12 +86,12 @@ def calls_itself_in_part(patch: pytest.MonkeyPatch) -> None:
 
 def renames(patch: pytest.MonkeyPatch) -> None:
     """What is left of a function has another name, on which random numbers depend."""
-    right = partial._with_entry
+    right = partial._replace_entry
 
-    def with_entry(program: Program, main: Function, fewer: FewerPhases) -> Program:
+    def with_entry(program: Program, main: Function, fewer: PhasePruner) -> Program:
         made = right(program, main, fewer)
         names = {function.name: f"{function.name}_part" for function in made.functions if function.name != made.entry}
-        return replace(made, functions=tuple(renamed(function, names) for function in made.functions))
+        return replace(made, functions=tuple(rename_functions(function, names) for function in made.functions))
 
     patch.setattr(partial, "_with_entry", with_entry)
 
@@ -104,41 +104,41 @@ def draws_by_another_name(patch: pytest.MonkeyPatch) -> None:
 def keeps_parameters(patch: pytest.MonkeyPatch) -> None:
     """All parameters stay, used or not."""
 
-    def kept(program: Program, *asked: Any) -> Pruned:
-        part, taken = pruned(program, *asked)
+    def kept(program: Program, *asked: Any) -> PruneResult:
+        part, taken = prune_program(program, *asked)
         more = [var for var in program.main.body.parameters if var.name not in taken]
         body = replace(part.main.body, parameters=(*part.main.body.parameters, *more))
         functions = tuple(replace(f, body=body) if f.name == part.entry else f for f in part.functions)
-        return Pruned(replace(part, functions=functions), (*taken, *(var.name for var in more)))
+        return PruneResult(replace(part, functions=functions), (*taken, *(var.name for var in more)))
 
     patch.setattr("partial_laws.pruned", kept)
 
 
 def yields_the_first(patch: pytest.MonkeyPatch) -> None:
     """Of a region with fewer results it is the first ones that are left."""
-    right = FewerResults.region
-    patch.setattr(FewerResults, "region", lambda self, region, wanted: right(self, region, range(len(wanted))))
+    right = ResultPruner.prune_region
+    patch.setattr(ResultPruner, "region", lambda self, region, wanted: right(self, region, range(len(wanted))))
 
 
 def drops_puts(patch: pytest.MonkeyPatch) -> None:
     """In a loop what puts to cells is needed for its own result only."""
-    patch.setattr(FewerResults, "_acts", lambda self, node, types: False)
+    patch.setattr(ResultPruner, "_acts", lambda self, node, types: False)
 
 
 def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
     """A variable stays if its result is wanted, whatever the next values of others take."""
-    right = FewerResults._loop
+    right = ResultPruner._prune_loop
 
-    def loop(self: FewerResults, node: Node, wanted: list[int]) -> Node:
+    def loop(self: ResultPruner, node: Node, wanted: list[int]) -> Node:
         patch.setattr(fewer_results, "parameters_used", lambda region: [])
         return right(self, node, wanted)
 
-    patch.setattr(FewerResults, "_loop", loop)
+    patch.setattr(ResultPruner, "_loop", loop)
 
 
 def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
     """A function gives what its first call needs."""
-    right = fewer_calls._calls
+    right = fewer_calls._calls_with_uses
 
     def first(region: Region) -> Iterator[tuple[Node, set[str]]]:
         found = list(right(region))
@@ -149,15 +149,15 @@ def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
 
 def drops_arguments(patch: pytest.MonkeyPatch) -> None:
     """A function that gives less takes its first argument only."""
-    right = fewer_calls.parameters_used
+    right = fewer_calls.used_parameters
     patch.setattr(fewer_calls, "parameters_used", lambda region: right(region)[:1])
 
 
 def keeps_what_nobody_calls(patch: pytest.MonkeyPatch) -> None:
     """What is not called any more stays, and calls what has become another."""
-    right = fewer_calls._narrowed
+    right = fewer_calls._prune_call
 
-    def narrowed(program: Program, place: fewer_calls._Place) -> Program:
+    def narrowed(program: Program, place: fewer_calls._CallSite) -> Program:
         left = right(program, place)
         uncalled = (each for each in program.functions if each.name not in {other.name for other in left.functions})
         return replace(left, functions=(*left.functions, *uncalled))
@@ -168,9 +168,9 @@ def keeps_what_nobody_calls(patch: pytest.MonkeyPatch) -> None:
 def looks_at_the_main_body_only(patch: pytest.MonkeyPatch) -> None:
     """Functions are whole where nothing of the main body is left out."""
 
-    def looked(program: Program, *asked: Any) -> Pruned:
-        whole = partial._cut(program, *asked)
-        return whole if whole.program is program else pruned(program, *asked)
+    def looked(program: Program, *asked: Any) -> PruneResult:
+        whole = partial._prune_main(program, *asked)
+        return whole if whole.program is program else prune_program(program, *asked)
 
     patch.setattr("partial_laws.pruned", looked)
 
@@ -204,22 +204,22 @@ def feeds_nothing(patch: pytest.MonkeyPatch) -> None:
 
 def feeds_everywhere(patch: pytest.MonkeyPatch) -> None:
     """What is fed under one tag is fed under all."""
-    right = tagged.place
+    right = tagged.parse_location
     everywhere = lambda graph, text: right(graph, text)._replace(matches=lambda tag: True)  # noqa: E731
     patch.setattr("tagloom.interp.function.fetch_feed.place", everywhere)
 
 
 def fetches_the_machine_s_value(patch: pytest.MonkeyPatch) -> None:
     """What is fetched where something is fed is what was made there."""
-    right = tagged._Lookout._take
+    right = tagged._FetchObserver._record_result
 
-    def take(self: tagged._Lookout, event: Event, tag: Tag, value: Value) -> None:
+    def take(self: tagged._FetchObserver, event: Event, tag: Tag, value: Value) -> None:
         right(self, event, tag, value)
-        for place, seen in self.seen:
+        for place, seen in self.results:
             if event.token.node in place.nodes and place.matches(tag):
                 seen[event.token.tag, event.token.node] = tag, value
 
-    patch.setattr(tagged._Lookout, "_take", take)
+    patch.setattr(tagged._FetchObserver, "_take", take)
 
 
 def takes_the_tag_of_the_firing(patch: pytest.MonkeyPatch) -> None:
@@ -229,14 +229,14 @@ def takes_the_tag_of_the_firing(patch: pytest.MonkeyPatch) -> None:
 
 def feeds_the_first_consumer(patch: pytest.MonkeyPatch) -> None:
     """Of several tokens that carry a value one is changed."""
-    right = tagged._fed
+    right = tagged._apply_feed
     only = lambda history, event, value: right(history, event._replace(sent=event.sent[:1]), value)  # noqa: E731
     patch.setattr(tagged, "_fed", only)
 
 
 def looks_on(patch: pytest.MonkeyPatch) -> None:
     """A run goes on where it has what is fetched."""
-    patch.setattr(tagged._Lookout, "is_enough", lambda self, state: False)
+    patch.setattr(tagged._FetchObserver, "is_enough", lambda self, state: False)
 
 
 @pytest.mark.parametrize(

@@ -24,24 +24,24 @@ from support.laws.fast_laws import LIMITS, told
 from support.observe.ctrl_c import default_ctrl_c
 from support.programs.cores_programs import fib, relayed, sums, tak, twice
 from tagloom.core.errors import Usage
-from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.program.program import Program
 from tagloom.core.text import parse
-from tagloom.core.text.literals import read
+from tagloom.core.text.literals import parse_value
 from tagloom.core.value import Value
-from tagloom.interp.engines.fast.load import Variant
+from tagloom.interp.engines.fast.load import MachineVariant
 from tagloom.interp.engines.fast.parallel import run as module
-from tagloom.interp.engines.fast.parallel.run import Several
-from tagloom.interp.engines.fast.parallel.store import LONG_REST, REST, Stamped, is_shareable
-from tagloom.interp.engines.fast.registers import R, Why
-from tagloom.interp.engines.fast.shared import shared
-from tagloom.interp.engines.interrupt import resident
+from tagloom.interp.engines.fast.parallel.run import ParallelRun
+from tagloom.interp.engines.fast.parallel.store import IDLE_SLEEP, MAX_IDLE_SLEEP, CoreStore, supports_parallel_run
+from tagloom.interp.engines.fast.registers import ExitReason, Register
+from tagloom.interp.engines.fast.shared import new_shared_words
+from tagloom.interp.engines.interrupt import resident_memory
 from tagloom.interp.engines.reference import Limits, first_state
-from tagloom.interp.image.build import image
-from tagloom.interp.image.image import LINE
+from tagloom.interp.image.build import build_image
+from tagloom.interp.image.image import CACHE_LINE_WORDS
 from tagloom.interp.machine.event import Token
 
 DICE = st.integers(0, 2**32 - 1).map(Random)
@@ -50,7 +50,7 @@ CORPUS = Path(__file__).parents[1] / "corpus"
 
 def is_of_words(graph: Graph) -> bool:
     """Whether several cores can run a graph."""
-    return is_shareable(image(graph))
+    return supports_parallel_run(build_image(graph))
 
 
 @settings(max_examples=5, phases=[Phase.generate], suppress_health_check=list(HealthCheck))
@@ -89,8 +89,8 @@ def of_the_corpus() -> Iterator[tuple[Graph, list[Value]]]:
             subject = document[case.name]
             graph = lower(subject) if isinstance(subject, Program) else subject
             if not graph_problems(graph) and is_of_words(graph):
-                wanted = graph.arguments[graph.hidden :]
-                yield graph, [read(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)]
+                wanted = graph.arguments[graph.hidden_count :]
+                yield graph, [parse_value(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)]
 
 
 def test_corpus() -> None:
@@ -128,23 +128,25 @@ def test_in_the_middle(function: tl.Function, arguments: list[int]) -> None:
     delivered, around = {event.token for event in events}, 0
     for seed in range(20):
         run, given = in_turns(first_state(function.graph, arguments, "waves"), Limits(), 3, Random(seed), 12 * seed)
-        run.ended = run.ended or "interrupt"
-        out = run.outcome(flat(1))
+        run.end_reason = run.end_reason or "interrupt"
+        out = run.outcome(flat_treedef(1))
         assert len(out.residue) == len(list(out.residue))
         assert {Token(*each[:4]) for each in out.residue} <= delivered
         assert out.firings == sum(out.stats.by_node) == sum(out.stats.profile or ())
         assert len({each.tag for each in out.residue}) <= out.open_activations
         if function in (fib, twice):  # whose calls have one argument
             fired = zip(function.graph.nodes, out.stats.by_node, strict=True)
-            assert out.stats.opened == {node.site: count for node, count in fired if node.op == "call" and count}
+            assert out.stats.activations_by_site == {
+                node.site: count for node, count in fired if node.op == "call" and count
+            }
         around += bool(given and out.residue)
     assert around > 3
 
 
-def several(function: tl.Function, arguments: list[int], cores: int, **options: Any) -> Several:
+def several(function: tl.Function, arguments: list[int], cores: int, **options: Any) -> ParallelRun:
     """A run on threads of their own, that has ended."""
     state = first_state(function.graph, list(arguments), "waves")
-    run = Several(state, options.pop("limits", Limits()), cores, **options)
+    run = ParallelRun(state, options.pop("limits", Limits()), cores, **options)
     run.go()
     return run
 
@@ -156,8 +158,8 @@ def test_threads(cores: int) -> None:
     for burst in (1, 3, 50, 700):
         for function, arguments, one in ((fib, [17], wanted[0]), (sums, [12], wanted[1])):
             run = several(function, arguments, cores, burst=burst, enlist=0)
-            assert run.is_good
-            assert told(run.outcome(flat(1))) == told(one)
+            assert run.is_conclusive
+            assert told(run.outcome(flat_treedef(1))) == told(one)
 
 
 def test_activations_are_given_away() -> None:
@@ -165,7 +167,7 @@ def test_activations_are_given_away() -> None:
     out = fib.run(25, engine="fast", cores=2)
     assert (out.value, out.status, out.engine, out.cores) == (75_025, "Returned", "fast", 2)
     run = several(fib, [25], 2)
-    assert min(int(store.registers[R.FIRINGS]) for store in run.stores) > run.firings // 20
+    assert min(int(store.registers[Register.FIRINGS]) for store in run.stores) > run.firings // 20
     assert fib.run(5, engine="fast", cores=2).cores == 1
     one = fib.run(25, engine="fast")
     by_waves = replace(one.stats, largest_store=out.stats.largest_store, largest_flight=out.stats.largest_flight)
@@ -222,7 +224,7 @@ def test_other_endings_of_turns(function: tl.Function, arguments: list[int], lim
     counts = []
     for seed in range(4):
         run, given = in_turns(first_state(function.graph, list(arguments), "waves"), limits, 2 + seed, Random(seed))
-        assert run.ended is None or not run.is_good
+        assert run.end_reason is None or not run.is_conclusive
         counts.append(given)
     assert sum(counts) > 4
 
@@ -233,7 +235,7 @@ def test_waves_are_looked_at_while_it_runs(tokens: int, ended: str, monkeypatch:
     monkeypatch.setattr(module, "FIRST_LOOK", 1_000)
     with eager() as runs:
         out = fib.run(18, engine="fast", cores=2, limits=Limits(tokens=tokens))
-    assert (runs[0].ended, out.cores) == (ended, 2 if ended == "quiet" else 1)
+    assert (runs[0].end_reason, out.cores) == (ended, 2 if ended == "quiet" else 1)
     assert out.status == ("Returned" if ended == "quiet" else "Exhausted")
 
 
@@ -241,7 +243,7 @@ def test_waves_are_looked_at_while_it_runs(tokens: int, ended: str, monkeypatch:
 def test_ends_from_outside(limit: str, function: tl.Function, argument: int) -> None:
     """S12: seconds and bytes end a shared run, and what it has done by then is there, its residue too."""
     began = time.monotonic()
-    ends = {"seconds": 0.3} if limit == "seconds" else {"bytes": resident() + 2**26}
+    ends = {"seconds": 0.3} if limit == "seconds" else {"bytes": resident_memory() + 2**26}
     with eager() as runs:
         out = function.run(argument, engine="fast", cores=3, limits=Limits(firings=10**15, **ends))  # type: ignore[arg-type]
     assert time.monotonic() - began < 10
@@ -281,14 +283,14 @@ def test_ctrl_c() -> None:
 
 def press_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have Ctrl-C come when the first core has ended."""
-    true = Several.work
+    true = ParallelRun.run_bursts
 
-    def work(self: Several, store: Any, bursts: int) -> None:
+    def work(self: ParallelRun, store: Any, bursts: int) -> None:
         true(self, store, bursts)
-        if self.ended is not None and store is self.stores[0]:
+        if self.end_reason is not None and store is self.stores[0]:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(Several, "work", work)
+    monkeypatch.setattr(ParallelRun, "work", work)
 
 
 def test_ctrl_c_while_cores_leave(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -308,7 +310,7 @@ def test_ctrl_c_when_cores_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_run_that_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has all the memory, and the seconds but for those that cores ran: to compile takes none."""
-    before, true, rerun = alive(), module.machine, module.run_fast
+    before, true, rerun = alive(), module.load_machine, module.run_fast
     spent: list[float] = []
 
     def slow(variant: Any) -> Any:
@@ -334,7 +336,7 @@ def test_a_run_that_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def alive() -> int:
     """How many stores of cores there are."""
-    return sum(type(each) is Stamped for each in gc.get_objects())
+    return sum(type(each) is CoreStore for each in gc.get_objects())
 
 
 def test_idle_cores_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -348,9 +350,9 @@ def test_idle_cores_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(time, "sleep", sleep)
     run = several(endless, [0], 2, enlist=0, limits=Limits(seconds=0.3))
-    assert run.ended == "seconds"
-    assert slept["tagloom core"][:2] == [REST, 2 * REST]
-    assert max(slept["tagloom core"]) == LONG_REST
+    assert run.end_reason == "seconds"
+    assert slept["tagloom core"][:2] == [IDLE_SLEEP, 2 * IDLE_SLEEP]
+    assert max(slept["tagloom core"]) == MAX_IDLE_SLEEP
 
 
 def test_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -366,8 +368,8 @@ def test_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(threading.Thread, "start", start)
     for cores in (2, 1):
         run = several(fib, [17], 3, enlist=0)
-        assert run.is_good
-        out = run.outcome(flat(1))
+        assert run.is_conclusive
+        out = run.outcome(flat_treedef(1))
         assert (out.results, out.cores) == ((1597,), cores)
 
 
@@ -375,24 +377,27 @@ def test_nobody_writes_to_himself() -> None:
     """No core gives an activation to itself, which one that got work when it had asked would."""
     for seed in range(20):
         run, _ = in_turns(first_state(tak.graph, [6, 3, 1], "waves"), Limits(), 3, Random(seed))
-        written = run.shared.reshape(-1, LINE)[4 : 4 + 2 * 9, 0].reshape(3, 3, 2)
+        written = run.shared_words.reshape(-1, CACHE_LINE_WORDS)[4 : 4 + 2 * 9, 0].reshape(3, 3, 2)
         assert written.any()
         assert not written.diagonal().any()
 
 
 def test_little_room() -> None:
     """Where there is room for few steps more, arrays grow first: bursts of a few tokens take longer."""
-    run = Several(first_state(fib.graph, [9], "waves"), Limits(), 1)
+    run = ParallelRun(first_state(fib.graph, [9], "waves"), Limits(), 1)
     store = run.stores[0]
-    store.registers[R.WAVES] = len(store.profile) - 100
-    assert Why(module.machine(Variant.STAMPED)(store.addresses(), 1, store.image.header)) is Why.ROOM
+    store.registers[Register.WAVES] = len(store.profile) - 100
+    assert (
+        ExitReason(module.load_machine(MachineVariant.MULTICORE)(store.address_table(), 1, store.image.header_words))
+        is ExitReason.ARRAY_FULL
+    )
     assert not store.has_room()
 
 
 @pytest.mark.parametrize("cores", [1, 2, 5, 64])
 def test_lines(cores: int) -> None:
     """What cores share begins where a line of the processor's cache does."""
-    assert shared(cores, 1).ctypes.data % (8 * LINE) == 0
+    assert new_shared_words(cores, 1).ctypes.data % (8 * CACHE_LINE_WORDS) == 0
 
 
 @pytest.mark.parametrize(
@@ -420,8 +425,10 @@ def test_failing_core(monkeypatch: pytest.MonkeyPatch) -> None:
     def fails(self: Any) -> None:
         raise RuntimeError("of a thread")
 
-    run = Several(first_state(fib.graph, [30], "waves"), Limits(), 2, enlist=0)
-    monkeypatch.setattr(Several, "work", lambda self, store, bursts: fails(self) if store is self.stores[1] else None)
+    run = ParallelRun(first_state(fib.graph, [30], "waves"), Limits(), 2, bursts_before_threads=0)
+    monkeypatch.setattr(
+        ParallelRun, "work", lambda self, store, bursts: fails(self) if store is self.stores[1] else None
+    )
     with pytest.raises(RuntimeError, match="of a thread"):
         run.go()
     assert not cores_left()

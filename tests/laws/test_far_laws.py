@@ -75,17 +75,17 @@ def test_many_programs(case: Case, schedule: str, seed: int) -> None:
 
 def begin_one_late(patch: MonkeyPatch) -> None:
     """The base is one event after the state that was handed over."""
-    stretch = far.Beginning.stretch
-    patch.setattr(far.Beginning, "stretch", lambda self, start, meter: stretch(self, start + bool(start), meter))
+    stretch = far.RunOrigin.new_segment
+    patch.setattr(far.RunOrigin, "stretch", lambda self, start, meter: stretch(self, start + bool(start), meter))
 
 
 def miscount_waves(patch: MonkeyPatch) -> None:
     """The last wave before the base is forgotten."""
-    to_meter = handover.to_meter
+    to_meter = handover.export_meter
 
     def short(*given: Any) -> Any:
         made = to_meter(*given)
-        made.profile = made.profile[:-1]
+        made.wave_profile = made.wave_profile[:-1]
         return made
 
     patch.setattr(run, "to_meter", short)
@@ -93,14 +93,14 @@ def miscount_waves(patch: MonkeyPatch) -> None:
 
 def lose_parked_readers(patch: MonkeyPatch) -> None:
     """Readers that are parked at an empty cell are not handed over."""
-    to_state = handover.to_state
+    to_state = handover.export_state
 
     def lossy(*given: Any) -> State:
         state = to_state(*given)
         state.cells = state.cells.fork()
         for handle, block in list(state.cells.blocks.items()):
-            made = state.cells.blocks[handle] = block.copy(state.cells.era)
-            made.parked = {}
+            made = state.cells.blocks[handle] = block.copy(state.cells.owner)
+            made.deferred_reads = {}
         return state
 
     patch.setattr(run, "to_state", lossy)
@@ -120,36 +120,36 @@ def reveal_to_the_wrong_place(patch: MonkeyPatch) -> None:
 
 def take_what_is_not_known_for_nothing(patch: MonkeyPatch) -> None:
     """A node that fired before the base has not fired, for questions."""
-    patch.setattr(late.Late, "fired", late.Index.fired)
+    patch.setattr(late.PartialIndex, "fired", late.EventIndex.firing_event)
 
 
 def forget_what_was_there(patch: MonkeyPatch) -> None:
     """A token that was there where what is known begins was sent by nobody."""
-    patch.setattr(late.Late, "_was_there", lambda self, token: False)
+    patch.setattr(late.PartialIndex, "_was_there", lambda self, token: False)
 
 
 def stop_after_the_node(patch: MonkeyPatch) -> None:
     """The fast machine looks for the next firing of a node after the one that it stands before."""
-    go_ahead = far.Far._go_ahead
+    go_ahead = far.FastForward._run_machine
 
-    def beyond(self: far.Far, machine: Any, goal: Any, stops: Any) -> Any:
+    def beyond(self: far.FastForward, machine: Any, goal: Any, stops: Any) -> Any:
         stopped = go_ahead(self, machine, goal, stops)
         if stops is not None and stops.needs and machine.stopped_by == "node":
             stopped = go_ahead(self, machine, goal, stops)
         return stopped
 
-    patch.setattr(far.Far, "_go_ahead", beyond)
+    patch.setattr(far.FastForward, "_go_ahead", beyond)
 
 
 def turn_comparisons_round(patch: MonkeyPatch) -> None:
     """The machine stops where a value is larger, if it is to be smaller."""
-    patch.setitem(ahead.SIGNS, "<", ahead.Sign.MORE)
-    patch.setitem(ahead.SIGNS, ">=", ahead.Sign.MOST)
+    patch.setitem(ahead.COMPARISON_SIGNS, "<", ahead.StopOperator.GREATER)
+    patch.setitem(ahead.COMPARISON_SIGNS, ">=", ahead.StopOperator.LESS_EQUAL)
 
 
 def count_before_the_step(patch: MonkeyPatch) -> None:
     """What is asked of an event that is about to happen is asked of the counts before it."""
-    coming = run.coming
+    coming = run.next_event
 
     def late_by_one(*given: Any) -> Any:
         state, event = coming(*given)
@@ -161,9 +161,9 @@ def count_before_the_step(patch: MonkeyPatch) -> None:
 
 def forget_tokens_that_stay(patch: MonkeyPatch) -> None:
     """The machine stops only before nodes that fire."""
-    need = ahead.Condition.need
+    need = ahead.ConditionAnalysis.comparison_at
     fires = lambda self, number, port: need(self, number, None) if port is None else None  # noqa: E731
-    patch.setattr(ahead.Condition, "need", fires)
+    patch.setattr(ahead.ConditionAnalysis, "need", fires)
 
 
 def forget_hits_on_the_way(patch: MonkeyPatch) -> None:

@@ -14,8 +14,8 @@ from support.generators.generator import Case, cases
 from support.laws.fast_laws import LIMITS, SCHEDULES, in_step, inexact, violations
 from tagloom.core.errors import Exhausted
 from tagloom.core.graph.lower import lower
-from tagloom.core.ops.effect_op import ACTS
-from tagloom.interp.engines.fast.store import Store
+from tagloom.core.ops.effect_op import EFFECT_OPS
+from tagloom.interp.engines.fast.store import TokenStore
 from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.machine.schedule import schedule
 
@@ -64,7 +64,7 @@ def test_programs_with_bounds(case: Case, dice: Random) -> None:
 def test_plain_programs_in_general(case: Case, dice: Random) -> None:
     """The same where nothing is left to the loop for plain words."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(Store, "is_plain", False)
+        patch.setattr(TokenStore, "is_plain", False)
         check(case, dice)
 
 
@@ -95,18 +95,18 @@ def seen(case: Case) -> set[str]:
                 word
                 for word, happened in (
                     ("traps", event.trap),
-                    ("parks", event.parked),
+                    ("parks", event.deferred_at),
                     ("wakes", event.woken),
-                    ("holds", event.held),
+                    ("holds", event.is_throttled),
                     ("releases", event.released),
                 )
                 if happened
             }
     except Exhausted:
         found.add("exhausted")
-    drawing = [n for n, node in enumerate(graph.nodes) if node.op in ACTS and ACTS[node.op].draw]
+    drawing = [n for n, node in enumerate(graph.nodes) if node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw]
     moments = {f"goes on after {steps}" for steps in (7, 40, 300) if state.steps > steps}
-    return found | moments | ({"draws"} if any(state.counts[number] for number in drawing) else set())
+    return found | moments | ({"draws"} if any(state.firings_by_node[number] for number in drawing) else set())
 
 
 @pytest.mark.heavy

@@ -8,7 +8,7 @@ import pytest
 import tagloom as tl
 from support.programs.small import hoarding
 from tagloom.interp.oracle import all_schedules as explored
-from tagloom.interp.oracle.all_schedules import Choices, every_firing, every_token, explore
+from tagloom.interp.oracle.all_schedules import ChooseTokens, every_firing, every_token, explore
 from tagloom.interp.outcome.outcome import Outcome
 
 
@@ -58,10 +58,10 @@ def as_function(slope: tl.Function) -> tl.Function:
     return differentiated
 
 
-def endings(function: tl.Function, x: float, choices: Choices, least: int = 1) -> list[Outcome]:
+def endings(function: tl.Function, x: float, choices: ChooseTokens, least: int = 1) -> list[Outcome]:
     """How the schedules of a run end, of which there are so many at least."""
     traced = function.trace(x)
-    found = explore(traced.graph, traced.given([x]), choices=choices)
+    found = explore(traced.graph, traced.all_arguments([x]), choices=choices)
     assert found.schedules >= least
     return [each.outcome for each in found.endings]
 
@@ -84,7 +84,7 @@ both = pytest.mark.parametrize("choices", [every_token, every_firing], ids=["tok
         (by_a_cell, 1.0, 2.0 * math.e),
     ],
 )
-def test_every_schedule_of_a_gradient(function: tl.Function, x: float, slope: float, choices: Choices) -> None:
+def test_every_schedule_of_a_gradient(function: tl.Function, x: float, slope: float, choices: ChooseTokens) -> None:
     """Determinacy of the reverse pass without a gap, of up to 10^16 orders of deliveries: one ending, no residue."""
     most = function is loop and x == 3.0 and choices is every_token
     (only,) = endings(orders(function, 1), x, choices, 10**16 if most else 100)
@@ -100,7 +100,7 @@ def test_every_schedule_of_a_second_derivative(function: tl.Function, x: float) 
 
 
 @both
-def test_a_machine_with_a_race_is_caught(choices: Choices, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_machine_with_a_race_is_caught(choices: ChooseTokens, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the sum of adjoints is what came last, several schedules end in several ways."""
     monkeypatch.setattr(explored, "step", hoarding)
     assert len({each.value for each in endings(orders(twice, 1), 0.5, choices)}) > 1

@@ -65,8 +65,8 @@ def share_records(patch: MonkeyPatch) -> None:
     fork = State.fork
 
     def sharing(self: State) -> State:
-        era, made = self.era, fork(self)
-        self.era = made.era = era
+        era, made = self.owner, fork(self)
+        self.owner = made.owner = era
         return made
 
     patch.setattr(State, "fork", sharing)
@@ -74,8 +74,8 @@ def share_records(patch: MonkeyPatch) -> None:
 
 def jump_one_short(patch: MonkeyPatch) -> None:
     """Going on from a keyframe stops one event early."""
-    between = stretch.Stretch.between
-    patch.setattr(stretch.Stretch, "between", lambda self, start, stop: between(self, start, stop)[:-1])
+    between = stretch.Segment.events_between
+    patch.setattr(stretch.Segment, "between", lambda self, start, stop: between(self, start, stop)[:-1])
 
 
 def forget_the_clock(patch: MonkeyPatch) -> None:
@@ -83,9 +83,9 @@ def forget_the_clock(patch: MonkeyPatch) -> None:
     revert = State.revert
 
     def forgetful(self: State, event: Event) -> None:
-        ahead = self.ahead
+        ahead = self.wave_remaining
         revert(self, event)
-        self.ahead = ahead
+        self.wave_remaining = ahead
 
     patch.setattr(State, "revert", forgetful)
 
@@ -97,17 +97,17 @@ def revert_in_order(patch: MonkeyPatch) -> None:
 
 def keep_the_state_itself(patch: MonkeyPatch) -> None:
     """A keyframe is the state that goes on."""
-    patch.setattr(stretch.Stretch, "_fork", lambda self, state: state)
+    patch.setattr(stretch.Segment, "_fork", lambda self, state: state)
 
 
 def misplace_keyframes(patch: MonkeyPatch) -> None:
     """The first keyframe is taken for that of the next one's place."""
-    keyframes = stretch.Stretch._keyframes
+    keyframes = stretch.Segment._nearby_keyframes
 
-    def misplaced(self: stretch.Stretch, position: int) -> Any:
+    def misplaced(self: stretch.Segment, position: int) -> Any:
         return ((state, at + (at > self.start)) for state, at in keyframes(self, position))
 
-    patch.setattr(stretch.Stretch, "_keyframes", misplaced)
+    patch.setattr(stretch.Segment, "_keyframes", misplaced)
 
 
 def share_the_future(patch: MonkeyPatch) -> None:
@@ -122,13 +122,13 @@ def forget_the_edit(patch: MonkeyPatch) -> None:
 
 def edit_the_parent_too(patch: MonkeyPatch) -> None:
     """A waiting token is changed in a record that is shared."""
-    make = edit.make
+    make = edit.apply_edit
 
     def rash(state: State, change: edit.Edit) -> None:
         if isinstance(change.place, int):
             make(state, change)
         else:
-            state.records[change.token.tag].waiting[change.token.node][change.token.port] = change.value
+            state.records[change.token.tag].waiting_operands[change.token.node][change.token.port] = change.value
 
     patch.setattr(history, "make", rash)
 
@@ -136,11 +136,11 @@ def edit_the_parent_too(patch: MonkeyPatch) -> None:
 def go_round_the_edit(patch: MonkeyPatch) -> None:
     """A state walks on past where a branch begins, and its edit is never made."""
 
-    def reach(self: stretch.Lineage, position: int) -> stretch.Stretch:
-        first: stretch.Stretch = self.stretches[0]
+    def reach(self: stretch.Lineage, position: int) -> stretch.Segment:
+        first: stretch.Segment = self.segments[0]
         return first if position <= first.end else true_stretch(self, position)
 
-    true_stretch = stretch.Lineage.stretch
+    true_stretch = stretch.Lineage.segment_at
     patch.setattr(stretch.Lineage, "stretch", reach)
 
 
@@ -160,12 +160,12 @@ WRONG_WALKS: tuple[Break, ...] = (
 
 def count_twice(patch: MonkeyPatch) -> None:
     """The measures of a branch go on from the parent's end."""
-    patch.setattr(stretch.Stretch, "measured", lambda self, position: _meter(self, position))
+    patch.setattr(stretch.Segment, "measured", lambda self, position: _meter(self, position))
 
 
-def _meter(at: stretch.Stretch, position: int) -> Meter:
-    made = Meter(at.reach(position), clocked=at.meter.clocked)
-    made.profile = list(at.meter.profile)
+def _meter(at: stretch.Segment, position: int) -> Meter:
+    made = Meter(at.state_at(position), is_clocked=at.meter.is_clocked)
+    made.wave_profile = list(at.meter.wave_profile)
     return made
 
 

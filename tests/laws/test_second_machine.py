@@ -22,17 +22,17 @@ from hypothesis import strategies as st
 from support.generators.generator import Case as Generated
 from support.generators.generator import cases
 from support.twins.second_machine import run as run_second
-from tagloom.core.graph.graph import Graph, Node
+from tagloom.core.graph.graph import Graph, GraphNode
 from tagloom.core.graph.lower import lower
-from tagloom.core.json.value import value_form
-from tagloom.core.ops.effect_op import ACTS
+from tagloom.core.json.value import value_to_json
+from tagloom.core.ops.effect_op import EFFECT_OPS
 from tagloom.core.ops.op import OPS
-from tagloom.core.program.program import BOUND, PHASE
+from tagloom.core.program.program import PARALLEL_ITERATIONS, PHASE
 from tagloom.core.text import Case, Document, parse
-from tagloom.core.text.literals import read
+from tagloom.core.text.literals import parse_value
 from tagloom.core.value import admit
 from tagloom.interp.engines.reference import Limits, run_graph
-from tagloom.interp.records.outcome_json import OutcomeRecord, outcome_differences, record
+from tagloom.interp.records.outcome_json import OutcomeRecord, outcome_differences, to_outcome_record
 
 MACHINE = Path(__file__).parents[1] / "support/twins/second_machine.py"
 FILES = sorted((Path(__file__).parents[1] / "corpus").glob("*.tl"))
@@ -43,15 +43,15 @@ SCHEDULES = ("waves", "fifo", "lifo", "random:0", "random:18446744073709551615")
 
 def task(graph: Graph, arguments: list[Any], schedule: str, limits: dict[str, int]) -> dict[str, Any]:
     """What the second machine is asked: plain JSON data, and nothing else."""
-    types = [output.type for _, output in graph.arguments[graph.hidden :]]
-    values = [value_form(admit(value, type_)) for value, type_ in zip(arguments, types, strict=True)]
+    types = [output.type for _, output in graph.arguments[graph.hidden_count :]]
+    values = [value_to_json(admit(value, type_)) for value, type_ in zip(arguments, types, strict=True)]
     asked = {"graph": tl.to_json(graph), "arguments": values, "schedule": schedule, "limits": limits}
     return json.loads(json.dumps(asked))  # type: ignore[no-any-return]
 
 
 def differences(graph: Graph, arguments: list[Any], schedule: str, **limits: int) -> list[Any]:
     """Where the second machine's outcome is not the reference's; how the run ends, and all else that it says."""
-    wanted = record(run_graph(graph, arguments, schedule=schedule, limits=Limits(**limits), unchecked=True))
+    wanted = to_outcome_record(run_graph(graph, arguments, schedule=schedule, limits=Limits(**limits), unchecked=True))
     found = tl.from_json(json.dumps(run_second(**task(graph, arguments, schedule, limits))))
     assert isinstance(found, OutcomeRecord) and found.firings is not None and found.stats is not None
     return list(outcome_differences(wanted, found))
@@ -59,11 +59,11 @@ def differences(graph: Graph, arguments: list[Any], schedule: str, **limits: int
 
 def is_known(graph: Graph) -> bool:
     """Whether the second machine knows all that is in a graph."""
-    given = {BOUND, PHASE}
-    return not any(node.op in ACTS or is_newer(node) or given & {*dict(node.attributes)} for node in graph.nodes)
+    given = {PARALLEL_ITERATIONS, PHASE}
+    return not any(node.op in EFFECT_OPS or is_newer(node) or given & {*dict(node.attributes)} for node in graph.nodes)
 
 
-def is_newer(node: Node) -> bool:
+def is_newer(node: GraphNode) -> bool:
     """Whether an op came after it: those on arrays that do not compute element by element, but for products, and for
     sums along one axis; those whose last bits no library says, and the product without NaN."""
     if isinstance(dict(node.attributes).get("axis"), tuple):
@@ -78,8 +78,8 @@ def cases_run(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict
         if case.kind != "refused":
             subject = document[case.name]
             graph = subject if isinstance(subject, Graph) else lower(subject)
-            types = [output.type for _, output in graph.arguments[graph.hidden :]]
-            given = [read(text, type_) for text, type_ in zip(case.arguments, types, strict=True)]
+            types = [output.type for _, output in graph.arguments[graph.hidden_count :]]
+            given = [parse_value(text, type_) for text, type_ in zip(case.arguments, types, strict=True)]
             yield case, graph, given, {case.details[1]: int(case.details[0])} if case.kind == "exhausts" else {}
 
 

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.stateful import Statement, built, contents, programs, variables
 from tagloom.core.frontend.trace import control_flow as looping
-from tagloom.core.frontend.trace.trace import RegionTrace
+from tagloom.core.frontend.trace.trace import RegionBuilder
 
 ENGINES = ("reference", "fast")
 X = 0.75
@@ -72,12 +72,12 @@ def test_gradients(program: tuple[Statement, ...]) -> None:
         np.testing.assert_allclose(np.asarray(one), np.asarray(other), rtol=1e-10, atol=1e-10)
 
 
-def _first_of_both(region: RegionTrace, resource: Any) -> Any:
+def _first_of_both(region: RegionBuilder, resource: Any) -> Any:
     """A branch that does not assign gives what the last one around it assigned first."""
-    for each in reversed((region, *region.around())):
+    for each in reversed((region, *region.enclosing_regions())):
         if resource in each.store:
             return each.store[resource]
-    return region.instance.given(resource, (region, *region.around())[-1])
+    return region.specialization.capture(resource, (region, *region.enclosing_regions())[-1])
 
 
 CAUGHT = Statement("assign", "a", 2)
@@ -88,7 +88,7 @@ BRANCH = (CAUGHT, Statement("cond", "w", 0, ((Statement("add", "a", 5), Statemen
 def test_a_branch_that_sees_what_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """A region that reads what its surroundings hold, instead of what it has assigned, is caught."""
     assert staged(BRANCH, engine="reference") == eagerly(BRANCH)
-    monkeypatch.setattr(RegionTrace, "held", _first_of_both)
+    monkeypatch.setattr(RegionBuilder, "held", _first_of_both)
     assert staged(BRANCH, engine="reference") != eagerly(BRANCH)
 
 
@@ -111,5 +111,5 @@ DECIDED = (Statement("decided", "n", 3, ((Statement("mix", "a", 5),), (Statement
 def test_a_loop_that_decides_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop whose condition assigns before what its body does is caught."""
     assert staged(DECIDED, engine="reference") == eagerly(DECIDED)
-    monkeypatch.setattr(looping._Turned, "__call__", _decides_first)
+    monkeypatch.setattr(looping._RotatedLoopBody, "__call__", _decides_first)
     assert staged(DECIDED, engine="reference") != eagerly(DECIDED)

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from support.generators.generator import PALETTES, Case, Writer, cases, values
 from support.generators.smooth_programs import smooth_cases
 from support.laws.tape_laws import Way, eagerly, in_trace, is_straight, violations
-from tagloom.core.frontend.eager.recording import RECORDERS, Noted, OpRecord, Step
-from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.eager.recording import TAPE_STACK, AnyTapeEntry, DeferredOpEntry, OpTapeEntry
+from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.value import fingerprint
 
 
@@ -29,7 +29,7 @@ class Line(Writer):
 def lines(draw: Any) -> Case:
     """Straight lines of ops of floats."""
     main, types = Line(draw, draw(st.sampled_from(PALETTES)), floats=True).main()
-    program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
+    program, _ = ProgramBuilder(Symbol).build_program(main, tuple(map(leaf_type, types)))
     return Case(program, [draw(values(type_, moderate=True)) for type_ in types])
 
 
@@ -96,8 +96,8 @@ class Forgetful(tl.Tape):
 class Slow(tl.Tape):
     """What runs eagerly is taken down as all else is."""
 
-    def note(self, step: Noted) -> None:
-        self.record(OpRecord(*step))
+    def note(self, step: DeferredOpEntry) -> None:
+        self.record(OpTapeEntry(*step))
 
 
 class ByValue(Slow):
@@ -111,12 +111,12 @@ class Alone(tl.Tape):
     """Nobody records its reverse pass."""
 
     def gradient(self, target: Any, sources: Any, adjoints: Any = None) -> Any:
-        before = RECORDERS.get()
-        RECORDERS.set(())
+        before = TAPE_STACK.get()
+        TAPE_STACK.set(())
         try:
             return super().gradient(target, sources, adjoints)
         finally:
-            RECORDERS.set(tuple(each for each in before if each is not self))
+            TAPE_STACK.set(tuple(each for each in before if each is not self))
 
 
 class Forwards(tl.Tape):
@@ -129,10 +129,10 @@ class Forwards(tl.Tape):
 class Shortsighted(Slow):
     """What depends on what is watched is not recorded, but for the first step."""
 
-    def record(self, step: Step) -> None:
-        known = dict(self._known)
+    def record(self, step: AnyTapeEntry) -> None:
+        known = dict(self._tracked)
         super().record(step)
-        self._known = known if self._records else self._known
+        self._tracked = known if self._entries else self._tracked
 
 
 CALM = settings(
@@ -160,8 +160,8 @@ def test_broken_tapes_are_found(twin: type[tl.Tape], way: Way) -> None:
 class OpsAlone(tl.Tape):
     """Calls are not recorded, and in a trace no branches and loops."""
 
-    def record(self, step: Step) -> None:
-        if isinstance(step, OpRecord):
+    def record(self, step: AnyTapeEntry) -> None:
+        if isinstance(step, OpTapeEntry):
             super().record(step)
 
 

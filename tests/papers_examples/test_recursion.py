@@ -56,7 +56,7 @@ def check(name: str, row: dict[str, Any], schedule: str) -> tl.Outcome:
     out = run(name, row, schedule)
     assert out.status == row.get("status", "Returned")
     result = pytest.approx(row["result"], rel=row["within"]) if "within" in row else row["result"]
-    assert (out.results[0] if out.single else out.results) == result
+    assert (out.results[0] if out.has_single_result else out.results) == result
     if "calls" in row:
         assert out.activations() == row["calls"]
     if out.status == "Returned" and "until" not in row:

@@ -167,7 +167,7 @@ def test_it_deadlocks_exactly_below_n_minus_1(n: int) -> None:
         if k >= n - 1:
             assert (out.value, out.firings) == (2 ** (n - 1), 15 * n + 5)
         else:
-            empty = [waiting.stays.number for waiting in out.residue if hasattr(waiting.stays, "number")]
+            empty = [waiting.blocked_on.number for waiting in out.residue if hasattr(waiting.blocked_on, "number")]
             assert (out.status, out.firings) == ("Deadlocked", 12 * k + 8)
             assert sorted(empty) == list(range(1, k + 2))
 

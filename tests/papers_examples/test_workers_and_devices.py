@@ -13,8 +13,8 @@ import pytest
 import tagloom as tl
 from support.programs.papers import of_paper_anew
 from tagloom.core.graph.graph import Graph
-from tagloom.interp.engines.engine import Options, Subject, run
-from tagloom.interp.engines.reference import structure_of
+from tagloom.interp.engines.engine import Job, RunOptions, run
+from tagloom.interp.engines.reference import default_structure
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1")
 
@@ -111,7 +111,9 @@ def test_the_fast_machine_runs_it(devices: ModuleType) -> None:
     """It is a graph as every other."""
     for function, there, arguments in devices.RUNS:
         graph, _ = devices.split(function.graph, there)
-        one, other = (run(Subject(graph, structure_of(graph)), arguments, Options(), e) for e in ("reference", "fast"))
+        one, other = (
+            run(Job(graph, default_structure(graph)), arguments, RunOptions(), e) for e in ("reference", "fast")
+        )
         assert (one.results, one.firings) == (other.results, other.firings) and other.engine == "fast"
 
 

@@ -17,7 +17,7 @@ from support.programs.gradient_cases import FLAT
 from tagloom.core import dtypes
 from tagloom.core.errors import Invalid
 from tagloom.core.graph.lower import lower
-from tagloom.core.ops.op import OPS, kernel
+from tagloom.core.ops.op import OPS, build_kernel
 from tagloom.core.types import type_of
 from tagloom.core.value import Value
 from tagloom.interp.engines.reference import Limits, run_graph
@@ -53,8 +53,8 @@ def doing(peer: Peer) -> Callable[..., Both]:
     def do(op: str, *operands: Both, **attributes: Any) -> Both:
         row, values = OPS[op], [each.known for each in operands]
         types = list(map(type_of, values))
-        made = row.types(*types, **attributes)
-        known = kernel(row, types, made, tuple(attributes.items()))(*values)
+        made = row.type_rule(*types, **attributes)
+        known = build_kernel(row, types, made, tuple(attributes.items()))(*values)
         if op in FLAT or made.dtype.kind != "f" or all(each.moved is None for each in operands):
             return Both(known)
         if op not in peer.ops or made.dtype is not dtypes.float64:

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import numpy as np
-from tagloom.core.ops.key import read_key
+from tagloom.core.ops.key import parse_key
 
 from peers import Function, Peer, Weights
 from peers.ops import Row, common
@@ -38,12 +38,12 @@ OPS: dict[str, Row] = {
     "boolean_mask": lambda x, mask: x[mask],
     "diagonal": lambda x, offset: jnp.diagonal(x, offset, -2, -1),
     "gather": lambda x, *at: x[at],
-    "index": lambda x, key: x[read_key(key)],
+    "index": lambda x, key: x[parse_key(key)],
     "permute_dims": jnp.transpose,
     "repeat": lambda x, repeats, axis: jnp.repeat(x, repeats, axis=axis),
     "roll": jnp.roll,
     "scatter_add": lambda x, values, *at: x.at[at].add(values),
-    "scatter_index": lambda x, values, key: x.at[read_key(key)].set(values),
+    "scatter_index": lambda x, values, key: x.at[parse_key(key)].set(values),
     "sort": lambda x, axis, descending: jnp.sort(x, axis=axis, descending=descending),
     "squeeze": jnp.squeeze,
     "take": jnp.take,

@@ -17,15 +17,15 @@ from tagloom.core.graph.lower import lower
 from tagloom.interp.history.history import History
 from tagloom.viz.cells import compress as seams
 from tagloom.viz.cells import routes, tracks
-from tagloom.viz.cells.ansi import printed
-from tagloom.viz.cells.drawing import HEIGHT, WIDTH, draw_cells, redrawn
-from tagloom.viz.cells.legend import MEANINGS
+from tagloom.viz.cells.ansi import to_text
+from tagloom.viz.cells.drawing import HEIGHT, WIDTH, draw_cells, redraw
+from tagloom.viz.cells.legend import LINK_MEANINGS
 from tagloom.viz.cells.strokes import HEADS, STROKES
 from tagloom.viz.graph_view import graph_view
-from tagloom.viz.pictures import picture
+from tagloom.viz.pictures import run_picture
 from tagloom.viz.program_view import program_view
-from tagloom.viz.state_view import at_moment
-from tagloom.viz.style import LINES, SIGNS
+from tagloom.viz.state_view import state_view
+from tagloom.viz.style import BADGE_LOOKS, LINE_LOOKS
 from tagloom.viz.view import Badge, View
 
 DRAWINGS = Path(__file__).parent / "drawings"
@@ -77,26 +77,26 @@ def test_runs_can_be_drawn(name: str, function: Any) -> None:
     """Firings, with what goes through cells; and trees of tags, whose lines have no heads, as if they had some."""
     history = History(function.graph, [np.int64(3)])
     history.run()
-    view = picture(history, name)
+    view = run_picture(history, name)
     assert isinstance(view, View)
     draw_cells(view)
-    for cluster in view.outside.all():
-        cluster.boxes = {box.name: box._replace(badges=(), strong=False) for box in cluster.boxes.values()}
+    for cluster in view.root.walk():
+        cluster.boxes = {box.name: box._replace(badges=(), emphasized=False) for box in cluster.boxes.values()}
     view.arrows = [arrow._replace(link="data") if arrow.link == "below" else arrow for arrow in view.arrows]
     check(view)
 
 
 def test_arrows_differ() -> None:
     """Each kind has a line and a head that no other has both of, in ASCII too, and a meaning."""
-    kinds = [(STROKES[line.style], HEADS[line.head]) for line in LINES.values()]
+    kinds = [(STROKES[line.style], HEADS[line.head]) for line in LINE_LOOKS.values()]
     for ways in (
-        [(stroke.joins, *(signs[:1] for signs in head)) for stroke, head in kinds],
+        [(stroke.glyphs, *(signs[:1] for signs in head)) for stroke, head in kinds],
         [(stroke.down, *(signs[1:] for signs in head)) for stroke, head in kinds],
         [(stroke.along, *(signs[1:] for signs in head)) for stroke, head in kinds],
     ):
-        assert len(set(ways)) == len(LINES)
-    assert MEANINGS.keys() == LINES.keys()
-    assert len(set(MEANINGS.values())) == len(LINES)
+        assert len(set(ways)) == len(LINE_LOOKS)
+    assert LINK_MEANINGS.keys() == LINE_LOOKS.keys()
+    assert len(set(LINK_MEANINGS.values())) == len(LINE_LOOKS)
 
 
 @pytest.mark.parametrize("name", GOLDEN)
@@ -124,7 +124,7 @@ def test_ascii_is_the_same_drawing() -> None:
     drawing = draw_cells(VIEWS["nested"])
     plain = drawing.text(unicode=False)
     assert plain.isascii()
-    assert printed(drawing.legend, unicode=False).isascii()
+    assert to_text(drawing.legend, unicode=False).isascii()
     assert re.sub("[^ \n]", "x", plain) == re.sub("[^ \n]", "x", drawing.text())
 
 
@@ -139,11 +139,11 @@ def test_letters_are_explained() -> None:
     """Where letters take the place of words, and where they alone tell kinds of boxes apart, the legend has them."""
     large, small = draw_cells(VIEWS["main"], width=400, height=400), draw_cells(VIEWS["main"])
     for drawing, letters in ((large, False), (small, True)):
-        assert ("\\M x" in drawing.text()) == ("M merge" in printed(drawing.legend)) == letters
+        assert ("\\M x" in drawing.text()) == ("M merge" in to_text(drawing.legend)) == letters
     view = View("effects")
-    view.outside.box("a", "argument", "n")
-    view.outside.box("p", "effect", "print n")
-    assert printed(draw_cells(view).legend) == "! effect"
+    view.root.add_box("a", "argument", "n")
+    view.root.add_box("p", "effect", "print n")
+    assert to_text(draw_cells(view).legend) == "! effect"
 
 
 def test_tokens_are_where_they_are() -> None:
@@ -153,18 +153,19 @@ def test_tokens_are_where_they_are() -> None:
     still = draw_cells(VIEWS["nested"])
     for position in range(5, len(history), 60):
         history.jump(position)
-        view = at_moment(history.state, history[position - 1])
+        view = state_view(history.state, history[position - 1])
         drawing = draw_cells(view)
         assert drawing.size == still.size
-        assert drawing.rows == redrawn(still, view).rows
-        where = drawing.places()
+        assert drawing.rows == redraw(still, view).rows
+        where = drawing.cell_positions()
         assert all(
-            set(cells) <= set(where[thing]) or thing not in view.boxes for thing, cells in still.places().items()
+            set(cells) <= set(where[thing]) or thing not in view.boxes
+            for thing, cells in still.cell_positions().items()
         )
         things: list[tuple[str | int, Any]] = [*view.boxes.items(), *enumerate(view.arrows)]
         for thing, what in things:
-            signs = {drawing.rows[row][column].sign for row, column in where[thing]}
-            assert not what.badges or SIGNS[what.badges[0].mark].sign in signs, (thing, what.badges)
+            signs = {drawing.rows[row][column].glyph for row, column in where[thing]}
+            assert not what.badges or BADGE_LOOKS[what.badges[0].mark].glyph in signs, (thing, what.badges)
 
 
 def test_more_than_fit_are_counted() -> None:
@@ -191,10 +192,10 @@ def test_the_laws_find_broken_drawings(broken: str, monkeypatch: pytest.MonkeyPa
     if broken == "tracks":
         monkeypatch.setattr(tracks, "_meet", lambda one, other, upright: False)
     elif broken == "behind":
-        meet = tracks._meet
+        meet = tracks._overlap
         monkeypatch.setattr(tracks, "_meet", lambda one, other, upright: meet(one, other, ()))
     elif broken == "columns":
-        monkeypatch.setattr(routes._Router, "_is_free", lambda self, channel, column, arrow: True)
+        monkeypatch.setattr(routes._ArrowRouter, "_is_free", lambda self, channel, column, arrow: True)
     else:
         size = (90, 25)
         every = [True] * 500

@@ -14,34 +14,34 @@ from support.laws.view_laws import badges, runs, view_violations
 from support.pictures.drawings import main, nested
 from tagloom.interp.history.history import History
 from tagloom.viz import collapse
-from tagloom.viz.collapse import collapsed, fitted, named
-from tagloom.viz.dot import dot
+from tagloom.viz.collapse import collapse_clusters, find_clusters, fold_to_fit
+from tagloom.viz.dot import to_dot
 from tagloom.viz.graph_view import graph_view
-from tagloom.viz.pictures import trimmed
+from tagloom.viz.pictures import trim_view
 from tagloom.viz.program_view import program_view
 from tagloom.viz.render import render
-from tagloom.viz.state_view import at_moment
-from tagloom.viz.unfolded import beside, unfolded_view
+from tagloom.viz.state_view import state_view
+from tagloom.viz.unfolded import side_by_side, unfolded_view
 from tagloom.viz.view import View
 
 
 def fold_violations(view: View, names: set[str]) -> Iterator[str]:
-    made = collapsed(view, names)
+    made = collapse_clusters(view, names)
     yield from view_violations(made)
-    clusters = {cluster.name: cluster for cluster in view.outside.all()}
+    clusters = {cluster.name: cluster for cluster in view.root.walk()}
     stands = {}
     for name in names:
-        for inner in clusters[name].all():
+        for inner in clusters[name].walk():
             stands.update(dict.fromkeys(inner.boxes, name))
     for name in names:  # of two that are folded, the outer one stands for all
         stands.update(
-            {box: name for inner in clusters[name].all() for box in inner.boxes if _is_outer(view, name, names)}
+            {box: name for inner in clusters[name].walk() for box in inner.boxes if _is_outer(view, name, names)}
         )
     kept = {name for name in view.boxes if name not in stands}
     if kept | {stands[name] for name in stands} != set(made.boxes):
         yield "not the boxes that are left"
     sizes = Counter(stands.values())
-    if any(int(made.boxes[name].second.split()[0].replace(",", "")) != size for name, size in sizes.items()):
+    if any(int(made.boxes[name].subtitle.split()[0].replace(",", "")) != size for name, size in sizes.items()):
         yield "a folded box does not say how many are in it"
     ends = {(stands.get(a.tail, a.tail), stands.get(a.head, a.head), a.link) for a in view.arrows}
     wanted = {end for end in ends if end[0] != end[1]} | {
@@ -57,8 +57,8 @@ def fold_violations(view: View, names: set[str]) -> Iterator[str]:
 
 
 def _is_outer(view: View, name: str, names: set[str]) -> bool:
-    around = [each for each in view.outside.all() if each.name in names and each.name != name]
-    return not any(name in {inner.name for inner in each.all()} for each in around)
+    around = [each for each in view.root.walk() if each.name in names and each.name != name]
+    return not any(name in {inner.name for inner in each.walk()} for each in around)
 
 
 def _weight(view: View, stands: dict[str, str]) -> int:
@@ -85,14 +85,14 @@ def test_folding_changes_nothing_else(history: History, seed: int, unfolded: boo
     view = (
         unfolded_view(history.graph, history.arguments, events)
         if unfolded
-        else at_moment(history.state, events[-1] if events else None, most=10_000)
+        else state_view(history.state, events[-1] if events else None, most=10_000)
     )
-    clusters = [cluster.name for cluster in view.outside.all()][1:]
+    clusters = [cluster.name for cluster in view.root.walk()][1:]
     names = set(dice.sample(clusters, dice.randint(0, len(clusters))))
     assert list(fold_violations(view, names)) == []
     for most in (1, 20, 60):
-        small = fitted(view, most)
-        assert len(small.boxes) <= most or not set(clusters) & {each.name for each in small.outside.all()}
+        small = fold_to_fit(view, most)
+        assert len(small.boxes) <= most or not set(clusters) & {each.name for each in small.root.walk()}
         assert (small is view) == (len(view.boxes) <= most)
         assert list(view_violations(small)) == []
 
@@ -103,22 +103,23 @@ def test_a_fold_that_loses_tokens_is_noticed(monkeypatch: pytest.MonkeyPatch) ->
     history = nested.history(3)
     history.run()
     history.jump(60)
-    view = at_moment(history.state, most=1000)
-    assert list(fold_violations(view, {view.outside.clusters[0].clusters[0].name}))
+    view = state_view(history.state, most=1000)
+    assert list(fold_violations(view, {view.root.clusters[0].clusters[0].name}))
 
 
 def test_by_name() -> None:
     """Functions and loops go by the names that people use."""
     view = graph_view(main.graph)
     titles = {
-        name: [c.title for c in view.outside.all() if c.name in named(view, [name])] for name in ("square", "loop")
+        name: [c.title for c in view.root.walk() if c.name in find_clusters(view, [name])]
+        for name in ("square", "loop")
     }
     assert titles == {"square": ["square"], "loop": ["while loop"]}
-    assert named(view, ["main.loop"]) == named(view, ["loop"]) and named(view, []) == set()
+    assert find_clusters(view, ["main.loop"]) == find_clusters(view, ["loop"]) and find_clusters(view, []) == set()
     with pytest.raises(tl.Usage, match="no function or loop is called so"):
-        named(view, ["squares"])
-    small = collapsed(view, named(view, ["square"]))
-    assert [box.first for box in small.boxes.values() if box.kind == "folded"] == ["square"]
+        find_clusters(view, ["squares"])
+    small = collapse_clusters(view, find_clusters(view, ["square"]))
+    assert [box.title for box in small.boxes.values() if box.kind == "folded"] == ["square"]
 
 
 LOOPS = 900
@@ -144,20 +145,20 @@ def test_ten_thousand_nodes_fit() -> None:
     )
     graph = tl.lower(tl.parse_program(f"func main(n: int64) -> int64 {{{body}\n  return s{LOOPS - 1}\n}}"))
     assert len(graph.nodes) > 10_000
-    view = fitted(graph_view(graph))
-    assert len(view.boxes) <= collapse.LARGEST and "are folded" in view.caption
-    assert render(dot(view), "svg").startswith(b"<?xml")
+    view = fold_to_fit(graph_view(graph))
+    assert len(view.boxes) <= collapse.MAX_BOXES and "are folded" in view.caption
+    assert render(to_dot(view), "svg").startswith(b"<?xml")
 
 
 def test_of_many_iterations_the_first_and_the_last_are_drawn() -> None:
     """A long loop, unfolded, is its first iterations, one box for those between, and its last."""
     history = nested.history(9)
     history.run()
-    made = fitted(unfolded_view(history.graph, history.arguments, history[:]), 120)
+    made = fold_to_fit(unfolded_view(history.graph, history.arguments, history[:]), 120)
     assert list(view_violations(made)) == []
     assert 50 < len(made.boxes) <= 120
-    titles = [cluster.title for cluster in made.outside.all()]
-    folded = [box.first for box in made.boxes.values() if box.kind == "folded_loop"]
+    titles = [cluster.title for cluster in made.root.walk()]
+    folded = [box.title for box in made.boxes.values() if box.kind == "folded_loop"]
     assert {"loop[0]", "loop[1]", "loop[2]", "loop[9]"} <= {*titles, *folded}
     assert "loop[3] to loop[8]" in folded
 
@@ -165,27 +166,31 @@ def test_of_many_iterations_the_first_and_the_last_are_drawn() -> None:
 def test_a_deep_recursion_is_drawn() -> None:
     """Clusters in clusters, deeper than Python's stack, are copied, and folded however many boxes are wanted."""
     view = View("deep")
-    deepest = view.outside
+    deepest = view.root
     for number in range(1100):
-        deepest = deepest.cluster("function", f"f{number}", "")
-        deepest.box(f"x{number}", "arithmetic", "x")
-    assert max(map(len, (view.boxes, beside(view, view).boxes))) == 2200
-    for made in (fitted(view), fitted(beside(view, view), 100_000), collapsed(view, [deepest.name])):
+        deepest = deepest.add_cluster("function", f"f{number}", "")
+        deepest.add_box(f"x{number}", "arithmetic", "x")
+    assert max(map(len, (view.boxes, side_by_side(view, view).boxes))) == 2200
+    for made in (
+        fold_to_fit(view),
+        fold_to_fit(side_by_side(view, view), 100_000),
+        collapse_clusters(view, [deepest.name]),
+    ):
         assert list(view_violations(made)) == []
-    assert dot(fitted(view, 100_000))
+    assert to_dot(fold_to_fit(view, 100_000))
 
 
 @pytest.mark.parametrize("option", ["only", "fold"])
 def test_parts_of_a_program_go_by_the_same_names(option: str) -> None:
     """Functions and loops of a structured program are found as those of its graph are."""
     view, graph = program_view(nested.program), graph_view(nested.graph)
-    names = {each.subject for each in view.outside.all() if each.subject}
-    assert names == {each.subject for each in graph.outside.all() if each.subject}
+    names = {each.subject for each in view.root.walk() if each.subject}
+    assert names == {each.subject for each in graph.root.walk() if each.subject}
     for name in names:
-        made = trimmed(view, **{option: (name,)})
+        made = trim_view(view, **{option: (name,)})
         assert list(view_violations(made)) == []
-        assert name in {each.subject for each in made.outside.all()} if option == "only" else made.boxes != view.boxes
-        assert dot(made)
+        assert name in {each.subject for each in made.root.walk()} if option == "only" else made.boxes != view.boxes
+        assert to_dot(made)
 
 
 @pytest.mark.parametrize(("name", "many"), [("loop_1", 6), ("nested.loop", 4), ("main/loop[2]", 1)])
@@ -194,6 +199,6 @@ def test_iterations_go_by_the_name_of_their_loop(name: str, many: int) -> None:
     history = nested.history(3)
     history.run()
     view = unfolded_view(history.graph, history.arguments, history[:])
-    assert len(named(view, [name])) == many
-    folded = trimmed(view, fold=(name,))
+    assert len(find_clusters(view, [name])) == many
+    folded = trim_view(view, fold=(name,))
     assert sum(box.kind == "folded_loop" for box in folded.boxes.values()) == many

@@ -7,15 +7,15 @@ import tagloom as tl
 from support.laws.view_laws import view_violations
 from support.pictures.drawings import Drawing, graph_dot, program_dot
 from support.programs.gradient_functions import GRADIENTS, grad_fac, grad_nested, grad_power
-from tagloom.core.graph.phases import Phases
+from tagloom.core.graph.phases import PhaseMap
 from tagloom.core.program.program import Region
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History
-from tagloom.viz.activation_tree import Tree, tags_view
+from tagloom.viz.activation_tree import ActivationTree, activation_tree_view
 from tagloom.viz.cells.drawing import draw_cells
 from tagloom.viz.graph_view import graph_view
-from tagloom.viz.pictures import PICTURES, picture, trimmed
-from tagloom.viz.player.recording import Place, live_after, recorded
+from tagloom.viz.pictures import PICTURES, run_picture, trim_view
+from tagloom.viz.player.recording import TokenPlace, live_tokens, record_tokens
 from tagloom.viz.program_view import program_view
 from tagloom.viz.view import Cluster, View
 
@@ -31,7 +31,7 @@ def homes(view: View) -> dict[str, list[Cluster]]:
         for inner in cluster.clusters:
             look(inner, [*around, inner])
 
-    look(view.outside, [])
+    look(view.root, [])
     return found
 
 
@@ -40,13 +40,13 @@ def test_what_runs_back_has_a_cluster(name: str) -> None:
     """Each node of a graph is drawn once, those of a further phase in a cluster of that phase, inside that of their
     function or loop."""
     graph = GRADIENTS[name][0].graph
-    view, phases = graph_view(graph), Phases(graph)
+    view, phases = graph_view(graph), PhaseMap(graph)
     assert list(view_violations(view)) == []
     around = homes(view)
     for number in range(len(graph.nodes)):
-        phase, inmost = phases.of(number), around[f"n{number}"][-1]
+        phase, inmost = phases.phase_of(number), around[f"n{number}"][-1]
         assert (inmost.kind == "pullback") == (phase > 0)
-        assert inmost.subject.startswith(str(phases.homes[number]))
+        assert inmost.subject.startswith(str(phases.owners[number]))
 
 
 def test_back_leads_to_the_iteration_before() -> None:
@@ -55,7 +55,7 @@ def test_back_leads_to_the_iteration_before() -> None:
     view = graph_view(graph)
     backs = {f"n{number}" for number, node in enumerate(graph.nodes) if node.op == "back"}
     assert {arrow.tail for arrow in view.arrows if arrow.link == "before"} == backs
-    assert all(arrow.turned for arrow in view.arrows if arrow.link == "before")
+    assert all(arrow.is_reversed for arrow in view.arrows if arrow.link == "before")
     assert [arrow.link for arrow in view.arrows if arrow.tail in backs and arrow.label == "out"] == ["call"]
     around = homes(view)
     (again, *_) = [f"n{number}" for number, node in enumerate(graph.nodes) if node.op == "reenter"]
@@ -79,7 +79,7 @@ def test_each_node_of_a_program_is_drawn_once(name: str) -> None:
     begun = [box.name for box in view.boxes.values() if box.kind == "pullback"]
     assert len(begun) == sum(node.op == "pullback" for f in functions for node in f.body.walk())
     assert sorted(arrow.head for arrow in view.arrows if arrow.link == "call") == sorted(begun)
-    assert {each.title for each in view.outside.all() if each.kind == "pullback"} >= {"pullback"}
+    assert {each.title for each in view.root.walk() if each.kind == "pullback"} >= {"pullback"}
 
 
 def test_a_program_says_what_it_pulls_back() -> None:
@@ -95,9 +95,9 @@ def test_the_variables_of_a_loop_go_back() -> None:
     """Each yields to a back, which leads to its merge; what nobody wants does not leave."""
     view = program_view(grad_power.program)
     backs = [box for box in view.boxes.values() if box.kind == "back"]
-    assert [box.first for box in backs] == ["back d_multiply", "back d_x"]
+    assert [box.title for box in backs] == ["back d_multiply", "back d_x"]
     assert [arrow.tail for arrow in view.arrows if arrow.link == "before"] == [box.name for box in backs]
-    assert [box.first for box in view.boxes.values() if box.kind == "exit"] == ["exit p", "exit d_x"]
+    assert [box.title for box in view.boxes.values() if box.kind == "exit"] == ["exit p", "exit d_x"]
 
 
 @by_name
@@ -108,12 +108,12 @@ def test_graphviz_lays_them_out(name: str, capfd: pytest.CaptureFixture[str]) ->
         Drawing(source).graph.draw(format="svg", prog="dot")
     assert [line for line in capfd.readouterr().err.splitlines() if "ontconfig" not in line] == []
     view = graph_view(function.graph)
-    titles = {each.title for each in view.outside.all() if each.kind == "pullback"}
-    folded = trimmed(view, fold=tuple(sorted(titles)))
-    assert not any(cluster.kind == "pullback" for cluster in folded.outside.all())
+    titles = {each.title for each in view.root.walk() if each.kind == "pullback"}
+    folded = trim_view(view, fold=tuple(sorted(titles)))
+    assert not any(cluster.kind == "pullback" for cluster in folded.root.walk())
     assert any(box.kind == "folded" for box in folded.boxes.values())
-    alone = trimmed(view, only=("pullback",))
-    assert {cluster.kind for cluster in alone.outside.clusters} == {"pullback"}
+    alone = trim_view(view, only=("pullback",))
+    assert {cluster.kind for cluster in alone.root.clusters} == {"pullback"}
 
 
 @by_name
@@ -125,7 +125,7 @@ def test_pictures_of_runs_that_go_back(name: str) -> None:
     for position in (len(history), len(history) * 2 // 3):
         history.jump(position)
         for each in PICTURES:
-            made = picture(history, each)
+            made = run_picture(history, each)
             assert not isinstance(made, View) or list(view_violations(made)) == []
 
 
@@ -140,10 +140,10 @@ def test_activations_say_what_they_gave_back() -> None:
     ]
     history = History(grad_power.graph, [3.0, 1])
     history.run()
-    tree = Tree(history.graph, history.arguments, history[: len(history)])
+    tree = ActivationTree(history.graph, history.arguments, history[: len(history)])
     first = next(tag for tag in tree.tags if tag.site.kind == "loop")
-    assert tree.called(first) == "loop[0]: i = 0, p = 1.0, n = 1, x = 3.0"
-    assert tree.gave(next(tag for tag in tree.tags if tag.last == "power")) == "3.0, ∂(1.0) = 1.0"
+    assert tree.describe_call(first) == "loop[0]: i = 0, p = 1.0, n = 1, x = 3.0"
+    assert tree.describe_results(next(tag for tag in tree.tags if tag.last_step == "power")) == "3.0, ∂(1.0) = 1.0"
     assert titles(grad_power, 3.0, 2)[-3:] == [
         "loop[0]: i = 0, p = 1.0, n = 2, x = 3.0, d_multiply = 9.0, d_x = 6.0",
         "loop[1]: i = 1, p = 3.0, n = 2, x = 3.0, d_multiply = 3.0, d_x = 3.0",
@@ -154,13 +154,13 @@ def test_activations_say_what_they_gave_back() -> None:
 def titles(function: tl.Function, *arguments: object) -> list[str]:
     history = History(function.graph, list(arguments))
     history.run()
-    view = tags_view(history.graph, history.arguments, history[: len(history)])
-    return [box.first for box in view.boxes.values()]
+    view = activation_tree_view(history.graph, history.arguments, history[: len(history)])
+    return [box.title for box in view.boxes.values()]
 
 
 def test_a_terminal_draws_them() -> None:
     """In cells a reenter and a back have ends of their own, and words; the frame says what it has."""
-    view = trimmed(graph_view(grad_power.graph), only=("power_split.loop",))
+    view = trim_view(graph_view(grad_power.graph), only=("power_split.loop",))
     text = "\n".join(draw_cells(view, width=size).text() for size in (90, 300))
     assert "∂ pullback" in text
     assert "reenter d_multiply>" in text or "[e d_multiply>" in text
@@ -173,14 +173,14 @@ def test_a_player_has_the_tokens_of_the_machine(name: str) -> None:
     function, arguments = GRADIENTS[name]
     history = History(function.graph, list(arguments), schedule="lifo")
     history.run()
-    recording = recorded(history.graph, history[: len(history)], history.arguments)
+    recording = record_tokens(history.graph, history[: len(history)], history.arguments)
     for position in range(0, len(history) + 1, 7):
         history.jump(position)
-        live = live_after(recording, position)
-        flying = [recording.tokens[n] for n, place in live.items() if place in (Place.FLIGHT, Place.READY)]
+        live = live_tokens(recording, position)
+        flying = [recording.tokens[n] for n, place in live.items() if place in (TokenPlace.IN_FLIGHT, TokenPlace.READY)]
         assert flying == list(history.state.flight)
-        waiting = sum(len(held) for r in history.state.records.values() for held in r.waiting.values())
-        assert sum(place is Place.WAITS for place in live.values()) == waiting
+        waiting = sum(len(held) for r in history.state.records.values() for held in r.waiting_operands.values())
+        assert sum(place is TokenPlace.WAITING for place in live.values()) == waiting
     assert history.state.records.get(ROOT) is None or position < len(history)
 
 

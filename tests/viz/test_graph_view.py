@@ -17,8 +17,8 @@ from support.pictures.drawings import FUNCTIONS, INT, STRANGE, Drawing, fib, gra
 from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Site
 from tagloom.core.value import literal
-from tagloom.viz.labels import titled
-from tagloom.viz.style import FRAMES
+from tagloom.viz.labels import cluster_title
+from tagloom.viz.style import CLUSTER_LOOKS
 
 GRAPHS = {**{name: function.graph for name, function in FUNCTIONS.items()}, "race": race(), "fill": tl.lower(FILL)}
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
@@ -66,7 +66,7 @@ def test_functions_and_loops_are_clusters(case: Case) -> None:
         path = drawing.paths[f"n{number}"]
         assert path[0] == node.function
         if node.site in loops:
-            assert path[-1] == FRAMES["loop"].sign + titled("while", node.site.name)
+            assert path[-1] == CLUSTER_LOOKS["loop"].glyph + cluster_title("while", node.site.name)
 
 
 def test_nested_loops_nest() -> None:
@@ -120,7 +120,7 @@ def test_edges_differ_by_what_they_carry() -> None:
     assert {edge.style for edge in drawing.of("call")} == {"dashed"}
     triggers = list(drawing.of("trigger"))
     assert {edge.style for edge in triggers} == {"dotted"}
-    assert {edge.head for edge in triggers} == {f"n{n}" for n, node in enumerate(graph.nodes) if node.triggered}
+    assert {edge.head for edge in triggers} == {f"n{n}" for n, node in enumerate(graph.nodes) if node.has_trigger}
     assert len(list(drawing.of("predicate"))) == sum(node.op == "switch" for node in graph.nodes)
 
 

@@ -9,47 +9,49 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from support.pictures.drawings import FUNCTIONS, graphs
-from tagloom.viz.cells.box_rows import Plate, Writing, plates
-from tagloom.viz.cells.layout import Layout, layout
+from tagloom.viz.cells.box_rows import BoxRow, BoxStyle, build_box_rows
+from tagloom.viz.cells.layout import CellLayout, lay_out_rows
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.view import View
 
 
-def laid_out(view: View, writing: Writing) -> tuple[list[Plate], Layout]:
-    rows = plates(view, writing, Counter())
-    return rows, layout(view, rows)
+def laid_out(view: View, writing: BoxStyle) -> tuple[list[BoxRow], CellLayout]:
+    rows = build_box_rows(view, writing, Counter())
+    return rows, lay_out_rows(view, rows)
 
 
-def check(view: View, writing: Writing) -> None:
+def check(view: View, writing: BoxStyle) -> None:
     """Every box stands once, none touches another, and frames are around what is theirs."""
     rows, found = laid_out(view, writing)
-    assert sorted(slot.box for row in rows for slot in row.slots) == sorted(view.boxes)
-    assert found.plates.keys() == {row.name for row in rows}
-    spans = {row.name: (found.plates[row.name].column, found.plates[row.name].column + row.width) for row in rows}
+    assert sorted(slot.box for row in rows for slot in row.boxes) == sorted(view.boxes)
+    assert found.placements.keys() == {row.name for row in rows}
+    spans = {
+        row.name: (found.placements[row.name].column, found.placements[row.name].column + row.width) for row in rows
+    }
     for rank in range(found.ranks):
-        beside = sorted(spans[name] for name, stand in found.plates.items() if stand.rank == rank)
+        beside = sorted(spans[name] for name, stand in found.placements.items() if stand.rank == rank)
         assert beside, "a rank without boxes"
         assert all(right[0] - left[1] >= 2 for left, right in pairwise(beside))
-    home = {slot.box: row.name for row in rows for slot in row.slots}
-    for cluster in view.outside.all():
+    home = {slot.box: row.name for row in rows for slot in row.boxes}
+    for cluster in view.root.walk():
         if cluster.name in found.frames:
             frame = found.frames[cluster.name]
-            inside = {home[name] for one in cluster.all() for name in one.boxes}
+            inside = {home[name] for one in cluster.walk() for name in one.boxes}
             for name, (start, end) in spans.items():
-                within = frame.first <= found.plates[name].rank <= frame.last
+                within = frame.first_rank <= found.placements[name].rank <= frame.last_rank
                 if name in inside:
-                    assert within and frame.left < start and end <= frame.right
+                    assert within and frame.left_column < start and end <= frame.right_column
                 elif within:
-                    assert end <= frame.left or start > frame.right
+                    assert end <= frame.left_column or start > frame.right_column
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-@pytest.mark.parametrize("writing", [Writing(), Writing(letters=True, longest=8, joined=3)])
-def test_boxes_and_frames_stand_apart(name: str, writing: Writing) -> None:
+@pytest.mark.parametrize("writing", [BoxStyle(), BoxStyle(uses_letters=True, max_length=8, max_joined=3)])
+def test_boxes_and_frames_stand_apart(name: str, writing: BoxStyle) -> None:
     """In words, and in letters with chains in a line; all frames are there."""
     view = graph_view(FUNCTIONS[name].graph)
     check(view, writing)
-    clusters = {cluster.name for cluster in view.outside.all()} - {view.outside.name}
+    clusters = {cluster.name for cluster in view.root.walk()} - {view.root.name}
     assert laid_out(view, writing)[1].frames.keys() == clusters
 
 
@@ -57,24 +59,24 @@ def test_boxes_and_frames_stand_apart(name: str, writing: Writing) -> None:
 @given(graphs())
 def test_any_graph_is_laid_out(graph: Any) -> None:
     """Graphs that break rules too."""
-    check(graph_view(graph), Writing())
+    check(graph_view(graph), BoxStyle())
 
 
 def test_ranks_follow_the_arrows() -> None:
     """An arrow that is not turned, and not free, goes down; one that is turned goes up."""
     view = graph_view(FUNCTIONS["nested"].graph)
-    rows, found = laid_out(view, Writing())
-    rank = {slot.box: found.plates[row.name].rank for row in rows for slot in row.slots}
+    rows, found = laid_out(view, BoxStyle())
+    rank = {slot.box: found.placements[row.name].rank for row in rows for slot in row.boxes}
     for arrow in view.arrows:
-        first, last = (arrow.head, arrow.tail) if arrow.turned else (arrow.tail, arrow.head)
+        first, last = (arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head)
         assert rank[first] < rank[last]
 
 
 def test_courses_are_between_the_ends() -> None:
     """An arrow over several ranks says where it passes those between."""
     view = graph_view(FUNCTIONS["fib"].graph)
-    rows, found = laid_out(view, Writing())
-    rank = {slot.box: found.plates[row.name].rank for row in rows for slot in row.slots}
+    rows, found = laid_out(view, BoxStyle())
+    rank = {slot.box: found.placements[row.name].rank for row in rows for slot in row.boxes}
     long = 0
     for number, arrow in enumerate(view.arrows):
         first, last = sorted((rank[arrow.tail], rank[arrow.head]))
@@ -87,11 +89,11 @@ def test_courses_are_between_the_ends() -> None:
 def test_what_is_joined_shares_a_line() -> None:
     """A box that is all that feeds another, which it alone feeds, stands in its line, and no arrow is lost."""
     view = graph_view(FUNCTIONS["nested"].graph)
-    rows = plates(view, Writing(joined=2), Counter())
+    rows = build_box_rows(view, BoxStyle(max_joined=2), Counter())
     joints = [joint for row in rows for joint in row.joints]
     assert joints and len(set(joints)) == len(joints)
     for row in rows:
         assert [view.arrows[joint][:2] for joint in row.joints] == [
-            (left.box, right.box) for left, right in pairwise(row.slots)
+            (left.box, right.box) for left, right in pairwise(row.boxes)
         ]
     assert not any(set(one.joints) & set(other.joints) for one, other in combinations(rows, 2))

@@ -7,7 +7,7 @@ import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
 from support.pictures.drawings import fib
-from tagloom.viz.profile import binned, draw_profile
+from tagloom.viz.profile import bin_means, draw_profile
 
 counts = st.integers(0, 9) | st.integers(0, 10**40)
 profiles = st.lists(counts, max_size=200)
@@ -27,7 +27,7 @@ def test_no_line_is_wider_than_asked(profile: list[int], width: int, height: int
 @given(profiles, sizes)
 def test_binning_keeps_the_area(profile: list[int], most: int) -> None:
     """A column is the mean of its waves: means times waves are the firings, and no column exceeds the highest wave."""
-    size, means = binned(profile, most)
+    size, means = bin_means(profile, most)
     waves = [min(size, len(profile) - start) for start in range(0, len(profile), size)]
     assert len(means) == len(waves) <= most
     assert sum(mean * count for mean, count in zip(means, waves, strict=True)) == sum(profile)
@@ -37,7 +37,7 @@ def test_binning_keeps_the_area(profile: list[int], most: int) -> None:
 @given(profiles, sizes)
 def test_what_fits_is_not_binned(profile: list[int], most: int) -> None:
     """A wave has a column of its own wherever there is room for all, and never more than one."""
-    size, means = binned(profile, most)
+    size, means = bin_means(profile, most)
     assert (size == 1) == (len(profile) <= most)
     if size == 1:
         assert means == profile

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
-from tagloom.core.program.program import Location, Quoted
-from tagloom.tui.panes.source import source
+from tagloom.core.program.program import DocumentLocation, Location
+from tagloom.tui.panes.source import source_page
 from tagloom.tui.run_start import Start
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session
 from tagloom.viz import source_lines as sources
-from tagloom.viz.player.source import pieces
-from tagloom.viz.source_lines import MISSING, line_on_screen, lines_on_screen, lines_to_give_away
+from tagloom.viz.player.source import source_excerpts
+from tagloom.viz.source_lines import MISSING_SOURCE, local_line, local_lines, shareable_lines
 
 SECRET = "the secret"
 PROGRAM = f"""\
@@ -53,15 +53,15 @@ def document(path: Path, file: str, line: int = 1) -> Path:
 def loaded(path: Path) -> Session:
     """A session that stands behind the one firing of a document."""
     session = new_session()
-    session.load(Start(str(path), () if path.suffix == ".jsonl" else ("3",), session.options))
-    session.do("run"), session.do("goto 2")
+    session.load_run(Start(str(path), () if path.suffix == ".jsonl" else ("3",), session.options))
+    session.execute("run"), session.execute("goto 2")
     return session
 
 
 def on_screen(session: Session) -> str:
     """What the debugger shows of source: where one is, the lines around it, and the pane."""
-    replies = [line for command in ("where", "source") for line in session.do(command).text]
-    return "\n".join([*replies, source(session).text()])
+    replies = [line for command in ("where", "source") for line in session.execute(command).text]
+    return "\n".join([*replies, source_page(session).text()])
 
 
 def given_away(session: Session) -> str:
@@ -83,7 +83,7 @@ def names_of_what_is_private(folder: Path) -> Iterator[str]:
     yield "/dev/zero"
     yield str(folder)
     yield written(folder / "loaded" / "notes.txt").name
-    yield written(folder / "loaded" / "large.py", SECRET + " " * sources.LARGEST).name
+    yield written(folder / "loaded" / "large.py", SECRET + " " * sources.MAX_BYTES).name
     (folder / "loaded" / "round.py").symlink_to(folder / "loaded" / "round.py")
     yield "round.py"
     yield "\ud800.py"
@@ -95,9 +95,11 @@ def leaks(folder: Path) -> list[str]:
     """The names by which a document gets what is private; a source elsewhere, too, where that is given away."""
     (folder / "loaded").mkdir()
     asking = str(folder / "loaded" / "evil.json")
-    found = [name for name in names_of_what_is_private(folder) if lines_on_screen(Quoted(name, 1, asking))]
+    found = [name for name in names_of_what_is_private(folder) if local_lines(DocumentLocation(name, 1, asking))]
     other = written(folder / "private" / "work.py", PROGRAM)
-    outside = [name for name in (str(other), "../private/work.py") if lines_to_give_away(Quoted(name, 1, asking))]
+    outside = [
+        name for name in (str(other), "../private/work.py") if shareable_lines(DocumentLocation(name, 1, asking))
+    ]
     return [*found, *outside]
 
 
@@ -126,7 +128,9 @@ def names_are_believed(patch: MonkeyPatch) -> None:
 
 
 def every_folder_is_beside(patch: MonkeyPatch) -> None:
-    patch.setattr(sources, "_beside", lambda location: sources._source(Path(location.document).parent / location.file))
+    patch.setattr(
+        sources, "_beside", lambda location: sources._resolve_source(Path(location.document).parent / location.file)
+    )
 
 
 @pytest.mark.parametrize("broken", [every_file_is_one, names_are_believed, every_folder_is_beside])
@@ -146,8 +150,8 @@ def test_what_is_private_stays_so(kind: str, tmp_path: Path) -> None:
     session = loaded(document(tmp_path / "loaded" / kind, str(private)))
     shown, page = on_screen(session), given_away(session)
     assert SECRET not in shown and SECRET not in page
-    assert shown.count(f"id_ed25519:1: {MISSING}") == 2
-    assert ("id_ed25519", []) in [(piece.file, piece.lines) for piece in pieces(session.history.graph)]
+    assert shown.count(f"id_ed25519:1: {MISSING_SOURCE}") == 2
+    assert ("id_ed25519", []) in [(piece.file, piece.lines) for piece in source_excerpts(session.history.graph)]
 
 
 @pytest.mark.parametrize("kind", ["run.tl", "run.json", "run.jsonl"])
@@ -189,11 +193,11 @@ def test_what_this_process_has_traced_is_shown(tmp_path: Path) -> None:
 def test_lines_that_are_not_there(tmp_path: Path) -> None:
     """A line before the first, or behind the last, is none, and brings no others with it."""
     path = written(tmp_path / "work.py", "# one\n# two")
-    lines = [line_on_screen(Location(str(path), line)) for line in (-1, 0, 1, 2, 3, 2**62)]
+    lines = [local_line(Location(str(path), line)) for line in (-1, 0, 1, 2, 3, 2**62)]
     assert lines == ["", "", "# one", "# two", "", ""]
     ahead = document(tmp_path / "run.json", "work.py", 40)
     behind = written(tmp_path / "behind.json", ahead.read_text().replace('"line": 40', '"line": -40'))
     for line, said in ((40, ahead), (-40, behind)):
         session = loaded(said)
-        assert "\n".join(session.do("source").text) == f"work.py:{line}: {MISSING}"
+        assert "\n".join(session.execute("source").text) == f"work.py:{line}: {MISSING_SOURCE}"
         assert "# one" not in given_away(session)

@@ -13,17 +13,17 @@ from hypothesis import HealthCheck, given, settings
 from support.laws.view_laws import badges, runs, view_violations
 from support.pictures.drawings import fib
 from support.programs.handmade import race
-from tagloom.core.value import show
+from tagloom.core.value import format_value
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Token
-from tagloom.interp.outcome.describe import shown
+from tagloom.interp.outcome.describe import describe_value
 from tagloom.interp.queries.why import could_fire
 from tagloom.viz import state_view as moment
-from tagloom.viz.dot import dot
+from tagloom.viz.dot import to_dot
 from tagloom.viz.graph_view import graph_view
-from tagloom.viz.pictures import picture
+from tagloom.viz.pictures import run_picture
 from tagloom.viz.render import render
-from tagloom.viz.state_view import at_moment
+from tagloom.viz.state_view import state_view
 from tagloom.viz.view import View
 
 ALL = 10_000
@@ -32,7 +32,7 @@ ALL = 10_000
 def moment_violations(history: History) -> Iterator[str]:
     state, position = history.state, history.position
     last = history[position - 1] if position else None
-    view = at_moment(state, last, most=ALL)
+    view = state_view(state, last, most=ALL)
     yield from view_violations(view)
     bare = graph_view(state.graph)
     if [arrow._replace(badges=()) for arrow in view.arrows] != bare.arrows or list(view.boxes) != list(bare.boxes):
@@ -40,9 +40,9 @@ def moment_violations(history: History) -> Iterator[str]:
     counts = badges(view)
     wanted = Counter(
         flight=len(state.flight),
-        waits=state.waiting,
-        parked=state.cells.parked,
-        held=state.holding,
+        waits=state.waiting_count,
+        parked=state.cells.deferred_count,
+        held=state.throttled_count,
         came=len(state.results),
         ready=len({ready.node for ready in could_fire(state)}),
     )
@@ -61,7 +61,7 @@ def moment_violations(history: History) -> Iterator[str]:
 
 
 def _place(history: History, token: Token) -> tuple[int, int, str]:
-    return token.node, token.port, f"{shown(history.graph, token.value)} under {token.tag}"
+    return token.node, token.port, f"{describe_value(history.graph, token.value)} under {token.tag}"
 
 
 @settings(max_examples=40, suppress_health_check=list(HealthCheck))
@@ -92,7 +92,7 @@ def test_fib_of_4_after_20_events() -> None:
     history = fib.history(4)
     history.run()
     history.jump(20)
-    view = at_moment(history.state, history[19])
+    view = state_view(history.state, history[19])
     graph = fib.graph
     said = {
         (str(graph.nodes[int(arrow.head[1:])]), arrow.port): [(b.mark, b.text, b.detail) for b in arrow.badges]
@@ -107,14 +107,14 @@ def test_fib_of_4_after_20_events() -> None:
         ("fib.subtract", 0): [("flight", "3", "fib")],
         ("fib.subtract_1", 0): [("flight", "3", "fib")],
     }
-    text = dot(view)
+    text = to_dot(view)
     assert text.count("can fire next") == 1 and "waits for partners" in text
 
 
 def test_tokens_of_a_race_each_have_their_arrow() -> None:
     """Of two tokens for one port each is on the arrow that it came by."""
     history = History(race("add", 2), [1, 2, 3], unchecked=True)
-    view = at_moment(history.state)
+    view = state_view(history.state)
     assert {arrow.tail: [badge.text for badge in arrow.badges] for arrow in view.arrows if arrow.badges} == {
         "a0": ["1"], "a1": ["2"], "a2": ["3"],
     }  # fmt: skip
@@ -124,11 +124,11 @@ def test_many_tokens_at_one_place_are_counted() -> None:
     """Of more tokens than there is room for, the rest is a number, and is told where one points at it."""
     history = fib.history(9)
     history.forward_to(lambda state, event: sum(token.node == 1 for token in state.flight) > 8)
-    view = at_moment(history.state, most=3)
+    view = state_view(history.state, most=3)
     crowded = max(view.arrows, key=lambda arrow: sum(badge.mark == "more" for badge in arrow.badges))
     assert len(crowded.badges) == 3 and int(crowded.badges[-1].text) > 5
     assert crowded.badges[-1].tooltip.count("under main") > 5
-    assert render(dot(view), "svg").startswith(b"<?xml")
+    assert render(to_dot(view), "svg").startswith(b"<?xml")
 
 
 def test_the_last_firing_stands_out() -> None:
@@ -136,14 +136,14 @@ def test_the_last_firing_stands_out() -> None:
     history = fib.history(3)
     event = history.forward_to("node == 'add' and fired")
     assert event is not None
-    view = picture(history, "moment")
-    strong = [box for box in view.boxes.values() if box.strong]  # type: ignore[union-attr]
+    view = run_picture(history, "moment")
+    strong = [box for box in view.boxes.values() if box.emphasized]  # type: ignore[union-attr]
     assert [(box.name, box.badges[0].mark, box.badges[0].text) for box in strong] == [
-        (f"n{event.token.node}", "fired", show(event.outputs[0][1]))
+        (f"n{event.token.node}", "fired", format_value(event.outputs[0][1]))
     ]
     history = fib.history(3)
     history.forward_to("not fired")
-    assert not any(box.strong for box in picture(history, "moment").boxes.values())  # type: ignore[union-attr]
+    assert not any(box.emphasized for box in run_picture(history, "moment").boxes.values())  # type: ignore[union-attr]
 
 
 @tl.function
@@ -155,7 +155,7 @@ def test_a_trap_is_marked() -> None:
     """A firing that trapped says so."""
     history = half.history(3)
     history.forward_to("trap")
-    marks = {badge.mark for box in at_moment(history.state, history[-1]).boxes.values() for badge in box.badges}
+    marks = {badge.mark for box in state_view(history.state, history[-1]).boxes.values() for badge in box.badges}
     assert "trap" in marks
 
 
@@ -164,8 +164,8 @@ def test_captions_are_whole() -> None:
     words = " ".join(f"word{number}" for number in range(20))
     for caption in (words, "short"):
         view = View("a", caption)
-        view.outside.box("a", "argument", "a")
-        svg = render(dot(view), "svg").decode()
+        view.root.add_box("a", "argument", "a")
+        svg = render(to_dot(view), "svg").decode()
         below = (
             re.search(r"viewBox=\"0.00 0.00 [\d.]+ ([\d.]+)\"", svg),
             re.search(r"translate\([\d.]+ ([\d.]+)\)", svg),

@@ -5,21 +5,21 @@ from __future__ import annotations
 from itertools import chain
 from typing import get_args
 
-from tagloom.core.ops.effect_op import ACTS
+from tagloom.core.ops.effect_op import EFFECT_OPS
 from tagloom.core.ops.op import OPS
-from tagloom.core.ops.routing import CONTROL
-from tagloom.viz.style import DARK, FRAMES, GREY, LIGHT, LINES, LOOKS, PALETTE, SIGNS, kind_of
-from tagloom.viz.view import Enclosure, Kind, Link, Mark
+from tagloom.core.ops.routing import ROUTING_OPS
+from tagloom.viz.style import BADGE_LOOKS, BOX_LOOKS, CLUSTER_LOOKS, DARK, GREY, LIGHT, LINE_LOOKS, PALETTE, kind_of
+from tagloom.viz.view import BadgeMark, BoxKind, ClusterKind, LinkKind
 
 
 def test_every_op_has_a_look() -> None:
     """Every op of the registry, and every routing op, is of a kind; a routing op is a kind of its own."""
-    assert all(kind_of(op) in LOOKS and kind_of(op) != "unknown" for op in (*OPS, *ACTS))
-    assert [kind_of(op) for op in CONTROL] == list(CONTROL)
-    assert set(LOOKS) == set(get_args(Kind))
-    assert set(LINES) == set(get_args(Link))
-    assert set(FRAMES) == set(get_args(Enclosure))
-    assert set(SIGNS) == set(get_args(Mark))
+    assert all(kind_of(op) in BOX_LOOKS and kind_of(op) != "unknown" for op in (*OPS, *EFFECT_OPS))
+    assert [kind_of(op) for op in ROUTING_OPS] == list(ROUTING_OPS)
+    assert set(BOX_LOOKS) == set(get_args(BoxKind))
+    assert set(LINE_LOOKS) == set(get_args(LinkKind))
+    assert set(CLUSTER_LOOKS) == set(get_args(ClusterKind))
+    assert set(BADGE_LOOKS) == set(get_args(BadgeMark))
 
 
 def test_comparisons_are_the_ops_that_make_bools_of_numbers() -> None:
@@ -31,10 +31,12 @@ def test_comparisons_are_the_ops_that_make_bools_of_numbers() -> None:
 
 def test_acts_are_told_from_what_computes() -> None:
     """What acts on cells, on the world, or at random is of a kind that no op has which only computes."""
-    kinds = {op: kind_of(op) for op in ACTS}
-    assert not set(kinds.values()) & {kind_of(op) for op in (*OPS, *CONTROL)}
-    assert {op for op, kind in kinds.items() if kind == "effect"} == {op for op, row in ACTS.items() if row.resource}
-    assert {op for op, kind in kinds.items() if kind == "random"} == {op for op, row in ACTS.items() if row.draw}
+    kinds = {op: kind_of(op) for op in EFFECT_OPS}
+    assert not set(kinds.values()) & {kind_of(op) for op in (*OPS, *ROUTING_OPS)}
+    assert {op for op, kind in kinds.items() if kind == "effect"} == {
+        op for op, row in EFFECT_OPS.items() if row.resource
+    }
+    assert {op for op, kind in kinds.items() if kind == "random"} == {op for op, row in EFFECT_OPS.items() if row.draw}
     assert [op for op, kind in kinds.items() if kind == "cells"] == [
         "cells",
         "put",
@@ -47,23 +49,25 @@ def test_acts_are_told_from_what_computes() -> None:
 
 def test_colours_are_of_the_palette() -> None:
     """Okabe and Ito's colours and a grey, and no others; black and grey are what the paper makes of them."""
-    rows = chain(LOOKS.values(), LINES.values(), FRAMES.values(), SIGNS.values())
+    rows = chain(BOX_LOOKS.values(), LINE_LOOKS.values(), CLUSTER_LOOKS.values(), BADGE_LOOKS.values())
     used = {row.colour for row in rows}
     assert used <= {*PALETTE, GREY}
-    assert {LIGHT.colour(colour) for colour in used} == used
-    assert {DARK.colour(colour) for colour in used} == used - {PALETTE[0], GREY} | {DARK.ink, DARK.faint}
+    assert {LIGHT.resolve_colour(colour) for colour in used} == used
+    assert {DARK.resolve_colour(colour) for colour in used} == used - {PALETTE[0], GREY} | {DARK.foreground, DARK.muted}
 
 
 def test_nothing_is_told_by_colour_alone() -> None:
     """Without colours, kinds differ in shape or style, but for those whose nodes say their op in words."""
     in_words = {"call", "return", "enter", "exit"}
-    silent = [(look.shape, look.style) for kind, look in LOOKS.items() if kind not in in_words]
+    silent = [(look.shape, look.style) for kind, look in BOX_LOOKS.items() if kind not in in_words]
     assert len(set(silent)) == len(silent)
-    assert not set(silent) & {(LOOKS[kind].shape, LOOKS[kind].style) for kind in in_words}  # type: ignore[index]
-    lines = [(line.style, line.head) for line in LINES.values()]
+    assert not set(silent) & {(BOX_LOOKS[kind].shape, BOX_LOOKS[kind].style) for kind in in_words}  # type: ignore[index]
+    lines = [(line.style, line.head) for line in LINE_LOOKS.values()]
     assert len(set(lines)) == len(lines)
-    for letters in ([look.letter for look in LOOKS.values()], [sign.ascii for sign in SIGNS.values()]):
+    for letters in ([look.letter for look in BOX_LOOKS.values()], [sign.ascii for sign in BADGE_LOOKS.values()]):
         assert len(set(letters)) == len(letters) and all(len(each) == 1 and each.isascii() for each in letters)
-    frames = [(frame.style, frame.sign) for kind, frame in FRAMES.items() if kind in ("function", "loop", "part")]
+    frames = [
+        (frame.style, frame.glyph) for kind, frame in CLUSTER_LOOKS.items() if kind in ("function", "loop", "part")
+    ]
     assert len(set(frames)) == len(frames)
-    assert len({sign.sign for sign in SIGNS.values()}) == len(SIGNS)
+    assert len({sign.glyph for sign in BADGE_LOOKS.values()}) == len(BADGE_LOOKS)

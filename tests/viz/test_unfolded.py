@@ -17,13 +17,13 @@ from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History
 from tagloom.interp.outcome.critical_path import dependences
 from tagloom.viz import unfolded
-from tagloom.viz.activation_tree import SIBLINGS, tags_view
-from tagloom.viz.charts import COLUMNS, profile_svg, spacetime, spacetime_svg
-from tagloom.viz.dot import dot
+from tagloom.viz.activation_tree import MAX_SIBLINGS, activation_tree_view
+from tagloom.viz.charts import MAX_COLUMNS, profile_svg, spacetime_rows, spacetime_svg
+from tagloom.viz.dot import to_dot
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.render import render
 from tagloom.viz.style import DARK, LIGHT
-from tagloom.viz.unfolded import beside, critical_view, unfolded_view
+from tagloom.viz.unfolded import critical_view, side_by_side, unfolded_view
 from tagloom.viz.view import Cluster, View
 
 
@@ -34,21 +34,21 @@ def unfolding_violations(history: History) -> Iterator[str]:
     found = dependences(history.graph, events)
     if {name for name in view.boxes if name[0] == "e"} != {f"e{number}" for number in found}:
         yield "the boxes are not the firings"
-    wanted = Counter((f"e{maker}", f"e{number}") for number, each in found.items() for maker in each.makers)
+    wanted = Counter((f"e{maker}", f"e{number}") for number, each in found.items() for maker in each.producers)
     drawn = Counter((arrow.tail, arrow.head) for arrow in view.arrows if {arrow.tail[0], arrow.head[0]} == {"e"})
     if drawn != wanted:
         yield "the arrows are not the dependences"
     if any(int(tail[1:]) >= int(head[1:]) for tail, head in drawn):
         yield "what is made comes before its maker"
-    for cluster in view.outside.all():
+    for cluster in view.root.walk():
         tags = {str(events[int(name[1:])].token.tag) for name in cluster.boxes if name[0] == "e"}
         if tags - {cluster.subject}:
             yield f"{tags} stand in the cluster of {cluster.subject}"
     critical = critical_view(history.graph, history.arguments, events)
-    bold = [name for name, box in critical.boxes.items() if box.strong]
+    bold = [name for name, box in critical.boxes.items() if box.emphasized]
     if len(bold) != max((each.depth for each in found.values()), default=0):
         yield "the critical path has another length"
-    steps = {(arrow.tail, arrow.head) for arrow in critical.arrows if arrow.strong}
+    steps = {(arrow.tail, arrow.head) for arrow in critical.arrows if arrow.emphasized}
     if steps != set(pairwise(sorted(bold, key=lambda name: int(name[1:])))):
         yield "the critical path is no chain"
 
@@ -65,9 +65,9 @@ def test_an_unfolding_that_mistakes_senders_is_noticed(monkeypatch: pytest.Monke
     """The law above catches arrows from another firing than the one that sent."""
     history = fib.history(4)
     history.run()
-    true = unfolded.Index.operands
+    true = unfolded.EventIndex.operands
     monkeypatch.setattr(
-        unfolded.Index,
+        unfolded.EventIndex,
         "operands",
         lambda self, number: tuple((port, max(sender - 1, -1)) for port, sender in true(self, number)),
     )
@@ -81,7 +81,7 @@ def test_every_schedule_unfolds_the_same() -> None:
         history = nested.history(3, schedule=schedule)
         history.run()
         view = unfolded_view(history.graph, history.arguments, history[:])
-        shapes.add(frozenset(Counter((box.first, box.second) for box in view.boxes.values()).items()))
+        shapes.add(frozenset(Counter((box.title, box.subtitle) for box in view.boxes.values()).items()))
     assert len(shapes) == 1
 
 
@@ -90,15 +90,15 @@ def test_two_views_beside_each_other() -> None:
     history = fib.history(3)
     history.run()
     left, right = graph_view(history.graph), unfolded_view(history.graph, history.arguments, history[:])
-    both = beside(left, right)
+    both = side_by_side(left, right)
     assert list(view_violations(both)) == []
     assert len(both.boxes) == len(left.boxes) + len(right.boxes)
     assert len(both.arrows) == len(left.arrows) + len(right.arrows)
-    assert render(dot(both), "svg").count(b'class="cluster ') == len(_frames(left)) + len(_frames(right))
+    assert render(to_dot(both), "svg").count(b'class="cluster ') == len(_frames(left)) + len(_frames(right))
 
 
 def _frames(view: View) -> list[Cluster]:
-    return list(view.outside.all())[1:]
+    return list(view.root.walk())[1:]
 
 
 @settings(max_examples=30, suppress_health_check=list(HealthCheck))
@@ -107,14 +107,14 @@ def test_the_tree_of_tags_is_that_of_the_run(history: History) -> None:
     """There is a box for each activation that was opened, marked if it is open still, below that of its parent; their
     firings sum up to those of the run. A tree cut short says how many more there are."""
     state, events = history.state, history[: history.position]
-    view = tags_view(history.graph, history.arguments, events, most=10_000)
+    view = activation_tree_view(history.graph, history.arguments, events, most=10_000)
     assert list(view_violations(view)) == []
-    assert len(view.boxes) == 1 + sum(state.opened.values())
+    assert len(view.boxes) == 1 + sum(state.activations_by_site.values())
     marked = {box.tooltip.split(": ")[0] for box in view.boxes.values() if box.badges}
     assert marked == {str(tag) for tag in state.records}
     assert len(view.arrows) == len(view.boxes) - 1
-    assert sum(int(box.second.split(", ")[-1].split()[0]) for box in view.boxes.values()) == state.firings
-    cut = tags_view(history.graph, history.arguments, events, most=3)
+    assert sum(int(box.subtitle.split(", ")[-1].split()[0]) for box in view.boxes.values()) == state.firings
+    cut = activation_tree_view(history.graph, history.arguments, events, most=3)
     assert list(view_violations(cut)) == [] and sum(box.kind != "folded" for box in cut.boxes.values()) <= 3
 
 
@@ -122,10 +122,10 @@ def test_of_many_iterations_the_tree_has_the_first() -> None:
     """A tree that is too large grows no wider than a picture can be; what is left out is counted where it would be."""
     history = nested.history(30)
     history.run()
-    view = tags_view(history.graph, history.arguments, history[:], most=100)
+    view = activation_tree_view(history.graph, history.arguments, history[:], most=100)
     below = Counter(arrow.tail for arrow in view.arrows)
-    assert max(below.values()) == SIBLINGS + 1
-    assert view.boxes["t0_more"].first == f"{31 - SIBLINGS} more"
+    assert max(below.values()) == MAX_SIBLINGS + 1
+    assert view.boxes["t0_more"].title == f"{31 - MAX_SIBLINGS} more"
     assert list(view_violations(view)) == []
 
 
@@ -133,12 +133,12 @@ def test_activations_are_told_as_calls() -> None:
     """A call has its arguments and its result, an iteration its variables."""
     history = fib.history(3)
     history.run()
-    titles = [box.first for box in tags_view(history.graph, history.arguments, history[:]).boxes.values()]
+    titles = [box.title for box in activation_tree_view(history.graph, history.arguments, history[:]).boxes.values()]
     assert titles == ["fib(3) = 3", "fib(2) = 2", "fib(1) = 1", "fib(1) = 1", "fib(0) = 1"]
     history = nested.history(2)
     history.run()
-    view = tags_view(history.graph, history.arguments, history[:])
-    titles = [box.first for box in view.boxes.values()]
+    view = activation_tree_view(history.graph, history.arguments, history[:])
+    titles = [box.title for box in view.boxes.values()]
     assert titles[:2] == ["nested(2) = 0", "loop[0]: i = 0, s = 0, n = 2"]
     assert {box.kind for box in view.boxes.values()} == {"activation", "iteration"}
 
@@ -148,7 +148,7 @@ def test_activations_are_told_as_calls() -> None:
 def test_space_time_counts_every_firing_once(history: History) -> None:
     """Its rows sum up to the firings, its columns to those of each depth."""
     events = history[: history.position]
-    rows = spacetime(history.graph, events)
+    rows = spacetime_rows(history.graph, events)
     depths = Counter(each.depth for each in dependences(history.graph, events).values())
     assert sum((row.firings for row in rows), Counter[int]()) == depths
     if not rows:
@@ -164,7 +164,7 @@ def test_columns_of_space_time_are_the_profile() -> None:
     """Without cells and bounds a column is a wave."""
     history = fib.history(6)
     out = history.run()
-    total = sum((row.firings for row in spacetime(history.graph, history[:])), Counter[int]())
+    total = sum((row.firings for row in spacetime_rows(history.graph, history[:])), Counter[int]())
     assert [total[wave + 1] for wave in range(len(total))] == list(out.stats.profile or ())
 
 
@@ -179,7 +179,7 @@ def test_long_runs_are_drawn_in_few_columns() -> None:
     out = history.run()
     graph = nested.history(40)
     graph.run()
-    assert max(max(row.firings) for row in spacetime(graph.graph, graph[:])) > COLUMNS
+    assert max(max(row.firings) for row in spacetime_rows(graph.graph, graph[:])) > MAX_COLUMNS
     assert any("a column is" in text for text in _texts(spacetime_svg(graph.graph, graph[:])))
     profile = out.stats.profile or ()
     assert len(_texts(profile_svg("fib", profile, out.stats.waiting or ()))) == 8
@@ -198,7 +198,7 @@ def test_a_tag_is_a_path_of_clusters() -> None:
     history = fib.history(3)
     history.run()
     view = unfolded_view(history.graph, history.arguments, history[:])
-    (outer,) = view.outside.clusters
+    (outer,) = view.root.clusters
     assert outer.subject == str(ROOT)
 
     def subjects(cluster: Cluster) -> Any:

@@ -9,11 +9,11 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input
 
-from ..session.completion import completed
+from ..session.completion import complete_line
 from ..session.session import Session
 
 
-class Completion(Suggester):
+class CommandSuggester(Suggester):
     """What the end of a line could mean."""
 
     def __init__(self, session: Session) -> None:
@@ -21,7 +21,7 @@ class Completion(Suggester):
         self.session = session
 
     async def get_suggestion(self, value: str) -> str | None:
-        return completed(self.session, value)
+        return complete_line(self.session, value)
 
 
 class CommandLine(Input):
@@ -41,39 +41,39 @@ class CommandLine(Input):
             compact=True,
             select_on_focus=False,
         )
-        self.suggester = Completion(session)
-        self.lines: list[str] = []
-        self._age = 0
-        self._from: Widget | None = None
+        self.suggester = CommandSuggester(session)
+        self.history: list[str] = []
+        self._history_index = 0
+        self._previous_focus: Widget | None = None
         self.display = False
 
-    def begin(self, line: str) -> None:
+    def open_with(self, line: str) -> None:
         """Be there, with this line."""
-        self.value, self._age = line, 0
-        self._from = self.screen.focused
+        self.value, self._history_index = line, 0
+        self._previous_focus = self.screen.focused
         self.display = True
         self.screen.add_class("typing")  # it takes the place of what happened
         self.screen.set_focus(self)  # at once: what is typed next is for this line
         self.cursor_position = len(line)
 
-    def keep(self, line: str) -> None:
+    def add_to_history(self, line: str) -> None:
         """Remember a line."""
-        self.lines = [*(each for each in self.lines if each != line), line]
+        self.history = [*(each for each in self.history if each != line), line]
 
     def action_leave(self) -> None:
         self.display = False
         self.screen.remove_class("typing")
-        self.screen.set_focus(self._from)
+        self.screen.set_focus(self._previous_focus)
 
     def action_cursor_right_all(self) -> None:
-        self.action_cursor_right() if self.cursor_position < len(self.value) else self._take()
+        self.action_cursor_right() if self.cursor_position < len(self.value) else self._accept_suggestion()
 
-    def _take(self) -> None:
+    def _accept_suggestion(self) -> None:
         if self._suggestion:
             self.value = self._suggestion
             self.cursor_position = len(self.value)
 
     def action_older(self, by: int) -> None:
-        self._age = min(max(self._age + by, 0), len(self.lines))
-        self.value = self.lines[-self._age] if self._age else ""
+        self._history_index = min(max(self._history_index + by, 0), len(self.history))
+        self.value = self.history[-self._history_index] if self._history_index else ""
         self.cursor_position = len(self.value)

@@ -13,33 +13,33 @@ from textual.binding import Binding, BindingType
 from textual.geometry import Offset
 from textual.strip import Strip
 
-from ...viz.cells.grid import BLANK, Cell
-from ..panes.graph import Picture
-from ..panes.page import Row
+from ...viz.cells.grid import BLANK, GridCell
+from ..panes.graph import GraphPicture
+from ..panes.page import PageRow
 from .pane import Pane
-from .themes import tinted
+from .themes import tint
 
-MOST_KEPT = 2000
+MAX_CACHED_LINES = 2000
 """So many lines are kept as they were painted: when the graph scrolls, most are the same."""
 
 
-_SIGN = itemgetter(Cell._fields.index("sign"))
+_GLYPH = itemgetter(GridCell._fields.index("sign"))
 
-_NOTHING: frozenset[str] = frozenset()
+_NO_BOXES: frozenset[str] = frozenset()
 
-_Run: TypeAlias = tuple[tuple[str, bool], str]
+_TextRun: TypeAlias = tuple[tuple[str, bool], str]
 """A text, all of which has a colour and is strong or is not."""
 
 
-class _Line(NamedTuple):
+class _GraphLine(NamedTuple):
     """What a line is painted from: its cells, those without badges, and the boxes in it that are lit."""
 
-    row: tuple[Cell, ...]
-    bare: tuple[Cell, ...]
-    lit: frozenset[str]
+    row: tuple[GridCell, ...]
+    base_row: tuple[GridCell, ...]
+    highlighted: frozenset[str]
 
-    def is_as(self, other: _Line) -> bool:
-        return self.row is other.row and self.bare is other.bare and self.lit == other.lit
+    def is_same(self, other: _GraphLine) -> bool:
+        return self.row is other.row and self.base_row is other.base_row and self.highlighted == other.highlighted
 
 
 class GraphPane(Pane):
@@ -56,34 +56,34 @@ class GraphPane(Pane):
 
     def __init__(self) -> None:
         super().__init__("graph")
-        self.picture: Picture | None = None
-        self.follows = True
-        self.said = "the graph is laid out …"
-        self._grabbed: tuple[Offset, Offset] | None = None
-        self._dragged = False
-        self._kept: dict[int, tuple[_Line, Strip]] = {}
-        self._kept_how: tuple[object, ...] = ()
-        self._runs: dict[int, tuple[Sequence[Cell], list[_Run]]] = {}
+        self.picture: GraphPicture | None = None
+        self.is_following = True
+        self.message = "the graph is laid out …"
+        self._drag_start: tuple[Offset, Offset] | None = None
+        self._is_dragged = False
+        self._strip_cache: dict[int, tuple[_GraphLine, Strip]] = {}
+        self._strip_cache_key: tuple[object, ...] = ()
+        self._text_run_cache: dict[int, tuple[Sequence[GridCell], list[_TextRun]]] = {}
         """By lines of the picture, as texts: nothing of how the pane looks is in them."""
 
-    def show(self, picture: Picture | None) -> None:
+    def show_content(self, picture: GraphPicture | None) -> None:
         before, self.picture = self.picture, picture
         if picture is not None:
-            self.sized(*picture.drawing.size)
-            if self.follows and (
-                before is None or before.at != picture.at or before.drawing.size != picture.drawing.size
+            self.set_virtual_size(*picture.drawing.size)
+            if self.is_following and (
+                before is None or before.focus_cell != picture.focus_cell or before.drawing.size != picture.drawing.size
             ):
-                self.reveal()
-        self._say()
-        self.repaint()
+                self.scroll_to_event()
+        self._update_subtitle()
+        self.repaint_changed()
 
-    def told(self, said: str) -> None:
+    def show_message(self, said: str) -> None:
         """Say something about the layout: in the middle where there is no graph yet, else in the border."""
-        self.said = said
-        self._say()
-        self.repaint()
+        self.message = said
+        self._update_subtitle()
+        self.repaint_changed()
 
-    def _say(self) -> None:
+    def _update_subtitle(self) -> None:
         """Say in the border where there is more of it."""
         if self.picture is None:
             return
@@ -91,23 +91,23 @@ class GraphPane(Pane):
         size = self.scrollable_content_region.size
         ways = (("◂", x > 0), ("▸", x + size.width < wide), ("▴", y > 0), ("▾", y + size.height < high))
         more = "".join(sign for sign, there in ways if there)
-        manner = "" if self.follows else "stands still"
+        manner = "" if self.is_following else "stands still"
         more = f"more {more}" if more else ""
-        self.note(" · ".join(filter(None, [self.said, more, self.picture.said, manner])))
+        self.set_subtitle(" · ".join(filter(None, [self.message, more, self.picture.subtitle, manner])))
 
     def watch_scroll_x(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_x(old_value, new_value)
-        self._say()
+        self._update_subtitle()
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         super().watch_scroll_y(old_value, new_value)
-        self._say()
+        self._update_subtitle()
 
-    def reveal(self) -> None:
+    def scroll_to_event(self) -> None:
         """Scroll so that what has just happened can be seen, in the middle if it could not."""
-        if self.picture is None or self.picture.at is None:
+        if self.picture is None or self.picture.focus_cell is None:
             return
-        row, column = self.picture.at
+        row, column = self.picture.focus_cell
         size = self.scrollable_content_region.size
         x, y = round(self.scroll_x), round(self.scroll_y)
         if not (x + 4 <= column < x + size.width - 10):
@@ -116,114 +116,126 @@ class GraphPane(Pane):
             y = max(row - size.height // 2, 0)
         self.scroll_to(x, y, animate=False, force=True)
 
-    def _margin(self) -> int:
+    def _left_margin(self) -> int:
         """How many columns stand left of a picture that is narrower than the pane."""
-        return max((self.inside.width - self.virtual_size.width) // 2, 0)
+        return max((self.inner_size.width - self.virtual_size.width) // 2, 0)
 
-    def _above(self) -> int:
+    def _top_margin(self) -> int:
         """How many rows stand above a picture that is lower than the pane: it hangs somewhat above the middle."""
-        return max((self.inside.height - self.virtual_size.height) // 3, 0)
+        return max((self.inner_size.height - self.virtual_size.height) // 3, 0)
 
-    def line(self, y: int) -> _Line | str:
+    def line_content(self, y: int) -> _GraphLine | str:
         """A line of the picture, or a text in the middle of the line."""
         if self.picture is None:
-            return self.said if y == self.inside.height // 2 else ""
-        number, drawing = y + round(self.scroll_y) - self._above(), self.picture.drawing
+            return self.message if y == self.inner_size.height // 2 else ""
+        number, drawing = y + round(self.scroll_y) - self._top_margin(), self.picture.drawing
         if not 0 <= number < len(drawing.rows):
             return ""
-        return _Line(drawing.rows[number], drawing.bare[number], self.picture.lit.get(number, _NOTHING))
+        return _GraphLine(
+            drawing.rows[number], drawing.base_rows[number], self.picture.highlighted_rows.get(number, _NO_BOXES)
+        )
 
-    def paint(self, line: _Line | str) -> Strip:
-        wide = self.inside.width
+    def paint_line(self, line: _GraphLine | str) -> Strip:
+        wide = self.inner_size.width
         if isinstance(line, str):
-            return Strip([Segment(line.center(wide), self.ink())])
-        how = (wide, round(self.scroll_x), self._margin(), self.dark, self.paper)
-        if how != self._kept_how or len(self._kept) > MOST_KEPT:
-            self._kept, self._kept_how = {}, how
-        if len(self._runs) > MOST_KEPT:
-            self._runs = {}
-        kept = self._kept.get(id(line.row))
-        if kept is None or not kept[0].is_as(line):
-            kept = self._kept[id(line.row)] = (line, self._strip(line, wide, round(self.scroll_x)))
+            return Strip([Segment(line.center(wide), self.make_style())])
+        how = (wide, round(self.scroll_x), self._left_margin(), self.dark, self.background_colour)
+        if how != self._strip_cache_key or len(self._strip_cache) > MAX_CACHED_LINES:
+            self._strip_cache, self._strip_cache_key = {}, how
+        if len(self._text_run_cache) > MAX_CACHED_LINES:
+            self._text_run_cache = {}
+        kept = self._strip_cache.get(id(line.row))
+        if kept is None or not kept[0].is_same(line):
+            kept = self._strip_cache[id(line.row)] = (line, self._build_strip(line, wide, round(self.scroll_x)))
         return kept[1]
 
-    def _strip(self, line: _Line, wide: int, left: int) -> Strip:
+    def _build_strip(self, line: _GraphLine, wide: int, left: int) -> Strip:
         """A line of the picture, from a column on."""
-        margin, pieces = self._margin(), list[Segment]()
-        if not line.lit:
-            pieces = [Segment(text, self.ink(colour, strong)) for (colour, strong), text in self._texts(line.row)]
+        margin, pieces = self._left_margin(), list[Segment]()
+        if not line.highlighted:
+            pieces = [
+                Segment(text, self.make_style(colour, strong)) for (colour, strong), text in self._text_runs(line.row)
+            ]
         else:
-            pairs = zip(line.row, line.bare, strict=True)
-            for (colour, strong, is_lit), both in groupby(pairs, lambda pair: _look(pair[0], pair[1], line.lit)):
-                said = "".join((plain if is_lit else cell).sign for cell, plain in both)
-                under = tinted(colour, self.dark, 0.35) if is_lit else ""
-                pieces.append(Segment(said, self.ink(colour, strong, under)))
+            pairs = zip(line.row, line.base_row, strict=True)
+            for (colour, strong, is_lit), both in groupby(
+                pairs, lambda pair: _cell_look(pair[0], pair[1], line.highlighted)
+            ):
+                said = "".join((plain if is_lit else cell).glyph for cell, plain in both)
+                under = tint(colour, self.dark, 0.35) if is_lit else ""
+                pieces.append(Segment(said, self.make_style(colour, strong, under)))
         strip = Strip(pieces, len(line.row)).crop(left, left + wide)
         if margin:
-            strip = Strip.join([Strip([Segment(" " * margin, self.ink())], margin), strip])
-        return strip.adjust_cell_length(wide, self.ink())
+            strip = Strip.join([Strip([Segment(" " * margin, self.make_style())], margin), strip])
+        return strip.adjust_cell_length(wide, self.make_style())
 
-    def _texts(self, row: Sequence[Cell]) -> list[_Run]:
+    def _text_runs(self, row: Sequence[GridCell]) -> list[_TextRun]:
         """A line of the picture as texts, which are found out once."""
-        kept = self._runs.get(id(row))
+        kept = self._text_run_cache.get(id(row))
         if kept is None or kept[0] is not row:
-            kept = self._runs[id(row)] = (row, _runs(row))
+            kept = self._text_run_cache[id(row)] = (row, _split_text_runs(row))
         return kept[1]
 
     def action_pan(self, across: int, down: int) -> None:
         self.scroll_to(max(self.scroll_x + across, 0), max(self.scroll_y + down, 0), animate=False, force=True)
 
-    def about(self) -> Row | None:
+    def cursor_row(self) -> PageRow | None:
         return None
 
-    def cell(self, at: Offset) -> Cell:
+    def cell_at(self, at: Offset) -> GridCell:
         """The cell at a place of the pane."""
         if self.picture is None:
             return BLANK
-        row, column = at.y + round(self.scroll_y) - self._above(), at.x + round(self.scroll_x) - self._margin()
+        row, column = (
+            at.y + round(self.scroll_y) - self._top_margin(),
+            at.x + round(self.scroll_x) - self._left_margin(),
+        )
         rows = self.picture.drawing.rows
         return rows[row][column] if 0 <= row < len(rows) and 0 <= column < len(rows[row]) else BLANK
 
     def on_mouse_down(self, event: events.MouseDown) -> None:
-        self._grabbed, self._dragged = (event.screen_offset, self.scroll_offset), False
+        self._drag_start, self._is_dragged = (event.screen_offset, self.scroll_offset), False
         self.capture_mouse()
 
     def on_mouse_move(self, event: events.MouseMove) -> None:
-        if self._grabbed is None or event.screen_offset == self._grabbed[0]:
+        if self._drag_start is None or event.screen_offset == self._drag_start[0]:
             return
-        self._dragged = True
-        start, scrolled = self._grabbed
+        self._is_dragged = True
+        start, scrolled = self._drag_start
         wanted = scrolled + start - event.screen_offset
         self.scroll_to(max(wanted.x, 0), max(wanted.y, 0), animate=False, force=True)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
-        self._grabbed = None
+        self._drag_start = None
         self.release_mouse()
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is None or self._dragged or self.picture is None:
+        if offset is None or self._is_dragged or self.picture is None:
             return
         commands = self.picture.commands
-        self.ask(
-            next((commands[name] for name in self.cell(offset).of if isinstance(name, str) and name in commands), "")
+        self.request_command(
+            next(
+                (commands[name] for name in self.cell_at(offset).owners if isinstance(name, str) and name in commands),
+                "",
+            )
         )
 
 
-def _runs(row: Sequence[Cell]) -> list[_Run]:
+def _split_text_runs(row: Sequence[GridCell]) -> list[_TextRun]:
     """A row as texts, each in one look. Blanks go with what is before them, of whatever look they are: nobody sees it,
     and a line of the graph has a third of the pieces then, each of which takes 1 us until it is on the terminal."""
-    found: list[_Run] = []
-    text, begun, colour, strong = "".join(map(_SIGN, row)), 0, "", False
+    found: list[_TextRun] = []
+    text, begun, colour, strong = "".join(map(_GLYPH, row)), 0, "", False
     for at, cell in enumerate(row):
-        if cell.sign != " " and (cell.colour != colour or cell.strong != strong):
+        if cell.glyph != " " and (cell.colour != colour or cell.bold != strong):
             if text[begun:at].strip():
                 found.append(((colour, strong), text[begun:at]))
                 begun = at
-            colour, strong = cell.colour, cell.strong
+            colour, strong = cell.colour, cell.bold
     return [*found, ((colour, strong), text[begun:])]
 
 
-def _look(cell: Cell, plain: Cell, lit: frozenset[str]) -> tuple[str, bool, bool]:
+def _cell_look(cell: GridCell, plain: GridCell, lit: frozenset[str]) -> tuple[str, bool, bool]:
     """The colour of a cell, whether it is strong, and whether it is of a box that is lit, and of no badge over it."""
-    return cell.colour, cell.strong, cell.colour == plain.colour and not lit.isdisjoint(plain.of)
+    return cell.colour, cell.bold, cell.colour == plain.colour and not lit.isdisjoint(plain.owners)

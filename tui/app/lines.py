@@ -10,12 +10,12 @@ from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
 from ...viz.style import GREY, ORANGE, SKY
-from ..panes.page import Lazy, Page, Row, Span
+from ..panes.page import LazyRows, PageRow, PageSpan, PanePage
 from .pane import Pane
-from .themes import tinted
+from .themes import tint
 
 
-class Lines(Pane):
+class LinesPane(Pane):
     """A pane that shows a page."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -32,32 +32,34 @@ class Lines(Pane):
 
     def __init__(self, pane: str) -> None:
         super().__init__(pane)
-        self.page = Page(())
+        self.page = PanePage(())
         self.cursor = 0
 
-    def show(self, page: Page) -> None:
+    def show_content(self, page: PanePage) -> None:
         before, self.page = self.page, page
         if page == before:
             return
-        self.note(page.said)
-        rows, at = page.rows, page.at or 0
-        made = rows[at : at + max(self.size.height, 1)] if isinstance(rows, Lazy) else rows
-        wide = max((len(each.text) for each in made), default=0) if page.wide is None else page.wide
-        self.sized(wide, len(rows))
-        moved = page.at is not None and (page.at, len(rows)) != (before.at, len(before.rows))
-        self.cursor = page.at if moved and page.at is not None else min(self.cursor, max(len(rows) - 1, 0))
+        self.set_subtitle(page.subtitle)
+        rows, at = page.rows, page.target_row or 0
+        made = rows[at : at + max(self.size.height, 1)] if isinstance(rows, LazyRows) else rows
+        wide = max((len(each.text) for each in made), default=0) if page.width is None else page.width
+        self.set_virtual_size(wide, len(rows))
+        moved = page.target_row is not None and (page.target_row, len(rows)) != (before.target_row, len(before.rows))
+        self.cursor = (
+            page.target_row if moved and page.target_row is not None else min(self.cursor, max(len(rows) - 1, 0))
+        )
         if moved:
-            self._turn_to()
-        self.repaint()
+            self._scroll_to_target()
+        self.repaint_changed()
 
-    def _turn_to(self) -> None:
+    def _scroll_to_target(self) -> None:
         """Scroll to where the page wants to be looked at."""
-        if self.page.begins and self.cursor == self.page.at:
+        if self.page.is_target_first and self.cursor == self.page.target_row:
             self.scroll_to(y=self.cursor, animate=False, force=True)
         else:
-            self._reveal(margin=3)
+            self._scroll_to_cursor(margin=3)
 
-    def _reveal(self, margin: int = 0) -> None:
+    def _scroll_to_cursor(self, margin: int = 0) -> None:
         """Scroll so that the cursor can be seen."""
         top, tall = round(self.scroll_y), self.scrollable_content_region.height
         if tall <= 0:
@@ -67,33 +69,33 @@ class Lines(Pane):
             wanted = self.cursor - (tall // 2 if margin else 0 if self.cursor < top else tall - 1)
             self.scroll_to(y=max(wanted, 0), animate=False, force=True)
 
-    def about(self) -> Row | None:
+    def cursor_row(self) -> PageRow | None:
         return self.page.rows[self.cursor] if self.cursor < len(self.page.rows) else None
 
-    def line(self, y: int) -> tuple[tuple[Span, ...], str]:
+    def line_content(self, y: int) -> tuple[tuple[PageSpan, ...], str]:
         """Its pieces, and the colour under them."""
         number = y + round(self.scroll_y)
         if number >= len(self.page.rows):
             return (), ""
         row = self.page.rows[number]
         if number == self.cursor and self.has_focus:
-            return row.spans, tinted(SKY, self.dark, 0.35)
-        return row.spans, tinted(ORANGE, self.dark, 0.22) if row.here else ""
+            return row.spans, tint(SKY, self.dark, 0.35)
+        return row.spans, tint(ORANGE, self.dark, 0.22) if row.is_current else ""
 
-    def paint(self, line: tuple[tuple[Span, ...], str]) -> Strip:
-        (spans, under), wide, left = line, self.inside.width, round(self.scroll_x)
-        base = self.ink(background=under)
-        strip = Strip(Segment(span.text, self.ink(span.colour, span.strong, under)) for span in spans)
+    def paint_line(self, line: tuple[tuple[PageSpan, ...], str]) -> Strip:
+        (spans, under), wide, left = line, self.inner_size.width, round(self.scroll_x)
+        base = self.make_style(background=under)
+        strip = Strip(Segment(span.text, self.make_style(span.colour, span.bold, under)) for span in spans)
         shown = strip.crop_extend(left, left + wide, base)
-        more = Strip([Segment("…", self.ink(GREY, background=under))])
+        more = Strip([Segment("…", self.make_style(GREY, background=under))])
         if left and strip.cell_length:
             shown = Strip.join([more, shown.crop(1)])
         return Strip.join([shown.crop(0, wide - 1), more]) if strip.cell_length > left + wide else shown
 
     def action_move(self, by: int) -> None:
         self.cursor = min(max(self.cursor + by, 0), max(len(self.page.rows) - 1, 0))
-        self._reveal()
-        self.repaint()
+        self._scroll_to_cursor()
+        self.repaint_changed()
 
     def action_leaf(self, way: int) -> None:
         self.action_move(way * max(self.scrollable_content_region.height - 1, 1))
@@ -102,17 +104,17 @@ class Lines(Pane):
         self.scroll_to(x=max(self.scroll_x + by, 0), animate=False)
 
     def action_choose(self) -> None:
-        row = self.about()
+        row = self.cursor_row()
         if row is not None:
-            self.ask(row.do)
+            self.request_command(row.command)
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
         if offset is None or (number := offset.y + round(self.scroll_y)) >= len(self.page.rows):
             return
         self.cursor = number
-        self.repaint()
+        self.repaint_changed()
         self.action_choose()
 
     def on_resize(self, event: Any) -> None:
-        self._turn_to()
+        self._scroll_to_target()

@@ -13,10 +13,10 @@ from textual.geometry import Offset
 from textual.screen import ModalScreen
 from textual.widgets import Label, Static
 
-LETTERS = "asdfghjklqwertyuiop"
+JUMP_LETTERS = "asdfghjklqwertyuiop"
 
 
-class Sheet(ModalScreen[None]):
+class HelpModal(ModalScreen[None]):
     """Pages of text, one at a time."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
@@ -30,7 +30,7 @@ class Sheet(ModalScreen[None]):
         self._title, self._pages, self._page = title, pages, 0
 
     @staticmethod
-    def columns(width: int) -> int:
+    def page_width(width: int) -> int:
         """How many columns a page has on a screen of this width."""
         return min(92, width * 98 // 100) - 7
 
@@ -58,15 +58,15 @@ class Sheet(ModalScreen[None]):
         frame.focus()
 
 
-class Jump(ModalScreen[str | None]):
+class PaneJumpModal(ModalScreen[str | None]):
     """A letter over each place; the one that is pressed is the answer."""
 
     def __init__(self, places: Mapping[str, Offset]) -> None:
         super().__init__()
-        self._places = dict(zip(LETTERS, places.items(), strict=False))
+        self._targets = dict(zip(JUMP_LETTERS, places.items(), strict=False))
 
     def compose(self) -> ComposeResult:
-        for letter, (_, offset) in self._places.items():
+        for letter, (_, offset) in self._targets.items():
             label = Label(letter, id=f"letter-{letter}")
             label.styles.offset = offset
             yield label
@@ -76,13 +76,13 @@ class Jump(ModalScreen[str | None]):
 
     def on_key(self, event: events.Key) -> None:
         event.stop()
-        self._lead(event.character or "")
+        self._choose_pane(event.character or "")
 
     def on_click(self, event: events.Click) -> None:
         name = (event.widget.id if event.widget is not None else None) or ""
-        self._lead(name.removeprefix("letter-"))
+        self._choose_pane(name.removeprefix("letter-"))
 
-    def _lead(self, letter: str) -> None:
-        found = self._places.get(letter)
+    def _choose_pane(self, letter: str) -> None:
+        found = self._targets.get(letter)
         if self.is_current:
             self.dismiss(found[0] if found else None)

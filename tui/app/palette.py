@@ -16,30 +16,30 @@ if TYPE_CHECKING:
     from .app import Debugger
 
 
-class Commands(Provider):
+class SessionCommandProvider(Provider):
     """The commands of the session."""
 
-    def _all(self) -> Iterator[tuple[Content, Command]]:
+    def _command_titles(self) -> Iterator[tuple[Content, Command]]:
         for command in cast("Debugger", self.app).session.commands.values():
             key = f"  [{command.key}]" if command.key else ""
             yield Content(f"{command.usage}{key}"), command
 
     async def discover(self) -> Hits:
-        for said, command in self._all():
-            yield DiscoveryHit(said, partial(self._do, command), command.usage, help=command.help)
+        for said, command in self._command_titles():
+            yield DiscoveryHit(said, partial(self._run_command, command), command.usage, help=command.help)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for said, command in self._all():
+        for said, command in self._command_titles():
             score = max(matcher.match(command.name), matcher.match(command.help) * 0.8)
             if score > 0:
-                yield Hit(score, said, partial(self._do, command), command.usage, help=command.help)
+                yield Hit(score, said, partial(self._run_command, command), command.usage, help=command.help)
 
-    def _do(self, command: Command) -> None:
-        cast("Debugger", self.app).command(command)
+    def _run_command(self, command: Command) -> None:
+        cast("Debugger", self.app).invoke_command(command)
 
 
-def of_screen(app: Debugger) -> Iterator[SystemCommand]:
+def screen_commands(app: Debugger) -> Iterator[SystemCommand]:
     """What is no command of the session: how things are shown."""
     yield SystemCommand("help (F1)", "explain the pane where one is, and all keys", app.action_explain)
     yield SystemCommand("tour", "a tour of a minute", app.action_tour)

@@ -12,16 +12,16 @@ from textual.scroll_view import ScrollView
 from textual.strip import Strip
 from textual.widget import Widget
 
-from ..panes.arrange import Slot, key_of
-from ..panes.page import Row
-from ..session.reply import visible
-from .themes import styled
+from ..panes.arrange import PaneArea, key_of
+from ..panes.page import PageRow
+from ..session.reply import sanitize
+from .themes import text_style
 
 
 class Pane(ScrollView, can_focus=True):
     """A place of the screen that shows one thing."""
 
-    class Asked(Message):
+    class CommandRequested(Message):
         """Somebody wants a command done."""
 
         def __init__(self, line: str) -> None:
@@ -31,91 +31,93 @@ class Pane(ScrollView, can_focus=True):
     def __init__(self, pane: str) -> None:
         super().__init__(id=pane, classes="pane")
         self.pane = pane
-        self.dark, self.paper = True, ""
-        self._slot: Slot | None = None
-        self._noted = ""
-        self.inside = Size()
+        self.dark, self.background_colour = True, ""
+        self._pane_area: PaneArea | None = None
+        self._subtitle = ""
+        self.inner_size = Size()
         """The columns and rows for lines, when they were painted last: to work it out takes 20 us."""
-        self._painted: dict[int, object] = {}
+        self._painted_lines: dict[int, object] = {}
 
-    def place(self, slot: Slot) -> None:
+    def move_to_area(self, slot: PaneArea) -> None:
         """Stand there, with the names of the others above."""
-        if slot == self._slot:  # else all of it would be painted, for its title
+        if slot == self._pane_area:  # else all of it would be painted, for its title
             return
-        self._slot = slot
+        self._pane_area = slot
         self.styles.offset = (slot.x, slot.y)
         self.styles.width, self.styles.height = slot.width, slot.height
         room = slot.width - 6
-        long = next((long for long in (20, 3, 0) if _length(slot, long) <= room), 0)
-        self.border_title = "  ".join(_named(each, each == slot.front, long) for each in slot.panes)
+        long = next((long for long in (20, 3, 0) if _title_length(slot, long) <= room), 0)
+        self.border_title = "  ".join(_title_markup(each, each == slot.front, long) for each in slot.panes)
 
-    def note(self, said: str) -> None:
+    def set_subtitle(self, said: str) -> None:
         """Have this stand in the border below, of which that line is painted: to set `border_subtitle` has all be."""
-        if said != self._noted:
-            self._noted, self._border_subtitle = said, Content(visible(said))
+        if said != self._subtitle:
+            self._subtitle, self._border_subtitle = said, Content(sanitize(said))
             self.refresh(Region(-1, self.size.height, self.outer_size.width, 1))
 
-    def about(self) -> Row | None:
+    def cursor_row(self) -> PageRow | None:
         """The row that commands are about, if the pane has one."""
         return None
 
-    def dress(self, dark: bool, paper: str) -> None:
+    def set_colours(self, dark: bool, paper: str) -> None:
         """Be in these colours from now on: styles are asked for by the piece, and the theme would be looked up each
         time."""
-        self.dark, self.paper = dark, paper
+        self.dark, self.background_colour = dark, paper
         self.refresh()
 
-    def ink(self, colour: str = "", strong: bool = False, background: str = "") -> Style:
+    def make_style(self, colour: str = "", strong: bool = False, background: str = "") -> Style:
         """A style in the present theme."""
-        return styled(colour, strong, self.dark, background or self.paper)
+        return text_style(colour, strong, self.dark, background or self.background_colour)
 
-    def ask(self, line: str) -> None:
+    def request_command(self, line: str) -> None:
         """Say that a command is wanted."""
         if line:
-            self.post_message(self.Asked(line))
+            self.post_message(self.CommandRequested(line))
 
-    def sized(self, width: int, height: int) -> None:
+    def set_virtual_size(self, width: int, height: int) -> None:
         """Be so large inside. Only a scroll bar that comes or goes has the screen laid out, which takes 10 ms."""
         size = Size(width, height)
         if size != self.virtual_size:
             self.set_reactive(Widget.virtual_size, size)
             self._scroll_update(size)
 
-    def show(self, what: Any) -> None:
+    def show_content(self, what: Any) -> None:
         """Show this from now on."""
         raise NotImplementedError
 
     # Painting
 
-    def line(self, y: int) -> object:
+    def line_content(self, y: int) -> object:
         """What a line of the pane is painted from."""
         raise NotImplementedError
 
-    def paint(self, line: Any) -> Strip:
+    def paint_line(self, line: Any) -> Strip:
         """A line of the pane, `inside` wide, from that."""
         raise NotImplementedError
 
     def render_lines(self, crop: Region) -> list[Strip]:
-        self.inside = self.scrollable_content_region.size
+        self.inner_size = self.scrollable_content_region.size
         return super().render_lines(crop)
 
     def render_line(self, y: int) -> Strip:
-        line = self._painted[y] = self.line(y)
-        return self.paint(line)
+        line = self._painted_lines[y] = self.line_content(y)
+        return self.paint_line(line)
 
-    def repaint(self) -> None:
+    def repaint_changed(self) -> None:
         """Have those lines painted that are to look otherwise: each takes 0.1 ms until it is on the screen."""
         width, height = self.size
-        changed = [Region(0, y, width, 1) for y in range(height) if self._painted.get(y, self) != self.line(y)]
+        changed = [
+            Region(0, y, width, 1) for y in range(height) if self._painted_lines.get(y, self) != self.line_content(y)
+        ]
         if changed:
             self.refresh(*changed)
 
 
-def _length(slot: Slot, long: int) -> int:
+def _title_length(slot: PaneArea, long: int) -> int:
     return sum(2 + len(each if each == slot.front else each[:long]) + 2 for each in slot.panes)
 
 
-def _named(pane: str, is_front: bool, long: int) -> str:
+def _title_markup(pane: str, is_front: bool, long: int) -> str:
     """The name of a pane in a border, a click on which leads there."""
     if is_front:
         return f"{key_of(pane)} [b u]{pane}[/]"

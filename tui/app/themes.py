@@ -11,25 +11,24 @@ from textual.theme import Theme as Colours
 
 from ...viz import style
 from ...viz.style import DARK, LIGHT, Theme
-from ..panes.page import PALE, Row
+from ..panes.page import FUTURE_COLOUR, PageRow
 
 CONTRAST = 4.5
 """The least contrast of text (WCAG 2.2, 1.4.3)."""
 
 
-def _mixed(one: str, other: str, share: float) -> str:
-    pairs = zip(_parts(one), _parts(other), strict=True)
+def _mix(one: str, other: str, share: float) -> str:
+    pairs = zip(_rgb(one), _rgb(other), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)
 
 
-def _parts(colour: str) -> tuple[int, int, int]:
+def _rgb(colour: str) -> tuple[int, int, int]:
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
 def _luminance(colour: str) -> float:
     linear = [
-        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
-        for part in (p / 255 for p in _parts(colour))
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in (p / 255 for p in _rgb(colour))
     ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -45,62 +44,66 @@ def contrast(one: str, other: str) -> float:
 
 
 @cache
-def legible(colour: str, theme: Theme, background: str = "") -> str:
+def legible_colour(colour: str, theme: Theme, background: str = "") -> str:
     """A colour of the table of looks on this paper, or on a background, nearer to its ink where it could not be
     read."""
-    wanted = theme.colour(colour) if colour else theme.ink
+    wanted = theme.resolve_colour(colour) if colour else theme.foreground
     return next(
         (
             made
             for share in range(21)
-            if contrast(made := _mixed(wanted, theme.ink, share / 20), background or theme.paper) >= CONTRAST
+            if contrast(made := _mix(wanted, theme.foreground, share / 20), background or theme.background) >= CONTRAST
         ),
-        theme.ink,
+        theme.foreground,
     )
 
 
 @cache
-def styled(colour: str, strong: bool, dark: bool, background: str = "") -> Style:
+def text_style(colour: str, strong: bool, dark: bool, background: str = "") -> Style:
     """The style of a piece of text."""
     theme = DARK if dark else LIGHT
-    ink = _mixed(theme.paper, theme.ink, 0.25) if colour == PALE else legible(colour, theme, background)
+    ink = (
+        _mix(theme.background, theme.foreground, 0.25)
+        if colour == FUTURE_COLOUR
+        else legible_colour(colour, theme, background)
+    )
     return Style(color=Color.parse(ink), bgcolor=Color.parse(background) if background else None, bold=strong)
 
 
-def text_of(row: Row, dark: bool) -> Text:
+def row_text(row: PageRow, dark: bool) -> Text:
     """A row as a text, which ends in an ellipsis where there is no room."""
-    pieces = ((span.text, styled(span.colour, span.strong, dark)) for span in row.spans)
+    pieces = ((span.text, text_style(span.colour, span.bold, dark)) for span in row.spans)
     return Text.assemble(*pieces, no_wrap=True, overflow="ellipsis")
 
 
 @cache
-def tinted(colour: str, dark: bool, share: float = 0.2) -> str:
+def tint(colour: str, dark: bool, share: float = 0.2) -> str:
     """A background in which a colour is only hinted at."""
     theme = DARK if dark else LIGHT
-    return _mixed(theme.paper, colour, share)
+    return _mix(theme.background, colour, share)
 
 
-def _theme(theme: Theme, dark: bool) -> Colours:
-    surface = _mixed(theme.paper, theme.ink, 0.04)
+def _textual_theme(theme: Theme, dark: bool) -> Colours:
+    surface = _mix(theme.background, theme.foreground, 0.04)
     return Colours(
         name=f"tagloom-{theme.name}",
-        primary=legible(style.SKY, theme),
-        secondary=legible(style.PURPLE, theme),
-        accent=legible(style.ORANGE, theme),
-        warning=legible(style.ORANGE, theme),
-        error=legible(style.VERMILLION, theme),
-        success=legible(style.GREEN, theme),
-        foreground=theme.ink,
-        background=theme.paper,
+        primary=legible_colour(style.SKY, theme),
+        secondary=legible_colour(style.PURPLE, theme),
+        accent=legible_colour(style.ORANGE, theme),
+        warning=legible_colour(style.ORANGE, theme),
+        error=legible_colour(style.VERMILLION, theme),
+        success=legible_colour(style.GREEN, theme),
+        foreground=theme.foreground,
+        background=theme.background,
         surface=surface,
-        panel=_mixed(theme.paper, theme.ink, 0.1),
+        panel=_mix(theme.background, theme.foreground, 0.1),
         dark=dark,
         variables={
-            "border": _mixed(theme.paper, theme.ink, 0.3),
-            "border-blurred": _mixed(theme.paper, theme.ink, 0.3),
+            "border": _mix(theme.background, theme.foreground, 0.3),
+            "border-blurred": _mix(theme.background, theme.foreground, 0.3),
         },
     )
 
 
-THEMES = (_theme(DARK, True), _theme(LIGHT, False))
+THEMES = (_textual_theme(DARK, True), _textual_theme(LIGHT, False))
 """What one can choose from."""

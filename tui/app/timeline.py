@@ -9,7 +9,7 @@ from textual import events
 from textual.binding import Binding, BindingType
 from textual.strip import Strip
 
-from ..panes.page import Span
+from ..panes.page import PageSpan
 from ..panes.timeline import Timeline
 from .pane import Pane
 
@@ -28,23 +28,23 @@ class TimelinePane(Pane):
         super().__init__("timeline")
         self.timeline: Timeline | None = None
 
-    def show(self, timeline: Timeline | None) -> None:
+    def show_content(self, timeline: Timeline | None) -> None:
         self.timeline = timeline
-        self.note(timeline.said if timeline is not None else "")
-        self.repaint()
+        self.set_subtitle(timeline.subtitle if timeline is not None else "")
+        self.repaint_changed()
 
-    def line(self, y: int) -> tuple[Span, ...]:
+    def line_content(self, y: int) -> tuple[PageSpan, ...]:
         rows = () if self.timeline is None else self.timeline.rows
         return rows[y].spans if y < len(rows) else ()
 
-    def paint(self, line: tuple[Span, ...]) -> Strip:
-        pieces = [Segment(span.text, self.ink(span.colour, span.strong)) for span in line]
-        return Strip(pieces).adjust_cell_length(self.inside.width, self.ink())
+    def paint_line(self, line: tuple[PageSpan, ...]) -> Strip:
+        pieces = [Segment(span.text, self.make_style(span.colour, span.bold)) for span in line]
+        return Strip(pieces).adjust_cell_length(self.inner_size.width, self.make_style())
 
     def action_ask(self, line: str) -> None:
-        self.ask(line)
+        self.request_command(line)
 
     def on_click(self, event: events.Click) -> None:
         offset = event.get_content_offset(self)
-        if offset is not None and self.timeline is not None and offset.x < len(self.timeline.goes):
-            self.ask(self.timeline.goes[offset.x])
+        if offset is not None and self.timeline is not None and offset.x < len(self.timeline.click_commands):
+            self.request_command(self.timeline.click_commands[offset.x])

@@ -13,25 +13,25 @@ from typing import NamedTuple
 from ...core.errors import Malformed, Usage
 from ..run_start import Start
 from ..session.commands import new_session
-from ..session.fast_forward import to_event
-from ..session.reply import Reply
+from ..session.fast_forward import goto_event
+from ..session.reply import CommandReply
 from ..session.session import Session
-from .prompt import PROMPT, converse
+from .prompt import PROMPT, run_prompt
 from .terminal import has_unicode
 
 
-class Manner(NamedTuple):
+class DebugMode(NamedTuple):
     """How one debugs: on screen, or else without panes at a prompt, or without a terminal."""
 
     headless: bool = False
-    plain: bool = False
+    is_prompt: bool = False
     commands: Path | None = None
     as_json: bool = False
-    watch: bool = False
+    watches_file: bool = False
     at: int | None = None
 
 
-def debug(start: Start, manner: Manner) -> int:
+def debug(start: Start, manner: DebugMode) -> int:
     """Debug a program; the exit code is 1 where a command failed, else 0.
 
     Raises Usage where there is neither a terminal nor a wish to do without, and what the program's file raises.
@@ -44,50 +44,50 @@ def debug(start: Start, manner: Manner) -> int:
     session = new_session(start.options)
     with redirect_stdout(sys.stderr) if headless else nullcontext():
         if start.target:
-            session.load(start)
+            session.load_run(start)
             if at is not None and headless:
-                to_event(session, at)
+                goto_event(session, at)
     if headless:
-        return transcribe(session, _lines(commands), in_json if as_json else in_words)
-    return shown(session, at if start.target else None, plain, watch)
+        return transcribe(session, _read_commands(commands), reply_json if as_json else reply_text)
+    return open_session(session, at if start.target else None, plain, watch)
 
 
 def has_terminal() -> bool:
     """Whether there is somebody to show a session to."""
-    return _in_browser() or (sys.stdin.isatty() and sys.stdout.isatty())
+    return _is_in_browser() or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
-def _in_browser() -> bool:
+def _is_in_browser() -> bool:
     return "TEXTUAL_DRIVER" in os.environ
 
 
-def shown(session: Session, at: int | None = None, plain: bool = False, watches: bool = False) -> int:
+def open_session(session: Session, at: int | None = None, is_prompt: bool = False, watches_file: bool = False) -> int:
     """Show a session after so many events, at a prompt or on screen, until somebody leaves it; the exit code. The app
     is imported only here; it goes far itself: there one sees how far it is, and may stop it."""
-    if plain or (os.environ.get("TERM") == "dumb" and not _in_browser()):
+    if is_prompt or (os.environ.get("TERM") == "dumb" and not _is_in_browser()):
         if at is not None:
-            to_event(session, at)
-        return converse(session)
+            goto_event(session, at)
+        return run_prompt(session)
     from ..app.app import Debugger
 
-    app = Debugger(session, watches=watches, tours=True)
-    app.in_ascii = not has_unicode(sys.__stderr__) and not _in_browser()
+    app = Debugger(session, watches_file=watches_file, shows_tour=True)
+    app.writes_ascii = not has_unicode(sys.__stderr__) and not _is_in_browser()
     if at is not None:
         app.do(f"goto {at}")
     return app.run() or 0
 
 
-def in_words(reply: Reply) -> str:
+def reply_text(reply: CommandReply) -> str:
     """A command and its answer, as a person would have seen them."""
     return "\n".join([f"{PROMPT}{reply.command}", *reply.text])
 
 
-def in_json(reply: Reply) -> str:
+def reply_json(reply: CommandReply) -> str:
     """The same on one line, for programs."""
-    return json.dumps(reply.form(), allow_nan=False)
+    return json.dumps(reply.to_json(), allow_nan=False)
 
 
-def transcribe(session: Session, lines: Iterable[str], form: Callable[[Reply], str]) -> int:
+def transcribe(session: Session, lines: Iterable[str], form: Callable[[CommandReply], str]) -> int:
     """Do what the lines say, and print each with its answer; empty lines and `#` comments are passed over. What the
     program's own Python prints goes to stderr."""
     code = 0
@@ -95,18 +95,18 @@ def transcribe(session: Session, lines: Iterable[str], form: Callable[[Reply], s
         if not line.strip() or line.lstrip().startswith("#"):
             continue
         with redirect_stdout(sys.stderr):
-            reply = session.do(line)
+            reply = session.execute(line)
         print(form(reply), flush=True)
         code = code if reply.ok else 1
-        if session.is_over:
+        if session.is_finished:
             break
     return code
 
 
-def _lines(commands: Path | None) -> Iterator[str]:
+def _read_commands(commands: Path | None) -> Iterator[str]:
     """The lines of a file, or those of stdin as they come."""
     if commands is not None:
-        yield from _read(commands).split("\n")
+        yield from _read_file(commands).split("\n")
         return
     try:
         yield from sys.stdin
@@ -114,7 +114,7 @@ def _lines(commands: Path | None) -> Iterator[str]:
         raise Malformed("stdin is no text", required="UTF-8") from None
 
 
-def _read(file: Path) -> str:
+def _read_file(file: Path) -> str:
     try:
         return file.read_text(encoding="utf-8-sig")
     except OSError as error:

@@ -9,12 +9,12 @@ from typing import Annotated
 import typer
 
 from ...interp.engines.reference import Limits
-from ..run_start import Options, Start
-from .debug import Manner
+from ..run_start import Start, StartOptions
+from .debug import DebugMode
 from .debug import debug as debugged
 from .options import Arguments, Bound, Bytes, Depth, Firings, Schedule, Seconds, Seed, Tokens, Unchecked
 
-_DEFAULT = Limits()
+_DEFAULT_LIMITS = Limits()
 
 
 def debug(
@@ -39,24 +39,24 @@ def debug(
     seed: Seed = 0,
     k: Bound = None,
     unchecked: Unchecked = False,
-    max_firings: Firings = _DEFAULT.firings,
-    max_tokens: Tokens = _DEFAULT.tokens,
-    max_depth: Depth = _DEFAULT.depth,
-    max_bytes: Bytes = _DEFAULT.bytes,
+    max_firings: Firings = _DEFAULT_LIMITS.firings,
+    max_tokens: Tokens = _DEFAULT_LIMITS.tokens,
+    max_depth: Depth = _DEFAULT_LIMITS.depth,
+    max_bytes: Bytes = _DEFAULT_LIMITS.bytes,
     timeout: Seconds = None,
 ) -> None:
     """Step through a run, forwards and backwards. Question it, and try what else could have happened."""
     if serve:
-        raise typer.Exit(_served(port))
+        raise typer.Exit(_serve(port))
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
-    start = Start(target, tuple(args or ()), Options(schedule, limits, seed, k, unchecked, whole))
-    manner = Manner(headless, plain, commands, as_json, watch, at)
+    start = Start(target, tuple(args or ()), StartOptions(schedule, limits, seed, k, unchecked, whole))
+    manner = DebugMode(headless, plain, commands, as_json, watch, at)
     raise typer.Exit(debugged(start, manner))
 
 
-def _served(port: int) -> int:
+def _serve(port: int) -> int:
     """What was asked for, but in a browser: the same words, without --serve and --port."""
-    from ..app.serve import served
+    from ..app.serve import serve_debugger
 
     words, given = list[str](), iter(sys.argv[sys.argv.index("debug") + 1 :])
     for word in given:
@@ -64,4 +64,4 @@ def _served(port: int) -> int:
             next(given, None)
         elif word != "--serve" and not word.startswith("--port="):
             words.append(word)
-    return served(words, port)
+    return serve_debugger(words, port)

@@ -15,10 +15,10 @@ def debug_run(begin: Callable[[World], History], at: int = 0) -> None:
     Raises Usage where there is no terminal, and what `begin` raises.
     """
     from ..session.commands import new_session
-    from .debug import has_terminal, shown
+    from .debug import has_terminal, open_session
 
     if not has_terminal():
         raise Usage("there is no terminal to debug at", hint="f.history(...) is stepped from Python")
     session = new_session()
-    session.add(begin(session.world))
-    shown(session, at or None)
+    session.add_run(begin(session.world))
+    open_session(session, at or None)

@@ -21,18 +21,18 @@ def examples(
     copy: Annotated[Path | None, typer.Option(help="Copy them into this folder, which need not be there yet.")] = None,
 ) -> None:
     """List the example programs, or copy them. Files that were changed there stay as they are, and the exit is 1."""
-    found = dict(sorted(programs().items()))
+    found = dict(sorted(example_programs().items()))
     if copy is None:
         print("\n".join(f"{name:16} {_first_line(text)}" for name, text in found.items()))
         return
-    others = [copy / name for name, text in found.items() if not _copied(copy / name, text)]
+    others = [copy / name for name, text in found.items() if not _copy_program(copy / name, text)]
     if others:
         named = ", ".join(map(str, others))
         print(f"left alone, since they are there and are others: {named}", file=sys.stderr)
         raise typer.Exit(1)
 
 
-def programs() -> dict[str, str]:
+def example_programs() -> dict[str, str]:
     """The text of each program, by the name of its file."""
     folder = files(__package__).joinpath(FOLDER)
     found = (each for each in folder.iterdir() if each.name.endswith(_SUFFIX))
@@ -43,7 +43,7 @@ def _first_line(text: str) -> str:
     return text.partition("\n")[0].strip('"')
 
 
-def _copied(target: Path, text: str) -> bool:
+def _copy_program(target: Path, text: str) -> bool:
     """Write a file, and say its name; False where another is there. Raises Usage where it cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

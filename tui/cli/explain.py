@@ -28,10 +28,10 @@ from ...interp.machine import cells, fire, state, step
 from ...interp.machine import effects as acts
 from ...interp.machine import k_bounds as bounds
 from ...interp.outcome import outcome
-from ...interp.records.outcome_json import words
-from .lessons import LESSONS, Lesson
+from ...interp.records.outcome_json import error_text
+from .lessons import RULE_EXAMPLES, RuleExample
 
-_KEEPERS = (
+_RULE_MODULES = (
     tag,
     validate,
     validate_graph,
@@ -51,9 +51,9 @@ _KEEPERS = (
 _RULE = re.compile(r"^([TVLSFDP][0-9]+) +(\S.*(?:\n +\S.*)*)", re.MULTILINE)
 
 
-def rules() -> dict[str, str]:
+def rule_texts() -> dict[str, str]:
     """The words of every rule, by number, in the order in which they are numbered."""
-    found = {number: textwrap.dedent(" " * 5 + said) for m in _KEEPERS for number, said in _RULE.findall(_doc(m))}
+    found = {number: textwrap.dedent(" " * 5 + said) for m in _RULE_MODULES for number, said in _RULE.findall(_doc(m))}
     return dict(sorted(found.items(), key=lambda rule: ("TVLSFDP".index(rule[0][0]), int(rule[0][1:]))))
 
 
@@ -63,39 +63,41 @@ def _doc(module: ModuleType) -> str:
 
 def explain(number: str) -> str:
     """A rule with its examples, as text; raises Usage where no rule has this number."""
-    known = rules()
+    known = rule_texts()
     wanted = number.upper()
     if wanted not in known:
         raise Usage(f"no rule is called {number!r}", required=", ".join(known))
     said = f"{wanted:5}{textwrap.indent(known[wanted], ' ' * 5).lstrip()}"
-    lesson = LESSONS.get(wanted)
-    return said if lesson is None else "\n\n".join([said, *_examples(lesson)])
+    lesson = RULE_EXAMPLES.get(wanted)
+    return said if lesson is None else "\n\n".join([said, *_example_sections(lesson)])
 
 
-def listing() -> str:
+def list_rules() -> str:
     """Every rule, a line each."""
-    return "\n".join(f"{number:4} {textwrap.shorten(said, 95, placeholder=' ...')}" for number, said in rules().items())
+    return "\n".join(
+        f"{number:4} {textwrap.shorten(said, 95, placeholder=' ...')}" for number, said in rule_texts().items()
+    )
 
 
-def _examples(lesson: Lesson) -> list[str]:
+def _example_sections(lesson: RuleExample) -> list[str]:
     return [
         f"right:\n{textwrap.indent(lesson.right.rstrip(), '    ')}",
         f"wrong:\n{textwrap.indent(lesson.wrong.rstrip(), '    ')}",
-        textwrap.indent(complaint(lesson), "  "),
+        textwrap.indent(describe_problem(lesson), "  "),
     ]
 
 
-def complaint(lesson: Lesson) -> str:
+def describe_problem(lesson: RuleExample) -> str:
     """What is said of the wrong example: its first problem, or how its run breaks."""
     subject = parse_one(lesson.wrong)
-    error: TagloomError | None = problems(subject)[0]
-    if lesson.run and isinstance(subject, Graph):
-        error = run_graph(subject, lesson.run, unchecked=True).error
+    error: TagloomError | None = rule_problems(subject)[0]
+    if lesson.arguments and isinstance(subject, Graph):
+        error = run_graph(subject, lesson.arguments, unchecked=True).error
     assert error is not None
-    return words(error)
+    return error_text(error)
 
 
-def problems(subject: Program | Graph) -> list[TagloomError]:
+def rule_problems(subject: Program | Graph) -> list[TagloomError]:
     """Every rule that a program or graph breaks."""
     return list(program_problems(subject) if isinstance(subject, Program) else graph_problems(subject))
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Lesson(NamedTuple):
+class RuleExample(NamedTuple):
     """What to write, and what not; `run` has the arguments on which the wrong one goes wrong when it is run."""
 
     right: str
     wrong: str
-    run: tuple[int, ...] = ()
+    arguments: tuple[int, ...] = ()
 
 
 _CALLER = """func main(n: int64) -> int64 {
@@ -109,25 +109,25 @@ _RACE = """graph race(x: int64) -> int64 {
 }
 """
 
-LESSONS: dict[str, Lesson] = {
-    "V1": Lesson(_BRANCH, _BRANCH.replace("opposite = negative m", "opposite = negative n")),
-    "V2": Lesson(_CALLER, _CALLER.replace("  y = add x, x\n", "  y = add x, x\n  y = add x, 1\n")),
-    "V3": Lesson(_CALLER, _CALLER.replace("add x, x", "add x")),
-    "V4": Lesson(_CALLER, _CALLER.replace("add x, x", "add 0.5, x")),
-    "V5": Lesson(_BRANCH, _BRANCH.replace("else(m: int64) { yield m }", "else(m: int64) { yield 0.5 }")),
-    "V6": Lesson(_CALLER, _CALLER.replace("call double n", "call double n, n")),
-    "V7": Lesson(_SWITCH, _SWITCH.replace("switch n, small", "switch n")),
-    "V8": Lesson(_SWITCH, _RACE.replace("merge x, x", "add x | x, 1")),
-    "V9": Lesson(_SWITCH, _SWITCH.replace("small = less n, 0", "small = add n, 0")),
-    "V10": Lesson(_SWITCH, _SWITCH.replace("r = merge opposite, sw:1", "r = add opposite, n")),
-    "V11": Lesson(_SWITCH, _RACE),
-    "V12": Lesson(_CALLS, _CALLS.replace("  f.x = merge first, second\n", "  f.x = merge first\n")),
-    "V13": Lesson(
+RULE_EXAMPLES: dict[str, RuleExample] = {
+    "V1": RuleExample(_BRANCH, _BRANCH.replace("opposite = negative m", "opposite = negative n")),
+    "V2": RuleExample(_CALLER, _CALLER.replace("  y = add x, x\n", "  y = add x, x\n  y = add x, 1\n")),
+    "V3": RuleExample(_CALLER, _CALLER.replace("add x, x", "add x")),
+    "V4": RuleExample(_CALLER, _CALLER.replace("add x, x", "add 0.5, x")),
+    "V5": RuleExample(_BRANCH, _BRANCH.replace("else(m: int64) { yield m }", "else(m: int64) { yield 0.5 }")),
+    "V6": RuleExample(_CALLER, _CALLER.replace("call double n", "call double n, n")),
+    "V7": RuleExample(_SWITCH, _SWITCH.replace("switch n, small", "switch n")),
+    "V8": RuleExample(_SWITCH, _RACE.replace("merge x, x", "add x | x, 1")),
+    "V9": RuleExample(_SWITCH, _SWITCH.replace("small = less n, 0", "small = add n, 0")),
+    "V10": RuleExample(_SWITCH, _SWITCH.replace("r = merge opposite, sw:1", "r = add opposite, n")),
+    "V11": RuleExample(_SWITCH, _RACE),
+    "V12": RuleExample(_CALLS, _CALLS.replace("  f.x = merge first, second\n", "  f.x = merge first\n")),
+    "V13": RuleExample(
         _LOOP, _LOOP.replace("next_n = next_iteration[count.loop] sw_n:0", "next_n = next_iteration[count.loop] sw_n:1")
     ),
-    "V14": Lesson(_LOOP, _RACE.replace("merge x, x", "add x, m")),
-    "V15": Lesson(_SWITCH, _SWITCH.replace("return r", "results r")),
-    "V16": Lesson(_BACK, _BACK.replace("reenter[power.loop] d, left:1", "reenter[power.loop] d, 3")),
-    "V17": Lesson(_PULLBACK, _PULLBACK.replace("  dx = pullback y 1.0\n  return dx", "  return y")),
-    "S4": Lesson(_SWITCH, _RACE, run=(1,)),
+    "V14": RuleExample(_LOOP, _RACE.replace("merge x, x", "add x, m")),
+    "V15": RuleExample(_SWITCH, _SWITCH.replace("return r", "results r")),
+    "V16": RuleExample(_BACK, _BACK.replace("reenter[power.loop] d, left:1", "reenter[power.loop] d, 3")),
+    "V17": RuleExample(_PULLBACK, _PULLBACK.replace("  dx = pullback y 1.0\n  return dx", "  return y")),
+    "S4": RuleExample(_SWITCH, _RACE, arguments=(1,)),
 }

@@ -17,36 +17,46 @@ from typing import Annotated, Any
 import typer
 
 from ... import __version__
-from ...core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage, counted
+from ...core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage, plural
 from ...core.text import Document, print_case
 from ...core.world import World
-from ...interp.engines.engine import Options as RunOptions
-from ...interp.engines.engine import Subject
+from ...interp.engines.engine import Job
+from ...interp.engines.engine import RunOptions as RunOptions
 from ...interp.engines.engine import run as run_on
-from ...interp.engines.reference import Limits, breaks_rules, structure_of
+from ...interp.engines.reference import Limits, breaks_rules, default_structure
 from ...interp.function.function import Function
 from ...interp.history.replay import open_log
-from ...interp.oracle.all_schedules import STATES, Choices, every_firing, every_token
+from ...interp.oracle.all_schedules import MAX_STATES, ChooseTokens, every_firing, every_token
 from ...interp.oracle.check import Verdict
 from ...interp.oracle.check import check as check_graph
-from ...interp.oracle.corpus import try_cases, unclaimed
+from ...interp.oracle.corpus import try_cases, unexpected_problems
 from ...interp.outcome.outcome import Outcome
 from ...interp.records.documents import to_json
 from ...interp.records.event_log import SUFFIX
-from ...interp.records.outcome_json import record, with_critical_path, words
-from ...viz.collapse import LARGEST
-from ..load import arguments, callbacks, document_of, find, forms, given, line_of_text, read_text, refuse
+from ...interp.records.outcome_json import add_critical_path, error_text, to_outcome_record
+from ...viz.collapse import MAX_BOXES
+from ..load import (
+    all_arguments,
+    callbacks,
+    check_rules,
+    error_excerpt,
+    find_program,
+    parse_arguments,
+    program_and_graph,
+    read_text,
+    text_document,
+)
 from ..report import result_lines, stats_report
-from ..run_start import Options, Start
-from .against import FIRINGS
-from .against import against as run_against
+from ..run_start import Start, StartOptions
+from .against import DEFAULT_FIRINGS
+from .against import check_against as run_against
 from .curve import curve
 from .debug_command import debug
 from .examples import examples
-from .fetch import nested_document, part_of
+from .fetch import build_partial, outcome_document
 from .ops import ops
 from .options import (
-    LITERALS,
+    LITERAL_SETTINGS,
     Arguments,
     Bound,
     Boxes,
@@ -67,8 +77,8 @@ from .options import (
     Until,
 )
 from .play import play
-from .schedules import explored
-from .show import FormWord, Wanted, aside
+from .schedules import explore_schedules
+from .show import PictureForm, ShowRequest, print_to_stderr
 from .show import show as shown
 from .terminal import has_unicode
 
@@ -81,10 +91,10 @@ app = typer.Typer(
 )
 
 
-_DEFAULT = Limits()
+_DEFAULT_LIMITS = Limits()
 
 
-@app.command(context_settings=LITERALS)
+@app.command(context_settings=LITERAL_SETTINGS)
 def run(
     target: Target,
     args: Arguments = None,
@@ -100,10 +110,10 @@ def run(
     fetch: Fetch = None,
     feed: Feed = None,
     unchecked: Unchecked = False,
-    max_firings: Firings = _DEFAULT.firings,
-    max_tokens: Tokens = _DEFAULT.tokens,
-    max_depth: Depth = _DEFAULT.depth,
-    max_bytes: Bytes = _DEFAULT.bytes,
+    max_firings: Firings = _DEFAULT_LIMITS.firings,
+    max_tokens: Tokens = _DEFAULT_LIMITS.tokens,
+    max_depth: Depth = _DEFAULT_LIMITS.depth,
+    max_bytes: Bytes = _DEFAULT_LIMITS.bytes,
     timeout: Seconds = None,
 ) -> None:
     """Run a program on arguments and print its value.
@@ -111,8 +121,8 @@ def run(
     With --fetch and --feed, which may be repeated, only a part of it is run. Write `...` for an argument that is not
     needed; at the end leave it out.
     """
-    subject = find(target)
-    refuse(subject, unchecked=unchecked)
+    subject = find_program(target)
+    check_rules(subject, unchecked=unchecked)
     options: dict[str, Any] = {
         "schedule": schedule,
         **({} if until is None else {"until": until.value}),
@@ -120,20 +130,20 @@ def run(
         "keep": "events" if keep is None and stats and as_document and cores is None else keep,
         "seed": seed,
         "k": k,
-        "world": World(aside) if as_document else World(),
+        "world": World(print_to_stderr) if as_document else World(),
         "account": stats or as_document,
         "cores": cores,
     }
     if is_part := bool(fetch or feed):
-        part, some = part_of(subject, args or [], fetch or [], feed or [])
+        part, some = build_partial(subject, args or [], fetch or [], feed or [])
         outcome = part.run(*some, engine=engine, **options)
     elif isinstance(subject, Function):
-        forms(subject, values := arguments(subject, args or []))
-        outcome = subject.run(*subject.source.nested(values), engine=engine, **options)
+        program_and_graph(subject, values := parse_arguments(subject, args or []))
+        outcome = subject.run(*subject.source.unflatten_arguments(values), engine=engine, **options)
     else:
-        program, graph = forms(subject)
-        ready = Subject(graph, structure_of(graph), program, breaks_rules(graph, unchecked=unchecked))
-        outcome = run_on(ready, arguments(subject, args or []), RunOptions(**options), engine)
+        program, graph = program_and_graph(subject)
+        ready = Job(graph, default_structure(graph), program, breaks_rules(graph, unchecked=unchecked))
+        outcome = run_on(ready, parse_arguments(subject, args or []), RunOptions(**options), engine)
     _print_outcome(outcome, stats=stats, as_document=as_document, is_part=is_part)
     raise typer.Exit(0 if outcome.status == "Returned" else 1)
 
@@ -141,34 +151,34 @@ def run(
 def _limits(*given: Any) -> Limits | None:
     """The limits, where any is not what it is by default."""
     limits = Limits(*given)
-    return None if limits == _DEFAULT else limits
+    return None if limits == _DEFAULT_LIMITS else limits
 
 
 def _print_outcome(outcome: Outcome, *, stats: bool, as_document: bool, is_part: bool) -> None:
     if as_document:
-        said = record(outcome)
-        document = with_critical_path(said, outcome) if stats and outcome.kept is not None else said
-        form = nested_document(document, outcome) if is_part else to_json(document)
+        said = to_outcome_record(outcome)
+        document = add_critical_path(said, outcome) if stats and outcome.kept_events is not None else said
+        form = outcome_document(document, outcome) if is_part else to_json(document)
         print(json.dumps(form, allow_nan=False))
     elif not outcome.missing:
         print("\n".join(result_lines(outcome)))
     error = [] if outcome.error is None else [outcome.error]
     complaints = [*error, *(trap for trap in outcome.traps if trap is not outcome.error)]
     for complaint in complaints[:4]:
-        _complain(complaint)
+        _print_error(complaint)
     if len(complaints) > 4:
-        print(f"and {counted(len(complaints) - 4, 'more trap')}", file=sys.stderr)
+        print(f"and {plural(len(complaints) - 4, 'more trap')}", file=sys.stderr)
     if stats and not as_document:
         print(stats_report(outcome, unicode=has_unicode()))
 
 
-@app.command(context_settings=LITERALS)
+@app.command(context_settings=LITERAL_SETTINGS)
 def check(
     target: Target,
     args: Arguments = None,
     max_firings: CheckedFirings = None,
-    max_tokens: Tokens = _DEFAULT.tokens,
-    max_depth: Depth = _DEFAULT.depth,
+    max_tokens: Tokens = _DEFAULT_LIMITS.tokens,
+    max_depth: Depth = _DEFAULT_LIMITS.depth,
     seed: Seed = 0,
     k: Bound = None,
     every_schedule: Annotated[
@@ -177,7 +187,7 @@ def check(
     every_order: Annotated[
         bool, typer.Option("--every-order", help="The same by firings: tokens that only wait go first.")
     ] = False,
-    max_states: Annotated[int, typer.Option(help="End --every-schedule before it meets more states.")] = STATES,
+    max_states: Annotated[int, typer.Option(help="End --every-schedule before it meets more states.")] = MAX_STATES,
     unchecked: Annotated[
         bool, typer.Option("--unchecked", help="With --every-schedule: a graph that breaks rules (any but V7, V15).")
     ] = False,
@@ -199,41 +209,41 @@ def check(
     that lead there.
     """
     if against is not None:
-        most = FIRINGS if max_firings is None else max_firings
+        most = DEFAULT_FIRINGS if max_firings is None else max_firings
         raise typer.Exit(run_against(target, against, args or [], Limits(most, max_tokens, max_depth)))
     if target.endswith(SUFFIX):
         if args:
             raise Usage("a log has its own arguments", got=" ".join(args))
-        print(_replayed(target))
+        print(_replay_log(target))
         return
     if every_schedule or every_order or unchecked:
         choices = every_token if every_schedule else every_firing if every_order else None
         if every_schedule and every_order:
             raise Usage("there are two ways to go through schedules", required="--every-schedule or --every-order")
         options = {"states": max_states, "unchecked": unchecked, "seed": seed, "k": k}
-        raise typer.Exit(_check_every(target, args or [], choices, options))
+        raise typer.Exit(_check_every_schedule(target, args or [], choices, options))
     if k is not None:
         raise Usage("--k is for --every-schedule: the evaluator knows no bounds", got=f"check --k {k}")
     limits = Limits(1_000_000 if max_firings is None else max_firings, max_tokens, max_depth)
     if target and not args and (files := sorted(Path(target).glob("*.tl"))):
         raise typer.Exit(_check_files(files, limits))
-    document = None if args else document_of(target)
-    if document is not None and (document.cases or unclaimed(document)):
+    document = None if args else text_document(target)
+    if document is not None and (document.cases or unexpected_problems(document)):
         raise typer.Exit(_check_text(document, limits))
-    subject = find(target)
-    refuse(subject)
-    values = arguments(subject, args or [])
-    program, graph = forms(subject, values)
+    subject = find_program(target)
+    check_rules(subject)
+    values = parse_arguments(subject, args or [])
+    program, graph = program_and_graph(subject, values)
     verdicts = []
     world = callbacks(subject, values)
     for verdict in check_graph(
-        graph, program, given(subject, values), limits, seed=seed, callbacks=world, engines=True
+        graph, program, all_arguments(subject, values), limits, seed=seed, callbacks=world, engines=True
     ):
         print(_verdict_line(verdict))
         verdicts.append(verdict)
     differences = [verdict.difference for verdict in verdicts if verdict.difference is not None]
     if differences:
-        _complain(differences[0])
+        _print_error(differences[0])
     elif any(verdict.status == "Exhausted" for verdict in verdicts):
         print("a limit ended some of these runs: of them, only results that had come were compared", file=sys.stderr)
     raise typer.Exit(1 if differences else 0)
@@ -241,21 +251,23 @@ def check(
 
 def _verdict_line(verdict: Verdict) -> str:
     agrees = "differs" if verdict.difference else "-" if verdict.status == "Refused" else "agrees"
-    return f"{verdict.way:13} {agrees:8} {verdict.status:10} {verdict.said}"
+    return f"{verdict.variant:13} {agrees:8} {verdict.status:10} {verdict.summary}"
 
 
-def _check_every(target: str, args: list[str], choices: Choices | None, options: dict[str, Any]) -> int:
+def _check_every_schedule(target: str, args: list[str], choices: ChooseTokens | None, options: dict[str, Any]) -> int:
     """Say what all schedules give; 1 if they end in several ways, or all break."""
     unchecked = options["unchecked"]
     if choices is None or (unchecked and choices is not every_token):
         raise Usage("--unchecked is for --every-schedule", got="check --unchecked")
-    subject = find(target)
-    refuse(subject, unchecked=unchecked)
-    values = arguments(subject, args)
-    said, wrong = explored(forms(subject, values)[1], given(subject, values), choices, **options)
+    subject = find_program(target)
+    check_rules(subject, unchecked=unchecked)
+    values = parse_arguments(subject, args)
+    said, wrong = explore_schedules(
+        program_and_graph(subject, values)[1], all_arguments(subject, values), choices, **options
+    )
     print(said)
     if wrong is not None:
-        _complain(wrong)
+        _print_error(wrong)
     return int(wrong is not None)
 
 
@@ -266,52 +278,52 @@ def _check_files(files: Sequence[Path], limits: Limits) -> int:
     for file in files:
         try:
             document = read_text(file)
-            found = _check_text(document, limits, say=lambda case: None)
+            found = _check_text(document, limits, report=lambda case: None)
         except TagloomError as error:
-            _complain(error)
+            _print_error(error)
             found, document = 2, Document(None)
         said = "differs" if found else "agrees"
-        print(f"{said:8} {file.name:44} {counted(len(document.cases), 'case'):>9}", flush=True)
+        print(f"{said:8} {file.name:44} {plural(len(document.cases), 'case'):>9}", flush=True)
         worst, cases = max(worst, found), cases + len(document.cases)
-    print(f"{counted(len(files), 'file')}, {counted(cases, 'case')}")
+    print(f"{plural(len(files), 'file')}, {plural(cases, 'case')}")
     return worst
 
 
-def _check_text(document: Document, limits: Limits, say: Callable[[str], object] = print) -> int:
+def _check_text(document: Document, limits: Limits, report: Callable[[str], object] = print) -> int:
     """Say a line for each case; 1 if one differs, 2 if something is wrong that no case expects."""
-    problems, different = unclaimed(document), 0
+    problems, different = unexpected_problems(document), 0
     for problem in problems:
-        _complain(problem)
+        _print_error(problem)
     for case, difference in try_cases(document, limits):
-        say(f"{'differs' if difference else 'agrees':8} {print_case(case).removeprefix('case ')}")
+        report(f"{'differs' if difference else 'agrees':8} {print_case(case).removeprefix('case ')}")
         if difference is not None:
             different += 1
-            _complain(difference)
+            _print_error(difference)
     if different:
-        print(f"{different} of {counted(len(document.cases), 'case')} differ{'s' * (different == 1)}", file=sys.stderr)
+        print(f"{different} of {plural(len(document.cases), 'case')} differ{'s' * (different == 1)}", file=sys.stderr)
     return 2 if problems else int(different > 0)
 
 
-def _replayed(file: str) -> str:
+def _replay_log(file: str) -> str:
     """What to say of a log that agrees with the machine."""
     replay = open_log(file)
     events = sum(1 for _ in replay.events())
     ending = replay.outcome.status if replay.outcome else "cut short"
-    return f"{replay.schedule:10} agrees   {ending:10} {counted(events, 'event')} of {replay.state.graph.name}"
+    return f"{replay.schedule:10} agrees   {ending:10} {plural(events, 'event')} of {replay.state.graph.name}"
 
 
-@app.command(context_settings=LITERALS)
+@app.command(context_settings=LITERAL_SETTINGS)
 def show(
     target: Target,
     args: Arguments = None,
-    form: Annotated[FormWord, typer.Option(help="What to draw.")] = FormWord.graph,
+    form: Annotated[PictureForm, typer.Option(help="What to draw.")] = PictureForm.graph,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="A file ending in .svg, .png, .pdf, .dot, .tl or .json.")
     ] = None,
     at: Annotated[int | None, typer.Option(help="After so many events of the run; without it, at its end.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Draw this function or loop alone.")] = None,
     fold: Fold = None,
-    most: Boxes = LARGEST,
+    most: Boxes = MAX_BOXES,
     dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
     ascii: Annotated[bool, typer.Option("--ascii", help="Draw it in the characters of this terminal.")] = False,
     schedule: Schedule = "waves",
@@ -326,17 +338,17 @@ def show(
     and the other forms show the run up to there: unfolded (a box for each firing), beside (that and the graph), tags
     (the tree of calls and iterations), critical (a longest chain of firings), spacetime (nodes by waves), profile.
     """
-    is_moment = at is not None and form is FormWord.graph
-    most_firings = (_DEFAULT.firings if is_moment else 1_000_000) if max_firings is None else max_firings
-    options = Options(schedule, Limits(firings=most_firings), seed, k, unchecked)
-    wanted = Wanted(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, ascii)
+    is_moment = at is not None and form is PictureForm.graph
+    most_firings = (_DEFAULT_LIMITS.firings if is_moment else 1_000_000) if max_firings is None else max_firings
+    options = StartOptions(schedule, Limits(firings=most_firings), seed, k, unchecked)
+    wanted = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, ascii)
     text = shown(Start(target, tuple(args or ()), options), wanted)
     if text is not None:
         print(text, end="")
 
 
-app.command("play", context_settings=LITERALS)(play)
-app.command("debug", context_settings=LITERALS)(debug)
+app.command("play", context_settings=LITERAL_SETTINGS)(play)
+app.command("debug", context_settings=LITERAL_SETTINGS)(debug)
 
 
 @app.command()
@@ -347,9 +359,9 @@ def explain(
 ) -> None:
     """Explain a numbered rule, with a right and a wrong example."""
     from .explain import explain as explained
-    from .explain import listing
+    from .explain import list_rules
 
-    print(listing() if rule is None else explained(rule))
+    print(list_rules() if rule is None else explained(rule))
 
 
 app.command("examples")(examples)
@@ -357,12 +369,12 @@ app.command("ops")(ops)
 app.command("curve")(curve)
 
 
-def _complain(error: TagloomError) -> None:
-    error.excerpt = error.excerpt or line_of_text(error)
-    print(words(error), file=sys.stderr)
+def _print_error(error: TagloomError) -> None:
+    error.excerpt = error.excerpt or error_excerpt(error)
+    print(error_text(error), file=sys.stderr)
 
 
-def _version(wanted: bool) -> None:
+def _print_version(wanted: bool) -> None:
     if wanted:
         print(f"tagloom {__version__}")
         raise typer.Exit
@@ -371,7 +383,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def options(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Tagged-token dataflow: run a program, check it, draw it, play it, debug it."""
@@ -387,10 +399,10 @@ def main(call: Callable[[], Any] = app) -> None:
         finally:
             print(end="", flush=True)
     except (Trap, Exhausted, Deadlock, Disagreement) as error:
-        _complain(error)
+        _print_error(error)
         sys.exit(1)
     except TagloomError as error:
-        _complain(error)
+        _print_error(error)
         sys.exit(2)
     except OSError as error:
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the interpreter flushes it on its way out

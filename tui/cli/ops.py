@@ -11,8 +11,8 @@ from typing import Annotated, Any
 import typer
 
 from ...core.errors import Usage
-from ...core.frontend.trace.operators import Operators
-from ...core.ops.effect_op import ROWS, Act, Row
+from ...core.frontend.trace.operators import ArrayOperators
+from ...core.ops.effect_op import ALL_OPS, EffectOp, OpRow
 from ...core.program.hints import example
 
 _WIDTH = 100
@@ -24,24 +24,24 @@ def ops(
     ] = None,
 ) -> None:
     """Say what an op takes and makes."""
-    print(listing() if name is None else described(name))
+    print(list_ops() if name is None else describe_op(name))
 
 
-def listing() -> str:
+def list_ops() -> str:
     """Every op that a program may have, a line each: how it is written, and its first sentence.
 
     >>> print(listing().splitlines()[0])
     add a, b                               Sum.
     """
-    return "\n".join(f"{_call(row):38} {_first(row)}" for row in _rows())
+    return "\n".join(f"{_op_syntax(row):38} {_first_sentence(row)}" for row in _listed_ops())
 
 
-def described(name: str) -> str:
+def describe_op(name: str) -> str:
     """An op: how many operands it takes, its attributes, and its documentation; or a function of arrays that is made of
     ops. Raises Usage where there is none."""
-    found, made = {row.name: row for row in _rows()}, _functions()
+    found, made = {row.name: row for row in _listed_ops()}, _array_functions()
     if name not in found and name.removeprefix("linalg.") in made:
-        return _called(*made[name.removeprefix("linalg.")])
+        return _describe_function(*made[name.removeprefix("linalg.")])
     if name not in found:
         close = get_close_matches(name, list(dict.fromkeys([*found, *made])), 3)
         hint = f"do you mean {' or '.join(close)}?" if close else "without a name, all ops are listed"
@@ -52,9 +52,9 @@ def described(name: str) -> str:
     return f"{name}: {takes}{more}\n{example(name)}\n\n{row.doc.strip()}"
 
 
-def _functions() -> dict[str, tuple[str, Callable[..., Any]]]:
+def _array_functions() -> dict[str, tuple[str, Callable[..., Any]]]:
     """The functions of arrays, by name, and as what they are called."""
-    space = Operators.namespace
+    space = ArrayOperators.namespace
     spaces = {"tl.linalg": space.linalg, "tl": space}
     return {
         name: (f"{prefix}.{name}", function)
@@ -65,23 +65,23 @@ def _functions() -> dict[str, tuple[str, Callable[..., Any]]]:
     }
 
 
-def _called(name: str, function: Callable[..., Any]) -> str:
+def _describe_function(name: str, function: Callable[..., Any]) -> str:
     signature = inspect.signature(function)
     plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
     written = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
     return f"{name}{written}: a function, which makes nodes of ops\n\n{inspect.getdoc(function) or ''}".rstrip()
 
 
-def _rows() -> list[Row]:
-    return [row for row in ROWS.values() if not isinstance(row, Act) or row.form != "graph"]
+def _listed_ops() -> list[OpRow]:
+    return [row for row in ALL_OPS.values() if not isinstance(row, EffectOp) or row.form != "graph"]
 
 
-def _call(row: Row) -> str:
+def _op_syntax(row: OpRow) -> str:
     written = example(row.name).split("= ", 1)[1].rstrip("`")
     return written if len(written) < 38 else f"{row.name} ..."
 
 
-def _first(row: Row) -> str:
+def _first_sentence(row: OpRow) -> str:
     """The first sentence of a row's documentation, or as much of it as a line has room for."""
     said = " ".join(row.doc.split(">>>")[0].split())
     return textwrap.shorten(said.split(". ")[0].rstrip(".") + ".", _WIDTH - 39, placeholder=" ...")

@@ -7,11 +7,11 @@ from typing import Annotated
 
 import typer
 
-LITERALS = {"ignore_unknown_options": True}
+LITERAL_SETTINGS = {"ignore_unknown_options": True}
 """So that `-3` is an argument; `load` reports stray options."""
 
 
-class UntilWord(StrEnum):
+class UntilCondition(StrEnum):
     """When a run stops."""
 
     quiet = "quiet"
@@ -36,7 +36,7 @@ Bytes = Annotated[int, typer.Option("--max-bytes", help="End the run when the pr
 Seconds = Annotated[float | None, typer.Option("--timeout", help="End the run after so many seconds.")]
 Schedule = Annotated[str, typer.Option(help="fifo, lifo, waves, random:SEED or hand:FILE.")]
 Until = Annotated[
-    UntilWord | None, typer.Option(help="Stop when quiet, at the result, or at a trap.", show_default="quiet")
+    UntilCondition | None, typer.Option(help="Stop when quiet, at the result, or at a trap.", show_default="quiet")
 ]
 Fold = Annotated[list[str] | None, typer.Option(help="Draw this function or loop as one box.")]
 Boxes = Annotated[int, typer.Option(help="Fold functions and loops until at most so many boxes are left.")]

@@ -10,14 +10,14 @@ import typer
 
 from ...core.world import World
 from ...interp.engines.reference import Limits
-from ...viz.collapse import LARGEST
-from ...viz.player.page import Choice, page_of_history
-from ...viz.player.selection import MOST
-from ..run_start import Options, Start
+from ...viz.collapse import MAX_BOXES
+from ...viz.player.page import PlayerSelection, page_of_history
+from ...viz.player.selection import MAX_EVENTS
+from ..run_start import Start, StartOptions
 from .options import Arguments, Bound, Boxes, Bytes, Depth, Firings, Fold, Schedule, Seconds, Seed, Tokens, Unchecked
-from .show import Progress, aside
+from .show import LayoutProgress, print_to_stderr
 
-_DEFAULT = Limits()
+_DEFAULT_LIMITS = Limits()
 
 
 def play(
@@ -27,18 +27,18 @@ def play(
         "run.html"
     ),
     first: Annotated[int, typer.Option("--from", help="The first event that is shown, from 0.")] = 0,
-    most: Annotated[int, typer.Option(help="So many events are shown at most.")] = MOST,
+    most: Annotated[int, typer.Option(help="So many events are shown at most.")] = MAX_EVENTS,
     under: Annotated[str, typer.Option(help="Show one activation, and all below it: main/fib/loop[2].")] = "",
     fold: Fold = None,
-    boxes: Boxes = LARGEST,
+    boxes: Boxes = MAX_BOXES,
     schedule: Schedule = "waves",
     seed: Seed = 0,
     k: Bound = None,
     unchecked: Unchecked = False,
     max_firings: Firings = 1_000_000,
-    max_tokens: Tokens = _DEFAULT.tokens,
-    max_depth: Depth = _DEFAULT.depth,
-    max_bytes: Bytes = _DEFAULT.bytes,
+    max_tokens: Tokens = _DEFAULT_LIMITS.tokens,
+    max_depth: Depth = _DEFAULT_LIMITS.depth,
+    max_bytes: Bytes = _DEFAULT_LIMITS.bytes,
     timeout: Seconds = None,
 ) -> None:
     """Write a page of HTML that plays a run. Tokens move over the graph, to and fro, without a server or a network.
@@ -46,11 +46,11 @@ def play(
     A page shows 5,000 events; of a longer run those from --from on, --most of them, or those --under one activation.
     """
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
-    options = Options(schedule, limits, seed, k, unchecked)
-    history = Start(target, tuple(args or ()), options).history(World(aside))
+    options = StartOptions(schedule, limits, seed, k, unchecked)
+    history = Start(target, tuple(args or ()), options).history(World(print_to_stderr))
     history.run()
-    with Progress() as progress:
-        page = page_of_history(history, Choice(first, most, under, boxes, tuple(fold or ())), progress.tell)
+    with LayoutProgress() as progress:
+        page = page_of_history(history, PlayerSelection(first, most, under, boxes, tuple(fold or ())), progress.report)
     page.save(output)
     if page.note:
         print(page.note, file=sys.stderr)

@@ -9,7 +9,7 @@ from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from ...core.errors import Usage
-from ...core.frontend.trace.source_location import here
+from ...core.frontend.trace.source_location import user_location
 from ...interp.training.metrics import append_metrics
 
 if TYPE_CHECKING:
@@ -39,30 +39,32 @@ class progress(Generic[T]):  # noqa: N801 - it is called as range and enumerate 
         self, steps: Iterable[T], /, *, log: str | os.PathLike[str] | None = None, name: str = "training"
     ) -> None:
         self._steps, self._path, self._name = steps, log, name
-        self._number: int | None = None
-        self._said = ""
+        self._step: int | None = None
+        self._metrics_text = ""
 
     def __iter__(self) -> Iterator[T]:
         total = len(self._steps) if isinstance(self._steps, Sized) else None
-        with _bar() as bar:
+        with _progress_bar() as bar:
             task = None if bar is None else bar.add_task(self._name, total=total, said="")
             for place, step in enumerate(self._steps):
-                self._number = step if isinstance(step, int) else place
+                self._step = step if isinstance(step, int) else place
                 yield step
                 if bar is not None and task is not None:
-                    bar.update(task, advance=1, said=self._said)
-        self._number = None
+                    bar.update(task, advance=1, said=self._metrics_text)
+        self._step = None
 
     def log(self, **metrics: Any) -> None:
         """Say numbers of this step. Raises Usage where they are none, or there is no step under way."""
-        if self._number is None:
-            raise Usage("metrics are those of a step", where=here(), hint="for step in run: ... run.log(loss=loss)")
+        if self._step is None:
+            raise Usage(
+                "metrics are those of a step", where=user_location(), hint="for step in run: ... run.log(loss=loss)"
+            )
         if self._path is not None:
-            append_metrics(self._path, self._number, metrics)
-        self._said = "  ".join(f"{name} {float(value):.4g}" for name, value in metrics.items())
+            append_metrics(self._path, self._step, metrics)
+        self._metrics_text = "  ".join(f"{name} {float(value):.4g}" for name, value in metrics.items())
 
 
-def _bar() -> Any:
+def _progress_bar() -> Any:
     """A bar, where stderr is a terminal that can move its cursor."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return nullcontext()

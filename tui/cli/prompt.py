@@ -8,10 +8,10 @@ from ..session.session import Session
 PROMPT = "(tagloom) "
 
 
-def converse(session: Session) -> int:
+def run_prompt(session: Session) -> int:
     """Ask for lines until somebody leaves; the exit code."""
-    _complete(session)
-    while not session.is_over:
+    _install_completion(session)
+    while not session.is_finished:
         try:
             line = input(PROMPT)
         except KeyboardInterrupt:
@@ -21,11 +21,11 @@ def converse(session: Session) -> int:
             print()
             return 0
         if line.strip():
-            print("\n".join(session.do(line).text))
+            print("\n".join(session.execute(line).text))
     return 0
 
 
-def _complete(session: Session) -> None:
+def _install_completion(session: Session) -> None:
     """Tab completes the words that could stand there; without readline, nothing does."""
     try:
         import readline

@@ -5,59 +5,64 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from ...core.errors import Disagreement, TagloomError, counted
+from ...core.errors import Disagreement, TagloomError, plural
 from ...core.graph.graph import Graph
-from ...core.value import Value, show
-from ...interp.oracle.all_schedules import Choices, Ending, Exploration, explore
+from ...core.value import Value, format_value
+from ...interp.oracle.all_schedules import ChooseTokens, Exploration, ScheduleEnding, explore
 
-_MOST = 8
+_MAX_ENDINGS = 8
 """How many endings are listed."""
 
 
-def explored(
-    graph: Graph, arguments: Sequence[Value], choices: Choices, states: int, **options: Any
+def explore_schedules(
+    graph: Graph, arguments: Sequence[Value], choices: ChooseTokens, states: int, **options: Any
 ) -> tuple[str, TagloomError | None]:
     """Run a graph under every schedule: what was found, and what is wrong where there are several endings or all are
     Broken."""
     found = explore(graph, arguments, choices=choices, states=states, **options)
     first, *others = found.endings
     if not others:
-        said = f"{'every':10} {'agrees':8} {first.outcome.status:10} {_said(first)}\n{_counts(found)}"
+        said = (
+            f"{'every':10} {'agrees':8} {first.outcome.status:10} {_describe_ending(first)}\n{_describe_counts(found)}"
+        )
         return said, first.outcome.error if first.outcome.status == "Broken" else None
     lines = [
-        f"{'every':10} {'differs':8} {each.outcome.status:10} {_said(each)}, {_as(each)}"
-        for each in found.endings[:_MOST]
+        f"{'every':10} {'differs':8} {each.outcome.status:10} {_describe_ending(each)}, {_describe_schedules(each)}"
+        for each in found.endings[:_MAX_ENDINGS]
     ]
-    twice = all(each.outcome.puts_twice for each in found.endings)
+    twice = all(each.outcome.has_double_write for each in found.endings)
     difference = Disagreement(
         "a cell is put more than once, and which value comes first is the schedule's choice"
         if twice
         else "the endings differ",
         where=f"{graph.name} under every schedule",
-        required=f"{first.outcome.status} {_said(first)}, {_as(first)}",
-        got=f"{others[0].outcome.status} {_said(others[0])}, {_as(others[0])}",
+        required=f"{first.outcome.status} {_describe_ending(first)}, {_describe_schedules(first)}",
+        got=f"{others[0].outcome.status} {_describe_ending(others[0])}, {_describe_schedules(others[0])}",
         hint="the numbers are the positions in the flight of the tokens that are delivered, as a tl.Script has them",
     )
-    return "\n".join([*lines, _counts(found)]), difference
+    return "\n".join([*lines, _describe_counts(found)]), difference
 
 
-def _said(ending: Ending) -> str:
+def _describe_ending(ending: ScheduleEnding) -> str:
     run = ending.outcome
-    results = ", ".join("-" if value is None else show(value) for value in run.results)
-    return f"{results} after {counted(run.firings, 'firing')}"
+    results = ", ".join("-" if value is None else format_value(value) for value in run.results)
+    return f"{results} after {plural(run.firings, 'firing')}"
 
 
-def _as(ending: Ending) -> str:
+def _describe_schedules(ending: ScheduleEnding) -> str:
     """How many schedules end so, and the positions that the first of them takes."""
-    return f"{_number(ending.schedules)} as by {' '.join(map(str, ending.script))}"
+    return f"{_format_number(ending.schedules)} as by {' '.join(map(str, ending.script))}"
 
 
-def _counts(found: Exploration) -> str:
-    counts = (f"{_number(found.schedules)} schedule{'s' * (found.schedules != 1)}", counted(found.states, "state"))
-    return ", ".join([*counts, counted(len(found.endings), "ending")])
+def _describe_counts(found: Exploration) -> str:
+    counts = (
+        f"{_format_number(found.schedules)} schedule{'s' * (found.schedules != 1)}",
+        plural(found.states, "state"),
+    )
+    return ", ".join([*counts, plural(len(found.endings), "ending")])
 
 
-def _number(number: int) -> str:
+def _format_number(number: int) -> str:
     """A number that may have thousands of digits.
 
     >>> _number(12345), _number(10**5000)

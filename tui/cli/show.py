@@ -21,20 +21,20 @@ from ...core.world import World
 from ...interp.engines.reference import breaks_rules
 from ...interp.history.history import History
 from ...interp.image import print_image as image_text
-from ...interp.image.build import image
-from ...interp.records.documents import text_form
+from ...interp.image.build import build_image
+from ...interp.records.documents import format_json
 from ...interp.records.event_log import SUFFIX
-from ...viz.collapse import LARGEST
-from ...viz.pictures import Picture, drawn, moment, picture, static, trimmed
+from ...viz.collapse import MAX_BOXES
+from ...viz.pictures import Picture, moment_view, render_picture, run_picture, static_view, trim_view
 from ...viz.style import DARK, LIGHT
 from ...viz.view import View
-from ..load import find, forms, program_of
+from ..load import find_program, program_and_graph, program_of
 from ..run_start import Start
-from ..session.fast_forward import FAR, check_interrupt, on_to
-from .terminal import in_cells
+from ..session.fast_forward import FAST_FORWARD_THRESHOLD, check_interrupt, run_until
+from .terminal import terminal_text
 
 
-class FormWord(StrEnum):
+class PictureForm(StrEnum):
     """What of it is shown."""
 
     program = "program"
@@ -48,163 +48,167 @@ class FormWord(StrEnum):
     profile = "profile"
 
 
-STATIC = (FormWord.program, FormWord.graph, FormWord.image)
+STATIC_FORMS = (PictureForm.program, PictureForm.graph, PictureForm.image)
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class ShowRequest:
     """What is to be shown, and how. `at` is after how many events; None is the end."""
 
-    form: FormWord = FormWord.graph
+    form: PictureForm = PictureForm.graph
     output: Path | None = None
     at: int | None = None
     only: tuple[str, ...] = ()
     fold: tuple[str, ...] = ()
     dark: bool = False
-    most: int = LARGEST
-    cells: bool = False
+    most: int = MAX_BOXES
+    in_terminal: bool = False
     """In the characters of a terminal."""
 
 
-def show(start: Start, wanted: Wanted) -> str | None:
+def show(start: Start, wanted: ShowRequest) -> str | None:
     """Draw it into its file; without one, its text form, which is returned.
 
     Raises Usage where there is no such picture, or it cannot be written.
     """
     is_run = bool(start.words) or start.target.endswith(SUFFIX) or wanted.at is not None
-    if wanted.form is FormWord.image:
-        return _image(start, wanted, is_run)
-    if is_run or wanted.form not in STATIC:
-        history = start.history(World(aside))
-        if wanted.form is FormWord.program:
+    if wanted.form is PictureForm.image:
+        return _image_text(start, wanted, is_run)
+    if is_run or wanted.form not in STATIC_FORMS:
+        history = start.history(World(print_to_stderr))
+        if wanted.form is PictureForm.program:
             raise Usage("a run is one of a graph", got="--form program", hint="leave out ARGS, or --form program")
-        if wanted.cells:
-            return _in_cells(of_run(history, wanted), wanted)
+        if wanted.in_terminal:
+            return _terminal_text(picture_of_history(history, wanted), wanted)
         if wanted.output is None:
             raise Usage("the picture of a run goes into a file", hint="-o run.svg")
-        _write(wanted, lambda: _picture(of_run(history, wanted), wanted))
+        _write_output(wanted, lambda: _picture_bytes(picture_of_history(history, wanted), wanted))
         return None
-    subject = _static(start.target, wanted.form)
-    if wanted.cells:
-        return _in_cells(static(subject), wanted)
+    subject = _static_subject(start.target, wanted.form)
+    if wanted.in_terminal:
+        return _terminal_text(static_view(subject), wanted)
     if wanted.output is None:
-        return _text(subject)
-    _write(wanted, lambda: _of_static(subject, wanted))
+        return _subject_text(subject)
+    _write_output(wanted, lambda: _static_bytes(subject, wanted))
     return None
 
 
-def _image(start: Start, wanted: Wanted, is_run: bool) -> str:
+def _image_text(start: Start, wanted: ShowRequest, is_run: bool) -> str:
     """What token engines run, in print."""
-    if is_run or wanted.output is not None or wanted.cells:
+    if is_run or wanted.output is not None or wanted.in_terminal:
         raise Usage("an image is of a graph, and text", got="--form image", hint="leave out ARGS, --at, -o and --ascii")
-    graph = forms(find(start.target))[1]
+    graph = program_and_graph(find_program(start.target))[1]
     breaks_rules(graph, unchecked=False)
-    return image_text.text(image(graph))
+    return image_text.format_image(build_image(graph))
 
 
-def of_run(history: History, wanted: Wanted) -> Picture:
+def picture_of_history(history: History, wanted: ShowRequest) -> Picture:
     """The picture of a run, up to the moment that is wanted."""
     if wanted.at is None:
         history.run()
     else:
-        history = _at(history, wanted.at, wanted.form)
-    return moment(history) if wanted.form is FormWord.graph else picture(history, wanted.form)
+        history = _history_at(history, wanted.at, wanted.form)
+    return moment_view(history) if wanted.form is PictureForm.graph else run_picture(history, wanted.form)
 
 
-def _at(history: History, position: int, form: FormWord) -> History:
+def _history_at(history: History, position: int, form: PictureForm) -> History:
     """The run where so many events have happened; all of them are known, unless only that moment is shown. Raises Usage
     where the run is over before, and KeyboardInterrupt."""
     if position < 0:
         raise Usage("events are counted from 0", got=f"--at {position}")
-    if form is FormWord.graph and position > len(history) + FAR and history.refused is None:
+    if (
+        form is PictureForm.graph
+        and position > len(history) + FAST_FORWARD_THRESHOLD
+        and history.unsupported_reason is None
+    ):
         history = history.far(position)
         check_interrupt(history)
     if len(history) < position:
-        on_to(history, lambda state, event: state.steps >= position)
+        run_until(history, lambda state, event: state.steps >= position)
     if len(history) < position:
-        limit = history.stopped
+        limit = history.stop_error
         what = "the run is over before" if limit is None else f"a limit ends the run before: {limit.message}"
         raise Usage(what, required=f"--at 0 to {len(history)}", got=f"--at {position}")
     history.jump(position)
     return history
 
 
-def aside(line: str) -> None:
+def print_to_stderr(line: str) -> None:
     """What a program prints, where stdout has something else."""
     print(line, file=sys.stderr)
 
 
-def _static(target: str, form: FormWord) -> Program | Graph:
-    found = find(target)
-    subject = program_of(found) if form is FormWord.program else forms(found)[1]
+def _static_subject(target: str, form: PictureForm) -> Program | Graph:
+    found = find_program(target)
+    subject = program_of(found) if form is PictureForm.program else program_and_graph(found)[1]
     if subject is None:
         raise Usage("a graph has no structured program", got=target, hint="leave --form program out")
     return subject
 
 
-def _text(subject: Program | Graph) -> str:
+def _subject_text(subject: Program | Graph) -> str:
     return print_graph(subject) if isinstance(subject, Graph) else print_program(subject)
 
 
-def _of_static(subject: Program | Graph, wanted: Wanted) -> bytes:
-    suffix = _suffix(wanted)
+def _static_bytes(subject: Program | Graph, wanted: ShowRequest) -> bytes:
+    suffix = _output_suffix(wanted)
     if suffix == "tl":
-        return _text(subject).encode()
+        return _subject_text(subject).encode()
     if suffix == "json":
-        return text_form(subject).encode()
-    return _picture(static(subject), wanted)
+        return format_json(subject).encode()
+    return _picture_bytes(static_view(subject), wanted)
 
 
-def _picture(what: Picture, wanted: Wanted) -> bytes:
-    suffix = _suffix(wanted)
+def _picture_bytes(what: Picture, wanted: ShowRequest) -> bytes:
+    suffix = _output_suffix(wanted)
     if suffix not in ("dot", "svg", "png", "pdf"):
         only_static = " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl or .json"
         required = f".svg, .png, .pdf, .dot{only_static}"
         raise Usage("no picture of this kind", got=f".{suffix}" if suffix else "no suffix", required=required)
-    with Progress() as progress:
-        return drawn(
+    with LayoutProgress() as progress:
+        return render_picture(
             what,
             suffix,
             theme=DARK if wanted.dark else LIGHT,
             only=wanted.only,
             fold=wanted.fold,
             most=wanted.most,
-            progress=progress.tell,
+            progress=progress.report,
         )
 
 
-def _in_cells(what: Picture, wanted: Wanted) -> str:
+def _terminal_text(what: Picture, wanted: ShowRequest) -> str:
     if wanted.output is not None:
         raise Usage("--ascii draws in the terminal, and into no file", got=f"-o {wanted.output}")
     if not isinstance(what, View):
         raise Usage("charts are not drawn in characters", got=f"--form {wanted.form}", hint="-o run.svg")
-    return in_cells(trimmed(what, wanted.only, wanted.fold, wanted.most))
+    return terminal_text(trim_view(what, wanted.only, wanted.fold, wanted.most))
 
 
-def _suffix(wanted: Wanted) -> str:
+def _output_suffix(wanted: ShowRequest) -> str:
     assert wanted.output is not None
     return wanted.output.suffix.lower().removeprefix(".")
 
 
-def _write(wanted: Wanted, made: Callable[[], bytes]) -> None:
+def _write_output(wanted: ShowRequest, made: Callable[[], bytes]) -> None:
     assert wanted.output is not None
     write_file(wanted.output, made())
 
 
-class Progress:
+class LayoutProgress:
     """A line on a terminal that says for how long a layout has gone on, and is wiped away after it."""
 
     def __init__(self) -> None:
-        self.told = False
+        self.is_shown = False
 
-    def __enter__(self) -> Progress:
+    def __enter__(self) -> LayoutProgress:
         return self
 
-    def tell(self, seconds: float) -> None:
+    def report(self, seconds: float) -> None:
         if sys.stderr.isatty() and seconds >= 1:
-            self.told = True
+            self.is_shown = True
             print(f"\rlaying out the picture: {seconds:.0f} s (Ctrl-C ends it)", end="", file=sys.stderr, flush=True)
 
     def __exit__(self, *error: object) -> None:
-        if self.told:
+        if self.is_shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)

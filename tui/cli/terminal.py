@@ -7,7 +7,7 @@ import sys
 from shutil import get_terminal_size
 from typing import TextIO
 
-from ...viz.cells.ansi import printed
+from ...viz.cells.ansi import to_text
 from ...viz.cells.drawing import HEIGHT, WIDTH, draw_cells
 from ...viz.view import View
 
@@ -23,7 +23,7 @@ def has_colours() -> bool:
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def in_cells(view: View) -> str:
+def terminal_text(view: View) -> str:
     """A view as text for stdout, with what its signs mean below it; as wide as the terminal, if that can be."""
     size = get_terminal_size((WIDTH, HEIGHT)) if sys.stdout.isatty() else os.terminal_size((WIDTH, HEIGHT))
     # The caption and the next prompt take a line each.
@@ -33,5 +33,5 @@ def in_cells(view: View) -> str:
         columns, rows = drawing.size
         hint = "--only and --fold draw less of it, and `less -S` scrolls"
         print(f"this takes {columns} columns and {rows} rows: {hint}", file=sys.stderr)
-    parts = [drawing.text(**looks), view.caption, printed(drawing.legend, **looks)]
+    parts = [drawing.text(**looks), view.caption, to_text(drawing.legend, **looks)]
     return "".join(f"{part}\n" for part in parts if part)

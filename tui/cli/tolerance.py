@@ -12,38 +12,38 @@ import numpy as np
 
 from ...core.dtypes import DType, float32, float64
 from ...core.types import type_of
-from ...core.value import Value, same
+from ...core.value import Value, is_same_value
 
-NEAR: dict[DType, float] = {float64: 1e-9, float32: 1e-5}
+TOLERANCES: dict[DType, float] = {float64: 1e-9, float32: 1e-5}
 
 _DECIMAL = re.compile(r"(-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+))")
 
 
-def alike(got: Value, required: Value) -> bool:
+def is_close(got: Value, required: Value) -> bool:
     """Whether two values have one type and are the same, floats nearly.
 
     >>> alike(0.1 + 0.2, 0.3), alike(1, 1.0), alike(float("nan"), float("nan")), alike(0.0, float("inf"))
     (True, False, True, False)
     """
     kind = type_of(required)
-    if kind.dtype not in NEAR or type_of(got) != kind:
-        return same(got, required)
-    return _are_near(got, required, NEAR[kind.dtype])
+    if kind.dtype not in TOLERANCES or type_of(got) != kind:
+        return is_same_value(got, required)
+    return _are_all_close(got, required, TOLERANCES[kind.dtype])
 
 
-def alike_lines(got: str, required: str) -> bool:
+def are_lines_close(got: str, required: str) -> bool:
     """Whether two printed lines are the same, floats in them nearly.
 
     >>> alike_lines("x is 0.30000000000000004", "x is 0.3"), alike_lines("x is 3", "x is 3.0")
     (True, False)
     """
-    near = NEAR[float32 if "float32(" in required else float64]
+    near = TOLERANCES[float32 if "float32(" in required else float64]
     mine, right = _DECIMAL.split(got), _DECIMAL.split(required)
     numbers, required_numbers = (np.array(each[1::2], dtype=np.float64) for each in (mine, right))
-    return mine[::2] == right[::2] and _are_near(numbers, required_numbers, near)
+    return mine[::2] == right[::2] and _are_all_close(numbers, required_numbers, near)
 
 
-def _are_near(got: Value, required: Value, near: float) -> bool:
+def _are_all_close(got: Value, required: Value, near: float) -> bool:
     one, other = (np.asarray(each, dtype=np.float64) for each in (got, required))
     with np.errstate(all="ignore"):
         close = np.isfinite(other) & (np.abs(one - other) <= near * np.maximum(1, np.abs(other)))

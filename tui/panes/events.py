@@ -11,21 +11,21 @@ from typing import Any
 
 from ...core.graph.graph import Graph
 from ...interp.machine.event import Event
-from ...viz.state_view import brief, brief_tag
-from ...viz.style import GREY, ORANGE, SIGNS, SKY, VERMILLION
-from ..session.listing import events as listed_events
-from ..session.reply import Reply
+from ...viz.state_view import abbreviate_tag, abbreviate_value
+from ...viz.style import BADGE_LOOKS, GREY, ORANGE, SKY, VERMILLION
+from ..session.listing import list_events as listed_events
+from ..session.reply import CommandReply
 from ..session.session import Session
-from .page import Lazy, Page, Row, Span, empty, row
+from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page
 
 
-def events(session: Session) -> Page:
+def events_page(session: Session) -> PanePage:
     """The events that are known and listed, each a row; those ahead are faint."""
     history = session.history
     numbers = listed_events(session)
     position, graph = history.position, history.graph
     at = bisect_left(numbers, position) - 1
-    filters = [each for each in (session.focus.events, str(session.only or "")) if each]
+    filters = [each for each in (session.focus.event_condition, str(session.root_tag or "")) if each]
     said = (
         " · ".join([f"{len(numbers):,} of {len(history):,}", *filters])
         if filters
@@ -33,17 +33,17 @@ def events(session: Session) -> Page:
     )
     if not numbers:
         nothing = "what is known begins here: s steps on" if history.base else "nothing has happened yet: s steps"
-        return empty("no event is such" if filters else nothing)._replace(said=said)
-    make = lambda index: _event(graph, numbers[index], history[numbers[index]], position)  # noqa: E731
-    return Page(Lazy(len(numbers), make), said, max(at, 0))
+        return empty_page("no event is such" if filters else nothing)._replace(subtitle=said)
+    make = lambda index: _event_row(graph, numbers[index], history[numbers[index]], position)  # noqa: E731
+    return PanePage(LazyRows(len(numbers), make), said, max(at, 0))
 
 
-def _event(graph: Graph, number: int, event: Event, position: int) -> Row:
+def _event_row(graph: Graph, number: int, event: Event, position: int) -> PageRow:
     """An event in the list; it is faint where it is ahead."""
-    return row(
+    return build_row(
         (f"{number:>5,} ", GREY),
         *event_spans(graph, event, faint=number >= position),
-        (f"  {brief_tag(event.token.tag)}", GREY),
+        (f"  {abbreviate_tag(event.token.tag)}", GREY),
         do=f"goto {number + 1}",
         here=number + 1 == position,
         node=str(graph.nodes[event.token.node]),
@@ -51,59 +51,59 @@ def _event(graph: Graph, number: int, event: Event, position: int) -> Row:
     )
 
 
-def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[Span, ...]:
+def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[PageSpan, ...]:
     """What an event was: its sign, the node, and what it fired on and gave, or what came and stays."""
     token = event.token
-    sign = SIGNS[
-        "trap" if event.trap is not None else "fired" if event.fired else "parked" if event.parked else "waits"
+    sign = BADGE_LOOKS[
+        "trap" if event.trap is not None else "fired" if event.fired else "parked" if event.deferred_at else "waits"
     ]
     if event.inputs is None:
-        said = f"{brief(token.value)} at port {token.port}"
+        said = f"{abbreviate_value(token.value)} at port {token.port}"
     else:
-        came = event.trap or ", ".join(brief(value) for _, value in event.outputs) or "nothing"
-        said = f"{', '.join(map(brief, event.inputs))} → {came}"
+        came = event.trap or ", ".join(abbreviate_value(value) for _, value in event.outputs) or "nothing"
+        said = f"{', '.join(map(abbreviate_value, event.inputs))} → {came}"
     colours = (GREY, GREY, GREY) if faint else (sign.colour, "", "")
     name = str(graph.nodes[token.node])
     return (
-        Span(f"{sign.sign} ", colours[0]),
-        Span(f"{name} ", colours[1]),
-        Span(said, colours[2], not faint and event.fired),
+        PageSpan(f"{sign.glyph} ", colours[0]),
+        PageSpan(f"{name} ", colours[1]),
+        PageSpan(said, colours[2], not faint and event.fired),
     )
 
 
-def answers(replies: Iterable[Reply], width: int = 0) -> Page:
+def answers_page(replies: Iterable[CommandReply], width: int = 0) -> PanePage:
     """What was commanded, and answered; a firing in an answer leads there. Lines that are too long go on below."""
-    rows, first, wide = list[Row](), 0, 0
+    rows, first, wide = list[PageRow](), 0, 0
     for reply in replies:
         first = len(rows)
-        said, longest = _answer(reply.command, reply.ok, reply.text, width)
+        said, longest = _answer_rows(reply.command, reply.ok, reply.text, width)
         rows += said
         wide = max(wide, longest)
     if not rows:
-        return empty("answers to commands come here; : gives one, h lists them")
-    return Page(rows, "", first, True, wide)
+        return empty_page("answers to commands come here; : gives one, h lists them")
+    return PanePage(rows, "", first, True, wide)
 
 
 @lru_cache(maxsize=100)
-def _answer(command: str, ok: bool, text: tuple[str, ...], width: int) -> tuple[tuple[Row, ...], int]:
+def _answer_rows(command: str, ok: bool, text: tuple[str, ...], width: int) -> tuple[tuple[PageRow, ...], int]:
     """A command and its answer, and how long the longest line is."""
-    lines = (_wrapped(f"  {line}", width, "" if ok else ORANGE, _place(line)) for line in text)
-    rows = tuple(chain(_wrapped(f"❯ {command}", width, SKY if ok else VERMILLION), *lines))
+    lines = (_wrap_line(f"  {line}", width, "" if ok else ORANGE, _goto_command(line)) for line in text)
+    rows = tuple(chain(_wrap_line(f"❯ {command}", width, SKY if ok else VERMILLION), *lines))
     return rows, max(len(each.text) for each in rows)
 
 
-def _wrapped(line: str, width: int, colour: str, do: str = "") -> Iterator[Row]:
+def _wrap_line(line: str, width: int, colour: str, do: str = "") -> Iterator[PageRow]:
     """A line, and where it is too long the rest of it below."""
     indent = len(line) - len(line.lstrip()) + 2
     if not width or len(line) <= width or indent > width // 2:
-        yield row((line, colour), do=do)
+        yield build_row((line, colour), do=do)
         return
     options: dict[str, Any] = {"subsequent_indent": " " * indent, "drop_whitespace": True, "break_on_hyphens": False}
     for piece in wrap(line, width, **options):
-        yield row((piece, colour), do=do)
+        yield build_row((piece, colour), do=do)
 
 
-def _place(line: str) -> str:
+def _goto_command(line: str) -> str:
     """Where a line of an answer leads."""
     _, mark, rest = line.partition(" at event ")
     digits = rest.partition(":")[0].partition(",")[0].strip()

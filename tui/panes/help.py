@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping
 from textwrap import fill
 
 from ...viz.style import GREY, SKY
-from ..session.command import LEADER, Command
-from .page import Row, Span
+from ..session.command import LEADER_KEY, Command
+from .page import PageRow, PageSpan
 
-EXPLAINED: Mapping[str, str] = {
+PANE_HELP: Mapping[str, str] = {
     "graph": """The static graph of the program, each function once. Tokens stand on the arrows that they go along.
 
 ● in flight         ○ waits for partners   ▷ can fire next
@@ -48,9 +48,9 @@ goes there. Arrays are shown with statistics and a slice, which [ chooses. Watch
 }
 """What each pane shows, and what can be done there."""
 
-SCREEN = (
+SCREEN_KEYS = (
     (": ", "type any command; Tab completes it"),
-    (f"{LEADER} ", "the first stroke of keys of two: what may follow stands below"),
+    (f"{LEADER_KEY} ", "the first stroke of keys of two: what may follow stands below"),
     ("^p", "the command palette: every command by name"),
     ("1-0", "go to a pane; Tab to the next that is shown"),
     ("^o", "jump mode: a letter over each pane"),
@@ -62,13 +62,13 @@ SCREEN = (
 )
 """The keys that are no commands."""
 
-HINTS = (
+KEY_HINTS = (
     ("s", "step"),
     ("S", "back"),
     ("c", "go on"),
     ("F1", "help"),
     ("^p", "palette"),
-    (LEADER, "more"),
+    (LEADER_KEY, "more"),
     ("q", "quit"),
     ("y", "why"),
     (":", "command"),
@@ -85,7 +85,7 @@ HINTS = (
 )
 """The keys that are told at the bottom, as many as there is room for: the first before the others."""
 
-HINTS_OF: Mapping[str, tuple[tuple[str, str], ...]] = {
+PANE_KEY_HINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "graph": (("< >", "zoom"),),
     "source": (("Enter", "breakpoint"),),
     "flight": (("Enter", "select"), ("d", "deliver"), ("=", "change")),
@@ -101,39 +101,39 @@ HINTS_OF: Mapping[str, tuple[tuple[str, str], ...]] = {
 """And those of the pane where one is, which come first. In the line for commands there are no others."""
 
 
-def hints(pane: str, width: int) -> Row:
+def key_hints(pane: str, width: int) -> PageRow:
     """The keys that help where one is, in so many columns."""
-    own, room, spans = HINTS_OF.get(pane, ()), width, list[Span]()
+    own, room, spans = PANE_KEY_HINTS.get(pane, ()), width, list[PageSpan]()
     keys = {key for key, _ in own}
-    for key, word in (*own, *(each for each in HINTS if each[0] not in keys and pane != "line")):
+    for key, word in (*own, *(each for each in KEY_HINTS if each[0] not in keys and pane != "line")):
         gap = "  " if spans else " "
         taken = len(gap) + len(key) + 1 + len(word)
         if taken <= room:
-            spans += [Span(f"{gap}{key} ", SKY, True), Span(word, GREY)]
+            spans += [PageSpan(f"{gap}{key} ", SKY, True), PageSpan(word, GREY)]
             room -= taken
-    return Row(tuple(spans))
+    return PageRow(tuple(spans))
 
 
-LINES = 3
+LEADER_LINES = 3
 """So many lines have what may follow the leader."""
 
 
-def following(commands: Iterable[Command], width: int) -> tuple[Row, ...]:
+def second_key_hints(commands: Iterable[Command], width: int) -> tuple[PageRow, ...]:
     """What may follow the leader, in so many columns: the second strokes, with their commands, each line a row."""
-    pairs = [*((each.key[1:], each.name) for each in commands if each.key[:1] == LEADER), ("Esc", "leave")]
-    rows, room = tuple(list[Span]() for _ in range(LINES)), width
-    for first in range(0, len(pairs), LINES):
-        column = pairs[first : first + LINES]
+    pairs = [*((each.key[1:], each.name) for each in commands if each.key[:1] == LEADER_KEY), ("Esc", "leave")]
+    rows, room = tuple(list[PageSpan]() for _ in range(LEADER_LINES)), width
+    for first in range(0, len(pairs), LEADER_LINES):
+        column = pairs[first : first + LEADER_LINES]
         wide = max(len(key) + len(word) for key, word in column) + 3
         if wide > room:
             break
         room -= wide
         for spans, (key, word) in zip(rows, column, strict=False):
-            spans += [Span(f" {key} ", SKY, True), Span(f"{word:{wide - len(key) - 2}}", GREY)]
-    return tuple(Row(tuple(spans)) for spans in rows)
+            spans += [PageSpan(f" {key} ", SKY, True), PageSpan(f"{word:{wide - len(key) - 2}}", GREY)]
+    return tuple(PageRow(tuple(spans)) for spans in rows)
 
 
-def key_at(row: Row, column: int) -> str:
+def key_at(row: PageRow, column: int) -> str:
     """The key that a click on a column of the hints is for: of two signs the second, but for a click on the first.
 
     >>> told = hints("graph", 80)
@@ -151,7 +151,7 @@ def key_at(row: Row, column: int) -> str:
     return ""
 
 
-TOUR = (
+TOUR_PAGES = (
     "A program here is a static graph, and what runs on it are tokens: values on their way to a node, each under a tag"
     " that says which call and which iteration it belongs to.\n\nThe graph has the middle of the screen. ● is a token"
     " in flight, ○ one that waits for a partner.",
@@ -168,21 +168,21 @@ TOUR = (
 """Six pages, a minute."""
 
 
-def explained(pane: str) -> str:
+def explain_pane(pane: str) -> str:
     """What F1 says of a pane: paragraphs, a line each, but for signs."""
-    parts = (part if part[0] in "●" else part.replace("\n", " ") for part in EXPLAINED[pane].split("\n\n"))
+    parts = (part if part[0] in "●" else part.replace("\n", " ") for part in PANE_HELP[pane].split("\n\n"))
     return "\n\n".join(parts)
 
 
 def help_pages(pane: str, commands: Iterable[Command], width: int = 85) -> list[str]:
     """What F1 says, in so many columns: of the pane, with the keys of the screen; then the commands, some groups a
     page."""
-    keys = "\n".join(f"{key:>4}  {said}" for key, said in SCREEN)
-    pages, group = [f"{explained(pane)}\n\n{keys}"], ""
+    keys = "\n".join(f"{key:>4}  {said}" for key, said in SCREEN_KEYS)
+    pages, group = [f"{explain_pane(pane)}\n\n{keys}"], ""
     for command in commands:
         if command.group != group:
             group = command.group
-            if group in _NEW_PAGES:
+            if group in _PAGE_GROUPS:
                 pages.append("")
             pages[-1] += f"{'' if not pages[-1] else chr(10)}{group}\n"
         begin = f"  {command.key or ' ':2} {command.name:11} "
@@ -190,5 +190,5 @@ def help_pages(pane: str, commands: Iterable[Command], width: int = 85) -> list[
     return pages
 
 
-_NEW_PAGES = ("moving", "looking", "forking", "marking")
+_PAGE_GROUPS = ("moving", "looking", "forking", "marking")
 """The groups of commands that begin a page."""

@@ -8,108 +8,117 @@ from typing import Any
 
 import numpy as np
 
-from ...core.errors import Usage, counted
-from ...core.graph.graph import Node
+from ...core.errors import Usage, plural
+from ...core.graph.graph import GraphNode
 from ...core.handle import Handle
 from ...core.tag import Tag
-from ...core.value import show
-from ...interp.outcome.describe import shown
+from ...core.value import format_value
+from ...interp.outcome.describe import describe_value
 from ...interp.queries.contexts import fires_under
-from ...viz.state_view import brief, brief_tag
-from ...viz.style import GREEN, GREY, LOOKS, ORANGE, SIGNS, SKY, kind_of
-from ..session.node import Port, array, inspected_tag, ports, sentence
-from ..session.rule import does, needs
+from ...viz.state_view import abbreviate_tag, abbreviate_value
+from ...viz.style import BADGE_LOOKS, BOX_LOOKS, GREEN, GREY, ORANGE, SKY, kind_of
+from ..session.node import PortState, inspected_tag, op_summary, ports, summarize_array
+from ..session.rule import describe_effect, describe_firing_rule
 from ..session.session import Session
-from ..session.watch_commands import watched
-from .page import Page, Row, Span, empty, row
+from ..session.watch_commands import describe_watches
+from .page import PageRow, PageSpan, PanePage, build_row, empty_page
 
-FIRINGS, VALUES = 8, 60
-WIDE = 40
+MAX_FIRINGS, MAX_VALUES = 8, 60
+DEFAULT_WIDTH = 40
 """Longer sentences take several lines, where nobody says how much room there is."""
-_BLOCKS = "▁▂▃▄▅▆▇█"
+_BAR_GLYPHS = "▁▂▃▄▅▆▇█"
 
 
-def inspector(session: Session, width: int = WIDE) -> Page:
+def inspector_page(session: Session, width: int = DEFAULT_WIDTH) -> PanePage:
     """The node that is selected, or the present one; sentences take as many lines as they need in so many columns."""
-    number = session.inspected
+    number = session.inspected_node
     if number is None:
-        return empty("there is no node here")
+        return empty_page("there is no node here")
     node, tag = session.history.graph.nodes[number], inspected_tag(session, number)
-    rows = [*_head(node, max(width, 20)), *_ports(session, number, tag), *_firings(session, number), *_watches(session)]
-    return Page(rows, f"{node}{' (selected)' if str(node) == session.focus.node else ''}")
+    rows = [
+        *_header_rows(node, max(width, 20)),
+        *_port_rows(session, number, tag),
+        *_firing_rows(session, number),
+        *_watch_rows(session),
+    ]
+    return PanePage(rows, f"{node}{' (selected)' if str(node) == session.focus.node_name else ''}")
 
 
-def _head(node: Node, width: int) -> Iterator[Row]:
+def _header_rows(node: GraphNode, width: int) -> Iterator[PageRow]:
     about = {"node": str(node), "do": ""}
-    yield row(Span(str(node), LOOKS[kind_of(node.op)].colour, True), (f"  {node.op}", ""), **about)
+    yield build_row(PageSpan(str(node), BOX_LOOKS[kind_of(node.op)].colour, True), (f"  {node.op}", ""), **about)
     where = f"{node.location}" if node.location else "made by no line"
-    yield row((f"{where}{f', site {node.site}' if node.site else ''}", GREY), **about)
-    for line in wrap(f"{sentence(node.op)}.", width):
-        yield row(line, **about)
-    for title, said in (("fires ", needs(node)), ("then ", does(node))):
+    yield build_row((f"{where}{f', site {node.site}' if node.site else ''}", GREY), **about)
+    for line in wrap(f"{op_summary(node.op)}.", width):
+        yield build_row(line, **about)
+    for title, said in (("fires ", describe_firing_rule(node)), ("then ", describe_effect(node))):
         first, *others = wrap(said, width, initial_indent=" " * len(title), subsequent_indent="  ")
-        yield row((title, GREY), first[len(title) :], **about)
+        yield build_row((title, GREY), first[len(title) :], **about)
         for line in others:
-            yield row(line, **about)
+            yield build_row(line, **about)
     types = ", ".join(str(output.type) for output in node.outputs)
-    yield row(("gives ", GREY), types or "nothing")
+    yield build_row(("gives ", GREY), types or "nothing")
 
 
-def _ports(session: Session, number: int, tag: Tag) -> Iterator[Row]:
+def _port_rows(session: Session, number: int, tag: Tag) -> Iterator[PageRow]:
     history = session.history
     node = history.graph.nodes[number]
     if not fires_under(history.graph, history.ask.contexts, number, tag):
-        yield row(("under ", GREY), (f"no activation of {history.ask.contexts[number]} yet", ORANGE), node=str(node))
+        yield build_row(
+            ("under ", GREY), (f"no activation of {history.ask.contexts[number]} yet", ORANGE), node=str(node)
+        )
         return
-    yield row(("under ", GREY), str(tag), tag=str(tag), node=str(node))
+    yield build_row(("under ", GREY), str(tag), tag=str(tag), node=str(node))
     try:
         for port in ports(session, number, tag):
-            yield row((f"  port {port.number}  ", GREY), _port(session, port), node=str(node), tag=str(tag))
+            yield build_row(
+                (f"  port {port.number}  ", GREY), _describe_port(session, port), node=str(node), tag=str(tag)
+            )
     except Usage as error:
-        yield row((f"  {error.message}", GREY))
+        yield build_row((f"  {error.message}", GREY))
 
 
-def _port(session: Session, port: Port) -> tuple[str, str]:
+def _describe_port(session: Session, port: PortState) -> tuple[str, str]:
     """What a port has, and its colour."""
-    said = shown(session.history.graph, port.value)
-    match port.has:
+    said = describe_value(session.history.graph, port.value)
+    match port.status:
         case "literal":
-            return show(port.value), ""
+            return format_value(port.value), ""
         case "took":
-            return f"{SIGNS['fired'].sign} {said}", GREY
+            return f"{BADGE_LOOKS['fired'].glyph} {said}", GREY
         case "passed":
             return "no token", GREY
         case "earlier":
-            return f"{SIGNS['fired'].sign} consumed earlier", GREY
+            return f"{BADGE_LOOKS['fired'].glyph} consumed earlier", GREY
         case "holds":
-            return f"{SIGNS['waits'].sign} {said}", SKY
+            return f"{BADGE_LOOKS['waits'].glyph} {said}", SKY
         case "nothing":
             return "no token yet", ORANGE
 
 
-def _firings(session: Session, number: int) -> Iterator[Row]:
+def _firing_rows(session: Session, number: int) -> Iterator[PageRow]:
     history, graph = session.history, session.history.graph
     numbers = session.run.firings(number)
-    yield row((counted(history.state.counts[number], "firing"), GREY))
-    values = [history[at].outputs[0][1] for at in numbers[-VALUES:] if history[at].outputs]
+    yield build_row((plural(history.state.firings_by_node[number], "firing"), GREY))
+    values = [history[at].outputs[0][1] for at in numbers[-MAX_VALUES:] if history[at].outputs]
     spark = sparkline(values)
     if spark:
-        said = (brief(values[0]), brief(values[-1]))
-        yield row((f"  {said[0]} ", GREY), (spark, SKY), (f" {said[1]}", GREY))
-    for at in reversed(numbers[-FIRINGS:]):
+        said = (abbreviate_value(values[0]), abbreviate_value(values[-1]))
+        yield build_row((f"  {said[0]} ", GREY), (spark, SKY), (f" {said[1]}", GREY))
+    for at in reversed(numbers[-MAX_FIRINGS:]):
         event = history[at]
-        came = event.trap or ", ".join(brief(value) for _, value in event.outputs) or "nothing"
-        gave = Span(f"{', '.join(map(brief, event.inputs or ()))} → {came}", "", True)
-        yield row(
+        came = event.trap or ", ".join(abbreviate_value(value) for _, value in event.outputs) or "nothing"
+        gave = PageSpan(f"{', '.join(map(abbreviate_value, event.inputs or ()))} → {came}", "", True)
+        yield build_row(
             (f"  {at:>5,} ", GREY),
             gave,
-            (f"  {brief_tag(event.token.tag)}", GREY),
+            (f"  {abbreviate_tag(event.token.tag)}", GREY),
             do=f"goto {at + 1}",
             node=str(graph.nodes[number]),
             tag=str(event.token.tag),
         )
     if values and not isinstance(values[-1], Handle) and np.ndim(values[-1]):
-        yield from array_rows(np.asarray(values[-1]), session.focus.slice)
+        yield from array_rows(np.asarray(values[-1]), session.focus.array_slice)
 
 
 def sparkline(values: Sequence[Any]) -> str:
@@ -126,38 +135,41 @@ def sparkline(values: Sequence[Any]) -> str:
         return ""
     low, high = float(finite.min()), float(finite.max())
     if low == high:
-        return "".join(_BLOCKS[3] if np.isfinite(number) else "?" for number in numbers)
+        return "".join(_BAR_GLYPHS[3] if np.isfinite(number) else "?" for number in numbers)
     levels = np.round((np.clip(numbers, low, high) - low) / (high - low) * 7)
-    return "".join(_BLOCKS[int(level)] if np.isfinite(level) else "?" for level in levels)
+    return "".join(_BAR_GLYPHS[int(level)] if np.isfinite(level) else "?" for level in levels)
 
 
-def array_rows(value: np.ndarray[Any, Any], chosen: str = "") -> Iterator[Row]:
+def array_rows(value: np.ndarray[Any, Any], chosen: str = "") -> Iterator[PageRow]:
     """An array: its type, statistics, and the slice that is chosen, or its first numbers."""
-    seen = array(value, chosen)
-    yield row(("array ", GREY), seen.type)
+    seen = summarize_array(value, chosen)
+    yield build_row(("array ", GREY), seen.type)
     if seen.statistics:
         said = "  ".join(f"{name} {number:.4g}" for name, number in seen.statistics.items())
-        yield row(f"  {said}", (f"  {seen.odd} not finite" if seen.odd else "", ORANGE))
+        yield build_row(
+            f"  {said}",
+            (f"  {seen.nonfinite_or_true_count} not finite" if seen.nonfinite_or_true_count else "", ORANGE),
+        )
     elif value.size and value.dtype == bool:
-        yield row(f"  {seen.odd:,} of {value.size:,} true")
-    if seen.part is None:
-        yield row((f"  it has no [{chosen}]", ORANGE))
+        yield build_row(f"  {seen.nonfinite_or_true_count:,} of {value.size:,} true")
+    if seen.selection is None:
+        yield build_row((f"  it has no [{chosen}]", ORANGE))
         return
     if chosen:
-        yield row((f"  [{chosen}] ", GREY), f"{list(seen.part.shape) or 'a number'}")
-    yield from _numbers(seen.part)
+        yield build_row((f"  [{chosen}] ", GREY), f"{list(seen.selection.shape) or 'a number'}")
+    yield from _number_rows(seen.selection)
 
 
-def _numbers(array: np.ndarray[Any, Any]) -> Iterator[Row]:
+def _number_rows(array: np.ndarray[Any, Any]) -> Iterator[PageRow]:
     flat = array.reshape(-1, array.shape[-1]) if array.ndim > 1 and array.shape[-1] else array.reshape(1, -1)
     for line in flat[:4]:
         more = " …" if len(line) > 6 else ""
-        yield row("  ", (" ".join(f"{brief(each[()]):>7}" for each in line[:6]) + more, GREEN))
+        yield build_row("  ", (" ".join(f"{abbreviate_value(each[()]):>7}" for each in line[:6]) + more, GREEN))
     if len(flat) > 4:
-        yield row((f"  and {len(flat) - 4:,} rows more", GREY))
+        yield build_row((f"  and {len(flat) - 4:,} rows more", GREY))
 
 
-def _watches(session: Session) -> Iterator[Row]:
-    lines, _ = watched(session)
+def _watch_rows(session: Session) -> Iterator[PageRow]:
+    lines, _ = describe_watches(session)
     for line in lines:
-        yield row((line.strip(), SKY))
+        yield build_row((line.strip(), SKY))

@@ -6,42 +6,44 @@ import keyword
 import re
 from functools import lru_cache
 
-from ...viz.source_lines import MISSING, lines_on_screen
+from ...viz.source_lines import MISSING_SOURCE, local_lines
 from ...viz.style import BLUE, GREEN, GREY, PURPLE, SKY, VERMILLION, YELLOW
-from ..session.reply import visible
+from ..session.reply import sanitize
 from ..session.session import Session
-from .page import Page, Row, Span, empty, row
+from .page import PageRow, PageSpan, PanePage, build_row, empty_page
 
-_PIECES = re.compile(
+_TOKENS = re.compile(
     r"(?P<comment>#.*)|(?P<string>\"\"\".*?(?:\"\"\"|$)|\"[^\"]*\"|'[^']*')|(?P<decorator>@[\w.]+)|(?P<word>[^\W\d]\w*)"
     r"|(?P<number>\d[\w.]*)|(?P<other>\s+|.)"
 )
 _COLOURS = {"comment": GREY, "string": GREEN, "decorator": PURPLE, "number": SKY}
 
 
-def source(session: Session) -> Page:
+def source_page(session: Session) -> PanePage:
     """The file of the present node, or of the one that is inspected, with an arrow at its line."""
-    number = session.inspected
+    number = session.inspected_node
     location = None if number is None else session.history.graph.nodes[number].location
     if location is None:
-        return empty("this node was made by no line of source")
-    lines = lines_on_screen(location)
+        return empty_page("this node was made by no line of source")
+    lines = local_lines(location)
     if not lines:
-        return empty(visible(f"{location}: {MISSING}"))
+        return empty_page(sanitize(f"{location}: {MISSING_SOURCE}"))
     made: dict[int, list[str]] = {}
     for node in session.history.graph.nodes:
         if node.location is not None and node.location.file == location.file:
             made.setdefault(node.location.line, []).append(str(node))
-    points = {point.condition: point.number for point in session.situation.points}
-    is_text = _in_texts(lines)
+    points = {point.condition: point.number for point in session.snapshot.breakpoints}
+    is_text = _lines_in_strings(lines)
     rows = [
-        _line(number, visible(text.rstrip("\n")), location.line, made.get(number, []), points, is_text[number - 1])
+        _source_row(
+            number, sanitize(text.rstrip("\n")), location.line, made.get(number, []), points, is_text[number - 1]
+        )
         for number, text in enumerate(lines, 1)
     ]
-    return Page(rows, f"{location.file.rpartition('/')[2]}:{location.line}", location.line - 1)
+    return PanePage(rows, f"{location.file.rpartition('/')[2]}:{location.line}", location.line - 1)
 
 
-def condition_of(line: int) -> str:
+def breakpoint_condition(line: int) -> str:
     """The condition of a breakpoint on a line.
 
     >>> condition_of(20)
@@ -50,16 +52,16 @@ def condition_of(line: int) -> str:
     return f"line == {line} and fired"
 
 
-def _line(number: int, text: str, here: int, made: list[str], points: dict[str, int], is_text: bool) -> Row:
-    point = points.get(condition_of(number))
-    do = f"delete {point}" if point is not None else f"break {condition_of(number)}" if made else ""
-    gutter = Span("●" if point is not None else "·" if made else " ", VERMILLION if point is not None else GREY)
-    spans = (Span(text, GREEN),) if is_text else _coloured(text)
+def _source_row(number: int, text: str, here: int, made: list[str], points: dict[str, int], is_text: bool) -> PageRow:
+    point = points.get(breakpoint_condition(number))
+    do = f"delete {point}" if point is not None else f"break {breakpoint_condition(number)}" if made else ""
+    gutter = PageSpan("●" if point is not None else "·" if made else " ", VERMILLION if point is not None else GREY)
+    spans = (PageSpan(text, GREEN),) if is_text else _highlight(text)
     about = {"do": do, "here": number == here, "node": made[0] if made else "", "line": number}
-    return row(gutter, (f"{number:4} ", YELLOW if number == here else GREY), *spans, **about)
+    return build_row(gutter, (f"{number:4} ", YELLOW if number == here else GREY), *spans, **about)
 
 
-def _in_texts(lines: list[str]) -> list[bool]:
+def _lines_in_strings(lines: list[str]) -> list[bool]:
     """For each line, whether it is inside of a text of several lines."""
     found, inside = [], False
     for line in lines:
@@ -70,12 +72,12 @@ def _in_texts(lines: list[str]) -> list[bool]:
 
 
 @lru_cache(maxsize=4096)
-def _coloured(text: str) -> tuple[Span, ...]:
+def _highlight(text: str) -> tuple[PageSpan, ...]:
     """A line in the colours of its language, roughly."""
-    return tuple(_span(piece) for piece in _PIECES.finditer(text))
+    return tuple(_token_span(piece) for piece in _TOKENS.finditer(text))
 
 
-def _span(piece: re.Match[str]) -> Span:
+def _token_span(piece: re.Match[str]) -> PageSpan:
     kind, said = piece.lastgroup or "other", piece.group()
     is_keyword = kind == "word" and keyword.iskeyword(said)
-    return Span(said, BLUE if is_keyword else _COLOURS.get(kind, ""), is_keyword)
+    return PageSpan(said, BLUE if is_keyword else _COLOURS.get(kind, ""), is_keyword)

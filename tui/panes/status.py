@@ -6,96 +6,96 @@ from ...interp.history.history import History
 from ...viz.style import GREEN, GREY, ORANGE, SKY, VERMILLION
 from ..session.command import Command
 from ..session.describe import is_over, last_event, results_data, why_stopped
-from ..session.reply import Reply
+from ..session.reply import CommandReply
 from ..session.session import Session
 from .events import event_spans
-from .page import Row, Span, row
-from .source import condition_of
+from .page import PageRow, PageSpan, build_row
+from .source import breakpoint_condition
 
 
-def status(session: Session) -> Row:
+def status_row(session: Session) -> PageRow:
     """Where one is, on one line."""
-    if session.situation.current is None:
-        return row(("no program yet: : load FILE ARGS", ORANGE))
+    if session.snapshot.current is None:
+        return build_row(("no program yet: : load FILE ARGS", ORANGE))
     history = session.history
     state, results = history.state, [each for each in results_data(history) if each is not None]
-    pieces: list[Span | tuple[str, str]] = [
-        Span(f" {session.run.name} ", SKY, True),
+    pieces: list[PageSpan | tuple[str, str]] = [
+        PageSpan(f" {session.run.name} ", SKY, True),
         (f"{history.schedule} ", GREY),
-        Span(f"{history.position:,}", "", True),
+        PageSpan(f"{history.position:,}", "", True),
         (f"/{len(history):,} events ", GREY),
     ]
     if results:
-        pieces.append(Span(f"✓ {', '.join(results)} ", GREEN, True))
-    if state.traps:
-        pieces.append(Span(f"✗ {len(state.traps)} trapped ", VERMILLION, True))
+        pieces.append(PageSpan(f"✓ {', '.join(results)} ", GREEN, True))
+    if state.trap_events:
+        pieces.append(PageSpan(f"✗ {len(state.trap_events)} trapped ", VERMILLION, True))
     stopped = why_stopped(history)
     if stopped is not None:
         pieces.append((f"{stopped} ", ORANGE))
     elif is_over(history):
-        pieces.append(_ended(history))
+        pieces.append(_ending_span(history))
     pieces += [
         (f"{state.firings:,}", ""),
         (" fired ", GREY),
         (f"{len(state.flight):,}", ""),
         (" in flight ", GREY),
-        (f"{state.waiting:,}", ""),
+        (f"{state.waiting_count:,}", ""),
         (" waiting ", GREY),
     ]
-    return row(*pieces)
+    return build_row(*pieces)
 
 
-def _ended(history: History) -> Span:
+def _ending_span(history: History) -> PageSpan:
     """That the run is over, and how, where nothing else says it."""
     if len(results_data(history)) == len(history.state.results):
-        return Span("over ", GREEN)
-    return Span("over " if history.state.traps else "deadlocked ", VERMILLION, not history.state.traps)
+        return PageSpan("over ", GREEN)
+    return PageSpan("over " if history.state.trap_events else "deadlocked ", VERMILLION, not history.state.trap_events)
 
 
-def refused(reply: Reply) -> Row:
+def failure_row(reply: CommandReply) -> PageRow:
     """Why a command could not be done, on one line."""
-    return row(Span(f" {' · '.join(line.strip() for line in reply.text)}", VERMILLION, True))
+    return build_row(PageSpan(f" {' · '.join(line.strip() for line in reply.text)}", VERMILLION, True))
 
 
-def noted(reply: Reply) -> Row:
+def answer_row(reply: CommandReply) -> PageRow:
     """The first line of an answer."""
-    return row((f" {reply.text[0].strip()}", GREEN))
+    return build_row((f" {reply.text[0].strip()}", GREEN))
 
 
-def happened(session: Session, reply: Reply | None = None) -> Row:
+def last_event_row(session: Session, reply: CommandReply | None = None) -> PageRow:
     """The last event; before it the breakpoints that stopped the last motion, and after it what that printed."""
-    if session.situation.current is None:
-        return row("")
+    if session.snapshot.current is None:
+        return build_row("")
     history = session.history
     event = last_event(history)
     if event is None and history.base:
-        return row((" what is known begins here: S goes further back, s steps on", GREY))
+        return build_row((" what is known begins here: S goes further back, s steps on", GREY))
     if event is None:
-        return row((" at the beginning: s steps, S steps back, ? asks why not, F1 explains", GREY))
+        return build_row((" at the beginning: s steps, S steps back, ? asks why not, F1 explains", GREY))
     data = {} if reply is None else reply.data
     node, printed = history.graph.nodes[event.token.node], data.get("printed", ())
-    return row(
-        *(Span(f" ● {hit.strip().partition(':')[0]} ", VERMILLION, True) for hit in data.get("hits", ())),
+    return build_row(
+        *(PageSpan(f" ● {hit.strip().partition(':')[0]} ", VERMILLION, True) for hit in data.get("hits", ())),
         (f" {history.position - 1:,} ", GREY),
         *event_spans(history.graph, event),
-        Span(f"  printed: {printed[-1]}" if printed else "", GREEN),
+        PageSpan(f"  printed: {printed[-1]}" if printed else "", GREEN),
         (f"  under {event.token.tag}", GREY),
         (f"  {node.location}" if node.location else "", GREY),
     )
 
 
-def wants_words(command: Command) -> bool:
+def needs_arguments(command: Command) -> bool:
     """Whether nothing can be done by the name of a command alone."""
-    return bool(command.words) and not command.words.startswith("[")
+    return bool(command.parameters) and not command.parameters.startswith("[")
 
 
-def line_for(session: Session, command: Command, about: Row | None) -> str:
+def suggest_line(session: Session, command: Command, about: PageRow | None) -> str:
     """The line that a command is probably meant as, for the row where the cursor is: `change 3 `."""
-    node, tag = _subject(session, about)
+    node, tag = _command_subject(session, about)
     position = about.position if about is not None else None
-    if position is None and session.situation.current is not None:
+    if position is None and session.snapshot.current is not None:
         position = session.history.next_choice
-    words = command.words.split(" ")
+    words = command.parameters.split(" ")
     match words[0].strip("[]"):
         case "NODE" if node:
             with_tag = tag and any(word.startswith("[TAG") for word in words)
@@ -104,32 +104,32 @@ def line_for(session: Session, command: Command, about: Row | None) -> str:
             return f"{command.name} {position}{' ' if len(words) > 1 else ''}"
         case "TAG" if tag:
             return f"{command.name} {tag}"
-        case "N" if command.group == "stopping" and (point := _point(session, about)) is not None:
+        case "N" if command.group == "stopping" and (point := _find_breakpoint(session, about)) is not None:
             return f"{command.name} {point}{' ' if len(words) > 1 else ''}"
         case "CONDITION" if about is not None and about.line is not None:
-            return f"{command.name} {condition_of(about.line)}"
+            return f"{command.name} {breakpoint_condition(about.line)}"
         case "CONDITION" if node:
             return f"{command.name} node == '{node}' and fired"
     return f"{command.name} "
 
 
-def _point(session: Session, about: Row | None) -> int | None:
+def _find_breakpoint(session: Session, about: PageRow | None) -> int | None:
     """The breakpoint on the line that a row is about, else the one that was set last."""
-    points = session.situation.points
+    points = session.snapshot.breakpoints
     line = about.line if about is not None else None
-    here = [] if line is None else [each.number for each in points if each.condition == condition_of(line)]
+    here = [] if line is None else [each.number for each in points if each.condition == breakpoint_condition(line)]
     found = here or [each.number for each in points[-1:]]
     return found[0] if found else None
 
 
-def _subject(session: Session, about: Row | None) -> tuple[str, str]:
+def _command_subject(session: Session, about: PageRow | None) -> tuple[str, str]:
     """The node and the tag that a row is about, else those that are inspected."""
     if about is not None and about.node:
         return about.node, about.tag
-    if session.situation.current is None:
+    if session.snapshot.current is None:
         return "", ""
-    number, tag = session.inspected, str(session.tag)
+    number, tag = session.inspected_node, str(session.current_tag)
     node = "" if number is None else str(session.history.graph.nodes[number])
-    if node == session.focus.node:
+    if node == session.focus.node_name:
         tag = session.focus.node_tag or ""
     return node, about.tag if about is not None and about.tag else tag

@@ -4,37 +4,43 @@ from __future__ import annotations
 
 from ...core.tag import ROOT, Tag
 from ...viz.style import GREEN, GREY, ORANGE, PURPLE, VERMILLION
-from ..session.calls import Entry, More, Titles, activations
+from ..session.calls import ActivationEntry, ActivationTitles, OmittedActivations, list_activations
 from ..session.session import Session
-from .page import Lazy, Page, Row, Span, row
+from .page import LazyRows, PageRow, PageSpan, PanePage, build_row
 
 
-def tags(session: Session) -> Page:
+def tags_page(session: Session) -> PanePage:
     """The activations up to here: all around where one is and the one that alone is shown, and those directly below."""
-    history, here, found = session.history, session.tag, activations(session)
-    told = _Telling(Titles(history.graph, session.run.known.gates, history.position), here, session.only)
-    at = next((number for number, each in enumerate(found) if isinstance(each, Entry) and each.tag == here), None)
-    return Page(Lazy(len(found), lambda number: told.row(found[number])), f"{len(history.state.records):,} open", at)
+    history, here, found = session.history, session.current_tag, list_activations(session)
+    told = _ActivationRows(
+        ActivationTitles(history.graph, session.run.index.gates, history.position), here, session.root_tag
+    )
+    at = next(
+        (number for number, each in enumerate(found) if isinstance(each, ActivationEntry) and each.tag == here), None
+    )
+    return PanePage(
+        LazyRows(len(found), lambda number: told.build_row(found[number])), f"{len(history.state.records):,} open", at
+    )
 
 
-class _Telling:
+class _ActivationRows:
     """What rows say."""
 
-    def __init__(self, titles: Titles, here: Tag, only: Tag | None) -> None:
-        self.titles, self.here, self.only = titles, here, only
+    def __init__(self, titles: ActivationTitles, here: Tag, only: Tag | None) -> None:
+        self.titles, self.current, self.only = titles, here, only
 
-    def row(self, entry: Entry | More) -> Row:
+    def build_row(self, entry: ActivationEntry | OmittedActivations) -> PageRow:
         indent = "  " * min(entry.depth, 20)
-        if isinstance(entry, More):
-            return row(indent, (f"  {entry.left:,} more", GREY))
+        if isinstance(entry, OmittedActivations):
+            return build_row(indent, (f"  {entry.remaining_count:,} more", GREY))
         tag, is_open = entry.tag, entry.tokens is not None
-        text, is_here, is_loop = str(tag), tag == self.here, tag.site.kind == "loop"
+        text, is_here, is_loop = str(tag), tag == self.current, tag.site.kind == "loop"
         is_only = self.only == tag
         sign = (f"{'◆' if is_only else '●' if is_open else '✓'} ", ORANGE if is_open else GREEN)
-        title = Span(self.titles.of(entry), VERMILLION if is_loop else PURPLE if is_open else GREY, is_here)
-        site = "" if is_loop or tag == ROOT else f"  {tag.last}"
+        title = PageSpan(self.titles.title(entry), VERMILLION if is_loop else PURPLE if is_open else GREY, is_here)
+        site = "" if is_loop or tag == ROOT else f"  {tag.last_step}"
         held = f"  {entry.tokens} ○" if entry.tokens else ""
-        return row(
+        return build_row(
             indent,
             sign,
             title,

@@ -8,47 +8,47 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ...core.errors import counted
+from ...core.errors import plural
 from ...viz.style import BLUE, GREEN, ORANGE, SKY, VERMILLION
-from ..session.listing import events
-from ..session.run_index import Known
+from ..session.listing import list_events
+from ..session.run_index import RunIndex
 from ..session.session import Session
-from .page import PALE, Row, Span, row
+from .page import FUTURE_COLOUR, PageRow, PageSpan, build_row
 
-_BLOCKS = " ▁▂▃▄▅▆▇█"
+_BAR_GLYPHS = " ▁▂▃▄▅▆▇█"
 
 
 class Timeline(NamedTuple):
     """What it shows: rows of one width, and the command that a click on a column gives."""
 
-    rows: tuple[Row, ...]
-    goes: tuple[str, ...]
-    said: str
+    rows: tuple[PageRow, ...]
+    click_commands: tuple[str, ...]
+    subtitle: str
 
 
-def timeline(session: Session, width: int, height: int) -> Timeline:
+def build_timeline(session: Session, width: int, height: int) -> Timeline:
     """The timeline in so many columns, with bars that are `height` rows high: of the firings of each wave, or, where
     not all events are listed, of those that are."""
     history = session.history
     width, base, known = max(width, 1), history.base, max(len(history), 1)
     ends = [base + round((column + 1) * (known - base) / width) for column in range(width)]
     at = width - 1 if history.position == known else min(bisect_left(ends, history.position), width - 1)
-    numbers = events(session) if session.focus.events or session.only is not None else None
-    heights = _heights(session.run.known, ends) if numbers is None else _listed(numbers, ends)
+    numbers = list_events(session) if session.focus.event_condition or session.root_tag is not None else None
+    heights = _firings_per_column(session.run.index, ends) if numbers is None else _events_per_column(numbers, ends)
     top = max(max(heights), 1)
-    rows = [_bars(heights, top, level, height, at) for level in reversed(range(height))]
-    rows.append(_axis(session, ends, at))
+    rows = [_bar_row(heights, top, level, height, at) for level in reversed(range(height))]
+    rows.append(_axis_row(session, ends, at))
     goes = tuple(f"goto {end}" for end in ends)
-    count = history.first.waves + len(session.run.known.wave_ends)
-    most = f", at most {counted(top, 'firing')} in one" if numbers is None else f" · {len(numbers):,} listed"
-    waves = f"{counted(count, 'wave')}{most}"
+    count = history.base_keyframe.wave_count + len(session.run.index.wave_ends)
+    most = f", at most {plural(top, 'firing')} in one" if numbers is None else f" · {len(numbers):,} listed"
+    waves = f"{plural(count, 'wave')}{most}"
     since = f"known from {base:,} on · " if base else ""
-    said = f"{since}{history.position:,} of {counted(len(history), 'event')} · {waves}"
+    said = f"{since}{history.position:,} of {plural(len(history), 'event')} · {waves}"
     said = said if history else "nothing has happened yet"
     return Timeline(tuple(rows), goes if len(history) else (), said)
 
 
-def _listed(numbers: Sequence[int], ends: list[int]) -> list[int]:
+def _events_per_column(numbers: Sequence[int], ends: list[int]) -> list[int]:
     """For each column, how many of these events are in it.
 
     >>> _listed([0, 1, 5, 9], [2, 5, 10])
@@ -58,35 +58,35 @@ def _listed(numbers: Sequence[int], ends: list[int]) -> list[int]:
     return np.bincount(columns, minlength=len(ends)).tolist()  # type: ignore[no-any-return]
 
 
-def _heights(known: Known, ends: list[int]) -> list[int]:
+def _firings_per_column(known: RunIndex, ends: list[int]) -> list[int]:
     """For each column, the firings of the largest wave in it. There may be a wave for every few events."""
     last, sizes = known.waves()
-    fired = np.append(sizes, known.in_wave)
+    fired = np.append(sizes, known.wave_firings)
     until = np.searchsorted(last, np.array(ends) - 1)
     since = np.append(0, until[:-1])
     return np.maximum(np.maximum.reduceat(fired, since), fired[until]).tolist()  # type: ignore[no-any-return]
 
 
-def _bars(heights: list[int], top: int, level: int, height: int, at: int) -> Row:
+def _bar_row(heights: list[int], top: int, level: int, height: int, at: int) -> PageRow:
     said = [
-        _BLOCKS[min(max(round(each / top * height * 8) - level * 8, 1 if each and not level else 0), 8)]
+        _BAR_GLYPHS[min(max(round(each / top * height * 8) - level * 8, 1 if each and not level else 0), 8)]
         for each in heights
     ]
-    return row(("".join(said[: at + 1]), SKY), ("".join(said[at + 1 :]), PALE))
+    return build_row(("".join(said[: at + 1]), SKY), ("".join(said[at + 1 :]), FUTURE_COLOUR))
 
 
-def _axis(session: Session, ends: list[int], at: int) -> Row:
+def _axis_row(session: Session, ends: list[int], at: int) -> PageRow:
     """The line itself: what is past is heavy; bookmarks, traps and where one is have signs."""
-    line = [Span("━", BLUE) if column <= at else Span("─", PALE) for column in range(len(ends))]
+    line = [PageSpan("━", BLUE) if column <= at else PageSpan("─", FUTURE_COLOUR) for column in range(len(ends))]
     if not len(session.history):
-        line = [Span("─", PALE)] * len(ends)
+        line = [PageSpan("─", FUTURE_COLOUR)] * len(ends)
     last = len(ends) - 1
     if session.history.base:
-        line[0] = Span("┆", ORANGE, True)
-    for number in session.run.known.traps[:200]:
-        line[min(bisect_left(ends, number + 1), last)] = Span("✗", VERMILLION, True)
-    for mark in session.situation.bookmarks:
+        line[0] = PageSpan("┆", ORANGE, True)
+    for number in session.run.index.traps[:200]:
+        line[min(bisect_left(ends, number + 1), last)] = PageSpan("✗", VERMILLION, True)
+    for mark in session.snapshot.bookmarks:
         if mark.run == session.run.name and session.history.base <= mark.position <= len(session.history):
-            line[min(bisect_left(ends, mark.position), last)] = Span("⚑", GREEN, True)
-    line[at if session.history.position > session.history.base else 0] = Span("◆", ORANGE, True)
-    return Row(tuple(line))
+            line[min(bisect_left(ends, mark.position), last)] = PageSpan("⚑", GREEN, True)
+    line[at if session.history.position > session.history.base else 0] = PageSpan("◆", ORANGE, True)
+    return PageRow(tuple(line))

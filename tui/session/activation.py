@@ -11,36 +11,38 @@ from ...core.value import Value
 
 
 @dataclass(slots=True)
-class Activation:
+class ActivationSummary:
     """What some events tell of an activation. Positions are numbers of events that have happened."""
 
     tag: Tag
-    opened: int | None = None
+    open_position: int | None = None
     """None where these events do not tell."""
-    given: dict[int, tuple[int, Value]] = field(default_factory=dict)
+    arguments: dict[int, tuple[int, Value]] = field(default_factory=dict)
     """The merges that arguments came to: since which position, and the value."""
-    came: dict[int, tuple[int, Value]] = field(default_factory=dict)
+    results: dict[int, tuple[int, Value]] = field(default_factory=dict)
     """The nodes that returned something."""
-    below: list[tuple[int, Tag]] = field(default_factory=list)
+    children: list[tuple[int, Tag]] = field(default_factory=list)
     """The activations directly below, with where each opened, which ascends."""
 
-    def until(self, position: int) -> Activation:
+    def as_of(self, position: int) -> ActivationSummary:
         """The same as it was known then."""
-        opened = None if self.opened is None or self.opened > position else self.opened
-        return Activation(
+        opened = None if self.open_position is None or self.open_position > position else self.open_position
+        return ActivationSummary(
             self.tag,
             opened,
-            {node: fact for node, fact in self.given.items() if fact[0] <= position},
-            {node: fact for node, fact in self.came.items() if fact[0] <= position},
-            [fact for fact in self.below if fact[0] <= position],
+            {node: fact for node, fact in self.arguments.items() if fact[0] <= position},
+            {node: fact for node, fact in self.results.items() if fact[0] <= position},
+            [fact for fact in self.children if fact[0] <= position],
         )
 
 
-def merged(parts: Sequence[Activation]) -> Activation:
+def merge_summaries(parts: Sequence[ActivationSummary]) -> ActivationSummary:
     """What several stretches of events, one after the other, tell of one activation."""
     if len(parts) == 1:
         return parts[0]
-    opened = next((part.opened for part in parts if part.opened is not None), None)
-    given = {node: fact for part in reversed(parts) for node, fact in part.given.items()}
-    came = {node: fact for part in parts for node, fact in part.came.items()}
-    return Activation(parts[0].tag, opened, given, came, list(chain.from_iterable(part.below for part in parts)))
+    opened = next((part.open_position for part in parts if part.open_position is not None), None)
+    given = {node: fact for part in reversed(parts) for node, fact in part.arguments.items()}
+    came = {node: fact for part in parts for node, fact in part.results.items()}
+    return ActivationSummary(
+        parts[0].tag, opened, given, came, list(chain.from_iterable(part.children for part in parts))
+    )

@@ -6,11 +6,11 @@ from typing import Any
 
 from ...core.errors import Usage
 
-LONGEST = 100_000
-_PAIRS = {"[": "]", "(": ")"}
+MAX_LENGTH = 100_000
+_BRACKETS = {"[": "]", "(": ")"}
 
 
-def split(text: str) -> list[str]:
+def split_words(text: str) -> list[str]:
     """The words of a line. Brackets keep together what stands in them, and quotes do, and go away where they stand
     around a word.
 
@@ -32,76 +32,76 @@ def split(text: str) -> list[str]:
             word = ""
         else:
             word += letter
-    return [_bare(each) for each in [*words, word] if each]
+    return [_unquote(each) for each in [*words, word] if each]
 
 
-def _bare(word: str) -> str:
+def _unquote(word: str) -> str:
     is_quoted = len(word) > 1 and word[0] == word[-1] and word[0] in "'\"" and word[0] not in word[1:-1]
     return word[1:-1] if is_quoted else word
 
 
-class Words:
+class CommandArguments:
     """The words after a command's name. Whoever takes one that is not there is told the usage."""
 
     def __init__(self, usage: str, text: str) -> None:
         self.usage = usage
         self.text = text
         """All of them as they were typed."""
-        self._left = split(text)
+        self._words = split_words(text)
 
     def __bool__(self) -> bool:
-        return bool(self._left)
+        return bool(self._words)
 
-    def next(self, what: str) -> str:
+    def next_word(self, what: str) -> str:
         """The next word, which has to be there: a `what`."""
-        if not self._left:
+        if not self._words:
             raise Usage(f"{what} is missing", required=self.usage)
-        return self._left.pop(0)
+        return self._words.pop(0)
 
-    def maybe(self) -> str | None:
+    def optional_word(self) -> str | None:
         """The next word, if there is one."""
-        return self._left.pop(0) if self._left else None
+        return self._words.pop(0) if self._words else None
 
-    def rest(self) -> tuple[str, ...]:
+    def remaining_words(self) -> tuple[str, ...]:
         """All words that are left."""
-        left, self._left = tuple(self._left), []
+        left, self._words = tuple(self._words), []
         return left
 
-    def count(self) -> int:
+    def next_count(self) -> int:
         """The next word as a number of times, from 1 up; 1 if there is none."""
-        word = self.maybe()
-        return 1 if word is None else number(word, 1, self.usage)
+        word = self.optional_word()
+        return 1 if word is None else parse_number(word, 1, self.usage)
 
-    def number(self, what: str, least: int = 0) -> int:
+    def next_number(self, what: str, least: int = 0) -> int:
         """The next word as a number, which has to be there."""
-        return number(self.next(what), least, self.usage)
+        return parse_number(self.next_word(what), least, self.usage)
 
-    def option(self, name: str) -> str | None:
+    def take_option(self, name: str) -> str | None:
         """The word after `name`, if that is there; both are taken."""
-        if name not in self._left:
+        if name not in self._words:
             return None
-        at = self._left.index(name)
-        if at + 1 == len(self._left):
+        at = self._words.index(name)
+        if at + 1 == len(self._words):
             raise Usage(f"{name} wants a word", required=self.usage)
-        value = self._left[at + 1]
-        del self._left[at : at + 2]
+        value = self._words[at + 1]
+        del self._words[at : at + 2]
         return value
 
-    def run_options(self) -> dict[str, Any]:
+    def take_run_options(self) -> dict[str, Any]:
         """How a run is to go on, as far as it is said: the words after --schedule, --k and --seed, taken away."""
-        found: dict[str, Any] = {"schedule": self.option("--schedule")}
+        found: dict[str, Any] = {"schedule": self.take_option("--schedule")}
         for name, least in (("k", 1), ("seed", 0)):
-            word = self.option(f"--{name}")
-            found[name] = None if word is None else number(word, least, self.usage)
+            word = self.take_option(f"--{name}")
+            found[name] = None if word is None else parse_number(word, least, self.usage)
         return {name: value for name, value in found.items() if value is not None}
 
-    def done(self) -> None:
+    def expect_end(self) -> None:
         """Raises Usage where words are left."""
-        if self._left:
-            raise Usage("these are words too many", required=self.usage, got=" ".join(self._left)[:80])
+        if self._words:
+            raise Usage("these are words too many", required=self.usage, got=" ".join(self._words)[:80])
 
 
-def number(word: str, least: int, usage: str) -> int:
+def parse_number(word: str, least: int, usage: str) -> int:
     """A word as an integer from `least` up; raises Usage where it is none.
 
     >>> number("1_000", 0, "goto N"), number("1,000", 0, "goto N")

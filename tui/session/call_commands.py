@@ -10,29 +10,29 @@ from itertools import islice, takewhile
 from typing import NamedTuple
 
 from ...core.tag import ROOT, Site, Tag
-from ...interp.history.cursor import Test
+from ...interp.history.cursor import EventPredicate
 from ...interp.history.history import History
 from ...interp.machine.event import Event
 from ...interp.machine.state import State
-from .arguments import Words
-from .command import Group
-from .fast_forward import look_back, on_to
-from .reply import Said
-from .run_index import Known
-from .session import MOVING, Session
-from .step_commands import stand
+from .arguments import CommandArguments
+from .command import CommandGroup
+from .fast_forward import reveal_past, run_until
+from .reply import CommandResult
+from .run_index import RunIndex
+from .session import STEP_GROUP, Session
+from .step_commands import position_result
 
-around = Group(MOVING)
+activation_commands = CommandGroup(STEP_GROUP)
 
 
-class Frame(NamedTuple):
+class ActivationScope(NamedTuple):
     """An activation of a function, or all iterations of a loop under one tag."""
 
     parent: Tag | None
     site: Site
     tag: Tag
 
-    def has(self, tag: Tag) -> bool:
+    def contains(self, tag: Tag) -> bool:
         """Whether this is the activation of a tag."""
         if self.site.kind == "call":
             return tag == self.tag
@@ -42,103 +42,109 @@ class Frame(NamedTuple):
         if self.site.kind == "call":
             return self.tag in state.records
         record = state.records.get(self.parent) if self.parent is not None else None
-        return record is not None and any(site == self.site for site, _ in record.children)
+        return record is not None and any(site == self.site for site, _ in record.child_tags)
 
-    def fires(self, event: Event) -> bool:
+    def includes_firing(self, event: Event) -> bool:
         """Whether an event is a firing in it."""
-        return event.inputs is not None and self.has(event.token.tag)
+        return event.inputs is not None and self.contains(event.token.tag)
 
-    def opened(self, known: Known) -> int:
+    def open_position(self, known: RunIndex) -> int:
         """The position from which on it has been open."""
         first = self.tag if self.site.kind == "call" or self.parent is None else self.parent.child(self.site)
-        return known.activation(first).opened or 0
+        return known.activation(first).open_position or 0
 
 
-def frame(tag: Tag) -> Frame:
-    return Frame(tag.parent, tag.site, tag)
+def scope_of(tag: Tag) -> ActivationScope:
+    return ActivationScope(tag.parent, tag.site, tag)
 
 
-def standing(session: Session) -> Frame:
+def current_scope(session: Session) -> ActivationScope:
     """The innermost activation around the last event that is open."""
     history = session.history
-    last = history.last.token.tag if history.last is not None else ROOT
-    around = map(frame, last.steps())
-    return next((each for each in around if each.is_open(history.state)), frame(ROOT))
+    last = history.last_event.token.tag if history.last_event is not None else ROOT
+    around = map(scope_of, last.self_and_ancestors())
+    return next((each for each in around if each.is_open(history.state)), scope_of(ROOT))
 
 
-def over(history: History, here: Frame) -> None:
+def step_over(history: History, here: ActivationScope) -> None:
     """On to the next firing in an activation, or to where it has closed."""
-    _on(history, lambda state, event: here.fires(event) or (bool(event.closed) and not here.is_open(state)), here)
+    _advance_until(
+        history,
+        lambda state, event: here.includes_firing(event) or (bool(event.closed) and not here.is_open(state)),
+        here,
+    )
 
 
-def out(history: History, here: Frame) -> None:
+def step_out(history: History, here: ActivationScope) -> None:
     """On to where an activation has closed."""
-    _on(history, lambda state, event: bool(event.closed) and not here.is_open(state), here)
+    _advance_until(history, lambda state, event: bool(event.closed) and not here.is_open(state), here)
 
 
-def _on(history: History, is_there: Test, here: Frame) -> None:
+def _advance_until(history: History, is_there: EventPredicate, here: ActivationScope) -> None:
     """On to the next event that is wanted. Of those that are known, a state is made only for what happened here: of a
     million events, the others take 0.3 s, with states 7."""
-    for number, event in history.ahead():
-        if here.fires(event) or any(here.has(closed.tag) for closed in event.closed):
+    for number, event in history.events_after():
+        if here.includes_firing(event) or any(here.contains(closed.tag) for closed in event.closed):
             history.jump(number + 1)
             if is_there(history.state, event):
                 return
     history.jump(len(history))
-    on_to(history, is_there)
+    run_until(history, is_there)
 
 
-def over_back(history: History, known: Known, here: Frame) -> None:
+def reverse_step_over(history: History, known: RunIndex, here: ActivationScope) -> None:
     """Back to the last firing in an activation, or to what opened it."""
-    opened = max(here.opened(known), history.base)
-    events = takewhile(lambda numbered: numbered[0] >= opened, islice(history.behind(), 1, None))
-    history.jump(next((number + 1 for number, event in events if here.fires(event)), opened))
+    opened = max(here.open_position(known), history.base)
+    events = takewhile(lambda numbered: numbered[0] >= opened, islice(history.events_before(), 1, None))
+    history.jump(next((number + 1 for number, event in events if here.includes_firing(event)), opened))
 
 
-def out_back(history: History, known: Known, here: Frame) -> None:
+def reverse_step_out(history: History, known: RunIndex, here: ActivationScope) -> None:
     """Back to before an activation opened."""
-    history.jump(max(here.opened(known) - 1, history.base))
+    history.jump(max(here.open_position(known) - 1, history.base))
 
 
-@around.row(
+@activation_commands.register(
     "over", "[N]", key="o", help="on to the next firing of this activation, over its calls", reverse="over-back"
 )
-def over_(session: Session, words: Words) -> Said:
-    times = words.count()
-    words.done()
+def over_command(session: Session, words: CommandArguments) -> CommandResult:
+    times = words.next_count()
+    words.expect_end()
     for _ in range(times):
-        over(session.history, standing(session))
-    return stand(session)
+        step_over(session.history, current_scope(session))
+    return position_result(session)
 
 
-@around.row("over-back", "[N]", key="O", help="back to its last firing before, or to what opened it", reverse="over")
-def over_back_(session: Session, words: Words) -> Said:
-    times = words.count()
-    words.done()
-    look_back(session)
+@activation_commands.register(
+    "over-back", "[N]", key="O", help="back to its last firing before, or to what opened it", reverse="over"
+)
+def over_back_command(session: Session, words: CommandArguments) -> CommandResult:
+    times = words.next_count()
+    words.expect_end()
+    reveal_past(session)
     history = session.history
     for _ in range(times):
-        if history.last is not None:
-            over_back(history, _known(session), frame(history.last.token.tag))
-    return stand(session)
+        if history.last_event is not None:
+            reverse_step_over(history, _current_index(session), scope_of(history.last_event.token.tag))
+    return position_result(session)
 
 
-@around.row("out", key="f", help="on to where this activation has closed", reverse="out-back")
-def out_(session: Session, words: Words) -> Said:
-    words.done()
-    out(session.history, standing(session))
-    return stand(session)
+@activation_commands.register("out", key="f", help="on to where this activation has closed", reverse="out-back")
+def out_command(session: Session, words: CommandArguments) -> CommandResult:
+    words.expect_end()
+    step_out(session.history, current_scope(session))
+    return position_result(session)
 
 
-@around.row("out-back", key="F", help="back to before this activation opened", reverse="out")
-def out_back_(session: Session, words: Words) -> Said:
-    words.done()
-    look_back(session)
-    out_back(session.history, _known(session), standing(session))
-    return stand(session)
+@activation_commands.register("out-back", key="F", help="back to before this activation opened", reverse="out")
+def out_back_command(session: Session, words: CommandArguments) -> CommandResult:
+    words.expect_end()
+    reveal_past(session)
+    reverse_step_out(session.history, _current_index(session), current_scope(session))
+    return position_result(session)
 
 
-def _known(session: Session) -> Known:
+def _current_index(session: Session) -> RunIndex:
     """What is known of all events."""
-    session.run.known.catch_up(session.history)
-    return session.run.known
+    session.run.index.catch_up(session.history)
+    return session.run.index

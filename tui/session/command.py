@@ -8,15 +8,15 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, TypeAlias
 
 from ...core.errors import Usage
-from .arguments import Words
-from .reply import Said
+from .arguments import CommandArguments
+from .reply import CommandResult
 
 if TYPE_CHECKING:
     from .session import Session
 
-Action: TypeAlias = "Callable[[Session, Words], Said]"
+CommandHandler: TypeAlias = "Callable[[Session, CommandArguments], CommandResult]"
 
-LEADER = ","
+LEADER_KEY = ","
 """The first stroke of keys that have two; the second is a letter of the command's name."""
 
 
@@ -27,42 +27,42 @@ class Command:
 
     name: str
     key: str
-    words: str
+    parameters: str
     """What comes after the name, as `[N]`."""
     help: str
     """A line."""
     group: str
-    run: Action
+    handler: CommandHandler
     reverse: str | None = None
 
     @property
     def usage(self) -> str:
-        return f"{self.name} {self.words}".rstrip()
+        return f"{self.name} {self.parameters}".rstrip()
 
 
-class Group:
+class CommandGroup:
     """The commands of one kind, in the order in which they are told."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.rows: list[Command] = []
+        self.commands: list[Command] = []
 
     def __iter__(self) -> Iterator[Command]:
-        return iter(self.rows)
+        return iter(self.commands)
 
-    def row(
-        self, name: str, words: str = "", *, key: str = "", help: str, reverse: str | None = None
-    ) -> Callable[[Action], Action]:
+    def register(
+        self, name: str, parameters: str = "", *, key: str = "", help: str, reverse: str | None = None
+    ) -> Callable[[CommandHandler], CommandHandler]:
         """Makes a function a command; its help is one line."""
 
-        def add(run: Action) -> Action:
-            self.rows.append(Command(name, key, words, help, self.name, run, reverse))
+        def add(run: CommandHandler) -> CommandHandler:
+            self.commands.append(Command(name, key, parameters, help, self.name, run, reverse))
             return run
 
         return add
 
 
-def found(commands: Mapping[str, Command], word: str) -> Command:
+def find_command(commands: Mapping[str, Command], word: str) -> Command:
     """The command of this name, or of this key; raises Usage, with what was probably meant, where there is none."""
     if not word:
         raise Usage("there is no command in this line", hint="`help` lists the commands")

@@ -2,41 +2,41 @@
 
 from __future__ import annotations
 
-from ..run_start import Options
-from .adjoint_commands import there_and_back
-from .bookmark_commands import marking
-from .breakpoint_commands import stopping
-from .call_commands import around
+from ..run_start import StartOptions
+from .adjoint_commands import adjoint_commands
+from .bookmark_commands import bookmark_commands
+from .breakpoint_commands import breakpoint_commands
+from .call_commands import activation_commands
 from .command import Command
-from .compare_commands import comparing
-from .file_commands import exporting
-from .focus_commands import focusing
-from .fork_commands import forking
-from .help_commands import helping
-from .inspect_commands import looking
-from .query_commands import asking
+from .compare_commands import comparison_commands
+from .file_commands import file_commands
+from .focus_commands import focus_commands
+from .fork_commands import fork_commands
+from .help_commands import session_commands
+from .inspect_commands import inspect_commands
+from .query_commands import query_commands
 from .session import Session
-from .step_commands import moving
-from .watch_commands import watching
+from .step_commands import step_commands
+from .watch_commands import watch_commands
 
-GROUPS = (
-    moving,
-    around,
-    there_and_back,
-    looking,
-    asking,
-    watching,
-    stopping,
-    forking,
-    comparing,
-    marking,
-    focusing,
-    exporting,
-    helping,
+COMMAND_GROUPS = (
+    step_commands,
+    activation_commands,
+    adjoint_commands,
+    inspect_commands,
+    query_commands,
+    watch_commands,
+    breakpoint_commands,
+    fork_commands,
+    comparison_commands,
+    bookmark_commands,
+    focus_commands,
+    file_commands,
+    session_commands,
 )
-COMMANDS: dict[str, Command] = {command.name: command for group in GROUPS for command in group}
+COMMANDS: dict[str, Command] = {command.name: command for group in COMMAND_GROUPS for command in group}
 
 
-def new_session(options: Options | None = None) -> Session:
+def new_session(options: StartOptions | None = None) -> Session:
     """A session with all commands, and no run yet."""
     return Session(COMMANDS, options)

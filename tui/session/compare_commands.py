@@ -6,67 +6,71 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import Usage
-from ...interp.engines.engine import named
+from ...interp.engines.engine import resolve_engine
 from ...interp.queries.difference import Difference, first_difference
 from ..load import split_target
 from ..run_start import Start
-from .arguments import Words
-from .command import Group
-from .describe import place_data, place_said
-from .fast_forward import on_to
+from .arguments import CommandArguments
+from .command import CommandGroup
+from .describe import describe_position, position_data
+from .fast_forward import run_until
 from .fork_commands import columns
-from .reply import Said
-from .run import Run
+from .reply import CommandResult
+from .run import SessionRun
 from .session import Session
-from .state import Apart
+from .state import RunDifference
 
-comparing = Group("comparing")
+comparison_commands = CommandGroup("comparing")
 
 
-@comparing.row(
+@comparison_commands.register(
     "compare",
     "NAME | --schedule S | --k K | --seed N | --args ARGS | --engine E | FILE[:NAME] [ARGS]",
     key="%",
     help="run both to their ends, and say where they differ first",
 )
-def compare(session: Session, words: Words) -> Said:
+def compare(session: Session, words: CommandArguments) -> CommandResult:
     run = session.run
-    run.history.whole()
-    other = _other(session, words)
-    other.history.whole()
+    run.history.all_events()
+    other = _resolve_other_run(session, words)
+    other.history.all_events()
     places = [run.history.position, other.history.position]
-    found = _compared(run, other)
+    found = _find_difference(run, other)
     for each, place in zip((run, other), places, strict=True):
         each.history.jump(place)
     if found is None:
-        session.change(apart=None, current=run.name)
-        return Said([f"{run.name} and {other.name} do the same"], {"with": other.name, "differs": False})
-    session.change(apart=Apart(run.name, other.name, _places(run, other, found)), current=run.name)
+        session.update_state(apart=None, current=run.name)
+        return CommandResult([f"{run.name} and {other.name} do the same"], {"with": other.name, "differs": False})
+    session.update_state(
+        apart=RunDifference(run.name, other.name, _difference_positions(run, other, found)), current=run.name
+    )
     lines = [f"first is {run.name}, second is {other.name}; `difference` goes there", *str(found).splitlines()]
-    return Said(lines, {"with": other.name, "differs": True, **_data(found)})
+    return CommandResult(lines, {"with": other.name, "differs": True, **_difference_data(found)})
 
 
-def _other(session: Session, words: Words) -> Run:
+def _resolve_other_run(session: Session, words: CommandArguments) -> SessionRun:
     """The run to compare with, made where it is not there yet."""
-    changed, engine, rest = words.run_options(), words.option("--engine"), words.rest()
-    if engine is not None and named(engine) != "reference":
+    changed, engine, rest = words.take_run_options(), words.take_option("--engine"), words.remaining_words()
+    if engine is not None and resolve_engine(engine) != "reference":
         raise Usage("the debugger steps the reference machine", required="reference", got=engine)
     if len(rest) == 1 and not changed and engine is None:
-        known = session.situation.named(rest[0])
+        known = session.snapshot.find_run(rest[0])
         if known is not None:
             return known
     run = session.run
-    start = _start(run.start, rest, words.usage)
+    start = _other_start(run.start, rest, words.usage)
     if not changed and engine is None and not rest:
         raise Usage("nothing says with what to compare", required=words.usage)
-    start = start.otherwise(**changed)
+    start = start.with_options(**changed)
     ways = [*(f"{value}" if name == "schedule" else f"{name}-{value}" for name, value in changed.items()), engine]
-    other = session.add(start.history(session.world), start, _name(run.name, "-".join(filter(None, ways)), rest))
-    session.change(current=run.name)
+    other = session.add_run(
+        start.history(session.world), start, _other_name(run.name, "-".join(filter(None, ways)), rest)
+    )
+    session.update_state(current=run.name)
     return other
 
 
-def _name(name: str, way: str, rest: tuple[str, ...]) -> str:
+def _other_name(name: str, way: str, rest: tuple[str, ...]) -> str:
     """What the other run is called: by its schedule, other options or engine, its arguments, or its file."""
     if way:
         return f"{name}-{Path(way).name}".replace(":", "-")
@@ -75,7 +79,7 @@ def _name(name: str, way: str, rest: tuple[str, ...]) -> str:
     return Path(split_target(rest[0])[0]).stem
 
 
-def _start(start: Start | None, rest: tuple[str, ...], usage: str) -> Start:
+def _other_start(start: Start | None, rest: tuple[str, ...], usage: str) -> Start:
     """How the other run begins: on other arguments, or from another file on the same ones."""
     if rest and rest[0] != "--args":
         if start is None:
@@ -86,14 +90,14 @@ def _start(start: Start | None, rest: tuple[str, ...], usage: str) -> Start:
     return Start(start.target, rest[1:], start.options) if rest else start
 
 
-def _compared(run: Run, other: Run) -> Difference | None:
+def _find_difference(run: SessionRun, other: SessionRun) -> Difference | None:
     for each in (run, other):
         each.history.jump(len(each.history))
-        on_to(each.history, lambda state, event: False)
+        run_until(each.history, lambda state, event: False)
     return first_difference(run.history.ask.index, other.history.ask.index)
 
 
-def _places(run: Run, other: Run, found: Difference) -> tuple[int, int]:
+def _difference_positions(run: SessionRun, other: SessionRun, found: Difference) -> tuple[int, int]:
     """Where each has done what differs; the end of one that does not do it."""
     firings = (found.first, found.second)
     ends = (len(run.history), len(other.history))
@@ -101,7 +105,7 @@ def _places(run: Run, other: Run, found: Difference) -> tuple[int, int]:
     return one, two
 
 
-def _data(found: Difference) -> dict[str, Any]:
+def _difference_data(found: Difference) -> dict[str, Any]:
     firing = found.firing
     return {
         "kind": found.kind,
@@ -112,15 +116,15 @@ def _data(found: Difference) -> dict[str, Any]:
     }
 
 
-@comparing.row("difference", key="D", help="to where the runs that were compared differ first, in both")
-def difference(session: Session, words: Words) -> Said:
-    words.done()
-    apart = session.situation.apart
+@comparison_commands.register("difference", key="D", help="to where the runs that were compared differ first, in both")
+def difference(session: Session, words: CommandArguments) -> CommandResult:
+    words.expect_end()
+    apart = session.snapshot.difference
     if apart is None:
         raise Usage("no two runs were compared that differ", hint="compare NAME")
-    pair = (session.named(apart.first), session.named(apart.second))
-    for run, position in zip(pair, apart.places, strict=True):
-        run.reach(position)
-    session.change(current=apart.first)
-    one, two = (place_said(run.name, run.history) for run in pair)
-    return Said(list(columns(one, two)), {"sides": [place_data(run.name, run.history) for run in pair]})
+    pair = (session.find_run(apart.first), session.find_run(apart.second))
+    for run, position in zip(pair, apart.positions, strict=True):
+        run.goto(position)
+    session.update_state(current=apart.first)
+    one, two = (describe_position(run.name, run.history) for run in pair)
+    return CommandResult(list(columns(one, two)), {"sides": [position_data(run.name, run.history) for run in pair]})

@@ -12,14 +12,14 @@ def completions(session: Session, line: str) -> Iterator[str]:
     if " " not in line.lstrip():
         yield from session.commands
         return
-    situation = session.situation
-    yield from situation.names
+    situation = session.snapshot
+    yield from situation.run_names
     yield from (f"@{mark.name}" for mark in situation.bookmarks)
     if situation.runs:
         yield from dict.fromkeys(name for node in session.history.graph.nodes for name in (node.name, str(node)))
 
 
-def completed(session: Session, line: str) -> str | None:
+def complete_line(session: Session, line: str) -> str | None:
     """The line with its last word completed; None where no word begins so."""
     before, space, word = line.rpartition(" ")
     if not word:

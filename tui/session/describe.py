@@ -5,25 +5,27 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from ...core.errors import counted
+from ...core.errors import plural
 from ...core.graph.graph import Graph
 from ...interp.history.history import History
 from ...interp.machine.event import Event, Token
 from ...interp.machine.state import State
-from ...interp.outcome.describe import cell_said, shown
-from ...interp.queries.origin import Firing
+from ...interp.outcome.describe import describe_cell, describe_value
+from ...interp.queries.origin import FiringOrigin
 
-MOST, SOME = 40, 200
+MAX_LINES, MAX_ROWS = 40, 200
 """How many tokens are said, and how many are given as data: there may be millions."""
 
 
-def event_said(graph: Graph, number: int, event: Event) -> str:
+def describe_event(graph: Graph, number: int, event: Event) -> str:
     """What an event was: a firing, or a token that came and stays."""
     if event.fired:
-        return str(Firing(number, graph, event))
-    stays = "waits" if event.parked is None else f"is parked at {cell_said(graph, event.parked)}"
+        return str(FiringOrigin(number, graph, event))
+    stays = "waits" if event.deferred_at is None else f"is parked at {describe_cell(graph, event.deferred_at)}"
     token = event.token
-    came = f"{shown(graph, token.value)} came to port {token.port} of {graph.nodes[token.node]} under {token.tag}"
+    came = (
+        f"{describe_value(graph, token.value)} came to port {token.port} of {graph.nodes[token.node]} under {token.tag}"
+    )
     return f"{came} at event {number}, and {stays}"
 
 
@@ -35,10 +37,10 @@ def event_data(graph: Graph, number: int, event: Event) -> dict[str, Any]:
         "op": graph.nodes[event.token.node].op,
         "port": event.token.port,
         "tag": str(event.token.tag),
-        "token": shown(graph, event.token.value),
+        "token": describe_value(graph, event.token.value),
         "fired": event.fired,
-        "inputs": None if event.inputs is None else [shown(graph, value) for value in event.inputs],
-        "outputs": {str(output): shown(graph, value) for output, value in event.outputs},
+        "inputs": None if event.inputs is None else [describe_value(graph, value) for value in event.inputs],
+        "outputs": {str(output): describe_value(graph, value) for output, value in event.outputs},
         "trap": event.trap,
     }
 
@@ -49,28 +51,30 @@ def token_data(graph: Graph, token: Token) -> dict[str, Any]:
         "node": str(graph.nodes[token.node]),
         "port": token.port,
         "tag": str(token.tag),
-        "value": shown(graph, token.value),
+        "value": describe_value(graph, token.value),
     }
 
 
 def last_event(history: History) -> Event | None:
     """The event that led to where a history stands."""
-    return history.last
+    return history.last_event
 
 
-def place_said(name: str, history: History) -> list[str]:
+def describe_position(name: str, history: History) -> list[str]:
     """Where a run stands, in two lines: how far it is, and what happened last."""
     known = f" of {len(history):,} known" if len(history) > history.position else ""
-    head = f"{name}: after {counted(history.position, 'event')}{known}, {counted(history.state.firings, 'firing')}"
+    head = f"{name}: after {plural(history.position, 'event')}{known}, {plural(history.state.firings, 'firing')}"
     event = last_event(history)
     if event is None and history.base:
         return [f"{head}; what is known begins here"]
     if event is None:
-        return [f"{name}: at the beginning, {counted(len(history.state.flight), 'token')} in flight{_over(history)}"]
-    return [f"{head}{_over(history)}", f"  {event_said(history.graph, history.position - 1, event)}"]
+        return [
+            f"{name}: at the beginning, {plural(len(history.state.flight), 'token')} in flight{_describe_end(history)}"
+        ]
+    return [f"{head}{_describe_end(history)}", f"  {describe_event(history.graph, history.position - 1, event)}"]
 
 
-def place_data(name: str, history: History) -> dict[str, Any]:
+def position_data(name: str, history: History) -> dict[str, Any]:
     """The same as data."""
     event = last_event(history)
     return {
@@ -82,13 +86,13 @@ def place_data(name: str, history: History) -> dict[str, Any]:
         "flight": len(history.state.flight),
         "over": is_over(history),
         "stopped": why_stopped(history),
-        "traps": len(history.state.traps),
+        "traps": len(history.state.trap_events),
         "results": results_data(history),
         "last": None if event is None else event_data(history.graph, history.position - 1, event),
     }
 
 
-def is_place(data: Mapping[str, Any]) -> bool:
+def is_position(data: Mapping[str, Any]) -> bool:
     """Whether the data of an answer say where one stands, as those of motions do."""
     return "position" in data
 
@@ -97,7 +101,8 @@ def results_data(history: History) -> list[str | None]:
     """The results by position, None for those that have not come."""
     state, graph = history.state, history.graph
     return [
-        shown(graph, state.results[number]) if number in state.results else None for number in range(len(graph.results))
+        describe_value(graph, state.results[number]) if number in state.results else None
+        for number in range(len(graph.results))
     ]
 
 
@@ -109,10 +114,10 @@ def is_over(history: History) -> bool:
 def why_stopped(history: History) -> str | None:
     """What keeps the run from going on from here, where something is in flight: a limit, or what a what-if broke."""
     at_end = history.position == len(history)
-    return history.stopped.message if at_end and history.stopped is not None else None
+    return history.stop_error.message if at_end and history.stop_error is not None else None
 
 
-def _over(history: History) -> str:
+def _describe_end(history: History) -> str:
     if history.position < len(history):
         return ""
     if (why := why_stopped(history)) is not None:
@@ -120,20 +125,20 @@ def _over(history: History) -> str:
     if not is_over(history):
         return ""
     missing = history.graph.results and len(history.state.results) < len(history.graph.results)
-    trapped = f", with {counted(len(history.state.traps), 'trap')}" if history.state.traps else ""
+    trapped = f", with {plural(len(history.state.trap_events), 'trap')}" if history.state.trap_events else ""
     return f"; it is over{trapped}{', and results are missing' if missing else ''}"
 
 
-def waiting(state: State) -> Iterator[Token]:
+def waiting_tokens(state: State) -> Iterator[Token]:
     """The tokens that wait for partners: by tag as the activations were opened, then by node and port."""
     for tag, record in state.records.items():
-        for node, held in sorted(record.waiting.items()):
+        for node, held in sorted(record.waiting_operands.items()):
             for port, value in sorted(held.items(), key=lambda pair: pair[0]):
                 yield Token(node, port, tag, value)
 
 
-def values_of(graph: Graph, event: Event) -> str:
+def describe_outputs(graph: Graph, event: Event) -> str:
     """What a firing gave, or that it trapped."""
     if event.trap is not None:
         return f"trap: {event.trap}"
-    return ", ".join(shown(graph, value) for _, value in event.outputs) or "nothing"
+    return ", ".join(describe_value(graph, value) for _, value in event.outputs) or "nothing"

@@ -9,23 +9,23 @@ from __future__ import annotations
 from math import inf
 from typing import TYPE_CHECKING
 
-from ...core.errors import Exhausted, Usage, counted
+from ...core.errors import Exhausted, Usage, plural
 from ...interp.breakpoints.breakpoint import Breakpoints
-from ...interp.history.cursor import Wanted
+from ...interp.history.cursor import EventSelector
 from ...interp.history.fast_forward import WINDOW
 from ...interp.history.history import History
 from .describe import why_stopped
-from .run import NEAR
+from .run import REVEAL_LIMIT
 from .session import Session
 
 if TYPE_CHECKING:
-    from ...interp.engines.fast.stops import Stops
+    from ...interp.engines.fast.stops import StopConditions
 
-FAR = 200_000
+FAST_FORWARD_THRESHOLD = 200_000
 """How many events the reference machine makes before the fast one is asked: those of a second and a half."""
 
 
-def on_to(history: History, wanted: Wanted, most: float = inf) -> bool:
+def run_until(history: History, wanted: EventSelector, most: float = inf) -> bool:
     """On to the next event that is wanted, which is there, or to the end, or so far at most; raises KeyboardInterrupt,
     where one has come to, if somebody pressed Ctrl-C."""
     event = history.forward_to(wanted, most)
@@ -36,58 +36,62 @@ def on_to(history: History, wanted: Wanted, most: float = inf) -> bool:
 
 def check_interrupt(history: History) -> None:
     """Raises KeyboardInterrupt where somebody pressed Ctrl-C on the way to where the history ends."""
-    stopped = history.stopped
+    stopped = history.stop_error
     if isinstance(stopped, Exhausted) and stopped.limit == "interrupt":
         raise KeyboardInterrupt
 
 
-def to_event(session: Session, position: int) -> None:
+def goto_event(session: Session, position: int) -> None:
     """To where so many events have happened; raises Usage where the run is over before."""
-    towards(session, position)
+    goto_event_or_end(session, position)
     history = session.history
     if history.position < position:
-        got = why_stopped(history) or f"the run is over after {counted(history.position, 'event')}"
+        got = why_stopped(history) or f"the run is over after {plural(history.position, 'event')}"
         raise Usage(f"event {position:,} is never reached", got=got)
 
 
-def towards(session: Session, position: int) -> None:
+def goto_event_or_end(session: Session, position: int) -> None:
     """To where so many events have happened, or to the end of the run if that is before."""
     history = session.history
     if position < history.base:
-        _back_before(session, position)
-    elif position > len(history) + FAR and _may(session) and not _ahead(session, position):
+        _reveal_before(session, position)
+    elif (
+        position > len(history) + FAST_FORWARD_THRESHOLD
+        and _can_fast_forward(session)
+        and not _fast_forward(session, position)
+    ):
         return
     history = session.history
     history.jump(min(position, len(history)))
     if history.position < position:
-        on_to(history, lambda state, event: state.steps >= position)
+        run_until(history, lambda state, event: state.steps >= position)
 
 
-def to_end(session: Session) -> None:
+def goto_end(session: Session) -> None:
     """To the end of the run, which goes on until it is over."""
     history = session.history
     history.jump(len(history))
-    most = len(history) + FAR
-    on_to(history, _never, most)
-    if len(history) == most and _may(session) and not _ahead(session):
+    most = len(history) + FAST_FORWARD_THRESHOLD
+    run_until(history, _never, most)
+    if len(history) == most and _can_fast_forward(session) and not _fast_forward(session):
         return
-    on_to(session.history, _never)
+    run_until(session.history, _never)
 
 
-def to_hit(session: Session) -> None:
+def goto_next_hit(session: Session) -> None:
     """On to the next hit of a breakpoint, or to the end of the run."""
-    history, points = session.history, session.situation.points
-    stops, most = session.run.stops.of(points), len(history) + FAR
+    history, points = session.history, session.snapshot.breakpoints
+    stops, most = session.run.breakpoints.compile_all(points), len(history) + FAST_FORWARD_THRESHOLD
     stops.lines.clear()
-    if on_to(history, stops, most) or history.position < most:
+    if run_until(history, stops, most) or history.position < most:
         return
-    told = _told(session, stops) if _may(session) else None
-    if told is not None and not _ahead(session, None, told, stops):
+    told = _stop_conditions(session, stops) if _can_fast_forward(session) else None
+    if told is not None and not _fast_forward(session, None, told, stops):
         return
-    on_to(session.history, session.run.stops.of(points))
+    run_until(session.history, session.run.breakpoints.compile_all(points))
 
 
-def look_back(session: Session) -> None:
+def reveal_past(session: Session) -> None:
     """Know enough of what is before where one is, so that one may go back."""
     run, history = session.run, session.history
     if history.base and history.position - history.base < WINDOW // 4:
@@ -98,56 +102,58 @@ def _never(state: object, event: object) -> bool:
     return False
 
 
-def _may(session: Session) -> bool:
+def _can_fast_forward(session: Session) -> bool:
     """Whether the fast machine may go ahead; where it cannot, that is said."""
     if session.options.whole:
         return False
-    why = session.history.refused
+    why = session.history.unsupported_reason
     if why is not None:
         session.note(f"  every event was stepped: {why}")
     return why is None
 
 
-def _told(session: Session, stops: Breakpoints) -> Stops | None:
+def _stop_conditions(session: Session, stops: Breakpoints) -> StopConditions | None:
     """The breakpoints as the fast machine knows them; where it does not, that is said."""
-    from ...interp.history.stop_conditions import stops_of  # which knows the machine: 20 ms of the first screen
+    from ...interp.history.stop_conditions import (
+        build_stop_conditions,  # which knows the machine: 20 ms of the first screen
+    )
 
-    told = stops_of(stops, session.history.state)
+    told = build_stop_conditions(stops, session.history.state)
     if isinstance(told, str):
         session.note(f"  every event was stepped: {told}")
         return None
     return told
 
 
-def _ahead(
-    session: Session, position: int | None = None, stops: Stops | None = None, shown: Breakpoints | None = None
+def _fast_forward(
+    session: Session, position: int | None = None, stops: StopConditions | None = None, shown: Breakpoints | None = None
 ) -> bool:
     """Let the fast machine go ahead, and know where it leads; whether the run goes on from there. `shown` are the
     breakpoints that its stops ask on the way."""
     run, start = session.run, len(session.history)
     made = run.history.far(position, stops)
     if shown is not None:
-        shown.passed(start, max(made.base, start))
+        shown.mark_observed(start, max(made.base, start))
     if made is not run.history:
-        run.know(made)
+        run.replace_history(made)
         if made.base:
             session.note(f"  the fast machine went ahead: known are the events from {made.base:,} on")
     check_interrupt(made)
-    return made.stopped is None
+    return made.stop_error is None
 
 
-def _back_before(session: Session, position: int) -> None:
+def _reveal_before(session: Session, position: int) -> None:
     """Know what is before what is known: that too, or, where it is far away, instead."""
     run, history = session.run, session.history
-    if history.base - position <= NEAR:
+    if history.base - position <= REVEAL_LIMIT:
         run.reveal(max(position - WINDOW, 0))
         return
-    why = history.refused
+    why = history.unsupported_reason
     if why is not None:
         raise Usage(
             f"event {position:,} is far before what is known of {run.name}",
-            required=f"{history.base - NEAR:,} or later",
+            required=f"{history.base - REVEAL_LIMIT:,} or later",
             got=why,
             hint="the run that it is a fork of goes there",
         )
-    _ahead(session, position)
+    _fast_forward(session, position)

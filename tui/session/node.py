@@ -10,25 +10,25 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import numpy as np
 
 from ...core.errors import Usage
-from ...core.graph.graph import Node
-from ...core.ops.effect_op import ROWS
-from ...core.ops.key import read_key
-from ...core.ops.routing import CONTROL
+from ...core.graph.graph import GraphNode
+from ...core.ops.effect_op import ALL_OPS
+from ...core.ops.key import parse_key
+from ...core.ops.routing import ROUTING_OPS
 from ...core.tag import Tag
 from ...core.value import Value
 from ...interp.machine.event import Event
-from ...interp.queries.ask import tag_of
-from .query_commands import last_tag
+from ...interp.queries.ask import parse_tag
+from .query_commands import last_firing_tag
 from .session import Session
 
-NEAR = 2000
+SCAN_LIMIT = 2000
 """So many firings of a node, the last, and the first in an activation, are looked at for that under a tag, which takes
 0.5 ms; then the index of all events is asked."""
 
 
-def sentence(op: str) -> str:
+def op_summary(op: str) -> str:
     """What an op does, in a sentence."""
-    doc = CONTROL[op].doc if op in CONTROL else ROWS[op].doc
+    doc = ROUTING_OPS[op].doc if op in ROUTING_OPS else ALL_OPS[op].doc
     return doc.split(". ")[0].strip().rstrip(".")
 
 
@@ -36,106 +36,106 @@ def inspected_tag(session: Session, number: int) -> Tag:
     """The tag under which a node is inspected: the one that was selected, or that of its last firing."""
     text, graph = session.focus.node_tag, session.history.graph
     try:
-        if text is not None and session.focus.node == str(graph.nodes[number]):
-            return tag_of(graph, text)
+        if text is not None and session.focus.node_name == str(graph.nodes[number]):
+            return parse_tag(graph, text)
     except Usage:  # of another run
         pass
-    return last_tag(session, str(graph.nodes[number]))
+    return last_firing_tag(session, str(graph.nodes[number]))
 
 
-def firing(session: Session, number: int, tag: Tag) -> Event | None:
+def find_firing(session: Session, number: int, tag: Tag) -> Event | None:
     """The firing of a node under a tag, if it is among the known events up to here; raises Usage where only those
     before could tell."""
     history, run = session.history, session.run
     record = history.state.records.get(tag)
-    if record is not None and number not in record.fired:
+    if record is not None and number not in record.fired_nodes:
         return None
-    numbers, opened = run.firings(number), run.known.activation(tag).opened
+    numbers, opened = run.firings(number), run.index.activation(tag).open_position
     first, is_whole = bisect_left(numbers, opened or 0), opened is not None or not history.base
-    near = (history[at] for at in chain(reversed(numbers[-NEAR:]), numbers[first : first + NEAR]))
+    near = (history[at] for at in chain(reversed(numbers[-SCAN_LIMIT:]), numbers[first : first + SCAN_LIMIT]))
     found = next((event for event in near if event.token.tag == tag), None)
-    if found is not None or (is_whole and len(numbers) - first <= 2 * NEAR):
+    if found is not None or (is_whole and len(numbers) - first <= 2 * SCAN_LIMIT):
         return found
-    at = history.ask.index.fired(number, tag)
+    at = history.ask.index.firing_event(number, tag)
     return None if at is None or at < history.base else history[at]
 
 
 def has_fired(session: Session, number: int, tag: Tag) -> bool:
     """Whether a node has fired under a tag, up to here."""
     record = session.history.state.records.get(tag)
-    return firing(session, number, tag) is not None if record is None else number in record.fired
+    return find_firing(session, number, tag) is not None if record is None else number in record.fired_nodes
 
 
-Has: TypeAlias = Literal["literal", "took", "passed", "earlier", "holds", "nothing"]
+PortStatus: TypeAlias = Literal["literal", "took", "passed", "earlier", "holds", "nothing"]
 """What a port has: its literal; what the firing took from it; nothing, since a merge took from another; something that
 was taken before what is known; a token that waits; nothing yet."""
 
 
-class Port(NamedTuple):
+class PortState(NamedTuple):
     """A port of a node, and what it has under a tag."""
 
     number: int
-    has: Has
+    status: PortStatus
     value: Value = 0
     """What it has, or took, where that is known: of a literal, what was taken, and what waits."""
 
 
-def ports(session: Session, number: int, tag: Tag) -> Iterator[Port]:
+def ports(session: Session, number: int, tag: Tag) -> Iterator[PortState]:
     """The ports of a node under a tag."""
     history = session.history
-    node, record, last = history.graph.nodes[number], history.state.records.get(tag), firing(session, number, tag)
-    held: Mapping[int, Value] = {} if record is None else record.waiting.get(number, {})
+    node, record, last = history.graph.nodes[number], history.state.records.get(tag), find_firing(session, number, tag)
+    held: Mapping[int, Value] = {} if record is None else record.waiting_operands.get(number, {})
     for port, literal in enumerate(node.ports):
         if literal is not None:
-            yield Port(port, "literal", literal.value)
+            yield PortState(port, "literal", literal.value)
         elif last is not None:
-            yield _taken(node, last, port)
-        elif record is not None and number in record.fired:
-            yield Port(port, "earlier")
+            yield _consumed_port(node, last, port)
+        elif record is not None and number in record.fired_nodes:
+            yield PortState(port, "earlier")
         elif port in held:
-            yield Port(port, "holds", held[port])
+            yield PortState(port, "holds", held[port])
         else:
-            yield Port(port, "nothing")
+            yield PortState(port, "nothing")
 
 
-def _taken(node: Node, event: Event, port: int) -> Port:
+def _consumed_port(node: GraphNode, event: Event, port: int) -> PortState:
     """What a firing took from a port: a merge takes one token, of whichever port."""
     inputs = event.inputs or ()
     if node.op != "merge":
-        return Port(port, "took", inputs[port])
-    return Port(port, "took", inputs[0]) if port == event.token.port else Port(port, "passed")
+        return PortState(port, "took", inputs[port])
+    return PortState(port, "took", inputs[0]) if port == event.token.port else PortState(port, "passed")
 
 
-class Array(NamedTuple):
+class ArraySummary(NamedTuple):
     """An array, as far as it is shown."""
 
     type: str
     statistics: dict[str, float]
     """Of the numbers that are finite: min, max, mean and std; of truth values nothing."""
-    odd: int
+    nonfinite_or_true_count: int
     """How many are not finite; of truth values, how many are true."""
-    part: np.ndarray[Any, Any] | None
+    selection: np.ndarray[Any, Any] | None
     """The slice that is chosen, or all; None where it has no such slice."""
 
 
-def array(value: np.ndarray[Any, Any], chosen: str = "") -> Array:
+def summarize_array(value: np.ndarray[Any, Any], chosen: str = "") -> ArraySummary:
     """What is shown of an array, and of its slice that is chosen.
 
     >>> array(np.array([1.0, 3.0, np.inf]), "1:").statistics["mean"], array(np.arange(3), "9").part
     (2.0, None)
     """
-    kind, part = f"{value.dtype}{list(value.shape)}", _sliced(value, chosen)
+    kind, part = f"{value.dtype}{list(value.shape)}", _select(value, chosen)
     if value.dtype == bool:
-        return Array(kind, {}, int(value.sum()), part)
+        return ArraySummary(kind, {}, int(value.sum()), part)
     finite = value[np.isfinite(value)]
     if not finite.size:
-        return Array(kind, {}, value.size, part)
+        return ArraySummary(kind, {}, value.size, part)
     numbers = (("min", finite.min()), ("max", finite.max()), ("mean", finite.mean()), ("std", finite.std()))
-    return Array(kind, {name: float(number) for name, number in numbers}, value.size - finite.size, part)
+    return ArraySummary(kind, {name: float(number) for name, number in numbers}, value.size - finite.size, part)
 
 
-def _sliced(value: np.ndarray[Any, Any], chosen: str) -> np.ndarray[Any, Any] | None:
+def _select(value: np.ndarray[Any, Any], chosen: str) -> np.ndarray[Any, Any] | None:
     try:
-        return np.asarray(value[read_key(chosen)]) if chosen else value
+        return np.asarray(value[parse_key(chosen)]) if chosen else value
     except IndexError:
         return None

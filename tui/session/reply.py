@@ -8,11 +8,11 @@ from typing import Any
 from unicodedata import category
 
 from ...core.errors import TagloomError
-from ...interp.records.outcome_json import words
+from ...interp.records.outcome_json import error_text
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class CommandResult:
     """Lines, and data of which JSON can be made: numbers, texts, None, truth values, lists, and dicts with texts as
     keys. Values of the program are literals of the text form."""
 
@@ -21,7 +21,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
+class CommandReply:
     """What came of a command: `ok` says whether it could be done; where not, the text is what an error says."""
 
     command: str
@@ -30,25 +30,25 @@ class Reply:
     text: tuple[str, ...]
     data: Mapping[str, Any]
 
-    def form(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """It as JSON has it."""
         return {"command": self.command, "ok": self.ok, "text": list(self.text), "data": dict(self.data)}
 
 
-def visible(text: str) -> str:
+def sanitize(text: str) -> str:
     r"""A text of one line as a terminal is to have it: a sign that no terminal shows, or that commands it, is a dot.
 
     >>> visible("a\tb\x1b[2J")
     'a   b·[2J'
     """
-    return text if text.isprintable() else "".join(c if _is_shown(c) else "·" for c in text.expandtabs(4))
+    return text if text.isprintable() else "".join(c if _is_printable(c) else "·" for c in text.expandtabs(4))
 
 
-def _is_shown(sign: str) -> bool:
+def _is_printable(sign: str) -> bool:
     return sign.isprintable() or category(sign) == "Zs"  # blanks of other scripts are as wide as they are
 
 
-def complaint(error: TagloomError) -> Said:
+def error_result(error: TagloomError) -> CommandResult:
     """What an error says, in the words of the command line."""
     parts = {
         "error": type(error).__name__,
@@ -57,10 +57,10 @@ def complaint(error: TagloomError) -> Said:
         "where": None if error.where is None else str(error.where),
         "hint": error.hint,
     }
-    return Said(words(error).splitlines(), parts)
+    return CommandResult(error_text(error).splitlines(), parts)
 
 
-def shortened(lines: Sequence[str], count: int) -> list[str]:
+def with_omitted_count(lines: Sequence[str], count: int) -> list[str]:
     """The first of `count` lines, with one more that says how many are not there.
 
     >>> shortened(["a", "b"], 2), shortened(["a", "b"], 1002)
@@ -69,7 +69,7 @@ def shortened(lines: Sequence[str], count: int) -> list[str]:
     return [*lines, *([f"and {count - len(lines):,} more"] if count > len(lines) else [])]
 
 
-def cut(lines: Sequence[str], most: int, noun: str = "more") -> list[str]:
+def truncate_lines(lines: Sequence[str], most: int, noun: str = "more") -> list[str]:
     """As many lines, the last of which says how many have no room.
 
     >>> cut(["a", "b", "c"], 2), cut(["a", "b"], 2)

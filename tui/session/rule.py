@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...core.graph.graph import Node
-from ...core.ops.effect_op import ACTS
+from ...core.graph.graph import GraphNode
+from ...core.ops.effect_op import EFFECT_OPS
 
-_DOES = {
+_EFFECTS_BY_OP = {
     "merge": "passes it on (S6)",
     "switch": "sends port 0 by its predicate (S6)",
     "call": "sends it into the call (S7)",
@@ -22,10 +22,10 @@ _DOES = {
 }
 
 
-def needs(node: Node) -> str:
+def describe_firing_rule(node: GraphNode) -> str:
     """What a node waits for."""
     ports = [f"port {port}" for port, literal in enumerate(node.ports) if literal is None]
-    if node.triggered:
+    if node.has_trigger:
         ports.append("trigger")
     if len(ports) < 2:
         return f"once {''.join(ports) or 'nothing'} has a token (S2)"
@@ -33,12 +33,12 @@ def needs(node: Node) -> str:
     return f"once any has a token: {said} (S2)" if node.op == "merge" else f"once all have tokens: {said} (S2)"
 
 
-def does(node: Node) -> str:
+def describe_effect(node: GraphNode) -> str:
     """What its firing does."""
-    if node.op in _DOES:
-        return _DOES[node.op]
-    if node.op in ACTS and ACTS[node.op].resource is not None:
+    if node.op in _EFFECTS_BY_OP:
+        return _EFFECTS_BY_OP[node.op]
+    if node.op in EFFECT_OPS and EFFECT_OPS[node.op].resource is not None:
         return "has its effect, and that once (S14)"
-    if node.op in ACTS and ACTS[node.op].draw is not None:
+    if node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw is not None:
         return "draws by its tag and the seed (S15)"
     return "computes, under the same tag (S5)"

@@ -16,19 +16,19 @@ import numpy as np
 from ...core.graph.graph import Graph
 from ...core.tag import ROOT, Tag
 from ...interp.breakpoints.expression import compile_condition
-from ...interp.engines.interrupt import interruptible
-from ...interp.history.collector import LONG, set_aside
+from ...interp.engines.interrupt import interrupt_between_steps
+from ...interp.history.collector import LONG_HISTORY, freeze_objects
 from ...interp.history.history import History
 from ...interp.machine.event import Event, Token
 from ...interp.machine.state import State
 from ...viz.activation_tree import Gates
-from .activation import Activation, merged
+from .activation import ActivationSummary, merge_summaries
 
-Numbers = Sequence[int]
+EventNumbers = Sequence[int]
 """Numbers of events, ascending."""
 
 
-class Part:
+class RunIndexSegment:
     """What is known of the events from `start` on. Where nothing is known of those before the first part, `before` is
     the state there."""
 
@@ -36,189 +36,194 @@ class Part:
         self,
         gates: Gates,
         start: int = 0,
-        past: Sequence[tuple[Part, int]] = (),
-        in_wave: int = 0,
-        before: State | None = None,
+        shared_segments: Sequence[tuple[RunIndexSegment, int]] = (),
+        wave_firings: int = 0,
+        base_state: State | None = None,
     ) -> None:
         self.gates = gates
-        self.start = self.looked = start
-        self.before = before
-        self.past = tuple(past)
+        self.start = self.end = start
+        self.base_state = base_state
+        self.shared_segments = tuple(shared_segments)
         """The parts before, each with where it ends for this one."""
-        self.fired: dict[int, list[int]] = {}
+        self.firings: dict[int, list[int]] = {}
         """The numbers of the events at which each node fired."""
-        self.activations: dict[Tag, Activation] = {}
+        self.activations: dict[Tag, ActivationSummary] = {}
         self.wave_ends, self.wave_sizes = array("q"), array("q")
         """The numbers of the events that end a wave, and how many nodes fired in each of these waves."""
         self.traps: list[int] = []
-        self.in_wave = self.began_in_wave = in_wave
+        self.wave_firings = self.initial_wave_firings = wave_firings
         """How many have fired in the wave that goes on."""
 
-    def see(self, graph: Graph, event: Event) -> None:
+    def add(self, graph: Graph, event: Event) -> None:
         """The next event."""
-        number, token = self.looked, event.token
-        self.looked = number + 1
+        number, token = self.end, event.token
+        self.end = number + 1
         if event.inputs is not None:
-            self.in_wave += 1
-            self.fired.setdefault(token.node, []).append(number)
-            self._open(self.gates.coming(event))
+            self.wave_firings += 1
+            self.firings.setdefault(token.node, []).append(number)
+            self._open_activations(self.gates.entering_tokens(event))
             if graph.nodes[token.node].op == "return" and event.outputs:
-                self._of(token.tag).came[token.node] = (self.looked, event.outputs[0][1])
+                self._activation(token.tag).results[token.node] = (self.end, event.outputs[0][1])
             if event.trap is not None:
                 self.traps.append(number)
         if event.ends_wave:
             self.wave_ends.append(number)
-            self.wave_sizes.append(self.in_wave)
-            self.in_wave = 0
+            self.wave_sizes.append(self.wave_firings)
+            self.wave_firings = 0
 
-    def _of(self, tag: Tag) -> Activation:
+    def _activation(self, tag: Tag) -> ActivationSummary:
         found = self.activations.get(tag)
         if found is None:
-            found = self.activations[tag] = Activation(tag)
+            found = self.activations[tag] = ActivationSummary(tag)
         return found
 
-    def _open(self, coming: Iterable[Token]) -> None:
+    def _open_activations(self, coming: Iterable[Token]) -> None:
         """The first token that comes into an activation opens it."""
         for token in coming:
             found = self.activations.get(token.tag)
             if found is None:
-                found = self._of(token.tag)
-                if token.tag.parent is not None and self._is_new(token.tag):
-                    found.opened = self.looked
-                    self._of(token.tag.parent).below.append((self.looked, token.tag))
-            found.given.setdefault(token.node, (self.looked, token.value))
+                found = self._activation(token.tag)
+                if token.tag.parent is not None and self._is_opening(token.tag):
+                    found.open_position = self.end
+                    self._activation(token.tag.parent).children.append((self.end, token.tag))
+            found.arguments.setdefault(token.node, (self.end, token.value))
 
-    def _is_new(self, tag: Tag) -> bool:
+    def _is_opening(self, tag: Tag) -> bool:
         """Whether it opened in no part before."""
-        if self.before is not None and tag in self.before.records:
+        if self.base_state is not None and tag in self.base_state.records:
             return False
-        found = ((part.activations.get(tag), end) for part, end in self.past)
-        return not any(each is not None and each.opened is not None and each.opened <= end for each, end in found)
+        found = ((part.activations.get(tag), end) for part, end in self.shared_segments)
+        return not any(
+            each is not None and each.open_position is not None and each.open_position <= end for each, end in found
+        )
 
-    def parts(self) -> Iterator[tuple[Part, int]]:
+    def segments(self) -> Iterator[tuple[RunIndexSegment, int]]:
         """All parts, this one last, each with where it ends."""
-        return chain(self.past, ((self, self.looked),))
+        return chain(self.shared_segments, ((self, self.end),))
 
 
-def _first(history: History) -> Part:
+def _base_segment(history: History) -> RunIndexSegment:
     """What is known before the first event: the arguments; where the fast machine has been there, what it left."""
-    state, meter, _ = history.first
-    in_wave = state.firings - meter.firings_before if state.clocked else 0
-    made = Part(Gates(history.graph), history.base, (), in_wave, state if history.base else None)
-    visible = history.graph.arguments[history.graph.hidden :]
+    state, meter, _ = history.base_keyframe
+    in_wave = state.firings - meter.firings_at_wave_start if state.is_clocked else 0
+    made = RunIndexSegment(Gates(history.graph), history.base, (), in_wave, state if history.base else None)
+    visible = history.graph.arguments[history.graph.hidden_count :]
     pairs = zip(visible, history.arguments, strict=False)
-    made.activations[ROOT] = Activation(ROOT, 0, {number: (0, value) for number, (_, value) in enumerate(pairs)})
+    made.activations[ROOT] = ActivationSummary(ROOT, 0, {number: (0, value) for number, (_, value) in enumerate(pairs)})
     return made
 
 
-class Known:
+class RunIndex:
     """What is known of the events of one run."""
 
-    def __init__(self, history: History, last: Part | None = None) -> None:
-        self._last = _first(history) if last is None else last
-        self._matching: tuple[object, array[int], int] = (None, array("q"), 0)
+    def __init__(self, history: History, last: RunIndexSegment | None = None) -> None:
+        self._own_segment = _base_segment(history) if last is None else last
+        self._match_cache: tuple[object, array[int], int] = (None, array("q"), 0)
 
-    def branch(self, history: History) -> Known:
+    def fork(self, history: History) -> RunIndex:
         """What is known of a branch of this run: up to where it begins, the same."""
-        since = history.branched_at
-        past = tuple((part, min(end, since)) for part, end in self._last.parts() if part.start <= since)
-        return Known(history, Part(self.gates, since, past, self._fired_in_wave(since), self._last.before))
+        since = history.fork_position
+        past = tuple((part, min(end, since)) for part, end in self._own_segment.segments() if part.start <= since)
+        return RunIndex(
+            history,
+            RunIndexSegment(self.gates, since, past, self._count_wave_firings(since), self._own_segment.base_state),
+        )
 
     def catch_up(self, history: History) -> None:
         """Look at the events that are new. Where it is interrupted, it goes on from there the next time."""
-        last = self._last
-        with interruptible() as interrupt:
-            for number in range(last.looked, len(history)):
-                last.see(history.graph, history[number])
-                if last.looked % LONG == 0:
-                    set_aside(last)
-                if interrupt.pressed:
+        last = self._own_segment
+        with interrupt_between_steps() as interrupt:
+            for number in range(last.end, len(history)):
+                last.add(history.graph, history[number])
+                if last.end % LONG_HISTORY == 0:
+                    freeze_objects(last)
+                if interrupt.is_requested:
                     raise KeyboardInterrupt
 
     @property
     def gates(self) -> Gates:
         """What comes into activations, and how that is said."""
-        return self._last.gates
+        return self._own_segment.gates
 
     # Answers
 
-    def fired(self, node: int) -> Numbers:
+    def firings(self, node: int) -> EventNumbers:
         """The events at which a node has fired."""
-        return self._joined(lambda part: part.fired.get(node, ()))
+        return self._concatenate(lambda part: part.firings.get(node, ()))
 
     @property
-    def traps(self) -> Numbers:
-        return self._joined(lambda part: part.traps)
+    def traps(self) -> EventNumbers:
+        return self._concatenate(lambda part: part.traps)
 
     @property
-    def wave_ends(self) -> Numbers:
+    def wave_ends(self) -> EventNumbers:
         """The events that end a wave."""
-        return self._joined(lambda part: part.wave_ends)
+        return self._concatenate(lambda part: part.wave_ends)
 
     @property
-    def in_wave(self) -> int:
+    def wave_firings(self) -> int:
         """How many have fired in the wave that goes on."""
-        return self._last.in_wave
+        return self._own_segment.wave_firings
 
-    def _joined(self, numbers: Callable[[Part], Numbers]) -> Numbers:
-        if not self._last.past:
-            return numbers(self._last)
-        found = ((numbers(part), end) for part, end in self._last.parts())
+    def _concatenate(self, numbers: Callable[[RunIndexSegment], EventNumbers]) -> EventNumbers:
+        if not self._own_segment.shared_segments:
+            return numbers(self._own_segment)
+        found = ((numbers(part), end) for part, end in self._own_segment.segments())
         return list(chain.from_iterable(each[: bisect_left(each, end)] for each, end in found))
 
     def waves(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
         """For each wave that is over, the event that ends it, and how many nodes fired in it: a column each."""
         columns = [
             np.stack([np.asarray(part.wave_ends[:count]), np.asarray(part.wave_sizes[:count])])
-            for part, end in self._last.parts()
+            for part, end in self._own_segment.segments()
             for count in [bisect_left(part.wave_ends, end)]
         ]
         return np.concatenate(columns, axis=1)
 
-    def _fired_in_wave(self, position: int) -> int:
+    def _count_wave_firings(self, position: int) -> int:
         """How many have fired by then in the wave that goes on there."""
         ends = self.wave_ends
         over = bisect_left(ends, position)
-        first, _ = next(self._last.parts())
+        first, _ = next(self._own_segment.segments())
         began = ends[over - 1] + 1 if over else first.start
-        nodes = {node for part, _ in self._last.parts() for node in part.fired}
-        fired = sum(bisect_left(each, position) - bisect_left(each, began) for each in map(self.fired, nodes))
-        return fired if over else fired + first.began_in_wave
+        nodes = {node for part, _ in self._own_segment.segments() for node in part.firings}
+        fired = sum(bisect_left(each, position) - bisect_left(each, began) for each in map(self.firings, nodes))
+        return fired if over else fired + first.initial_wave_firings
 
-    def activation(self, tag: Tag) -> Activation:
+    def activation(self, tag: Tag) -> ActivationSummary:
         """What is known of an activation."""
-        found = [before] if (before := self._before(tag)) is not None else []
-        for part, end in self._last.parts():
+        found = [before] if (before := self._base_activation(tag)) is not None else []
+        for part, end in self._own_segment.segments():
             if (each := part.activations.get(tag)) is not None:
-                found.append(each if part is self._last else each.until(end))
-        return merged(found or [Activation(tag)])
+                found.append(each if part is self._own_segment else each.as_of(end))
+        return merge_summaries(found or [ActivationSummary(tag)])
 
-    def _before(self, tag: Tag) -> Activation | None:
+    def _base_activation(self, tag: Tag) -> ActivationSummary | None:
         """What is known of an activation that was open where what is known begins."""
-        state = self._last.before
+        state = self._own_segment.base_state
         record = None if state is None else state.records.get(tag)
         if state is None or record is None:
             return None
-        return Activation(tag, None, below=[(state.steps, below) for below in record.children.values()])
+        return ActivationSummary(tag, None, children=[(state.steps, below) for below in record.child_tags.values()])
 
-    def matching(self, history: History, condition: str, top: Tag | None) -> Numbers:
+    def find_matching(self, history: History, condition: str, top: Tag | None) -> EventNumbers:
         """The numbers of the known events under a tag for which a condition holds; of None, and where it is empty, all.
 
         Raises Malformed where it is no condition."""
         if not condition and top is None:
             return range(history.base, len(history))
-        key, found, looked = self._matching
+        key, found, looked = self._match_cache
         if key != (condition, top):
             key, found, looked = (condition, top), array("q"), history.base
         del found[bisect_left(found, looked) :]  # what was found when somebody interrupted
-        for begin in range(looked, len(history), LONG):
-            end = min(begin + LONG, len(history))
-            found.extend(_listed(history, condition, top, begin, end))
-            self._matching = (key, found, end)
+        for begin in range(looked, len(history), LONG_HISTORY):
+            end = min(begin + LONG_HISTORY, len(history))
+            found.extend(_matching_events(history, condition, top, begin, end))
+            self._match_cache = (key, found, end)
         return found
 
 
-def _listed(history: History, text: str, top: Tag | None, begin: int, end: int) -> Iterator[int]:
+def _matching_events(history: History, text: str, top: Tag | None, begin: int, end: int) -> Iterator[int]:
     """The numbers of the events between two positions that match."""
     if not text:
         yield from (number for number in range(begin, end) if is_under(history[number].token.tag, top))

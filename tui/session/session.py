@@ -16,116 +16,118 @@ from typing import Any
 from ...core.errors import TagloomError, Usage
 from ...core.tag import ROOT, Tag
 from ...core.world import World
-from ...interp.breakpoints.breakpoint import IN_PROGRAMS, in_programs
+from ...interp.breakpoints.breakpoint import PROGRAM_BREAKPOINT_CONDITION, program_breakpoint
 from ...interp.history.history import History
-from ...interp.queries.ask import tag_of
+from ...interp.queries.ask import parse_tag
 from ..load import split_target
-from ..run_start import Options, Start
-from .arguments import LONGEST, Words
-from .breakpoints import Point
-from .command import Command, found
+from ..run_start import Start, StartOptions
+from .arguments import MAX_LENGTH, CommandArguments
+from .breakpoints import BreakpointSpec
+from .command import Command, find_command
 from .focus import Focus
-from .reply import Reply, Said, complaint, visible
-from .run import Run
-from .state import Situation
+from .reply import CommandReply, CommandResult, error_result, sanitize
+from .run import SessionRun
+from .state import SessionState
 
-TIME = ("undo", "redo")
+UNDO_COMMANDS = ("undo", "redo")
 """The commands that go over what commands did, and are themselves not undone."""
-MOVING = "moving"
+STEP_GROUP = "moving"
 """The group of commands that, interrupted, stay where they have come to."""
 
 
 class Session:
     """A debugger without a screen."""
 
-    def __init__(self, commands: Mapping[str, Command], options: Options | None = None) -> None:
+    def __init__(self, commands: Mapping[str, Command], options: StartOptions | None = None) -> None:
         self.commands = commands
-        self.options = options or Options()
-        self.is_over = False
+        self.options = options or StartOptions()
+        self.is_finished = False
         """Whether somebody wants to leave."""
-        self.printed: list[str] = []
+        self.printed_lines: list[str] = []
         """What the programs printed in the last command."""
         self._notes: list[str] = []
         """What is said besides of the last command."""
-        self.world = World(self.printed.append)
+        self.world = World(self.printed_lines.append)
         self.focus = Focus()
-        self._now = Situation()
-        self._past: list[tuple[str, Situation]] = []
-        self._future: list[tuple[str, Situation]] = []
+        self._state = SessionState()
+        self._undo_stack: list[tuple[str, SessionState]] = []
+        self._redo_stack: list[tuple[str, SessionState]] = []
 
     # Commands
 
-    def do(self, line: str) -> Reply:
+    def execute(self, line: str) -> CommandReply:
         """Do what a line says. What is wrong with it, or comes to nothing, is a reply too; nothing is raised."""
-        self.printed.clear()
+        self.printed_lines.clear()
         self._notes.clear()
-        before = self.situation
+        before = self.snapshot
         name, command, is_done = line.strip(), None, True
         try:
-            command, words = self._read(line)
+            command, words = self._parse_line(line)
             name = command.name
-            said = command.run(self, words)
+            said = command.handler(self, words)
         except TagloomError as error:
-            self._return(before)
-            said, is_done = complaint(error), False
+            self._restore(before)
+            said, is_done = error_result(error), False
         except KeyboardInterrupt:
-            if command is None or command.group != MOVING:
-                self._return(before)
-            said, is_done = self._interrupted(), False
-        if name not in TIME and self.situation != before:
-            self._past.append((line.strip(), before))
-            self._future.clear()
-        parts = (*self.printed, *said.text, *self._notes)
-        text = tuple(visible(each) for part in parts for each in part.split("\n"))
-        return Reply(line.strip(), is_done, text, {**said.data, "printed": list(self.printed)})
+            if command is None or command.group != STEP_GROUP:
+                self._restore(before)
+            said, is_done = self._interrupt_result(), False
+        if name not in UNDO_COMMANDS and self.snapshot != before:
+            self._undo_stack.append((line.strip(), before))
+            self._redo_stack.clear()
+        parts = (*self.printed_lines, *said.text, *self._notes)
+        text = tuple(sanitize(each) for part in parts for each in part.split("\n"))
+        return CommandReply(line.strip(), is_done, text, {**said.data, "printed": list(self.printed_lines)})
 
-    def _read(self, line: str) -> tuple[Command, Words]:
-        if len(line) > LONGEST:
-            raise Usage("the line is too long", required=f"{LONGEST:,} characters at most", got=f"{len(line):,}")
+    def _parse_line(self, line: str) -> tuple[Command, CommandArguments]:
+        if len(line) > MAX_LENGTH:
+            raise Usage("the line is too long", required=f"{MAX_LENGTH:,} characters at most", got=f"{len(line):,}")
         if "\0" in line:
             raise Usage("no line has a NUL in it", got=repr(line[:80]))
         name, _, rest = line.strip().partition(" ")
-        command = found(self.commands, name)
-        return command, Words(command.usage, rest.strip())
+        command = find_command(self.commands, name)
+        return command, CommandArguments(command.usage, rest.strip())
 
-    def _interrupted(self) -> Said:
-        at = f"after {self.history.position:,} events" if self._now.runs else "before any run"
-        return Said([f"interrupted: it stands {at}"], {"error": "interrupted"})
+    def _interrupt_result(self) -> CommandResult:
+        at = f"after {self.history.position:,} events" if self._state.runs else "before any run"
+        return CommandResult([f"interrupted: it stands {at}"], {"error": "interrupted"})
 
     # What stands
 
     @property
-    def situation(self) -> Situation:
+    def snapshot(self) -> SessionState:
         """All that commands change, as a value."""
-        return replace(self._now, positions=tuple(run.history.position for run in self._now.runs))
+        return replace(self._state, positions=tuple(run.history.position for run in self._state.runs))
 
-    def change(self, **changed: Any) -> None:
+    def update_state(self, **changed: Any) -> None:
         """Change what stands."""
-        self._now = replace(self._now, **changed)
+        self._state = replace(self._state, **changed)
 
     def note(self, line: str) -> None:
         """Say a line more of the command that is being done."""
         self._notes.append(line)
 
-    def _return(self, situation: Situation) -> None:
+    def _restore(self, situation: SessionState) -> None:
         for run, position in zip(situation.runs, situation.positions, strict=True):
             if run.history.position != position:
-                run.reach(position)
-        self._now = situation
+                run.goto(position)
+        self._state = situation
 
     def undo(self) -> str:
         """Take back the last command that changed something, and say which; raises Usage where there is none."""
-        return self._turn(self._past, self._future, "nothing to undo")
+        return self._restore_from(self._undo_stack, self._redo_stack, "nothing to undo")
 
     def redo(self) -> str:
         """Do again what was undone last, and say what; raises Usage where there is nothing."""
-        return self._turn(self._future, self._past, "nothing to redo")
+        return self._restore_from(self._redo_stack, self._undo_stack, "nothing to redo")
 
-    def _turn(self, taken: list[tuple[str, Situation]], kept: list[tuple[str, Situation]], nothing: str) -> str:
+    def _restore_from(
+        self, taken: list[tuple[str, SessionState]], kept: list[tuple[str, SessionState]], nothing: str
+    ) -> str:
         if not taken:
             raise Usage(nothing)
-        (line, situation), here = taken[-1], self.situation
-        self._return(situation)  # which somebody may stop: then nothing was taken back
+        (line, situation), here = taken[-1], self.snapshot
+        self._restore(situation)  # which somebody may stop: then nothing was taken back
         taken.pop()
         kept.append((line, here))
         return line
@@ -133,9 +135,9 @@ class Session:
     # Runs
 
     @property
-    def run(self) -> Run:
+    def run(self) -> SessionRun:
         """The current run; raises Usage where there is none."""
-        run = self._now.named(self._now.current or "")
+        run = self._state.find_run(self._state.current or "")
         if run is None:
             raise Usage("there is no run yet", hint="load FILE[:NAME] ARGS")
         return run
@@ -144,63 +146,65 @@ class Session:
     def history(self) -> History:
         return self.run.history
 
-    def named(self, name: str) -> Run:
+    def find_run(self, name: str) -> SessionRun:
         """The run of this name; raises Usage where there is none."""
-        run = self._now.named(name)
+        run = self._state.find_run(name)
         if run is None:
-            raise Usage(f"there is no run {name!r}", required=", ".join(self._now.names) or None)
+            raise Usage(f"there is no run {name!r}", required=", ".join(self._state.run_names) or None)
         return run
 
-    def load(self, start: Start) -> Run:
+    def load_run(self, start: Start) -> SessionRun:
         """Begin a run, and go to it."""
-        return self.add(start.history(self.world), start)
+        return self.add_run(start.history(self.world), start)
 
-    def add(self, history: History, start: Start | None = None, name: str | None = None) -> Run:
+    def add_run(self, history: History, start: Start | None = None, name: str | None = None) -> SessionRun:
         """Take a history as a run, and go to it; where the program has breakpoints of its own, they are the first."""
-        run = Run(self.fresh(name or history.name), history, start)
-        self.enter(run)
-        own = in_programs(history.graph)
-        if own is not None and all(point.condition != IN_PROGRAMS for point in self._now.points):
-            self.add_point(IN_PROGRAMS)
+        run = SessionRun(self.unique_run_name(name or history.name), history, start)
+        self.enter_run(run)
+        own = program_breakpoint(history.graph)
+        if own is not None and all(
+            point.condition != PROGRAM_BREAKPOINT_CONDITION for point in self._state.breakpoints
+        ):
+            self.add_breakpoint(PROGRAM_BREAKPOINT_CONDITION)
         return run
 
-    def enter(self, run: Run) -> None:
+    def enter_run(self, run: SessionRun) -> None:
         """Add a run, and go to it."""
-        self.change(runs=(*self._now.runs, run), current=run.name)
+        self.update_state(runs=(*self._state.runs, run), current=run.name)
 
-    def unused(self, name: str) -> Path:
+    def check_output_path(self, name: str) -> Path:
         """A file that may be written: raises Usage where a run began from it."""
         file = Path(name)
-        starts = [run.start for run in self._now.runs if run.start is not None]
+        starts = [run.start for run in self._state.runs if run.start is not None]
         if any(file.resolve() == Path(split_target(start.target)[0]).resolve() for start in starts):
             raise Usage("a run began from this file", required="another file", got=name)
         return file
 
-    def fresh(self, wanted: str) -> str:
+    def unique_run_name(self, wanted: str) -> str:
         """A name that no run has: the one that is wanted, or that and a number."""
-        names, name, number = set(self._now.names), wanted, 2
+        names, name, number = set(self._state.run_names), wanted, 2
         while name in names:
             name, number = f"{wanted}-{number}", number + 1
         return name
 
-    def add_point(self, condition: str, ignore: int = 0, log: str | None = None) -> Point:
+    def add_breakpoint(self, condition: str, ignore: int = 0, log: str | None = None) -> BreakpointSpec:
         """Set a breakpoint."""
-        point = Point(self._now.numbered + 1, condition, ignore, log)
-        self.change(points=(*self._now.points, point), numbered=point.number)
+        point = BreakpointSpec(self._state.last_breakpoint_number + 1, condition, ignore, log)
+        self.update_state(points=(*self._state.breakpoints, point), numbered=point.number)
         return point
 
     # Where one is
 
     @property
-    def tag(self) -> Tag:
+    def current_tag(self) -> Tag:
         """The activation where one stands: that of the last event, or the innermost around it that is still open."""
         history = self.history
-        tag: Tag | None = history.last.token.tag if history.last is not None else ROOT
+        tag: Tag | None = history.last_event.token.tag if history.last_event is not None else ROOT
         while tag is not None and tag not in history.state.records:
             tag = tag.parent
         return tag or ROOT
 
-    def find(self, name: str) -> int:
+    def find_node(self, name: str) -> int:
         """The number of the node of this name; raises Usage, with what was probably meant, where there is none."""
         graph = self.history.graph
         try:
@@ -212,27 +216,27 @@ class Session:
             raise
 
     @property
-    def only(self) -> Tag | None:
+    def root_tag(self) -> Tag | None:
         """The activation that alone is shown, where the current run can have it; None where all are."""
         with suppress(Usage):
-            return None if self.focus.only is None else tag_of(self.history.graph, self.focus.only)
+            return None if self.focus.root_tag is None else parse_tag(self.history.graph, self.focus.root_tag)
         return None
 
-    def numbered(self, name: str) -> int | None:
+    def node_number(self, name: str) -> int | None:
         """The number of the node of this name in full; None where the current run has none."""
         return next((at for at, node in enumerate(self.history.graph.nodes) if str(node) == name), None)
 
     @property
-    def inspected(self) -> int | None:
+    def inspected_node(self) -> int | None:
         """The node that is inspected: the one that is selected, where the current run has it, or the present one."""
-        selected = None if self.focus.node is None else self.numbered(self.focus.node)
-        return self.node if selected is None else selected
+        selected = None if self.focus.node_name is None else self.node_number(self.focus.node_name)
+        return self.current_node if selected is None else selected
 
     @property
-    def node(self) -> int | None:
+    def current_node(self) -> int | None:
         """The node where one stands: to which the last token came; at the beginning, to which the first will; None
         where nothing ever happens."""
         history = self.history
-        if history.last is not None:
-            return history.last.token.node
+        if history.last_event is not None:
+            return history.last_event.token.node
         return history.state.flight[0].node if history.state.flight else None

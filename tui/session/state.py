@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from .breakpoints import Point
-from .run import Run
+from .breakpoints import BreakpointSpec
+from .run import SessionRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,32 +20,32 @@ class Bookmark:
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class RunDifference:
     """Where two runs differ first: where each stands once it has done what differs, or at its end."""
 
     first: str
     second: str
-    places: tuple[int, int]
+    positions: tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
-class Situation:
+class SessionState:
     """Runs in the order in which they came, where each stands, and what was noted. A value: changing makes another."""
 
-    runs: tuple[Run, ...] = ()
+    runs: tuple[SessionRun, ...] = ()
     positions: tuple[int, ...] = ()
     """Where each run stands; kept by the histories themselves until somebody asks."""
     current: str | None = None
-    points: tuple[Point, ...] = ()
-    numbered: int = 0
+    breakpoints: tuple[BreakpointSpec, ...] = ()
+    last_breakpoint_number: int = 0
     """The largest number that a breakpoint has had."""
     watches: tuple[str, ...] = ()
     bookmarks: tuple[Bookmark, ...] = ()
-    apart: Apart | None = None
+    difference: RunDifference | None = None
 
-    def named(self, name: str) -> Run | None:
+    def find_run(self, name: str) -> SessionRun | None:
         return next((run for run in self.runs if run.name == name), None)
 
     @property
-    def names(self) -> Iterator[str]:
+    def run_names(self) -> Iterator[str]:
         return (run.name for run in self.runs)

@@ -16,32 +16,32 @@ from typing import TypeAlias
 from ...core.errors import Usage
 from ...interp.history.history import History
 from ...interp.machine.event import Event
-from ...interp.queries.ask import tag_of
-from .arguments import Words, number
-from .command import Group
-from .describe import place_data, place_said
-from .fast_forward import look_back, on_to, to_end, to_event, to_hit, towards
-from .reply import Said
-from .run_index import Known
-from .session import MOVING, Session
-from .watch_commands import watched
+from ...interp.queries.ask import parse_tag
+from .arguments import CommandArguments, parse_number
+from .command import CommandGroup
+from .describe import describe_position, position_data
+from .fast_forward import goto_end, goto_event, goto_event_or_end, goto_next_hit, reveal_past, run_until
+from .reply import CommandResult
+from .run_index import RunIndex
+from .session import STEP_GROUP, Session
+from .watch_commands import describe_watches
 
-moving = Group(MOVING)
-Kind: TypeAlias = Callable[[Event], bool]
+step_commands = CommandGroup(STEP_GROUP)
+EventFilter: TypeAlias = Callable[[Event], bool]
 """Whether an event is of a kind, which makes where it has happened a stop."""
-Way: TypeAlias = Callable[[History, Kind, Sequence[int] | None], bool]
+StepFunction: TypeAlias = Callable[[History, EventFilter, Sequence[int] | None], bool]
 """A motion by one stop, and whether it came to one."""
 
 
-Places: TypeAlias = Callable[[Known], Sequence[int]]
+EventNumbersLookup: TypeAlias = Callable[[RunIndex], Sequence[int]]
 """The numbers of the known events of a kind, where they are known without looking at all."""
 
 
-def ahead(history: History, kind: Kind, places: Sequence[int] | None = None) -> bool:
+def step_forward(history: History, kind: EventFilter, places: Sequence[int] | None = None) -> bool:
     """To the next stop, which is there, or to the end."""
     following: int | None
     if places is None:
-        following = next((at for at, event in history.ahead() if kind(event)), None)
+        following = next((at for at, event in history.events_after() if kind(event)), None)
     else:
         after = bisect_left(places, history.position)
         following = places[after] if after < len(places) else None
@@ -49,14 +49,14 @@ def ahead(history: History, kind: Kind, places: Sequence[int] | None = None) -> 
         history.jump(following + 1)
         return True
     history.jump(len(history))
-    return on_to(history, lambda state, event: kind(event))
+    return run_until(history, lambda state, event: kind(event))
 
 
-def behind(history: History, kind: Kind, places: Sequence[int] | None = None) -> bool:
+def step_backward(history: History, kind: EventFilter, places: Sequence[int] | None = None) -> bool:
     """To the last stop before, which is there, or to where what is known begins."""
     before: int | None
     if places is None:
-        before = next((at for at, event in islice(history.behind(), 1, None) if kind(event)), None)
+        before = next((at for at, event in islice(history.events_before(), 1, None) if kind(event)), None)
     else:
         count = bisect_left(places, history.position - 1)
         before = places[count - 1] if count else None
@@ -64,25 +64,29 @@ def behind(history: History, kind: Kind, places: Sequence[int] | None = None) ->
     return before is not None
 
 
-def stand(session: Session) -> Said:
+def position_result(session: Session) -> CommandResult:
     """Where one is after a motion, with what is watched."""
     history, name = session.history, session.run.name
-    lines, values = watched(session)
-    return Said([*place_said(name, history), *lines], {**place_data(name, history), "watches": values})
+    lines, values = describe_watches(session)
+    return CommandResult(
+        [*describe_position(name, history), *lines], {**position_data(name, history), "watches": values}
+    )
 
 
-def go(session: Session, way: Way, kind: Kind, times: int = 1, places: Places | None = None) -> Said:
+def repeat_step(
+    session: Session, way: StepFunction, kind: EventFilter, times: int = 1, places: EventNumbersLookup | None = None
+) -> CommandResult:
     """Some stops on, or back. Where their places are known, the events between are not looked at."""
-    if way is behind:
-        look_back(session)
-    known = session.run.known
+    if way is step_backward:
+        reveal_past(session)
+    known = session.run.index
     if places is not None:
         known.catch_up(session.history)
     numbers = None if places is None else places(known)
     for _ in range(times):
         if not way(session.history, kind, numbers):
             break
-    return stand(session)
+    return position_result(session)
 
 
 def is_firing(event: Event) -> bool:
@@ -105,140 +109,144 @@ def is_trap(event: Event) -> bool:
     return event.trap is not None
 
 
-def _counted(name: str, back: str, kind: Kind, keys: tuple[str, str], what: str, places: Places | None = None) -> None:
+def _register_step(
+    name: str, back: str, kind: EventFilter, keys: tuple[str, str], what: str, places: EventNumbersLookup | None = None
+) -> None:
     """A motion over events of one kind, and its reverse."""
 
-    @moving.row(name, "[N]", key=keys[0], help=f"on to the next {what}, or the Nth", reverse=back)
-    def on(session: Session, words: Words) -> Said:
-        times = words.count()
-        words.done()
-        return go(session, ahead, kind, times, places)
+    @step_commands.register(name, "[N]", key=keys[0], help=f"on to the next {what}, or the Nth", reverse=back)
+    def on(session: Session, words: CommandArguments) -> CommandResult:
+        times = words.next_count()
+        words.expect_end()
+        return repeat_step(session, step_forward, kind, times, places)
 
-    @moving.row(back, "[N]", key=keys[1], help=f"back to the last {what}, or the Nth", reverse=name)
-    def off(session: Session, words: Words) -> Said:
-        times = words.count()
-        words.done()
-        return go(session, behind, kind, times, places)
-
-
-_counted("step", "back", is_firing, ("s", "S"), "firing")
-_counted("event", "event-back", is_any, ("e", "E"), "event: one token is delivered")
-_counted("wave", "wave-back", ends_wave, ("w", "W"), "end of a wave", lambda known: known.wave_ends)
-_counted("result", "result-back", is_result, ("r", "R"), "result that leaves the program")
-_counted("trap", "trap-back", is_trap, ("t", "T"), "firing that trapped", lambda known: known.traps)
+    @step_commands.register(back, "[N]", key=keys[1], help=f"back to the last {what}, or the Nth", reverse=name)
+    def off(session: Session, words: CommandArguments) -> CommandResult:
+        times = words.next_count()
+        words.expect_end()
+        return repeat_step(session, step_backward, kind, times, places)
 
 
-def _by_node(session: Session, words: Words, way: Way) -> Said:
-    name = words.maybe()
-    words.done()
-    node = session.node if name is None else session.find(name)
+_register_step("step", "back", is_firing, ("s", "S"), "firing")
+_register_step("event", "event-back", is_any, ("e", "E"), "event: one token is delivered")
+_register_step("wave", "wave-back", ends_wave, ("w", "W"), "end of a wave", lambda known: known.wave_ends)
+_register_step("result", "result-back", is_result, ("r", "R"), "result that leaves the program")
+_register_step("trap", "trap-back", is_trap, ("t", "T"), "firing that trapped", lambda known: known.traps)
+
+
+def _step_by_node(session: Session, words: CommandArguments, way: StepFunction) -> CommandResult:
+    name = words.optional_word()
+    words.expect_end()
+    node = session.current_node if name is None else session.find_node(name)
     number = -1 if node is None else node
     is_of = lambda event: event.fired and event.token.node == number  # noqa: E731
-    return go(session, way, is_of, places=lambda known: known.fired(number))
+    return repeat_step(session, way, is_of, places=lambda known: known.firings(number))
 
 
-@moving.row(
+@step_commands.register(
     "node", "[NODE]", key="n", help="on to the next firing of a node, or of the present one", reverse="node-back"
 )
-def node(session: Session, words: Words) -> Said:
-    return _by_node(session, words, ahead)
+def node(session: Session, words: CommandArguments) -> CommandResult:
+    return _step_by_node(session, words, step_forward)
 
 
-@moving.row("node-back", "[NODE]", key="N", help="back to its last firing before", reverse="node")
-def node_back(session: Session, words: Words) -> Said:
-    return _by_node(session, words, behind)
+@step_commands.register("node-back", "[NODE]", key="N", help="back to its last firing before", reverse="node")
+def node_back(session: Session, words: CommandArguments) -> CommandResult:
+    return _step_by_node(session, words, step_backward)
 
 
-def _under(session: Session, words: Words) -> Kind:
-    text = words.maybe()
-    words.done()
-    tag = session.tag if text is None else tag_of(session.history.graph, text)
+def _tag_filter(session: Session, words: CommandArguments) -> EventFilter:
+    text = words.optional_word()
+    words.expect_end()
+    tag = session.current_tag if text is None else parse_tag(session.history.graph, text)
     return lambda event: event.token.tag == tag
 
 
-@moving.row(
+@step_commands.register(
     "tag", "[TAG]", key="g", help="on to the next event under a tag, or under the present one", reverse="tag-back"
 )
-def tag(session: Session, words: Words) -> Said:
-    return go(session, ahead, _under(session, words))
+def tag(session: Session, words: CommandArguments) -> CommandResult:
+    return repeat_step(session, step_forward, _tag_filter(session, words))
 
 
-@moving.row("tag-back", "[TAG]", key="G", help="back to the last event under it", reverse="tag")
-def tag_back(session: Session, words: Words) -> Said:
-    return go(session, behind, _under(session, words))
+@step_commands.register("tag-back", "[TAG]", key="G", help="back to the last event under it", reverse="tag")
+def tag_back(session: Session, words: CommandArguments) -> CommandResult:
+    return repeat_step(session, step_backward, _tag_filter(session, words))
 
 
-@moving.row("goto", "N|@BOOKMARK|start|end", key="j", help="to where N events have happened, or to a bookmark")
-def goto(session: Session, words: Words) -> Said:
-    where = words.next("a place")
-    words.done()
+@step_commands.register(
+    "goto", "N|@BOOKMARK|start|end", key="j", help="to where N events have happened, or to a bookmark"
+)
+def goto(session: Session, words: CommandArguments) -> CommandResult:
+    where = words.next_word("a place")
+    words.expect_end()
     match where:
         case "start":
-            towards(session, 0)
+            goto_event_or_end(session, 0)
         case "end":
-            to_end(session)
+            goto_end(session)
         case _ if where.startswith("@"):
-            _to_bookmark(session, where[1:])
+            _goto_bookmark(session, where[1:])
         case _:
-            to_event(session, number(where, 0, words.usage))
-    return stand(session)
+            goto_event(session, parse_number(where, 0, words.usage))
+    return position_result(session)
 
 
-def _to_bookmark(session: Session, name: str) -> None:
-    found = next((mark for mark in session.situation.bookmarks if mark.name == name), None)
+def _goto_bookmark(session: Session, name: str) -> None:
+    found = next((mark for mark in session.snapshot.bookmarks if mark.name == name), None)
     if found is None:
-        known = ", ".join(f"@{mark.name}" for mark in session.situation.bookmarks)
+        known = ", ".join(f"@{mark.name}" for mark in session.snapshot.bookmarks)
         raise Usage(f"there is no bookmark {name!r}", required=known or None, hint="`bookmark NAME` makes one")
-    session.change(current=session.named(found.run).name)
-    session.run.reach(found.position)
+    session.update_state(current=session.find_run(found.run).name)
+    session.run.goto(found.position)
 
 
-@moving.row("run", key="$", help="on to the end of the run", reverse="start")
-def run(session: Session, words: Words) -> Said:
-    words.done()
-    to_end(session)
-    return stand(session)
+@step_commands.register("run", key="$", help="on to the end of the run", reverse="start")
+def run(session: Session, words: CommandArguments) -> CommandResult:
+    words.expect_end()
+    goto_end(session)
+    return position_result(session)
 
 
-@moving.row("start", key="^", help="back to the beginning", reverse="run")
-def start(session: Session, words: Words) -> Said:
-    words.done()
-    towards(session, 0)
-    return stand(session)
+@step_commands.register("start", key="^", help="back to the beginning", reverse="run")
+def start(session: Session, words: CommandArguments) -> CommandResult:
+    words.expect_end()
+    goto_event_or_end(session, 0)
+    return position_result(session)
 
 
-@moving.row(
+@step_commands.register(
     "continue", key="c", help="on to the next hit of a breakpoint; log points say their lines", reverse="reverse"
 )
-def go_on(session: Session, words: Words) -> Said:
-    words.done()
+def continue_command(session: Session, words: CommandArguments) -> CommandResult:
+    words.expect_end()
     try:
-        to_hit(session)
+        goto_next_hit(session)
     except KeyboardInterrupt:
-        for line in session.run.stops.of(session.situation.points).lines:
+        for line in session.run.breakpoints.compile_all(session.snapshot.breakpoints).lines:
             session.note(line.text)
         raise
-    said, stops = stand(session), session.run.stops.of(session.situation.points)
+    said, stops = position_result(session), session.run.breakpoints.compile_all(session.snapshot.breakpoints)
     logged = [line.text for line in stops.lines]
-    hits = _hit(session)
+    hits = _describe_hits(session)
     return replace(said, text=[*logged, *said.text, *hits], data={**said.data, "logged": logged, "hits": hits})
 
 
-@moving.row("reverse", key="C", help="back to the last hit of a breakpoint", reverse="continue")
-def reverse(session: Session, words: Words) -> Said:
-    words.done()
-    look_back(session)
-    stops, history = session.run.stops.of(session.situation.points), session.history
+@step_commands.register("reverse", key="C", help="back to the last hit of a breakpoint", reverse="continue")
+def reverse(session: Session, words: CommandArguments) -> CommandResult:
+    words.expect_end()
+    reveal_past(session)
+    stops, history = session.run.breakpoints.compile_all(session.snapshot.breakpoints), session.history
     if history.back() is not None and history.back_to(stops) is not None:
         history.forward()
-    said, hits = stand(session), _hit(session)
+    said, hits = position_result(session), _describe_hits(session)
     return replace(said, text=[*said.text, *hits], data={**said.data, "logged": [], "hits": hits})
 
 
-def _hit(session: Session) -> list[str]:
+def _describe_hits(session: Session) -> list[str]:
     """The breakpoints that stop where one is."""
-    history, points = session.history, session.situation.points
-    if history.last is None:
+    history, points = session.history, session.snapshot.breakpoints
+    if history.last_event is None:
         return []
-    seen = session.run.stops.of(points).see(history.state, history.last)
+    seen = session.run.breakpoints.compile_all(points).see(history.state, history.last_event)
     return [f"  breakpoint {point}" for point in points if point.number in seen.stops]

@@ -6,35 +6,35 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 
 from ..style import BLACK, GREY
-from .grid import Cell
+from .grid import GridCell
 
 
-def printed(rows: Iterable[Sequence[Cell]], *, unicode: bool = True, colours: bool = False) -> str:
+def to_text(rows: Iterable[Sequence[GridCell]], *, unicode: bool = True, colours: bool = False) -> str:
     """Rows of cells, a line each, without blanks at the ends of lines.
 
     Colours are the nearest of the 256 that terminals have. Black is what the terminal writes in, and grey is faint.
     """
-    return "\n".join(_line(row, unicode, colours) for row in rows)
+    return "\n".join(_row_text(row, unicode, colours) for row in rows)
 
 
-def _line(row: Sequence[Cell], unicode: bool, colours: bool) -> str:
-    text = "".join(cell.sign if unicode else cell.ascii for cell in row).rstrip()
+def _row_text(row: Sequence[GridCell], unicode: bool, colours: bool) -> str:
+    text = "".join(cell.glyph if unicode else cell.ascii for cell in row).rstrip()
     if not colours:
         return text
     line = ""
-    for look, run in groupby(row[: len(text)], _look):
-        said = "".join(cell.sign if unicode else cell.ascii for cell in run)
+    for look, run in groupby(row[: len(text)], _sgr_parameters):
+        said = "".join(cell.glyph if unicode else cell.ascii for cell in run)
         line += f"\x1b[{look}m{said}\x1b[0m" if look and said.strip() else said
     return line
 
 
-def _look(cell: Cell) -> str:
+def _sgr_parameters(cell: GridCell) -> str:
     """What an escape sequence says of the look of a cell."""
-    colour = "" if cell.colour in ("", BLACK) else "2" if cell.colour == GREY else f"38;5;{nearest(cell.colour)}"
-    return ";".join(filter(None, ["1" if cell.strong else "", colour]))
+    colour = "" if cell.colour in ("", BLACK) else "2" if cell.colour == GREY else f"38;5;{nearest_colour(cell.colour)}"
+    return ";".join(filter(None, ["1" if cell.bold else "", colour]))
 
 
-def nearest(colour: str) -> int:
+def nearest_colour(colour: str) -> int:
     """The number of the colour of the cube of a terminal that is nearest to #RRGGBB.
 
     >>> nearest("#FF0000"), nearest("#E69F00")

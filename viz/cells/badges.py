@@ -9,154 +9,160 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TypeAlias
 
-from ..style import SIGNS
+from ..style import BADGE_LOOKS
 from ..view import Badge, View
-from .box_rows import cut, one_wide
-from .grid import DOWN, FIXED, LEFT, RIGHT, UP, Cell, spelled
+from .box_rows import abbreviate, to_single_width
+from .grid import DOWN, LEFT, RIGHT, UNREMOVABLE, UP, GridCell, text_cells
 
-BLOCK = "█*"
+EMPHASIS_GLYPHS = "█*"
 """What a box begins with that is to be found first, in Unicode and in ASCII."""
 
-Places: TypeAlias = dict[str | int, list[tuple[int, int]]]
+CellPositions: TypeAlias = dict[str | int, list[tuple[int, int]]]
 """The cells of each box, frame and arrow: rows and columns."""
 
-_LONGEST = 12
+_MAX_LENGTH = 12
 """Longer values are cut."""
 
 
-def marked(bare: Sequence[tuple[Cell, ...]], view: View, where: Places | None = None) -> tuple[tuple[Cell, ...], ...]:
+def draw_badges(
+    bare: Sequence[tuple[GridCell, ...]], view: View, positions: CellPositions | None = None
+) -> tuple[tuple[GridCell, ...], ...]:
     """A grid of a view with what changes from moment to moment: badges, of each thing as many as there is room for and
     how many more, and what is strong. `where` are its places, if somebody knows them. Rows in which nothing is are the
     bare ones themselves."""
-    grid = Marked(bare)
-    where = places(bare) if where is None else where
+    grid = GridOverlay(bare)
+    positions = cell_positions(bare) if positions is None else positions
     used: set[tuple[int, int]] = set()
     for name, box in view.boxes.items():
-        if box.strong and name in where:
-            _strengthen(grid, where[name])
-            row, column = where[name][0]
-            grid.set(row, column, grid[row][column]._replace(sign=BLOCK[0], ascii=BLOCK[1]))
-        if box.badges and name in where:
-            _beside(grid, used, max(where[name]), box.badges, name)
+        if box.emphasized and name in positions:
+            _embolden(grid, positions[name])
+            row, column = positions[name][0]
+            grid.set(row, column, grid[row][column]._replace(glyph=EMPHASIS_GLYPHS[0], ascii=EMPHASIS_GLYPHS[1]))
+        if box.badges and name in positions:
+            _draw_beside_box(grid, used, max(positions[name]), box.badges, name)
     for number, arrow in enumerate(view.arrows):
-        if arrow.strong:
-            _strengthen(grid, where.get(number, ()))
-        if arrow.badges and number in where:
-            own = [place for place in where[number] if grid[place[0]][place[1]].of == (number,)]
-            _on_line(grid, used, own or where[number], arrow.badges, number)
+        if arrow.emphasized:
+            _embolden(grid, positions.get(number, ()))
+        if arrow.badges and number in positions:
+            own = [place for place in positions[number] if grid[place[0]][place[1]].owners == (number,)]
+            _draw_on_line(grid, used, own or positions[number], arrow.badges, number)
     return grid.rows()
 
 
-class Marked:
+class GridOverlay:
     """A grid over another, of which those rows are copied that change: of 500 boxes, a moment marks some."""
 
-    def __init__(self, bare: Sequence[tuple[Cell, ...]]) -> None:
-        self._bare = bare
-        self._changed: dict[int, list[Cell]] = {}
+    def __init__(self, bare: Sequence[tuple[GridCell, ...]]) -> None:
+        self._base = bare
+        self._changed: dict[int, list[GridCell]] = {}
 
-    def __getitem__(self, row: int) -> Sequence[Cell]:
-        return self._changed.get(row) or self._bare[row]
+    def __getitem__(self, row: int) -> Sequence[GridCell]:
+        return self._changed.get(row) or self._base[row]
 
-    def set(self, row: int, column: int, cell: Cell) -> None:
+    def set(self, row: int, column: int, cell: GridCell) -> None:
         if row not in self._changed:
-            self._changed[row] = list(self._bare[row])
+            self._changed[row] = list(self._base[row])
         self._changed[row][column] = cell
 
-    def rows(self) -> tuple[tuple[Cell, ...], ...]:
-        return tuple(tuple(self._changed.get(number, row)) for number, row in enumerate(self._bare))
+    def rows(self) -> tuple[tuple[GridCell, ...], ...]:
+        return tuple(tuple(self._changed.get(number, row)) for number, row in enumerate(self._base))
 
 
-def _strengthen(grid: Marked, where: Iterable[tuple[int, int]]) -> None:
+def _embolden(grid: GridOverlay, where: Iterable[tuple[int, int]]) -> None:
     for row, column in where:
-        grid.set(row, column, grid[row][column]._replace(strong=True))
+        grid.set(row, column, grid[row][column]._replace(bold=True))
 
 
-def places(grid: Sequence[Sequence[Cell]]) -> Places:
+def cell_positions(grid: Sequence[Sequence[GridCell]]) -> CellPositions:
     """The cells of each thing, rows and columns, in order."""
-    found: Places = {}
+    found: CellPositions = {}
     for row, cells in enumerate(grid):
         for column, cell in enumerate(cells):
-            for thing in cell.of:
+            for thing in cell.owners:
                 found.setdefault(thing, []).append((row, column))
     return found
 
 
-def _sayings(badges: Sequence[Badge], thing: str | int) -> Iterator[list[Cell]]:
+def _badge_variants(badges: Sequence[Badge], thing: str | int) -> Iterator[list[GridCell]]:
     """Ways to say badges, from the longest to a single sign."""
-    for longest in (_LONGEST, 5, 0):
+    for longest in (_MAX_LENGTH, 5, 0):
         for many in range(len(badges), 0, -1):
-            said: list[Cell] = []
+            said: list[GridCell] = []
             for badge in badges[:many]:
-                said += [Cell()] * bool(said) + _said(badge, longest, thing)
+                said += [GridCell()] * bool(said) + _badge_cells(badge, longest, thing)
             if many < len(badges):
                 more = Badge("more", str(len(badges) - many))
-                said += _said(more, 3, thing)
+                said += _badge_cells(more, 3, thing)
             yield said
-    yield _said(badges[0], 0, thing)
+    yield _badge_cells(badges[0], 0, thing)
 
 
-def _said(badge: Badge, longest: int, thing: str | int) -> list[Cell]:
-    sign = SIGNS[badge.mark]
-    text = cut(one_wide(badge.text), longest) if longest else ""
-    cell = Cell(colour=sign.colour, strong=True, of=(thing,))
-    first = cell._replace(sign=sign.sign, ascii=sign.ascii)
-    return [first, *spelled(text, cell)]
+def _badge_cells(badge: Badge, longest: int, thing: str | int) -> list[GridCell]:
+    sign = BADGE_LOOKS[badge.mark]
+    text = abbreviate(to_single_width(badge.text), longest) if longest else ""
+    cell = GridCell(colour=sign.colour, bold=True, owners=(thing,))
+    first = cell._replace(glyph=sign.glyph, ascii=sign.ascii)
+    return [first, *text_cells(text, cell)]
 
 
-def _room(grid: Marked, row: int, column: int) -> int:
+def _count_free_cells(grid: GridOverlay, row: int, column: int) -> int:
     """How many cells are free from here to the right; of several not the last, which keeps words apart."""
     cells = grid[row]
     end = column
-    while end < len(cells) and cells[end] == Cell():
+    while end < len(cells) and cells[end] == GridCell():
         end += 1
     return end - column if end == len(cells) else max(end - column - 1, min(end - column, 1))
 
 
-def _beside(
-    grid: Marked, used: set[tuple[int, int]], last: tuple[int, int], badges: Sequence[Badge], name: str
+def _draw_beside_box(
+    grid: GridOverlay, used: set[tuple[int, int]], last: tuple[int, int], badges: Sequence[Badge], name: str
 ) -> None:
     """Right of a box; where there is no room, in the place of its end."""
     row, column = last
-    room = _room(grid, row, column + 1)
-    for said in _sayings(badges, name):
+    room = _count_free_cells(grid, row, column + 1)
+    for said in _badge_variants(badges, name):
         if len(said) <= room:
-            _put(grid, used, row, column + 1, said)
+            _write_cells(grid, used, row, column + 1, said)
             return
-    _put(grid, used, row, column, said)
+    _write_cells(grid, used, row, column, said)
 
 
-def _on_line(
-    grid: Marked, used: set[tuple[int, int]], line: Iterable[tuple[int, int]], badges: Sequence[Badge], number: int
+def _draw_on_line(
+    grid: GridOverlay, used: set[tuple[int, int]], line: Iterable[tuple[int, int]], badges: Sequence[Badge], number: int
 ) -> None:
     """On a piece of a line: beside it, or along it."""
     free = [place for place in line if place not in used]
     if not free:
         return
     down = sorted(
-        (place for place in free if grid[place[0]][place[1]].sides in (UP | DOWN, UP | DOWN | FIXED)),
-        key=lambda place: grid[place[0]][place[1]].sides & FIXED,
+        (place for place in free if grid[place[0]][place[1]].sides in (UP | DOWN, UP | DOWN | UNREMOVABLE)),
+        key=lambda place: grid[place[0]][place[1]].sides & UNREMOVABLE,
     )
-    for said in _sayings(badges, number):
+    for said in _badge_variants(badges, number):
         for row, column in down:
-            if len(said) - 1 <= _room(grid, row, column + 1):
-                _put(grid, used, row, column, said)
+            if len(said) - 1 <= _count_free_cells(grid, row, column + 1):
+                _write_cells(grid, used, row, column, said)
                 return
         for row, column in free:
-            if len(said) > 1 and _runs_along(grid, used, row, column, len(said), number):
-                _put(grid, used, row, column, said)
+            if len(said) > 1 and _is_free_run(grid, used, row, column, len(said), number):
+                _write_cells(grid, used, row, column, said)
                 return
-    _put(grid, used, *(down or free)[0], said)
+    _write_cells(grid, used, *(down or free)[0], said)
 
 
-def _runs_along(grid: Marked, used: set[tuple[int, int]], row: int, column: int, length: int, number: int) -> bool:
+def _is_free_run(
+    grid: GridOverlay, used: set[tuple[int, int]], row: int, column: int, length: int, number: int
+) -> bool:
     """Whether a line runs along for so long here, with no other line across, and on at both ends."""
     cells = grid[row][column : column + length]
-    whole = all(cell.sides == LEFT | RIGHT and cell.of == (number,) for cell in cells)
+    whole = all(cell.sides == LEFT | RIGHT and cell.owners == (number,) for cell in cells)
     return len(cells) == length and whole and not any((row, column + each) in used for each in range(length))
 
 
-def _put(grid: Marked, used: set[tuple[int, int]], row: int, column: int, said: Sequence[Cell]) -> None:
+def _write_cells(
+    grid: GridOverlay, used: set[tuple[int, int]], row: int, column: int, said: Sequence[GridCell]
+) -> None:
     for place, cell in enumerate(said):
         under = grid[row][column + place]
-        grid.set(row, column + place, cell._replace(of=cell.of or under.of, sides=under.sides))
+        grid.set(row, column + place, cell._replace(owners=cell.owners or under.owners, sides=under.sides))
         used.add((row, column + place))

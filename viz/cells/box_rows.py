@@ -12,13 +12,13 @@ from collections.abc import Iterator
 from typing import NamedTuple
 from unicodedata import category, east_asian_width
 
-from ..style import LINES, LOOKS
-from ..view import Arrow, Box, Cluster, Kind, View
+from ..style import BOX_LOOKS, LINE_LOOKS
+from ..view import Box, BoxKind, Cluster, View, ViewArrow
 
-JOINT = 3
+JOINT_WIDTH = 3
 """How many columns the arrow takes that joins two boxes of a plate."""
 
-ENDS: dict[Kind, tuple[str, str]] = {
+BOX_DELIMITERS: dict[BoxKind, tuple[str, str]] = {
     "arithmetic": ("(", ")"),
     "comparison": ("{", "}"),
     "logic": ("{", "}"),
@@ -39,18 +39,18 @@ ENDS: dict[Kind, tuple[str, str]] = {
 """What boxes begin and end with, in ASCII; those of other kinds with their letter, in brackets."""
 
 
-class Writing(NamedTuple):
+class BoxStyle(NamedTuple):
     """How boxes are written."""
 
-    letters: bool = False
+    uses_letters: bool = False
     """Whether a letter takes the place of words like merge."""
-    longest: int = 24
+    max_length: int = 24
     """Longer names are cut."""
-    joined: int = 0
+    max_joined: int = 0
     """The most boxes that share a line, where each is all that feeds the next, and feeds nothing else."""
 
 
-class Slot(NamedTuple):
+class BoxText(NamedTuple):
     """A box, written, and the columns in it from which arrows leave."""
 
     box: str
@@ -59,31 +59,31 @@ class Slot(NamedTuple):
     """For each label of an output, the columns below it; those of arrows without a label at ""."""
 
 
-class Plate(NamedTuple):
+class BoxRow(NamedTuple):
     """Boxes that share a line, each joined to the next by an arrow: the number that it has in the view."""
 
-    slots: tuple[Slot, ...]
+    boxes: tuple[BoxText, ...]
     joints: tuple[int, ...] = ()
 
     @property
     def name(self) -> str:
         """The name of the first box."""
-        return self.slots[0].box
+        return self.boxes[0].box
 
     @property
     def width(self) -> int:
         """Columns from end to end."""
-        return sum(len(slot.text) for slot in self.slots) + JOINT * len(self.joints)
+        return sum(len(slot.text) for slot in self.boxes) + JOINT_WIDTH * len(self.joints)
 
-    def starts(self) -> Iterator[tuple[Slot, int]]:
+    def box_starts(self) -> Iterator[tuple[BoxText, int]]:
         """The boxes, and the column at which each begins."""
         column = 0
-        for slot in self.slots:
+        for slot in self.boxes:
             yield slot, column
-            column += len(slot.text) + JOINT
+            column += len(slot.text) + JOINT_WIDTH
 
 
-def one_wide(text: str) -> str:
+def to_single_width(text: str) -> str:
     r"""Text in which every letter takes one cell.
 
     >>> one_wide("a\nb"), one_wide("\N{CJK UNIFIED IDEOGRAPH-4E2D}")
@@ -95,7 +95,7 @@ def one_wide(text: str) -> str:
     )
 
 
-def cut(text: str, longest: int) -> str:
+def abbreviate(text: str, longest: int) -> str:
     """Text that is not too long.
 
     >>> cut("less_equal_1", 8), cut("n - 1", 8)
@@ -104,38 +104,40 @@ def cut(text: str, longest: int) -> str:
     return text if len(text) <= longest else f"{text[: max(longest - 1, 1)]}~"
 
 
-def plates(view: View, writing: Writing, wider: Counter[str]) -> list[Plate]:
+def build_box_rows(view: View, writing: BoxStyle, wider: Counter[str]) -> list[BoxRow]:
     """The boxes of a view, written, in its order; `wider` says which take more columns than they need for words."""
     rows = [[name] for name in view.boxes]
     joints: dict[str, list[int]] = {name: [] for name in view.boxes}
-    if writing.joined:
-        rows, joints = _joined(view, writing.joined)
-    ports = _ports(view)
-    slots = {name: _slot(box, view, writing, ports[name] + wider[name]) for name, box in view.boxes.items()}
-    return [Plate(tuple(slots[name] for name in row), tuple(joints[row[0]])) for row in rows]
+    if writing.max_joined:
+        rows, joints = _join_boxes(view, writing.max_joined)
+    ports = _count_ports(view)
+    slots = {name: _box_text(box, view, writing, ports[name] + wider[name]) for name, box in view.boxes.items()}
+    return [BoxRow(tuple(slots[name] for name in row), tuple(joints[row[0]])) for row in rows]
 
 
-def _ports(view: View) -> Counter[str]:
+def _count_ports(view: View) -> Counter[str]:
     """The most arrows that leave or reach each box on one side."""
     above, below = Counter[str](), Counter[str]()
-    for tail, _, _, up in {(arrow.tail, arrow.label, LINES[arrow.link].style, arrow.turned) for arrow in view.arrows}:
+    for tail, _, _, up in {
+        (arrow.tail, arrow.label, LINE_LOOKS[arrow.link].style, arrow.is_reversed) for arrow in view.arrows
+    }:
         (above if up else below)[tail] += 1
     for arrow in view.arrows:
-        if arrow.turned or arrow.free:
+        if arrow.is_reversed or arrow.is_unconstrained:
             below[arrow.head] += 1
-        if arrow.free:
+        if arrow.is_unconstrained:
             above[arrow.tail] += 1
-        if not arrow.turned:
+        if not arrow.is_reversed:
             above[arrow.head] += 1
     return above | below
 
 
-def _slot(box: Box, view: View, writing: Writing, ports: int) -> Slot:
-    before, after = ENDS.get(box.kind, (f"[{LOOKS[box.kind].letter} ", "]"))
-    text = f"{before}{_words(box, writing)}"
-    leaving = {(arrow.label, LINES[arrow.link].style) for arrow in view.arrows if arrow.tail == box.name}
+def _box_text(box: Box, view: View, writing: BoxStyle, ports: int) -> BoxText:
+    before, after = BOX_DELIMITERS.get(box.kind, (f"[{BOX_LOOKS[box.kind].letter} ", "]"))
+    text = f"{before}{_box_label(box, writing)}"
+    leaving = {(arrow.label, LINE_LOOKS[arrow.link].style) for arrow in view.arrows if arrow.tail == box.name}
     labels = sorted({label for label, _ in leaving if label}, key=lambda label: (label != "T", label))
-    said = [one_wide(label).ljust(2 * sum(other == label for other, _ in leaving) - 1) for label in labels]
+    said = [to_single_width(label).ljust(2 * sum(other == label for other, _ in leaving) - 1) for label in labels]
     length = sum(len(label) + 1 for label in said)
     text = text.ljust(max(ports + 1, 2 * ports + 1 - length - len(after)))
     outlets = {"": range(len(before), max(len(text), len(before) + 1))}
@@ -144,34 +146,34 @@ def _slot(box: Box, view: View, writing: Writing, ports: int) -> Slot:
         text += f" {words}"
     if set(labels) == {label for label, _ in leaving}:
         outlets[""] = range(len(before), len(text))
-    return Slot(box.name, f"{text}{after}", outlets)
+    return BoxText(box.name, f"{text}{after}", outlets)
 
 
-def _words(box: Box, writing: Writing) -> str:
-    first = one_wide(box.first)
-    if not writing.letters:
-        word = f"{box.kind} " if box.second == box.kind and box.kind in ("merge", "switch") else ""
-        return f"{word}{cut(first, writing.longest)}" or " "
+def _box_label(box: Box, writing: BoxStyle) -> str:
+    first = to_single_width(box.title)
+    if not writing.uses_letters:
+        word = f"{box.kind} " if box.subtitle == box.kind and box.kind in ("merge", "switch") else ""
+        return f"{word}{abbreviate(first, writing.max_length)}" or " "
     word = box.kind.removesuffix("_iteration")
     letter = (
-        f"{LOOKS[box.kind].letter} "
-        if (box.second == box.kind or first.startswith(word)) and box.kind != "result"
+        f"{BOX_LOOKS[box.kind].letter} "
+        if (box.subtitle == box.kind or first.startswith(word)) and box.kind != "result"
         else ""
     )
-    return f"{letter}{cut(first.removeprefix(f'{word} '), writing.longest)}" or " "
+    return f"{letter}{abbreviate(first.removeprefix(f'{word} '), writing.max_length)}" or " "
 
 
-def _joined(view: View, most: int) -> tuple[list[list[str]], dict[str, list[int]]]:
+def _join_boxes(view: View, most: int) -> tuple[list[list[str]], dict[str, list[int]]]:
     """Boxes in rows: an arrow joins two where it is all that leaves the one and all that reaches the other."""
-    leaving, reaching, home = Counter[str](), Counter[str](), _homes(view)
+    leaving, reaching, home = Counter[str](), Counter[str](), _cluster_by_box(view)
     for arrow in view.arrows:
-        if not (arrow.turned or arrow.free):
+        if not (arrow.is_reversed or arrow.is_unconstrained):
             leaving[arrow.tail] += 1
             reaching[arrow.head] += 1
     row_of = {name: [name] for name in view.boxes}
     joints: dict[str, list[int]] = {name: [] for name in view.boxes}
     for number, arrow in enumerate(view.arrows):
-        if not _joins(arrow, home) or leaving[arrow.tail] > 1 or reaching[arrow.head] > 1:
+        if not _can_join(arrow, home) or leaving[arrow.tail] > 1 or reaching[arrow.head] > 1:
             continue
         left, right = row_of[arrow.tail], row_of[arrow.head]
         if left is right or left[-1] != arrow.tail or right[0] != arrow.head or len(left) + len(right) > most:
@@ -182,23 +184,23 @@ def _joined(view: View, most: int) -> tuple[list[list[str]], dict[str, list[int]
     return list({row[0]: row for row in row_of.values()}.values()), joints
 
 
-def _joins(arrow: Arrow, home: dict[str, Cluster]) -> bool:
-    plain = not (arrow.turned or arrow.free or arrow.label or arrow.into)
+def _can_join(arrow: ViewArrow, home: dict[str, Cluster]) -> bool:
+    plain = not (arrow.is_reversed or arrow.is_unconstrained or arrow.label or arrow.head_cluster)
     return plain and arrow.tail in home and arrow.head in home and home[arrow.tail] is home[arrow.head]
 
 
-def _homes(view: View) -> dict[str, Cluster]:
-    return {name: cluster for cluster in view.outside.all() for name in cluster.boxes}
+def _cluster_by_box(view: View) -> dict[str, Cluster]:
+    return {name: cluster for cluster in view.root.walk() for name in cluster.boxes}
 
 
-def opened(view: View) -> View:
+def without_outer_frame(view: View) -> View:
     """A view with one function, without the frame around it."""
-    inner = view.outside.clusters
+    inner = view.root.clusters
     if len(inner) != 1 or inner[0].kind != "function":
         return view
     (only,) = inner
-    outside = Cluster(view.outside.name, "function", only.title)
-    outside.boxes = {**view.outside.boxes, **only.boxes}
-    outside.level = [*view.outside.level]
+    outside = Cluster(view.root.name, "function", only.title)
+    outside.boxes = {**view.root.boxes, **only.boxes}
+    outside.same_rank = [*view.root.same_rank]
     outside.clusters = only.clusters
-    return View(view.name, view.caption, outside, view.arrows, view.above)
+    return View(view.name, view.caption, outside, view.arrows, view.rank_constraints)

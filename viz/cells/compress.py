@@ -10,45 +10,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from .grid import DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid
+from .grid import DOWN, LEFT, RIGHT, UNREMOVABLE, UP, Grid, GridCell
 
-_SLACK = 1.5
+_MAX_EXCESS = 1.5
 """Grids that are larger by more than this factor have never so much room."""
 
-_FAR = 10**6
+_PROHIBITIVE_COST = 10**6
 """What is never worth it."""
 
 
-def carved(grid: Grid, width: int, height: int) -> Grid:
+def compress_grid(grid: Grid, width: int, height: int) -> Grid:
     """The grid with as many seams cut out as it has to lose, and can; as it is, if it is too large by far."""
-    if len(grid) > _SLACK * height or len(grid[0] if grid else ()) > _SLACK * width:
+    if len(grid) > _MAX_EXCESS * height or len(grid[0] if grid else ()) > _MAX_EXCESS * width:
         return grid
-    narrow = _carved(grid, width, LEFT | RIGHT, UP, DOWN)
-    return _turned(_carved(_turned(narrow), height, UP | DOWN, LEFT, RIGHT))
+    narrow = _remove_seams(grid, width, LEFT | RIGHT, UP, DOWN)
+    return _transpose(_remove_seams(_transpose(narrow), height, UP | DOWN, LEFT, RIGHT))
 
 
-def _turned(grid: Grid) -> Grid:
+def _transpose(grid: Grid) -> Grid:
     return [list(column) for column in zip(*grid, strict=True)]
 
 
-def _carved(grid: Grid, wanted: int, along: int, up: int, down: int) -> Grid:
+def _remove_seams(grid: Grid, wanted: int, along: int, up: int, down: int) -> Grid:
     while grid and len(grid[0]) > wanted:
-        seam = _seam(grid, along, up, down)
+        seam = _cheapest_seam(grid, along, up, down)
         if seam is None:
             return grid
         grid = [row[:column] + row[column + 1 :] for row, column in zip(grid, seam, strict=True)]
     return grid
 
 
-def _seam(grid: Grid, along: int, up: int, down: int) -> list[int] | None:
+def _cheapest_seam(grid: Grid, along: int, up: int, down: int) -> list[int] | None:
     """The column of each row that can be left out, so that the seam is the straightest; none where none can."""
-    costs = _room(grid[0], along)
+    costs = _removal_costs(grid[0], along)
     steps: list[list[int]] = []
     for above, row in pairwise(grid):
-        costs, step = _next(costs, _room(row, along), *_passable(above, row, up, down))
+        costs, step = _next_row_costs(costs, _removal_costs(row, along), *_passable_columns(above, row, up, down))
         steps.append(step)
     column = min(range(len(costs)), key=lambda place: costs[place])
-    if costs[column] >= _FAR:
+    if costs[column] >= _PROHIBITIVE_COST:
         return None
     seam = [column]
     for step in reversed(steps):
@@ -57,37 +57,41 @@ def _seam(grid: Grid, along: int, up: int, down: int) -> list[int] | None:
     return seam[::-1]
 
 
-def _room(row: Sequence[Cell], along: int) -> list[int]:
+def _removal_costs(row: Sequence[GridCell], along: int) -> list[int]:
     """What it costs to leave out each cell of a row: one beside which there is as much room."""
-    free = [cell.sides in (0, along) and not cell.sides & FIXED for cell in row]
+    free = [cell.sides in (0, along) and not cell.sides & UNREMOVABLE for cell in row]
     return [
-        (1 if row[place].sides else 0) if free[place] and place + 1 < len(row) and free[place + 1] else _FAR
+        (1 if row[place].sides else 0)
+        if free[place] and place + 1 < len(row) and free[place + 1]
+        else _PROHIBITIVE_COST
         for place in range(len(row))
     ]
 
 
-def _passable(above: Sequence[Cell], row: Sequence[Cell], up: int, down: int) -> tuple[list[bool], list[bool]]:
+def _passable_columns(
+    above: Sequence[GridCell], row: Sequence[GridCell], up: int, down: int
+) -> tuple[list[bool], list[bool]]:
     """Whether a seam can step to the right to each column from the one before it, and to the left from each column.
 
     What it steps over moves in one of the two rows only. It must not be joined, and nothing may come to lie where it
     seems to be joined.
     """
     loose = [not (upper.sides & down or lower.sides & up) for upper, lower in zip(above, row, strict=True)]
-    moved = [False, *(_clash(upper, lower, up, down) for upper, lower in zip(above[1:], row, strict=False))]
-    met = [False, *(_clash(upper, lower, up, down) for upper, lower in zip(above, row[1:], strict=False))]
+    moved = [False, *(_would_join(upper, lower, up, down) for upper, lower in zip(above[1:], row, strict=False))]
+    met = [False, *(_would_join(upper, lower, up, down) for upper, lower in zip(above, row[1:], strict=False))]
     right = [free and not clash for free, clash in zip(loose, moved, strict=True)]
     return right, [free and not clash for free, clash in zip(loose, met, strict=True)]
 
 
-def _clash(upper: Cell, lower: Cell, up: int, down: int) -> bool:
+def _would_join(upper: GridCell, lower: GridCell, up: int, down: int) -> bool:
     """Whether cells that are not joined would seem to be if one came to lie above the other."""
     if not (upper.sides and lower.sides):
         return False
     corners = all(cell.sides & (UP | DOWN) and cell.sides & (LEFT | RIGHT) for cell in (upper, lower))
-    return bool(corners or upper.sides & down or lower.sides & up or upper.sides & lower.sides & FIXED)
+    return bool(corners or upper.sides & down or lower.sides & up or upper.sides & lower.sides & UNREMOVABLE)
 
 
-def _next(
+def _next_row_costs(
     costs: Sequence[int], room: Sequence[int], right: Sequence[bool], left: Sequence[bool]
 ) -> tuple[list[int], list[int]]:
     """The costs of a row and where they come from, by those of the row before it."""

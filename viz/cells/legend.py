@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ..style import LINES, LOOKS, SIGNS
-from ..view import Kind, Link, View
-from .box_rows import ENDS, Writing
-from .grid import LEFT, RIGHT, Cell, spelled
+from ..style import BADGE_LOOKS, BOX_LOOKS, LINE_LOOKS
+from ..view import BoxKind, LinkKind, View
+from .box_rows import BOX_DELIMITERS, BoxStyle
+from .grid import LEFT, RIGHT, GridCell, text_cells
 from .strokes import HEADS, STROKES
 
-MEANINGS: dict[Link, str] = {
+LINK_MEANINGS: dict[LinkKind, str] = {
     "data": "data",
     "predicate": "predicate",
     "trigger": "trigger",
@@ -24,54 +24,60 @@ MEANINGS: dict[Link, str] = {
 }
 """What arrows mean."""
 
-_SHORTENED: tuple[Kind, ...] = (
+_LETTER_KINDS: tuple[BoxKind, ...] = (
     "merge", "switch", "call", "return", "enter", "exit", "next_iteration", "reenter", "back", "pullback",
 )  # fmt: skip
 """Kinds of boxes that say what they are in words, if there is room."""
 
-_OBVIOUS: tuple[Kind, ...] = ("argument", "result")
+_SELF_EVIDENT_KINDS: tuple[BoxKind, ...] = ("argument", "result")
 """Kinds of boxes whose letters are signs that need no words."""
 
 
-def legend(view: View, writing: Writing, width: int) -> tuple[tuple[Cell, ...], ...]:
+def build_legend(view: View, writing: BoxStyle, width: int) -> tuple[tuple[GridCell, ...], ...]:
     """Rows of cells, no wider than `width` if that can be, that say what arrows, letters and badges mean."""
-    said = [*_of_arrows(view), *_of_badges(view), *_of_letters(view, writing)]
-    rows: list[list[Cell]] = []
+    said = [*_arrow_entries(view), *_badge_entries(view), *_letter_entries(view, writing)]
+    rows: list[list[GridCell]] = []
     for words in said:
         if rows and len(rows[-1]) + len(words) + 3 <= width:
-            rows[-1] += [Cell()] * 3 + words
+            rows[-1] += [GridCell()] * 3 + words
         else:
             rows.append(list(words))
     return tuple(map(tuple, rows))
 
 
-def _of_arrows(view: View) -> Iterable[list[Cell]]:
+def _arrow_entries(view: View) -> Iterable[list[GridCell]]:
     links = {arrow.link for arrow in view.arrows}
-    for link, meaning in MEANINGS.items():
+    for link, meaning in LINK_MEANINGS.items():
         if link in links:
-            look = LINES[link]
+            look = LINE_LOOKS[link]
             line, head = STROKES[look.style], HEADS[look.head][2]
-            cell = Cell(colour=look.colour)
-            signs = [(line.sign(LEFT | RIGHT), line.along)] * 2 + ([(head[0], head[1])] if head else [])
-            yield [cell._replace(sign=sign, ascii=plain) for sign, plain in signs] + spelled(f" {meaning}", Cell())
+            cell = GridCell(colour=look.colour)
+            signs = [(line.glyph(LEFT | RIGHT), line.along)] * 2 + ([(head[0], head[1])] if head else [])
+            yield [cell._replace(glyph=sign, ascii=plain) for sign, plain in signs] + text_cells(
+                f" {meaning}", GridCell()
+            )
 
 
-def _of_badges(view: View) -> Iterable[list[Cell]]:
+def _badge_entries(view: View) -> Iterable[list[GridCell]]:
     for mark in view.marks:
-        sign = SIGNS[mark]
+        sign = BADGE_LOOKS[mark]
         if mark != "more":
-            first = Cell(sign.sign, sign.ascii, sign.colour, True)
-            yield [first, *spelled(f" {sign.meaning}", Cell())]
+            first = GridCell(sign.glyph, sign.ascii, sign.colour, True)
+            yield [first, *text_cells(f" {sign.meaning}", GridCell())]
 
 
-def _of_letters(view: View, writing: Writing) -> Iterable[list[Cell]]:
+def _letter_entries(view: View, writing: BoxStyle) -> Iterable[list[GridCell]]:
     """Letters that take the place of words, and those of boxes whose ends are those of others."""
     kinds = {box.kind for box in view.boxes.values()}
-    for kind, look in LOOKS.items():
+    for kind, look in BOX_LOOKS.items():
         if kind in kinds and _has_letter(kind, writing):
-            letter = spelled(look.letter, Cell(colour=look.colour, strong=True))
-            yield letter + spelled(f" {kind.replace('_', ' ')}", Cell())
+            letter = text_cells(look.letter, GridCell(colour=look.colour, bold=True))
+            yield letter + text_cells(f" {kind.replace('_', ' ')}", GridCell())
 
 
-def _has_letter(kind: Kind, writing: Writing) -> bool:
-    return kind in _SHORTENED if kind in ENDS and writing.letters else kind not in (*ENDS, *_OBVIOUS)
+def _has_letter(kind: BoxKind, writing: BoxStyle) -> bool:
+    return (
+        kind in _LETTER_KINDS
+        if kind in BOX_DELIMITERS and writing.uses_letters
+        else kind not in (*BOX_DELIMITERS, *_SELF_EVIDENT_KINDS)
+    )

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby
 
-from ..style import FRAMES, LINES, LOOKS
-from ..view import Arrow
-from .box_rows import JOINT, cut, one_wide
-from .grid import BLANK, DOWN, FIXED, LEFT, RIGHT, UP, Cell, Grid, spelled
-from .plan import Plan
+from ..style import BOX_LOOKS, CLUSTER_LOOKS, LINE_LOOKS
+from ..view import ViewArrow
+from .box_rows import JOINT_WIDTH, abbreviate, to_single_width
+from .grid import BLANK, DOWN, LEFT, RIGHT, UNREMOVABLE, UP, Grid, GridCell, text_cells
+from .plan import DrawingPlan
 from .routes import Branch
 from .strokes import HEADS, STROKES
 from .tracks import Border
@@ -19,7 +19,7 @@ class Canvas:
     """Cells by row and column, which may be negative."""
 
     def __init__(self) -> None:
-        self.cells: dict[tuple[int, int], Cell] = {}
+        self.cells: dict[tuple[int, int], GridCell] = {}
 
     def grid(self) -> Grid:
         """All cells, from the first row and column that are used to the last."""
@@ -29,145 +29,153 @@ class Canvas:
         across = range(min(columns), max(columns) + 1)
         return [[self.cells.get((row, column), BLANK) for column in across] for row in range(min(rows), max(rows) + 1)]
 
-    def write(self, row: int, column: int, text: str, cell: Cell) -> None:
+    def write(self, row: int, column: int, text: str, cell: GridCell) -> None:
         """Text in the look of a cell."""
-        for place, each in enumerate(spelled(text, cell)):
-            sides = FIXED | LEFT * (place > 0) | RIGHT * (place < len(text) - 1)
+        for place, each in enumerate(text_cells(text, cell)):
+            sides = UNREMOVABLE | LEFT * (place > 0) | RIGHT * (place < len(text) - 1)
             self.cells[row, column + place] = each._replace(sides=sides)
 
 
-def paint(canvas: Canvas, plan: Plan) -> None:
+def paint(canvas: Canvas, plan: DrawingPlan) -> None:
     """Paint frames first, then lines along, lines down, heads, and boxes."""
-    _frames(canvas, plan)
+    _paint_frames(canvas, plan)
     for branch in plan.routes.branches:
-        _along(canvas, plan, branch)
+        _paint_horizontal(canvas, plan, branch)
     for branch in plan.routes.branches:
-        _down(canvas, plan, branch)
-    for (rank, column), (above, below) in plan.routes.passes.items():
-        _put(canvas, plan, plan.row_of(rank), column, UP | DOWN, sorted(above.arrows & below.arrows))
+        _paint_vertical(canvas, plan, branch)
+    for (rank, column), (above, below) in plan.routes.rank_passes.items():
+        _paint_line_cell(canvas, plan, plan.row_of(rank), column, UP | DOWN, sorted(above.arrows & below.arrows))
     for branch in plan.routes.branches:
-        _heads(canvas, plan, branch)
-    _titles(canvas, plan)
-    _boxes(canvas, plan)
+        _paint_heads(canvas, plan, branch)
+    _paint_titles(canvas, plan)
+    _paint_boxes(canvas, plan)
 
 
-def _frames(canvas: Canvas, plan: Plan) -> None:
+def _paint_frames(canvas: Canvas, plan: DrawingPlan) -> None:
     """Frames, without their titles. They are heavy: no arrow is."""
-    kinds = {cluster.name: cluster.kind for cluster in plan.view.outside.all()}
+    kinds = {cluster.name: cluster.kind for cluster in plan.view.root.walk()}
     rows: dict[str, list[int]] = {}
     for channel, borders in plan.borders.items():
         for border in borders:
-            row = _row(plan, channel, border.row)
+            row = _canvas_row(plan, channel, border.row)
             rows.setdefault(border.cluster, []).append(row)
-            cell = Cell("━", "_", FRAMES[kinds[border.cluster]].colour, of=(border.cluster,), sides=LEFT | RIGHT)
-            for column in range(border.left + 1, border.right):
+            cell = GridCell(
+                "━", "_", CLUSTER_LOOKS[kinds[border.cluster]].colour, owners=(border.cluster,), sides=LEFT | RIGHT
+            )
+            for column in range(border.left_column + 1, border.right_column):
                 canvas.cells[row, column] = cell
-            across = DOWN if border.upper else UP
+            across = DOWN if border.is_upper else UP
             ends = (
-                (border.left, "┏" if border.upper else "┗", RIGHT),
-                (border.right, "┓" if border.upper else "┛", LEFT),
+                (border.left_column, "┏" if border.is_upper else "┗", RIGHT),
+                (border.right_column, "┓" if border.is_upper else "┛", LEFT),
             )
             for column, sign, side in ends:
-                canvas.cells[row, column] = cell._replace(sign=sign, sides=FIXED | across | side)
+                canvas.cells[row, column] = cell._replace(glyph=sign, sides=UNREMOVABLE | across | side)
     for name, (one, other) in rows.items():
         span = plan.layout.frames[name]
-        cell = Cell("┃", "'", FRAMES[kinds[name]].colour, of=(name,), sides=UP | DOWN)
+        cell = GridCell("┃", "'", CLUSTER_LOOKS[kinds[name]].colour, owners=(name,), sides=UP | DOWN)
         for row in range(min(one, other) + 1, max(one, other)):
-            canvas.cells[row, span.left] = canvas.cells[row, span.right] = cell
+            canvas.cells[row, span.left_column] = canvas.cells[row, span.right_column] = cell
 
 
-def _titles(canvas: Canvas, plan: Plan) -> None:
+def _paint_titles(canvas: Canvas, plan: DrawingPlan) -> None:
     """The title of each frame, where its upper side is free, or else over what crosses it."""
-    clusters = {cluster.name: cluster for cluster in plan.view.outside.all()}
+    clusters = {cluster.name: cluster for cluster in plan.view.root.walk()}
     for channel, borders in plan.borders.items():
         for border in borders:
-            if border.upper:
+            if border.is_upper:
                 cluster = clusters[border.cluster]
-                row, look = _row(plan, channel, border.row), FRAMES[cluster.kind]
-                text = f" {look.sign}{one_wide(cluster.title)} "
-                cell = Cell(colour=look.colour, strong=True, of=(cluster.name,))
-                start, room = _free(canvas, row, border, len(text))
-                canvas.write(row, start, cut(text, room)[:room], cell)
+                row, look = _canvas_row(plan, channel, border.row), CLUSTER_LOOKS[cluster.kind]
+                text = f" {look.glyph}{to_single_width(cluster.title)} "
+                cell = GridCell(colour=look.colour, bold=True, owners=(cluster.name,))
+                start, room = _find_title_room(canvas, row, border, len(text))
+                canvas.write(row, start, abbreviate(text, room)[:room], cell)
 
 
-def _free(canvas: Canvas, row: int, border: Border, wanted: int) -> tuple[int, int]:
+def _find_title_room(canvas: Canvas, row: int, border: Border, wanted: int) -> tuple[int, int]:
     """Where a title can be in an upper side: the first place with room for it, or the longest."""
-    side = [canvas.cells[row, column] for column in range(border.left + 2, border.right - 1)]
-    runs, start = [], border.left + 2
-    for free, run in groupby(side, lambda cell: cell.of == (border.cluster,)):
+    side = [canvas.cells[row, column] for column in range(border.left_column + 2, border.right_column - 1)]
+    runs, start = [], border.left_column + 2
+    for free, run in groupby(side, lambda cell: cell.owners == (border.cluster,)):
         length = len(list(run))
         if free:
             runs.append((-min(length, wanted), start, length))
         start += length
-    _, start, length = min(runs, default=(0, border.left + 2, 0))
+    _, start, length = min(runs, default=(0, border.left_column + 2, 0))
     return start, length
 
 
-def _row(plan: Plan, channel: int, row: int) -> int:
+def _canvas_row(plan: DrawingPlan, channel: int, row: int) -> int:
     """The row of the drawing that a row of a channel is."""
     return sum(plan.heights[:channel]) + channel + row
 
 
-def _put(canvas: Canvas, plan: Plan, row: int, column: int, sides: int, arrows: Iterable[int]) -> None:
+def _paint_line_cell(
+    canvas: Canvas, plan: DrawingPlan, row: int, column: int, sides: int, arrows: Iterable[int]
+) -> None:
     of = tuple(arrows)
     arrow = plan.view.arrows[of[0]]
-    look = LINES[arrow.link]
+    look = LINE_LOOKS[arrow.link]
     line = STROKES[look.style]
     under = canvas.cells.get((row, column), BLANK)
-    crossed = under.sides & (LEFT | RIGHT) if under.of != of and not sides & (LEFT | RIGHT) else 0
-    canvas.cells[row, column] = Cell(line.sign(sides), line.ascii(sides), look.colour, False, of, sides | crossed)
+    crossed = under.sides & (LEFT | RIGHT) if under.owners != of and not sides & (LEFT | RIGHT) else 0
+    canvas.cells[row, column] = GridCell(line.glyph(sides), line.ascii(sides), look.colour, False, of, sides | crossed)
 
 
-def _along(canvas: Canvas, plan: Plan, branch: Branch) -> None:
-    left, right = branch.reach
-    row = _row(plan, branch.channel, branch.row)
+def _paint_horizontal(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
+    left, right = branch.extent
+    row = _canvas_row(plan, branch.channel, branch.row)
     for column in range(left, right + 1):
         sides = LEFT * (column > left) | RIGHT * (column < right)
-        _put(canvas, plan, row, column, sides, sorted(branch.arrows))
+        _paint_line_cell(canvas, plan, row, column, sides, sorted(branch.arrows))
 
 
-def _down(canvas: Canvas, plan: Plan, branch: Branch) -> None:
+def _paint_vertical(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
     height = plan.heights[branch.channel]
-    left, right = branch.reach
+    left, right = branch.extent
     for column in sorted(branch.above | branch.below):
         for row in range(height):
             up = column in branch.above if row <= branch.row else column in branch.below
             down = column in branch.below if row >= branch.row else column in branch.above
             sides = UP * up | DOWN * down
-            if row == branch.row and not branch.straight:
+            if row == branch.row and not branch.is_straight:
                 sides |= LEFT * (column > left) | RIGHT * (column < right)
             if sides & (UP | DOWN):
-                _put(canvas, plan, _row(plan, branch.channel, row), column, sides, sorted(branch.arrows))
+                _paint_line_cell(
+                    canvas, plan, _canvas_row(plan, branch.channel, row), column, sides, sorted(branch.arrows)
+                )
 
 
-def _heads(canvas: Canvas, plan: Plan, branch: Branch) -> None:
+def _paint_heads(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
     for heads, row, which in (
         (branch.heads_below, plan.heights[branch.channel] - 1, 0),
         (branch.heads_above, 0, 1),
     ):
         for column, number in heads.items():
-            _head(canvas, plan.view.arrows[number], number, (_row(plan, branch.channel, row), column), which)
+            _paint_head(
+                canvas, plan.view.arrows[number], number, (_canvas_row(plan, branch.channel, row), column), which
+            )
 
 
-def _head(canvas: Canvas, arrow: Arrow, number: int, place: tuple[int, int], which: int) -> None:
-    look = LINES[arrow.link]
+def _paint_head(canvas: Canvas, arrow: ViewArrow, number: int, place: tuple[int, int], which: int) -> None:
+    look = LINE_LOOKS[arrow.link]
     head = HEADS[look.head][which]
     if head:
-        sides = canvas.cells[place].sides | FIXED
-        canvas.cells[place] = Cell(head[0], head[1], look.colour, False, (number,), sides)
+        sides = canvas.cells[place].sides | UNREMOVABLE
+        canvas.cells[place] = GridCell(head[0], head[1], look.colour, False, (number,), sides)
 
 
-def _boxes(canvas: Canvas, plan: Plan) -> None:
+def _paint_boxes(canvas: Canvas, plan: DrawingPlan) -> None:
     boxes = plan.view.boxes
-    for plate in plan.plates:
-        stand = plan.layout.plates[plate.name]
+    for plate in plan.rows:
+        stand = plan.layout.placements[plate.name]
         row = plan.row_of(stand.rank)
-        for slot, start in plate.starts():
+        for slot, start in plate.box_starts():
             box = boxes[slot.box]
-            cell = Cell(colour=LOOKS[box.kind].colour, of=(slot.box,))
+            cell = GridCell(colour=BOX_LOOKS[box.kind].colour, owners=(slot.box,))
             canvas.write(row, stand.column + start, slot.text, cell)
-        for number, (slot, start) in zip(plate.joints, plate.starts(), strict=False):
+        for number, (slot, start) in zip(plate.joints, plate.box_starts(), strict=False):
             column = stand.column + start + len(slot.text)
-            for place in range(JOINT):
-                _put(canvas, plan, row, column + place, LEFT | RIGHT, [number])
-            _head(canvas, plan.view.arrows[number], number, (row, column + JOINT - 1), 2)
+            for place in range(JOINT_WIDTH):
+                _paint_line_cell(canvas, plan, row, column + place, LEFT | RIGHT, [number])
+            _paint_head(canvas, plan.view.arrows[number], number, (row, column + JOINT_WIDTH - 1), 2)

@@ -11,32 +11,32 @@ from itertools import pairwise
 from typing import NamedTuple, TypeAlias
 
 from ..view import Cluster, View
-from .box_rows import Plate
+from .box_rows import BoxRow
 
 _MARGIN = 2
 """Columns between a frame and what is in it."""
 
-_ASIDE = 6
+_MAX_SHIFT = 6
 """A box steps aside by no more columns than these."""
 
-Courses: TypeAlias = Mapping[int, Mapping[int, float]]
+ArrowCourses: TypeAlias = Mapping[int, Mapping[int, float]]
 """For each arrow, by its number in the view, the column at which it passes each rank."""
 
 
-class Stand(NamedTuple):
+class Placement(NamedTuple):
     """Where a plate stands: in which rank from above, and at which column it begins."""
 
     rank: int
     column: int
 
 
-class Span(NamedTuple):
+class FrameSpan(NamedTuple):
     """The columns of the sides of a frame, and the first and the last rank inside it."""
 
-    left: int
-    right: int
-    first: int
-    last: int
+    left_column: int
+    right_column: int
+    first_rank: int
+    last_rank: int
 
 
 class _Gap(NamedTuple):
@@ -47,31 +47,32 @@ class _Gap(NamedTuple):
     columns: int
 
 
-def apart(
-    view: View, plates: Sequence[Plate], wanted: dict[str, Stand], courses: Courses
-) -> tuple[dict[str, Stand], dict[str, Span]]:
+def place_rows(
+    view: View, plates: Sequence[BoxRow], wanted: dict[str, Placement], courses: ArrowCourses
+) -> tuple[dict[str, Placement], dict[str, FrameSpan]]:
     """Plates moved until none touches another or a frame, and more arrows are straight; and the frames that can be."""
     width = {plate.name: plate.width for plate in plates}
-    home = {slot.box: plate.name for plate in plates for slot in plate.slots}
-    members = _members(view.outside, home)
-    spans = {name: _span(inside, wanted, width) for name, inside in members.items()}
+    home = {slot.box: plate.name for plate in plates for slot in plate.boxes}
+    members = _rows_by_frame(view.root, home)
+    spans = {name: _frame_span(inside, wanted, width) for name, inside in members.items()}
     columns = {name: stand.column for name, stand in wanted.items()}
-    columns |= {f"{name}<": span.left for name, span in spans.items()}
-    columns |= {f"{name}>": span.right for name, span in spans.items()}
-    between = list(_between_plates(wanted, width))
-    framed = [*between, *_around_frames(view, members, spans, wanted, width)]
-    settled = _settled(columns, framed)
+    columns |= {f"{name}<": span.left_column for name, span in spans.items()}
+    columns |= {f"{name}>": span.right_column for name, span in spans.items()}
+    between = list(_gaps_between_rows(wanted, width))
+    framed = [*between, *_gaps_around_frames(view, members, spans, wanted, width)]
+    settled = _satisfy_gaps(columns, framed)
     if settled is None:
-        spans, framed, settled = {}, between, _settled(columns, between) or columns
+        spans, framed, settled = {}, between, _satisfy_gaps(columns, between) or columns
     _straighten(view, plates, wanted, courses, settled, framed)
-    stands = {name: Stand(stand.rank, settled[name]) for name, stand in wanted.items()}
+    stands = {name: Placement(stand.rank, settled[name]) for name, stand in wanted.items()}
     frames = {
-        name: Span(settled[f"{name}<"], settled[f"{name}>"], span.first, span.last) for name, span in spans.items()
+        name: FrameSpan(settled[f"{name}<"], settled[f"{name}>"], span.first_rank, span.last_rank)
+        for name, span in spans.items()
     }
     return stands, frames
 
 
-def _settled(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, int] | None:
+def _satisfy_gaps(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, int] | None:
     """Columns as wanted or further to the right, with all gaps; none where gaps contradict one another."""
     found = dict(columns)
     for _ in range(len(columns) + 1):
@@ -83,36 +84,40 @@ def _settled(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, int] | 
     return None
 
 
-def _members(cluster: Cluster, home: dict[str, str]) -> dict[str, set[str]]:
+def _rows_by_frame(cluster: Cluster, home: dict[str, str]) -> dict[str, set[str]]:
     """The plates inside each frame, at any depth; one without any is none."""
     found: dict[str, set[str]] = {}
     for inner in cluster.clusters:
-        within = _members(inner, home)
-        mine = {home[name] for one in inner.all() for name in one.boxes}
+        within = _rows_by_frame(inner, home)
+        mine = {home[name] for one in inner.walk() for name in one.boxes}
         if mine:
             found[inner.name] = mine
         found |= within
     return found
 
 
-def _span(inside: Iterable[str], wanted: dict[str, Stand], width: dict[str, int]) -> Span:
+def _frame_span(inside: Iterable[str], wanted: dict[str, Placement], width: dict[str, int]) -> FrameSpan:
     stands = [(wanted[name], width[name]) for name in inside]
     ranks = [stand.rank for stand, _ in stands]
     left = min(stand.column for stand, _ in stands) - _MARGIN
-    return Span(left, max(stand.column + wide for stand, wide in stands) + _MARGIN - 1, min(ranks), max(ranks))
+    return FrameSpan(left, max(stand.column + wide for stand, wide in stands) + _MARGIN - 1, min(ranks), max(ranks))
 
 
-def _between_plates(wanted: dict[str, Stand], width: dict[str, int]) -> Iterable[_Gap]:
+def _gaps_between_rows(wanted: dict[str, Placement], width: dict[str, int]) -> Iterable[_Gap]:
     ordered = sorted(wanted, key=lambda name: (wanted[name], name))
     for left, right in pairwise(ordered):
         if wanted[left].rank == wanted[right].rank:
             yield _Gap(left, right, width[left] + 2)
 
 
-def _around_frames(
-    view: View, members: dict[str, set[str]], spans: dict[str, Span], wanted: dict[str, Stand], width: dict[str, int]
+def _gaps_around_frames(
+    view: View,
+    members: dict[str, set[str]],
+    spans: dict[str, FrameSpan],
+    wanted: dict[str, Placement],
+    width: dict[str, int],
 ) -> Iterable[_Gap]:
-    titles = {cluster.name: cluster.title for cluster in view.outside.all()}
+    titles = {cluster.name: cluster.title for cluster in view.root.walk()}
     for name, span in spans.items():
         left, right = f"{name}<", f"{name}>"
         yield _Gap(left, right, len(titles[name]) + 8)
@@ -120,79 +125,85 @@ def _around_frames(
             if plate in members[name]:
                 yield _Gap(left, plate, _MARGIN)
                 yield _Gap(plate, right, width[plate] + _MARGIN - 1)
-            elif span.first <= wanted[plate].rank <= span.last:
+            elif span.first_rank <= wanted[plate].rank <= span.last_rank:
                 middle = wanted[plate].column + width[plate] / 2
-                rightmost = middle * 2 > span.left + span.right
+                rightmost = middle * 2 > span.left_column + span.right_column
                 yield _Gap(right, plate, 2) if rightmost else _Gap(plate, left, width[plate] + 1)
         for other, beside in spans.items():
             if members[other] < members[name] or (members[other] == members[name] and other.startswith(f"{name}_")):
                 yield _Gap(left, f"{other}<", _MARGIN)
                 yield _Gap(f"{other}>", right, _MARGIN)
-            elif not members[name] & members[other] and name < other and _meet(span, beside):
-                first, second = (name, other) if span.left < beside.left else (other, name)
+            elif not members[name] & members[other] and name < other and _share_ranks(span, beside):
+                first, second = (name, other) if span.left_column < beside.left_column else (other, name)
                 yield _Gap(f"{first}>", f"{second}<", 2)
 
 
-def _meet(one: Span, other: Span) -> bool:
+def _share_ranks(one: FrameSpan, other: FrameSpan) -> bool:
     return (
-        one.first <= other.last + 1
-        and other.first <= one.last + 1
-        and not (one.last < other.first or other.last < one.first)
+        one.first_rank <= other.last_rank + 1
+        and other.first_rank <= one.last_rank + 1
+        and not (one.last_rank < other.first_rank or other.last_rank < one.first_rank)
     )
 
 
-class _End(NamedTuple):
+class _ArrowEnd(NamedTuple):
     """The columns of a plate, from where it begins, at which an arrow can end; and what they should meet."""
 
-    own: range
-    other: str
-    theirs: range
-    column: float
+    own_columns: range
+    other_row: str
+    other_columns: range
+    course_column: float
 
 
 def _straighten(
     view: View,
-    plates: Sequence[Plate],
-    stands: Mapping[str, Stand],
-    courses: Courses,
+    plates: Sequence[BoxRow],
+    stands: Mapping[str, Placement],
+    courses: ArrowCourses,
     columns: dict[str, int],
     gaps: Sequence[_Gap],
 ) -> None:
     """Let plates step aside, as far as gaps allow, so that more arrows can be straight."""
-    ends = _ends(view, plates, stands, courses)
+    ends = _arrow_ends(view, plates, stands, courses)
     for _ in range(3):
         for plate in plates:
             name = plate.name
             least = max((columns[gap.before] + gap.columns for gap in gaps if gap.after == name), default=-(10**6))
             most = min((columns[gap.after] - gap.columns for gap in gaps if gap.before == name), default=10**6)
             now = columns[name]
-            options = [now + step for step in range(-_ASIDE, _ASIDE + 1) if least <= now + step <= most]
+            options = [now + step for step in range(-_MAX_SHIFT, _MAX_SHIFT + 1) if least <= now + step <= most]
             if options:
                 columns[name] = min(
-                    options, key=lambda column: (_pull(ends[name], column, columns), abs(column - now), column)
+                    options, key=lambda column: (_bend_cost(ends[name], column, columns), abs(column - now), column)
                 )
 
 
-def _pull(ends: Sequence[_End], column: int, columns: Mapping[str, int]) -> float:
+def _bend_cost(ends: Sequence[_ArrowEnd], column: int, columns: Mapping[str, int]) -> float:
     """How much arrows bend that end at a plate which begins at a column."""
     whole = 0.0
     for end in ends:
-        if end.other:
-            start = columns[end.other]
-            apart = max(column + end.own.start, start + end.theirs.start) - min(
-                column + end.own.stop, start + end.theirs.stop
+        if end.other_row:
+            start = columns[end.other_row]
+            apart = max(column + end.own_columns.start, start + end.other_columns.start) - min(
+                column + end.own_columns.stop, start + end.other_columns.stop
             )
             whole += 0 if apart < 0 else 4 + 0.1 * apart
         else:
-            whole += 0.1 * max(column + end.own.start - end.column, end.column - column - end.own.stop + 1, 0)
+            whole += 0.1 * max(
+                column + end.own_columns.start - end.course_column,
+                end.course_column - column - end.own_columns.stop + 1,
+                0,
+            )
     return whole
 
 
-def _ends(view: View, plates: Sequence[Plate], stands: Mapping[str, Stand], courses: Courses) -> dict[str, list[_End]]:
+def _arrow_ends(
+    view: View, plates: Sequence[BoxRow], stands: Mapping[str, Placement], courses: ArrowCourses
+) -> dict[str, list[_ArrowEnd]]:
     """The ends of arrows at each plate."""
-    plate_of = {slot.box: (plate, slot, start) for plate in plates for slot, start in plate.starts()}
+    plate_of = {slot.box: (plate, slot, start) for plate in plates for slot, start in plate.box_starts()}
     joined = {joint for plate in plates for joint in plate.joints}
-    ends: dict[str, list[_End]] = {plate.name: [] for plate in plates}
+    ends: dict[str, list[_ArrowEnd]] = {plate.name: [] for plate in plates}
     for number, arrow in enumerate(view.arrows):
         if number in joined or arrow.tail not in plate_of or arrow.head not in plate_of:
             continue
@@ -202,11 +213,11 @@ def _ends(view: View, plates: Sequence[Plate], stands: Mapping[str, Stand], cour
         reaching = range(end_start + 1, end_start + max(len(end_slot.text) - 1, 2))
         first, last = stands[tail.name].rank, stands[head.name].rank
         if abs(first - last) == 1:
-            ends[tail.name].append(_End(leaving, head.name, reaching, 0))
-            ends[head.name].append(_End(reaching, tail.name, leaving, 0))
+            ends[tail.name].append(_ArrowEnd(leaving, head.name, reaching, 0))
+            ends[head.name].append(_ArrowEnd(reaching, tail.name, leaving, 0))
         elif first != last:
             step = 1 if last > first else -1
             for name, own, rank in ((tail.name, leaving, first + step), (head.name, reaching, last - step)):
                 if rank in courses.get(number, {}):
-                    ends[name].append(_End(own, "", own, courses[number][rank]))
+                    ends[name].append(_ArrowEnd(own, "", own, courses[number][rank]))
     return ends

@@ -7,20 +7,20 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from ..view import View
-from .box_rows import Plate, Writing, opened, plates
-from .layout import Layout, layout
-from .placement import Span
-from .routes import Narrow, Routes, route
-from .tracks import Border, Channel, rows_of
+from .box_rows import BoxRow, BoxStyle, build_box_rows, without_outer_frame
+from .layout import CellLayout, lay_out_rows
+from .placement import FrameSpan
+from .routes import BoxTooNarrow, Routes, route_arrows
+from .tracks import Border, Channel, assign_rows
 
 
 @dataclass(slots=True)
-class Plan:
+class DrawingPlan:
     """Where everything is, before anything is painted."""
 
     view: View
-    plates: list[Plate]
-    layout: Layout
+    rows: list[BoxRow]
+    layout: CellLayout
     routes: Routes
     borders: dict[int, list[Border]]
     heights: list[int]
@@ -31,20 +31,20 @@ class Plan:
         return sum(self.heights[: rank + 1]) + rank
 
 
-def planned(view: View, writing: Writing, height: int) -> Plan:
+def plan_drawing(view: View, writing: BoxStyle, height: int) -> DrawingPlan:
     """Where everything is, if it is written so, in so many rows if it can be."""
-    shown = opened(view)
+    shown = without_outer_frame(view)
     wider = Counter[str]()
     while True:
-        rows = plates(shown, writing, wider)
-        found = layout(shown, rows)
+        rows = build_box_rows(shown, writing, wider)
+        found = lay_out_rows(shown, rows)
         try:
-            routes = route(shown, rows, found)
+            routes = route_arrows(shown, rows, found)
             break
-        except Narrow as narrow:
+        except BoxTooNarrow as narrow:
             wider.update(narrow.boxes)
-    borders = _borders(shown, found)
-    stood = [_stood(rows, found, rank) for rank in range(-1, found.ranks + 1)]
+    borders = _frame_borders(shown, found)
+    stood = [_box_columns(rows, found, rank) for rank in range(-1, found.ranks + 1)]
     channels = [
         Channel(
             [branch for branch in routes.branches if branch.channel == channel],
@@ -54,30 +54,30 @@ def planned(view: View, writing: Writing, height: int) -> Plan:
         )
         for channel in range(found.ranks + 1)
     ]
-    heights = rows_of(channels, height - found.ranks)
-    return Plan(shown, rows, found, routes, borders, heights)
+    heights = assign_rows(channels, height - found.ranks)
+    return DrawingPlan(shown, rows, found, routes, borders, heights)
 
 
-def _stood(rows: Sequence[Plate], found: Layout, rank: int) -> frozenset[int]:
+def _box_columns(rows: Sequence[BoxRow], found: CellLayout, rank: int) -> frozenset[int]:
     """The columns of a rank in which boxes stand."""
-    stands = ((found.plates[plate.name], plate.width) for plate in rows)
+    stands = ((found.placements[plate.name], plate.width) for plate in rows)
     return frozenset(
         column for stand, width in stands if stand.rank == rank for column in range(stand.column, stand.column + width)
     )
 
 
-def _borders(view: View, found: Layout) -> dict[int, list[Border]]:
+def _frame_borders(view: View, found: CellLayout) -> dict[int, list[Border]]:
     """Upper and lower sides of frames, by channel."""
     borders: dict[int, list[Border]] = {}
-    inner_first = [cluster for cluster in view.outside.all() if cluster.name in found.frames][::-1]
+    inner_first = [cluster for cluster in view.root.walk() if cluster.name in found.frames][::-1]
     for cluster in inner_first:
         span = found.frames[cluster.name]
-        for upper, channel in ((True, span.first), (False, span.last + 1)):
+        for upper, channel in ((True, span.first_rank), (False, span.last_rank + 1)):
             others = borders.setdefault(channel, [])
-            inside = [other.depth + 1 for other in others if other.upper == upper and _within(other, span)]
-            others.append(Border(cluster.name, span.left, span.right, upper, max(inside, default=0)))
+            inside = [other.depth + 1 for other in others if other.is_upper == upper and _is_within(other, span)]
+            others.append(Border(cluster.name, span.left_column, span.right_column, upper, max(inside, default=0)))
     return borders
 
 
-def _within(border: Border, span: Span) -> bool:
-    return span.left < border.left and border.right < span.right
+def _is_within(border: Border, span: FrameSpan) -> bool:
+    return span.left_column < border.left_column and border.right_column < span.right_column

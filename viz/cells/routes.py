@@ -15,23 +15,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..style import LINES
-from ..view import Arrow, View
-from .box_rows import Plate
-from .layout import Layout
+from ..style import LINE_LOOKS
+from ..view import View, ViewArrow
+from .box_rows import BoxRow
+from .layout import CellLayout
 
-_BEND, _STEP, _ASIDE, _LENGTH, _CLOSE = 4.0, 0.12, 0.06, 0.5, 2.0
+_BEND_COST, _STEP_COST, _DETOUR_COST, _RANK_COST, _PROXIMITY_COST = 4.0, 0.12, 0.06, 0.5, 2.0
 """What a bend costs, a column along a channel, a column away from where Graphviz passes, a rank, and being close to a
 box."""
 
 
-class Place(NamedTuple):
+class RoutedBox(NamedTuple):
     """A box: its rank, the column at which it begins, and the columns inside it that arrows reach and leave."""
 
     rank: int
     column: int
     width: int
-    inside: range
+    inlets: range
     outlets: dict[str, range]
 
 
@@ -51,18 +51,18 @@ class Branch:
     """The row of the channel in which it runs along."""
 
     @property
-    def reach(self) -> tuple[int, int]:
+    def extent(self) -> tuple[int, int]:
         """The first and the last column."""
         columns = self.above | self.below
         return min(columns), max(columns)
 
     @property
-    def straight(self) -> bool:
+    def is_straight(self) -> bool:
         """Whether it goes down in one column."""
         return len(self.above | self.below) == 1
 
 
-class Narrow(Exception):
+class BoxTooNarrow(Exception):
     """That no column is left for an arrow at a box."""
 
     def __init__(self, *boxes: str) -> None:
@@ -74,116 +74,119 @@ class Narrow(Exception):
 class Routes:
     """All routes of a view."""
 
-    places: dict[str, Place]
+    boxes: dict[str, RoutedBox]
     columns: range
     branches: list[Branch] = field(default_factory=list)
-    passes: dict[tuple[int, int], tuple[Branch, Branch]] = field(default_factory=dict)
+    rank_passes: dict[tuple[int, int], tuple[Branch, Branch]] = field(default_factory=dict)
     """For each rank and column at which something passes, the branches above and below."""
 
 
-def places(rows: Sequence[Plate], found: Layout) -> dict[str, Place]:
+def routed_boxes(rows: Sequence[BoxRow], found: CellLayout) -> dict[str, RoutedBox]:
     """Every box, by name."""
     known = {}
     for plate in rows:
-        stand = found.plates[plate.name]
-        for slot, start in plate.starts():
+        stand = found.placements[plate.name]
+        for slot, start in plate.box_starts():
             column = stand.column + start
             inside = range(column + 1, column + max(len(slot.text) - 1, 2))
             outlets = {label: range(column + each.start, column + each.stop) for label, each in slot.outlets.items()}
-            known[slot.box] = Place(stand.rank, column, len(slot.text), inside, outlets)
+            known[slot.box] = RoutedBox(stand.rank, column, len(slot.text), inside, outlets)
     return known
 
 
-def route(view: View, rows: Sequence[Plate], found: Layout) -> Routes:
+def route_arrows(view: View, rows: Sequence[BoxRow], found: CellLayout) -> Routes:
     """The routes of all arrows that no plate has. Raises Narrow where a box has to be wider."""
-    return _Router(view, rows, found).all()
+    return _ArrowRouter(view, rows, found).route_all()
 
 
-class _Router:
+class _ArrowRouter:
     """Routes arrow after arrow; its tables say which cells are taken."""
 
-    def __init__(self, view: View, rows: Sequence[Plate], found: Layout) -> None:
-        self.view, self.found = view, found
-        self.places = places(rows, found)
-        self.joined = {joint for plate in rows for joint in plate.joints}
-        aside = 6 + 2 * len({(arrow.tail, arrow.label, LINES[arrow.link].style) for arrow in view.arrows})
+    def __init__(self, view: View, rows: Sequence[BoxRow], found: CellLayout) -> None:
+        self.view, self.layout = view, found
+        self.boxes = routed_boxes(rows, found)
+        self.joint_arrows = {joint for plate in rows for joint in plate.joints}
+        aside = 6 + 2 * len({(arrow.tail, arrow.label, LINE_LOOKS[arrow.link].style) for arrow in view.arrows})
         frames = found.frames.values()
-        ends = [*(place.column for place in self.places.values()), *(frame.left for frame in frames)]
+        ends = [*(place.column for place in self.boxes.values()), *(frame.left_column for frame in frames)]
         left = min(ends, default=0) - aside
-        ends = [*(place.column + place.width for place in self.places.values()), *(frame.right for frame in frames)]
+        ends = [
+            *(place.column + place.width for place in self.boxes.values()),
+            *(frame.right_column for frame in frames),
+        ]
         right = max(ends, default=0) + aside
-        self.first = left
-        self.routes = Routes(self.places, range(left, right))
+        self.first_column = left
+        self.routes = Routes(self.boxes, range(left, right))
         size = right - left
         self.blocked = np.zeros((found.ranks, size), bool)
-        self.toll = np.zeros((found.ranks, size))
+        self.proximity_cost = np.zeros((found.ranks, size))
         self.owner: dict[tuple[int, int], Branch] = {}
-        self.taken = np.zeros((found.ranks + 1, size), bool)
+        self.occupied = np.zeros((found.ranks + 1, size), bool)
         """For each channel, by the rank below it, which columns are."""
         self.nets: dict[tuple[str, str, str, int], int] = {}
         self.trees: dict[int, dict[int, set[int]]] = {}
         """For each net, by rank, the columns below (or above) which it can be left."""
         self.reserved: dict[tuple[int, int], tuple[str, str]] = {}
         """Columns below labels of outputs: no other arrow can have them."""
-        self._block(rows)
-        self._reserve()
+        self._block_cells(rows)
+        self._reserve_outlets()
 
-    def _block(self, rows: Sequence[Plate]) -> None:
+    def _block_cells(self, rows: Sequence[BoxRow]) -> None:
         for plate in rows:
-            stand = self.found.plates[plate.name]
-            start = stand.column - self.first
+            stand = self.layout.placements[plate.name]
+            start = stand.column - self.first_column
             self.blocked[stand.rank, start : start + plate.width] = True
-            self.toll[stand.rank, [start - 1, start + plate.width]] += _CLOSE
-        for frame in self.found.frames.values():
-            for column in (frame.left, frame.right):
-                self.blocked[frame.first : frame.last + 1, column - self.first] = True
+            self.proximity_cost[stand.rank, [start - 1, start + plate.width]] += _PROXIMITY_COST
+        for frame in self.layout.frames.values():
+            for column in (frame.left_column, frame.right_column):
+                self.blocked[frame.first_rank : frame.last_rank + 1, column - self.first_column] = True
 
-    def _reserve(self) -> None:
-        for name, place in self.places.items():
+    def _reserve_outlets(self) -> None:
+        for name, place in self.boxes.items():
             for label, columns in place.outlets.items():
                 if label:
                     self.reserved |= {(place.rank + 1, column): (name, label) for column in columns}
-                    self.taken[place.rank + 1, [column - self.first for column in columns]] = True
+                    self.occupied[place.rank + 1, [column - self.first_column for column in columns]] = True
 
-    def _is_free(self, channel: int, column: int, arrow: Arrow) -> bool:
+    def _is_free(self, channel: int, column: int, arrow: ViewArrow) -> bool:
         """Whether an arrow that leaves a box can leave it here."""
         holder = self.reserved.get((channel, column))
         if holder is None:
-            return not self.taken[channel, column - self.first]
+            return not self.occupied[channel, column - self.first_column]
         return holder == (arrow.tail, arrow.label) and (channel, column) not in self.owner
 
-    def all(self) -> Routes:
+    def route_all(self) -> Routes:
         """Route them."""
         drawn = [
             number
             for number, arrow in enumerate(self.view.arrows)
-            if number not in self.joined and arrow.tail in self.places and arrow.head in self.places
+            if number not in self.joint_arrows and arrow.tail in self.boxes and arrow.head in self.boxes
         ]
         for number in sorted(drawn, key=self._priority):
-            self._route(number, self.view.arrows[number])
+            self._route_arrow(number, self.view.arrows[number])
         return self.routes
 
     def _priority(self, number: int) -> tuple[int, bool, float, int]:
         arrow = self.view.arrows[number]
-        tail, head = self.places[arrow.tail], self.places[arrow.head]
+        tail, head = self.boxes[arrow.tail], self.boxes[arrow.head]
         distance = abs(tail.rank - head.rank)
-        meet = set(tail.outlets.get(arrow.label, tail.inside)) & set(head.inside)
+        meet = set(tail.outlets.get(arrow.label, tail.inlets)) & set(head.inlets)
         aside = abs(tail.column + tail.width / 2 - head.column - head.width / 2)
         return (distance or 99, not meet, aside, number)
 
-    def _route(self, number: int, arrow: Arrow) -> None:
-        tail, head = self.places[arrow.tail], self.places[arrow.head]
+    def _route_arrow(self, number: int, arrow: ViewArrow) -> None:
+        tail, head = self.boxes[arrow.tail], self.boxes[arrow.head]
         step = -1 if head.rank < tail.rank else 1
-        net = self.nets.setdefault((arrow.tail, arrow.label, LINES[arrow.link].style, step), len(self.nets))
+        net = self.nets.setdefault((arrow.tail, arrow.label, LINE_LOOKS[arrow.link].style, step), len(self.nets))
         tree = self.trees.setdefault(net, {})
         if head.rank == tail.rank:
-            self._beside(number, net, tree, tail, head)
+            self._route_within_rank(number, net, tree, tail, head)
             return
-        path = self._path(number, net, tree, step)
+        path = self._cheapest_path(number, net, tree, step)
         for (rank, column), (_, following) in path:
             channel = min(rank, rank + step) + 1
-            branch = self._branch(net, channel, column, step)
-            self._take(branch, following, below=step > 0)
+            branch = self._find_or_add_branch(net, channel, column, step)
+            self._occupy(branch, following, below=step > 0)
             branch.arrows.add(number)
             tree.setdefault(rank, set()).add(column)
         last_rank, last = path[-1][1]
@@ -191,145 +194,157 @@ class _Router:
         (branch.heads_below if step > 0 else branch.heads_above)[last] = number
         for (rank, column), _ in path[1:]:
             ends = (self.owner[rank, column], self.owner[rank + 1, column])
-            self.routes.passes[rank, column] = ends
-        self._trace(number, path[0][0], arrow, step)
+            self.routes.rank_passes[rank, column] = ends
+        self._mark_shared_branches(number, path[0][0], arrow, step)
 
-    def _trace(self, number: int, start: tuple[int, int], arrow: Arrow, step: int) -> None:
+    def _mark_shared_branches(self, number: int, start: tuple[int, int], arrow: ViewArrow, step: int) -> None:
         """Say of all branches from the tail to where the arrow leaves its net that they are of this arrow too."""
         rank, column = start
-        tail = self.places[arrow.tail]
+        tail = self.boxes[arrow.tail]
         while rank != tail.rank:
             branch = self.owner[min(rank, rank - step) + 1, column]
             branch.arrows.add(number)
             (column,) = branch.above if step > 0 else branch.below
             rank -= step
 
-    def _branch(self, net: int, channel: int, column: int, step: int) -> Branch:
+    def _find_or_add_branch(self, net: int, channel: int, column: int, step: int) -> Branch:
         """The branch that leaves this column; a new one where there is none."""
         branch = self.owner.get((channel, column))
         if branch is None:
             branch = Branch(net, channel)
             self.routes.branches.append(branch)
-            self._take(branch, column, below=step < 0)
+            self._occupy(branch, column, below=step < 0)
         return branch
 
-    def _take(self, branch: Branch, column: int, *, below: bool) -> None:
+    def _occupy(self, branch: Branch, column: int, *, below: bool) -> None:
         (branch.below if below else branch.above).add(column)
         self.owner[branch.channel, column] = branch
-        self.taken[branch.channel, column - self.first] = True
+        self.occupied[branch.channel, column - self.first_column] = True
 
-    def _beside(self, number: int, net: int, tree: dict[int, set[int]], tail: Place, head: Place) -> None:
+    def _route_within_rank(
+        self, number: int, net: int, tree: dict[int, set[int]], tail: RoutedBox, head: RoutedBox
+    ) -> None:
         """An arrow between boxes of a rank runs below them."""
         channel = tail.rank + 1
         known, arrow = tree.get(tail.rank), self.view.arrows[number]
-        outlets = tail.outlets.get(arrow.label, tail.inside)
+        outlets = tail.outlets.get(arrow.label, tail.inlets)
         middle = head.column + head.width // 2
-        start = min(known) if known else self._nearest(outlets, channel, middle, arrow)
+        start = min(known) if known else self._nearest_free_column(outlets, channel, middle, arrow)
         if start is None:
-            raise Narrow(arrow.tail)
-        branch = self._branch(net, channel, start, 1)
-        end = self._nearest(head.inside, channel, start, Arrow("", "", "data"))
+            raise BoxTooNarrow(arrow.tail)
+        branch = self._find_or_add_branch(net, channel, start, 1)
+        end = self._nearest_free_column(head.inlets, channel, start, ViewArrow("", "", "data"))
         if end is None:
-            raise Narrow(arrow.head)
+            raise BoxTooNarrow(arrow.head)
         tree.setdefault(tail.rank, set()).add(start)
-        self._take(branch, end, below=False)
+        self._occupy(branch, end, below=False)
         branch.heads_above[end] = number
         branch.arrows.add(number)
 
-    def _nearest(self, columns: Iterable[int], channel: int, wanted: int, arrow: Arrow) -> int | None:
+    def _nearest_free_column(self, columns: Iterable[int], channel: int, wanted: int, arrow: ViewArrow) -> int | None:
         free = [column for column in columns if self._is_free(channel, column, arrow)]
         return min(free, key=lambda column: (abs(column - wanted), column), default=None)
 
-    def _path(
+    def _cheapest_path(
         self, number: int, net: int, tree: dict[int, set[int]], step: int
     ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         """The cheapest way from the net, or from the tail, to the head: pairs of a rank and a column."""
         arrow = self.view.arrows[number]
-        tail, head = self.places[arrow.tail], self.places[arrow.head]
+        tail, head = self.boxes[arrow.tail], self.boxes[arrow.head]
         size = len(self.routes.columns)
         cost = np.full(size, np.inf)
         came: list[NDArray[np.intp]] = []
         for rank in range(tail.rank, head.rank + step, step):
             if rank != tail.rank:
                 channel = min(rank, rank - step) + 1
-                cost, origin = self._across(cost, channel)
-                cost = cost + self._entry(rank, head, number, step, self._closed(rank, tree, step, arrow))
+                cost, origin = self._cross_channel(cost, channel)
+                cost = cost + self._entry_costs(rank, head, number, step, self._closed_columns(rank, tree, step, arrow))
                 came.append(origin)
             if rank != head.rank:
-                self._start(cost, rank, tree, tail, arrow, step)
+                self._seed_costs(cost, rank, tree, tail, arrow, step)
         best = int(np.argmin(cost))
         if not np.isfinite(cost[best]):
-            raise Narrow(arrow.tail, arrow.head)
-        return self._walked(best, came, tree, tail, head, step)
+            raise BoxTooNarrow(arrow.tail, arrow.head)
+        return self._backtrack(best, came, tree, tail, head, step)
 
-    def _start(
-        self, cost: NDArray[np.float64], rank: int, tree: dict[int, set[int]], tail: Place, arrow: Arrow, step: int
+    def _seed_costs(
+        self,
+        cost: NDArray[np.float64],
+        rank: int,
+        tree: dict[int, set[int]],
+        tail: RoutedBox,
+        arrow: ViewArrow,
+        step: int,
     ) -> None:
         """It begins at what the net has at this rank, or at the tail."""
         if rank in tree:
-            cost[[column - self.first for column in sorted(tree[rank])]] = 0
+            cost[[column - self.first_column for column in sorted(tree[rank])]] = 0
         elif rank == tail.rank:
             channel = min(rank, rank + step) + 1
-            outlets = tail.outlets.get(arrow.label, tail.inside)
+            outlets = tail.outlets.get(arrow.label, tail.inlets)
             middle = (outlets.start + outlets.stop - 1) / 2
-            for column in outlets if step > 0 else tail.inside:
+            for column in outlets if step > 0 else tail.inlets:
                 if self._is_free(channel, column, arrow):
-                    cost[column - self.first] = 0.02 * abs(column - middle)
+                    cost[column - self.first_column] = 0.02 * abs(column - middle)
 
-    def _across(self, cost: NDArray[np.float64], channel: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    def _cross_channel(self, cost: NDArray[np.float64], channel: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """The cost of each column on the other side of a channel, and the column that it comes from."""
-        slope = _STEP * np.arange(len(cost))
+        slope = _STEP_COST * np.arange(len(cost))
         down, up = cost - slope, (cost + slope)[::-1]
         least, most = np.minimum.accumulate(down), np.minimum.accumulate(up)[::-1]
         left = np.maximum.accumulate(np.where(down == least, np.arange(len(cost)), 0))
         right = len(cost) - 1 - np.maximum.accumulate(np.where(up == most[::-1], np.arange(len(cost)), 0))[::-1]
-        bent = np.minimum(least + slope, most - slope) + _BEND
+        bent = np.minimum(least + slope, most - slope) + _BEND_COST
         origin = np.where(least + slope <= most - slope, left, right)
         return np.minimum(cost, bent), np.where(cost <= bent, np.arange(len(cost)), origin)
 
-    def _closed(self, rank: int, tree: dict[int, set[int]], step: int, arrow: Arrow) -> NDArray[np.bool_]:
+    def _closed_columns(self, rank: int, tree: dict[int, set[int]], step: int, arrow: ViewArrow) -> NDArray[np.bool_]:
         """The columns at which nothing can reach a rank; but straight on from what the net has is free."""
         channel = min(rank, rank - step) + 1
-        closed: NDArray[np.bool_] = self.taken[channel].copy()
-        tail = self.places[arrow.tail]
+        closed: NDArray[np.bool_] = self.occupied[channel].copy()
+        tail = self.boxes[arrow.tail]
         known = tree.get(rank - step)
         if known is None and rank - step == tail.rank and step > 0:
             known = {column for column in tail.outlets.get(arrow.label, ()) if self._is_free(channel, column, arrow)}
         for column in known or ():
             branch = self.owner.get((channel, column))
             if branch is None or column not in (branch.below if step > 0 else branch.above):
-                closed[column - self.first] = False
+                closed[column - self.first_column] = False
         return closed
 
-    def _entry(self, rank: int, head: Place, number: int, step: int, closed: NDArray[np.bool_]) -> NDArray[np.float64]:
+    def _entry_costs(
+        self, rank: int, head: RoutedBox, number: int, step: int, closed: NDArray[np.bool_]
+    ) -> NDArray[np.float64]:
         """What it costs to be at each column of a rank."""
         size = len(self.routes.columns)
         if rank == head.rank:
             cost = np.full(size, np.inf)
-            middle = (head.inside.start + head.inside.stop - 1) / 2
-            for column in head.inside:
-                cost[column - self.first] = 0.02 * abs(column - middle)
+            middle = (head.inlets.start + head.inlets.stop - 1) / 2
+            for column in head.inlets:
+                cost[column - self.first_column] = 0.02 * abs(column - middle)
             return np.where(closed, np.inf, cost)
         following = min(rank, rank + step) + 1
-        wanted = self.found.courses.get(number, {}).get(rank)
-        columns = np.arange(size) + self.first
-        cost = self.toll[rank] + _LENGTH + (0 if wanted is None else _ASIDE * np.abs(columns - wanted))
-        return np.where(self.blocked[rank] | closed | self.taken[following], np.inf, cost)
+        wanted = self.layout.courses.get(number, {}).get(rank)
+        columns = np.arange(size) + self.first_column
+        cost = (
+            self.proximity_cost[rank] + _RANK_COST + (0 if wanted is None else _DETOUR_COST * np.abs(columns - wanted))
+        )
+        return np.where(self.blocked[rank] | closed | self.occupied[following], np.inf, cost)
 
-    def _walked(
+    def _backtrack(
         self,
         best: int,
         came: Sequence[NDArray[np.intp]],
         tree: dict[int, set[int]],
-        tail: Place,
-        head: Place,
+        tail: RoutedBox,
+        head: RoutedBox,
         step: int,
     ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         path, column, rank = [], best, head.rank
         for origin in reversed(came):
             before = int(origin[column])
-            path.append(((rank - step, before + self.first), (rank, column + self.first)))
+            path.append(((rank - step, before + self.first_column), (rank, column + self.first_column)))
             rank, column = rank - step, before
-            if column + self.first in tree.get(rank, ()) or rank == tail.rank:
+            if column + self.first_column in tree.get(rank, ()) or rank == tail.rank:
                 break
         return path[::-1]

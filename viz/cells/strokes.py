@@ -9,20 +9,20 @@ from typing import NamedTuple
 
 from .grid import DOWN, LEFT, RIGHT, UP
 
-_LIGHT = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
-_DOUBLE = " ║║║═╝╗╣═╚╔╠═╩╦╬"
+_LIGHT_GLYPHS = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
+_DOUBLE_GLYPHS = " ║║║═╝╗╣═╚╔╠═╩╦╬"
 
 
 class Stroke(NamedTuple):
     """A kind of line: its characters by the sides that they join, and those of a line down and along in ASCII."""
 
-    joins: str
+    glyphs: str
     down: str
     along: str
 
-    def sign(self, sides: int) -> str:
+    def glyph(self, sides: int) -> str:
         """The character that joins these sides."""
-        return self.joins[sides]
+        return self.glyphs[sides]
 
     def ascii(self, sides: int) -> str:
         """The same in ASCII, where a joint is low if it joins what is below, and high if it joins what is above."""
@@ -31,16 +31,16 @@ class Stroke(NamedTuple):
         return {0: self.along, UP: "`", DOWN: ",", UP | DOWN: "+"}[sides & (UP | DOWN)]
 
 
-def _broken(down: str, along: str) -> str:
+def _break_straight(down: str, along: str) -> str:
     """The light line, but broken where it runs straight."""
-    return "".join({UP | DOWN: down, LEFT | RIGHT: along}.get(sides, sign) for sides, sign in enumerate(_LIGHT))
+    return "".join({UP | DOWN: down, LEFT | RIGHT: along}.get(sides, sign) for sides, sign in enumerate(_LIGHT_GLYPHS))
 
 
 STROKES = {
-    "solid": Stroke(_LIGHT, "|", "-"),
-    "dotted": Stroke(_broken("┊", "┈"), ":", "."),
-    "dashed": Stroke(_broken("╎", "╌"), "!", "~"),
-    "bold": Stroke(_DOUBLE, "#", "="),
+    "solid": Stroke(_LIGHT_GLYPHS, "|", "-"),
+    "dotted": Stroke(_break_straight("┊", "┈"), ":", "."),
+    "dashed": Stroke(_break_straight("╎", "╌"), "!", "~"),
+    "bold": Stroke(_DOUBLE_GLYPHS, "#", "="),
 }
 """The kinds of lines, by their style."""
 

@@ -16,9 +16,9 @@ class Border:
     """The upper or lower side of a frame, in a channel."""
 
     cluster: str
-    left: int
-    right: int
-    upper: bool
+    left_column: int
+    right_column: int
+    is_upper: bool
     """Whether it is the upper side, which belongs near the end of the channel."""
     depth: int
     row: int = 0
@@ -33,83 +33,86 @@ class Channel(NamedTuple):
     below: frozenset[int]
 
 
-def rows_of(channels: Sequence[Channel], wanted: int) -> list[int]:
+def assign_rows(channels: Sequence[Channel], wanted: int) -> list[int]:
     """Give each branch and border of all channels its row; how many rows each channel has.
 
     Arrow heads have rows of their own, but in as many channels as it takes to have no more rows than are wanted, those
     first where it saves most.
     """
-    airy = [tracks(channel, airy=True) for channel in channels]
-    tight = [tracks(channel, airy=False) for channel in channels]
+    airy = [assign_tracks(channel, separates_heads=True) for channel in channels]
+    tight = [assign_tracks(channel, separates_heads=False) for channel in channels]
     chosen = list(airy)
     for number in sorted(range(len(channels)), key=lambda number: (tight[number] - airy[number], number)):
         if sum(chosen) > wanted:
             chosen[number] = tight[number]
-    return [tracks(channel, airy=chosen[number] == airy[number]) for number, channel in enumerate(channels)]
+    return [
+        assign_tracks(channel, separates_heads=chosen[number] == airy[number])
+        for number, channel in enumerate(channels)
+    ]
 
 
-def tracks(channel: Channel, *, airy: bool) -> int:
+def assign_tracks(channel: Channel, *, separates_heads: bool) -> int:
     """Give each branch and border its row; how many rows the channel has."""
     if not channel.branches and not channel.borders:
         return 0
-    rows = max(1 + max((border.depth for border in channel.borders), default=0), _crowd(channel))
-    while not _placed(channel, rows, airy):
+    rows = max(1 + max((border.depth for border in channel.borders), default=0), _max_overlap(channel))
+    while not _try_rows(channel, rows, separates_heads):
         rows += 1
     return rows
 
 
-def _crowd(channel: Channel) -> int:
+def _max_overlap(channel: Channel) -> int:
     """The most branches that run along in one column, and so need a row each."""
     crowd = Counter[int]()
     for branch in channel.branches:
-        if not branch.straight:
-            left, right = branch.reach
+        if not branch.is_straight:
+            left, right = branch.extent
             crowd.update(range(left, right + 2))
     return max(crowd.values(), default=0)
 
 
-def _placed(channel: Channel, rows: int, airy: bool) -> bool:
+def _try_rows(channel: Channel, rows: int, airy: bool) -> bool:
     taken: list[list[tuple[int, int]]] = [[] for _ in range(rows)]
     for border in channel.borders:
-        border.row = rows - 1 - border.depth if border.upper else border.depth
-        reach = (border.left, border.right)
-        if not 0 <= border.row < rows or any(_meet(reach, other, ()) for other in taken[border.row]):
+        border.row = rows - 1 - border.depth if border.is_upper else border.depth
+        reach = (border.left_column, border.right_column)
+        if not 0 <= border.row < rows or any(_overlap(reach, other, ()) for other in taken[border.row]):
             return False
         taken[border.row].append(reach)
     put: list[Branch] = []
     upright = frozenset(column for branch in channel.branches for column in branch.above | branch.below)
-    for branch in sorted(channel.branches, key=lambda branch: (branch.reach[0] - branch.reach[1], branch.reach)):
-        if branch.straight:
+    for branch in sorted(channel.branches, key=lambda branch: (branch.extent[0] - branch.extent[1], branch.extent)):
+        if branch.is_straight:
             continue
         options = [
             row
             for row in range(rows)
-            if not any(_meet(branch.reach, reach, upright) for reach in taken[row])
+            if not any(_overlap(branch.extent, reach, upright) for reach in taken[row])
             and _fits(branch, row, rows, channel, upright, airy)
         ]
         if not options:
             return False
-        crossings = _crossings(branch, rows, put)
+        crossings = _count_crossings(branch, rows, put)
         branch.row = min(options, key=lambda row: (crossings[row], abs(row - (rows - 1) / 2)))
-        taken[branch.row].append(branch.reach)
+        taken[branch.row].append(branch.extent)
         put.append(branch)
     return True
 
 
 def _fits(branch: Branch, row: int, rows: int, channel: Channel, upright: frozenset[int], airy: bool) -> bool:
     """Whether a branch in a row is in the way of no head."""
-    if rows == 1 and _misleads(branch, channel):
+    if rows == 1 and _is_misleading(branch, channel):
         return False
     if row in (0, rows - 1):
         for other in channel.branches:
             for heads, edge in ((other.heads_below, rows - 1), (other.heads_above, 0)):
-                near = row == edge and any(_meet(branch.reach, (column, column), upright) for column in heads)
-                if near and (airy or other is not branch or _hides(branch, sorted(heads), channel)):
+                near = row == edge and any(_overlap(branch.extent, (column, column), upright) for column in heads)
+                if near and (airy or other is not branch or _hides_line(branch, sorted(heads), channel)):
                     return False
     return True
 
 
-def _misleads(branch: Branch, channel: Channel) -> bool:
+def _is_misleading(branch: Branch, channel: Channel) -> bool:
     """Whether a head would stand between two boxes as if it came from the one, though it comes from beside."""
     return bool(
         (branch.heads_below.keys() - branch.above) & channel.above
@@ -117,34 +120,34 @@ def _misleads(branch: Branch, channel: Channel) -> bool:
     )
 
 
-def _hides(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
+def _hides_line(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
     """Whether a head in the line of its branch would hide that the line goes on behind it: it needs a plain piece of
     the line beside it."""
-    left, right = branch.reach
+    left, right = branch.extent
     busy = {column for other in channel.branches if other is not branch for column in other.above | other.below}
     beside = {column + step for column in heads for step in (-1, 1) if left <= column + step <= right}
     return bool(beside & (busy | set(heads)))
 
 
-def _meet(one: tuple[int, int], other: tuple[int, int], upright: Container[int]) -> bool:
+def _overlap(one: tuple[int, int], other: tuple[int, int], upright: Container[int]) -> bool:
     """Whether two lines in a row touch; or in ASCII would look like one that passes behind those between them."""
     between = range(min(one[1], other[1]) + 1, max(one[0], other[0]))
     return all(column in upright for column in between)
 
 
-def _crossings(branch: Branch, rows: int, put: Sequence[Branch]) -> list[int]:
+def _count_crossings(branch: Branch, rows: int, put: Sequence[Branch]) -> list[int]:
     """How often it would cross others in each row."""
-    left, right = branch.reach
+    left, right = branch.extent
     change = [0] * (rows + 1)
     for other in put:
-        start, end = other.reach
-        ours_above, ours_below = _between(branch.above, start, end), _between(branch.below, start, end)
-        theirs_above, theirs_below = _between(other.above, left, right), _between(other.below, left, right)
+        start, end = other.extent
+        ours_above, ours_below = _count_between(branch.above, start, end), _count_between(branch.below, start, end)
+        theirs_above, theirs_below = _count_between(other.above, left, right), _count_between(other.below, left, right)
         change[0] += theirs_above + ours_below
         change[other.row] += theirs_below - theirs_above
         change[other.row + 1] += ours_above - ours_below
     return list(accumulate(change))
 
 
-def _between(columns: Iterable[int], left: int, right: int) -> int:
+def _count_between(columns: Iterable[int], left: int, right: int) -> int:
     return sum(left < column < right for column in columns)

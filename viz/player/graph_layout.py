@@ -14,12 +14,12 @@ from typing import NamedTuple
 from xml.etree import ElementTree
 
 from ...core.graph.graph import Graph
-from ..dot import dot
+from ..dot import to_dot
 from ..graph_view import graph_view
-from ..pictures import trimmed
-from ..render import Progress, render
+from ..pictures import trim_view
+from ..render import ProgressCallback, render
 from ..style import BLACK, GREY, PALETTE
-from ..view import Arrow, View
+from ..view import View, ViewArrow
 
 _SVG = "{http://www.w3.org/2000/svg}"
 _TITLE = "{http://www.w3.org/1999/xlink}title"
@@ -29,47 +29,49 @@ _COLOURS = {
     GREY: "var(--faint)",
 }
 _SHAPES = ("path", "polygon", "polyline", "ellipse")
-_KEPT = {
+_SVG_ATTRIBUTES = {
     "d", "points", "cx", "cy", "rx", "ry", "x", "y", "fill", "stroke", "stroke-width", "stroke-dasharray",
     "text-anchor", "font-size", "font-weight",
 }  # fmt: skip
-_ROOM = "graph [ranksep=0.6]\n"
+_RANK_SPACING = "graph [ranksep=0.6]\n"
 """Arrows are longer than in pictures, so that tokens have a way to go."""
 
 
-class Plan(NamedTuple):
+class PlayerPlan(NamedTuple):
     """A graph laid out: boxes by name have the id `b-NAME`, the arrows of the view in their order `a-NUMBER`."""
 
     svg: str
     view: View
     """As it is drawn: large graphs have functions and loops folded."""
-    stands: dict[str, str]
+    drawn_boxes: dict[str, str]
     """For each box of the graph, the box that is drawn for it: itself, or what it is folded into."""
-    ways: dict[tuple[str, str, int], int]
+    arrow_numbers: dict[tuple[str, str, int], int]
     """The number of the arrow from one box of the graph to a port of another, where it is drawn."""
 
 
-def plan(graph: Graph, most: int, fold: tuple[str, ...] = (), progress: Progress | None = None) -> Plan:
+def build_plan(
+    graph: Graph, most: int, fold: tuple[str, ...] = (), progress: ProgressCallback | None = None
+) -> PlayerPlan:
     """The plan of a graph, with at most so many boxes, and these functions and loops a box each; raises Usage where
     there are none, or Graphviz cannot lay it out."""
-    sketched = sketch(graph, most, fold)
-    roomy = f"{dot(sketched.view).rstrip().removesuffix('}')}{_ROOM}}}"
+    sketched = plan_view(graph, most, fold)
+    roomy = f"{to_dot(sketched.view).rstrip().removesuffix('}')}{_RANK_SPACING}}}"
     drawn = render(roomy, "svg", progress=progress).decode()
-    return sketched._replace(svg=_written(drawn, sketched.view))
+    return sketched._replace(svg=_rewrite_svg(drawn, sketched.view))
 
 
-def sketch(graph: Graph, most: int, fold: tuple[str, ...] = ()) -> Plan:
+def plan_view(graph: Graph, most: int, fold: tuple[str, ...] = ()) -> PlayerPlan:
     """The plan of a graph before it is drawn."""
     whole = graph_view(graph)
-    view = trimmed(whole, (), fold, most)
-    stands = dict(_stands(whole, view))
-    return Plan("", view, stands, _ways(whole, view, stands))
+    view = trim_view(whole, (), fold, most)
+    stands = dict(_drawn_boxes(whole, view))
+    return PlayerPlan("", view, stands, _arrow_numbers(whole, view, stands))
 
 
-def _stands(whole: View, view: View) -> Iterator[tuple[str, str]]:
+def _drawn_boxes(whole: View, view: View) -> Iterator[tuple[str, str]]:
     """The box that is drawn for each box: the outermost cluster around it that is a box now, or itself."""
     drawn = view.boxes
-    waiting = [(whole.outside, "")]
+    waiting = [(whole.root, "")]
     while waiting:
         cluster, folded = waiting.pop()
         yield from ((name, folded or name) for name in cluster.boxes)
@@ -77,7 +79,7 @@ def _stands(whole: View, view: View) -> Iterator[tuple[str, str]]:
             waiting.append((inner, folded or (inner.name if inner.name in drawn else "")))
 
 
-def _ways(whole: View, view: View, stands: dict[str, str]) -> dict[tuple[str, str, int], int]:
+def _arrow_numbers(whole: View, view: View, stands: dict[str, str]) -> dict[tuple[str, str, int], int]:
     drawn: dict[tuple[str, str, int], int] = {}
     for number, arrow in enumerate(view.arrows):
         drawn.setdefault((arrow.tail, arrow.head, arrow.port), number)
@@ -90,25 +92,25 @@ def _ways(whole: View, view: View, stands: dict[str, str]) -> dict[tuple[str, st
     return found
 
 
-def _written(svg: str, view: View) -> str:
+def _rewrite_svg(svg: str, view: View) -> str:
     """The SVG of Graphviz as a page has it."""
     root = ElementTree.fromstring(svg)
     whole = root.find(f"{_SVG}g")
     assert whole is not None
-    names = _names_of_edges(whole, view)
+    names = _arrows_by_edge(whole, view)
     box = escape(root.get("viewBox", ""))
     parts = [f'<svg id="plan" class="plan" role="group" aria-label="the graph" viewBox="{box}" tabindex="-1">']
     parts.append(f'<g id="drawing" transform="{escape(whole.get("transform", ""))}">')
     for group in whole.findall(f"{_SVG}g"):
-        parts += _group(group, view, names)
+        parts += _rewrite_group(group, view, names)
     return "".join([*parts, '<g id="marks"></g><g id="tokens"></g></g></svg>'])
 
 
-def _names_of_edges(whole: ElementTree.Element, view: View) -> dict[str, int]:
+def _arrows_by_edge(whole: ElementTree.Element, view: View) -> dict[str, int]:
     """The number of the arrow that each edge is, by its id there. Edges of two boxes come in the order of arrows."""
     arrows: dict[str, list[int]] = defaultdict(list)
     for number, arrow in enumerate(view.arrows):
-        tail, head = (arrow.head, arrow.tail) if arrow.turned else (arrow.tail, arrow.head)
+        tail, head = (arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head)
         arrows[f"{tail}->{head}"].append(number)
     edges: dict[str, list[str]] = defaultdict(list)
     for group in whole.findall(f"{_SVG}g"):
@@ -121,38 +123,38 @@ def _names_of_edges(whole: ElementTree.Element, view: View) -> dict[str, int]:
     return found
 
 
-def _group(group: ElementTree.Element, view: View, names: dict[str, int]) -> Iterator[str]:
+def _rewrite_group(group: ElementTree.Element, view: View, names: dict[str, int]) -> Iterator[str]:
     """A box, an arrow or a frame."""
     kind = group.get("class", "")
     title = group.findtext(f"{_SVG}title", "")
     said = next((each.get(_TITLE, "") for each in group.iter() if each.get(_TITLE)), "")
     if kind.startswith("node"):
-        said = said or _label(view, title)
+        said = said or _box_label(view, title)
         opening = f'<g id="b-{escape(title)}" class="{kind}" role="button" tabindex="-1">'
     elif kind.startswith("edge"):
         number = names[group.get("id", "")]
-        opening = f'<g id="a-{number}" class="{kind}"{_turned(view.arrows[number])}>'
+        opening = f'<g id="a-{number}" class="{kind}"{_reversed_attribute(view.arrows[number])}>'
     else:
         opening = f'<g class="{kind}" aria-hidden="true">'
     yield opening
     if said:
         yield f"<title>{escape(said)}</title>"
-    yield from chain.from_iterable(map(_shape, group.iter()))
+    yield from chain.from_iterable(map(_rewrite_shape, group.iter()))
     yield "</g>"
 
 
-def _turned(arrow: Arrow) -> str:
-    return ' data-turned="1"' if arrow.turned else ""
+def _reversed_attribute(arrow: ViewArrow) -> str:
+    return ' data-turned="1"' if arrow.is_reversed else ""
 
 
-def _label(view: View, name: str) -> str:
+def _box_label(view: View, name: str) -> str:
     box = view.boxes[name]
-    return f"{box.first}, {box.second}" if box.second else box.first
+    return f"{box.title}, {box.subtitle}" if box.subtitle else box.title
 
 
-def _shape(each: ElementTree.Element) -> Iterator[str]:
+def _rewrite_shape(each: ElementTree.Element) -> Iterator[str]:
     name = each.tag.removeprefix(_SVG)
-    kept = {key: _COLOURS.get(value, value) for key, value in each.attrib.items() if key in _KEPT}
+    kept = {key: _COLOURS.get(value, value) for key, value in each.attrib.items() if key in _SVG_ATTRIBUTES}
     said = "".join(f' {key}="{escape(value)}"' for key, value in kept.items())
     tint = ' fill-opacity="var(--tint)"' if each.get("fill-opacity") else ""
     if name in _SHAPES:

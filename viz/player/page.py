@@ -21,20 +21,20 @@ from typing import Any, NamedTuple
 from ...core.errors import Usage
 from ...core.files import write_file
 from ...core.graph.graph import Graph
-from ...core.value import Value, show
+from ...core.value import Value, format_value
 from ...interp.history.advance import WHAT_IF
 from ...interp.history.history import History
 from ...interp.machine.event import Event
 from ...interp.outcome.outcome import Outcome
-from ..collapse import LARGEST
-from ..render import Progress
-from ..state_view import brief
-from ..style import BLUE, DARK, LIGHT, PALETTE, SIGNS, SKY, Theme
-from .columns import Columns
-from .graph_layout import plan
-from .recording import arguments_of, recorded
-from .selection import MOST, part
-from .source import pieces
+from ..collapse import MAX_BOXES
+from ..render import ProgressCallback
+from ..state_view import abbreviate_value
+from ..style import BADGE_LOOKS, BLUE, DARK, LIGHT, PALETTE, SKY, Theme
+from .columns import PlayerColumns
+from .graph_layout import build_plan
+from .recording import record_tokens, recorded_arguments
+from .selection import MAX_EVENTS, select_segment
+from .source import source_excerpts
 
 SCRIPTS = (
     "data",
@@ -63,18 +63,18 @@ HEIGHT = 760
 """The height of a page in a notebook, in pixels."""
 
 
-class Choice(NamedTuple):
+class PlayerSelection(NamedTuple):
     """What of a run a page shows: from which event on, how many, under which activation; and of its graph, in how many
     boxes, and which functions and loops are one each."""
 
     first: int = 0
-    most: int = MOST
+    max_events: int = MAX_EVENTS
     under: str = ""
-    boxes: int = LARGEST
+    max_boxes: int = MAX_BOXES
     fold: tuple[str, ...] = ()
 
 
-class Ending(NamedTuple):
+class PlayerSummary(NamedTuple):
     """What a page says of the run as a whole."""
 
     called: str
@@ -85,7 +85,7 @@ class Ending(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Page:
+class PlayerPage:
     """A page, which a notebook shows, and which can be saved."""
 
     name: str
@@ -111,53 +111,61 @@ class Page:
         return f"<{self}>"
 
 
-def page_of_outcome(outcome: Outcome, choice: Choice | None = None) -> Page:
+def page_of_outcome(outcome: Outcome, choice: PlayerSelection | None = None) -> PlayerPage:
     """The page of a run that kept its events; raises Usage where it did not."""
     if outcome.first_kept:
         raise Usage("this run did not keep all events", hint='run it with keep="events"')
-    return _page(outcome.graph, tuple(outcome.events), None, outcome, choice or Choice(), None)
+    return _build_page(outcome.graph, tuple(outcome.events), None, outcome, choice or PlayerSelection(), None)
 
 
-def page_of_history(history: History, choice: Choice | None = None, progress: Progress | None = None) -> Page:
+def page_of_history(
+    history: History, choice: PlayerSelection | None = None, progress: ProgressCallback | None = None
+) -> PlayerPage:
     """The page of a run that is over, whatever moment its history stands at."""
-    return _page(history.graph, history[:], history.arguments, history.outcome(), choice or Choice(), progress)
+    return _build_page(
+        history.graph, history[:], history.arguments, history.outcome(), choice or PlayerSelection(), progress
+    )
 
 
-def _page(
+def _build_page(
     graph: Graph,
     events: Sequence[Event],
     arguments: Sequence[Value] | None,
     outcome: Outcome,
-    choice: Choice,
-    progress: Progress | None,
-) -> Page:
+    choice: PlayerSelection,
+    progress: ProgressCallback | None,
+) -> PlayerPage:
     if outcome.schedule == WHAT_IF:
         raise Usage("a what-if is no run of a machine, and has no page", hint="play its parent")
-    recording = recorded(graph, events, arguments)
-    shown = part(recording, choice.first, choice.most, choice.under)
-    ending = _ending(outcome, arguments_of(recording))
-    drawn = plan(graph, choice.boxes, choice.fold, progress)
-    form = Columns(shown, drawn, pieces(graph)).form()
-    form |= ending._asdict() | {"note": shown.note, "clocked": int(ending.schedule == "waves"), "signs": _signs()}
+    recording = record_tokens(graph, events, arguments)
+    shown = select_segment(recording, choice.first, choice.max_events, choice.under)
+    ending = _summarize(outcome, recorded_arguments(recording))
+    drawn = build_plan(graph, choice.max_boxes, choice.fold, progress)
+    form = PlayerColumns(shown, drawn, source_excerpts(graph)).to_json()
+    form |= ending._asdict() | {
+        "note": shown.note,
+        "clocked": int(ending.schedule == "waves"),
+        "signs": _badge_glyphs(),
+    }
     note = "; ".join(filter(None, [shown.note, drawn.view.caption]))
-    return Page(ending.called, written(form | {"note": note}, drawn.svg), note)
+    return PlayerPage(ending.called, build_html(form | {"note": note}, drawn.svg), note)
 
 
-def _ending(outcome: Outcome, arguments: Sequence[Value]) -> Ending:
-    called = f"{outcome.graph.name}({', '.join(map(brief, arguments))})"
-    value = "" if outcome.missing else ", ".join(show(result) for result in outcome.results)
+def _summarize(outcome: Outcome, arguments: Sequence[Value]) -> PlayerSummary:
+    called = f"{outcome.graph.name}({', '.join(map(abbreviate_value, arguments))})"
+    value = "" if outcome.missing else ", ".join(format_value(result) for result in outcome.results)
     error = "" if outcome.error is None else outcome.error.message
-    return Ending(called, outcome.schedule, outcome.status, value, error)
+    return PlayerSummary(called, outcome.schedule, outcome.status, value, error)
 
 
-def _signs() -> dict[str, list[str]]:
-    return {mark: [sign.sign, sign.meaning] for mark, sign in SIGNS.items()}
+def _badge_glyphs() -> dict[str, list[str]]:
+    return {mark: [sign.glyph, sign.meaning] for mark, sign in BADGE_LOOKS.items()}
 
 
-def written(form: dict[str, Any], svg: str) -> str:
+def build_html(form: dict[str, Any], svg: str) -> str:
     """The HTML of a page that is told this."""
-    style = f"{_colours()}\n{_text('page.css')}"
-    script = "".join(['"use strict";\n(() => {\n', *(_text(f"{name}.js") for name in SCRIPTS), "})();\n"])
+    style = f"{_colour_css()}\n{_read_asset('page.css')}"
+    script = "".join(['"use strict";\n(() => {\n', *(_read_asset(f"{name}.js") for name in SCRIPTS), "})();\n"])
     policy = (
         f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
@@ -168,12 +176,12 @@ def written(form: dict[str, Any], svg: str) -> str:
         "STYLE": style,
         "SCRIPT": script,
         "PLAN": svg,
-        "DATA": in_script(form),
+        "DATA": script_json(form),
     }
-    return re.sub("@@([A-Z]+)@@", lambda place: parts[place[1]], _text("page.html"))
+    return re.sub("@@([A-Z]+)@@", lambda place: parts[place[1]], _read_asset("page.html"))
 
 
-def in_script(form: Any) -> str:
+def script_json(form: Any) -> str:
     r"""JSON that can stand in a script: nothing in it ends one, or begins a comment.
 
     >>> print(in_script(["</script>", "<!--", 1]))
@@ -186,21 +194,21 @@ def _hash(text: str) -> str:
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def _text(name: str) -> str:
+def _read_asset(name: str) -> str:
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _colours() -> str:
+def _colour_css() -> str:
     """The colours of the pictures as variables: those of the palette, and those of light and dark paper."""
     palette = ";".join(f"--c{number}:{colour}" for number, colour in enumerate(PALETTE))
-    dark = f'@media screen and (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{_theme(DARK)}}}}}'
-    chosen = f'@media screen{{:root[data-theme="dark"]{{{_theme(DARK)}}}}}'
-    return "\n".join([f":root{{{palette};{_theme(LIGHT)}}}", dark, chosen])
+    dark = f'@media screen and (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{_theme_css(DARK)}}}}}'
+    chosen = f'@media screen{{:root[data-theme="dark"]{{{_theme_css(DARK)}}}}}'
+    return "\n".join([f":root{{{palette};{_theme_css(LIGHT)}}}", dark, chosen])
 
 
-def _theme(theme: Theme) -> str:
-    tint, chosen = int(theme.tint, 16) / 255, BLUE if theme is LIGHT else SKY
-    colours = f"--paper:{theme.paper};--ink:{theme.ink};--faint:{theme.faint};--chosen:{chosen}"
+def _theme_css(theme: Theme) -> str:
+    tint, chosen = int(theme.fill_opacity, 16) / 255, BLUE if theme is LIGHT else SKY
+    colours = f"--paper:{theme.background};--ink:{theme.foreground};--faint:{theme.muted};--chosen:{chosen}"
     lit = 0.45 if theme is LIGHT else 0.25
     blue = BLUE if theme is LIGHT else BLUE_LINE
     lines = f"--c{PALETTE.index(BLUE)}:{blue}"

@@ -16,132 +16,132 @@ from ...core.graph.graph import Edge, Graph
 from ...core.tag import ROOT, Tag
 from ...core.value import Value
 from ...core.world import World
-from ...interp.machine.cells import Heap
-from ...interp.machine.event import Cell, Event, Token
-from ...interp.machine.fire import rules
-from ...interp.queries.why import READS
+from ...interp.machine.cells import CellHeap
+from ...interp.machine.event import CellAddress, Event, Token
+from ...interp.machine.fire import build_rules
+from ...interp.queries.why import READ_OPS
 
 
-class Place(IntEnum):
+class TokenPlace(IntEnum):
     """Where a token is. READY is in flight too, and its delivery would fire its node."""
 
-    GONE = 0
-    FLIGHT = 1
+    CONSUMED = 0
+    IN_FLIGHT = 1
     READY = 2
-    WAITS = 3
+    WAITING = 3
     PARKED = 4
-    HELD = 5
-    CAME = 6
+    THROTTLED = 5
+    RETURNED = 6
 
 
-Move: TypeAlias = tuple[int, Place]
+Move: TypeAlias = tuple[int, TokenPlace]
 """A token by its number, and where it is from then on. One that joins the flight joins it behind all others."""
 
-Key: TypeAlias = tuple[int, Tag]
+NodeInstance: TypeAlias = tuple[int, Tag]
 """A node, under a tag."""
 
 
-class Origin(NamedTuple):
+class TokenOrigin(NamedTuple):
     """Where a token came from: a node, or -1 for the arguments, and which output, or argument, of it."""
 
     node: int
     output: int
 
 
-class Recording(NamedTuple):
+class TokenRecording(NamedTuple):
     """All tokens of a run, by number, and how each event moved them. The value of an argument that nothing was ever
     delivered of is None."""
 
     graph: Graph
     events: Sequence[Event]
     tokens: list[Token]
-    origins: list[Origin]
-    first: list[Move]
+    origins: list[TokenOrigin]
+    initial_moves: list[Move]
     moves: list[list[Move]]
     """For each event."""
 
 
-def recorded(graph: Graph, events: Sequence[Event], arguments: Sequence[Value] | None = None) -> Recording:
+def record_tokens(graph: Graph, events: Sequence[Event], arguments: Sequence[Value] | None = None) -> TokenRecording:
     """The recording of a run, all of whose events are there. Raises Usage where they are of no run of a machine.
 
     What the arguments were, the events tell too, but of those that were never delivered.
     """
-    made = _Recorder(graph)
-    first = made.begin(arguments)
-    return Recording(graph, events, made.tokens, made.origins, first, [made.see(event) for event in events])
+    made = _TokenRecorder(graph)
+    first = made.start(arguments)
+    return TokenRecording(graph, events, made.tokens, made.origins, first, [made.record(event) for event in events])
 
 
-def arguments_of(recording: Recording) -> list[Value]:
+def recorded_arguments(recording: TokenRecording) -> list[Value]:
     """The arguments, triggers left out; "?" for those that the events do not tell."""
     graph = recording.graph
     known: dict[int, Value] = {}
-    for number, _ in recording.first:
+    for number, _ in recording.initial_moves:
         value = recording.tokens[number].value
         if value is not None:
             known[recording.origins[number].output] = value
-    return [known.get(position, "?") for position in range(graph.hidden, len(graph.arguments))]  # type: ignore[arg-type]
+    return [known.get(position, "?") for position in range(graph.hidden_count, len(graph.arguments))]  # type: ignore[arg-type]
 
 
-def live_after(recording: Recording, position: int) -> dict[int, Place]:
+def live_tokens(recording: TokenRecording, position: int) -> dict[int, TokenPlace]:
     """The tokens that are live after so many events, and where; those in flight are in its order."""
-    live: dict[int, Place] = {}
-    for moves in (recording.first, *recording.moves[:position]):
-        move(live, moves)
+    live: dict[int, TokenPlace] = {}
+    for moves in (recording.initial_moves, *recording.moves[:position]):
+        apply_moves(live, moves)
     return live
 
 
-def move(live: dict[int, Place], moves: Iterable[Move]) -> None:
+def apply_moves(live: dict[int, TokenPlace], moves: Iterable[Move]) -> None:
     """Carry moves out."""
     for number, place in moves:
-        flies = place in (Place.FLIGHT, Place.READY)
-        if not place or (flies and live.get(number) not in (Place.FLIGHT, Place.READY)):
+        flies = place in (TokenPlace.IN_FLIGHT, TokenPlace.READY)
+        if not place or (flies and live.get(number) not in (TokenPlace.IN_FLIGHT, TokenPlace.READY)):
             live.pop(number, None)
         if place:
             live[number] = place
 
 
-class _Recorder:
+class _TokenRecorder:
     """Follows a run by its events."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.tokens: list[Token] = []
-        self.origins: list[Origin] = []
-        self._rules = rules(graph)
+        self.origins: list[TokenOrigin] = []
+        self._rules = build_rules(graph)
         self._flight: deque[int] = deque()
         self._ready: set[int] = set()
-        self._flying: dict[Key, set[int]] = {}
+        self._flight_by_node: dict[NodeInstance, set[int]] = {}
         """What is in flight for a node."""
-        self._waiting: dict[Key, dict[int, int]] = {}
+        self._waiting: dict[NodeInstance, dict[int, int]] = {}
         """What waits for partners, by port."""
-        self._parked: dict[Cell, list[int]] = {}
-        self._held: dict[tuple[int, int, int, Tag], int] = {}
+        self._parked: dict[CellAddress, list[int]] = {}
+        self._throttled: dict[tuple[int, int, int, Tag], int] = {}
         """What a bound holds, by the step that held it, node, port and tag."""
-        self._fired: set[Key] = set()
-        self._cells, self._world = Heap(), World()
+        self._fired: set[NodeInstance] = set()
+        self._cells, self._world = CellHeap(), World()
         """What reads look at, of which none does anything to the world."""
-        self._unknown: set[int] = set()
+        self._unknown_arguments: set[int] = set()
         """Arguments whose value nobody has said yet."""
         self._steps = 0
 
-    def begin(self, arguments: Sequence[Value] | None) -> list[Move]:
+    def start(self, arguments: Sequence[Value] | None) -> list[Move]:
         """The arguments, in flight."""
-        made, hidden = [], self.graph.hidden
+        made, hidden = [], self.graph.hidden_count
         for position, (_, output) in enumerate(self.graph.arguments):
             value = True if position < hidden else None if arguments is None else arguments[position - hidden]
             for edge in output.edges:
-                number = self._new(Token(edge.node, edge.port, ROOT, value), Origin(-1, position))  # type: ignore[arg-type]
+                number = self._add_token(Token(edge.node, edge.port, ROOT, value), TokenOrigin(-1, position))  # type: ignore[arg-type]
                 if value is None:
-                    self._unknown.add(number)
+                    self._unknown_arguments.add(number)
                 made.append(number)
-        return [self._join(number) for number in made]
+        return [self._join_flight(number) for number in made]
 
-    def see(self, event: Event) -> list[Move]:
+    def record(self, event: Event) -> list[Move]:
         """How an event moves tokens."""
         number = self._deliver(event)
-        moves = self._stays(number, event) if event.inputs is None else self._fires(number, event)
+        moves = self._record_delivery(number, event) if event.inputs is None else self._record_firing(number, event)
         for step, token in event.released:
-            moves.append(self._join(self._held.pop((step, *token[:3]))))
+            moves.append(self._join_flight(self._throttled.pop((step, *token[:3]))))
         self._steps += 1
         return moves
 
@@ -153,52 +153,52 @@ class _Recorder:
         number = self._flight[position]
         del self._flight[position]
         self._ready.discard(number)
-        self._flying[event.token.node, event.token.tag].discard(number)
-        if number in self._unknown:
-            self._tell(self.origins[number], event.token.value)
+        self._flight_by_node[event.token.node, event.token.tag].discard(number)
+        if number in self._unknown_arguments:
+            self._resolve_argument(self.origins[number], event.token.value)
         return number
 
-    def _tell(self, origin: Origin, value: Value) -> None:
+    def _resolve_argument(self, origin: TokenOrigin, value: Value) -> None:
         """The value of an argument is known, for all tokens of it."""
-        for number in [each for each in self._unknown if self.origins[each] == origin]:
+        for number in [each for each in self._unknown_arguments if self.origins[each] == origin]:
             self.tokens[number] = self.tokens[number]._replace(value=value)
-            self._unknown.discard(number)
+            self._unknown_arguments.discard(number)
 
-    def _stays(self, number: int, event: Event) -> list[Move]:
+    def _record_delivery(self, number: int, event: Event) -> list[Move]:
         node, port, tag, _ = event.token
-        if event.parked is not None:
-            self._cells.park(event.parked, event.token)
-            self._parked.setdefault(event.parked, []).append(number)
-            return [(number, Place.PARKED)]
+        if event.deferred_at is not None:
+            self._cells.defer(event.deferred_at, event.token)
+            self._parked.setdefault(event.deferred_at, []).append(number)
+            return [(number, TokenPlace.PARKED)]
         self._waiting.setdefault((node, tag), {})[port] = number
-        return [(number, Place.WAITS), *self._judged(self._flying[node, tag])]
+        return [(number, TokenPlace.WAITING), *self._update_readiness(self._flight_by_node[node, tag])]
 
-    def _fires(self, number: int, event: Event) -> list[Move]:
+    def _record_firing(self, number: int, event: Event) -> list[Move]:
         node, _, tag, _ = event.token
         key, rule = (node, tag), self._rules[node]
-        gone = [*(self._waiting.pop(key, {}).values() if rule.needs > 1 else ()), number]
-        moves = [(each, Place.GONE) for each in sorted(gone)]
+        gone = [*(self._waiting.pop(key, {}).values() if rule.required_tokens > 1 else ()), number]
+        moves = [(each, TokenPlace.CONSUMED) for each in sorted(gone)]
         self._fired.add(key)
-        moves += self._judged(self._flying.pop(key))
-        if rule.acts is not None:
+        moves += self._update_readiness(self._flight_by_node.pop(key))
+        if rule.effect is not None:
             self._cells.apply(event, rule.node.op)
-        moves += [self._begins(each, event.held) for each in self._sent(event)]
+        moves += [self._place_token(each, event.is_throttled) for each in self._add_sent_tokens(event)]
         if rule.node.op == "store":
-            moves += self._stored(event)
+            moves += self._record_store(event)
         for closed in event.closed:
-            self._fired.difference_update((each, closed.tag) for each in closed.fired)
+            self._fired.difference_update((each, closed.tag) for each in closed.fired_nodes)
         return moves
 
-    def _stored(self, event: Event) -> list[Move]:
+    def _record_store(self, event: Event) -> list[Move]:
         """The tokens that a store wakes, and those in flight that now find their cell full."""
         assert event.inputs is not None
         handle, index, *_ = event.inputs
-        woken = self._parked.pop(Cell(handle, index), []) if event.woken else []  # type: ignore[arg-type]
-        moves = [self._join(each) for each in woken]
-        reads = [each for each in self._flight if self._rules[self.tokens[each].node].node.op in READS]
-        return [*moves, *self._judged(reads)]
+        woken = self._parked.pop(CellAddress(handle, index), []) if event.woken else []  # type: ignore[arg-type]
+        moves = [self._join_flight(each) for each in woken]
+        reads = [each for each in self._flight if self._rules[self.tokens[each].node].node.op in READ_OPS]
+        return [*moves, *self._update_readiness(reads)]
 
-    def _sent(self, event: Event) -> list[int]:
+    def _add_sent_tokens(self, event: Event) -> list[int]:
         """New tokens, each with the output that it came from."""
         node, left = event.token.node, list(event.sent)
         made = []
@@ -207,61 +207,61 @@ class _Recorder:
             edges.update(self.graph.nodes[node].outputs[output].edges)
             while left and Edge(left[0].node, left[0].port) in edges:
                 edges.discard(Edge(left[0].node, left[0].port))
-                made.append(self._new(left.pop(0), Origin(node, output)))
-        return made + [self._new(token, Origin(node, 0)) for token in left]
+                made.append(self._add_token(left.pop(0), TokenOrigin(node, output)))
+        return made + [self._add_token(token, TokenOrigin(node, 0)) for token in left]
 
-    def _new(self, token: Token, origin: Origin) -> int:
+    def _add_token(self, token: Token, origin: TokenOrigin) -> int:
         self.tokens.append(token)
         self.origins.append(origin)
         return len(self.tokens) - 1
 
-    def _begins(self, number: int, held: bool) -> Move:
+    def _place_token(self, number: int, held: bool) -> Move:
         node, port, tag, _ = self.tokens[number]
         if node < 0:
-            return number, Place.CAME
+            return number, TokenPlace.RETURNED
         if held:
-            self._held[self._steps + 1, node, port, tag] = number
-            return number, Place.HELD
-        return self._join(number)
+            self._throttled[self._steps + 1, node, port, tag] = number
+            return number, TokenPlace.THROTTLED
+        return self._join_flight(number)
 
-    def _join(self, number: int) -> Move:
+    def _join_flight(self, number: int) -> Move:
         """A token joins the flight, behind all others."""
         self._flight.append(number)
         node, _, tag, _ = self.tokens[number]
-        self._flying.setdefault((node, tag), set()).add(number)
+        self._flight_by_node.setdefault((node, tag), set()).add(number)
         if not self._would_fire(number):
-            return number, Place.FLIGHT
+            return number, TokenPlace.IN_FLIGHT
         self._ready.add(number)
-        return number, Place.READY
+        return number, TokenPlace.READY
 
-    def _judged(self, numbers: Iterable[int]) -> list[Move]:
+    def _update_readiness(self, numbers: Iterable[int]) -> list[Move]:
         """Those in flight of whom it is no longer true whether they would fire their node."""
         moves: list[Move] = []
         for number in sorted(numbers):
             would = self._would_fire(number)
             if would and number not in self._ready:
                 self._ready.add(number)
-                moves.append((number, Place.READY))
+                moves.append((number, TokenPlace.READY))
             elif not would and number in self._ready:
                 self._ready.discard(number)
-                moves.append((number, Place.FLIGHT))
+                moves.append((number, TokenPlace.IN_FLIGHT))
         return moves
 
     def _would_fire(self, number: int) -> bool:
         """Whether the delivery of a token in flight would fire its node: S2, S4 and S13."""
         node, port, tag, _ = self.tokens[number]
         rule, waiting = self._rules[node], self._waiting.get((node, tag), {})
-        if (node, tag) in self._fired or len(waiting) < rule.needs - 1 or port in waiting:
+        if (node, tag) in self._fired or len(waiting) < rule.required_tokens - 1 or port in waiting:
             return False
-        return rule.node.op not in READS or self._finds(number, waiting)
+        return rule.node.op not in READ_OPS or self._read_succeeds(number, waiting)
 
-    def _finds(self, number: int, waiting: dict[int, int]) -> bool:
+    def _read_succeeds(self, number: int, waiting: dict[int, int]) -> bool:
         """Whether a read finds what it wants, be it a trap (S13); not where an operand is not known."""
         token = self.tokens[number]
         rule = self._rules[token.node]
         operands = list(rule.operands or ())
         for port, each in [*waiting.items(), (token.port, number)]:
             operands[port] = self.tokens[each].value
-        if rule.acts is None or any(operand is None for operand in operands):
+        if rule.effect is None or any(operand is None for operand in operands):
             return False
-        return rule.acts(self._cells.blocks, self._world, token, tuple(operands)).parked is None
+        return rule.effect(self._cells.blocks, self._world, token, tuple(operands)).deferred_at is None

@@ -8,16 +8,16 @@ from typing import NamedTuple
 
 from ...core.graph.graph import Graph
 from ...core.program.program import Location
-from ..source_lines import lines_to_give_away
+from ..source_lines import shareable_lines
 
-AROUND = 2
+CONTEXT_LINES = 2
 """So many lines before and after those that made nodes are shown too."""
 
-APART = 12
+MAX_GAP = 12
 """Lines that are further apart are shown as two pieces."""
 
 
-class Piece(NamedTuple):
+class SourceExcerpt(NamedTuple):
     """Some lines of a file, from line number `first` on; none where the source is not here. Only the name of the file
     is said, and not its folder."""
 
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     lines: list[str]
 
 
-def pieces(graph: Graph) -> list[Piece]:
+def source_excerpts(graph: Graph) -> list[SourceExcerpt]:
     """The lines that made the nodes of a graph, as far as they can still be read."""
     wanted: dict[str, list[Location]] = defaultdict(list)
     for node in graph.nodes:
@@ -35,20 +35,20 @@ def pieces(graph: Graph) -> list[Piece]:
             wanted[node.location.file].append(node.location)
     found = []
     for path, places in wanted.items():
-        lines = lines_to_give_away(places[0])
+        lines = shareable_lines(places[0])
         if not lines:
-            found.append(Piece(Path(path).name, path, 1, []))
-        for first, last in _runs(sorted({place.line for place in places})):
-            begin, end = max(1, first - AROUND), min(len(lines), last + AROUND)
+            found.append(SourceExcerpt(Path(path).name, path, 1, []))
+        for first, last in _group_lines(sorted({place.line for place in places})):
+            begin, end = max(1, first - CONTEXT_LINES), min(len(lines), last + CONTEXT_LINES)
             if begin <= last <= len(lines):
                 kept = [line.rstrip() for line in lines[begin - 1 : end]]
                 while kept and not kept[0] and begin < first:
                     kept, begin = kept[1:], begin + 1
-                found.append(Piece(Path(path).name, path, begin, kept))
+                found.append(SourceExcerpt(Path(path).name, path, begin, kept))
     return found
 
 
-def _runs(numbers: list[int]) -> list[tuple[int, int]]:
+def _group_lines(numbers: list[int]) -> list[tuple[int, int]]:
     """Numbers as runs of those that are near each other: the first and the last of each.
 
     >>> _runs([1, 2, 5, 40])
@@ -56,7 +56,7 @@ def _runs(numbers: list[int]) -> list[tuple[int, int]]:
     """
     found: list[tuple[int, int]] = []
     for number in numbers:
-        if found and number - found[-1][1] <= APART:
+        if found and number - found[-1][1] <= MAX_GAP:
             found[-1] = (found[-1][0], number)
         else:
             found.append((number, number))

@@ -10,9 +10,9 @@ from typing import Any
 from ...autodiff.rows import Rows
 from ...errors import Usage
 from ..api import apply
-from ..eager.rows import summed
+from ..eager.rows import sum_duplicate_rows
 from ..trace.pytree import flatten, unflatten
-from ..trace.source_location import here
+from ..trace.source_location import user_location
 from .common import astype, type_of
 
 
@@ -23,8 +23,8 @@ def clip_by_norm(x: Any, norm: Any, /) -> Any:
     >>> clip_by_norm([3.0, 4.0], 2.5).tolist()
     [1.5, 2.0]
     """
-    length = apply("sqrt", _squares(x))
-    return _each(x, lambda each: apply("divide", apply("multiply", each, norm), apply("maximum", length, norm)))
+    length = apply("sqrt", _sum_of_squares(x))
+    return _map_values(x, lambda each: apply("divide", apply("multiply", each, norm), apply("maximum", length, norm)))
 
 
 def clip_by_global_norm(values: Any, norm: Any, /) -> tuple[Any, Any]:
@@ -35,22 +35,24 @@ def clip_by_global_norm(values: Any, norm: Any, /) -> tuple[Any, Any]:
     >>> clipped, length
     ({'w': 1.5, 'b': 2.0}, 5.0)
     """
-    leaves, structure = flatten(values, whole=Rows)
+    leaves, structure = flatten(values, leaf_class=Rows)
     if not leaves:
-        raise Usage("there is nothing to clip", where=here(), required="arrays of floats", got=repr(values))
-    length = apply("sqrt", functools.reduce(functools.partial(apply, "add"), map(_squares, leaves)))
+        raise Usage("there is nothing to clip", where=user_location(), required="arrays of floats", got=repr(values))
+    length = apply("sqrt", functools.reduce(functools.partial(apply, "add"), map(_sum_of_squares, leaves)))
     share = apply("divide", norm, apply("maximum", length, norm))
     kept = apply("where", apply("isfinite", length), share, math.nan)
-    clipped = [_each(leaf, lambda each: apply("multiply", each, astype(kept, type_of(each).dtype))) for leaf in leaves]
+    clipped = [
+        _map_values(leaf, lambda each: apply("multiply", each, astype(kept, type_of(each).dtype))) for leaf in leaves
+    ]
     return unflatten(structure, clipped), length
 
 
-def _squares(x: Any) -> Any:
+def _sum_of_squares(x: Any) -> Any:
     """The sum of the squares of all elements: of rows, of those that they add up to."""
-    one, other = (x.values, summed(x).values) if isinstance(x, Rows) else (x, x)
+    one, other = (x.values, sum_duplicate_rows(x).values) if isinstance(x, Rows) else (x, x)
     return apply("sum", apply("multiply", one, other), axis=None, keepdims=False)
 
 
-def _each(x: Any, change: Callable[[Any], Any]) -> Any:
+def _map_values(x: Any, change: Callable[[Any], Any]) -> Any:
     """An array, or the values of rows, changed."""
     return Rows(x.indices, change(x.values)) if isinstance(x, Rows) else change(x)

@@ -12,12 +12,12 @@ from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ..api import apply
-from ..eager.dispatch import one_op
-from ..trace.operators import CPU, VERSIONS, check_device
-from ..trace.source_location import here
+from ..eager.dispatch import cache_single_op
+from ..trace.operators import API_VERSIONS, CPU, check_device
+from ..trace.source_location import user_location
 from .common import type_of
 
-KINDS: dict[str, str] = {
+DTYPE_KINDS: dict[str, str] = {
     "bool": "b",
     "signed integer": "i",
     "unsigned integer": "u",
@@ -51,11 +51,13 @@ class IntegerInfo:
     dtype: DType
 
 
-@one_op
+@cache_single_op
 def astype(x: Any, dtype: DType, /, *, copy: builtins.bool = True, device: Any = None) -> Any:
     check_device(device)
     if not isinstance(dtype, DType):
-        raise Usage("astype wants a dtype", where=here(), got=repr(dtype), required="as in tl.astype(x, tl.int64)")
+        raise Usage(
+            "astype wants a dtype", where=user_location(), got=repr(dtype), required="as in tl.astype(x, tl.int64)"
+        )
     return apply("astype", x, dtype=dtype)
 
 
@@ -71,7 +73,7 @@ def finfo(type: Any, /) -> FloatInfo:
     """
     dtype = _dtype_of(type)
     if dtype.kind != "f":
-        raise Usage("finfo is of floats", where=here(), required="float32 or float64", got=repr(dtype))
+        raise Usage("finfo is of floats", where=user_location(), required="float32 or float64", got=repr(dtype))
     of: Any = np.finfo(dtype.numpy.name)
     return FloatInfo(of.bits, float(of.eps), float(of.max), float(of.min), float(of.smallest_normal), dtype)
 
@@ -84,7 +86,7 @@ def iinfo(type: Any, /) -> IntegerInfo:
     """
     dtype = _dtype_of(type)
     if not dtype.is_integer:
-        raise Usage("iinfo is of integers", where=here(), required="an integer dtype", got=repr(dtype))
+        raise Usage("iinfo is of integers", where=user_location(), required="an integer dtype", got=repr(dtype))
     low, high = dtype.range
     return IntegerInfo(dtype.bits, high, low, dtype)
 
@@ -96,14 +98,16 @@ def isdtype(dtype: DType, kind: Any) -> builtins.bool:
     (True, False)
     """
     if not isinstance(dtype, DType):
-        raise Usage("this is no dtype", where=here(), got=repr(dtype))
+        raise Usage("this is no dtype", where=user_location(), got=repr(dtype))
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, DType):
         return dtype is kind
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise Usage("there is no such kind of dtypes", where=here(), required=", ".join(KINDS), got=repr(kind))
-    return dtype.kind in KINDS[kind] and dtype.kind in "biuf"
+    if not isinstance(kind, str) or kind not in DTYPE_KINDS:
+        raise Usage(
+            "there is no such kind of dtypes", where=user_location(), required=", ".join(DTYPE_KINDS), got=repr(kind)
+        )
+    return dtype.kind in DTYPE_KINDS[kind] and dtype.kind in "biuf"
 
 
 def can_cast(from_: Any, to: DType, /) -> builtins.bool:
@@ -113,7 +117,7 @@ def can_cast(from_: Any, to: DType, /) -> builtins.bool:
     (True, False)
     """
     if not isinstance(to, DType):
-        raise Usage("this is no dtype", where=here(), required="as in tl.float64", got=repr(to))
+        raise Usage("this is no dtype", where=user_location(), required="as in tl.float64", got=repr(to))
     return dtypes.promote(_dtype_of(from_), to) is to
 
 
@@ -126,14 +130,16 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     strong = [_dtype_of(each) for each in arrays_and_dtypes if builtins.type(each) not in (bool, int, float)]
     weak = [builtins.type(each) for each in arrays_and_dtypes if builtins.type(each) in (bool, int, float)]
     if not strong:
-        raise Usage("of what dtypes?", where=here(), required="at least one array or dtype", got=repr(weak))
+        raise Usage("of what dtypes?", where=user_location(), required="at least one array or dtype", got=repr(weak))
     found: DType | None = strong[0]
     for dtype in strong[1:]:
         found = found and dtypes.promote(found, dtype)
     allowed = {"b": (bool,), "f": (int, float)}.get(found.kind, (int,)) if found else ()
     if found is None or not all(each in allowed for each in weak):
         hint = "convert one with tl.astype(x, dtype)"
-        raise Invalid("dtypes that do not promote to one", rule="V4", where=here(), got=arrays_and_dtypes, hint=hint)
+        raise Invalid(
+            "dtypes that do not promote to one", rule="V4", where=user_location(), got=arrays_and_dtypes, hint=hint
+        )
     return found
 
 
@@ -167,4 +173,4 @@ def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's 
     return NamespaceInfo()
 
 
-API_VERSION = VERSIONS[-1]
+API_VERSION = API_VERSIONS[-1]

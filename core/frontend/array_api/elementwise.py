@@ -6,7 +6,7 @@ from typing import Any
 
 from ...dtypes import DType
 from ..api import apply
-from ..trace.trace import number_of
+from ..trace.trace import unwrap_weak
 from .common import astype, check_numeric, type_of
 
 
@@ -19,13 +19,13 @@ def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
     """
     check_numeric(x)
     dtype = type_of(x).dtype
-    above = x if min is None else apply("maximum", x, _bound(min, dtype))
-    return astype(above if max is None else apply("minimum", above, _bound(max, dtype)), dtype)
+    above = x if min is None else apply("maximum", x, _convert_bound(min, dtype))
+    return astype(above if max is None else apply("minimum", above, _convert_bound(max, dtype)), dtype)
 
 
-def _bound(bound: Any, dtype: DType) -> Any:
+def _convert_bound(bound: Any, dtype: DType) -> Any:
     """A bound of another integer dtype as the nearest number of this one."""
-    if type(number_of(bound)) in (int, float) or not (dtype.is_integer and type_of(bound).dtype.is_integer):
+    if type(unwrap_weak(bound)) in (int, float) or not (dtype.is_integer and type_of(bound).dtype.is_integer):
         return bound
     (low, high), (lowest, highest) = dtype.range, type_of(bound).dtype.range
     above = bound if low <= lowest else apply("maximum", bound, low)

@@ -8,10 +8,20 @@ from typing import Any, NamedTuple
 
 from ...dtypes import DType
 from ...errors import Invalid, Usage
-from ...ops.axes import BEYOND
+from ...ops.axes import ATTRIBUTE_INTEGER_BOUND
 from ..api import apply
-from ..trace.source_location import here
-from .common import axes_of, axis_of, check_floats, check_numeric, rank_of, shape_of, static_number, type_of, whole
+from ..trace.source_location import user_location
+from .common import (
+    check_floating,
+    check_numeric,
+    rank_of,
+    resolve_axes,
+    resolve_axis,
+    shape_of,
+    static_integer,
+    static_number,
+    type_of,
+)
 from .creation import diagonal_of_ones
 from .datatypes import finfo
 from .manipulation import broadcast_arrays, expand_dims, matrix_transpose
@@ -62,12 +72,14 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     11
     """
     check_numeric(x1, x2)
-    at = whole(axis, "an axis")
+    at = static_integer(axis, "an axis")
     if at >= 0 or not (rank_of(x1) and rank_of(x2)):
-        raise Usage("vecdot is along an axis counted from the last", where=here(), required="from -1 down", got=axis)
-    one, other = shape_of(x1)[axis_of(at, x1)], shape_of(x2)[axis_of(at, x2)]
+        raise Usage(
+            "vecdot is along an axis counted from the last", where=user_location(), required="from -1 down", got=axis
+        )
+    one, other = shape_of(x1)[resolve_axis(at, x1)], shape_of(x2)[resolve_axis(at, x2)]
     if None not in (one, other) and one != other:
-        raise Invalid("vectors of two sizes", rule="V4", where=here(), required=one, got=other)
+        raise Invalid("vectors of two sizes", rule="V4", where=user_location(), required=one, got=other)
     products = apply("multiply", x1, x2)
     return total(products, axis=at, dtype=type_of(products).dtype)
 
@@ -81,42 +93,42 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     """
     check_numeric(x1, x2)
     if isinstance(axes, tuple | list):
-        mine, theirs = _axes_of_both(axes, x1, x2)
+        mine, theirs = _resolve_axis_pairs(axes, x1, x2)
     else:
-        count = whole(axes, "axes")
+        count = static_integer(axes, "axes")
         if not 0 <= count <= min(rank_of(x1), rank_of(x2)):
-            raise Usage("as many axes as both have", where=here(), got=axes)
+            raise Usage("as many axes as both have", where=user_location(), got=axes)
         mine, theirs = tuple(range(rank_of(x1) - count, rank_of(x1))), tuple(range(count))
     pairs = [(shape_of(x1)[one], shape_of(x2)[other]) for one, other in zip(mine, theirs, strict=False)]
     if len(mine) != len(theirs) or any(None not in pair and pair[0] != pair[1] for pair in pairs):
         raise Invalid(
-            "axes of other sizes", rule="V4", where=here(), got=f"{type_of(x1)} and {type_of(x2)}, axes={axes}"
+            "axes of other sizes", rule="V4", where=user_location(), got=f"{type_of(x1)} and {type_of(x2)}, axes={axes}"
         )
     rows = [at for at in range(rank_of(x1)) if at not in mine]
     columns = [at for at in range(rank_of(x2)) if at not in theirs]
-    made = apply("matmul", _folded(x1, rows, mine), _folded(x2, theirs, columns))
-    return apply("reshape", made, shape=(*_known(x1, rows), *_known(x2, columns)))
+    made = apply("matmul", _as_matrix(x1, rows, mine), _as_matrix(x2, theirs, columns))
+    return apply("reshape", made, shape=(*_require_sizes(x1, rows), *_require_sizes(x2, columns)))
 
 
-def _axes_of_both(axes: Any, x1: Any, x2: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
+def _resolve_axis_pairs(axes: Any, x1: Any, x2: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
     if len(axes) != 2 or not all(isinstance(each, tuple | list) for each in axes):
         required = "a number, or axes of both, as in ((0, 1), (1, 2))"
-        raise Usage("axes of how many arrays?", where=here(), required=required, got=repr(axes))
-    return axes_of(tuple(axes[0]), x1), axes_of(tuple(axes[1]), x2)
+        raise Usage("axes of how many arrays?", where=user_location(), required=required, got=repr(axes))
+    return resolve_axes(tuple(axes[0]), x1), resolve_axes(tuple(axes[1]), x2)
 
 
-def _known(x: Any, axes: Any) -> list[int]:
+def _require_sizes(x: Any, axes: Any) -> list[int]:
     found = [shape_of(x)[at] for at in axes]
     if None in found:
         hint = "multiply and sum, or say the sizes"
-        raise Invalid("sizes of a tensordot must be known", rule="V4", where=here(), got=type_of(x), hint=hint)
+        raise Invalid("sizes of a tensordot must be known", rule="V4", where=user_location(), got=type_of(x), hint=hint)
     return found
 
 
-def _folded(x: Any, rows: Any, columns: Any) -> Any:
+def _as_matrix(x: Any, rows: Any, columns: Any) -> Any:
     """As a matrix of some axes by others."""
     turned = apply("permute_dims", x, axes=(*rows, *columns))
-    return apply("reshape", turned, shape=(math.prod(_known(x, rows)), math.prod(_known(x, columns))))
+    return apply("reshape", turned, shape=(math.prod(_require_sizes(x, rows)), math.prod(_require_sizes(x, columns))))
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
@@ -128,7 +140,7 @@ def outer(x1: Any, x2: Any, /) -> Any:
     check_numeric(x1, x2)
     for x in (x1, x2):
         if rank_of(x) != 1:
-            raise Invalid("this is no vector", rule="V4", where=here(), required="one axis", got=type_of(x))
+            raise Invalid("this is no vector", rule="V4", where=user_location(), required="one axis", got=type_of(x))
     return apply("multiply", expand_dims(x1, 1), expand_dims(x2, 0))
 
 
@@ -139,20 +151,24 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     [0, 0, 1]
     """
     check_numeric(x1, x2)
-    at = whole(axis, "an axis")
+    at = static_integer(axis, "an axis")
     if at >= 0:
-        raise Usage("cross is along an axis counted from the last", where=here(), required="from -1 down", got=axis)
+        raise Usage(
+            "cross is along an axis counted from the last", where=user_location(), required="from -1 down", got=axis
+        )
     one, other = broadcast_arrays(x1, x2)
-    if any(shape_of(each)[axis_of(at, each)] != 3 for each in (x1, x2)):
-        raise Invalid("a vector product is of three numbers", rule="V4", where=here(), got=[type_of(x1), type_of(x2)])
-    place = axis_of(at, one)
+    if any(shape_of(each)[resolve_axis(at, each)] != 3 for each in (x1, x2)):
+        raise Invalid(
+            "a vector product is of three numbers", rule="V4", where=user_location(), got=[type_of(x1), type_of(x2)]
+        )
+    place = resolve_axis(at, one)
     after, before = [1, 2, 0], [2, 0, 1]
 
-    def turned(x: Any, order: list[int]) -> Any:
+    def rotate(x: Any, order: list[int]) -> Any:
         return apply("take", x, order, axis=place)
 
-    left = apply("multiply", turned(one, after), turned(other, before))
-    return apply("subtract", left, apply("multiply", turned(one, before), turned(other, after)))
+    left = apply("multiply", rotate(one, after), rotate(other, before))
+    return apply("subtract", left, apply("multiply", rotate(one, before), rotate(other, after)))
 
 
 def det(x: Any, /) -> Any:
@@ -219,8 +235,8 @@ def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
 
 
 def diagonal(x: Any, /, *, offset: int = 0) -> Any:
-    farthest = BEYOND - 1  # where no array has a diagonal
-    return apply("diagonal", x, offset=max(-farthest, min(whole(offset, "offset"), farthest)))
+    farthest = ATTRIBUTE_INTEGER_BOUND - 1  # where no array has a diagonal
+    return apply("diagonal", x, offset=max(-farthest, min(static_integer(offset, "offset"), farthest)))
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: DType | None = None) -> Any:
@@ -238,11 +254,11 @@ def matrix_power(x: Any, n: int, /) -> Any:
     >>> matrix_power([[1.0, 1.0], [0.0, 1.0]], 3).tolist()
     [[1.0, 3.0], [0.0, 1.0]]
     """
-    count, shape = whole(n, "n"), shape_of(x)
-    check_floats(x, "matrix_power")
+    count, shape = static_integer(n, "n"), shape_of(x)
+    check_floating(x, "matrix_power")
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] is None:
         required = "a square matrix, of a size that is known"
-        raise Invalid("this is no square matrix", rule="V4", where=here(), required=required, got=type_of(x))
+        raise Invalid("this is no square matrix", rule="V4", where=user_location(), required=required, got=type_of(x))
     if count == 0:
         one = diagonal_of_ones(shape[-1], shape[-1], 0, type_of(x).dtype)
         return apply("broadcast_like", one, x)
@@ -262,7 +278,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
     >>> float(vector_norm([3.0, 4.0])), float(vector_norm([3.0, 4.0], ord=1))
     (5.0, 7.0)
     """
-    check_floats(x, "vector_norm")
+    check_floating(x, "vector_norm")
     order = static_number(ord, "ord")
     size = apply("abs", x)
     if order == 0:
@@ -279,7 +295,7 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
 
 def _largest_or_zero(x: Any, *, axis: Any = None, keepdims: bool = False) -> Any:
     """The largest along axes of what is not negative, and 0 of no elements."""
-    axes = range(rank_of(x)) if axis is None else axes_of(axis, x)
+    axes = range(rank_of(x)) if axis is None else resolve_axes(axis, x)
     sizes = [shape_of(x)[at] for at in axes]
     if 0 in sizes:
         return total(x, axis=axis, keepdims=keepdims)
@@ -296,14 +312,17 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     >>> float(matrix_norm(x)), float(matrix_norm(x, ord=2))
     (5.0, 4.0)
     """
-    check_floats(x, "matrix_norm")
+    check_floating(x, "matrix_norm")
     if rank_of(x) < 2:
-        raise Invalid("this is no matrix", rule="V4", where=here(), required="2 axes or more", got=type_of(x))
+        raise Invalid("this is no matrix", rule="V4", where=user_location(), required="2 axes or more", got=type_of(x))
     if ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if type(ord) not in (str, int, float) or ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
         raise Usage(
-            "no norm of matrices", where=here(), required='"fro", "nuc", 1, -1, 2, -2, inf, -inf', got=repr(ord)
+            "no norm of matrices",
+            where=user_location(),
+            required='"fro", "nuc", 1, -1, 2, -2, inf, -inf',
+            got=repr(ord),
         )
     if ord in ("nuc", 2, -2):
         reduce: dict[Any, Callable[..., Any]] = {"nuc": total, 2: _largest_or_zero, -2: smallest}
@@ -331,7 +350,7 @@ def _tolerance(x: Any, rtol: Any) -> Any:
         return rtol if type(rtol) in (int, float) else expand_dims(rtol, -1)
     rows, columns = shape_of(x)[-2:]
     if rows is None or columns is None:
-        raise Usage("say rtol, where sizes are not known", where=here(), got=type_of(x))
+        raise Usage("say rtol, where sizes are not known", where=user_location(), got=type_of(x))
     return float(max(rows, columns)) * finfo(type_of(x).dtype).eps
 
 

@@ -8,19 +8,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import Invalid, Usage
-from ...ops.key import write_key
-from ...ops.op import MOST_ELEMENTS
-from ...types import Shape, join_shapes
+from ...ops.key import format_key
+from ...ops.op import MAX_ELEMENTS
+from ...types import Shape, broadcast_shape
 from ..api import apply
-from ..eager.dispatch import one_op
-from ..trace.source_location import here
-from .common import axes_of, axis_of, rank_of, shape_of, static_shape, static_size, type_of, whole, wholes
+from ..eager.dispatch import cache_single_op
+from ..trace.source_location import user_location
+from .common import (
+    rank_of,
+    resolve_axes,
+    resolve_axis,
+    shape_of,
+    static_integer,
+    static_integers,
+    static_shape,
+    static_size,
+    type_of,
+)
 
-MOST_AT_ONCE = 32
+MAX_CONCAT_OPERANDS = 32
 """How many arrays one node puts together: those of machines have room for some 60 operands."""
 
 
-@one_op
+@cache_single_op
 def broadcast_to(x: Any, /, shape: Any) -> Any:
     return apply("broadcast_to", x, shape=static_shape(shape))
 
@@ -33,9 +43,9 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
     """
     shapes = [type_of(each).shape for each in arrays]
     try:
-        shape = join_shapes(shapes)
+        shape = broadcast_shape(shapes)
     except Invalid as error:
-        error.rule, error.where = "V4", here()
+        error.rule, error.where = "V4", user_location()
         raise
     if shape is not None and None not in shape:
         return tuple(apply("broadcast_to", each, shape=shape) for each in arrays)
@@ -48,31 +58,31 @@ def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
     >>> broadcast_shapes((2, 1), (None, 3))
     (2, 3)
     """
-    given = [_sizes(shape) for shape in shapes]
+    given = [_check_sizes(shape) for shape in shapes]
     try:
-        return join_shapes(given) or ()
+        return broadcast_shape(given) or ()
     except Invalid as error:
-        error.where = here()
+        error.where = user_location()
         raise
 
 
-def _sizes(shape: Any) -> Shape:
+def _check_sizes(shape: Any) -> Shape:
     given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     return tuple(None if size is None else static_size(size, "a size") for size in given)
 
 
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
-    given = _several(arrays)
+    given = _check_arrays(arrays)
     if axis is None:
-        return _concatenated([apply("reshape", each, shape=(-1,)) for each in given], 0)
-    return _concatenated(given, whole(axis, "an axis"))
+        return _concat_in_batches([apply("reshape", each, shape=(-1,)) for each in given], 0)
+    return _concat_in_batches(given, static_integer(axis, "an axis"))
 
 
-def _concatenated(arrays: Sequence[Any], axis: int) -> Any:
+def _concat_in_batches(arrays: Sequence[Any], axis: int) -> Any:
     """Many arrays by way of arrays of some of them."""
-    while len(arrays) > MOST_AT_ONCE:
-        starts = range(0, len(arrays), MOST_AT_ONCE)
-        arrays = [apply("concat", *arrays[at : at + MOST_AT_ONCE], axis=axis) for at in starts]
+    while len(arrays) > MAX_CONCAT_OPERANDS:
+        starts = range(0, len(arrays), MAX_CONCAT_OPERANDS)
+        arrays = [apply("concat", *arrays[at : at + MAX_CONCAT_OPERANDS], axis=axis) for at in starts]
     return apply("concat", *arrays, axis=axis)
 
 
@@ -82,57 +92,61 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
     >>> stack([[1, 2], [3, 4]], axis=1).tolist()
     [[1, 3], [2, 4]]
     """
-    given = _several(arrays)
+    given = _check_arrays(arrays)
     if len({rank_of(each) for each in given}) > 1:
-        raise Usage("arrays of several shapes do not stack", where=here(), got=[str(type_of(each)) for each in given])
-    return _concatenated([expand_dims(each, axis=axis) for each in given], axis_of(axis, given[0], 1))
+        raise Usage(
+            "arrays of several shapes do not stack", where=user_location(), got=[str(type_of(each)) for each in given]
+        )
+    return _concat_in_batches([expand_dims(each, axis=axis) for each in given], resolve_axis(axis, given[0], 1))
 
 
-def _several(arrays: Any) -> list[Any]:
+def _check_arrays(arrays: Any) -> list[Any]:
     if not isinstance(arrays, tuple | list) or not arrays:
-        raise Usage("wanted are arrays", where=here(), required="a list of at least one", got=repr(arrays)[:80])
+        raise Usage(
+            "wanted are arrays", where=user_location(), required="a list of at least one", got=repr(arrays)[:80]
+        )
     return list(arrays)
 
 
-@one_op
+@cache_single_op
 def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     """The same elements with a new axis of size 1; it is this one of the result, or these.
 
     >>> expand_dims([1, 2], axis=1).tolist()
     [[1], [2]]
     """
-    return expanded(x, axes_of(axis, x, 1))
+    return insert_axes(x, resolve_axes(axis, x, 1))
 
 
-def expanded(x: Any, places: Sequence[int]) -> Any:
+def insert_axes(x: Any, places: Sequence[int]) -> Any:
     """With new axes of size 1, which are these of the result."""
     rank = rank_of(x) + len(places)
-    return apply("index", x, key=write_key(tuple(None if at in places else slice(None) for at in range(rank))))
+    return apply("index", x, key=format_key(tuple(None if at in places else slice(None) for at in range(rank))))
 
 
-@one_op
+@cache_single_op
 def squeeze(x: Any, /, axis: Any) -> Any:
-    return apply("squeeze", x, axis=axes_of(axis, x))
+    return apply("squeeze", x, axis=resolve_axes(axis, x))
 
 
-@one_op
+@cache_single_op
 def flip(x: Any, /, *, axis: Any = None) -> Any:
     """The elements along an axis, or several, or all, the last ones first.
 
     >>> flip([[1, 2], [3, 4]], axis=1).tolist()
     [[2, 1], [4, 3]]
     """
-    turned = range(rank_of(x)) if axis is None else axes_of(axis, x)
+    turned = range(rank_of(x)) if axis is None else resolve_axes(axis, x)
     back = slice(None, None, -1)
-    return apply("index", x, key=write_key(tuple(back if at in turned else slice(None) for at in range(rank_of(x)))))
+    return apply("index", x, key=format_key(tuple(back if at in turned else slice(None) for at in range(rank_of(x)))))
 
 
-@one_op
+@cache_single_op
 def permute_dims(x: Any, /, axes: Any) -> Any:
-    return apply("permute_dims", x, axes=wholes(axes, "an axis"))
+    return apply("permute_dims", x, axes=static_integers(axes, "an axis"))
 
 
-@one_op
+@cache_single_op
 def matrix_transpose(x: Any, /) -> Any:
     """The last two axes, swapped.
 
@@ -141,45 +155,47 @@ def matrix_transpose(x: Any, /) -> Any:
     """
     rank = rank_of(x)
     if rank < 2:
-        raise Invalid("this is no matrix", rule="V4", where=here(), required="2 axes or more", got=type_of(x))
+        raise Invalid("this is no matrix", rule="V4", where=user_location(), required="2 axes or more", got=type_of(x))
     return apply("permute_dims", x, axes=(*range(rank - 2), rank - 1, rank - 2))
 
 
-@one_op
+@cache_single_op
 def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
     """Axes in other places; the others stay in their order.
 
     >>> moveaxis([[1, 2]], 0, 1).tolist()
     [[1], [2]]
     """
-    come, go = axes_of(source, x), axes_of(destination, x)
+    come, go = resolve_axes(source, x), resolve_axes(destination, x)
     if len(come) != len(go):
-        raise Usage("as many axes as places", where=here(), required=len(come), got=len(go))
+        raise Usage("as many axes as places", where=user_location(), required=len(come), got=len(go))
     rest = iter(at for at in range(rank_of(x)) if at not in come)
     placed = dict(zip(go, come, strict=True))
     return apply("permute_dims", x, axes=tuple(placed[at] if at in placed else next(rest) for at in range(rank_of(x))))
 
 
-@one_op
+@cache_single_op
 def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
-    return apply("reshape", x, shape=wholes(shape, "a size"))
+    return apply("reshape", x, shape=static_integers(shape, "a size"))
 
 
-@one_op
+@cache_single_op
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
-    steps = wholes(shift, "a shift")
+    steps = static_integers(shift, "a shift")
     if axis is None:
-        return apply("roll", x, shift=(_round(sum(steps), type_of(x).shape),), axis=None)
-    axes = wholes(axis, "an axis")
+        return apply("roll", x, shift=(_reduce_shift(sum(steps), type_of(x).shape),), axis=None)
+    axes = static_integers(axis, "an axis")
     spread = steps * len(axes) if len(steps) == 1 else steps
     along = axes * len(spread) if len(axes) == 1 else axes
     if len(along) != len(spread):
-        raise Usage("a shift for each axis", where=here(), required=len(along), got=len(spread))
-    sizes = [shape_of(x)[axis_of(at, x)] for at in along]
-    return apply("roll", x, shift=tuple(_round(step, (n,)) for step, n in zip(spread, sizes, strict=True)), axis=along)
+        raise Usage("a shift for each axis", where=user_location(), required=len(along), got=len(spread))
+    sizes = [shape_of(x)[resolve_axis(at, x)] for at in along]
+    return apply(
+        "roll", x, shift=tuple(_reduce_shift(step, (n,)) for step, n in zip(spread, sizes, strict=True)), axis=along
+    )
 
 
-def _round(shift: int, shape: Shape) -> int:
+def _reduce_shift(shift: int, shape: Shape) -> int:
     """A shift without full turns, where it is known how many places there are."""
     size = None if shape is None or None in shape else math.prod(filter(None, shape))
     return shift if not size or -size < shift < size else shift % size
@@ -188,10 +204,10 @@ def _round(shift: int, shape: Shape) -> int:
 def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
     if axis is None:
         return repeat(apply("reshape", x, shape=(-1,)), repeats, axis=0)
-    at, shape = axis_of(axis, x), shape_of(x)
-    if not (type(repeats) is int and 0 <= repeats <= MOST_ELEMENTS) or None in shape:
+    at, shape = resolve_axis(axis, x), shape_of(x)
+    if not (type(repeats) is int and 0 <= repeats <= MAX_ELEMENTS) or None in shape:
         return apply("repeat", x, repeats, axis=at)
-    copies = apply("broadcast_to", expanded(x, [at + 1]), shape=(*shape[: at + 1], repeats, *shape[at + 1 :]))
+    copies = apply("broadcast_to", insert_axes(x, [at + 1]), shape=(*shape[: at + 1], repeats, *shape[at + 1 :]))
     return apply("reshape", copies, shape=(*shape[:at], (shape[at] or 0) * repeats, *shape[at + 1 :]))
 
 
@@ -203,23 +219,23 @@ def tile(x: Any, repetitions: Any, /) -> Any:
     """
     times = static_shape(repetitions)
     times = (*[1] * (rank_of(x) - len(times)), *times)
-    made = expanded(x, range(len(times) - rank_of(x))) if len(times) > rank_of(x) else x
+    made = insert_axes(x, range(len(times) - rank_of(x))) if len(times) > rank_of(x) else x
     for axis, count in enumerate(times):
         if count != 1:
-            made = _tiled(made, count, axis)
+            made = _tile_axis(made, count, axis)
     return made
 
 
-def _tiled(x: Any, count: int, axis: int) -> Any:
+def _tile_axis(x: Any, count: int, axis: int) -> Any:
     """Along one axis: of sizes that are known a row of copies, else what indices take that begin again and again."""
     shape = shape_of(x)
     if None not in shape:
-        copies = apply("broadcast_to", expanded(x, [axis]), shape=(*shape[:axis], count, *shape[axis:]))
+        copies = apply("broadcast_to", insert_axes(x, [axis]), shape=(*shape[:axis], count, *shape[axis:]))
         return apply("reshape", copies, shape=(*shape[:axis], count * (shape[axis] or 0), *shape[axis + 1 :]))
     if not count:
-        return apply("index", x, key=write_key((*[slice(None)] * axis, slice(0, 0))))
+        return apply("index", x, key=format_key((*[slice(None)] * axis, slice(0, 0))))
     size = apply("size", x, axis=axis)
-    total = apply("multiply", size, min(count, MOST_ELEMENTS + 1))
+    total = apply("multiply", size, min(count, MAX_ELEMENTS + 1))
     return apply("take", x, apply("remainder", apply("arange", 0, total, 1), size), axis=axis)
 
 
@@ -229,9 +245,9 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     >>> [x.tolist() for x in unstack([[1, 2], [3, 4]], axis=1)]
     [[1, 3], [2, 4]]
     """
-    at = axis_of(axis, x)
+    at = resolve_axis(axis, x)
     size = shape_of(x)[at]
     if size is None:
         hint = "loop with tl.while_loop, and take with tl.take(x, i, axis=...)"
-        raise Invalid("how many there are is not known", rule="V4", where=here(), got=type_of(x), hint=hint)
-    return tuple(apply("index", x, key=write_key((*[slice(None)] * at, k))) for k in range(size))
+        raise Invalid("how many there are is not known", rule="V4", where=user_location(), got=type_of(x), hint=hint)
+    return tuple(apply("index", x, key=format_key((*[slice(None)] * at, k))) for k in range(size))

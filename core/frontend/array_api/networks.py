@@ -9,21 +9,21 @@ from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ..api import apply
-from ..trace.source_location import here
+from ..trace.source_location import user_location
 from .common import (
     astype,
     check_indices,
     check_numeric,
-    elements,
-    number,
+    element_count,
+    numpy_scalar,
     rank_of,
     shape_of,
+    static_integers,
     static_shape,
     static_size,
     type_of,
-    wholes,
 )
-from .creation import counting, filling, zeros_like
+from .creation import convert_fill_value, iota, zeros_like
 from .manipulation import concat, expand_dims, permute_dims, reshape
 from .statistics import max as largest
 from .statistics import mean
@@ -38,7 +38,7 @@ def one_hot(indices: Any, count: int, /, *, dtype: DType | None = None) -> Any:
     """
     check_indices(indices)
     wide = dtypes.uint64 if type_of(indices).dtype is dtypes.uint64 else dtypes.int64
-    places = astype(counting(static_size(count, "the count")), wide)
+    places = astype(iota(static_size(count, "the count")), wide)
     return astype(apply("equal", expand_dims(astype(indices, wide), -1), places), dtype or dtypes.float64)
 
 
@@ -73,23 +73,31 @@ def segment_sum(values: Any, segments: Any, count: int, /) -> Any:
     check_indices(segments)
     if rank_of(segments) != 1 or rank_of(values) == 0:
         required = "values with axes, and segments of one"
-        raise Invalid("which is in which?", rule="V4", where=here(), required=required, got=_types(values, segments))
+        raise Invalid(
+            "which is in which?",
+            rule="V4",
+            where=user_location(),
+            required=required,
+            got=_describe_types(values, segments),
+        )
     first, *rest = shape_of(values)
     if None in rest:
-        raise Invalid("sizes of segments must be known", rule="V4", where=here(), got=type_of(values))
-    nothing = apply("broadcast_to", number(0, type_of(values).dtype), shape=(static_size(count, "the count"), *rest))
-    return apply("scatter_add", nothing, values, _as_many(segments, first, values))
+        raise Invalid("sizes of segments must be known", rule="V4", where=user_location(), got=type_of(values))
+    nothing = apply(
+        "broadcast_to", numpy_scalar(0, type_of(values).dtype), shape=(static_size(count, "the count"), *rest)
+    )
+    return apply("scatter_add", nothing, values, _check_segment_count(segments, first, values))
 
 
-def _as_many(segments: Any, first: int | None, values: Any) -> Any:
+def _check_segment_count(segments: Any, first: int | None, values: Any) -> Any:
     """Segments, if they are as many as the values: a mask of these, which all hold, fits no others."""
     size = shape_of(segments)[0]
     if None not in (first, size):
         if first != size:
             what = "not a segment for each value"
-            raise Invalid(what, rule="V4", where=here(), required=first, got=_types(values, segments))
+            raise Invalid(what, rule="V4", where=user_location(), required=first, got=_describe_types(values, segments))
         return segments
-    return apply("boolean_mask", segments, apply("greater_equal", counting(elements(values, 0)), 0))
+    return apply("boolean_mask", segments, apply("greater_equal", iota(element_count(values, 0)), 0))
 
 
 def pad(x: Any, widths: Any, /, *, value: Any = 0) -> Any:
@@ -98,18 +106,18 @@ def pad(x: Any, widths: Any, /, *, value: Any = 0) -> Any:
     >>> pad([1, 2], (1,)).tolist()
     [0, 1, 2, 0]
     """
-    pairs = [wholes(each, "a width") for each in (widths if isinstance(widths, tuple | list) else (widths,))]
+    pairs = [static_integers(each, "a width") for each in (widths if isinstance(widths, tuple | list) else (widths,))]
     if len(pairs) > rank_of(x) or any(len(pair) not in (1, 2) or min(pair) < 0 for pair in pairs):
-        raise Usage("widths from 0 up, one or two for each axis", where=here(), got=repr(widths))
+        raise Usage("widths from 0 up, one or two for each axis", where=user_location(), got=repr(widths))
     made = x
     for back, pair in enumerate(reversed(pairs), 1):
         axis = rank_of(x) - back
         before, behind = pair[0], pair[-1]
-        made = concat([*_edge(made, axis, before, value), made, *_edge(made, axis, behind, value)], axis=axis)
+        made = concat([*_padding(made, axis, before, value), made, *_padding(made, axis, behind, value)], axis=axis)
     return made
 
 
-def _edge(x: Any, axis: int, width: int, value: Any) -> list[Any]:
+def _padding(x: Any, axis: int, width: int, value: Any) -> list[Any]:
     """So many elements of one value along an axis, as many as x has along the others."""
     if not width:
         return []
@@ -117,13 +125,15 @@ def _edge(x: Any, axis: int, width: int, value: Any) -> list[Any]:
         "sum", zeros_like(x, dtype=dtypes.int64), axis=axis, keepdims=True
     )  # size 1 along it, whatever is there
     shape = tuple(width if at == axis else 1 for at in range(rank_of(x)))
-    fill = apply("broadcast_to", filling(value, type_of(x).dtype), shape=shape)
+    fill = apply("broadcast_to", convert_fill_value(value, type_of(x).dtype), shape=shape)
     return [apply("broadcast_like", fill, rest)]
 
 
 def windows(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
     wide = static_shape(shape)
-    return apply("windows", x, shape=wide, strides=(1,) * len(wide) if strides is None else wholes(strides, "a stride"))
+    return apply(
+        "windows", x, shape=wide, strides=(1,) * len(wide) if strides is None else static_integers(strides, "a stride")
+    )
 
 
 def conv(x: Any, weights: Any, /, *, strides: Any = None, padding: Any = 0) -> Any:
@@ -139,32 +149,38 @@ def conv(x: Any, weights: Any, /, *, strides: Any = None, padding: Any = 0) -> A
     axes, sizes = rank_of(x) - 2, shape_of(weights)
     if axes < 1 or len(sizes) != rank_of(x) or None in sizes:
         required = "as many axes, three or more, and weights whose sizes are known"
-        raise Invalid("these do not convolve", rule="V4", where=here(), required=required, got=_types(x, weights))
+        raise Invalid(
+            "these do not convolve",
+            rule="V4",
+            where=user_location(),
+            required=required,
+            got=_describe_types(x, weights),
+        )
     if shape_of(x)[1] not in (None, sizes[1]):
-        raise Invalid("these have other channels", rule="V4", where=here(), required=sizes[1], got=type_of(x))
-    around, steps = pad(x, _each(padding, axes, "padding")), 1 if strides is None else strides
-    parts = apply("windows", around, shape=sizes[2:], strides=_each(steps, axes, "a stride"))
-    made = _as_one_product(parts, weights) if _is_known(parts, axes) else _as_products(parts, weights)
+        raise Invalid("these have other channels", rule="V4", where=user_location(), required=sizes[1], got=type_of(x))
+    around, steps = pad(x, _per_axis(padding, axes, "padding")), 1 if strides is None else strides
+    parts = apply("windows", around, shape=sizes[2:], strides=_per_axis(steps, axes, "a stride"))
+    made = _conv_by_matmul(parts, weights) if _has_matrix_shape(parts, axes) else _conv_by_position(parts, weights)
     return permute_dims(made, (0, axes + 1, *range(1, axes + 1)))
 
 
-def _each(given: Any, axes: int, what: str) -> tuple[int, ...]:
+def _per_axis(given: Any, axes: int, what: str) -> tuple[int, ...]:
     """A number for each axis of places, where one may stand for all."""
-    numbers = wholes(given, what)
+    numbers = static_integers(given, what)
     if len(numbers) not in (1, axes):
         required = f"one number, or {axes}"
-        raise Usage(f"{what} for each axis of places", where=here(), required=required, got=repr(given))
+        raise Usage(f"{what} for each axis of places", where=user_location(), required=required, got=repr(given))
     return numbers * axes if len(numbers) == 1 else numbers
 
 
-def _is_known(parts: Any, axes: int) -> bool:
+def _has_matrix_shape(parts: Any, axes: int) -> bool:
     """Whether the parts have a shape as rows of one matrix: the channels are known, and one more size is left open."""
     samples, channels, *rest = shape_of(parts)
     outer = [samples, *rest[:axes]]
     return bool(channels) and (None not in outer or (outer.count(None) == 1 and 0 not in outer))
 
 
-def _as_one_product(parts: Any, weights: Any) -> Any:
+def _conv_by_matmul(parts: Any, weights: Any) -> Any:
     """Each part as a row, and the weights as columns."""
     sizes = shape_of(weights)
     axes, inner = len(sizes) - 2, math.prod(size or 0 for size in sizes[1:])
@@ -173,7 +189,7 @@ def _as_one_product(parts: Any, weights: Any) -> Any:
     return apply("matmul", reshape(turned, (*kept, inner)), permute_dims(reshape(weights, (sizes[0], inner)), (1, 0)))
 
 
-def _as_products(parts: Any, weights: Any) -> Any:
+def _conv_by_position(parts: Any, weights: Any) -> Any:
     """A product for each place in a part, of rows of channels, which are as many as the weights have, or it traps."""
     axes = len(shape_of(weights)) - 2
     within = range(2 + axes, 2 + 2 * axes)
@@ -183,7 +199,7 @@ def _as_products(parts: Any, weights: Any) -> Any:
     return total(made, axis=tuple(range(axes, 2 * axes)), dtype=type_of(made).dtype)
 
 
-def _types(*arrays: Any) -> str:
+def _describe_types(*arrays: Any) -> str:
     return " and ".join(str(type_of(each)) for each in arrays)
 
 

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 from ...errors import Invalid
 from ..api import apply
-from ..trace.source_location import here
-from .common import rank_of, type_of, whole
+from ..trace.source_location import user_location
+from .common import rank_of, static_integer, type_of
 
 
 class UniqueAll(NamedTuple):
@@ -35,7 +35,9 @@ class UniqueInverse(NamedTuple):
 
 def nonzero(x: Any, /) -> tuple[Any, ...]:
     if rank_of(x) == 0:
-        raise Invalid("nonzero of no axes", rule="V4", where=here(), required="an array with axes", got=type_of(x))
+        raise Invalid(
+            "nonzero of no axes", rule="V4", where=user_location(), required="an array with axes", got=type_of(x)
+        )
     return tuple(apply("nonzero", x, axis=axis) for axis in range(rank_of(x)))
 
 
@@ -44,11 +46,11 @@ def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None)
 
 
 def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    return apply("sort", x, axis=whole(axis, "an axis"), descending=descending)
+    return apply("sort", x, axis=static_integer(axis, "an axis"), descending=descending)
 
 
 def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
-    return apply("argsort", x, axis=whole(axis, "an axis"), descending=descending)
+    return apply("argsort", x, axis=static_integer(axis, "an axis"), descending=descending)
 
 
 def unique_values(x: Any, /) -> Any:

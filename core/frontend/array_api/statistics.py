@@ -8,24 +8,24 @@ from typing import Any
 from ... import dtypes
 from ...dtypes import DType
 from ...errors import Usage
-from ...ops.key import write_key
+from ...ops.key import format_key
 from ..api import apply
-from ..eager.dispatch import one_op
-from ..trace.source_location import here
+from ..eager.dispatch import cache_single_op
+from ..trace.source_location import user_location
 from .common import (
     astype,
-    axis_of,
     check_dtype,
-    check_floats,
+    check_floating,
     check_numeric,
-    elements,
-    number,
-    only_axis,
+    element_count,
+    numpy_scalar,
+    resolve_axis,
+    resolve_optional_axis,
     shape_of,
     static_axis,
+    static_integer,
     static_number,
     type_of,
-    whole,
 )
 from .manipulation import concat
 
@@ -34,49 +34,49 @@ def _reduce(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
     return apply(op, x, axis=static_axis(axis), keepdims=keepdims)
 
 
-@one_op
+@cache_single_op
 def sum(x: Any, /, *, axis: Any = None, dtype: DType | None = None, keepdims: bool = False) -> Any:
-    return astype(_reduce("sum", _before(x, dtype), axis, keepdims), dtype)
+    return astype(_reduce("sum", _convert_operand(x, dtype), axis, keepdims), dtype)
 
 
-@one_op
+@cache_single_op
 def prod(x: Any, /, *, axis: Any = None, dtype: DType | None = None, keepdims: bool = False) -> Any:
-    return astype(_reduce("prod", _before(x, dtype), axis, keepdims), dtype)
+    return astype(_reduce("prod", _convert_operand(x, dtype), axis, keepdims), dtype)
 
 
-def _before(x: Any, dtype: DType | None) -> Any:
+def _convert_operand(x: Any, dtype: DType | None) -> Any:
     """What is to be added as another dtype: converted first, but that integers are added in 64 bits all the same."""
     check_dtype(dtype)
     check_numeric(x)
     return x if dtype is None or (dtype.is_integer and type_of(x).dtype.is_integer) else astype(x, dtype)
 
 
-@one_op
+@cache_single_op
 def max(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return _reduce("max", x, axis, keepdims)
 
 
-@one_op
+@cache_single_op
 def min(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return _reduce("min", x, axis, keepdims)
 
 
-@one_op
+@cache_single_op
 def all(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return _reduce("all", x, axis, keepdims)
 
 
-@one_op
+@cache_single_op
 def any(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     return _reduce("any", x, axis, keepdims)
 
 
-@one_op
+@cache_single_op
 def argmax(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
     return _reduce("argmax", x, axis, keepdims)
 
 
-@one_op
+@cache_single_op
 def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any:
     return _reduce("argmin", x, axis, keepdims)
 
@@ -96,12 +96,12 @@ def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
     >>> mean([1.0, 2.0, 6.0])
     3.0
     """
-    check_floats(x, "mean")
+    check_floating(x, "mean")
     total = sum(x, axis=axis, keepdims=keepdims)
-    return apply("divide", total, _as_floats(elements(x, axis), total))
+    return apply("divide", total, _count_as_float(element_count(x, axis), total))
 
 
-def _as_floats(count: Any, like: Any) -> Any:
+def _count_as_float(count: Any, like: Any) -> Any:
     return float(count) if type(count) is int else astype(count, type_of(like).dtype)
 
 
@@ -116,14 +116,14 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 
 def _variance(name: str, x: Any, axis: Any, correction: Any, keepdims: bool) -> Any:
-    check_floats(x, name)
+    check_floating(x, name)
     fewer = static_number(correction, "correction")
     apart = apply("subtract", x, mean(x, axis=axis, keepdims=True))
     total = sum(apply("multiply", apart, apart), axis=axis, keepdims=keepdims)
-    count = elements(x, axis)
+    count = element_count(x, axis)
     if type(count) is int:
         return apply("divide", total, builtins.max(count - fewer, 0.0))
-    return apply("divide", total, apply("maximum", apply("subtract", _as_floats(count, total), fewer), 0.0))
+    return apply("divide", total, apply("maximum", apply("subtract", _count_as_float(count, total), fewer), 0.0))
 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
@@ -138,26 +138,26 @@ def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 def cumulative_sum(
     x: Any, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
 ) -> Any:
-    return _so_far("cumulative_sum", x, axis, dtype, 0 if include_initial else None)
+    return _cumulative("cumulative_sum", x, axis, dtype, 0 if include_initial else None)
 
 
 def cumulative_prod(
     x: Any, /, *, axis: int | None = None, dtype: DType | None = None, include_initial: bool = False
 ) -> Any:
-    return _so_far("cumulative_prod", x, axis, dtype, 1 if include_initial else None)
+    return _cumulative("cumulative_prod", x, axis, dtype, 1 if include_initial else None)
 
 
-def _so_far(op: str, x: Any, axis: int | None, dtype: DType | None, first: int | None) -> Any:
-    along = axis_of(only_axis(axis, x), x)
-    made = astype(apply(op, _before(x, dtype), axis=along), dtype)
+def _cumulative(op: str, x: Any, axis: int | None, dtype: DType | None, first: int | None) -> Any:
+    along = resolve_axis(resolve_optional_axis(axis, x), x)
+    made = astype(apply(op, _convert_operand(x, dtype), axis=along), dtype)
     if first is None:
         return made
     sizes = tuple(1 if at == along else size for at, size in enumerate(shape_of(made)))
     dtype = type_of(made).dtype
     if None in sizes:  # a sum has size 1 along its axis, whatever is there
-        before = apply("broadcast_like", number(first, dtype), apply("sum", made, axis=along, keepdims=True))
+        before = apply("broadcast_like", numpy_scalar(first, dtype), apply("sum", made, axis=along, keepdims=True))
     else:
-        before = apply("broadcast_to", number(first, dtype), shape=sizes)
+        before = apply("broadcast_to", numpy_scalar(first, dtype), shape=sizes)
     return concat([before, made], axis=along)
 
 
@@ -167,14 +167,14 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
     >>> diff([1, 4, 9]).tolist()
     [3, 5]
     """
-    along = axis_of(axis, x)
-    if whole(n, "n") < 0:
-        raise Usage("fewer than no differences", where=here(), required="n from 0 up", got=n)
+    along = resolve_axis(axis, x)
+    if static_integer(n, "n") < 0:
+        raise Usage("fewer than no differences", where=user_location(), required="n from 0 up", got=n)
     check_numeric(x)
     parts = [each for each in (prepend, x, append) if each is not None]
     made = concat(parts, axis=along) if len(parts) > 1 else x
     before = [slice(None)] * along
     for _ in range(n):
-        later = apply("index", made, key=write_key((*before, slice(1, None))))
-        made = apply("subtract", later, apply("index", made, key=write_key((*before, slice(None, -1)))))
+        later = apply("index", made, key=format_key((*before, slice(1, None))))
+        made = apply("subtract", later, apply("index", made, key=format_key((*before, slice(None, -1)))))
     return made

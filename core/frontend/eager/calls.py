@@ -8,86 +8,90 @@ from typing import Any, NamedTuple
 from ...errors import Invalid
 from ...types import Type
 from ...value import Literal
-from ..trace.annotation import Source
+from ..trace.annotation import FunctionSpec
 from ..trace.captures import Resource
-from ..trace.pytree import Form, Structure, leaf_names
-from ..trace.source_location import here
-from ..trace.trace import RegionTrace, Value, at, number_of, to_operand, weakness
-from .recording import hearing
-from .variable_reads import assigned as tell_assigned
-from .variable_reads import read_here
+from ..trace.pytree import TreeDef, TreeType, leaf_names
+from ..trace.source_location import user_location
+from ..trace.trace import RegionBuilder, TracedValue, describe_with_location, to_operand, unwrap_weak, weak_value_of
+from .recording import recording_tapes
+from .variable_reads import read_and_record
+from .variable_reads import record_assignment as tell_assigned
 
 
-class Called(NamedTuple):
+class TracedCall(NamedTuple):
     """A call in a trace: its arguments and results, how these nest, and what went in and came out beside."""
 
     leaves: list[Any]
     """Those of the arguments, as they were given."""
-    operands: list[Value | Literal]
+    operands: list[TracedValue | Literal]
     """What they were taken for, of the types that the function says."""
-    names: list[str]
+    operand_names: list[str]
     """What they are called, and after them what the call captured."""
-    values: list[Value]
-    structure: Structure
-    captured: dict[Resource, Value | Literal]
-    assigned: dict[Resource, Value]
-    parameters: list[Type]
+    results: list[TracedValue]
+    treedef: TreeDef
+    captures: dict[Resource, TracedValue | Literal]
+    assigned_values: dict[Resource, TracedValue]
+    parameter_types: list[Type]
     """The types that the function has for what it takes, which may leave sizes open."""
 
 
-def call(
-    region: RegionTrace,
-    source: Source,
+def emit_call(
+    region: RegionBuilder,
+    source: FunctionSpec,
     arguments: Sequence[object],
-    captured: Mapping[Resource, Value | Literal] | None = None,
-) -> Called:
+    captures: Mapping[Resource, TracedValue | Literal] | None = None,
+) -> TracedCall:
     """Add a call. One that is made again of another is given what that captured, and assigns nothing.
 
     Raises NoTypeYet where nothing is known of the results.
     """
-    leaves, operands, names, forms, weak = list[Any](), list[Value | Literal](), list[str](), [], []
-    taken = source.taken_apart(arguments, Invalid)
-    for (name, declared), (parts, structure) in zip(source.arguments, taken, strict=True):
+    leaves, operands, names, forms, weak = list[Any](), list[TracedValue | Literal](), list[str](), [], []
+    taken = source.flatten_arguments(arguments, Invalid)
+    for (name, declared), (parts, structure) in zip(source.declared_parameters, taken, strict=True):
         wanted = declared.types if declared else (None,) * len(parts)
-        found = [to_operand(number_of(leaf), type_) for leaf, type_ in zip(parts, wanted, strict=True)]
+        found = [to_operand(unwrap_weak(leaf), type_) for leaf, type_ in zip(parts, wanted, strict=True)]
         inner = leaf_names(structure, name)
         for said, operand, type_ in zip(inner, found, wanted, strict=True):
             if type_ is not None and not type_.admits(operand.type):
                 raise Invalid(
                     f"argument {said} of {source.name} has another type",
                     rule="V6",
-                    where=here(),
+                    where=user_location(),
                     required=type_,
-                    got=at(operand.type, operand.location if isinstance(operand, Value) else None),
+                    got=describe_with_location(
+                        operand.type, operand.location if isinstance(operand, TracedValue) else None
+                    ),
                 )
         leaves += parts
         operands += found
         names += inner
-        weak += [None if declared else weakness(leaf) for leaf in parts]
-        forms.append(declared or Form(structure, tuple(operand.type for operand in found)))
+        weak += [None if declared else weak_value_of(leaf) for leaf in parts]
+        forms.append(declared or TreeType(structure, tuple(operand.type for operand in found)))
     numbers = tuple(weak) if any(weak) else ()
-    callee, known = region.instance.trace.called(source, source.forms(forms), numbers, region.instance)
-    given = captured or {}
-    for each in known.assigned if hearing() and captured is None else ():
-        read_here(each)
-    beside = {each: given[each] if each in given else _used(region, each) for each in known.captured}
-    made = region.names.several(region.names.fresh(source.identifier), len(known.form.types))
-    made += [region.names.fresh(variable.name) for variable in known.assigned]
-    inputs = [region.operand(operand) for operand in (*operands, *beside.values())]
-    results = region.node("call", inputs, known.results, made, attributes=(("function", callee.name),))
-    for result, number in zip(results, known.weak, strict=False):
-        result.weak = number
-    count = len(known.form.types)
-    assigned = dict(zip(known.assigned, results[count:], strict=True))
-    if captured is None:
+    callee, known = region.specialization.program_builder.resolve_call(
+        source, source.resolve_types(forms), numbers, region.specialization
+    )
+    given = captures or {}
+    for each in known.assigned_variables if recording_tapes() and captures is None else ():
+        read_and_record(each)
+    beside = {each: given[each] if each in given else _capture_operand(region, each) for each in known.captures}
+    made = region.names.result_names(region.names.fresh(source.identifier), len(known.tree_type.types))
+    made += [region.names.fresh(variable.name) for variable in known.assigned_variables]
+    inputs = [region.as_operand(operand) for operand in (*operands, *beside.values())]
+    results = region.emit_node("call", inputs, known.result_types, made, attributes=(("function", callee.name),))
+    for result, number in zip(results, known.weak_types, strict=False):
+        result.weak_value = number
+    count = len(known.tree_type.types)
+    assigned = dict(zip(known.assigned_variables, results[count:], strict=True))
+    if captures is None:
         region.store.update(assigned)
         for each in assigned:
             tell_assigned(each)
     names += [each.name for each in beside]
-    parameters = [type_ for form in callee.forms for type_ in form.types] + [each.type for each in beside]
-    return Called(leaves, operands, names, results[:count], known.form.structure, beside, assigned, parameters)
+    parameters = [type_ for form in callee.argument_types for type_ in form.types] + [each.type for each in beside]
+    return TracedCall(leaves, operands, names, results[:count], known.tree_type.treedef, beside, assigned, parameters)
 
 
-def _used(region: RegionTrace, resource: Resource) -> Value | Literal:
+def _capture_operand(region: RegionBuilder, resource: Resource) -> TracedValue | Literal:
     """What a call captures: of a variable that tapes watch, the array that it is to them."""
-    return to_operand(read_here(resource)) if hearing() else region.held(resource)
+    return to_operand(read_and_record(resource)) if recording_tapes() else region.read_resource(resource)

@@ -8,21 +8,21 @@ from types import CodeType
 from typing import Any
 
 
-class Derived:
+class DerivedFunction:
     """A function that is made of another one, where that is defined."""
 
     def __init__(self, name: str, of: Callable[..., Any], traced: Callable[..., Any]) -> None:
         self.__name__ = self.__qualname__ = name
         self.__doc__ = of.__doc__
-        self.__code__ = _code(of.__code__, of.__code__.co_filename, name)
-        self.traced = traced
+        self.__code__ = _renamed_code(of.__code__, of.__code__.co_filename, name)
+        self.implementation = traced
 
     def __call__(self, *arguments: Any) -> Any:
-        return self.traced(*arguments)
+        return self.implementation(*arguments)
 
 
 @cache
-def _code(code: CodeType, file: str, name: str) -> CodeType:
+def _renamed_code(code: CodeType, file: str, name: str) -> CodeType:
     """The code of a function under another name: what tells a derived function from its own. Of two files with the same
     function the code is equal, so that the file is a key."""
     return code.replace(co_name=name, co_filename=file)

@@ -20,333 +20,345 @@ import numpy as np
 
 from ... import dtypes
 from ...dtypes import DType
-from ...ops.cast import after
+from ...ops.cast import compose_casts
 from ...ops.op import Kernel, Op
-from ...types import Type, interned, type_of
+from ...types import Type, intern_type, type_of
 from ...value import Literal, Value
-from ..trace.operators import OF_INTEGERS, OPERATORS, Operators
-from ..trace.trace import current
-from .array import Concrete
-from .recording import RECORDERS, record_eagerly
+from ..trace.operators import BITWISE_OPS, OPERATOR_METHODS, ArrayOperators
+from ..trace.trace import current_region
+from .array import ConcreteArray
+from .recording import TAPE_STACK, record_eager_op
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Key: TypeAlias = "int | type | tuple[Any, ...]"
-Table: TypeAlias = "dict[Key, Known]"
-MOST = 4096
+DispatchKey: TypeAlias = "int | type | tuple[Any, ...]"
+DispatchTable: TypeAlias = "dict[DispatchKey, DispatchEntry]"
+MAX_ENTRIES = 4096
 """How many keys are kept; after that the tables begin anew."""
 
 
-class Doubt(Exception):
+class FastPathMiss(Exception):
     """An op is to go the long way."""
 
 
 @dataclass(slots=True, eq=False)
-class Known:
+class DispatchEntry:
     """What is known of an op on operands of some types, with some attributes."""
 
     op: str
     types: tuple[Type, ...]
     """Those that the operands are taken for; kept, so that no other type gets the identity of one of an array."""
     attributes: Mapping[str, Any]
-    run: Callable[..., Value]
+    compute: Callable[..., Value]
     """Makes the value; raises Doubt, or MemoryError, where only the long way knows."""
-    result: Type | None
+    result_type: Type | None
     """The type of the value, where values do not decide on it."""
     is_float: bool
     """Whether the value can have an adjoint."""
 
 
-TABLES: dict[object, Table] = {}
+DISPATCH_TABLES: dict[object, DispatchTable] = {}
 """By op, or by function that turns out to be one op; they are emptied, and stay the same dicts."""
-_APPLIED: ContextVar[list[tuple[Known, tuple[Any, ...], Concrete]] | None] = ContextVar("applied", default=None)
+_APPLIED_OPS: ContextVar[list[tuple[DispatchEntry, tuple[Any, ...], ConcreteArray]] | None] = ContextVar(
+    "applied", default=None
+)
 """The ops that a function under `one_op` has applied, if it is found out what it does."""
 
 
-def table_of(what: object) -> Table:
+def dispatch_table(what: object) -> DispatchTable:
     """What is known of an op, or of a function."""
-    return TABLES.setdefault(what, {})
+    return DISPATCH_TABLES.setdefault(what, {})
 
 
-def key_of(operands: Sequence[Any], attributes: Mapping[str, Any]) -> Key:
+def dispatch_key(operands: Sequence[Any], attributes: Mapping[str, Any]) -> DispatchKey:
     """Under which key it stands what an op does; raises Doubt for attributes that nothing is known by."""
-    kinds = [id(each._type) if type(each) is Concrete else type(each) for each in operands]
+    kinds = [id(each._type) if type(each) is ConcreteArray else type(each) for each in operands]
     if attributes:
-        return (*kinds, *attributes, *map(_strict, attributes.values()))
+        return (*kinds, *attributes, *map(_typed_key, attributes.values()))
     return kinds[0] if len(kinds) == 1 else tuple(kinds)
 
 
-_PLAIN = frozenset({int, str, type(None), EllipsisType})
+_EXACT_KEY_CLASSES = frozenset({int, str, type(None), EllipsisType})
 
 
-def _strict(value: Any) -> Any:
+def _typed_key(value: Any) -> Any:
     """What is static as a part of a key: what is equal, but of another class, as 1 and True, is another."""
     kind = type(value)
-    if kind in _PLAIN:
+    if kind in _EXACT_KEY_CLASSES:
         return value
     if kind is tuple or kind is slice:
         parts = value if kind is tuple else (value.start, value.stop, value.step)
         for each in parts:  # the usual ones are written out: 0.15 us less
             if type(each) is not int and each is not None:
-                return kind, *map(_strict, parts)
+                return kind, *map(_typed_key, parts)
         return parts if kind is tuple else (kind, parts)
     if kind is bool:
         return kind, value
     if isinstance(value, DType):
         return value
-    raise Doubt
+    raise FastPathMiss
 
 
-def _tables() -> list[Table]:
+def _snapshot_tables() -> list[DispatchTable]:
     """Those that there are now: other threads may use a new one."""
-    return list(TABLES.values())
+    return list(DISPATCH_TABLES.values())
 
 
-def forget() -> None:
+def clear_tables() -> None:
     """Empty the tables."""
-    for table in _tables():
+    for table in _snapshot_tables():
         table.clear()
 
 
-def keep(table: Table, key: Key, known: Known) -> None:
+def insert_entry(table: DispatchTable, key: DispatchKey, known: DispatchEntry) -> None:
     """Have it known under a key."""
-    if sum(map(len, _tables())) >= MOST:
-        forget()
+    if sum(map(len, _snapshot_tables())) >= MAX_ENTRIES:
+        clear_tables()
     table[key] = known
 
 
-def learned(
+def build_entry(
     row: Op,
     operands: tuple[Any, ...],
     literals: Sequence[Literal],
     attributes: Mapping[str, Any],
     kernel: Kernel,
     made: Type,
-) -> Known:
+) -> DispatchEntry:
     """What is known by now of an op that went the long way: its operands were taken for these literals, and this is the
     type of what it makes. It is kept where they are arrays and Python's numbers."""
     pairs = zip(operands, literals, strict=True)
-    types = tuple(each._type if type(each) is Concrete else taken.type for each, taken in pairs)
+    types = tuple(each._type if type(each) is ConcreteArray else taken.type for each, taken in pairs)
     is_sized = made.shape is not None and None not in made.shape
-    known = Known(row.name, types, attributes, kernel, interned(made) if is_sized else None, made.dtype.kind == "f")
+    known = DispatchEntry(
+        row.name, types, attributes, kernel, intern_type(made) if is_sized else None, made.dtype.kind == "f"
+    )
     try:
-        makers = [_maker(*pair) for pair in zip(operands, types, strict=True)]
-        known.run = _guarded(row, makers, known)
-        keep(table_of(row.name), key_of(operands, attributes), known)
-    except Doubt:
+        makers = [_operand_converter(*pair) for pair in zip(operands, types, strict=True)]
+        known.compute = _guard_kernel(row, makers, known)
+        insert_entry(dispatch_table(row.name), dispatch_key(operands, attributes), known)
+    except FastPathMiss:
         pass
     return known
 
 
-def _whole(dtype: DType) -> tuple[float, float]:
+def _exact_integer_range(dtype: DType) -> tuple[float, float]:
     """Between which numbers every integer is a number of a dtype."""
     most = 2.0 ** (np.finfo(dtype.numpy.name).nmant + 1) if dtype.kind == "f" else 0.0
     return dtype.range if dtype.is_integer else (-most, most)
 
 
-def _maker(operand: Any, type_: Type) -> Callable[[Any], Value] | None:
+def _operand_converter(operand: Any, type_: Type) -> Callable[[Any], Value] | None:
     """What makes an operand like this a value of this type; None where it is one. Raises Doubt for what is NumPy's."""
     kind, dtype = type(operand), type_.dtype
-    if kind in (Concrete, bool) or (kind is float and dtype is dtypes.float64):
+    if kind in (ConcreteArray, bool) or (kind is float and dtype is dtypes.float64):
         return None
     if kind not in (int, float):
-        raise Doubt
+        raise FastPathMiss
     if kind is float:
         high = float(np.finfo(np.float32).max)
         low = -high
     else:
-        low, high = _whole(dtype)
+        low, high = _exact_integer_range(dtype)
     make = float if dtype is dtypes.float64 else int if dtype is dtypes.int64 else dtype.numpy.type
 
-    def made(number: Any) -> Any:
+    def convert(number: Any) -> Any:
         if low <= number <= high:
             return make(number)
-        raise Doubt
+        raise FastPathMiss
 
-    return made
+    return convert
 
 
-def _guarded(row: Op, makers: Sequence[Callable[[Any], Value] | None], known: Known) -> Callable[..., Value]:
+def _guard_kernel(
+    row: Op, makers: Sequence[Callable[[Any], Value] | None], known: DispatchEntry
+) -> Callable[..., Value]:
     """A kernel that makes values of numbers, and stops before operands of which the op has no value."""
-    kernel, undefined, attributes = known.run, row.undefined, known.attributes
-    when = undefined.when if undefined and known.types[-1].dtype.kind in undefined.kinds else None
+    kernel, undefined, attributes = known.compute, row.trap_condition, known.attributes
+    when = undefined.predicate if undefined and known.types[-1].dtype.kind in undefined.dtype_kinds else None
     if when is None:
-        return after(makers, kernel)
+        return compose_casts(makers, kernel)
 
     def run(*given: Any) -> Value:
         values = [each if make is None else make(each) for each, make in zip(given, makers, strict=True)]
         if np.any(when(*values, **attributes)):
-            raise Doubt
+            raise FastPathMiss
         return kernel(*values)
 
     return run
 
 
-_new = Concrete.__new__
+_new_array = ConcreteArray.__new__
 
 
-_recorders = RECORDERS.get
+_tape_stack = TAPE_STACK.get
 
 
-def applied(known: Known, operands: tuple[Any, ...], value: Value) -> Concrete:
+def wrap_and_record(known: DispatchEntry, operands: tuple[Any, ...], value: Value) -> ConcreteArray:
     """The array of a value that was computed outside of a trace, of which tapes under way are told, and a function
     under `one_op`."""
-    made, those = _new(Concrete), _APPLIED.get()
-    made._value, made._type = value, known.result or interned(type_of(value))
-    if known.is_float and _recorders():
-        record_eagerly(known, operands, made)
+    made, those = _new_array(ConcreteArray), _APPLIED_OPS.get()
+    made._value, made._type = value, known.result_type or intern_type(type_of(value))
+    if known.is_float and _tape_stack():
+        record_eager_op(known, operands, made)
     if those is not None:
         those.append((known, operands, made))
     return made
 
 
-def eagerly(op: str, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -> Concrete | None:
+def try_fast_path(op: str, operands: tuple[Any, ...], attributes: Mapping[str, Any]) -> ConcreteArray | None:
     """What an op gives that is known, on operands of these types; None where it has to go the long way."""
     try:
-        table = TABLES.get(op)
-        known = None if table is None else table.get(key_of(operands, attributes))
-        if known is None or current() is not None:
+        table = DISPATCH_TABLES.get(op)
+        known = None if table is None else table.get(dispatch_key(operands, attributes))
+        if known is None or current_region() is not None:
             return None
-        value = known.run(*[each._value if type(each) is Concrete else each for each in operands])
-    except (Doubt, MemoryError):
+        value = known.compute(*[each._value if type(each) is ConcreteArray else each for each in operands])
+    except (FastPathMiss, MemoryError):
         return None
-    return applied(known, operands, value)
+    return wrap_and_record(known, operands, value)
 
 
-NOTHING = object()
+MISSING = object()
 """What stands for an operand that was not given."""
 
 
-def door(op: str, arity: int | None) -> Callable[..., Any]:
+def op_function(op: str, arity: int | None) -> Callable[..., Any]:
     """The function of an op that takes operands alone, or its operator."""
-    return {1: _of_one, 2: _of_two}.get(arity or 0, _of_several)(op)
+    return {1: _unary_function, 2: _binary_function}.get(arity or 0, _variadic_function)(op)
 
 
-def _of_several(op: str) -> Callable[..., Any]:
+def _variadic_function(op: str) -> Callable[..., Any]:
     def call(*operands: Any) -> Any:
-        return Operators.apply(op, *operands)
+        return ArrayOperators.apply(op, *operands)
 
     return call
 
 
-def _of_one(op: str) -> Callable[..., Any]:
+def _unary_function(op: str) -> Callable[..., Any]:
     """Written out, as the next one is: by way of `eagerly` an op takes 0.6 us longer."""
-    find = table_of(op).get
+    find = dispatch_table(op).get
 
-    def call(x: Any = NOTHING, *more: Any) -> Any:
-        if type(x) is Concrete and not more:
+    def call(x: Any = MISSING, *more: Any) -> Any:
+        if type(x) is ConcreteArray and not more:
             known = find(id(x._type))
-            if known is not None and current() is None:
+            if known is not None and current_region() is None:
                 try:
-                    value = known.run(x._value)
-                except (Doubt, MemoryError):
-                    return Operators.apply(op, x)
-                made = _new(Concrete)
-                made._value, made._type = value, known.result or interned(type_of(value))
-                if known.is_float and _recorders():
-                    record_eagerly(known, (x,), made)
+                    value = known.compute(x._value)
+                except (FastPathMiss, MemoryError):
+                    return ArrayOperators.apply(op, x)
+                made = _new_array(ConcreteArray)
+                made._value, made._type = value, known.result_type or intern_type(type_of(value))
+                if known.is_float and _tape_stack():
+                    record_eager_op(known, (x,), made)
                 return made
-        return Operators.apply(op, *_given(x, *more))
+        return ArrayOperators.apply(op, *_drop_missing(x, *more))
 
     return call
 
 
-def _of_two(op: str) -> Callable[..., Any]:
-    find = table_of(op).get
+def _binary_function(op: str) -> Callable[..., Any]:
+    find = dispatch_table(op).get
 
-    def call(x: Any = NOTHING, y: Any = NOTHING, *more: Any) -> Any:
+    def call(x: Any = MISSING, y: Any = MISSING, *more: Any) -> Any:
         if not more:
             first, second = type(x), type(y)
-            if first is Concrete:
-                known = find((id(x._type), id(y._type) if second is Concrete else second))
+            if first is ConcreteArray:
+                known = find((id(x._type), id(y._type) if second is ConcreteArray else second))
             else:
-                known = find((first, id(y._type))) if second is Concrete else None
-            if known is not None and current() is None:
+                known = find((first, id(y._type))) if second is ConcreteArray else None
+            if known is not None and current_region() is None:
                 try:
-                    value = known.run(x._value if first is Concrete else x, y._value if second is Concrete else y)
-                except (Doubt, MemoryError):
-                    return Operators.apply(op, x, y)
-                made = _new(Concrete)
-                made._value, made._type = value, known.result or interned(type_of(value))
-                if known.is_float and _recorders():
-                    record_eagerly(known, (x, y), made)
+                    value = known.compute(
+                        x._value if first is ConcreteArray else x, y._value if second is ConcreteArray else y
+                    )
+                except (FastPathMiss, MemoryError):
+                    return ArrayOperators.apply(op, x, y)
+                made = _new_array(ConcreteArray)
+                made._value, made._type = value, known.result_type or intern_type(type_of(value))
+                if known.is_float and _tape_stack():
+                    record_eager_op(known, (x, y), made)
                 return made
-        return Operators.apply(op, *_given(x, y, *more))
+        return ArrayOperators.apply(op, *_drop_missing(x, y, *more))
 
     return call
 
 
-def _given(*operands: Any) -> Sequence[Any]:
-    return [each for each in operands if each is not NOTHING]
+def _drop_missing(*operands: Any) -> Sequence[Any]:
+    return [each for each in operands if each is not MISSING]
 
 
-def _swapped(call: Callable[..., Any]) -> Callable[..., Any]:
-    def swapped(self: Concrete, other: Any) -> Any:
+def _swap_operands(call: Callable[..., Any]) -> Callable[..., Any]:
+    def call_swapped(self: ConcreteArray, other: Any) -> Any:
         return call(other, self)
 
-    return swapped
+    return call_swapped
 
 
-def _give_operators() -> None:
+def _install_operators() -> None:
     """Concrete arrays have the operators of all, but those whose op depends on dtypes, by the short way."""
-    for name, method in [*vars(Operators).items()]:
-        if inspect.isfunction(method) and method in OPERATORS and OPERATORS[method][0] not in OF_INTEGERS:
-            op, arity, is_swapped = OPERATORS[method]
-            call = door(op, arity)
-            setattr(Concrete, name, _swapped(call) if is_swapped else call)
+    for name, method in [*vars(ArrayOperators).items()]:
+        if inspect.isfunction(method) and method in OPERATOR_METHODS and OPERATOR_METHODS[method][0] not in BITWISE_OPS:
+            op, arity, is_swapped = OPERATOR_METHODS[method]
+            call = op_function(op, arity)
+            setattr(ConcreteArray, name, _swap_operands(call) if is_swapped else call)
 
 
-_give_operators()
+_install_operators()
 
 
-def one_op(function: Callable[P, R]) -> Callable[P, R]:
+def cache_single_op(function: Callable[P, R]) -> Callable[P, R]:
     """A function of an array, and of what is static besides, that decides by types what it does. Where that turns out
     to be one op of the array, it is known from then on which."""
 
     long: Callable[..., Any] = function
-    table = table_of(function)
+    table = dispatch_table(function)
     find = table.get
 
     @functools.wraps(function)
-    def call(x: Any = NOTHING, /, *given: Any, **named: Any) -> Any:
-        if type(x) is not Concrete or current() is not None:
-            return long(*_given(x, *given), **named)
+    def call(x: Any = MISSING, /, *given: Any, **named: Any) -> Any:
+        if type(x) is not ConcreteArray or current_region() is not None:
+            return long(*_drop_missing(x, *given), **named)
         try:
-            key: Key
+            key: DispatchKey
             if named:
-                key = (id(x._type), *map(_strict, given), tuple(named), *map(_strict, named.values()))
+                key = (id(x._type), *map(_typed_key, given), tuple(named), *map(_typed_key, named.values()))
             elif not given:  # the usual ones are written out: 0.2 us less
                 key = id(x._type)
             elif len(given) == 1:
-                key = id(x._type), _strict(given[0])
+                key = id(x._type), _typed_key(given[0])
             else:
-                key = (id(x._type), *map(_strict, given))
+                key = (id(x._type), *map(_typed_key, given))
             known = find(key)
-            value: Any = known and known.run(x._value)
-        except (Doubt, MemoryError):
+            value: Any = known and known.compute(x._value)
+        except (FastPathMiss, MemoryError):
             return long(x, *given, **named)
         if known is None:
-            return _watched(function, table, key, (x, *given), named)
-        made = _new(Concrete)
-        made._value, made._type = value, known.result or interned(type_of(value))
-        if known.is_float and _recorders():
-            record_eagerly(known, (x,), made)
+            return _call_and_cache(function, table, key, (x, *given), named)
+        made = _new_array(ConcreteArray)
+        made._value, made._type = value, known.result_type or intern_type(type_of(value))
+        if known.is_float and _tape_stack():
+            record_eager_op(known, (x,), made)
         return made
 
     return call
 
 
-def _watched(
-    function: Callable[..., Any], table: Table, key: Key, given: tuple[Any, ...], named: Mapping[str, Any]
+def _call_and_cache(
+    function: Callable[..., Any],
+    table: DispatchTable,
+    key: DispatchKey,
+    given: tuple[Any, ...],
+    named: Mapping[str, Any],
 ) -> Any:
     """What a function gives; it is kept which op that is."""
-    applied: list[tuple[Known, tuple[Any, ...], Concrete]] = []
-    before = _APPLIED.set(applied)
+    applied: list[tuple[DispatchEntry, tuple[Any, ...], ConcreteArray]] = []
+    before = _APPLIED_OPS.set(applied)
     try:
         made = function(*given, **named)
     finally:
-        _APPLIED.reset(before)
+        _APPLIED_OPS.reset(before)
     for known, operands, result in applied:
         if result is made and len(operands) == 1 and operands[0] is given[0]:
-            keep(table, key, known)
+            insert_entry(table, key, known)
     return made

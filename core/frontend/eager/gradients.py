@@ -10,237 +10,253 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from ... import dtypes
-from ...autodiff.rows import Rows, no_rows, row_types
+from ...autodiff.rows import Rows, empty_rows, row_adjoint_types
 from ...errors import Invalid, Usage
 from ...ops.op import Attributes
-from ...program.program import AGAIN, BY_ROWS, PULLED
+from ...program.program import BY_ROWS, PULLBACK_TARGET, RECOMPUTE
 from ...types import Type
 from ...value import Literal, literal
-from ..trace.annotation import Source
-from ..trace.captures import Held, Resource, is_constant
-from ..trace.pytree import Fixed, flatten, leaf_names, leaves_as, opened, unflatten
-from ..trace.source_location import here
+from ..trace.annotation import FunctionSpec
+from ..trace.captures import Resource, VariableBase, is_constant
+from ..trace.pytree import StaticLeaf, expose_static_leaves, flatten, flatten_like, leaf_names, unflatten
+from ..trace.source_location import user_location
 from ..trace.symbol import Symbol
-from ..trace.trace import NoTypeYet, RegionTrace, Value, at, current, to_operand
-from .array import Concrete
-from .calls import Called, call
-from .derived import Derived
-from .recording import AtOnce, array_of, filled_adjoint, hearing, record_call
+from ..trace.trace import NoTypeYet, RegionBuilder, TracedValue, current_region, describe_with_location, to_operand
+from .array import ConcreteArray
+from .calls import TracedCall, emit_call
+from .derived import DerivedFunction
+from .recording import OpDispatcher, as_array, instantiate_adjoint, record_call, recording_tapes
 from .variable import Variable
 
 Adjoints: TypeAlias = tuple[list[Any], dict[Resource, Any]]
 """Those of the leaves of the arguments, and those of what a call captured; None is that of what is no float."""
-Place: TypeAlias = int | Resource
+OperandKey: TypeAlias = int | Resource
 """What a call takes: the leaf of its arguments with this number, or what it captures."""
-Pullback: TypeAlias = Callable[[Any, Sequence[Any], Collection[Place]], Adjoints]
+Pullback: TypeAlias = Callable[[Any, Sequence[Any], Collection[OperandKey]], Adjoints]
 """Of the adjoint of a result, those of what is assigned, and the places whose adjoints are by rows."""
-_AGAIN: Attributes = ((AGAIN, True),)
+_RECOMPUTED: Attributes = ((RECOMPUTE, True),)
 
 
-def traced_vjp(region: RegionTrace, source: Source, arguments: Sequence[Any]) -> tuple[Any, Callable[[Any], Any]]:
+def trace_vjp(
+    region: RegionBuilder, source: FunctionSpec, arguments: Sequence[Any]
+) -> tuple[Any, Callable[[Any], Any]]:
     """The results of a call, and what pulls their adjoints back to those of its arguments, nested as these are; None
     where an argument is no float.
 
     A pullback is taken once, where the call stands. What is pulled back again, or elsewhere, is computed again there.
     """
-    value, _, pullback = traced_pullback(region, source, arguments)
-    return value, lambda adjoint: by_argument(source, arguments, *pullback(adjoint, (), ()))
+    value, _, pullback = trace_pullback(region, source, arguments)
+    return value, lambda adjoint: nest_adjoints(source, arguments, *pullback(adjoint, (), ()))
 
 
-def by_argument(
-    source: Source, arguments: Sequence[Any], adjoints: Sequence[Any], captured: Mapping[Resource, Any]
+def nest_adjoints(
+    source: FunctionSpec, arguments: Sequence[Any], adjoints: Sequence[Any], captured: Mapping[Resource, Any]
 ) -> tuple[Any, ...]:
     """Adjoints, nested as the arguments are: of a variable that was given as it is, that of what it held; None of what
     is no value."""
     rest, nested = iter(adjoints), []
-    for _, structure in source.taken_apart(arguments, Invalid):
-        form, parts = opened(structure)
-        nested.append(unflatten(form, [next(rest) if part is None else _of_fixed(part, captured) for part in parts]))
+    for _, structure in source.flatten_arguments(arguments, Invalid):
+        form, parts = expose_static_leaves(structure)
+        nested.append(
+            unflatten(form, [next(rest) if part is None else _static_leaf_adjoint(part, captured) for part in parts])
+        )
     return tuple(nested)
 
 
-def _of_fixed(part: Fixed, captured: Mapping[Resource, Any]) -> Any:
-    return captured.get(part.value._resource) if isinstance(part.value, Held) else None
+def _static_leaf_adjoint(part: StaticLeaf, captured: Mapping[Resource, Any]) -> Any:
+    return captured.get(part.value._resource) if isinstance(part.value, VariableBase) else None
 
 
-def traced_pullback(
-    region: RegionTrace,
-    source: Source,
+def trace_pullback(
+    region: RegionBuilder,
+    source: FunctionSpec,
     arguments: Sequence[Any],
-    held: Mapping[Resource, Value | Literal] | None = None,
-    marked: Attributes = (),
-) -> tuple[Any, Called, Pullback]:
+    captures: Mapping[Resource, TracedValue | Literal] | None = None,
+    attributes: Attributes = (),
+) -> tuple[Any, TracedCall, Pullback]:
     """As `traced_vjp`, flat, and for what the call captures, too. The pullback takes the adjoints of the variables that
     are assigned as well; where there are none, they are 0. And it takes the places whose adjoints are `Rows`. A call
     that is made again is given what resources held; `marked` says that it is there for its pullback alone.
 
     Tapes under way are told of the call, and of the pullback: to them that is a call, too, of a function of its own,
     which computes again."""
-    called = call(region, source, arguments, held)
+    called = emit_call(region, source, arguments, captures)
     pulled = False
 
-    def pullback(adjoint: Any, assigned: Sequence[Any], rows: Collection[Place]) -> Adjoints:
+    def pullback(adjoint: Any, assigned: Sequence[Any], rows: Collection[OperandKey]) -> Adjoints:
         nonlocal pulled
-        present = current()
+        present = current_region()
         if present is None:
-            raise Usage("a pullback is used after its function was traced", where=here(), hint="pull back in it")
-        if hearing():
-            return _as_call(present, source, arguments, called, adjoint, assigned, rows)
+            raise Usage(
+                "a pullback is used after its function was traced", where=user_location(), hint="pull back in it"
+            )
+        if recording_tapes():
+            return _emit_pullback_call(present, source, arguments, called, adjoint, assigned, rows)
         if present is not region or pulled:
-            again = call(present, source, arguments, called.captured)
-            return _pulled(present, source, again, adjoint, assigned, rows, _AGAIN)
+            again = emit_call(present, source, arguments, called.captures)
+            return _emit_pullback(present, source, again, adjoint, assigned, rows, _RECOMPUTED)
         pulled = True
-        return _pulled(region, source, called, adjoint, assigned, rows, marked)
+        return _emit_pullback(region, source, called, adjoint, assigned, rows, attributes)
 
-    value = unflatten(called.structure, map(Symbol, called.values))
-    if hearing():
-        _tell(source, called, value, pullback)
+    value = unflatten(called.treedef, map(Symbol, called.results))
+    if recording_tapes():
+        _record_traced_call(source, called, value, pullback)
     return value, called, pullback
 
 
-def called_once(name: str, of: Callable[..., Any], python: Callable[[], Any]) -> Any:
+def call_as_one_step(name: str, of: Callable[..., Any], python: Callable[[], Any]) -> Any:
     """What a function of nothing returns, by a call of it: so tapes take down a branch, or a loop, as one step. It
     stands where `of` is defined, if that is a function of Python's."""
-    region = current()
+    region = current_region()
     assert region is not None, "outside of a trace there is nothing to call"
-    placed = of if hasattr(of, "__code__") else called_once
-    return traced_pullback(region, Source(Derived(name, placed, python), (), None), ())[0]
+    placed = of if hasattr(of, "__code__") else call_as_one_step
+    return trace_pullback(region, FunctionSpec(DerivedFunction(name, placed, python), (), None), ())[0]
 
 
-def pullback_source(
-    source: Source, held: tuple[Resource, ...] | None, rows: Collection[Place], marked: Attributes = ()
-) -> Source:
+def pullback_spec(
+    source: FunctionSpec,
+    captures: tuple[Resource, ...] | None,
+    rows: Collection[OperandKey],
+    attributes: Attributes = (),
+) -> FunctionSpec:
     """The function of arguments and an adjoint that gives the adjoints of those that are floats, by rows in these
     places. With `held`, which is all that the function captures, the adjoint is that of the results and of what is
     assigned, and those of `held` follow."""
 
     def python(*given: Any) -> Any:
-        region = current()
+        region = current_region()
         assert region is not None, "what is derived is only traced"
-        _, called, pullback = traced_pullback(region, source, given[:-1], marked=marked)
-        of_results, of_assigned = (given[-1], ()) if held is None else given[-1]
-        known = held is None or (set(held) == set(called.captured) and len(of_assigned) in (0, len(called.assigned)))
+        _, called, pullback = trace_pullback(region, source, given[:-1], attributes=attributes)
+        of_results, of_assigned = (given[-1], ()) if captures is None else given[-1]
+        known = captures is None or (
+            set(captures) == set(called.captures) and len(of_assigned) in (0, len(called.assigned_values))
+        )
         if not known:
             raise NoTypeYet  # it is not known yet what it captures and assigns
         made, captured = pullback(of_results, of_assigned, rows)
-        beside = [captured[each] for each in held or ()]
+        beside = [captured[each] for each in captures or ()]
         return tuple(leaf for leaf in (*made, *beside) if leaf is not None)
 
-    derived = Derived(f"vjp_{source.identifier}", source.python, python)
-    form = source.results if held is None else None
-    return Source(derived, (*source.arguments, ("adjoint", form)), None, source.static)
+    derived = DerivedFunction(f"vjp_{source.identifier}", source.python_function, python)
+    form = source.result_type if captures is None else None
+    return FunctionSpec(derived, (*source.declared_parameters, ("adjoint", form)), None, source.static_parameters)
 
 
-def _as_call(
-    region: RegionTrace,
-    source: Source,
+def _emit_pullback_call(
+    region: RegionBuilder,
+    source: FunctionSpec,
     arguments: Sequence[Any],
-    called: Called,
+    called: TracedCall,
     adjoint: Any,
     assigned: Sequence[Any],
-    rows: Collection[Place],
+    rows: Collection[OperandKey],
 ) -> Adjoints:
     """The adjoints by a call of the pullback, of which tapes are told."""
-    given = leaves_as(called.structure, adjoint, "an adjoint")
-    fitting = unflatten(called.structure, map(_number_as, given, called.values))
-    back = pullback_source(source, tuple(called.captured), rows, _AGAIN)
-    found, _, _ = traced_pullback(region, back, (*arguments, (fitting, tuple(assigned))), called.captured)
+    given = flatten_like(called.treedef, adjoint, "an adjoint")
+    fitting = unflatten(called.treedef, map(_convert_number, given, called.results))
+    back = pullback_spec(source, tuple(called.captures), rows, _RECOMPUTED)
+    found, _, _ = trace_pullback(region, back, (*arguments, (fitting, tuple(assigned))), called.captures)
     rest = iter(found)
-    made = [next(rest) if is_float(each.type) else None for each in (*called.operands, *called.captured.values())]
-    return _apart(called, made)
+    made = [next(rest) if is_float(each.type) else None for each in (*called.operands, *called.captures.values())]
+    return _split_adjoints(called, made)
 
 
-def _number_as(adjoint: Any, of: Value) -> Any:
+def _convert_number(adjoint: Any, of: TracedValue) -> Any:
     """An adjoint; a number of the dtype of its result, where it is Python's, and any where the result has none."""
     if not is_float(of.type):
         return 0
-    return Concrete(literal(adjoint, Type(of.type.dtype))) if type(adjoint) in (int, float) else adjoint
+    return ConcreteArray(literal(adjoint, Type(of.type.dtype))) if type(adjoint) in (int, float) else adjoint
 
 
-def _apart(called: Called, adjoints: Sequence[Any]) -> Adjoints:
+def _split_adjoints(called: TracedCall, adjoints: Sequence[Any]) -> Adjoints:
     """Those of what a call took, by where it came from."""
     count = len(called.leaves)
-    return list(adjoints[:count]), dict(zip(called.captured, adjoints[count:], strict=True))
+    return list(adjoints[:count]), dict(zip(called.captures, adjoints[count:], strict=True))
 
 
-def _places_of(called: Called) -> list[Place]:
+def _operand_keys(called: TracedCall) -> list[OperandKey]:
     """All that a call takes."""
-    return [*range(len(called.leaves)), *called.captured]
+    return [*range(len(called.leaves)), *called.captures]
 
 
-def _tell(source: Source, called: Called, value: Any, pullback: Pullback) -> None:
+def _record_traced_call(source: FunctionSpec, called: TracedCall, value: Any, pullback: Pullback) -> None:
     """Tell the tapes under way of a call."""
-    places = _places_of(called)
+    places = _operand_keys(called)
 
-    def pulled(adjoint: Any, rows: Collection[int]) -> list[Any]:
+    def vjp(adjoint: Any, rows: Collection[int]) -> list[Any]:
         of_results, of_assigned = adjoint
         made, captured = pullback(of_results, of_assigned, {places[at] for at in rows})
         return [*made, *captured.values()]
 
-    given = [*called.leaves, *(_as_used(*pair) for pair in called.captured.items())]
-    record_call(source.name, given, value, [Symbol(each) for each in called.assigned.values()], pulled)
+    given = [*called.leaves, *(_resource_array(*pair) for pair in called.captures.items())]
+    record_call(source.name, given, value, [Symbol(each) for each in called.assigned_values.values()], vjp)
 
 
-def _as_used(resource: Resource, held: Value | Literal) -> Any:
+def _resource_array(resource: Resource, held: TracedValue | Literal) -> Any:
     """What a resource is known by where it is used: a symbolic value of a function around, or a concrete array."""
-    if resource.made_by is not None:
-        return Symbol(resource.held)
-    return resource.held if is_constant(resource) else array_of(held)
+    if resource.owner is not None:
+        return Symbol(resource.stored_value)
+    return resource.stored_value if is_constant(resource) else as_array(held)
 
 
-def _pulled(
-    region: RegionTrace,
-    source: Source,
-    called: Called,
+def _emit_pullback(
+    region: RegionBuilder,
+    source: FunctionSpec,
+    called: TracedCall,
     adjoint: Any,
     assigned: Sequence[Any],
-    rows: Collection[Place],
+    rows: Collection[OperandKey],
     marked: Attributes,
 ) -> Adjoints:
-    zeros = [filled_adjoint(None, Symbol(value)) if is_float(value.type) else 0 for value in called.assigned.values()]
-    given = [*leaves_as(called.structure, adjoint, "an adjoint"), *(assigned or zeros)]
-    results = [*called.values, *called.assigned.values()]
+    zeros = [
+        instantiate_adjoint(None, Symbol(value)) if is_float(value.type) else 0
+        for value in called.assigned_values.values()
+    ]
+    given = [*flatten_like(called.treedef, adjoint, "an adjoint"), *(assigned or zeros)]
+    results = [*called.results, *called.assigned_values.values()]
     inputs = []
     for value, leaf in zip(results, given, strict=True):
         if is_float(value.type):
             operand = to_operand(leaf, Type(value.type.dtype) if type(leaf) in (int, float) else None)
             if not value.type.admits(operand.type):
-                got = at(operand.type, operand.location if isinstance(operand, Value) else None)
+                got = describe_with_location(
+                    operand.type, operand.location if isinstance(operand, TracedValue) else None
+                )
                 said = "an adjoint has another type than its result"
-                raise Invalid(said, rule="D3", where=here(), required=value.type, got=got)
-            inputs.append(region.operand(operand))
-    operands = [*called.operands, *called.captured.values()]
+                raise Invalid(said, rule="D3", where=user_location(), required=value.type, got=got)
+            inputs.append(region.as_operand(operand))
+    operands = [*called.operands, *called.captures.values()]
     if not (inputs and any(is_float(operand.type) for operand in operands)):
         raise Invalid(
             f"{source.name} has no {'float among its arguments' if inputs else 'float among its results'}",
             rule="D3",
-            where=here(),
+            where=user_location(),
             hint="integers and bools have no adjoint; convert with tl.astype(x, tl.float64)",
         )
-    by_rows = tuple(at for at, place in enumerate(_places_of(called)) if place in rows)
+    by_rows = tuple(at for at, place in enumerate(_operand_keys(called)) if place in rows)
     fresh, types = list[str](), list[Type]()
-    for number, (name, operand) in enumerate(zip(called.names, operands, strict=True)):
+    for number, (name, operand) in enumerate(zip(called.operand_names, operands, strict=True)):
         if number in by_rows:
             fresh += [region.names.fresh(f"rows_{name}"), region.names.fresh(f"d_{name}")]
-            types += row_types(_table(name, called.parameters[number]))
+            types += row_adjoint_types(_check_table_type(name, called.parameter_types[number]))
         elif is_float(operand.type):
             fresh.append(region.names.fresh(f"d_{name}"))
-            types.append(called.parameters[number])
-    attributes = ((PULLED, results[0].name), *([(BY_ROWS, by_rows)] if by_rows else []), *marked)
-    rest = map(Symbol, region.node("pullback", inputs, types, fresh, attributes=attributes))
+            types.append(called.parameter_types[number])
+    attributes = ((PULLBACK_TARGET, results[0].name), *([(BY_ROWS, by_rows)] if by_rows else []), *marked)
+    rest = map(Symbol, region.emit_node("pullback", inputs, types, fresh, attributes=attributes))
     made: list[Any] = []
     for number, operand in enumerate(operands):
         if number in by_rows:
             made.append(Rows(next(rest), next(rest)))
         else:
-            made.append(filled_adjoint(next(rest), array_of(operand)) if is_float(operand.type) else None)
-    return _apart(called, made)
+            made.append(instantiate_adjoint(next(rest), as_array(operand)) if is_float(operand.type) else None)
+    return _split_adjoints(called, made)
 
 
-def _table(name: str, type_: Type) -> Type:
+def _check_table_type(name: str, type_: Type) -> Type:
     """The type of what has rows; raises Invalid (D6) for any other."""
     if type_.is_scalar or not is_float(type_):
-        raise Invalid(f"{name} has no rows", rule="D6", where=here(), required="floats, with axes", got=type_)
+        raise Invalid(f"{name} has no rows", rule="D6", where=user_location(), required="floats, with axes", got=type_)
     return type_
 
 
@@ -248,72 +264,74 @@ def is_float(type_: Type) -> bool:
     return type_.dtype.kind == "f"
 
 
-def traced_gradient(
-    region: RegionTrace,
-    source: Source,
+def trace_gradient(
+    region: RegionBuilder,
+    source: FunctionSpec,
     arguments: Sequence[Any],
     by: Sequence[int | Variable],
     rows: Sequence[int | Variable] = (),
 ) -> tuple[Any, tuple[Any, ...]]:
     """The one float that a call returns, and its gradient by the arguments at these places, or by variables: by those
     among `rows` as `Rows`."""
-    held = {each: region.held(each._resource) for each in by if isinstance(each, Variable)}
-    value, _, pullback = traced_pullback(region, source, arguments)
+    held = {each: region.read_resource(each._resource) for each in by if isinstance(each, Variable)}
+    value, _, pullback = trace_pullback(region, source, arguments)
     leaf = to_operand(value) if isinstance(value, Symbol) else None
     if leaf is None or not (leaf.type.is_scalar and is_float(leaf.type)):
         raise Invalid(
             f"{source.name} returns something else than one float, which has no gradient",
             rule="D3",
-            where=here(),
+            where=user_location(),
             required="float64 or float32, of no axes",
             got=leaf.type if leaf else flatten(value)[1],
             hint="tl.vjp(f, *arguments) pulls an adjoint of any result back",
         )
     for place in by:
-        for name, type_ in _parts(source, arguments, place):
+        for name, type_ in _named_leaf_types(source, arguments, place):
             if not is_float(type_):
                 said = f"{name} is no float, and has no gradient"
-                raise Invalid(said, rule="D3", where=here(), required=dtypes.float64, got=type_)
-    adjoints, captured = pullback(1.0, (), _places(source, arguments, rows))
-    pulled = by_argument(source, arguments, adjoints, captured)
+                raise Invalid(said, rule="D3", where=user_location(), required=dtypes.float64, got=type_)
+    adjoints, captured = pullback(1.0, (), _row_operand_keys(source, arguments, rows))
+    pulled = nest_adjoints(source, arguments, adjoints, captured)
     empty = [each._resource for each in rows if isinstance(each, Variable)]
     return value, tuple(
-        pulled[each] if not isinstance(each, Variable) else _gradient_by(each, captured, held[each], empty)
+        pulled[each] if not isinstance(each, Variable) else _variable_gradient(each, captured, held[each], empty)
         for each in by
     )
 
 
-def _places(source: Source, arguments: Sequence[Any], rows: Sequence[int | Variable]) -> set[Place]:
+def _row_operand_keys(
+    source: FunctionSpec, arguments: Sequence[Any], rows: Sequence[int | Variable]
+) -> set[OperandKey]:
     """What the arguments with these numbers, and these variables, are to a call."""
     numbers = {each for each in rows if isinstance(each, int)}
-    found: set[Place] = {each._resource for each in rows if isinstance(each, Variable)}
+    found: set[OperandKey] = {each._resource for each in rows if isinstance(each, Variable)}
     count = 0
-    for number, (leaves, structure) in enumerate(source.taken_apart(arguments, Invalid)):
+    for number, (leaves, structure) in enumerate(source.flatten_arguments(arguments, Invalid)):
         if number in numbers:
             found.update(range(count, count + len(leaves)))
-            fixed = [part.value for part in opened(structure)[1] if part is not None]
-            found.update(value._resource for value in fixed if isinstance(value, Held))
+            fixed = [part.value for part in expose_static_leaves(structure)[1] if part is not None]
+            found.update(value._resource for value in fixed if isinstance(value, VariableBase))
         count += len(leaves)
     return found
 
 
-def _gradient_by(
-    variable: Variable, captured: Mapping[Resource, Any], held: Value | Literal, rows: Sequence[Resource]
+def _variable_gradient(
+    variable: Variable, captured: Mapping[Resource, Any], held: TracedValue | Literal, rows: Sequence[Resource]
 ) -> Any:
     """The gradient by a variable: 0 where it is not used."""
     if variable._resource in captured:
         return captured[variable._resource]
-    table = Symbol(held) if isinstance(held, Value) else Concrete(held)
-    return no_rows(AtOnce(), table) if variable._resource in rows else filled_adjoint(None, table)
+    table = Symbol(held) if isinstance(held, TracedValue) else ConcreteArray(held)
+    return empty_rows(OpDispatcher(), table) if variable._resource in rows else instantiate_adjoint(None, table)
 
 
-def _parts(source: Source, arguments: Sequence[Any], place: int | Variable) -> list[tuple[str, Type]]:
+def _named_leaf_types(source: FunctionSpec, arguments: Sequence[Any], place: int | Variable) -> list[tuple[str, Type]]:
     if isinstance(place, Variable):
         return [(f"variable {place.name}", place._type)]
-    name = source.arguments[place][0]
-    if name in source.static:
+    name = source.declared_parameters[place][0]
+    if name in source.static_parameters:
         said = f"argument {name} of {source.name} is static, and has no gradient"
-        raise Invalid(said, rule="D3", where=here(), required=dtypes.float64, got=repr(arguments[place])[:80])
+        raise Invalid(said, rule="D3", where=user_location(), required=dtypes.float64, got=repr(arguments[place])[:80])
     leaves, structure = flatten(arguments[place])
     names = leaf_names(structure, name)
     return [

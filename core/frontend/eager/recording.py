@@ -13,40 +13,40 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from ...autodiff.rows import Rows, otherwise
+from ...autodiff.rows import Rows, row_use_error
 from ...errors import Invalid, Usage
-from ...ops.gradients.index import by_rows
-from ...ops.op import lookup
+from ...ops.gradients.index import row_adjoint
+from ...ops.op import lookup_op
 from ...types import HandleType, Type
 from ...value import Literal, literal
 from ..trace.captures import Resource
-from ..trace.operators import Operators
+from ..trace.operators import ArrayOperators
 from ..trace.pytree import flatten, unflatten
-from ..trace.source_location import here
+from ..trace.source_location import user_location
 from ..trace.symbol import Symbol
-from ..trace.trace import RegionTrace, Value, current, to_operand
-from .array import Concrete
+from ..trace.trace import RegionBuilder, TracedValue, current_region, to_operand
+from .array import ConcreteArray
 
-Array: TypeAlias = Concrete | Symbol
+TapeArray: TypeAlias = ConcreteArray | Symbol
 """What tapes know: arrays that ops run on eagerly, and those of a trace."""
-Held: TypeAlias = Concrete | Value | Literal
+StoredValue: TypeAlias = ConcreteArray | TracedValue | Literal
 """What a variable holds: outside of traces an array, in a trace what stands for it there."""
-Pull: TypeAlias = Callable[[Sequence[Any], Sequence[int], Collection[int]], Sequence[Any]]
+VJP: TypeAlias = Callable[[Sequence[Any], Sequence[int], Collection[int]], Sequence[Any]]
 """The adjoints of the operands at some places, by those of the results; None is that of a result that has none so far,
 or of an operand that has none. Those at the places in the last are `Rows`."""
 
 
-class Record(NamedTuple):
+class TapeEntry(NamedTuple):
     """One step, such as a call, with the very objects that went in and came out."""
 
     operands: tuple[Any, ...]
     """Arrays, and Python's numbers, which are constants."""
-    results: tuple[Array, ...]
+    results: tuple[TapeArray, ...]
     """Of floats: what else came out has no adjoint."""
-    pull: Pull
+    vjp: VJP
 
 
-class Applied(Protocol):
+class AppliedOp(Protocol):
     """An op that ran: which, with which attributes, and the types that its operands were taken for."""
 
     @property
@@ -57,158 +57,168 @@ class Applied(Protocol):
     def attributes(self) -> Mapping[str, Any]: ...
 
 
-class OpRecord(NamedTuple):
+class OpTapeEntry(NamedTuple):
     """The step of an op."""
 
     operands: tuple[Any, ...]
-    result: Array
-    applied: Applied
+    result: TapeArray
+    applied_op: AppliedOp
 
     @property
-    def results(self) -> tuple[Array]:
+    def results(self) -> tuple[TapeArray]:
         return (self.result,)
 
-    def pull(self, adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
+    def vjp(self, adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
         """What the rule of the op says, summed to the shape of the operand where the op broadcasts."""
-        op, attributes, row, do = self.applied.op, self.applied.attributes, lookup(self.applied.op), AtOnce()
+        op, attributes, row, do = (
+            self.applied_op.op,
+            self.applied_op.attributes,
+            lookup_op(self.applied_op.op),
+            OpDispatcher(),
+        )
         if row.gradient is None:
-            raise _without_rule(op)
-        pairs = zip(self.operands, self.applied.types, strict=True)
+            raise _nondifferentiable_error(op)
+        pairs = zip(self.operands, self.applied_op.types, strict=True)
         operands = [
-            each if isinstance(each, Concrete | Symbol) else Concrete(literal(each, type_)) for each, type_ in pairs
+            each if isinstance(each, ConcreteArray | Symbol) else ConcreteArray(literal(each, type_))
+            for each, type_ in pairs
         ]
         (adjoint,), result = adjoints, self.result
         pulled = []
         for at in wanted:
-            if at in rows and (taken := by_rows(do, op, adjoint, operands, attributes)):
+            if at in rows and (taken := row_adjoint(do, op, adjoint, operands, attributes)):
                 pulled.append(Rows(*taken))
                 continue
             made = row.gradient(do, at, adjoint, result, *operands, **attributes)
             if at in rows and made is not None:
-                raise otherwise("a source", op, here())
-            is_wider = made is not None and row.scalar is not None and not _is_same(do.type(made), operands[at]._type)
+                raise row_use_error("a source", op, user_location())
+            is_wider = (
+                made is not None
+                and row.scalar is not None
+                and not _has_same_known_shape(do.type(made), operands[at]._type)
+            )
             pulled.append(do("sum_like", made, operands[at]) if is_wider else made)
         return pulled
 
 
-Step: TypeAlias = Record | OpRecord
-Noted: TypeAlias = tuple[tuple[Any, ...], Concrete, Applied]
+AnyTapeEntry: TypeAlias = TapeEntry | OpTapeEntry
+DeferredOpEntry: TypeAlias = tuple[tuple[Any, ...], ConcreteArray, AppliedOp]
 """What an `OpRecord` is made of, when it is needed: that takes 0.3 us."""
 
 
-class Recorder(Protocol):
+class TapeProtocol(Protocol):
     """What records: a tape."""
 
-    region: RegionTrace | None
+    region: RegionBuilder | None
     """Where it began: the region under trace; None outside of traces."""
     is_paused: bool
     """Whether it takes nothing down for a while."""
 
-    def record(self, step: Step) -> None:
+    def record(self, entry: AnyTapeEntry) -> None:
         """Take a step down, if it concerns what is watched."""
 
-    def note(self, step: Noted) -> None:
+    def record_eager_op(self, entry: DeferredOpEntry) -> None:
         """The same of an op that ran eagerly."""
 
-    def knows(self, value: Array) -> bool:
+    def is_tracked(self, value: TapeArray) -> bool:
         """Whether a value is watched, or depends on what is."""
 
-    def watches(self, variable: Resource) -> bool:
+    def is_watching(self, variable: Resource) -> bool:
         """Whether a variable is watched, or is to be as soon as it is read."""
 
-    def seen(self, variable: Resource, held: Held, array: Array) -> Array | None:
+    def resolve_watched_array(self, variable: Resource, held: StoredValue, array: TapeArray) -> TapeArray | None:
         """Which array a variable is to it that holds this, others having `array` for it; None where this is the first
         that it sees of the variable."""
 
-    def see(self, variable: Resource, held: Held, before: Array, array: Array) -> None:
+    def watch_variable(self, variable: Resource, held: StoredValue, before: TapeArray, array: TapeArray) -> None:
         """Watch a variable that holds this, for which others have `before`, as an array of its own."""
 
-    def assigned(self, variable: Resource) -> None:
+    def record_assignment(self, variable: Resource) -> None:
         """Take it that a variable does not hold any more what it held when it was first seen."""
 
 
-RECORDERS: ContextVar[tuple[Recorder, ...]] = ContextVar("recorders", default=())
+TAPE_STACK: ContextVar[tuple[TapeProtocol, ...]] = ContextVar("recorders", default=())
 """The tapes under way, the outermost first."""
 
 
-def hearing() -> Sequence[Recorder]:
+def recording_tapes() -> Sequence[TapeProtocol]:
     """Those of them that take down what is done here."""
-    recorders = RECORDERS.get()
+    recorders = TAPE_STACK.get()
     if not recorders:
         return ()
-    region = current()
+    region = current_region()
     return [each for each in recorders if each.region is region and not each.is_paused]
 
 
-class AtOnce:
+class OpDispatcher:
     """What gradient rules call ops with here: ops as everybody calls them, which are recorded as any others."""
 
     def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
-        return Operators.apply(op, *operands, **attributes)
+        return ArrayOperators.apply(op, *operands, **attributes)
 
     def type(self, operand: Any) -> Type:
-        return operand._type if isinstance(operand, Concrete) else to_operand(operand).type
+        return operand._type if isinstance(operand, ConcreteArray) else to_operand(operand).type
 
 
-def record(operands: Sequence[Any], results: Sequence[Array], pull: Pull) -> None:
+def record_entry(operands: Sequence[Any], results: Sequence[TapeArray], pull: VJP) -> None:
     """Tell all tapes under way of a step, if what it makes can have an adjoint."""
     if results:
-        made = Record(tuple(operands), tuple(results), pull)
-        for recorder in hearing():
+        made = TapeEntry(tuple(operands), tuple(results), pull)
+        for recorder in recording_tapes():
             recorder.record(made)
 
 
-class _Node(NamedTuple):
+class _TracedOp(NamedTuple):
     op: str
     types: tuple[Type, ...]
     attributes: Mapping[str, Any]
 
 
-def record_op(applied: Applied, operands: tuple[Any, ...], result: Array) -> None:
+def record_op(applied: AppliedOp, operands: tuple[Any, ...], result: TapeArray) -> None:
     """Tell them of an op, if what it makes can have an adjoint."""
     if result._type.dtype.kind != "f":
         return
-    made = OpRecord(operands, result, applied)
-    for recorder in hearing():
+    made = OpTapeEntry(operands, result, applied)
+    for recorder in recording_tapes():
         recorder.record(made)
 
 
-def record_eagerly(applied: Applied, operands: tuple[Any, ...], result: Concrete) -> None:
+def record_eager_op(applied: AppliedOp, operands: tuple[Any, ...], result: ConcreteArray) -> None:
     """Tell them of an op that made floats outside of a trace: as `record_op` does, 0.5 us less."""
-    for recorder in RECORDERS.get():
+    for recorder in TAPE_STACK.get():
         if recorder.region is None and not recorder.is_paused:
-            recorder.note((operands, result, applied))
+            recorder.record_eager_op((operands, result, applied))
 
 
-def record_node(
+def record_traced_op(
     op: str,
     operands: Sequence[Any],
-    taken: Sequence[Value | Literal],
+    taken: Sequence[TracedValue | Literal],
     attributes: Mapping[str, Any],
     result: Symbol,
 ) -> None:
     """Tell them of an op of a trace. An operand that is no array of ours is what it was taken for."""
     pairs = zip(operands, taken, strict=True)
-    given = tuple(each if isinstance(each, Concrete | Symbol) else array_of(value) for each, value in pairs)
-    record_op(_Node(op, tuple(each.type for each in taken), attributes), given, result)
+    given = tuple(each if isinstance(each, ConcreteArray | Symbol) else as_array(value) for each, value in pairs)
+    record_op(_TracedOp(op, tuple(each.type for each in taken), attributes), given, result)
 
 
-def record_without_rule(op: str, operands: Sequence[Any], result: Array) -> None:
+def record_nondifferentiable(op: str, operands: Sequence[Any], result: TapeArray) -> None:
     """Tell them of what cannot be differentiated."""
 
-    def pull(*_: Any) -> list[Any]:
-        raise _without_rule(op)
+    def vjp(*_: Any) -> list[Any]:
+        raise _nondifferentiable_error(op)
 
-    arrays = [each for each in operands if isinstance(each, Concrete | Symbol)]
-    record(arrays, [result] if is_float_array(result) else [], pull)
+    arrays = [each for each in operands if isinstance(each, ConcreteArray | Symbol)]
+    record_entry(arrays, [result] if is_float_array(result) else [], vjp)
 
 
-def _without_rule(op: str) -> Invalid:
+def _nondifferentiable_error(op: str) -> Invalid:
     hint = "tl.stop_gradient(x) takes a value for a constant"
-    return Invalid(f"{op} cannot be differentiated", rule="D1", where=here(), hint=hint)
+    return Invalid(f"{op} cannot be differentiated", rule="D1", where=user_location(), hint=hint)
 
 
-def _is_same(one: Type, other: Type) -> bool:
+def _has_same_known_shape(one: Type, other: Type) -> bool:
     """Whether shapes are known, and the same."""
     return one.shape == other.shape and one.shape is not None and None not in one.shape
 
@@ -217,7 +227,7 @@ def record_call(
     name: str,
     given: Sequence[Any],
     result: Any,
-    assigned: Sequence[Array],
+    assigned: Sequence[TapeArray],
     pullback: Callable[[Any, Collection[int]], Sequence[Any]],
     *,
     draws: bool = False,
@@ -231,48 +241,48 @@ def record_call(
     results, form = flatten((result, tuple(assigned)), by_reference=True)
     places = [at for at, leaf in enumerate(given) if is_float_array(leaf)]
     operands, made = [given[at] for at in places], [leaf for leaf in results if is_float_array(leaf)]
-    if draws and made and any(map(_is_known, operands)):
+    if draws and made and any(map(_is_tracked, operands)):
         said = f"a tape records {name}, which draws random numbers, and its reverse pass would draw others"
         hint = "draw outside and pass the numbers as an argument, or use tl.value_and_grad, which draws once"
-        raise Invalid(said, rule="D5", where=here(), hint=hint)
+        raise Invalid(said, rule="D5", where=user_location(), hint=hint)
     if any(isinstance(leaf, Symbol) and isinstance(leaf.dtype, HandleType) for leaf in (*given, *results)):
-        raise no_cells()
+        raise cells_not_recorded_error()
 
-    def pull(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
+    def vjp(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
         found = iter(adjoints)
-        filled = [filled_adjoint(next(found), leaf) if is_float_array(leaf) else 0 for leaf in results]
+        filled = [instantiate_adjoint(next(found), leaf) if is_float_array(leaf) else 0 for leaf in results]
         pulled = pullback(unflatten(form, filled), [places[at] for at in rows])
         return [pulled[places[at]] for at in wanted]
 
-    record(operands, made, pull)
+    record_entry(operands, made, vjp)
 
 
-def no_cells() -> Usage:
+def cells_not_recorded_error() -> Usage:
     """The error where cells are used under a tape that hears it."""
     hint = "make, fill and collect them in one tl.function, and call that; tl.map and tl.scan are recorded"
-    return Usage("a tape takes down no cells", where=here(), hint=hint)
+    return Usage("a tape takes down no cells", where=user_location(), hint=hint)
 
 
-def _is_known(value: Array) -> bool:
-    return any(recorder.knows(value) for recorder in hearing())
+def _is_tracked(value: TapeArray) -> bool:
+    return any(recorder.is_tracked(value) for recorder in recording_tapes())
 
 
-def array_of(held: Held) -> Array:
+def as_array(held: StoredValue) -> TapeArray:
     """What is held as an array."""
-    return Symbol(held) if isinstance(held, Value) else Concrete(held) if isinstance(held, Literal) else held
+    return Symbol(held) if isinstance(held, TracedValue) else ConcreteArray(held) if isinstance(held, Literal) else held
 
 
 def is_float_array(value: Any) -> bool:
     """Whether this can have an adjoint here: an array of ours, of floats."""
-    return isinstance(value, Concrete | Symbol) and value.dtype.kind == "f"
+    return isinstance(value, ConcreteArray | Symbol) and value.dtype.kind == "f"
 
 
-def filled_adjoint(adjoint: Any, of: Array) -> Any:
+def instantiate_adjoint(adjoint: Any, of: TapeArray) -> Any:
     """An adjoint, of the shape of its value as far as types know; zeros where nothing has contributed to it."""
     if adjoint is not None:
         fits = of._type.admits(to_operand(adjoint).type)
-        return adjoint if fits else Operators.apply("sum_like", adjoint, of)
-    zero, shape = Concrete(literal(0.0, Type(of.dtype))), of.shape
+        return adjoint if fits else ArrayOperators.apply("sum_like", adjoint, of)
+    zero, shape = ConcreteArray(literal(0.0, Type(of.dtype))), of.shape
     if shape is None or None in shape:
-        return Operators.apply("broadcast_like", zero, of)
-    return Operators.apply("broadcast_to", zero, shape=shape) if shape else zero
+        return ArrayOperators.apply("broadcast_like", zero, of)
+    return ArrayOperators.apply("broadcast_to", zero, shape=shape) if shape else zero

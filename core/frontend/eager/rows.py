@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from ...autodiff.rows import Rows
-from ..trace.operators import Operators
+from ..trace.operators import ArrayOperators
 
 
-def summed(rows: Rows) -> Rows:
+def sum_duplicate_rows(rows: Rows) -> Rows:
     """The same rows, where each copy has the sum over all copies.
 
     >>> import tagloom as tl
@@ -15,7 +15,7 @@ def summed(rows: Rows) -> Rows:
              [2.],
              [5.]], dtype=float64)
     """
-    numbers = Operators.apply("inverse_indices", rows.indices)
-    zeros = Operators.apply("multiply_no_nan", rows.values, 0.0)
-    totals = Operators.apply("scatter_add", zeros, rows.values, numbers)
-    return Rows(rows.indices, Operators.apply("take", totals, numbers, axis=0))
+    numbers = ArrayOperators.apply("inverse_indices", rows.indices)
+    zeros = ArrayOperators.apply("multiply_no_nan", rows.values, 0.0)
+    totals = ArrayOperators.apply("scatter_add", zeros, rows.values, numbers)
+    return Rows(rows.indices, ArrayOperators.apply("take", totals, numbers, axis=0))

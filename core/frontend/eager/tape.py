@@ -7,30 +7,41 @@ from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from ...autodiff.rows import Rows, dense, joined, no_rows, otherwise
-from ...errors import Invalid, Usage, counted
+from ...autodiff.rows import Rows, add_rows, empty_rows, row_use_error, to_dense
+from ...errors import Invalid, Usage, plural
 from ...types import Type
 from ...value import literal
-from ..trace.captures import Resource, read
-from ..trace.operators import Operators
-from ..trace.pytree import flatten, leaf_names, leaves_as, unflatten
-from ..trace.source_location import here
+from ..trace.captures import Resource, read_variable
+from ..trace.operators import ArrayOperators
+from ..trace.pytree import flatten, flatten_like, leaf_names, unflatten
+from ..trace.source_location import user_location
 from ..trace.symbol import Symbol
-from ..trace.trace import NoTypeYet, current, to_operand, weakness
-from .array import Concrete
-from .recording import RECORDERS, Array, AtOnce, Held, Noted, OpRecord, Record, Step, filled_adjoint, is_float_array
+from ..trace.trace import NoTypeYet, current_region, to_operand, weak_value_of
+from .array import ConcreteArray
+from .recording import (
+    TAPE_STACK,
+    AnyTapeEntry,
+    DeferredOpEntry,
+    OpDispatcher,
+    OpTapeEntry,
+    StoredValue,
+    TapeArray,
+    TapeEntry,
+    instantiate_adjoint,
+    is_float_array,
+)
 from .variable import Variable
-from .variable_reads import handed_on, held_here, see_apart
+from .variable_reads import identity_vjp, peek_resource, watch_copy
 
 
-class Seen(NamedTuple):
+class WatchedVariable(NamedTuple):
     """What a tape has seen of a variable first."""
 
-    held: Held | None
+    stored_value: StoredValue | None
     """What the variable held; None where it has been assigned since."""
-    before: Array
+    outer_array: TapeArray
     """What others had for that."""
-    array: Array
+    tape_array: TapeArray
     """What it has for that itself, and gradients are by."""
 
 
@@ -66,62 +77,64 @@ class Tape:
 
     def __init__(self, *, persistent: bool = False) -> None:
         self.persistent = persistent
-        self._records: list[Step | Noted] = []
-        self._known: dict[Any, Array] = {}
+        self._entries: list[AnyTapeEntry | DeferredOpEntry] = []
+        self._tracked: dict[Any, TapeArray] = {}
         """What is watched, or depends on it, by identity; kept, so that no other object gets its place."""
-        self._read: dict[Resource, Seen] = {}
+        self._watched_variables: dict[Resource, WatchedVariable] = {}
         """What variables were when they were first read."""
-        self._spent = False
+        self._is_consumed = False
         self.is_paused = False
-        self.region = current()
+        self.region = current_region()
 
     def __repr__(self) -> str:
-        return f"<tape of {counted(len(self._records), 'step')}{', recording' * self._is_recording}>"
+        return f"<tape of {plural(len(self._entries), 'step')}{', recording' * self._is_recording}>"
 
     def __enter__(self) -> Tape:
         if self._is_recording:
-            raise Usage("this tape is recording already", where=here())
-        if self._spent or self.region is not current():
+            raise Usage("this tape is recording already", where=user_location())
+        if self._is_consumed or self.region is not current_region():
             self.reset()
-        self.region = current()
-        self._begin()
+        self.region = current_region()
+        self._activate()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        self._end()
+        self._deactivate()
 
     def watch(self, values: Any) -> None:
         """Record what depends on these from now on: arrays of floats, nested at will.
 
         Raises Usage for anything else: Python's numbers have no identity to be known by.
         """
-        self._check_here()
-        kept, structure = flatten(values, keep=True)
-        leaves = list(map(read, kept))
+        self._check_region()
+        kept, structure = flatten(values, keep_variables=True)
+        leaves = list(map(read_variable, kept))
         for name, leaf in zip(leaf_names(structure, "value"), leaves, strict=True):
-            _check_known_type(leaf)
+            _check_not_weak(leaf)
             if not is_float_array(leaf):
                 hint = "x = tl.asarray(3.0), and use that x"
-                if isinstance(leaf, Concrete | Symbol):
+                if isinstance(leaf, ConcreteArray | Symbol):
                     hint = "integers and bools have no adjoint; convert with tl.astype(x, tl.float64)"
                 elif isinstance(leaf, list | tuple):
                     hint = "a list is an array; write a tuple of several"
                 raise Usage(
                     f"a tape watches arrays of floats, by their identity, and {name} is none",
-                    where=here(),
+                    where=user_location(),
                     required="an array that tl.asarray has made, or an op",
                     got=repr(leaf)[:80],
                     hint=hint,
                 )
         for source, leaf in zip(kept, leaves, strict=True):
             if self.region is not None:
-                self.region.instance.trace.made.pop(id(leaf), None)  # what is watched is an input, and no literal
-            if isinstance(source, Variable) and source._resource not in self._read:
-                self._see_first(source)
+                self.region.specialization.program_builder.created_arrays.pop(
+                    id(leaf), None
+                )  # what is watched is an input, and no literal
+            if isinstance(source, Variable) and source._resource not in self._watched_variables:
+                self._watch_unread(source)
             else:
-                self._known[self._key(leaf)] = leaf
+                self._tracked[self._identity_key(leaf)] = leaf
 
     def gradient(self, target: Any, sources: Any, adjoints: Any = None, *, rows: Any = ()) -> Any:
         """The adjoints of `sources`, nested as they are, by that of `target`: 1 where it is one number, else given.
@@ -133,60 +146,62 @@ class Tape:
         target that is no array of tagloom's; Invalid (D3) where an adjoint does not fit, (D1) for an op without a rule,
         (D6) where more was taken of a table than rows.
         """
-        self._check_here()
-        if self._spent:
+        self._check_region()
+        if self._is_consumed:
             hint = "tl.Tape(persistent=True) gives as many as are asked for"
-            raise Usage("this tape has given its gradient, and has forgotten all", where=here(), hint=hint)
-        results, given = self._given(target, adjoints)
-        given_sources, structure = flatten(sources, keep=True)
-        wanted = [self._held(leaf) for leaf in given_sources]
-        self._check_known(leaf_names(structure, "source"), wanted)
-        tables = self._tables(rows, wanted)
-        records = [each if isinstance(each, Step) else OpRecord(*each) for each in self._records]
+            raise Usage("this tape has given its gradient, and has forgotten all", where=user_location(), hint=hint)
+        results, given = self._seed_adjoints(target, adjoints)
+        given_sources, structure = flatten(sources, keep_variables=True)
+        wanted = [self._resolve_source(leaf) for leaf in given_sources]
+        self._check_tracked(leaf_names(structure, "source"), wanted)
+        tables = self._find_table_keys(rows, wanted)
+        records = [each if isinstance(each, AnyTapeEntry) else OpTapeEntry(*each) for each in self._entries]
         if not self.persistent:
-            self._end()
+            self._deactivate()
             self.reset()
-            self._spent = True
-        found = self._pulled_back(records, results, given, wanted, tables)
-        return unflatten(structure, [self._filled(found, leaf, tables) for leaf in wanted])
+            self._is_consumed = True
+        found = self._backpropagate(records, results, given, wanted, tables)
+        return unflatten(structure, [self._source_gradient(found, leaf, tables) for leaf in wanted])
 
-    def _tables(self, rows: Any, sources: Sequence[Any]) -> set[Any]:
+    def _find_table_keys(self, rows: Any, sources: Sequence[Any]) -> set[Any]:
         """What the sources are known by whose adjoints are by rows."""
-        leaves, structure = flatten(rows, keep=True)
-        tables, known = list(map(self._held, leaves)), set(map(self._key, sources))
+        leaves, structure = flatten(rows, keep_variables=True)
+        tables, known = list(map(self._resolve_source, leaves)), set(map(self._identity_key, sources))
         for name, table in zip(leaf_names(structure, "rows"), tables, strict=True):
-            if self._key(table) not in known:
-                raise Usage(f"{name} is no source", where=here(), required="some of the sources", got=repr(table)[:80])
-        return set(map(self._key, tables))
+            if self._identity_key(table) not in known:
+                raise Usage(
+                    f"{name} is no source", where=user_location(), required="some of the sources", got=repr(table)[:80]
+                )
+        return set(map(self._identity_key, tables))
 
-    def _filled(self, found: dict[Any, Any], source: Array, tables: Collection[Any]) -> Any:
+    def _source_gradient(self, found: dict[Any, Any], source: TapeArray, tables: Collection[Any]) -> Any:
         """The adjoint of a source, where nothing has contributed to it, too."""
-        adjoint = found.get(self._key(source))
-        if self._key(source) in tables:
-            return adjoint or no_rows(AtOnce(), source)
-        return filled_adjoint(adjoint, source)
+        adjoint = found.get(self._identity_key(source))
+        if self._identity_key(source) in tables:
+            return adjoint or empty_rows(OpDispatcher(), source)
+        return instantiate_adjoint(adjoint, source)
 
-    def _held(self, source: Any) -> Any:
+    def _resolve_source(self, source: Any) -> Any:
         """What a variable held when it was first read under this tape; any other source as it is."""
         if not isinstance(source, Variable):
             return source
-        if source.trainable and source._resource not in self._read:
-            self._see_first(source)
-        found = self._read.get(source._resource)
-        return source if found is None else found.array
+        if source.trainable and source._resource not in self._watched_variables:
+            self._watch_unread(source)
+        found = self._watched_variables.get(source._resource)
+        return source if found is None else found.tape_array
 
-    def _see_first(self, variable: Variable) -> None:
+    def _watch_unread(self, variable: Variable) -> None:
         """Watch a variable that nobody has told it of."""
         resource = variable._resource
-        held, array = held_here(resource), variable.value
-        if resource not in self._read:
-            see_apart(self, resource, held, array)
+        held, array = peek_resource(resource), variable.value
+        if resource not in self._watched_variables:
+            watch_copy(self, resource, held, array)
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
         """Under `with tape.stop_recording()` this tape takes nothing down."""
         if not self._is_recording:
-            raise Usage("this tape is not recording", where=here())
+            raise Usage("this tape is not recording", where=user_location())
         self.is_paused = True
         try:
             yield
@@ -195,187 +210,195 @@ class Tape:
 
     def reset(self) -> None:
         """Forget all that was recorded and watched, as a new tape."""
-        self._records, self._known, self._read, self._spent = [], {}, {}, False
+        self._entries, self._tracked, self._watched_variables, self._is_consumed = [], {}, {}, False
 
-    def record(self, step: Step) -> None:
+    def record(self, entry: AnyTapeEntry) -> None:
         """Take a step down, if an operand is watched or depends on what is: `recording` calls this."""
-        known, key = self._known, self._key
-        for operand in step.operands:
+        known, key = self._tracked, self._identity_key
+        for operand in entry.operands:
             if key(operand) in known:
                 break
         else:
             return
-        for result in step.results:
+        for result in entry.results:
             known[key(result)] = result
-        self._records.append(step)
+        self._entries.append(entry)
 
-    def note(self, step: Noted) -> None:
+    def record_eager_op(self, entry: DeferredOpEntry) -> None:
         """The same of an op that ran eagerly, written out: 0.4 us less."""
-        known = self._known
-        for operand in step[0]:
+        known = self._tracked
+        for operand in entry[0]:
             if id(operand) in known:
-                result = step[1]
+                result = entry[1]
                 known[id(result)] = result
-                self._records.append(step)
+                self._entries.append(entry)
                 return
 
-    def knows(self, value: Array) -> bool:
+    def is_tracked(self, value: TapeArray) -> bool:
         """Whether a value is watched, or depends on what is."""
-        return self._key(value) in self._known
+        return self._identity_key(value) in self._tracked
 
-    def watches(self, variable: Resource) -> bool:
+    def is_watching(self, variable: Resource) -> bool:
         """Whether a variable is watched, or is to be as soon as it is read."""
-        return variable.trainable or variable in self._read
+        return variable.trainable or variable in self._watched_variables
 
-    def seen(self, variable: Resource, held: Held, array: Array) -> Array | None:
+    def resolve_watched_array(self, variable: Resource, held: StoredValue, array: TapeArray) -> TapeArray | None:
         """Which array a variable is to it that holds this, others having `array` for it; None where this is the first
         that it sees of the variable. What was assigned since is a value as any other."""
-        first = self._read.get(variable)
+        first = self._watched_variables.get(variable)
         if first is None:
             return None
-        if first.held is not held:
+        if first.stored_value is not held:
             return array
-        if self._key(first.before) == self._key(array):
-            return first.array
-        if not self.knows(array):  # others began to read it, or ended, meanwhile
-            self.record(Record((first.array,), (array,), handed_on))
+        if self._identity_key(first.outer_array) == self._identity_key(array):
+            return first.tape_array
+        if not self.is_tracked(array):  # others began to read it, or ended, meanwhile
+            self.record(TapeEntry((first.tape_array,), (array,), identity_vjp))
         return array
 
-    def see(self, variable: Resource, held: Held, before: Array, array: Array) -> None:
+    def watch_variable(self, variable: Resource, held: StoredValue, before: TapeArray, array: TapeArray) -> None:
         """Watch a variable that holds this, for which others have `before`, as an array of its own."""
-        self._read[variable] = Seen(held, before, array)
-        self._known.setdefault(self._key(array), array)
+        self._watched_variables[variable] = WatchedVariable(held, before, array)
+        self._tracked.setdefault(self._identity_key(array), array)
 
-    def assigned(self, variable: Resource) -> None:
+    def record_assignment(self, variable: Resource) -> None:
         """Take it that a variable does not hold any more what it held when it was first seen."""
-        if variable in self._read:
-            self._read[variable] = self._read[variable]._replace(held=None)
+        if variable in self._watched_variables:
+            self._watched_variables[variable] = self._watched_variables[variable]._replace(stored_value=None)
 
-    def _check_here(self) -> None:
+    def _check_region(self) -> None:
         """Raises Usage elsewhere than where the tape began: there it has heard nothing, or nothing that stays."""
-        if current() is self.region:
+        if current_region() is self.region:
             return
         said = "this tape records another function, branch or loop than the one that is traced here"
         if self.region is None:
             said = "this tape records what runs eagerly, and here a function is traced"
         hint = "begin a tape where its gradient is wanted, and ask it there"
-        raise Usage(said, where=here(), hint=hint)
+        raise Usage(said, where=user_location(), hint=hint)
 
     @property
     def _is_recording(self) -> bool:
-        return not self.is_paused and any(each is self for each in RECORDERS.get())
+        return not self.is_paused and any(each is self for each in TAPE_STACK.get())
 
-    def _begin(self) -> None:
-        RECORDERS.set((*RECORDERS.get(), self))
+    def _activate(self) -> None:
+        TAPE_STACK.set((*TAPE_STACK.get(), self))
 
-    def _end(self) -> None:
-        RECORDERS.set(tuple(each for each in RECORDERS.get() if each is not self))
+    def _deactivate(self) -> None:
+        TAPE_STACK.set(tuple(each for each in TAPE_STACK.get() if each is not self))
 
     @staticmethod
-    def _key(value: Any) -> Any:
+    def _identity_key(value: Any) -> Any:
         """What a value is known by: a symbolic one by its name in its function, since that may be traced again."""
         if type(value) is not Symbol:
             return id(value)
         symbolic = value._tagloom_value
-        return id(symbolic.region.instance), symbolic.name
+        return id(symbolic.region.specialization), symbolic.name
 
-    def _add(self, known: Any, more: Any) -> Any:
+    def _accumulate(self, known: Any, more: Any) -> Any:
         """Two contributions to one adjoint."""
-        return joined(AtOnce(), known, more) if isinstance(known, Rows) else Operators.apply("add", known, more)
+        return (
+            add_rows(OpDispatcher(), known, more)
+            if isinstance(known, Rows)
+            else ArrayOperators.apply("add", known, more)
+        )
 
-    def _given(self, target: Any, adjoints: Any) -> tuple[list[Array], list[Any]]:
+    def _seed_adjoints(self, target: Any, adjoints: Any) -> tuple[list[TapeArray], list[Any]]:
         """The floats that are differentiated, and their adjoints."""
         results, structure = flatten(target)
         for name, leaf in zip(leaf_names(structure, "target"), results, strict=True):
-            _check_known_type(leaf)
-            if not isinstance(leaf, Concrete | Symbol):
+            _check_not_weak(leaf)
+            if not isinstance(leaf, ConcreteArray | Symbol):
                 hint = "float(x), int(x) and functions of NumPy leave what tapes record"
                 required = "an array of tagloom's"
-                raise Usage(f"{name} was not recorded", where=here(), required=required, got=repr(leaf)[:80], hint=hint)
+                raise Usage(
+                    f"{name} was not recorded", where=user_location(), required=required, got=repr(leaf)[:80], hint=hint
+                )
         floats = [leaf for leaf in results if is_float_array(leaf)]
         if adjoints is None:
             if len(results) != 1 or not floats or floats[0].shape != ():
                 raise Invalid(
                     "the gradient of something else than one float",
                     rule="D3",
-                    where=here(),
+                    where=user_location(),
                     required="float64 or float32, of no axes",
                     got=", ".join(str(leaf._type) for leaf in results),
                     hint="give `adjoints`, nested as the target, as in tl.ones_like(y)",
                 )
-            return floats, [Concrete(literal(1.0, Type(floats[0].dtype)))]
-        pairs = zip(leaves_as(structure, adjoints, "an adjoint"), results, strict=True)
-        return floats, [fitting_adjoint(leaf, result) for leaf, result in pairs if is_float_array(result)]
+            return floats, [ConcreteArray(literal(1.0, Type(floats[0].dtype)))]
+        pairs = zip(flatten_like(structure, adjoints, "an adjoint"), results, strict=True)
+        return floats, [coerce_adjoint(leaf, result) for leaf, result in pairs if is_float_array(result)]
 
-    def _check_known(self, names: Sequence[str], sources: Sequence[Any]) -> None:
+    def _check_tracked(self, names: Sequence[str], sources: Sequence[Any]) -> None:
         for name, leaf in zip(names, sources, strict=True):
-            if not isinstance(leaf, Concrete | Symbol) or not self.knows(leaf):
+            if not isinstance(leaf, ConcreteArray | Symbol) or not self.is_tracked(leaf):
                 hint = "tape.watch(x) comes first, and what is used and asked about is that very x"
                 if isinstance(leaf, list):
                     hint = "a list is an array; write a tuple of several"
-                raise Usage(f"the tape does not know {name}", where=here(), got=repr(leaf)[:80], hint=hint)
+                raise Usage(f"the tape does not know {name}", where=user_location(), got=repr(leaf)[:80], hint=hint)
 
-    def _pulled_back(
+    def _backpropagate(
         self,
-        records: Sequence[Step],
-        results: Iterable[Array],
+        records: Sequence[AnyTapeEntry],
+        results: Iterable[TapeArray],
         given: Iterable[Any],
-        wanted: Sequence[Array],
+        wanted: Sequence[TapeArray],
         tables: set[Any],
     ) -> dict[Any, Any]:
         """The adjoints of what is wanted, by identity: from the last step to the first, each one's last use first."""
-        sources = {self._key(leaf) for leaf in wanted}
+        sources = {self._identity_key(leaf) for leaf in wanted}
         concerned = set(sources)
         for record in records:
-            if any(self._key(operand) in concerned for operand in record.operands):
-                concerned.update(map(self._key, record.results))
-                if record.pull is handed_on and self._key(record.operands[0]) in tables:
-                    tables.update(map(self._key, record.results))
+            if any(self._identity_key(operand) in concerned for operand in record.operands):
+                concerned.update(map(self._identity_key, record.results))
+                if record.vjp is identity_vjp and self._identity_key(record.operands[0]) in tables:
+                    tables.update(map(self._identity_key, record.results))
         found: dict[Any, Any] = {}
 
-        def contribute(value: Array, adjoint: Any) -> None:
-            key = self._key(value)
+        def contribute(value: TapeArray, adjoint: Any) -> None:
+            key = self._identity_key(value)
             if adjoint is not None and key in concerned:
                 if (key in tables) is not isinstance(adjoint, Rows):
-                    raise otherwise("a source", "what was recorded", here())
-                found[key] = self._add(found[key], adjoint) if key in found else adjoint
+                    raise row_use_error("a source", "what was recorded", user_location())
+                found[key] = self._accumulate(found[key], adjoint) if key in found else adjoint
 
         for result, adjoint in zip(results, given, strict=True):
             contribute(result, adjoint)
         for record in reversed(records):
-            take: Callable[..., Any] = found.get if sources.intersection(map(self._key, record.results)) else found.pop
-            adjoints = [take(self._key(result), None) for result in record.results]
-            if record.pull is not handed_on:
-                adjoints = [_whole(*pair) for pair in zip(adjoints, record.results, strict=True)]
-            places = [at for at, each in enumerate(record.operands) if self._is_to_have(each, concerned)]
+            take: Callable[..., Any] = (
+                found.get if sources.intersection(map(self._identity_key, record.results)) else found.pop
+            )
+            adjoints = [take(self._identity_key(result), None) for result in record.results]
+            if record.vjp is not identity_vjp:
+                adjoints = [_densify(*pair) for pair in zip(adjoints, record.results, strict=True)]
+            places = [at for at, each in enumerate(record.operands) if self._requires_adjoint(each, concerned)]
             if any(adjoint is not None for adjoint in adjoints) and places:
-                by_rows = [at for at in places if self._key(record.operands[at]) in tables]
-                for at, made in zip(places, record.pull(adjoints, places, by_rows), strict=True):
+                by_rows = [at for at in places if self._identity_key(record.operands[at]) in tables]
+                for at, made in zip(places, record.vjp(adjoints, places, by_rows), strict=True):
                     contribute(record.operands[at], made)
         return found
 
-    def _is_to_have(self, operand: Array, concerned: set[Any]) -> bool:
-        return is_float_array(operand) and self._key(operand) in concerned
+    def _requires_adjoint(self, operand: TapeArray, concerned: set[Any]) -> bool:
+        return is_float_array(operand) and self._identity_key(operand) in concerned
 
 
-def _check_known_type(value: Any) -> None:
+def _check_not_weak(value: Any) -> None:
     """Raises NoTypeYet where all that is known of a value is that it is a number."""
-    if weakness(value) is not None:
+    if weak_value_of(value) is not None:
         raise NoTypeYet
 
 
-def _whole(adjoint: Any, of: Array) -> Any:
+def _densify(adjoint: Any, of: TapeArray) -> Any:
     """An adjoint that goes on: of a table by rows, an array of its shape."""
-    return dense(AtOnce(), adjoint, of) if isinstance(adjoint, Rows) else adjoint
+    return to_dense(OpDispatcher(), adjoint, of) if isinstance(adjoint, Rows) else adjoint
 
 
-def fitting_adjoint(adjoint: Any, of: Array) -> Any:
+def coerce_adjoint(adjoint: Any, of: TapeArray) -> Any:
     """An adjoint that was given, as an array of the type of its result; raises Invalid (D3) where it is of another."""
     made = adjoint
-    if not isinstance(adjoint, Concrete | Symbol):
-        made = Concrete(literal(adjoint, Type(of.dtype) if type(adjoint) in (int, float) else None))
+    if not isinstance(adjoint, ConcreteArray | Symbol):
+        made = ConcreteArray(literal(adjoint, Type(of.dtype) if type(adjoint) in (int, float) else None))
     found = to_operand(made).type
     if not of._type.admits(found):
         said = "an adjoint has another type than its result"
-        raise Invalid(said, rule="D3", where=here(), required=of._type, got=found)
+        raise Invalid(said, rule="D3", where=user_location(), required=of._type, got=found)
     return made

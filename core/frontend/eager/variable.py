@@ -16,17 +16,26 @@ from ...dtypes import DType
 from ...errors import Invalid, TagloomError, Usage
 from ...types import Type, as_type
 from ...value import Literal, literal
-from ..trace.captures import Held, Resource, read
-from ..trace.operators import OF_ELEMENTS, Operators
-from ..trace.source_location import here
+from ..trace.captures import Resource, VariableBase, read_variable
+from ..trace.operators import ELEMENT_METHODS, ArrayOperators
+from ..trace.source_location import user_location
 from ..trace.symbol import Symbol
-from ..trace.trace import Value, at, current, left, number_of, outside, to_operand, weakly
-from .array import Concrete
-from .recording import hearing
-from .variable_reads import assigned, read_here
+from ..trace.trace import (
+    TracedValue,
+    current_region,
+    describe_with_location,
+    suspend_tracing,
+    suspended_region,
+    to_operand,
+    to_weak_operand,
+    unwrap_weak,
+)
+from .array import ConcreteArray
+from .recording import recording_tapes
+from .variable_reads import read_and_record, record_assignment
 
 
-class Variable(Operators, Held):
+class Variable(ArrayOperators, VariableBase):
     """A variable, of a fixed type: of that of its first value, or of `dtype`, a dtype or a type such as
     tl.Array[tl.float64, None, 3], whose open sizes may change.
 
@@ -46,16 +55,16 @@ class Variable(Operators, Held):
     __slots__ = ("__weakref__", "_resource")
 
     def __init__(self, value: Any, *, dtype: Any = None, name: str = "variable", trainable: bool = True) -> None:
-        region = current()
-        with outside():
-            held = _first(value() if callable(value) else value, dtype)
+        region = current_region()
+        with suspend_tracing():
+            held = _initial_array(value() if callable(value) else value, dtype)
             type_ = held._type if dtype is None or isinstance(dtype, DType) else as_type(dtype)
         if not isinstance(name, str) or not name.isidentifier():
-            raise Usage("the name of a variable is an identifier", where=here(), got=repr(name))
+            raise Usage("the name of a variable is an identifier", where=user_location(), got=repr(name))
         self._resource = Resource(name, type_, held, trainable and type_.dtype.kind == "f", is_new=True)
-        region = region or left()
+        region = region or suspended_region()
         if region is not None:
-            region.instance.trace.created(self._resource)
+            region.specialization.program_builder.register_variable(self._resource)
 
     @property
     def name(self) -> str:
@@ -74,28 +83,32 @@ class Variable(Operators, Held):
     @property
     def value(self) -> Any:
         """What it holds: a concrete array, or in a trace the symbolic value that it has there."""
-        return read_here(self._resource)
+        return read_and_record(self._resource)
 
     @property
-    def _tagloom_value(self) -> Value:
-        region = current()
-        held = None if region is None else region.held(self._resource)
-        if not isinstance(held, Value):
+    def _tagloom_value(self) -> TracedValue:
+        region = current_region()
+        held = None if region is None else region.read_resource(self._resource)
+        if not isinstance(held, TracedValue):
             raise AttributeError("a variable has a symbolic value in a trace only")
         return held
 
     @property
     def _tagloom_literal(self) -> Literal:
-        region = current()
-        held = None if region is None else region.held(self._resource)
+        region = current_region()
+        held = None if region is None else region.read_resource(self._resource)
         return held if isinstance(held, Literal) else self._resource.value._tagloom_literal
 
     def assign(self, value: Any, /) -> None:
         """Hold another value, of the variable's type; a Python number takes its dtype."""
-        region, value = current(), read(value)
+        region, value = current_region(), read_variable(value)
         scalar = self.dtype if self._type.is_scalar else None
         try:
-            made = to_operand(value, self._type) if isinstance(value, list) else weakly(number_of(value), scalar)
+            made = (
+                to_operand(value, self._type)
+                if isinstance(value, list)
+                else to_weak_operand(unwrap_weak(value), scalar)
+            )
         except TagloomError as error:
             error.message = f"variable {self.name}: {error.message}"
             raise
@@ -103,20 +116,22 @@ class Variable(Operators, Held):
             raise Invalid(
                 f"variable {self.name} is assigned a value of another type",
                 rule="V4",
-                where=here(),
+                where=user_location(),
                 required=self._type,
-                got=at(made.type, made.location if isinstance(made, Value) else None),
+                got=describe_with_location(made.type, made.location if isinstance(made, TracedValue) else None),
                 hint="tl.astype converts; a dtype of open sizes, as in tl.Array[tl.float64, None], lets sizes change",
             )
-        if hearing():
-            read_here(self._resource)
-        assigned(self._resource)
+        if recording_tapes():
+            read_and_record(self._resource)
+        record_assignment(self._resource)
         if region is not None:
             region.store[self._resource] = made
-        elif isinstance(made, Value):
-            raise Invalid("a symbolic value is used after its function was traced", rule="F2", where=here(), got=value)
+        elif isinstance(made, TracedValue):
+            raise Invalid(
+                "a symbolic value is used after its function was traced", rule="F2", where=user_location(), got=value
+            )
         else:
-            self._resource.value = value if isinstance(value, Concrete) else Concrete(made)
+            self._resource.value = value if isinstance(value, ConcreteArray) else ConcreteArray(made)
 
     def assign_add(self, value: Any, /) -> None:
         """Hold the sum."""
@@ -142,15 +157,15 @@ class Variable(Operators, Held):
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         hint = "write w.assign(tl.scatter(w, value, index)), or w.assign(tl.where(mask, value, w))"
-        raise Usage(f"elements of variable {self.name} are not assigned", where=here(), hint=hint)
+        raise Usage(f"elements of variable {self.name} are not assigned", where=user_location(), hint=hint)
 
-    def _no_update(self, value: Any) -> NoReturn:
+    def _refuse_in_place(self, value: Any) -> NoReturn:
         """`w += x` would make w an array."""
         hint = f"write {self.name}.assign_add(...), .assign_sub(...) or .assign(...)"
-        raise Usage(f"variable {self.name} is assigned by its methods", where=here(), hint=hint)
+        raise Usage(f"variable {self.name} is assigned by its methods", where=user_location(), hint=hint)
 
-    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = _no_update
-    __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _no_update
+    __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = _refuse_in_place
+    __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _refuse_in_place
 
     def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Any:
         return self.value.__array_ufunc__(
@@ -167,36 +182,36 @@ class Variable(Operators, Held):
             raise AttributeError(f"a variable has no attribute {name!r}") from None
 
 
-def _handed_on(name: str) -> Callable[..., Any]:
+def _forward_method(name: str) -> Callable[..., Any]:
     def method(self: Variable, *given: Any, **named: Any) -> Any:
         return getattr(self.value, name)(*given, **named)
 
     return method
 
 
-for _name in OF_ELEMENTS:
-    setattr(Variable, _name, _handed_on(_name))
+for _name in ELEMENT_METHODS:
+    setattr(Variable, _name, _forward_method(_name))
 
 
-def _first(value: Any, dtype: Any) -> Concrete:
+def _initial_array(value: Any, dtype: Any) -> ConcreteArray:
     """The first value of a variable, as a dtype or type where that is given."""
     if isinstance(value, Symbol):
         hint = "make it of what is known: a number, an array; under tl.init_scope() ops run eagerly"
-        raise Usage("the first value of a variable is symbolic", where=here(), got=repr(value), hint=hint)
+        raise Usage("the first value of a variable is symbolic", where=user_location(), got=repr(value), hint=hint)
     wanted = None if dtype is None else Type(dtype, None) if isinstance(dtype, DType) else as_type(dtype)
     try:
         operand = to_operand(value, wanted)
         assert isinstance(operand, Literal)
         found = operand if wanted is None or wanted.admits(operand.type) else literal(operand.value, wanted)
     except TagloomError as error:
-        error.where = error.where or here()
+        error.where = error.where or user_location()
         raise
-    return Concrete(found)  # another object than any that tapes know
+    return ConcreteArray(found)  # another object than any that tapes know
 
 
 @contextmanager
 def init_scope() -> Iterator[None]:
     """Under `with tl.init_scope()` ops run eagerly, in a function under trace too: for what is made once, such as the
     first values of variables."""
-    with outside():
+    with suspend_tracing():
         yield

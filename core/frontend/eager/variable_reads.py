@@ -13,73 +13,73 @@ from typing import Any
 from ...value import Literal
 from ..trace.captures import Resource
 from ..trace.symbol import Symbol
-from ..trace.trace import apply, current, to_operand
-from .array import Concrete, another
-from .recording import RECORDERS, Array, Held, Record, Recorder, array_of, hearing
+from ..trace.trace import current_region, emit_op, to_operand
+from .array import ConcreteArray, copy_array
+from .recording import TAPE_STACK, StoredValue, TapeArray, TapeEntry, TapeProtocol, as_array, recording_tapes
 
 
-def read_here(variable: Resource) -> Array:
+def read_and_record(variable: Resource) -> TapeArray:
     """What a variable holds here, as an array; tapes under way are told."""
-    region = current()
-    if not any(recorder.watches(variable) for recorder in hearing()):
-        return array_of(variable.value if region is None else region.held(variable))
-    is_used, held = region is None or region.has_used(variable), held_here(variable)
-    return seen(variable, held, None if is_used else array_of(held))
+    region = current_region()
+    if not any(recorder.is_watching(variable) for recorder in recording_tapes()):
+        return as_array(variable.value if region is None else region.read_resource(variable))
+    is_used, held = region is None or region.has_used(variable), peek_resource(variable)
+    return resolve_watched_array(variable, held, None if is_used else as_array(held))
 
 
-def assigned(variable: Resource) -> None:
+def record_assignment(variable: Resource) -> None:
     """Tell tapes under way that a variable, which they have seen, is assigned: from now on it is a value as any other,
     also where it holds again what it held."""
-    for recorder in RECORDERS.get():
-        if recorder.region is current():
-            recorder.assigned(variable)
+    for recorder in TAPE_STACK.get():
+        if recorder.region is current_region():
+            recorder.record_assignment(variable)
 
 
-def held_here(variable: Resource) -> Held:
+def peek_resource(variable: Resource) -> StoredValue:
     """What it holds here, of which nobody is told; in a trace a value, which a literal becomes."""
-    region = current()
+    region = current_region()
     if region is None:
-        now: Held = variable.value
+        now: StoredValue = variable.value
         return now
-    held = region.held(variable)
+    held = region.read_resource(variable)
     if isinstance(held, Literal):
-        held = region.store[variable] = apply(region, "identity", [held])
+        held = region.store[variable] = emit_op(region, "identity", [held])
     return held
 
 
-def seen(variable: Resource, held: Held, own: Array | None = None) -> Array:
+def resolve_watched_array(variable: Resource, held: StoredValue, own: TapeArray | None = None) -> TapeArray:
     """The array that a variable is, to the innermost tape that watches it, while it holds this; `own` is one that
     nobody has yet."""
-    array = array_of(held) if own is None else own
-    for recorder in hearing():
-        if not recorder.watches(variable):
+    array = as_array(held) if own is None else own
+    for recorder in recording_tapes():
+        if not recorder.is_watching(variable):
             continue
-        known = recorder.seen(variable, held, array)
+        known = recorder.resolve_watched_array(variable, held, array)
         if known is None and own is not None:
             known = own
-            recorder.see(variable, held, own, own)
-        array, own = see_apart(recorder, variable, held, array) if known is None else known, None
+            recorder.watch_variable(variable, held, own, own)
+        array, own = watch_copy(recorder, variable, held, array) if known is None else known, None
     return array
 
 
-def see_apart(recorder: Recorder, variable: Resource, held: Held, array: Array) -> Array:
+def watch_copy(recorder: TapeProtocol, variable: Resource, held: StoredValue, array: TapeArray) -> TapeArray:
     """Have one of them watch a variable as another array than the others have for it; that array."""
-    apart = same_as(array)
-    recorder.see(variable, held, array, apart)
-    for other in hearing():
+    apart = identity_copy(array)
+    recorder.watch_variable(variable, held, array, apart)
+    for other in recording_tapes():
         if other is not recorder:
-            other.record(Record((array,), (apart,), handed_on))
+            other.record(TapeEntry((array,), (apart,), identity_vjp))
     return apart
 
 
-def same_as(array: Array) -> Array:
+def identity_copy(array: TapeArray) -> TapeArray:
     """Another array of the same elements; in a trace that is a node."""
-    if (region := current()) is not None:
-        return Symbol(apply(region, "identity", [to_operand(array)]))
-    assert isinstance(array, Concrete)
-    return another(array)
+    if (region := current_region()) is not None:
+        return Symbol(emit_op(region, "identity", [to_operand(array)]))
+    assert isinstance(array, ConcreteArray)
+    return copy_array(array)
 
 
-def handed_on(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> Sequence[Any]:
+def identity_vjp(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> Sequence[Any]:
     """What pulls adjoints back from such an array, by rows, too."""
     return adjoints

@@ -13,50 +13,50 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints, is_typeddict
 
 from ...dtypes import DType
-from ...errors import TagloomError, Usage, counted
+from ...errors import TagloomError, Usage, plural
 from ...program.program import Location
 from ...types import Type, as_type
 from .pytree import (
     LEAF,
-    Form,
     Static,
-    Structure,
-    check_class,
-    compared,
-    compound,
-    fixed,
+    TreeDef,
+    TreeType,
+    check_rebuildable,
+    compound_type,
+    describe_difference,
     flatten,
     is_named_tuple,
-    leaf,
     leaf_names,
+    leaf_type,
+    static_treedef,
     unflatten,
 )
-from .source_location import definition, here
+from .source_location import definition_location, user_location
 
-MOST_AGAIN = 8
+MAX_GENERIC_NESTING = 8
 """How often a generic class is an argument of its own, as in Box[Box[tl.int64]]: it may contain ever larger ones."""
-Declared = tuple[str, Form | None]
+DeclaredParameter = tuple[str, TreeType | None]
 """A parameter's name, and its form; None where the argument decides."""
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class FunctionSpec:
     """A Python function to trace: its parameters, and the form of its results; None where it does not say."""
 
-    python: Callable[..., Any]
-    arguments: tuple[Declared, ...]
-    results: Form | None
-    static: frozenset[str] = frozenset()
+    python_function: Callable[..., Any]
+    declared_parameters: tuple[DeclaredParameter, ...]
+    result_type: TreeType | None
+    static_parameters: frozenset[str] = frozenset()
     """The parameters that are no values of the program, whatever they are."""
 
     @property
     def name(self) -> str:
-        return self.python.__name__
+        return self.python_function.__name__
 
     @property
-    def where(self) -> Location:
+    def location(self) -> Location:
         """The line where the function is defined."""
-        return definition(self.python.__code__)
+        return definition_location(self.python_function.__code__)
 
     @property
     def identifier(self) -> str:
@@ -64,79 +64,81 @@ class Source:
         return self.name if self.name.isidentifier() else "function"
 
     @property
-    def parameters(self) -> list[tuple[str, Type | None]]:
+    def leaf_parameters(self) -> list[tuple[str, Type | None]]:
         """Name and type of every leaf of the parameters; a parameter without annotation counts as one."""
         found: list[tuple[str, Type | None]] = []
-        for name, form in self.arguments:
-            if name in self.static:
-                raise Usage(f"parameter {name} of {self.name} is static: it has no literal", where=self.where)
-            found += [(name, None)] if form is None else zip(leaf_names(form.structure, name), form.types, strict=True)
+        for name, form in self.declared_parameters:
+            if name in self.static_parameters:
+                raise Usage(f"parameter {name} of {self.name} is static: it has no literal", where=self.location)
+            found += [(name, None)] if form is None else zip(leaf_names(form.treedef, name), form.types, strict=True)
         return found
 
-    def nested(self, leaves: Sequence[Any]) -> list[Any]:
+    def unflatten_arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """Arguments, from one value for each of `parameters`."""
         values = iter(leaves)
         return [
-            next(values) if form is None else unflatten(form.structure, [next(values) for _ in form.types])
-            for _, form in self.arguments
+            next(values) if form is None else unflatten(form.treedef, [next(values) for _ in form.types])
+            for _, form in self.declared_parameters
         ]
 
-    def forms(self, given: Sequence[Form | None]) -> tuple[Form, ...]:
+    def resolve_types(self, argument_types: Sequence[TreeType | None]) -> tuple[TreeType, ...]:
         """The parameters' forms: annotations first, else those of the given arguments."""
-        self.check_count(len(given))
+        self.check_argument_count(len(argument_types))
         forms = []
-        for (name, declared), form in zip(self.arguments, given, strict=True):
+        for (name, declared), form in zip(self.declared_parameters, argument_types, strict=True):
             found = declared or form
             if found is None:
                 raise Usage(
                     f"parameter {name} of {self.name} has no type",
-                    where=self.where,
+                    where=self.location,
                     hint=f"annotate it, as in {name}: tl.int64, or use .trace(...) with example arguments",
                 )
             forms.append(found)
         return tuple(forms)
 
-    def taken_apart(self, arguments: Sequence[object], error: type[TagloomError]) -> list[tuple[list[Any], Structure]]:
+    def flatten_arguments(
+        self, arguments: Sequence[object], error: type[TagloomError]
+    ) -> list[tuple[list[Any], TreeDef]]:
         """The arguments as leaves and structures, `...` as one that nests as its annotation says; raises `error` where
         they do not nest so."""
-        self.check_count(len(arguments))
-        taken = [self._apart(*pair) for pair in zip(self.arguments, arguments, strict=True)]
-        for (name, declared), (_, structure) in zip(self.arguments, taken, strict=True):
-            if declared is not None and declared.structure != structure:
-                required, got = compared(declared.structure, structure)
+        self.check_argument_count(len(arguments))
+        taken = [self._flatten_argument(*pair) for pair in zip(self.declared_parameters, arguments, strict=True)]
+        for (name, declared), (_, structure) in zip(self.declared_parameters, taken, strict=True):
+            if declared is not None and declared.treedef != structure:
+                required, got = describe_difference(declared.treedef, structure)
                 raise error(
                     f"argument {name} of {self.name} has another structure",
                     rule="V6",
-                    where=here(),
+                    where=user_location(),
                     required=required,
                     got=got,
-                    hint="an array is a list" if declared.structure == LEAF and structure.kind is tuple else None,
+                    hint="an array is a list" if declared.treedef == LEAF and structure.container is tuple else None,
                 )
         return taken
 
-    def _apart(self, parameter: Declared, argument: object) -> tuple[list[Any], Structure]:
+    def _flatten_argument(self, parameter: DeclaredParameter, argument: object) -> tuple[list[Any], TreeDef]:
         name, declared = parameter
-        if name in self.static:
-            return [], fixed(argument)
+        if name in self.static_parameters:
+            return [], static_treedef(argument)
         if argument is ... and declared is not None:
-            return [...] * len(declared.types), declared.structure
+            return [...] * len(declared.types), declared.treedef
         return flatten(argument, by_reference=declared is None)
 
-    def check_count(self, count: int) -> None:
-        if count != len(self.arguments):
-            names = ", ".join(f"{name}: {form or '?'}" for name, form in self.arguments)
+    def check_argument_count(self, count: int) -> None:
+        if count != len(self.declared_parameters):
+            names = ", ".join(f"{name}: {form or '?'}" for name, form in self.declared_parameters)
             raise Usage(
-                f"{self.name} takes {counted(len(self.arguments), 'argument')}",
-                where=here(),
+                f"{self.name} takes {plural(len(self.declared_parameters), 'argument')}",
+                where=user_location(),
                 required=f"{self.name}({names})",
-                got=counted(count, "argument"),
+                got=plural(count, "argument"),
             )
 
 
-def read_source(python: Callable[..., Any], signature: tuple[Any, ...] | None = None) -> Source:
+def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | None = None) -> FunctionSpec:
     """Read a Python function's parameters and annotations; raises Usage where they mean no types. `Any` is none.
     `signature` stands for the annotations of all parameters."""
-    where = definition(python.__code__)
+    where = definition_location(python.__code__)
     try:
         written = inspect.signature(python, eval_str=True)
     except (NameError, SyntaxError, TypeError, AttributeError) as error:
@@ -149,7 +151,7 @@ def read_source(python: Callable[..., Any], signature: tuple[Any, ...] | None = 
     names = getattr(python, "__globals__", {})
     said = [parameter.annotation for parameter in written.parameters.values()]
     if signature is not None and len(signature) != len(said):
-        required, got = counted(len(said), "type"), len(signature)
+        required, got = plural(len(said), "type"), len(signature)
         raise Usage(f"the signature of {python.__name__} has another length", where=where, required=required, got=got)
     said = said if signature is None else list(signature)
     owners = (*(f"parameter {name}" for name in written.parameters), "the result")
@@ -157,53 +159,58 @@ def read_source(python: Callable[..., Any], signature: tuple[Any, ...] | None = 
     for owner, annotation in zip(owners, (*said, written.return_annotation), strict=True):
         try:
             is_none = annotation in (inspect.Signature.empty, Any, Static, None)
-            forms.append(None if is_none else form_of(annotation, names))
+            forms.append(None if is_none else tree_type_of_annotation(annotation, names))
         except TagloomError as error:
             error.where, error.message = where, f"{owner} of {python.__name__}: {error.message}"
             raise
     static = frozenset(name for name, each in zip(written.parameters, said, strict=True) if each is Static)
-    return Source(python, tuple(zip(written.parameters, forms[:-1], strict=True)), forms[-1], static)
+    return FunctionSpec(python, tuple(zip(written.parameters, forms[:-1], strict=True)), forms[-1], static)
 
 
-def form_of(annotation: Any, names: Mapping[str, Any], around: tuple[object, ...] = ()) -> Form:
+def tree_type_of_annotation(
+    annotation: Any, namespace: Mapping[str, Any], enclosing: tuple[object, ...] = ()
+) -> TreeType:
     """The form that an annotation means; `names` are in sight of annotations written as strings.
 
     Raises Usage where it means none, or where a class contains itself.
     """
-    found = _parts(annotation, names)
+    found = _split_annotation(annotation, namespace)
     if found is None:
-        return _leaf(annotation)
+        return _leaf_type(annotation)
     kind, parts = found
-    again = sum(kind is (get_origin(outer) or outer) for outer in around if kind is not tuple)
-    if any(annotation is outer for outer in around) or again > MOST_AGAIN:
+    again = sum(kind is (get_origin(outer) or outer) for outer in enclosing if kind is not tuple)
+    if any(annotation is outer for outer in enclosing) or again > MAX_GENERIC_NESTING:
         raise Usage(f"{kind.__name__} contains itself", hint="a value of a program has a fixed structure")
     if kind not in (tuple, dict):
-        check_class(kind, tuple(parts))
-    inner = [(key, _part(annotation, key, part, names, around)) for key, part in parts.items()]
-    return compound(kind, inner)
+        check_rebuildable(kind, tuple(parts))
+    inner = [(key, _field_type(annotation, key, part, namespace, enclosing)) for key, part in parts.items()]
+    return compound_type(kind, inner)
 
 
-def _part(annotation: Any, key: str, part: Any, names: Mapping[str, Any], around: tuple[object, ...]) -> Form:
+def _field_type(annotation: Any, key: str, part: Any, names: Mapping[str, Any], around: tuple[object, ...]) -> TreeType:
     """The form of a part of a nested annotation; an error says of what the part is one."""
     try:
-        return form_of(part, names, (*around, annotation))
+        return tree_type_of_annotation(part, names, (*around, annotation))
     except Usage as error:
         if isinstance(annotation, type):
             error.message = f"field {key} of {annotation.__name__}: {error.message}"
         raise
 
 
-def _leaf(annotation: Any) -> Form:
+def _leaf_type(annotation: Any) -> TreeType:
     try:
-        return leaf(as_type(annotation))
+        return leaf_type(as_type(annotation))
     except Usage as error:
-        error.got, error.hint = _written(annotation), _ADVICE.get(get_origin(annotation) or annotation)
+        error.got, error.hint = (
+            _format_annotation(annotation),
+            _ANNOTATION_HINTS.get(get_origin(annotation) or annotation),
+        )
         if isinstance(annotation, TypeVar):
             error.hint = "say what it stands for, as in Box[tl.int64] for a generic class Box"
         raise
 
 
-_ADVICE: dict[object, str] = {
+_ANNOTATION_HINTS: dict[object, str] = {
     tuple: "a tuple has a fixed length, as in tuple[tl.int64, tl.int64]; any number of values is an array, "
     "tl.Array[tl.int64, None]",
     list: "a list is an array, as in tl.Array[tl.int64, None], or write tuple[...] for a fixed number of values",
@@ -212,12 +219,12 @@ _ADVICE: dict[object, str] = {
 """What to write instead of annotations that have no fixed structure."""
 
 
-def _written(annotation: object) -> str:
+def _format_annotation(annotation: object) -> str:
     """An annotation as one would write it."""
     return repr(annotation).replace(f"{DType.__module__}.", "tl.")
 
 
-def _parts(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, Any]] | None:
+def _split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, Any]] | None:
     """The class and the parts of a nested annotation; None for any other."""
     if isinstance(annotation, dict):
         wrong = [key for key in annotation if type(key) is not str]
@@ -228,22 +235,24 @@ def _parts(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, A
         parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
         return tuple, {str(k): part for k, part in enumerate(parts)}
     generic = get_origin(annotation)
-    if generic is not None and (found := _parts(generic, names)) is not None:
+    if generic is not None and (found := _split_annotation(generic, names)) is not None:
         meant = dict(zip(generic.__parameters__, get_args(annotation), strict=True))
-        return found[0], {key: _substituted(part, meant) for key, part in found[1].items()}
+        return found[0], {key: _substitute_type_variables(part, meant) for key, part in found[1].items()}
     if is_typeddict(annotation):
         if annotation.__optional_keys__:
             said = f"{annotation.__name__} leaves out {', '.join(sorted(annotation.__optional_keys__))}"
             raise Usage("a dict of a program has all its keys", got=said)
-        return dict, _hints(annotation, names, list(annotation.__annotations__))
+        return dict, _field_annotations(annotation, names, list(annotation.__annotations__))
     if is_named_tuple(annotation):
-        return annotation, _hints(annotation, names, annotation._fields)
+        return annotation, _field_annotations(annotation, names, annotation._fields)
     if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
-        return annotation, _hints(annotation, names, [own.name for own in dataclasses.fields(annotation) if own.init])
+        return annotation, _field_annotations(
+            annotation, names, [own.name for own in dataclasses.fields(annotation) if own.init]
+        )
     return None
 
 
-def _substituted(annotation: Any, meant: Mapping[Any, Any]) -> Any:
+def _substitute_type_variables(annotation: Any, meant: Mapping[Any, Any]) -> Any:
     """An annotation in a generic class, with what its variables stand for."""
     if isinstance(annotation, TypeVar):
         return meant.get(annotation, annotation)
@@ -253,7 +262,7 @@ def _substituted(annotation: Any, meant: Mapping[Any, Any]) -> Any:
     return annotation[tuple(meant.get(variable, variable) for variable in variables)]
 
 
-def _hints(kind: type, names: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+def _field_annotations(kind: type, names: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     """The annotations of a class's fields; strings are read where the class is defined, and where it is used."""
     module = sys.modules.get(kind.__module__)
     try:

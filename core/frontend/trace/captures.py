@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 
 from ...types import Type
 
-_COUNT = itertools.count()
+_CREATION_COUNTER = itertools.count()
 
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
@@ -23,37 +23,37 @@ class Resource:
 
     name: str
     type: Type
-    held: Any
+    stored_value: Any
     """The concrete array that it has; `value` is what to read."""
     trainable: bool = False
     """Whether tapes watch it unasked."""
     is_new: bool = False
     """Whether it is a variable that nobody has read or assigned yet."""
-    made_by: Any = None
+    owner: Any = None
     """The function under trace that has it as a symbolic value of this name, if one within closes over that."""
-    number: int = field(default_factory=lambda: next(_COUNT))
+    creation_order: int = field(default_factory=lambda: next(_CREATION_COUNTER))
     """Resources are in the order in which they were made."""
-    first_use: ClassVar[Callable[[], object]]
+    on_first_use: ClassVar[Callable[[], object]]
     """Set by `checkpoint`: gives new variables what was restored before they were there."""
 
-    def settle(self) -> None:
+    def apply_pending_restore(self) -> None:
         """Hold what was restored before it was there, if this is its first use."""
         if self.is_new:
-            Resource.first_use()
+            Resource.on_first_use()
             self.is_new = False
 
     @property
     def value(self) -> Any:
         """The concrete array that it is now."""
-        self.settle()
-        return self.held
+        self.apply_pending_restore()
+        return self.stored_value
 
     @value.setter
     def value(self, value: Any) -> None:
-        self.is_new, self.held = False, value
+        self.is_new, self.stored_value = False, value
 
 
-def constant(array: Any, name: Callable[[Any], str | None]) -> Resource:
+def constant_resource(array: Any, name: Callable[[Any], str | None]) -> Resource:
     """The resource of a concrete array that a function closes over; `name` finds one for it. The array does not keep
     it, since it keeps the array: both would live until a collection of garbage."""
     known = getattr(array, "_tagloom_resource", None)
@@ -66,11 +66,11 @@ def constant(array: Any, name: Callable[[Any], str | None]) -> Resource:
 
 def is_constant(resource: Resource) -> bool:
     """Whether it is that of a concrete array."""
-    known = getattr(resource.held, "_tagloom_resource", None)
+    known = getattr(resource.stored_value, "_tagloom_resource", None)
     return known is not None and known() is resource
 
 
-class Held:
+class VariableBase:
     """What holds a value that may be another one later: a variable."""
 
     __slots__ = ()
@@ -82,11 +82,11 @@ class Held:
         raise NotImplementedError
 
 
-def read(value: Any) -> Any:
+def read_variable(value: Any) -> Any:
     """What a variable holds here; any other value as it is."""
-    return value.value if isinstance(value, Held) else value
+    return value.value if isinstance(value, VariableBase) else value
 
 
-def in_order(resources: Any) -> tuple[Resource, ...]:
+def sort_resources(resources: Any) -> tuple[Resource, ...]:
     """Resources, each once, in the order in which they were made."""
-    return tuple(sorted(set(resources), key=lambda resource: resource.number))
+    return tuple(sorted(set(resources), key=lambda resource: resource.creation_order))

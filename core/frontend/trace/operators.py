@@ -14,13 +14,13 @@ import numpy as np
 from ...dtypes import DType
 from ...errors import Usage
 from ...types import Shape, Type
-from .source_location import here
+from .source_location import user_location
 
-VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
 """The versions of the Python Array API standard that may be asked for; the last is the one that is kept."""
 CPU = "cpu"
 """The only device."""
-UFUNCS: dict[np.ufunc, str] = {
+UFUNC_OPS: dict[np.ufunc, str] = {
     np.add: "add",
     np.subtract: "subtract",
     np.multiply: "multiply",
@@ -42,14 +42,14 @@ UFUNCS: dict[np.ufunc, str] = {
     np.right_shift: "bitwise_right_shift",
 }
 """The functions that NumPy's arrays call for Python's operators."""
-OF_INTEGERS = {
+BITWISE_OPS = {
     "logical_and": "bitwise_and",
     "logical_or": "bitwise_or",
     "logical_xor": "bitwise_xor",
     "logical_not": "bitwise_invert",
 }
 """Operators that are logic of bools are of integers' bits."""
-OF_ELEMENTS = (
+ELEMENT_METHODS = (
     *(
         "__bool__",
         "__int__",
@@ -64,28 +64,28 @@ OF_ELEMENTS = (
     *("__len__", "__iter__", "__array__", "__dlpack__", "__dlpack_device__"),
 )
 """What asks for the elements: concrete arrays have it, symbolic ones refuse it, and variables ask what they hold."""
-OPERATORS: dict[Callable[..., Any], tuple[str, int, bool]] = {}
+OPERATOR_METHODS: dict[Callable[..., Any], tuple[str, int, bool]] = {}
 """The methods that are operators: which op each is, of how many operands, and whether they are swapped."""
 
 
 def _binary(op: str, *, swapped: bool = False) -> Any:
-    def method(self: Operators, other: object) -> Any:
-        name = self.operator(op)
-        return Operators.apply(name, other, self) if swapped else Operators.apply(name, self, other)
+    def method(self: ArrayOperators, other: object) -> Any:
+        name = self.resolve_op(op)
+        return ArrayOperators.apply(name, other, self) if swapped else ArrayOperators.apply(name, self, other)
 
-    OPERATORS[method] = op, 2, swapped
+    OPERATOR_METHODS[method] = op, 2, swapped
     return method
 
 
 def _unary(op: str) -> Any:
-    def method(self: Operators) -> Any:
-        return Operators.apply(self.operator(op), self)
+    def method(self: ArrayOperators) -> Any:
+        return ArrayOperators.apply(self.resolve_op(op), self)
 
-    OPERATORS[method] = op, 1, False
+    OPERATOR_METHODS[method] = op, 1, False
     return method
 
 
-class Operators:
+class ArrayOperators:
     """The operators of arrays. There are none that change an array: `x += y` makes x another one."""
 
     __slots__ = ()
@@ -100,9 +100,9 @@ class Operators:
     def _type(self) -> Type:
         raise NotImplementedError
 
-    def operator(self, op: str) -> str:
+    def resolve_op(self, op: str) -> str:
         """The op of one of Python's operators, this being an operand."""
-        return OF_INTEGERS.get(op, op) if self.dtype.is_integer else op
+        return BITWISE_OPS.get(op, op) if self.dtype.is_integer else op
 
     @property
     def dtype(self) -> DType:
@@ -135,7 +135,9 @@ class Operators:
     def T(self) -> Any:  # noqa: N802 - the standard's name
         """The rows of a matrix as columns."""
         if self.ndim != 2:
-            raise Usage(".T is of matrices", where=here(), required="2 axes", got=self._type, hint="write x.mT")
+            raise Usage(
+                ".T is of matrices", where=user_location(), required="2 axes", got=self._type, hint="write x.mT"
+            )
         return self.mT
 
     @property
@@ -143,8 +145,8 @@ class Operators:
         """The last two axes, swapped."""
         rank = self.ndim
         if rank is None or rank < 2:
-            raise Usage(".mT is of matrices", where=here(), required="2 axes or more, known", got=self._type)
-        return Operators.apply("permute_dims", self, axes=(*range(rank - 2), rank - 1, rank - 2))
+            raise Usage(".mT is of matrices", where=user_location(), required="2 axes or more, known", got=self._type)
+        return ArrayOperators.apply("permute_dims", self, axes=(*range(rank - 2), rank - 1, rank - 2))
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
         """The array, on a device, of which there is one."""
@@ -153,10 +155,12 @@ class Operators:
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
         """The functions of the standard."""
-        if api_version is not None and api_version not in VERSIONS:
-            required = ", ".join(VERSIONS)
-            raise Usage("no version of the standard that is kept", where=here(), required=required, got=api_version)
-        return Operators.namespace
+        if api_version is not None and api_version not in API_VERSIONS:
+            required = ", ".join(API_VERSIONS)
+            raise Usage(
+                "no version of the standard that is kept", where=user_location(), required=required, got=api_version
+            )
+        return ArrayOperators.namespace
 
     __add__, __radd__ = _binary("add"), _binary("add", swapped=True)
     __sub__, __rsub__ = _binary("subtract"), _binary("subtract", swapped=True)
@@ -178,19 +182,19 @@ class Operators:
 
     def __pow__(self, other: object, modulus: object = None) -> Any:
         if modulus is not None:
-            raise Usage("pow has two operands here", where=here(), hint="write tl.pow(x, y) % modulus")
-        return Operators.apply("pow", self, other)
+            raise Usage("pow has two operands here", where=user_location(), hint="write tl.pow(x, y) % modulus")
+        return ArrayOperators.apply("pow", self, other)
 
     def __pos__(self) -> Any:
-        return Operators.namespace.positive(self)
+        return ArrayOperators.namespace.positive(self)
 
     __hash__: Any = None
 
     def __getitem__(self, key: Any) -> Any:
-        return Operators.getitem(self, key)
+        return ArrayOperators.getitem(self, key)
 
 
 def check_device(device: Any) -> None:
     """Refuse all devices but the one that there is."""
     if device not in (None, CPU):
-        raise Usage("there is no such device", where=here(), required=repr(CPU), got=repr(device))
+        raise Usage("there is no such device", where=user_location(), required=repr(CPU), got=repr(device))

@@ -13,34 +13,34 @@ from types import CodeType, FrameType
 import numpy as np
 
 from ...program.program import Location
-from ...python_ast import parsed
+from ...python_ast import parse_python
 
 _ROOT = Path(__file__).resolve().parents[3]
-_OURS = (
+_INTERNAL_PATHS = (
     *(f"{_ROOT / layer}{os.sep}" for layer in ("core", "interp", "viz", "tui")),
     str(_ROOT / "__init__.py"),
     f"{Path(np.__file__).parent}{os.sep}",
 )
 """Where code stands that is not the user's: tagloom's own, and NumPy's, which may call it."""
-_traced: set[str] = set()
+_traced_files: set[str] = set()
 """The files of the code that this process has traced."""
 
 
 def user_frame() -> FrameType | None:
     """The innermost frame of user code."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_filename.startswith(_OURS):
+    while frame is not None and frame.f_code.co_filename.startswith(_INTERNAL_PATHS):
         frame = frame.f_back
     return frame
 
 
-def here() -> Location | None:
+def user_location() -> Location | None:
     """The line of user code that is running."""
     frame = user_frame()
     return Location(frame.f_code.co_filename, frame.f_lineno) if frame else None
 
 
-def called_here(value: object) -> str | None:
+def user_name_of(value: object) -> str | None:
     """What the user code that is running calls a value, by its own names or those around it."""
     frame = user_frame()
     if frame is None:
@@ -49,35 +49,37 @@ def called_here(value: object) -> str | None:
     return next((name for name, found in (*frame.f_locals.items(), *shared) if found is value), None)
 
 
-def traced_here() -> Location | None:
+def traced_user_location() -> Location | None:
     """The same, of code that is being traced."""
-    line = here()
+    line = user_location()
     if line is not None:
-        _traced.add(line.file)
+        _traced_files.add(line.file)
     return line
 
 
-def definition(code: CodeType) -> Location:
+def definition_location(code: CodeType) -> Location:
     """The line where a Python function is defined that is to be traced."""
-    _traced.add(code.co_filename)
+    _traced_files.add(code.co_filename)
     return Location(code.co_filename, code.co_firstlineno)
 
 
 def has_traced(file: str) -> bool:
     """Whether this process has traced code of this file, whatever a document says of it."""
-    return file in _traced
+    return file in _traced_files
 
 
-def construct() -> tuple[str, str]:
+def describe_construct() -> tuple[str, str]:
     """The construct of user code that is asking for a truth value, and what to write instead."""
     frame = user_frame()
     if frame is None:
-        return "this code", _ADVICE[ast.If]
-    kinds = [kind for kind in map(_kind, _enclosing(frame)) if kind is not None]
-    return (_NAMES[kinds[-1]], _ADVICE[kinds[-1]]) if kinds else ("this line", _ADVICE[ast.If])
+        return "this code", _CONSTRUCT_HINTS[ast.If]
+    kinds = [kind for kind in map(_construct_kind, _enclosing_constructs(frame)) if kind is not None]
+    return (
+        (_CONSTRUCT_NAMES[kinds[-1]], _CONSTRUCT_HINTS[kinds[-1]]) if kinds else ("this line", _CONSTRUCT_HINTS[ast.If])
+    )
 
 
-_NAMES: dict[type[ast.AST], str] = {
+_CONSTRUCT_NAMES: dict[type[ast.AST], str] = {
     ast.If: "`if`",
     ast.While: "`while`",
     ast.IfExp: "`x if p else y`",
@@ -90,7 +92,7 @@ _NAMES: dict[type[ast.AST], str] = {
     ast.Match: "`match`",
     ast.Call: "`max`, `min` or another builtin",
 }
-_ADVICE: dict[type[ast.AST], str] = {
+_CONSTRUCT_HINTS: dict[type[ast.AST], str] = {
     ast.If: "write tl.cond(p, lambda: ..., lambda: ...)",
     ast.While: "write tl.while_loop(lambda x: ..., lambda x: ..., x)",
     ast.IfExp: "write tl.cond(p, lambda: x, lambda: y), or tl.where(p, x, y) to compute both",
@@ -105,7 +107,7 @@ _ADVICE: dict[type[ast.AST], str] = {
 }
 
 
-def _kind(node: ast.AST) -> type[ast.AST] | None:
+def _construct_kind(node: ast.AST) -> type[ast.AST] | None:
     """Which construct a piece of syntax is, or None where it asks for no truth value."""
     match node:
         case ast.UnaryOp(op=op) if not isinstance(op, ast.Not):
@@ -116,10 +118,10 @@ def _kind(node: ast.AST) -> type[ast.AST] | None:
             return ast.Call
         case ast.Call():
             return None
-    return type(node) if type(node) in _NAMES else None
+    return type(node) if type(node) in _CONSTRUCT_NAMES else None
 
 
-def _enclosing(frame: FrameType) -> Iterator[ast.AST]:
+def _enclosing_constructs(frame: FrameType) -> Iterator[ast.AST]:
     """The syntax that asks for the value that a frame is computing, outermost first.
 
     An instruction that asks stands in the source where that value does, or, before Python 3.12, where all of the
@@ -130,17 +132,17 @@ def _enclosing(frame: FrameType) -> Iterator[ast.AST]:
         return
     span = (line, column), (last, end)
     try:
-        tree = parsed("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
+        tree = parse_python("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
     except (SyntaxError, ValueError):
         return
     for node in ast.walk(tree):
-        if any(_span(test)[0] <= span[0] and span[1] <= _span(test)[1] for test in _tests(node)):
+        if any(_span(test)[0] <= span[0] and span[1] <= _span(test)[1] for test in _tested_expressions(node)):
             yield node
         elif isinstance(node, ast.stmt | ast.expr) and _span(node) == span:
             yield from [node, *(part for part in getattr(node, "generators", ()) if part.ifs)]
 
 
-def _tests(node: ast.AST) -> Sequence[ast.expr | ast.pattern]:
+def _tested_expressions(node: ast.AST) -> Sequence[ast.expr | ast.pattern]:
     """The expressions whose truth a node asks for, or whose parts' truth."""
     match node:
         case ast.BoolOp() | ast.UnaryOp() | ast.Compare():

@@ -10,56 +10,58 @@ import math
 from collections.abc import Mapping
 
 from ..op import Gradient
-from .term import Term, adjoints, flat, slopes
+from .term import Term, adjoint_rule, slopes, zero_gradient
 
 
-def _chosen(op: str) -> Gradient:
+def _selection_rule(op: str) -> Gradient:
     """Of the one that is chosen: the first, where it is `op` than the second."""
 
-    def of(g: Term, x: Term, y: Term) -> Term:
+    def adjoint(g: Term, x: Term, y: Term) -> Term:
         return x.op(op, x, y).where(g, x.equal(y).where(0.5 * g, 0.0))
 
-    return adjoints(lambda g, z, x, y: of(g, x, y), lambda g, z, x, y: of(g, y, x))
+    return adjoint_rule(lambda g, z, x, y: adjoint(g, x, y), lambda g, z, x, y: adjoint(g, y, x))
 
 
-def _shares(x: Term, y: Term, z: Term) -> Term:
+def _softmax_share(x: Term, y: Term, z: Term) -> Term:
     """The share of x in log(exp(x) + exp(y)), of exponentials that may overflow."""
     return 1.0 / ((y - x).exp() + 1.0)
 
 
-def _turned(y: Term, x: Term) -> Term:
+def _over_squared_distance(y: Term, x: Term) -> Term:
     """y over the square of the distance, which may overflow."""
     distance = x.hypot(y)
     return y / distance / distance
 
 
-def _in_length(x: Term, z: Term) -> Term:
+def _hypot_slope(x: Term, z: Term) -> Term:
     """The share of x in a length, 0 where that is 0."""
     return x / z.equal(0.0).where(1.0, z)
 
 
-def _kept(y: Term, g: Term) -> Term:
+def _multiply_no_nan_adjoint(y: Term, g: Term) -> Term:
     """The slope is y; where that is 0 the product is, whatever x, and an infinite adjoint adds nothing either."""
     return y.equal(0.0).where(0.0, y.multiply_no_nan(g))
 
 
 RULES: Mapping[str, Gradient] = {
     # arithmetic
-    "add": adjoints(lambda g, z, x, y: g, lambda g, z, x, y: g),
-    "subtract": adjoints(lambda g, z, x, y: g, lambda g, z, x, y: -g),
+    "add": adjoint_rule(lambda g, z, x, y: g, lambda g, z, x, y: g),
+    "subtract": adjoint_rule(lambda g, z, x, y: g, lambda g, z, x, y: -g),
     "multiply": slopes(lambda x, y, z: y, lambda x, y, z: x),
     "divide": slopes(lambda x, y, z: 1.0 / y, lambda x, y, z: -(z / y)),
-    "multiply_no_nan": adjoints(lambda g, z, x, y: _kept(y, g), lambda g, z, x, y: x.multiply_no_nan(g)),
-    "floor_divide": flat,
-    "remainder": adjoints(lambda g, z, x, y: g, lambda g, z, x, y: (-x.floor_divide(y)).multiply_no_nan(g)),
+    "multiply_no_nan": adjoint_rule(
+        lambda g, z, x, y: _multiply_no_nan_adjoint(y, g), lambda g, z, x, y: x.multiply_no_nan(g)
+    ),
+    "floor_divide": zero_gradient,
+    "remainder": adjoint_rule(lambda g, z, x, y: g, lambda g, z, x, y: (-x.floor_divide(y)).multiply_no_nan(g)),
     "pow": slopes(
         lambda x, y, z: x.pow(y - 1.0).multiply_no_nan(y),
         lambda x, y, z: z.multiply_no_nan(x.equal(0.0).where(1.0, x).log()),
     ),
-    "negative": adjoints(lambda g, z, x: -g),
+    "negative": adjoint_rule(lambda g, z, x: -g),
     "abs": slopes(lambda x, z: x.sign()),
-    "minimum": _chosen("less"),
-    "maximum": _chosen("greater"),
+    "minimum": _selection_rule("less"),
+    "maximum": _selection_rule("greater"),
     # elementary functions
     "sqrt": slopes(lambda x, z: 0.5 / z),
     "exp": slopes(lambda x, z: z),
@@ -80,20 +82,20 @@ RULES: Mapping[str, Gradient] = {
     "log1p": slopes(lambda x, z: 1.0 / (1.0 + x)),
     "log2": slopes(lambda x, z: 1.0 / (math.log(2.0) * x)),
     "log10": slopes(lambda x, z: 1.0 / (math.log(10.0) * x)),
-    "atan2": slopes(lambda y, x, z: _turned(x, y), lambda y, x, z: -_turned(y, x)),
-    "logaddexp": slopes(_shares, lambda x, y, z: _shares(y, x, z)),
-    "hypot": slopes(lambda x, y, z: _in_length(x, z), lambda x, y, z: _in_length(y, z)),
+    "atan2": slopes(lambda y, x, z: _over_squared_distance(x, y), lambda y, x, z: -_over_squared_distance(y, x)),
+    "logaddexp": slopes(_softmax_share, lambda x, y, z: _softmax_share(y, x, z)),
+    "hypot": slopes(lambda x, y, z: _hypot_slope(x, z), lambda x, y, z: _hypot_slope(y, z)),
     # parts of numbers
-    "floor": flat,
-    "ceil": flat,
-    "trunc": flat,
-    "round": flat,
-    "sign": flat,
+    "floor": zero_gradient,
+    "ceil": zero_gradient,
+    "trunc": zero_gradient,
+    "round": zero_gradient,
+    "sign": zero_gradient,
     "copysign": slopes(lambda x, y, z: x.sign() * x.op("copysign", 1.0, y), None),
-    "nextafter": flat,
+    "nextafter": zero_gradient,
     # choosing and converting
-    "where": adjoints(None, lambda g, z, c, x, y: c.where(g, 0.0), lambda g, z, c, x, y: c.where(0.0, g)),
-    "identity": adjoints(lambda g, z, x: g),
-    "stop_gradient": flat,
-    "astype": adjoints(lambda g, z, x, dtype: g if dtype.kind == "f" else None),
+    "where": adjoint_rule(None, lambda g, z, c, x, y: c.where(g, 0.0), lambda g, z, c, x, y: c.where(0.0, g)),
+    "identity": adjoint_rule(lambda g, z, x: g),
+    "stop_gradient": zero_gradient,
+    "astype": adjoint_rule(lambda g, z, x, dtype: g if dtype.kind == "f" else None),
 }

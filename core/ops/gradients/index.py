@@ -9,47 +9,47 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ... import dtypes
-from ..axes import axis_of
-from ..op import Doing, Gradient
-from .term import Term, adjoints, counted, zero
+from ..axes import resolve_axis
+from ..op import Gradient, OpBuilder
+from .term import Term, adjoint_rule, iota, zeros_like
 
 
-def moving(op: str) -> Gradient:
+def movement_rule(op: str) -> Gradient:
     """The rule of an op whose result is made of elements of its first operand."""
 
-    return adjoints(lambda g, z, *operands, **attributes: moved_back(op, g, *operands, **attributes), None)
+    return adjoint_rule(lambda g, z, *operands, **attributes: scatter_back(op, g, *operands, **attributes), None)
 
 
-def moved_back(op: str, g: Term, x: Term, *others: Term, **attributes: Any) -> Term:
+def scatter_back(op: str, g: Term, x: Term, *others: Term, **attributes: Any) -> Term:
     """What stands where this op moved the elements of x, added up where they came from."""
-    came_from = x.op(op, counted(x.size(axis=None)).reshape_like(x), *others, **attributes)
-    return zero(x).reshape(shape=(-1,)).scatter_add(g, came_from).reshape_like(x)
+    came_from = x.op(op, iota(x.size(axis=None)).reshape_like(x), *others, **attributes)
+    return zeros_like(x).reshape(shape=(-1,)).scatter_add(g, came_from).reshape_like(x)
 
 
-def _take(g: Term, z: Term, x: Term, indices: Term, axis: int) -> Term:
-    if axis_of(axis, x.type) == 0:
-        return zero(x).scatter_add(g, indices)
-    return moved_back("take", g, x, indices, axis=axis)
+def _take_adjoint(g: Term, z: Term, x: Term, indices: Term, axis: int) -> Term:
+    if resolve_axis(axis, x.type) == 0:
+        return zeros_like(x).scatter_add(g, indices)
+    return scatter_back("take", g, x, indices, axis=axis)
 
 
-def _scattered(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
+def _scatter_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
     """Of several values for one place only the last one has been put there: their numbers are put alike, and those that
     are still there count. What integers stand elsewhere does not matter."""
     taken = g.gather(*indices)
-    numbers = counted(taken.size(axis=None)).reshape_like(taken)
+    numbers = iota(taken.size(axis=None)).reshape_like(taken)
     last = x.astype(dtype=dtypes.int64).scatter(numbers, *indices).gather(*indices)
     return last.equal(numbers).where(taken, 0.0).sum_like(values)
 
 
-def by_rows(
-    do: Doing, op: str, adjoint: Any, operands: Sequence[Any], attributes: Mapping[str, Any]
+def row_adjoint(
+    do: OpBuilder, op: str, adjoint: Any, operands: Sequence[Any], attributes: Mapping[str, Any]
 ) -> tuple[Any, Any] | None:
     """The adjoint of what an op takes rows of, by these: their numbers from 0, in a row, and the adjoint of each. None
     where it takes something else of its first operand."""
     if op not in ("take", "gather") or len(operands) != 2:
         return None
     x, indices, g = (Term(do, each) for each in (*operands, adjoint))
-    if op == "take" and axis_of(attributes["axis"], x.type) != 0:
+    if op == "take" and resolve_axis(attributes["axis"], x.type) != 0:
         return None
     places = indices if indices.type.dtype is dtypes.int64 else indices.astype(dtype=dtypes.int64)
     shape = indices.type.shape
@@ -60,19 +60,19 @@ def by_rows(
 
 
 RULES: Mapping[str, Gradient] = {
-    "index": adjoints(lambda g, z, x, key: zero(x).scatter_index(g, key=key)),
-    "take": adjoints(_take, None),
-    "take_along_axis": moving("take_along_axis"),
-    "gather": adjoints(lambda g, z, x, *indices: zero(x).scatter_add(g, *indices), None),
-    "scatter": adjoints(lambda g, z, x, values, *indices: g.scatter(0.0, *indices), _scattered, None),
-    "scatter_add": adjoints(
+    "index": adjoint_rule(lambda g, z, x, key: zeros_like(x).scatter_index(g, key=key)),
+    "take": adjoint_rule(_take_adjoint, None),
+    "take_along_axis": movement_rule("take_along_axis"),
+    "gather": adjoint_rule(lambda g, z, x, *indices: zeros_like(x).scatter_add(g, *indices), None),
+    "scatter": adjoint_rule(lambda g, z, x, values, *indices: g.scatter(0.0, *indices), _scatter_values_adjoint, None),
+    "scatter_add": adjoint_rule(
         lambda g, z, x, values, *indices: g,
         lambda g, z, x, values, *indices: g.gather(*indices).sum_like(values),
         None,
     ),
-    "scatter_index": adjoints(
+    "scatter_index": adjoint_rule(
         lambda g, z, x, values, key: g.scatter_index(0.0, key=key),
         lambda g, z, x, values, key: g.index(key=key).sum_like(values),
     ),
-    "boolean_mask": moving("boolean_mask"),
+    "boolean_mask": movement_rule("boolean_mask"),
 }

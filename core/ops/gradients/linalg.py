@@ -4,50 +4,50 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from ..axes import sizes
+from ..axes import require_sizes
 from ..op import Gradient
-from .term import Term, adjoints
+from .term import Term, adjoint_rule
 
 
 def rank(x: Term) -> int:
-    return len(sizes(x.type))
+    return len(require_sizes(x.type))
 
 
-def turned(x: Term) -> Term:
+def transpose(x: Term) -> Term:
     """With rows as columns."""
     axes = range(rank(x))
     return x.permute_dims(axes=(*axes[:-2], axes[-1], axes[-2]))
 
 
-def row(x: Term) -> Term:
+def row_vector(x: Term) -> Term:
     """A vector as a matrix of one row."""
     return x.index(key="..., None, :")
 
 
-def column(x: Term) -> Term:
+def column_vector(x: Term) -> Term:
     """A vector as a matrix of one column."""
     return x.index(key="..., None")
 
 
-def _of_left(g: Term, z: Term, x: Term, y: Term) -> Term:
-    made = _as_matrix(g, x, y) @ (turned(y) if rank(y) > 1 else row(y))
-    return _of_all(made if rank(x) > 1 else made.index(key="..., 0, :"), x, y)
+def _left_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
+    made = _adjoint_as_matrix(g, x, y) @ (transpose(y) if rank(y) > 1 else row_vector(y))
+    return _sum_over_stack(made if rank(x) > 1 else made.index(key="..., 0, :"), x, y)
 
 
-def _of_right(g: Term, z: Term, x: Term, y: Term) -> Term:
-    made = (turned(x) if rank(x) > 1 else column(x)) @ _as_matrix(g, x, y)
-    return _of_all(made if rank(y) > 1 else made.index(key="..., 0"), y, x)
+def _right_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
+    made = (transpose(x) if rank(x) > 1 else column_vector(x)) @ _adjoint_as_matrix(g, x, y)
+    return _sum_over_stack(made if rank(y) > 1 else made.index(key="..., 0"), y, x)
 
 
-def _of_all(made: Term, x: Term, other: Term) -> Term:
+def _sum_over_stack(made: Term, x: Term, other: Term) -> Term:
     """Summed over what x was multiplied by again and again: where one of both is a stack."""
     return made.sum_like(x) if max(rank(x), rank(other)) > 2 else made
 
 
-def _as_matrix(g: Term, x: Term, y: Term) -> Term:
+def _adjoint_as_matrix(g: Term, x: Term, y: Term) -> Term:
     """With an axis of one row, or column, for a vector among the factors."""
-    wide = g if rank(y) > 1 else column(g)
-    return wide if rank(x) > 1 else row(wide)
+    wide = g if rank(y) > 1 else column_vector(g)
+    return wide if rank(x) > 1 else row_vector(wide)
 
 
-RULES: Mapping[str, Gradient] = {"matmul": adjoints(_of_left, _of_right)}
+RULES: Mapping[str, Gradient] = {"matmul": adjoint_rule(_left_operand_adjoint, _right_operand_adjoint)}

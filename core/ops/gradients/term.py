@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ...types import Type
-from ..op import Doing, Gradient
+from ..op import Gradient, OpBuilder
 
 Adjoint: TypeAlias = Callable[..., Any]
 """The adjoint of one operand: of that of the result, the result, and all operands, which are terms; attributes by
@@ -26,19 +26,19 @@ Slope: TypeAlias = Callable[..., Any]
 class Term:
     """A value, and what makes ops of it."""
 
-    __slots__ = ("do", "value")
+    __slots__ = ("builder", "value")
 
-    def __init__(self, do: Doing, value: Any) -> None:
-        self.do, self.value = do, value
+    def __init__(self, do: OpBuilder, value: Any) -> None:
+        self.builder, self.value = do, value
 
     @property
     def type(self) -> Type:
         """As far as it is known."""
-        return self.do.type(self.value)
+        return self.builder.type(self.value)
 
     def op(self, op: str, *operands: Any, **attributes: Any) -> Term:
         """An op of terms and of Python's numbers."""
-        return Term(self.do, self.do(op, *map(_value, operands), **attributes))
+        return Term(self.builder, self.builder(op, *map(_unwrap, operands), **attributes))
 
     def __getattr__(self, op: str) -> Callable[..., Term]:
         def method(*others: Any, **attributes: Any) -> Term:
@@ -77,25 +77,25 @@ class Term:
         return self.op("negative", self)
 
 
-def zero(x: Term) -> Term:
+def zeros_like(x: Term) -> Term:
     """0 of its dtype, for each of its elements."""
     return x.multiply_no_nan(0.0)
 
 
-def counted(count: Term) -> Term:
+def iota(count: Term) -> Term:
     """The integers from 0, so many."""
     return count.op("arange", 0, count, 1)
 
 
-def _value(operand: Any) -> Any:
+def _unwrap(operand: Any) -> Any:
     return operand.value if isinstance(operand, Term) else operand
 
 
-def adjoints(*each: Adjoint | None) -> Gradient:
+def adjoint_rule(*each: Adjoint | None) -> Gradient:
     """A rule of the adjoint of each operand, the last one for further operands, too; None: it has none. What they give
     is converted to the dtype of the operand."""
 
-    def gradient(do: Doing, index: int, adjoint: Any, result: Any, *operands: Any, **attributes: Any) -> Any:
+    def gradient(do: OpBuilder, index: int, adjoint: Any, result: Any, *operands: Any, **attributes: Any) -> Any:
         of = each[min(index, len(each) - 1)]
         if of is None:
             return None
@@ -111,12 +111,12 @@ def adjoints(*each: Adjoint | None) -> Gradient:
 def slopes(*each: Slope | None) -> Gradient:
     """The rule of an op that computes element by element, of the slope along each operand; None: it is 0. An adjoint of
     0 stays 0, whatever the slope."""
-    return adjoints(*(of and _along(of) for of in each))
+    return adjoint_rule(*(of and _slope_to_adjoint(of) for of in each))
 
 
-def _along(slope: Slope) -> Adjoint:
+def _slope_to_adjoint(slope: Slope) -> Adjoint:
     return lambda g, made, *operands: slope(*operands, made).multiply_no_nan(g)
 
 
-flat = adjoints(None)
+zero_gradient = adjoint_rule(None)
 """The rule of an op whose result stays the same as far as it does not jump: no operand has an adjoint."""

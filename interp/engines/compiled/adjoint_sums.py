@@ -14,45 +14,45 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ....core.dtypes import DType
-from ....core.ops.axes import axes_of
-from ....core.ops.op import MOST_ELEMENTS, OPS
+from ....core.ops.axes import resolve_axes
+from ....core.ops.op import MAX_ELEMENTS, OPS
 from ....core.program.program import Node, Operand, Region
 from ....core.types import Type
 from ....core.value import Literal
-from ..jit.state import FEW, LARGE, PLUS
+from ..jit.state import FEW_ROWS, PARALLEL_MIN_ELEMENTS, STRIDED_ADD_ARRAYS
 from . import elementwise as arrays
-from .elementwise import Turned, Value, empty
-from .facts import Fact, Known
-from .layout import element, numpy
+from .elementwise import Transposed, TypedExpression, emit_empty
+from .facts import ArrayFacts, ArrayFactTable
+from .layout import numba_dtype, numpy_dtype
 
-_LEAST = 512
+_MIN_ELEMENTS = 512
 """How many elements are worth it."""
-_TILE_ROWS, _TILE_BYTES, _MOST = 8, 128, 2**26
+_TILE_ROWS, _TILE_BYTES, _MAX_PRODUCTS = 8, 128, 2**26
 """What divides the rows and the bytes of a row of a product that is added to an array, and how many multiplications it
 has at most: then all tiles are whole (jit.matrices)."""
-_FILLED = ("scatter_add", "scatter_index")
+_IN_PLACE_OPS = ("scatter_add", "scatter_index")
 """Ops that write into their first operand, where nobody else has it."""
-_FRESH = (
+_FRESH_OPS = (
     *("matmul", "permute_dims", "concat", "broadcast_to", "broadcast_like", "sum_like", "sum", "max", "min"),
-    *_FILLED,
+    *_IN_PLACE_OPS,
 )
 """Ops besides those element by element whose arrays are nobody else's, and that keep no operand."""
-_SAME = ("identity", "stop_gradient", "breakpoint")
+_ALIASING_OPS = ("identity", "stop_gradient", "breakpoint")
 
 
 def is_fresh(op: str) -> bool:
     """Whether the array that an op makes is nobody else's, and it keeps no operand."""
-    return op in _FRESH or (op in OPS and OPS[op].scalar is not None and op not in _SAME)
+    return op in _FRESH_OPS or (op in OPS and OPS[op].scalar is not None and op not in _ALIASING_OPS)
 
 
-class Writer(arrays.Writer, Protocol):
-    known: Known
+class SumEmitter(arrays.ArrayEmitter, Protocol):
+    facts: ArrayFactTable
 
-    def solid(self, text: str) -> str: ...
+    def materialize(self, text: str) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class AccumulationPlan:
     """What is done with the nodes of a region otherwise than one after another."""
 
     sums: frozenset[str]
@@ -60,123 +60,132 @@ class Plan:
     """Nodes that make nothing but zeros."""
     products: Mapping[str, Node]
     """By the name of a sum, the product that is added to its other operand."""
-    turned: frozenset[str]
+    transposes: frozenset[str]
     """Transpositions that products make themselves."""
-    at: Mapping[str, int]
+    node_index: Mapping[str, int]
     """The numbers of nodes, by their names."""
-    last: Mapping[str, int]
+    last_use: Mapping[str, int]
     """The number of the last node that uses a value; -1 where none does."""
 
     @property
-    def apart(self) -> frozenset[str]:
+    def special_nodes(self) -> frozenset[str]:
         return self.sums | self.zeros
 
     @property
-    def skipped(self) -> frozenset[str]:
-        return self.turned | {node.name for node in self.products.values()}
+    def fused_nodes(self) -> frozenset[str]:
+        return self.transposes | {node.name for node in self.products.values()}
 
-    def is_spent(self, operand: Operand, node: Node) -> bool:
+    def is_last_use(self, operand: Operand, node: Node) -> bool:
         """Whether a node uses a value once, and nobody uses it after that."""
         return (
             isinstance(operand, str)
-            and self.last.get(operand) == self.at[node.name]
+            and self.last_use.get(operand) == self.node_index[node.name]
             and node.inputs.count(operand) == 1
         )
 
-    def spent(self, node: Node, value: Callable[[Operand], Value]) -> set[str]:
+    def dead_operands(self, node: Node, value: Callable[[Operand], TypedExpression]) -> set[str]:
         """The operands of a node that are spent there."""
-        return {value(each).text for each in node.inputs if self.is_spent(each, node)}
+        return {value(each).text for each in node.inputs if self.is_last_use(each, node)}
 
 
-class _Uses:
+class _DefUseChains:
     """Who makes and uses the values of a region."""
 
     def __init__(self, region: Region) -> None:
         self.region, self.nodes = region, region.nodes
-        self.made = {var.name: node for node in region.nodes for var in node.results}
+        self.producer = {var.name: node for node in region.nodes for var in node.results}
         self.types = {var.name: var.type for var in region.parameters}
         self.types |= {var.name: var.type for node in region.nodes for var in node.results}
-        self.of: dict[str, list[int]] = {name: [] for name in self.types}
+        self.use_indices: dict[str, list[int]] = {name: [] for name in self.types}
         for at, node in enumerate(region.nodes):
             for each in (each for each in node.inputs if isinstance(each, str)):
-                self.of[each].append(at)
+                self.use_indices[each].append(at)
         for each in (each for each in region.results if isinstance(each, str)):
-            self.of[each].append(len(region.nodes))
-        self.links = _links(self)
+            self.use_indices[each].append(len(region.nodes))
+        self.fusible_values = _fusible_values(self)
 
     def users(self, name: str) -> list[Node]:
-        return [self.nodes[at] for at in self.of[name] if at < len(self.nodes)]
+        return [self.nodes[at] for at in self.use_indices[name] if at < len(self.nodes)]
 
-    def type(self, operand: Operand) -> Type:
+    def operand_type(self, operand: Operand) -> Type:
         return operand.type if isinstance(operand, Literal) else self.types[operand]
 
 
-def plan(region: Region) -> Plan:
+def plan_accumulation(region: Region) -> AccumulationPlan:
     """What is to be done with a region that sees nothing else."""
-    uses, sums, zeros, turned = _Uses(region), set[str](), set[str](), set[str]()
+    uses, sums, zeros, turned = _DefUseChains(region), set[str](), set[str](), set[str]()
     for node in reversed(region.nodes):
-        if _is_sum(uses, node, sums):
+        if _is_accumulation(uses, node, sums):
             sums.add(node.name)
     for node in region.nodes:
-        if _is_zeros(uses, node, sums):
+        if _is_lazy_zeros(uses, node, sums):
             zeros.add(node.name)
-        elif _is_turned(uses, node, turned):
+        elif _is_implicit_transpose(uses, node, turned):
             turned.add(node.name)
-    products = {node.name: found for node in region.nodes if node.name in sums and (found := _product(uses, node))}
-    last = {each: max(found, default=-1) for each, found in uses.of.items()}
+    products = {
+        node.name: found
+        for node in region.nodes
+        if node.name in sums and (found := _find_accumulated_product(uses, node))
+    }
+    last = {each: max(found, default=-1) for each, found in uses.use_indices.items()}
     for node in products.values():
         for each in (each for each in node.inputs if isinstance(each, str)):
             last[each] = max(last[each], last[node.name])
     for name in turned:
-        (of,) = uses.made[name].inputs
+        (of,) = uses.producer[name].inputs
         if isinstance(of, str):
             last[of] = max(last[of], last[name])
     at = {node.name: number for number, node in enumerate(region.nodes)}
-    return Plan(frozenset(sums), frozenset(zeros), products, frozenset(turned), at, last)
+    return AccumulationPlan(frozenset(sums), frozenset(zeros), products, frozenset(turned), at, last)
 
 
-def _count(type_: Type) -> int | None:
+def _element_count(type_: Type) -> int | None:
     """How many elements an array has, where that is known."""
     shape = [-1 if size is None else size for size in type_.shape or ()]
     return None if type_.is_scalar or -1 in shape else math.prod(shape)
 
 
-def _is_sum(uses: _Uses, node: Node, later: set[str]) -> bool:
+def _is_accumulation(uses: _DefUseChains, node: Node, later: set[str]) -> bool:
     """Whether a node adds arrays that are made one by one, and is part of no other loop over elements."""
     if node.op != "add" or len({each for each in node.inputs if isinstance(each, str)}) != 2:
         return False
     made = node.results[0].type
-    count = _count(made)
-    if count is None or not _LEAST <= count < LARGE or made.dtype.kind != "f":
+    count = _element_count(made)
+    if count is None or not _MIN_ELEMENTS <= count < PARALLEL_MIN_ELEMENTS or made.dtype.kind != "f":
         return False
-    alike = all(uses.type(each) == made and each not in uses.links for each in node.inputs)
+    alike = all(uses.operand_type(each) == made and each not in uses.fusible_values for each in node.inputs)
     return alike and all(user.name in later for user in uses.users(node.name))
 
 
-def _links(uses: _Uses) -> set[str]:
+def _fusible_values(uses: _DefUseChains) -> set[str]:
     """The values of ops element by element, but for sums of what is not the value of one."""
     found = set[str]()
     for node in uses.nodes:
         is_by_elements = node.op in OPS and OPS[node.op].scalar is not None
-        is_sum = node.op == "add" and _count(node.results[0].type) is not None
+        is_sum = node.op == "add" and _element_count(node.results[0].type) is not None
         if is_by_elements and (not is_sum or any(each in found for each in node.inputs)):
             found.add(node.name)
     return found
 
 
-def _is_zeros(uses: _Uses, node: Node, sums: set[str]) -> bool:
+def _is_lazy_zeros(uses: _DefUseChains, node: Node, sums: set[str]) -> bool:
     """Whether a node makes zeros for those who know what to do with zeros."""
     if len(node.results) != 1:
         return False
     made = node.results[0].type
-    if node.op == "multiply_no_nan" and _is_zero(node.inputs[1]) and _fits(made) and uses.type(node.inputs[0]) == made:
-        return all(user.op in _FILLED or user.name in sums for user in uses.users(node.name))
-    return node.op in ("broadcast_to", "broadcast_like") and _is_zero(node.inputs[0]) and _fits(made)
+    if (
+        node.op == "multiply_no_nan"
+        and _is_zero(node.inputs[1])
+        and _has_known_elements(made)
+        and uses.operand_type(node.inputs[0]) == made
+    ):
+        return all(user.op in _IN_PLACE_OPS or user.name in sums for user in uses.users(node.name))
+    return node.op in ("broadcast_to", "broadcast_like") and _is_zero(node.inputs[0]) and _has_known_elements(made)
 
 
-def _fits(type_: Type) -> bool:
+def _has_known_elements(type_: Type) -> bool:
     """Whether it is known that an array has elements, and not too many."""
-    return 0 < (_count(type_) or 0) <= MOST_ELEMENTS
+    return 0 < (_element_count(type_) or 0) <= MAX_ELEMENTS
 
 
 def _is_zero(operand: Operand) -> bool:
@@ -187,137 +196,153 @@ def _is_zero(operand: Operand) -> bool:
     return value == 0.0 and math.copysign(1.0, value) > 0.0
 
 
-def _is_turned(uses: _Uses, node: Node, others: set[str]) -> bool:
+def _is_implicit_transpose(uses: _DefUseChains, node: Node, others: set[str]) -> bool:
     if node.op != "permute_dims" or len(node.results[0].type.shape or ()) != 2:
         return False
     axes = node.attribute("axes")
-    if tuple(axes_of(axes if isinstance(axes, tuple) else (axes,), uses.type(node.inputs[0]))) != (1, 0):
+    if tuple(resolve_axes(axes if isinstance(axes, tuple) else (axes,), uses.operand_type(node.inputs[0]))) != (1, 0):
         return False
     users = uses.users(node.name)
-    return len(users) == len(uses.of[node.name]) and all(_takes(uses, user, node.name, others) for user in users)
+    return len(users) == len(uses.use_indices[node.name]) and all(
+        _accepts_transposed(uses, user, node.name, others) for user in users
+    )
 
 
-def _takes(uses: _Uses, node: Node, name: str, others: set[str]) -> bool:
+def _accepts_transposed(uses: _DefUseChains, node: Node, name: str, others: set[str]) -> bool:
     """Whether a node is a product that takes a matrix of this name with its rows as columns: as the left factor, or as
     the right one where the left has few rows."""
-    if not _is_plain(uses, node) or node.inputs[0] == node.inputs[1] or any(each in others for each in node.inputs):
+    if (
+        not _is_float_matmul(uses, node)
+        or node.inputs[0] == node.inputs[1]
+        or any(each in others for each in node.inputs)
+    ):
         return False
-    if any(_count(uses.type(each)) is None for each in node.inputs):
+    if any(_element_count(uses.operand_type(each)) is None for each in node.inputs):
         return False
-    rows = (uses.type(node.inputs[0]).shape or (None,))[0]
-    return node.inputs[0] == name or (rows is not None and rows < FEW)
+    rows = (uses.operand_type(node.inputs[0]).shape or (None,))[0]
+    return node.inputs[0] == name or (rows is not None and rows < FEW_ROWS)
 
 
-def _is_plain(uses: _Uses, node: Node) -> bool:
+def _is_float_matmul(uses: _DefUseChains, node: Node) -> bool:
     """Whether a node is a product of two matrices of floats, of one dtype."""
     if node.op != "matmul":
         return False
-    types = [uses.type(each) for each in node.inputs]
+    types = [uses.operand_type(each) for each in node.inputs]
     dtype = node.results[0].type.dtype
     return dtype.kind == "f" and all(each.dtype is dtype and len(each.shape or ()) == 2 for each in types)
 
 
-def _product(uses: _Uses, sum_: Node) -> Node | None:
+def _find_accumulated_product(uses: _DefUseChains, sum_: Node) -> Node | None:
     """The product that is added to the other operand of a sum, which it does not read, if it is used nowhere else, has
     whole tiles, and types know that its factors fit: nobody asks."""
     for each in reversed(sum_.inputs):
-        node = uses.made.get(str(each))
-        if node is None or not _is_plain(uses, node) or len(uses.of[str(each)]) != 1:
+        node = uses.producer.get(str(each))
+        if node is None or not _is_float_matmul(uses, node) or len(uses.use_indices[str(each)]) != 1:
             continue
-        if _read_by(uses, node) & {*sum_.inputs} or any(_count(uses.type(factor)) is None for factor in node.inputs):
+        if _operands_read(uses, node) & {*sum_.inputs} or any(
+            _element_count(uses.operand_type(factor)) is None for factor in node.inputs
+        ):
             continue
         rows, columns = node.results[0].type.shape or (0, 0)
-        inner = (uses.type(node.inputs[0]).shape or (0, 0))[1]
-        if rows and columns and inner and _is_whole(rows, inner, columns, node.results[0].type.dtype):
+        inner = (uses.operand_type(node.inputs[0]).shape or (0, 0))[1]
+        if rows and columns and inner and _has_whole_tiles(rows, inner, columns, node.results[0].type.dtype):
             return node
     return None
 
 
-def _read_by(uses: _Uses, product: Node) -> set[Operand]:
+def _operands_read(uses: _DefUseChains, product: Node) -> set[Operand]:
     """Whose elements a product reads, transposed or not."""
-    made = [uses.made.get(str(each)) for each in product.inputs]
+    made = [uses.producer.get(str(each)) for each in product.inputs]
     return {*product.inputs, *(each for node in made if node and node.op == "permute_dims" for each in node.inputs)}
 
 
-def _is_whole(rows: int, inner: int, columns: int, dtype: DType) -> bool:
+def _has_whole_tiles(rows: int, inner: int, columns: int, dtype: DType) -> bool:
     width = dtype.numpy.itemsize
-    return rows % _TILE_ROWS == 0 and columns * width % _TILE_BYTES == 0 and rows * inner * columns < _MOST
+    return rows % _TILE_ROWS == 0 and columns * width % _TILE_BYTES == 0 and rows * inner * columns < _MAX_PRODUCTS
 
 
-def apart(
-    writer: Writer, plan: Plan, node: Node, value: Callable[[Operand], Value], there: Callable[[Operand], Value]
+def emit_special_node(
+    writer: SumEmitter,
+    plan: AccumulationPlan,
+    node: Node,
+    value: Callable[[Operand], TypedExpression],
+    there: Callable[[Operand], TypedExpression],
 ) -> str:
     """Write a node that stands apart; `there` gives a value of which no zeros are unwritten."""
     if node.name in plan.zeros:
-        return _zeros(writer, node)
+        return _emit_lazy_zeros(writer, node)
     product = plan.products.get(node.name)
     if product is None:
         a, b = (value(each).text for each in node.inputs)
-        return _sum(writer, node, a, b, plan.spent(node, value))
+        return _emit_sum(writer, node, a, b, plan.dead_operands(node, value))
     (name,) = (each for each in node.inputs if each != product.name)
-    factors, is_spent = list(map(there, product.inputs)), plan.is_spent(name, node)
-    return _added(writer, product, factors, value(name), is_spent=is_spent)
+    factors, is_spent = list(map(there, product.inputs)), plan.is_last_use(name, node)
+    return _emit_accumulated_product(writer, product, factors, value(name), is_spent=is_spent)
 
 
-def _zeros(writer: Writer, node: Node) -> str:
+def _emit_lazy_zeros(writer: SumEmitter, node: Node) -> str:
     """Zeros that are not written."""
     type_ = node.results[0].type
-    text = writer.made_of(f"e.blank(({', '.join(map(str, type_.shape or ()))},), {numpy(element(type_.dtype))})")
-    writer.known.add(text, Fact(own=True, clean=True, blank=True))
+    text = writer.assign(
+        f"e.blank(({', '.join(map(str, type_.shape or ()))},), {numpy_dtype(numba_dtype(type_.dtype))})"
+    )
+    writer.facts.set_facts(text, ArrayFacts(is_unique=True, has_no_negative_zero=True, may_be_lazy=True))
     return text
 
 
-def _sum(writer: Writer, node: Node, a: str, b: str, spent: set[str]) -> str:
+def _emit_sum(writer: SumEmitter, node: Node, a: str, b: str, spent: set[str]) -> str:
     """A sum; `spent` are those of its operands that nobody uses any more."""
-    known, type_, pairs = writer.known, node.results[0].type, ((a, b), (b, a))
+    known, type_, pairs = writer.facts, node.results[0].type, ((a, b), (b, a))
     for one, other in pairs:
-        if one in known.blank and other not in known.clean:
-            writer.solid(one)
-    mine, made, head = known.own & spent, writer.fresh(), "if"
-    handed = {other for one, other in pairs if one in known.blank}  # one of which may be the sum
+        if one in known.lazy and other not in known.no_negative_zero:
+            writer.materialize(one)
+    mine, made, head = known.unique & spent, writer.fresh_name(), "if"
+    handed = {other for one, other in pairs if one in known.lazy}  # one of which may be the sum
     for one, other in pairs:
-        if one in known.blank:
-            writer.line(f"{head} e.is_blank({one}): {made} = {other}")
+        if one in known.lazy:
+            writer.emit(f"{head} e.is_blank({one}): {made} = {other}")
             head = "elif"
-    with writer.inside("else:") if handed else nullcontext():
-        writer.line(f"{made} = {_plus(writer, type_, a, b, mine)}")
-    known.share(handed - mine)
-    known.add(made, Fact(handed <= mine, bool({a, b} & known.clean), {a, b} <= known.blank))
+    with writer.block("else:") if handed else nullcontext():
+        writer.emit(f"{made} = {_emit_array_sum(writer, type_, a, b, mine)}")
+    known.mark_shared(handed - mine)
+    known.set_facts(made, ArrayFacts(handed <= mine, bool({a, b} & known.no_negative_zero), {a, b} <= known.lazy))
     return made
 
 
-def _plus(writer: Writer, type_: Type, a: str, b: str, mine: set[str]) -> str:
+def _emit_array_sum(writer: SumEmitter, type_: Type, a: str, b: str, mine: set[str]) -> str:
     """The sum of two arrays that are there; where one is nobody else's, it is made there."""
     sizes = [str(size) for size in type_.shape or ()]
-    into = a if a in mine else b if b in mine else empty(writer, sizes, type_)
+    into = a if a in mine else b if b in mine else emit_empty(writer, sizes, type_)
     words = [f"w.address({into})", f"w.address({a})", str(type_.dtype.numpy.itemsize), f"w.address({b})"]
-    writer.line(f"moves({', '.join([str(PLUS), *words, str(_count(type_)), *['0'] * 10])})")
+    writer.emit(f"moves({', '.join([str(STRIDED_ADD_ARRAYS), *words, str(_element_count(type_)), *['0'] * 10])})")
     for text in dict.fromkeys((into, a, b)):
-        writer.line(f"w.keep({text})")
+        writer.emit(f"w.keep({text})")
     return into
 
 
-def _added(writer: Writer, product: Node, factors: Sequence[Value], to: Value, *, is_spent: bool) -> str:
+def _emit_accumulated_product(
+    writer: SumEmitter, product: Node, factors: Sequence[TypedExpression], to: TypedExpression, *, is_spent: bool
+) -> str:
     """A product of matrices that is added to an array."""
-    known, type_ = writer.known, product.results[0].type
+    known, type_ = writer.facts, product.results[0].type
     rows, columns = type_.shape or (0, 0)
-    fact = Fact(own=True, clean=to.text in known.clean)
-    if not is_spent or to.text not in known.own:
-        made = empty(writer, [str(rows), str(columns)], type_)
+    fact = ArrayFacts(is_unique=True, has_no_negative_zero=to.text in known.no_negative_zero)
+    if not is_spent or to.text not in known.unique:
+        made = emit_empty(writer, [str(rows), str(columns)], type_)
         width, count = type_.dtype.numpy.itemsize, rows * columns  # type: ignore[operator]
-        writer.solid(to.text)
+        writer.materialize(to.text)
         words = [f"w.address({made})", f"w.address({to.text})", str(width), "1", "1", "1", str(count)]
-        writer.line(f"moves({', '.join(['0', *words, '0', '0', '0', '1', '0', '0', '0', '1'])})")
-        writer.line(f"w.keep({to.text})")
+        writer.emit(f"moves({', '.join(['0', *words, '0', '0', '0', '1', '0', '0', '0', '1'])})")
+        writer.emit(f"w.keep({to.text})")
         how = "1"
-    elif to.text in known.blank:
-        how = writer.made_of(f"2 if e.is_blank({to.text}) else 1")
-        made = writer.made_of(f"e.room({to.text})")
+    elif to.text in known.lazy:
+        how = writer.assign(f"2 if e.is_blank({to.text}) else 1")
+        made = writer.assign(f"e.room({to.text})")
     else:
         made, how = to.text, "1"
     x, y = factors
-    name = element(type_.dtype)
-    is_turned = "1" if isinstance(x, Turned) else "0"
-    writer.line(f"added_{name}(s, {made}, {x.text}, {y.text}, {is_turned}, {how})")
-    known.add(made, fact)
+    name = numba_dtype(type_.dtype)
+    is_turned = "1" if isinstance(x, Transposed) else "0"
+    writer.emit(f"added_{name}(s, {made}, {x.text}, {y.text}, {is_turned}, {how})")
+    known.set_facts(made, fact)
     return made

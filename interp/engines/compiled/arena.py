@@ -6,52 +6,54 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..jit.state import HIGHEST, NO_ROOM, RECORD
-from .call_buffer import Words, address
+from ..jit.state import TAPE_END, TAPE_HIGH_WATER, TAPE_NEXT
+from .call_buffer import CallBuffer, data_address
 
-_KEPT = 4
-_LARGE = 2**26
+_MAX_IDLE = 4
+_MAX_IDLE_BYTES = 2**26
 """Memory of which more was used is given back to the system."""
-_LEAST = 2**20
-_idle: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+_MIN_BYTES = 2**20
+_idle_blocks: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
 
 
-class Lent:
+class RecordArena:
     """While this lasts, the words of a run refer to memory of so many bytes for its records; to less, where the system
     does not give so much. A class, since each run has one: by a generator it takes twice as long, 2 us."""
 
-    __slots__ = ("_begin", "_memory", "_size", "_words")
+    __slots__ = ("_begin", "_memory", "_size", "_call_buffer")
 
-    def __init__(self, words: Words, size: int) -> None:
-        self._words, self._size = words, size
+    def __init__(self, words: CallBuffer, size: int) -> None:
+        self._call_buffer, self._size = words, size
 
     def __enter__(self) -> None:
-        memory = self._memory = _found(self._size)
-        begin = self._begin = address(memory)
-        state = self._words.state
-        state[RECORD], state[NO_ROOM] = begin, begin + min(memory.nbytes, self._size)
+        memory = self._memory = _acquire_block(self._size)
+        begin = self._begin = data_address(memory)
+        state = self._call_buffer.state
+        state[TAPE_NEXT], state[TAPE_END] = begin, begin + min(memory.nbytes, self._size)
 
     def __exit__(self, kind: object, error: object, traceback: object) -> None:
-        words = self._words
-        words.give_back_rows()
-        highest = max(words.state.item(HIGHEST), words.state.item(RECORD))  # where the run ended by an exception
-        if highest - self._begin <= _LARGE and len(_idle) < _KEPT:
-            _idle.append(self._memory)
+        words = self._call_buffer
+        words.release_tape_rows()
+        highest = max(
+            words.state.item(TAPE_HIGH_WATER), words.state.item(TAPE_NEXT)
+        )  # where the run ended by an exception
+        if highest - self._begin <= _MAX_IDLE_BYTES and len(_idle_blocks) < _MAX_IDLE:
+            _idle_blocks.append(self._memory)
 
 
-def _found(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _acquire_block(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     try:
-        memory = _idle.pop()
+        memory = _idle_blocks.pop()
     except IndexError:
-        return _reserved(size)
-    return memory if memory.nbytes >= size else _reserved(size)
+        return _allocate_block(size)
+    return memory if memory.nbytes >= size else _allocate_block(size)
 
 
-def _reserved(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def _allocate_block(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
     while True:
         try:
-            return np.empty(max(size, _LEAST) // 8, np.int64)
+            return np.empty(max(size, _MIN_BYTES) // 8, np.int64)
         except MemoryError:
             size //= 2
-            if size < _LEAST:
+            if size < _MIN_BYTES:
                 raise

@@ -17,46 +17,46 @@ from ....core.dtypes import DType
 from ....core.types import Type
 from ....core.value import Value, admit
 from ..jit.kernels import lane
-from ..jit.state import LAST_ROW, LOWEST, OPERANDS, SLOT, WANTED
+from ..jit.state import OPERANDS, POOL_REQUESTED, SLOT_WORDS, STACK_FLOOR, TAPE_LAST_ROW
 
-_CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}
+_STRUCT_CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}
 """How a scalar of a lane lies in a word."""
-_NAMES = {each: each.numpy.str for each in dtypes.ALL}
+_TYPE_STRINGS = {each: each.numpy.str for each in dtypes.ALL}
 """What NumPy's interface of arrays calls dtypes: to ask one takes 0.1 us."""
-_HEAD, _word_at = object.__basicsize__, ctypes.c_ssize_t.from_address
+_OBJECT_HEADER_BYTES, _ssize_at_address = object.__basicsize__, ctypes.c_ssize_t.from_address
 
 
-def address(array: Any) -> int:
+def data_address(array: Any) -> int:
     """Where the elements of an array begin. NumPy's C interface has that first in an array, behind what every object
     begins with; `array.ctypes.data` takes ten times as long, 1 us."""
-    return _word_at(id(array) + _HEAD).value
+    return _ssize_at_address(id(array) + _OBJECT_HEADER_BYTES).value
 
 
-_sample = np.zeros(3)
-assert address(_sample[1:]) == _sample.ctypes.data + 8
-_rested = list[Any]()
+_address_check = np.zeros(3)
+assert data_address(_address_check[1:]) == _address_check.ctypes.data + 8
+_idle_step_blocks = list[Any]()
 """Memory for the steps of tags that no run uses."""
-_KEPT, _LARGE = 4, 2**17
-_FEW = 2**10
+_MAX_IDLE, _MIN_IDLE_WORDS = 4, 2**17
+_MAX_INLINE_STEP_WORDS = 2**10
 """How many words of steps lie behind the state, at most: to set these to zero takes 0.05 us."""
 
 
-def taken(words: Any, at: int, type_: Type) -> Value:
+def take_value(words: Any, at: int, type_: Type) -> Value:
     """The value in a slot that begins at a word; the slot no longer owns it. An array that nobody counts lies in one
     that was lent."""
     shape, dtype = type_.shape, type_.dtype
     if not shape:
-        return read(words, at, dtype)
+        return read_scalar(words, at, dtype)
     counter, address, *sizes = words[at : at + 2 + len(shape)].tolist()
-    memory = _counted()(counter) if counter else None
+    memory = _mem_info_class()(counter) if counter else None
     if 0 not in sizes:
-        return np.asarray(_Elements(memory, address, tuple(sizes), dtype))
+        return np.asarray(_ArrayInterface(memory, address, tuple(sizes), dtype))
     nothing: npt.NDArray[Any] = np.empty(sizes, dtype.numpy)
     nothing.setflags(write=False)
     return nothing
 
 
-class _Elements:
+class _ArrayInterface:
     """What NumPy makes an array of without copying, and keeps with it. Nobody can make one of it that may be written
     to: unlike the memory itself it has no buffer."""
 
@@ -64,53 +64,58 @@ class _Elements:
 
     def __init__(self, memory: Any, address: int, sizes: tuple[int, ...], dtype: DType) -> None:
         self.memory = memory
-        self.__array_interface__ = {"version": 3, "shape": sizes, "typestr": _NAMES[dtype], "data": (address, True)}
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": sizes,
+            "typestr": _TYPE_STRINGS[dtype],
+            "data": (address, True),
+        }
 
 
 @cache
-def _counted() -> Any:
+def _mem_info_class() -> Any:
     """What holds memory that generated code has made, from the address of its counter on."""
     from numba.core.runtime.nrt import MemInfo
 
     return MemInfo
 
 
-def _owned(array: Any) -> list[int]:
+def _copy_to_slot(array: Any) -> list[int]:
     """A slot of a copy of an array, with a reference to it."""
     from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
     counter: int = _nrt_python.meminfo_alloc(max(1, array.nbytes))
-    memory = _counted()(counter)
+    memory = _mem_info_class()(counter)
     memory.acquire()  # beside the reference that goes with this object
     ctypes.memmove(memory.data, array.ctypes.data, array.nbytes)
     return [counter, memory.data, *array.shape]
 
 
-def read(words: Any, at: int, dtype: DType) -> Value:
+def read_scalar(words: Any, at: int, dtype: DType) -> Value:
     """The scalar of this dtype in a word."""
-    (number,) = unpack_from(_CODES[lane(dtype)], words, 8 * at)
+    (number,) = unpack_from(_STRUCT_CODES[lane(dtype)], words, 8 * at)
     if dtype is dtypes.bool:
         return bool(number)
-    made: Value = number if dtype in dtypes.NATIVE else dtype.numpy.type(number)
+    made: Value = number if dtype in dtypes.PYTHON_DTYPES else dtype.numpy.type(number)
     return made
 
 
-def _memory(count: int) -> Any:
+def _allocate_words(count: int) -> Any:
     """So many words; much of it is that of a run before, since to ask the system for it takes 15 us."""
     with suppress(IndexError):
-        found = _rested.pop() if count >= _LARGE else None
+        found = _idle_step_blocks.pop() if count >= _MIN_IDLE_WORDS else None
         if found is not None and found.size >= count:
             return found
     return np.empty(count, np.int64)
 
 
-def form_of(types: Sequence[Type]) -> Struct:
+def arguments_struct(types: Sequence[Type]) -> Struct:
     """How arguments of these types lie, one behind the other."""
-    codes = (f"{2 + len(each.shape)}q" if each.shape else _CODES[lane(each.dtype)] for each in types)
+    codes = (f"{2 + len(each.shape)}q" if each.shape else _STRUCT_CODES[lane(each.dtype)] for each in types)
     return Struct("".join(codes))
 
 
-class Words:
+class CallBuffer:
     """The state of one run; what its words are, jit.state says. They are read as `item`s, which takes half of the time
     that an index does. Behind it lie the results, the arguments, and the steps of a tag, where these are few: a short
     run asks for memory once."""
@@ -118,120 +123,125 @@ class Words:
     def __init__(
         self, arguments: Sequence[Value], form: Struct, operands: int, results: int, deepest: int, seed: int
     ) -> None:
-        self._stack = 0
-        self.is_stopped = False
+        self._stack_size = 0
+        self.is_stop_requested = False
         """Whether somebody said that all is to be left. What comes of a run after that means nothing: loops over
         elements are left before they are done, and what uses these may trap."""
-        self._results_at = OPERANDS + SLOT * max(1, operands)
-        begin = self._results_at + SLOT * results
+        self._results_at = OPERANDS + SLOT_WORDS * max(1, operands)
+        begin = self._results_at + SLOT_WORDS * results
         self._steps_at = begin + form.size // 8
         steps = 2 * (deepest + 2)
-        self._steps = _memory(steps) if steps > _FEW else None
+        self._steps = _allocate_words(steps) if steps > _MAX_INLINE_STEP_WORDS else None
         memory: Any = np.zeros(self._steps_at + (steps if self._steps is None else 0), np.int64)
         self.state: npt.NDArray[np.int64] = memory
-        self.address = address(memory)
+        self.address = data_address(memory)
         self.results_address, self.arguments_address = self.address + 8 * self._results_at, self.address + 8 * begin
-        self.state[5] = self.address + 8 * self._steps_at if self._steps is None else address(self._steps)
+        self.state[5] = self.address + 8 * self._steps_at if self._steps is None else data_address(self._steps)
         self.state[6] = seed if seed < 2**63 else seed - 2**64  # its bits
-        self.borrowed = list[npt.NDArray[Any]]()
+        self.borrowed_arguments = list[npt.NDArray[Any]]()
         """The arguments that generated code reads: they live as long as this does, also where it does not stop."""
         found = list[Any]()
         for each in arguments:
             if isinstance(each, np.ndarray):  # nobody counts it
-                self.borrowed.append(each)
-                found += (0, address(each), *each.shape)
+                self.borrowed_arguments.append(each)
+                found += (0, data_address(each), *each.shape)
             else:
                 found.append(each.item() if isinstance(each, np.generic) else each)
         form.pack_into(memory, 8 * begin, *found)
 
-    def rest(self) -> None:
+    def recycle(self) -> None:
         """The run is over, and all is said of it."""
         steps = self._steps
-        if steps is not None and steps.size >= _LARGE and not self.state.item(4) and len(_rested) < _KEPT:
-            _rested.append(steps)
+        if (
+            steps is not None
+            and steps.size >= _MIN_IDLE_WORDS
+            and not self.state.item(4)
+            and len(_idle_step_blocks) < _MAX_IDLE
+        ):
+            _idle_step_blocks.append(steps)
 
-    def perform_by(self, function: Any) -> None:
+    def set_host_callback(self, function: Any) -> None:
         """What is left to Python is done by a function of its number, which lives as long as the run does."""
         self.state[7] = ctypes.cast(function, ctypes.c_void_p).value or 0
 
-    def answer(self, value: Value, type_: Type) -> None:
+    def store_reply(self, value: Value, type_: Type) -> None:
         """What was done gave this."""
         if type_.is_scalar:
             memory: Any = self.state
             number = value.item() if isinstance(value, np.generic) else value
-            pack_into(_CODES[lane(type_.dtype)], memory, 8 * OPERANDS, number)
+            pack_into(_STRUCT_CODES[lane(type_.dtype)], memory, 8 * OPERANDS, number)
         else:
-            owned = _owned(np.asarray(value))
+            owned = _copy_to_slot(np.asarray(value))
             self.state[OPERANDS : OPERANDS + len(owned)] = owned
 
-    def allow_stack(self, size: int, lowest: int = 0) -> None:
+    def set_stack_limit(self, size: int, lowest: int = 0) -> None:
         """Allow so many bytes, down to this address."""
-        self.state[3] = self._stack = size
-        self.state[LOWEST] = lowest
+        self.state[3] = self._stack_size = size
+        self.state[STACK_FLOOR] = lowest
 
     @property
-    def lowest(self) -> int | None:
+    def stack_floor(self) -> int | None:
         """How low the stack may go; None where generated code has not begun."""
         found: int = self.state.item(3)
-        return None if found == self._stack else found
+        return None if found == self._stack_size else found
 
-    def allow_crew(self, address: int) -> None:
+    def set_thread_pool(self, address: int) -> None:
         self.state[8] = address
 
-    def give_back_rows(self) -> None:
+    def release_tape_rows(self) -> None:
         """Give back the arrays in records that a run left behind: one that ended by an exception."""
-        row = self.state.item(LAST_ROW)
+        row = self.state.item(TAPE_LAST_ROW)
         while row:
             before, counter = (ctypes.c_int64 * 2).from_address(row)
             if counter:
-                _counted()(counter)
+                _mem_info_class()(counter)
             row = before
-        self.state[LAST_ROW] = 0
+        self.state[TAPE_LAST_ROW] = 0
 
     @property
-    def wants_crew(self) -> bool:
+    def wants_thread_pool(self) -> bool:
         """Whether generated code has met a loop that is worth sharing, and had nobody to share it with."""
-        return bool(self.state.item(8) == WANTED)
+        return bool(self.state.item(8) == POOL_REQUESTED)
 
-    def stop(self) -> None:
+    def request_stop(self) -> None:
         """All is to be left."""
-        self.is_stopped = True
+        self.is_stop_requested = True
         self.state[0] = 1
 
     @property
-    def why(self) -> int:
+    def exit_reason(self) -> int:
         """Why generated code left all by itself; 0 where it did not."""
         return self.state.item(1)
 
     @property
-    def node(self) -> int:
+    def trap_number(self) -> int:
         return self.state.item(2)
 
-    def path(self) -> list[tuple[int, int]]:
+    def tag_steps(self) -> list[tuple[int, int]]:
         """The steps of a trap's tag from the root: the number of a site, and an iteration."""
         steps = self.state[self._steps_at :] if self._steps is None else self._steps
         noted = steps[: 2 * int(self.state[4])].reshape(-1, 2)
         return [(int(site), int(iteration)) for site, iteration in noted[::-1]]
 
-    def operand(self, at: int, type_: Type) -> Value:
+    def take_operand(self, at: int, type_: Type) -> Value:
         """An operand of the trapping node; it can be asked for once."""
-        return self._own(taken(self.state, OPERANDS + SLOT * at, type_))
+        return self._own_value(take_value(self.state, OPERANDS + SLOT_WORDS * at, type_))
 
-    def lent(self, at: int, type_: Type) -> Value:
+    def borrow_operand(self, at: int, type_: Type) -> Value:
         """An operand of what is to be done, which who gets it neither changes nor keeps."""
-        return taken(self.state, OPERANDS + SLOT * at, type_)
+        return take_value(self.state, OPERANDS + SLOT_WORDS * at, type_)
 
-    def result(self, at: int, type_: Type) -> Value:
+    def take_result(self, at: int, type_: Type) -> Value:
         """A result; it can be asked for once."""
-        return self._own(taken(self.state, self._results_at + SLOT * at, type_))
+        return self._own_value(take_value(self.state, self._results_at + SLOT_WORDS * at, type_))
 
-    def drop(self, types: Sequence[Type]) -> None:
+    def discard_results(self, types: Sequence[Type]) -> None:
         """Let go of the results, if there are any."""
         for at, type_ in enumerate(types):
-            if not type_.is_scalar and self.state.item(self._results_at + SLOT * at):
-                taken(self.state, self._results_at + SLOT * at, type_)
+            if not type_.is_scalar and self.state.item(self._results_at + SLOT_WORDS * at):
+                take_value(self.state, self._results_at + SLOT_WORDS * at, type_)
 
-    def _own(self, value: Value) -> Value:
+    def _own_value(self, value: Value) -> Value:
         """A value that is part of no argument: whose that is may change it."""
         base: Any = value.base if isinstance(value, np.ndarray) else None
-        return admit(value) if type(base) is _Elements and base.memory is None else value
+        return admit(value) if type(base) is _ArrayInterface and base.memory is None else value

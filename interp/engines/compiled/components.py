@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from ....core.program.program import Function, Node, Program
-from .phases import Key, Phase, called
+from .phases import FunctionPhase, PhaseKey, phase_callees
 
 
-def components(program: Program) -> list[tuple[Phase, ...]]:
+def strongly_connected_components(program: Program) -> list[tuple[FunctionPhase, ...]]:
     """The phases of functions that a run may begin: those together that reach each other, what is called before who
     calls it.
 
@@ -16,13 +16,13 @@ def components(program: Program) -> list[tuple[Phase, ...]]:
     """
     graph = {
         (function.name, number): calls
-        for function in program.reachable()
-        for number, calls in enumerate(called(function))
+        for function in program.reachable_functions()
+        for number, calls in enumerate(phase_callees(function))
     }
-    number: dict[Key, int] = {}
-    low: dict[Key, int] = {}
-    open_, found = list[Key](), []
-    walk: list[tuple[Key, int]] = [((program.entry, 0), 0)]
+    number: dict[PhaseKey, int] = {}
+    low: dict[PhaseKey, int] = {}
+    open_, found = list[PhaseKey](), []
+    walk: list[tuple[PhaseKey, int]] = [((program.entry, 0), 0)]
     while walk:
         key, at = walk.pop()
         if key not in number:
@@ -39,23 +39,23 @@ def components(program: Program) -> list[tuple[Phase, ...]]:
             if low[key] == number[key]:
                 members = open_[open_.index(key) :]
                 del open_[-len(members) :]
-                found.append(tuple(Phase(program[name], phase) for name, phase in members))
+                found.append(tuple(FunctionPhase(program[name], phase) for name, phase in members))
     return found
 
 
-def recur(members: tuple[Phase, ...]) -> bool:
+def is_recursive_group(members: tuple[FunctionPhase, ...]) -> bool:
     """Whether the phases of a component may begin themselves, by way of others or not."""
-    return len(members) > 1 or members[0].key in called(members[0].function)[members[0].number]
+    return len(members) > 1 or members[0].key in phase_callees(members[0].function)[members[0].number]
 
 
-def recurs(program: Program) -> bool:
+def is_recursive(program: Program) -> bool:
     """Whether any function may."""
-    return any(map(recur, components(program)))
+    return any(map(is_recursive_group, strongly_connected_components(program)))
 
 
-def reaching(program: Program, has: Callable[[Node], bool]) -> frozenset[str]:
+def functions_reaching(program: Program, has: Callable[[Node], bool]) -> frozenset[str]:
     """The functions in which there is such a node, or that call one which reaches it."""
-    functions = program.reachable()
+    functions = program.reachable_functions()
     calls: Mapping[str, Sequence[str]] = {function.name: _callees(function) for function in functions}
     reached = {function.name for function in functions if any(map(has, function.body.walk()))}
     while True:

@@ -16,163 +16,165 @@ import numpy as np
 
 from ....core import dtypes
 from ....core.ops.op import OPS
-from ....core.program.program import STRUCTURED, Node, Operand, Program, Region
+from ....core.program.program import STRUCTURED_OPS, Node, Operand, Program, Region
 from ....core.types import Type
 from ....core.value import Literal
-from .chains import by_numpy
-from .components import recurs
-from .counted_loops import counter
-from .phases import Begun, Key, begun
+from .chains import is_ufunc_node
+from .components import is_recursive
+from .counted_loops import find_induction_variable
+from .phases import PhaseKey, PhaseStart, phase_starts
 
-LONG = 2**27
+LONG_WORK = 2**27
 """How much work makes a run long; a unit takes 0.1 ns to 1 ns."""
 _MOST_NODES = 1000
 """How many nodes such a program has: its frames are on whichever stack it is called from."""
-_NUMPY_S = 16
+_UFUNC_WORK = 16
 """The work of an element of one of NumPy's loops."""
-_WORK = {"pow": 64, "floor_divide": 8, "remainder": 8}
+_OP_WORK = {"pow": 64, "floor_divide": 8, "remainder": 8}
 """That of other ops, where it is not 1; `pow` is that of integers."""
-_PRODUCTS = 8
+_PRODUCTS_PER_UNIT = 8
 """How many multiplications of a product of matrices of floats are a unit, where these take longer than to read them."""
-_NODE = 100
+_NODE_WORK = 100
 """The work of a node besides that on elements."""
 
 
-class Straight(NamedTuple):
+class ElementwiseCost(NamedTuple):
     """The work of a program for an element, its arrays, and the sizes of its literals from the last axis on."""
 
-    work: int
-    arrays: int
-    sizes: tuple[int, ...]
+    work_per_element: int
+    array_count: int
+    literal_sizes: tuple[int, ...]
 
-    def elements(self, given: Sequence[Any]) -> int:
+    def max_elements(self, given: Sequence[Any]) -> int:
         """How many elements an array has at most."""
-        return math.prod(_largest([self.sizes, *(each.shape[::-1] for each in given)]))
+        return math.prod(_max_sizes([self.literal_sizes, *(each.shape[::-1] for each in given)]))
 
-    def cost(self, given: Sequence[Any]) -> Cost:
+    def cost(self, given: Sequence[Any]) -> RunCost:
         """What a run on these arrays takes."""
-        elements = self.elements(given)
-        return Cost(elements * self.work, elements * self.arrays * 8)
+        elements = self.max_elements(given)
+        return RunCost(elements * self.work_per_element, elements * self.array_count * 8)
 
 
-class Cost(NamedTuple):
+class RunCost(NamedTuple):
     """What a run takes at most: work, and bytes of what it makes."""
 
     work: int
     bytes: int
 
-    def cost(self, given: Sequence[Any]) -> Cost:
+    def cost(self, given: Sequence[Any]) -> RunCost:
         """The same for all arguments."""
         return self
 
 
-Brief: TypeAlias = Straight | Cost
+CostModel: TypeAlias = ElementwiseCost | RunCost
 
 
-def straight(program: Program) -> Straight | None:
+def elementwise_cost(program: Program) -> ElementwiseCost | None:
     """What a program takes; None where that depends on more than sizes."""
     nodes = list(program.main.body.walk())
-    if len(list(program.reachable())) > 1 or len(nodes) > _MOST_NODES or not all(map(_is_straight, nodes)):
+    if len(list(program.reachable_functions())) > 1 or len(nodes) > _MOST_NODES or not all(map(_is_elementwise, nodes)):
         return None
     literals = [np.shape(each.value) for node in nodes for each in node.inputs if isinstance(each, Literal)]  # type: ignore[arg-type]
     arrays = sum(not var.type.is_scalar for node in nodes for var in node.results)
-    return Straight(sum(map(_work, nodes)), arrays, _largest([shape[::-1] for shape in literals]))
+    return ElementwiseCost(sum(map(_node_work, nodes)), arrays, _max_sizes([shape[::-1] for shape in literals]))
 
 
-def bounded(program: Program) -> Cost | None:
+def constant_cost(program: Program) -> RunCost | None:
     """What a program takes, if that is the same for all arguments."""
-    count = sum(1 for function in program.reachable() for _ in function.body.walk())
-    return None if count > _MOST_NODES or recurs(program) else _Bounds(program).of((program.entry, 0))
+    count = sum(1 for function in program.reachable_functions() for _ in function.body.walk())
+    return (
+        None if count > _MOST_NODES or is_recursive(program) else _CostEstimator(program).estimate((program.entry, 0))
+    )
 
 
-class _Unbounded(Exception):
+class _DataDependentCost(Exception):
     """The arguments decide."""
 
 
-class _Bounds:
+class _CostEstimator:
     """What the phases of functions take that do not recur."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
-        self.known: dict[Key, Cost] = {}
+        self.phase_costs: dict[PhaseKey, RunCost] = {}
 
-    def of(self, key: Key) -> Cost | None:
+    def estimate(self, key: PhaseKey) -> RunCost | None:
         try:
-            return self.function(key)
-        except _Unbounded:
+            return self.function_cost(key)
+        except _DataDependentCost:
             return None
 
-    def function(self, key: Key) -> Cost:
-        if key not in self.known:
-            self.known[key] = self.region(self.program[key[0]].body, key[1])
-        return self.known[key]
+    def function_cost(self, key: PhaseKey) -> RunCost:
+        if key not in self.phase_costs:
+            self.phase_costs[key] = self.region_cost(self.program[key[0]].body, key[1])
+        return self.phase_costs[key]
 
-    def region(self, region: Region, number: int) -> Cost:
-        which, phases = begun(region), list(region.phases())
+    def region_cost(self, region: Region, number: int) -> RunCost:
+        which, phases = phase_starts(region), list(region.phases())
         types = {var.name: var.type for phase in phases for var in phase.parameters}
         types |= {var.name: var.type for phase in phases for node in phase.nodes for var in node.results}
         costs = [
-            self.begun(which[node.name]) if node.name in which else _of_node(node, types)
+            self.phase_start_cost(which[node.name]) if node.name in which else _node_cost(node, types)
             for node in phases[number].nodes
         ]
-        return Cost(sum(each.work for each in costs), sum(each.bytes for each in costs))
+        return RunCost(sum(each.work for each in costs), sum(each.bytes for each in costs))
 
-    def begun(self, begun: Begun) -> Cost:
+    def phase_start_cost(self, begun: PhaseStart) -> RunCost:
         root, number = begun
         match root.op:
             case "call":
-                return self.function((root.attribute("function"), number))
+                return self.function_cost((root.attribute("function"), number))
             case "cond":
-                costs = [self.region(each, number) for each in root.regions]
-                return Cost(max(each.work for each in costs), max(each.bytes for each in costs))
-        once, trips = self.region(root.regions[1], number), _trips(root)
-        return Cost(trips * (once.work + _NODE), trips * once.bytes)
+                costs = [self.region_cost(each, number) for each in root.regions]
+                return RunCost(max(each.work for each in costs), max(each.bytes for each in costs))
+        once, trips = self.region_cost(root.regions[1], number), _max_trip_count(root)
+        return RunCost(trips * (once.work + _NODE_WORK), trips * once.bytes)
 
 
-def _trips(loop: Node) -> int:
+def _max_trip_count(loop: Node) -> int:
     """How many iterations a loop has at most; one that wraps goes on."""
-    found = counter(loop)
+    found = find_induction_variable(loop)
     begins = loop.inputs[found.index] if found else None
-    if found is None or found.invariant is not None or not isinstance(begins, Literal):
-        raise _Unbounded
+    if found is None or found.bound_index is not None or not isinstance(begins, Literal):
+        raise _DataDependentCost
     begin = int(begins.value)  # type: ignore[arg-type]
     trips = max(0, -((begin - found.bound) // found.step))
     if begin + trips * found.step > dtypes.int64.range[1]:
-        raise _Unbounded
+        raise _DataDependentCost
     return trips
 
 
-def _of_node(node: Node, types: dict[str, Type]) -> Cost:
+def _node_cost(node: Node, types: dict[str, Type]) -> RunCost:
     if node.op not in OPS:
-        raise _Unbounded
-    shapes = [_type(each, types).shape for each in node.inputs] + [each.type.shape for each in node.results]
+        raise _DataDependentCost
+    shapes = [_operand_type(each, types).shape for each in node.inputs] + [each.type.shape for each in node.results]
     sizes = [[-1 if size is None else size for size in shape or ()] for shape in shapes]
     if any(-1 in each for each in sizes):
-        raise _Unbounded
+        raise _DataDependentCost
     elements, made = max(map(math.prod, sizes)), node.results[0].type
     many = math.prod(sizes[-1])
-    work = _work(node) * elements
+    work = _node_work(node) * elements
     if node.op == "matmul":
-        work = max(work, many * sizes[0][-1] // (_PRODUCTS if made.dtype.kind == "f" else 1))
-    return Cost(work + _NODE, many * made.dtype.numpy.itemsize)
+        work = max(work, many * sizes[0][-1] // (_PRODUCTS_PER_UNIT if made.dtype.kind == "f" else 1))
+    return RunCost(work + _NODE_WORK, many * made.dtype.numpy.itemsize)
 
 
-def _type(operand: Operand, types: dict[str, Type]) -> Type:
+def _operand_type(operand: Operand, types: dict[str, Type]) -> Type:
     return operand.type if isinstance(operand, Literal) else types[operand]
 
 
-def _largest(sizes: Sequence[Sequence[int]]) -> tuple[int, ...]:
+def _max_sizes(sizes: Sequence[Sequence[int]]) -> tuple[int, ...]:
     """For each axis, from the last one on, the largest size."""
     return tuple(max(each) for each in zip_longest(*sizes, fillvalue=1))
 
 
-def _is_straight(node: Node) -> bool:
-    if node.op in STRUCTURED:
+def _is_elementwise(node: Node) -> bool:
+    if node.op in STRUCTURED_OPS:
         return node.op == "cond"
     if node.op == "sum":
         return node.attribute("axis") is None
     return node.op in OPS and OPS[node.op].scalar is not None
 
 
-def _work(node: Node) -> int:
-    return _NUMPY_S if by_numpy(node) else _WORK.get(node.op, 1)
+def _node_work(node: Node) -> int:
+    return _UFUNC_WORK if is_ufunc_node(node) else _OP_WORK.get(node.op, 1)

@@ -14,42 +14,42 @@ _LARGEST_STEP = 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class Counter:
+class InductionVariable:
     """Which loop variable counts, by how much, and up to what: a number, or the loop variable `invariant`."""
 
     index: int
     step: int
     bound: int = 0
-    invariant: int | None = None
+    bound_index: int | None = None
 
 
-def counter(loop: Node) -> Counter | None:
+def find_induction_variable(loop: Node) -> InductionVariable | None:
     """How a loop counts, if all that its condition asks is whether it has counted enough."""
     condition, body = loop.regions
     if len(condition.nodes) != 1 or condition.nodes[0].op != "less" or condition.results != (condition.nodes[0].name,):
         return None
     one, other = condition.nodes[0].inputs
-    index, invariant = _position(condition, one), _position(condition, other)
+    index, invariant = _parameter_index(condition, one), _parameter_index(condition, other)
     if index is None or condition.parameters[index].type != _INT:
         return None
-    step = _step(body, index)
+    step = _constant_step(body, index)
     if step is None:
         return None
     if isinstance(other, Literal):
-        return Counter(index, step, bound=int(other.value)) if other.type == _INT else None  # type: ignore[arg-type]
+        return InductionVariable(index, step, bound=int(other.value)) if other.type == _INT else None  # type: ignore[arg-type]
     if invariant is None or condition.parameters[invariant].type != _INT:
         return None
     stays = body.results[invariant] == body.parameters[invariant].name
-    return Counter(index, step, invariant=invariant) if stays else None
+    return InductionVariable(index, step, bound_index=invariant) if stays else None
 
 
-def _position(region: Region, operand: Operand) -> int | None:
+def _parameter_index(region: Region, operand: Operand) -> int | None:
     """Which parameter this is."""
     names = [parameter.name for parameter in region.parameters]
     return names.index(operand) if isinstance(operand, str) and operand in names else None
 
 
-def _step(body: Region, index: int) -> int | None:
+def _constant_step(body: Region, index: int) -> int | None:
     """By which constant a loop variable grows."""
     for node in body.nodes:
         if node.op == "add" and node.name == body.results[index]:

@@ -8,33 +8,33 @@ from typing import Protocol
 
 from ....core.program.program import Node
 from ..jit.kernels import lane
-from ..jit.state import FAILED, OPERANDS, UNFIT
+from ..jit.state import HOST_FAILED, HOST_TOO_LARGE, OPERANDS
 from . import elementwise as arrays
-from .elementwise import Value
-from .layout import axes, element, numpy
+from .elementwise import TypedExpression
+from .layout import axes_tuple, numba_dtype, numpy_dtype
 
-NAMES = ("print", "callback")
-
-
-class Writer(arrays.Writer, Protocol):
-    def hold(self, inputs: Sequence[Value]) -> None: ...
-    def number(self, node: Node, inputs: Sequence[Value]) -> int: ...
-    def leave(self) -> None: ...
+EFFECT_OPS = ("print", "callback")
 
 
-def written(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
+class EffectEmitter(arrays.ArrayEmitter, Protocol):
+    def store_operands(self, inputs: Sequence[TypedExpression]) -> None: ...
+    def add_trap_site(self, node: Node, inputs: Sequence[TypedExpression]) -> int: ...
+    def emit_exit(self) -> None: ...
+
+
+def emit_host_call(writer: EffectEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """An effect, or an op; it has been done when this is over, or has trapped, or the run is to end."""
-    writer.hold(inputs)
-    how = writer.made_of(f"m.perform(s, {writer.number(node, inputs)})")
+    writer.store_operands(inputs)
+    how = writer.assign(f"m.perform(s, {writer.add_trap_site(node, inputs)})")
     if node.op != "print":
-        writer.trap(node, inputs, f"{how} == {FAILED}")
-    if node.op not in NAMES:
-        writer.too_large(node, inputs, f"{how} == {UNFIT}")
-    with writer.inside(f"if {how} != 0:"):
-        writer.leave()
+        writer.emit_trap(node, inputs, f"{how} == {HOST_FAILED}")
+    if node.op not in EFFECT_OPS:
+        writer.emit_memory_exit(node, inputs, f"{how} == {HOST_TOO_LARGE}")
+    with writer.block(f"if {how} != 0:"):
+        writer.emit_exit()
     made = node.results[0].type
     if node.op == "print":
         return "True"
     if made.is_scalar:
-        return writer.made_of(f"m.read_{lane(made.dtype)}(s, {OPERANDS})")
-    return writer.made_of(f"m.taken(s, {OPERANDS}, {numpy(element(made.dtype))}, {axes(made)})")
+        return writer.assign(f"m.read_{lane(made.dtype)}(s, {OPERANDS})")
+    return writer.assign(f"m.taken(s, {OPERANDS}, {numpy_dtype(numba_dtype(made.dtype))}, {axes_tuple(made)})")

@@ -11,147 +11,149 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from typing import Any, NamedTuple, Protocol
 
-from ....core.ops.op import MOST_ELEMENTS
+from ....core.ops.op import MAX_ELEMENTS
 from ....core.program.program import Node
 from ....core.types import Type
 from ..jit import kernels
-from ..jit.kernels import LANES, lane
-from .chains import Chain, by_numpy, called, computed_in, too_many
-from .layout import element, numpy
-from .text import Text
+from ..jit.kernels import LANE_TYPES, lane
+from .chains import FusedChain, exceeds_max_elements, is_ufunc_node, ufunc_dtype, ufunc_name
+from .layout import numba_dtype, numpy_dtype
+from .text import GeneratedModule
 
-_ALIGNED = 64
+_ALIGNMENT = 64
 """The bytes of a line of a processor's memory."""
-STRIP = 4096
+STRIP_ELEMENTS = 4096
 """How many elements of an innermost axis are computed between two looks at whether the run is to end."""
 
 
-class Value(NamedTuple):
+class TypedExpression(NamedTuple):
     """Text of a value, and its type."""
 
     text: str
     type: Type
 
 
-class Turned(Value):
+class Transposed(TypedExpression):
     """A matrix whose rows are meant as columns; its type is the one that is meant."""
 
 
-class Writer(Protocol):
+class ArrayEmitter(Protocol):
     """Who writes the function that an op is in."""
 
-    made: Text
-    spent: set[str]
+    module: GeneratedModule
+    dead_operands: set[str]
 
-    def line(self, text: str) -> None: ...
-    def made_of(self, text: str) -> str: ...
-    def inside(self, head: str) -> AbstractContextManager[None]: ...
-    def outlined(self) -> AbstractContextManager[tuple[str, str]]: ...
-    def fresh(self, of: str = "v") -> str: ...
-    def trap(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None: ...
-    def too_large(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None: ...
-    def draw_key(self, node: Node) -> str: ...
-    def elsewhere(self, condition: str) -> None: ...
-    def look(self) -> None: ...
-
-
-def empty(writer: Writer, sizes: Sequence[str], type_: Type) -> str:
-    return writer.made_of(f"e.empty(({', '.join(sizes)},), {numpy(element(type_.dtype))})")
+    def emit(self, text: str) -> None: ...
+    def assign(self, text: str) -> str: ...
+    def block(self, head: str) -> AbstractContextManager[None]: ...
+    def outline(self) -> AbstractContextManager[tuple[str, str]]: ...
+    def fresh_name(self, of: str = "v") -> str: ...
+    def emit_trap(self, node: Node | FusedChain, inputs: Sequence[TypedExpression], condition: str) -> None: ...
+    def emit_memory_exit(self, node: Node | FusedChain, inputs: Sequence[TypedExpression], condition: str) -> None: ...
+    def emit_draw_key(self, node: Node) -> str: ...
+    def emit_fallback_exit(self, condition: str) -> None: ...
+    def emit_poll(self) -> None: ...
 
 
-def beside(writer: Writer, sizes: Sequence[str], types: Sequence[Type]) -> list[str]:
+def emit_empty(writer: ArrayEmitter, sizes: Sequence[str], type_: Type) -> str:
+    return writer.assign(f"e.empty(({', '.join(sizes)},), {numpy_dtype(numba_dtype(type_.dtype))})")
+
+
+def emit_empty_together(writer: ArrayEmitter, sizes: Sequence[str], types: Sequence[Type]) -> list[str]:
     """Arrays of some types and of the same sizes, which are known and small, in one piece of memory: to make and free
     one takes 50 ns, as long as what is computed of 64 elements."""
     if len(types) < 2:
-        return [empty(writer, sizes, each) for each in types]
+        return [emit_empty(writer, sizes, each) for each in types]
     count, ends = math.prod(map(int, sizes)), [0]
     for each in types:
-        ends.append(ends[-1] + -(count * each.dtype.numpy.itemsize // -_ALIGNED) * _ALIGNED)
-    block, shape = writer.made_of(f"e.empty(({ends[-1]},), np.uint8)"), f"({', '.join(sizes)},)"
+        ends.append(ends[-1] + -(count * each.dtype.numpy.itemsize // -_ALIGNMENT) * _ALIGNMENT)
+    block, shape = writer.assign(f"e.empty(({ends[-1]},), np.uint8)"), f"({', '.join(sizes)},)"
     return [
-        writer.made_of(f"e.cut({block}, {begin}, {shape}, {numpy(element(each.dtype))})")
+        writer.assign(f"e.cut({block}, {begin}, {shape}, {numpy_dtype(numba_dtype(each.dtype))})")
         for begin, each in zip(ends[:-1], types, strict=True)
     ]
 
 
-def literal(writer: Writer, array: Any, type_: Type) -> str:
+def emit_array_literal(writer: ArrayEmitter, array: Any, type_: Type) -> str:
     """An array that is made anew wherever it stands."""
     if not array.size:
-        return empty(writer, list(map(str, array.shape)), type_)
-    elements = ", ".join(kernels.constant(each, type_.dtype) for each in array.ravel())
-    return writer.made_of(f"np.array([{elements}], {numpy(element(type_.dtype))}).reshape({array.shape})")
+        return emit_empty(writer, list(map(str, array.shape)), type_)
+    elements = ", ".join(kernels.literal_expression(each, type_.dtype) for each in array.ravel())
+    return writer.assign(f"np.array([{elements}], {numpy_dtype(numba_dtype(type_.dtype))}).reshape({array.shape})")
 
 
-def elementwise(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
+def emit_elementwise(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """An op on arrays, or on arrays and scalars."""
     result = node.results[0].type
-    sizes = broadcast(writer, inputs, lambda condition: writer.trap(node, inputs, condition))
-    if too_many(sizes) != "False":
-        writer.too_large(node, inputs, too_many(sizes))
-    places = [_place(writer, value, sizes) for value in inputs]
+    sizes = broadcast_sizes(writer, inputs, lambda condition: writer.emit_trap(node, inputs, condition))
+    if exceeds_max_elements(sizes) != "False":
+        writer.emit_memory_exit(node, inputs, exceeds_max_elements(sizes))
+    places = [_index_operand(writer, value, sizes) for value in inputs]
     scalars = [Type(value.type.dtype) for value in inputs]
-    condition = kernels.trap_condition(node.op, scalars, Type(result.dtype), [_at(place) for place in places])
+    condition = kernels.trap_condition(
+        node.op, scalars, Type(result.dtype), [_element_expression(place) for place in places]
+    )
     if condition is not None:
-        found = writer.made_of("False")
-        with _over(writer, sizes) as at:
-            writer.line(f"{found} = {found} or {_filled(condition, at)}")
-        writer.trap(node, inputs, found)
-    made = empty(writer, sizes, result)
-    if by_numpy(node):
-        _numpys(writer, node, places, sizes, made, result)
+        found = writer.assign("False")
+        with _ElementLoops(writer, sizes) as at:
+            writer.emit(f"{found} = {found} or {_substitute_indices(condition, at)}")
+        writer.emit_trap(node, inputs, found)
+    made = emit_empty(writer, sizes, result)
+    if is_ufunc_node(node):
+        _emit_ufunc_call(writer, node, places, sizes, made, result)
         return made
-    texts = [_at(place) for place in places]
+    texts = [_element_expression(place) for place in places]
     text = kernels.expression(node.op, scalars, Type(result.dtype), node.attributes, texts)
-    with _over(writer, sizes) as at:
-        writer.line(f"{made}[{', '.join(at)}] = {_filled(text, at)}")
+    with _ElementLoops(writer, sizes) as at:
+        writer.emit(f"{made}[{', '.join(at)}] = {_substitute_indices(text, at)}")
     return made
 
 
-class _Place(NamedTuple):
+class _IndexedOperand(NamedTuple):
     """Where the elements of an operand are: for each axis of it the number of the result's, and by what the index
     counts; a scalar has no axes and is its text."""
 
     text: str
     type: Type
-    axes: tuple[tuple[int, str], ...]
+    result_axes: tuple[tuple[int, str], ...]
 
 
-def _place(writer: Writer, value: Value, sizes: Sequence[str]) -> _Place:
+def _index_operand(writer: ArrayEmitter, value: TypedExpression, sizes: Sequence[str]) -> _IndexedOperand:
     shape = value.type.shape or ()
     first = len(sizes) - len(shape)
     axes = []
     for at, size in enumerate(shape):
         if size is None:
-            step = writer.made_of(f"1 if {value.text}.shape[{at}] != 1 else 0")
+            step = writer.assign(f"1 if {value.text}.shape[{at}] != 1 else 0")
         else:
             step = "0" if size == 1 and sizes[first + at] != "1" else "1"
         axes.append((first + at, step))
-    return _Place(value.text, value.type, tuple(axes))
+    return _IndexedOperand(value.text, value.type, tuple(axes))
 
 
-def stretched(writer: Writer, value: Value, sizes: Sequence[str]) -> str:
+def emit_broadcast_copy(writer: ArrayEmitter, value: TypedExpression, sizes: Sequence[str]) -> str:
     """A copy of an array, of the sizes that it broadcasts to."""
-    made, place = empty(writer, sizes, value.type), _place(writer, value, sizes)
-    with _over(writer, sizes) as at:
-        writer.line(f"{made}[{', '.join(at)}] = {_filled(_at(place), at)}")
+    made, place = emit_empty(writer, sizes, value.type), _index_operand(writer, value, sizes)
+    with _ElementLoops(writer, sizes) as at:
+        writer.emit(f"{made}[{', '.join(at)}] = {_substitute_indices(_element_expression(place), at)}")
     return made
 
 
-def _at(place: _Place) -> str:
+def _element_expression(place: _IndexedOperand) -> str:
     """An element in its lane, the indices being `axis_0_`, `axis_1_`, ..."""
     if place.type.is_scalar:
         return place.text
-    indices = [{"1": f"axis_{axis}_", "0": "0"}.get(step, f"axis_{axis}_ * {step}") for axis, step in place.axes]
-    return f"{LANES[lane(place.type.dtype)]}({place.text}[{', '.join(indices)}])"
+    indices = [{"1": f"axis_{axis}_", "0": "0"}.get(step, f"axis_{axis}_ * {step}") for axis, step in place.result_axes]
+    return f"{LANE_TYPES[lane(place.type.dtype)]}({place.text}[{', '.join(indices)}])"
 
 
-def _filled(text: str, at: Sequence[str]) -> str:
+def _substitute_indices(text: str, at: Sequence[str]) -> str:
     for axis in reversed(range(len(at))):
         text = text.replace(f"axis_{axis}_", at[axis])
     return text
 
 
-def broadcast(writer: Writer, values: Sequence[Value], trap: Callable[[str], None]) -> list[str]:
+def broadcast_sizes(writer: ArrayEmitter, values: Sequence[TypedExpression], trap: Callable[[str], None]) -> list[str]:
     """Text of the sizes to which values broadcast; `trap` writes what happens on a condition on which they do not."""
     shapes = [(value, value.type.shape) for value in values if value.type.shape]
     rank = max(len(shape) for _, shape in shapes)
@@ -166,81 +168,81 @@ def broadcast(writer: Writer, values: Sequence[Value], trap: Callable[[str], Non
             elif at >= 0:
                 known.add(shape[at] or 0)
         fixed = max(known - {1}, default=1) if known - {1} or not open_ else None
-        made.append(_size(writer, trap, fixed, open_))
+        made.append(_broadcast_size(writer, trap, fixed, open_))
     return made
 
 
-def _size(writer: Writer, trap: Callable[[str], None], fixed: int | None, open_: Sequence[str]) -> str:
+def _broadcast_size(writer: ArrayEmitter, trap: Callable[[str], None], fixed: int | None, open_: Sequence[str]) -> str:
     """One size of the result, of one that is known, if it is not 1, and some that are not."""
     if fixed is not None:
         for size in open_:
             trap(f"{size} != {fixed} and {size} != 1")
         return str(fixed)
-    size = writer.made_of(open_[0])
+    size = writer.assign(open_[0])
     for other in open_[1:]:
         trap(f"{size} != 1 and {other} != 1 and {other} != {size}")
-        size = writer.made_of(f"{other} if {size} == 1 else {size}")
+        size = writer.assign(f"{other} if {size} == 1 else {size}")
     return size
 
 
-class _over:  # noqa: N801 - read as a word
+class _ElementLoops:  # noqa: N801 - read as a word
     """The loops over all elements; gives the names of the indices."""
 
-    def __init__(self, writer: Writer, sizes: Sequence[str]) -> None:
-        self.writer, self.sizes, self.stack = writer, sizes, ExitStack()
+    def __init__(self, writer: ArrayEmitter, sizes: Sequence[str]) -> None:
+        self.writer, self.sizes, self.exit_stack = writer, sizes, ExitStack()
 
     def __enter__(self) -> list[str]:
-        writer, names = self.writer, [self.writer.fresh("i") for _ in self.sizes]
+        writer, names = self.writer, [self.writer.fresh_name("i") for _ in self.sizes]
         for name, size in zip(names[:-1], self.sizes, strict=False):
-            self.stack.enter_context(writer.inside(f"for {name} in range({size}):"))
-        begin, size = writer.fresh("i"), self.sizes[-1]
-        self.stack.enter_context(writer.inside(f"for {begin} in range(0, {size}, {STRIP}):"))
-        writer.look()
-        end = f"min({begin} + {STRIP}, {size})"
-        self.stack.enter_context(writer.inside(f"for {names[-1]} in range({begin}, {end}):"))
+            self.exit_stack.enter_context(writer.block(f"for {name} in range({size}):"))
+        begin, size = writer.fresh_name("i"), self.sizes[-1]
+        self.exit_stack.enter_context(writer.block(f"for {begin} in range(0, {size}, {STRIP_ELEMENTS}):"))
+        writer.emit_poll()
+        end = f"min({begin} + {STRIP_ELEMENTS}, {size})"
+        self.exit_stack.enter_context(writer.block(f"for {names[-1]} in range({begin}, {end}):"))
         return names
 
     def __exit__(self, *_: object) -> None:
-        self.stack.close()
+        self.exit_stack.close()
 
 
-def _numpys(
-    writer: Writer, node: Node, places: Sequence[_Place], sizes: Sequence[str], made: str, result: Type
+def _emit_ufunc_call(
+    writer: ArrayEmitter, node: Node, places: Sequence[_IndexedOperand], sizes: Sequence[str], made: str, result: Type
 ) -> None:
     """A function that NumPy computes, of copies of the operands in the result's shape."""
-    wide = Type(computed_in(node), result.shape)
-    copies = [empty(writer, sizes, wide) for _ in places]
-    with _over(writer, sizes) as at:
+    wide = Type(ufunc_dtype(node), result.shape)
+    copies = [emit_empty(writer, sizes, wide) for _ in places]
+    with _ElementLoops(writer, sizes) as at:
         for copy, place in zip(copies, places, strict=True):
-            writer.line(f"{copy}[{', '.join(at)}] = {_filled(_at(place), at)}")
+            writer.emit(f"{copy}[{', '.join(at)}] = {_substitute_indices(_element_expression(place), at)}")
     into = made if result.dtype is wide.dtype else copies[0]
-    writer.line(f"n.{called(node)}({', '.join([*copies, into])})")
+    writer.emit(f"n.{ufunc_name(node)}({', '.join([*copies, into])})")
     if into is not made:
-        with _over(writer, sizes) as at:
-            writer.line(f"{made}[{', '.join(at)}] = {into}[{', '.join(at)}]")
+        with _ElementLoops(writer, sizes) as at:
+            writer.emit(f"{made}[{', '.join(at)}] = {into}[{', '.join(at)}]")
 
 
-def drawn(writer: Writer, node: Node, inputs: Sequence[Value]) -> str:
+def emit_draw(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Random numbers: one, or an array of a size that is known, or a permutation."""
     texts = [value.text for value in inputs]
     if node.op == "permutation":
-        writer.trap(node, inputs, f"{texts[0]} < 0")
-        writer.too_large(node, inputs, f"{texts[0]} > {MOST_ELEMENTS}")
-        return writer.made_of(f"d.permutation({writer.draw_key(node)}, {texts[0]})")
+        writer.emit_trap(node, inputs, f"{texts[0]} < 0")
+        writer.emit_memory_exit(node, inputs, f"{texts[0]} > {MAX_ELEMENTS}")
+        return writer.assign(f"d.permutation({writer.emit_draw_key(node)}, {texts[0]})")
     if node.op == "integers":
-        writer.trap(node, inputs, f"{texts[0]} >= {texts[1]}")
-    result, key = node.results[0].type, writer.draw_key(node)
+        writer.emit_trap(node, inputs, f"{texts[0]} >= {texts[1]}")
+    result, key = node.results[0].type, writer.emit_draw_key(node)
     if result.is_scalar:
-        return writer.made_of(_draw(node, key, "0", texts))
+        return writer.assign(_draw_expression(node, key, "0", texts))
     sizes = [str(size) for size in result.shape or ()]
-    if math.prod(filter(None, result.shape or ())) > MOST_ELEMENTS:
-        writer.too_large(node, inputs, "True")
-    made = empty(writer, sizes, result)
-    flat, index = writer.made_of(f"{made}.reshape(-1)"), writer.fresh("i")
-    with writer.inside(f"for {index} in range({flat}.size):"):
-        writer.line(f"{flat}[{index}] = {_draw(node, key, index, texts)}")
+    if math.prod(filter(None, result.shape or ())) > MAX_ELEMENTS:
+        writer.emit_memory_exit(node, inputs, "True")
+    made = emit_empty(writer, sizes, result)
+    flat, index = writer.assign(f"{made}.reshape(-1)"), writer.fresh_name("i")
+    with writer.block(f"for {index} in range({flat}.size):"):
+        writer.emit(f"{flat}[{index}] = {_draw_expression(node, key, index, texts)}")
     return made
 
 
-def _draw(node: Node, key: str, index: str, texts: Sequence[str]) -> str:
+def _draw_expression(node: Node, key: str, index: str, texts: Sequence[str]) -> str:
     return f"d.{node.op}({', '.join([f'd.splitmix64({key}, uint64({index}))', *texts])})"

@@ -6,29 +6,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from ....core.errors import Crash, TagloomError
-from ....core.frontend.trace.pytree import Structure
+from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
-from ....core.ops.cells import size_trap
-from ....core.ops.effect_op import ACTS
-from ....core.ops.op import OPS, kernel, trap_message
+from ....core.ops.cells import size_trap_message
+from ....core.ops.effect_op import EFFECT_OPS
+from ....core.ops.op import OPS, build_kernel, trap_message
 from ....core.program.program import Node
 from ....core.tag import ROOT
 from ....core.types import type_of
 from ....core.value import Literal, Value
 from ...machine.event import Event, Token
-from ...outcome.outcome import Outcome, Status, trap_of
-from .call_buffer import Words
-from .chains import Chain
-from .text import Text
+from ...outcome.outcome import Outcome, Status, build_trap
+from .call_buffer import CallBuffer
+from .chains import FusedChain
+from .text import GeneratedModule
 
 
-def outcome_of(
-    text: Text,
+def build_outcome(
+    text: GeneratedModule,
     graph: Graph,
-    words: Words,
+    words: CallBuffer,
     results: tuple[Value, ...] | None,
     stopped: TagloomError | None,
-    structure: Structure,
+    structure: TreeDef,
     failed: str | None,
 ) -> Outcome:
     """The outcome of a run with these results, or that `stopped` ended; else it met a trap, which the words tell, or
@@ -40,8 +40,8 @@ def outcome_of(
     if stopped is not None:
         status, results = "Exhausted", None
     elif results is None:
-        status, trapped = "Trapped", (_trapped(text, graph, words, failed),)
-        traps = (trap_of(graph, trapped[0]),)
+        status, trapped = "Trapped", (_build_trap_event(text, graph, words, failed),)
+        traps = (build_trap(graph, trapped[0]),)
         error = traps[0]
     count = len(graph.results)
     return Outcome(
@@ -50,47 +50,49 @@ def outcome_of(
         results=(None,) * count if results is None else results,
         missing=tuple(range(count)) if results is None else (),
         structure=structure,
-        measured=None,
+        measured_stats=None,
         traps=traps,
         residue=(),
         open_activations=0,
         engine="compiled",
         schedule="sequential",
         error=error,
-        trapped=trapped,
+        trap_events=trapped,
     )
 
 
-def _trapped(text: Text, graph: Graph, words: Words, failed: str | None) -> Event:
+def _build_trap_event(text: GeneratedModule, graph: Graph, words: CallBuffer, failed: str | None) -> Event:
     """The firing that trapped: the first that a sequential evaluation meets."""
-    function, node, types = text.trapping[words.node]
-    operands = tuple(words.operand(at, type_) for at, type_ in enumerate(types))
-    if isinstance(node, Chain):
-        node, operands = _again(node, operands)
+    function, node, types = text.trap_sites[words.trap_number]
+    operands = tuple(words.take_operand(at, type_) for at, type_ in enumerate(types))
+    if isinstance(node, FusedChain):
+        node, operands = _find_trapping_node(node, operands)
     tag = ROOT
-    for site, iteration in words.path():
+    for site, iteration in words.tag_steps():
         tag = tag.child(text.sites[site], iteration)
     (number,) = (at for at, each in enumerate(graph.nodes) if str(each) == f"{function}.{node.name}")
-    trigger: tuple[Value, ...] = (True,) * graph.nodes[number].triggered
+    trigger: tuple[Value, ...] = (True,) * graph.nodes[number].has_trigger
     inputs = (*operands, *trigger)
-    message = _message(node, operands) if failed is None else failed
+    message = _trap_message(node, operands) if failed is None else failed
     return Event(Token(number, 0, tag, inputs[0]), 0, inputs, (), (), message, (), False)
 
 
-def _again(chain: Chain, given: Sequence[Value]) -> tuple[Node, tuple[Value, ...]]:
+def _find_trapping_node(chain: FusedChain, given: Sequence[Value]) -> tuple[Node, tuple[Value, ...]]:
     """The node of a chain that trapped, and its operands, from what the chain was given."""
-    values = dict(zip(chain.given, given, strict=True))
+    values = dict(zip(chain.inputs, given, strict=True))
     for node in chain.nodes:
         operands = tuple(each.value if isinstance(each, Literal) else values[each] for each in node.inputs)
         row = OPS[node.op]
         if trap_message(row, operands, node.attributes) is not None:
             return node, operands
-        values[node.name] = kernel(row, list(map(type_of, operands)), node.results[0].type, node.attributes)(*operands)
+        values[node.name] = build_kernel(row, list(map(type_of, operands)), node.results[0].type, node.attributes)(
+            *operands
+        )
     raise Crash("a chain of ops traps, and none of them does", where=chain.nodes[0].location)
 
 
-def _message(node: Node, operands: tuple[Any, ...]) -> str | None:
+def _trap_message(node: Node, operands: tuple[Any, ...]) -> str | None:
     if node.op in OPS:
         return trap_message(OPS[node.op], operands, node.attributes)
-    undefined = size_trap if node.op == "cells" else ACTS[node.op].undefined
+    undefined = size_trap_message if node.op == "cells" else EFFECT_OPS[node.op].trap_reason
     return undefined(*operands) if undefined else None

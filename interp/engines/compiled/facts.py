@@ -12,48 +12,57 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 
-class Fact(NamedTuple):
+class ArrayFacts(NamedTuple):
     """What is known of one of them. Where nothing is, it is safe to take it as it is."""
 
-    own: bool = False
-    clean: bool = False
-    blank: bool = False
+    is_unique: bool = False
+    has_no_negative_zero: bool = False
+    may_be_lazy: bool = False
 
 
-def either(facts: Sequence[Fact]) -> Fact:
+def merge_facts(facts: Sequence[ArrayFacts]) -> ArrayFacts:
     """What is known of a variable that is one of these."""
-    return Fact(all(each.own for each in facts), all(each.clean for each in facts), any(each.blank for each in facts))
+    return ArrayFacts(
+        all(each.is_unique for each in facts),
+        all(each.has_no_negative_zero for each in facts),
+        any(each.may_be_lazy for each in facts),
+    )
 
 
 @dataclass(slots=True)
-class Known:
+class ArrayFactTable:
     """The variables of which something is known."""
 
-    own: set[str] = field(default_factory=set)
-    clean: set[str] = field(default_factory=set)
-    blank: set[str] = field(default_factory=set)
+    unique: set[str] = field(default_factory=set)
+    no_negative_zero: set[str] = field(default_factory=set)
+    lazy: set[str] = field(default_factory=set)
 
-    def of(self, texts: Sequence[str]) -> list[Fact]:
+    def facts_of(self, texts: Sequence[str]) -> list[ArrayFacts]:
         """What is known of those that are handed on together."""
         return [
-            Fact(text in self.own and texts.count(text) == 1, text in self.clean, text in self.blank) for text in texts
+            ArrayFacts(text in self.unique and texts.count(text) == 1, text in self.no_negative_zero, text in self.lazy)
+            for text in texts
         ]
 
-    def add(self, text: str, fact: Fact) -> None:
-        for known, holds in zip((self.own, self.clean, self.blank), fact, strict=True):
+    def set_facts(self, text: str, fact: ArrayFacts) -> None:
+        for known, holds in zip((self.unique, self.no_negative_zero, self.lazy), fact, strict=True):
             if holds:
                 known.add(text)
             else:
                 known.discard(text)
 
-    def share(self, texts: Iterable[str]) -> None:
+    def mark_shared(self, texts: Iterable[str]) -> None:
         """Somebody else refers to their elements from now on."""
-        self.own.difference_update(texts)
+        self.unique.difference_update(texts)
 
-    def copy(self) -> Known:
+    def copy(self) -> ArrayFactTable:
         """What is known so far, by itself."""
-        return Known(set(self.own), set(self.clean), set(self.blank))
+        return ArrayFactTable(set(self.unique), set(self.no_negative_zero), set(self.lazy))
 
-    def restore(self, before: Known) -> None:
+    def restore(self, before: ArrayFactTable) -> None:
         """Know what was known."""
-        self.own, self.clean, self.blank = set(before.own), set(before.clean), set(before.blank)
+        self.unique, self.no_negative_zero, self.lazy = (
+            set(before.unique),
+            set(before.no_negative_zero),
+            set(before.lazy),
+        )

@@ -14,132 +14,132 @@ from queue import Empty, SimpleQueue
 from typing import Protocol
 from weakref import WeakMethod
 
-from ....core.ops.effect import formatted
-from ....core.ops.op import OPS, Kernel, kernel, trap_message
+from ....core.ops.effect import format_text
+from ....core.ops.op import OPS, Kernel, build_kernel, trap_message
 from ....core.program.program import Node
 from ....core.types import Type
 from ....core.value import Value
-from ....core.world import Failed, World
-from ..jit.state import DONE, FAILED, LEFT, UNFIT
-from .call_buffer import Words
-from .text import Trapping
+from ....core.world import CallbackError, World
+from ..jit.state import HOST_ABORTED, HOST_DONE, HOST_FAILED, HOST_TOO_LARGE
+from .call_buffer import CallBuffer
+from .text import TrapSite
 
 
-class Thread(Protocol):
+class CompletionHandle(Protocol):
     """A thread at work."""
 
-    def is_done(self, seconds: float) -> bool: ...
+    def wait_until_done(self, seconds: float) -> bool: ...
 
 
-class Waiter:
+class RunWaiter:
     """Waits for a run that asks for nothing."""
 
-    trap: str | None = None
+    trap_message: str | None = None
     """Why the effect trapped that was asked for last."""
-    raised: BaseException | None = None
+    op_error: BaseException | None = None
     """What an op raised, which none may."""
 
-    def end(self) -> None:
+    def notify_finished(self) -> None:
         """The run is over: nobody is to wait for it any longer."""
 
-    def give_up(self) -> None:
+    def abort_calls(self) -> None:
         """Nothing that is asked for from now on is done."""
 
-    def drop(self) -> None:
+    def discard_pending(self) -> None:
         """Let go of what was asked for and not done."""
 
-    def is_over(self, thread: Thread, seconds: float) -> bool:
+    def serve_until_finished(self, thread: CompletionHandle, seconds: float) -> bool:
         """Do what is asked for, for so many seconds, or until the run has ended; whether it has."""
-        return thread.is_done(seconds)
+        return thread.wait_until_done(seconds)
 
 
-def _callable(weak: WeakMethod[Callable[[int], int]]) -> object:
+def _weak_c_callback(weak: WeakMethod[Callable[[int], int]]) -> object:
     """What generated code calls, of a method that it does not keep alive: the two would keep each other, and all that a
     run has, until Python looks for cycles."""
 
-    def ask(number: int) -> int:
+    def on_call(number: int) -> int:
         found = weak()
-        return LEFT if found is None else found(number)
+        return HOST_ABORTED if found is None else found(number)
 
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(ask)
+    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(on_call)
 
 
-class Performer(Waiter):
+class HostCallServer(RunWaiter):
     """Performs what one run asks for."""
 
-    def __init__(self, asking: Sequence[Trapping], words: Words, world: World) -> None:
-        self.asking, self.words, self.world = asking, words, world
-        self.asked = SimpleQueue[int | None]()
-        self.answers = SimpleQueue[int]()
+    def __init__(self, asking: Sequence[TrapSite], words: CallBuffer, world: World) -> None:
+        self.trap_sites, self.call_buffer, self.world = asking, words, world
+        self.requests = SimpleQueue[int | None]()
+        self.replies = SimpleQueue[int]()
         self._kernels: dict[int, Kernel] = {}
-        self._function = _callable(WeakMethod(self._ask))  # lives as long as this does
-        words.perform_by(self._function)
+        self._c_callback = _weak_c_callback(WeakMethod(self._on_call))  # lives as long as this does
+        words.set_host_callback(self._c_callback)
 
-    def _ask(self, number: int) -> int:
-        node = self.asking[number].node
+    def _on_call(self, number: int) -> int:
+        node = self.trap_sites[number].node
         if isinstance(node, Node) and node.op in OPS:
-            return self._computed(number, node)
-        self.asked.put(number)
-        return self.answers.get()
+            return self._compute_op(number, node)
+        self.requests.put(number)
+        return self.replies.get()
 
-    def _computed(self, number: int, node: Node) -> int:
+    def _compute_op(self, number: int, node: Node) -> int:
         """Compute an op; what generated code is answered. Why it trapped, its row says again, and nothing else may
         raise: no exception passes through generated code."""
-        types, result, row = self.asking[number].types, node.results[0].type, OPS[node.op]
+        types, result, row = self.trap_sites[number].types, node.results[0].type, OPS[node.op]
         try:
-            operands = tuple(self.words.lent(at, type_) for at, type_ in enumerate(types))
+            operands = tuple(self.call_buffer.borrow_operand(at, type_) for at, type_ in enumerate(types))
             if trap_message(row, operands, node.attributes) is not None:
-                return FAILED
+                return HOST_FAILED
             if number not in self._kernels:
-                self._kernels[number] = kernel(row, types, result, node.attributes)
-            self.words.answer(self._kernels[number](*operands), result)
+                self._kernels[number] = build_kernel(row, types, result, node.attributes)
+            self.call_buffer.store_reply(self._kernels[number](*operands), result)
         except MemoryError:
-            return UNFIT
+            return HOST_TOO_LARGE
         except BaseException as error:
-            self.raised = error
-            self.words.stop()  # there is no result to go on with
-            return LEFT
-        return DONE
+            self.op_error = error
+            self.call_buffer.request_stop()  # there is no result to go on with
+            return HOST_ABORTED
+        return HOST_DONE
 
-    def end(self) -> None:
-        self.asked.put(None)
+    def notify_finished(self) -> None:
+        self.requests.put(None)
 
-    def give_up(self) -> None:
-        self.answers.put(LEFT)
+    def abort_calls(self) -> None:
+        self.replies.put(HOST_ABORTED)
 
-    def drop(self) -> None:
-        while not self.asked.empty():
-            number = self.asked.get()
+    def discard_pending(self) -> None:
+        while not self.requests.empty():
+            number = self.requests.get()
             if number is not None:
-                self._operands(self.asking[number].types)
+                self._take_operands(self.trap_sites[number].types)
 
-    def is_over(self, thread: Thread, seconds: float) -> bool:
+    def serve_until_finished(self, thread: CompletionHandle, seconds: float) -> bool:
         ends = time.monotonic() + seconds
         while True:
             try:
-                number = self.asked.get(timeout=max(0.0, ends - time.monotonic()))
+                number = self.requests.get(timeout=max(0.0, ends - time.monotonic()))
             except Empty:
                 return False
             if number is None:
                 return True
-            asking = self.asking[number]
-            self.answers.put(self._performed(asking.node, self._operands(asking.types)))
+            asking = self.trap_sites[number]
+            self.replies.put(self._perform_effect(asking.node, self._take_operands(asking.types)))
             if time.monotonic() >= ends:
                 return False
 
-    def _operands(self, types: Sequence[Type]) -> tuple[Value, ...]:
-        return tuple(self.words.operand(at, type_) for at, type_ in enumerate(types))
+    def _take_operands(self, types: Sequence[Type]) -> tuple[Value, ...]:
+        return tuple(self.call_buffer.take_operand(at, type_) for at, type_ in enumerate(types))
 
-    def _performed(self, node: object, operands: tuple[Value, ...]) -> int:
+    def _perform_effect(self, node: object, operands: tuple[Value, ...]) -> int:
         """Perform an effect; what generated code is answered. Raises what the world does."""
         assert isinstance(node, Node)
         if node.op == "print":
-            self.world.print(formatted(node.attribute("text"), operands))
-            return DONE
+            self.world.print(format_text(node.attribute("text"), operands))
+            return HOST_DONE
         try:
             value: Value = self.world.call(node.attribute("function"), operands, node.attribute("returns"))
-        except Failed as failed:
-            self.trap = str(failed)
-            return FAILED
-        self.words.answer(value, node.attribute("returns"))
-        return DONE
+        except CallbackError as failed:
+            self.trap_message = str(failed)
+            return HOST_FAILED
+        self.call_buffer.store_reply(value, node.attribute("returns"))
+        return HOST_DONE

@@ -14,66 +14,68 @@ from typing import TypeAlias
 from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.types import HandleType, Type, element_type
-from ..jit.kernels import LANES, lane
-from .phases import Key, Phase
+from ..jit.kernels import LANE_TYPES, lane
+from .phases import FunctionPhase, PhaseKey
 
-Slots: TypeAlias = tuple[str, ...]
+SlotTypes: TypeAlias = tuple[str, ...]
 """Each is a lane, or, of an array or a handle of cells, what numba calls its type."""
-_PRESENT = "Array(boolean, 1, 'C')"
-_ZERO = {"b": "False", "i": "0", "u": "uint64(0)", "f": "0.0"}
+_FULL_FLAGS_TYPE = "Array(boolean, 1, 'C')"
+_ZERO_LITERALS = {"b": "False", "i": "0", "u": "uint64(0)", "f": "0.0"}
 
 
-def slot(type_: Type) -> str:
+def slot_type(type_: Type) -> str:
     """Where a value of a type is passed."""
     if isinstance(type_.dtype, HandleType):
-        return f"Tuple(({_held(element_type(type_))}, {_PRESENT}))"
+        return f"Tuple(({_cell_storage_type(element_type(type_))}, {_FULL_FLAGS_TYPE}))"
     if type_.is_scalar:
         return lane(type_.dtype)
     assert type_.shape is not None
-    return f"Array({element(type_.dtype)}, {len(type_.shape)}, 'C')"
+    return f"Array({numba_dtype(type_.dtype)}, {len(type_.shape)}, 'C')"
 
 
-def is_open(type_: Type) -> bool:
+def has_unknown_size(type_: Type) -> bool:
     """Whether the size of an array is not known."""
     return type_.shape is None or None in type_.shape
 
 
-def _held(type_: Type) -> str:
+def _cell_storage_type(type_: Type) -> str:
     """What numba calls the values of cells: an array, or references to arrays."""
-    whole = Type(dtypes.int64, (None, None)) if is_open(type_) else Type(type_.dtype, (None, *(type_.shape or ())))
-    return slot(whole)
+    whole = (
+        Type(dtypes.int64, (None, None)) if has_unknown_size(type_) else Type(type_.dtype, (None, *(type_.shape or ())))
+    )
+    return slot_type(whole)
 
 
-def element(dtype: DType) -> str:
+def numba_dtype(dtype: DType) -> str:
     """What numba calls the elements of an array."""
     return "boolean" if dtype is dtypes.bool else repr(dtype)
 
 
-def axes(type_: Type) -> str:
+def axes_tuple(type_: Type) -> str:
     """Text of a number for each axis of an array."""
     return f"({'0, ' * len(type_.shape or ())})"
 
 
-def slots(types: Iterable[Type]) -> Slots:
-    return tuple(map(slot, types))
+def slot_types(types: Iterable[Type]) -> SlotTypes:
+    return tuple(map(slot_type, types))
 
 
-def zero(slot: str) -> str:
+def zero_expression(slot: str) -> str:
     """What stands where nothing is."""
-    if slot in _ZERO:
-        return _ZERO[slot]
+    if slot in _ZERO_LITERALS:
+        return _ZERO_LITERALS[slot]
     if slot.startswith("Tuple(("):
-        return f"({zero(slot[len('Tuple((') : -len(f', {_PRESENT}))')])}, {zero(_PRESENT)})"
+        return f"({zero_expression(slot[len('Tuple((') : -len(f', {_FULL_FLAGS_TYPE}))')])}, {zero_expression(_FULL_FLAGS_TYPE)})"
     dtype, rank, _ = slot[len("Array(") :].split(", ")
-    return f"e.nothing({numpy(dtype)}, ({'0, ' * int(rank)}))"
+    return f"e.nothing({numpy_dtype(dtype)}, ({'0, ' * int(rank)}))"
 
 
-def numpy(element: str) -> str:
+def numpy_dtype(element: str) -> str:
     """What NumPy calls such elements."""
     return "np.bool_" if element == "boolean" else f"np.{element}"
 
 
-def common(many: Sequence[Slots]) -> Slots:
+def merge_slot_types(many: Sequence[SlotTypes]) -> SlotTypes:
     """Slots in which the arguments of each of many functions have their places."""
     if len(many) == 1:
         return many[0]
@@ -83,7 +85,7 @@ def common(many: Sequence[Slots]) -> Slots:
     return tuple(sorted(most.elements()))
 
 
-def places(wanted: Slots, given: Slots) -> list[int]:
+def slot_positions(wanted: SlotTypes, given: SlotTypes) -> list[int]:
     """Which of the slots given are for values in the slots wanted."""
     if wanted == given:
         return list(range(len(given)))
@@ -91,69 +93,71 @@ def places(wanted: Slots, given: Slots) -> list[int]:
     return [left[kind].pop(0) for kind in wanted]
 
 
-def filled(texts: Sequence[str], wanted: Slots, given: Slots) -> list[str]:
+def fill_slots(texts: Sequence[str], wanted: SlotTypes, given: SlotTypes) -> list[str]:
     """What is in each slot where these are passed, of exactly its lane: for a literal numba would compile a function
     that recurs anew, and not find it again on disk."""
-    made = list(map(zero, given))
-    for at, text in zip(places(wanted, given), texts, strict=True):
+    made = list(map(zero_expression, given))
+    for at, text in zip(slot_positions(wanted, given), texts, strict=True):
         made[at] = text
-    return [f"{LANES[each]}({text})" if each in LANES else text for each, text in zip(given, made, strict=True)]
+    return [
+        f"{LANE_TYPES[each]}({text})" if each in LANE_TYPES else text for each, text in zip(given, made, strict=True)
+    ]
 
 
-def said(slot: str) -> str:
+def numba_type(slot: str) -> str:
     """What numba calls the type of what is in a slot."""
-    return LANES.get(slot, slot)
+    return LANE_TYPES.get(slot, slot)
 
 
-def returned(given: Slots) -> str:
+def numba_result_type(given: SlotTypes) -> str:
     """What numba calls a result of such slots."""
-    return said(given[0]) if len(given) == 1 else f"Tuple(({''.join(f'{said(each)}, ' for each in given)}))"
+    return numba_type(given[0]) if len(given) == 1 else f"Tuple(({''.join(f'{numba_type(each)}, ' for each in given)}))"
 
 
-def result(texts: Sequence[str]) -> str:
+def tuple_expression(texts: Sequence[str]) -> str:
     """Text of a result of such slots."""
     return texts[0] if len(texts) == 1 else f"({''.join(f'{text}, ' for text in texts)})"
 
 
 @dataclass(frozen=True, slots=True)
-class Component:
+class PhaseGroup:
     """Phases of functions that are one function of the text."""
 
     name: str
-    members: tuple[Phase, ...]
-    keyed: bool
+    members: tuple[FunctionPhase, ...]
+    has_tag_key: bool
     """Whether it takes the key of its tag, since it reaches a draw."""
 
     @property
-    def recorded(self) -> bool:
+    def has_tape(self) -> bool:
         """Whether it takes a record, since a function has further phases."""
         return any(each.function.pullbacks for each in self.members)
 
     @property
-    def parameters(self) -> Slots:
+    def parameters(self) -> SlotTypes:
         """The slots of the arguments."""
-        return common([slots(each.parameters) for each in self.members])
+        return merge_slot_types([slot_types(each.parameters) for each in self.members])
 
     @property
-    def results(self) -> Slots:
+    def results(self) -> SlotTypes:
         """The slots of the results; one where there is none."""
-        return common([slots(each.results) for each in self.members]) or ("i",)
+        return merge_slot_types([slot_types(each.results) for each in self.members]) or ("i",)
 
     @property
     def has_arrays(self) -> bool:
         """Whether there are arrays or cells among its results."""
-        return any(each not in LANES for each in self.results)
+        return any(each not in LANE_TYPES for each in self.results)
 
     @property
-    def hidden(self) -> list[tuple[str, str]]:
+    def implicit_parameters(self) -> list[tuple[str, str]]:
         """What it takes before the arguments: names, and what numba calls the types."""
-        made = [("s", "int64"), ("left", "int64"), *[("record", "int64")] * self.recorded]
-        return [*made, *[("key", "uint64")] * self.keyed, *[("which", "int64")] * (len(self.members) > 1)]
+        made = [("s", "int64"), ("left", "int64"), *[("record", "int64")] * self.has_tape]
+        return [*made, *[("key", "uint64")] * self.has_tag_key, *[("which", "int64")] * (len(self.members) > 1)]
 
     @property
     def signature(self) -> str:
-        hidden = [said for _, said in self.hidden]
-        return f"{returned(self.results)}({', '.join([*hidden, *map(said, self.parameters)])})"
+        hidden = [said for _, said in self.implicit_parameters]
+        return f"{numba_result_type(self.results)}({', '.join([*hidden, *map(numba_type, self.parameters)])})"
 
-    def position(self, key: Key) -> int:
+    def phase_index(self, key: PhaseKey) -> int:
         return [member.key for member in self.members].index(key)

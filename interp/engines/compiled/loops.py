@@ -13,199 +13,216 @@ from typing import Any, Protocol
 
 from ....core.program.program import Node
 from ....core.types import Type
-from ..jit.kernels import LANES
-from ..jit.state import ROOM
+from ..jit.kernels import LANE_TYPES
+from ..jit.state import EXIT_TAPE_FULL
 from . import counted_loops as counting
 from . import layout
-from .facts import Fact, Known
-from .records import Record
-from .tape_layout import AFTER, BEFORE, FIRST, LAST, TRIPS, Kept
-from .text import Text
+from .facts import ArrayFacts, ArrayFactTable
+from .records import TapeReference
+from .tape_layout import FIRST_ITERATION, LAST_ITERATION, NEXT_ITERATION, PREVIOUS_ITERATION, TRIP_COUNT, TapeLayout
+from .text import GeneratedModule
 
-STRIP = 4096
-_DEEP = 3
+STRIP_ITERATIONS = 4096
+_MAX_SPECULATIVE_LOOPS = 3
 """In how many loops what is known of loop variables is tried: each may be written twice."""
 
 
-class Writer(Protocol):
+class LoopEmitter(Protocol):
     """Who writes the function that a loop is in."""
 
-    loops: list[tuple[int, str]]
-    made: Text
-    asked: Any
-    known: Known
-    spent: set[str]
+    enclosing_loops: list[tuple[int, str]]
+    module: GeneratedModule
+    checked_limits: Any
+    facts: ArrayFactTable
+    dead_operands: set[str]
 
-    def line(self, text: str) -> None: ...
-    def made_of(self, text: str) -> str: ...
-    def solid(self, text: str) -> str: ...
-    def inside(self, head: str) -> AbstractContextManager[None]: ...
-    def fresh(self, of: str = "v") -> str: ...
-    def variable(self, type_: Type) -> str: ...
-    def ask(self, levels: int, *, stack: bool) -> None: ...
-    def site(self, node: Node) -> int: ...
-    def under(self, node: Node, count: str) -> AbstractContextManager[None]: ...
-    def region(self, record: Record, number: int, given: Sequence[str]) -> list[str]: ...
-    def look(self) -> None: ...
-    def leave(self, why: str | None = None, *, notes: bool = False) -> None: ...
+    def emit(self, text: str) -> None: ...
+    def assign(self, text: str) -> str: ...
+    def materialize(self, text: str) -> str: ...
+    def block(self, head: str) -> AbstractContextManager[None]: ...
+    def fresh_name(self, of: str = "v") -> str: ...
+    def fresh_variable(self, type_: Type) -> str: ...
+    def emit_depth_check(self, levels: int, *, stack: bool) -> None: ...
+    def add_site(self, node: Node) -> int: ...
+    def loop_iteration(self, node: Node, count: str) -> AbstractContextManager[None]: ...
+    def emit_region(self, record: TapeReference, number: int, given: Sequence[str]) -> list[str]: ...
+    def emit_poll(self) -> None: ...
+    def emit_exit(self, why: str | None = None, *, records_tag: bool = False) -> None: ...
 
 
-def first(writer: Writer, record: Record, node: Node, texts: Sequence[str]) -> list[str]:
+def emit_first_phase(writer: LoopEmitter, record: TapeReference, node: Node, texts: Sequence[str]) -> list[str]:
     """The first phase of a loop; its variables are variables."""
-    return _Forwards(writer, record, node, texts).written()
+    return _ForwardLoopEmitter(writer, record, node, texts).emit_loop()
 
 
-def further(
-    writer: Writer, record: Record, root: Node, number: int, types: Sequence[Type], texts: Sequence[str]
+def emit_later_phase(
+    writer: LoopEmitter, record: TapeReference, root: Node, number: int, types: Sequence[Type], texts: Sequence[str]
 ) -> list[str]:
     """A further phase of the loop `root`."""
-    begins = [Fact(text in writer.spent and len(writer.loops) < _DEEP, text in writer.known.clean) for text in texts]
+    begins = [
+        ArrayFacts(
+            text in writer.dead_operands and len(writer.enclosing_loops) < _MAX_SPECULATIVE_LOOPS,
+            text in writer.facts.no_negative_zero,
+        )
+        for text in texts
+    ]
     while True:
-        before = writer.made.copy(), writer.known.copy(), writer.asked
-        names, held = _back(writer, record, root, number, types, texts, begins)
+        before = writer.module.copy(), writer.facts.copy(), writer.checked_limits
+        names, held = _emit_replay_loop(writer, record, root, number, types, texts, begins)
         if held == begins:
             return names
-        made, known, writer.asked = before
-        writer.made.restore(made)
-        writer.known.restore(known)
+        made, known, writer.checked_limits = before
+        writer.module.restore(made)
+        writer.facts.restore(known)
         begins = held
 
 
-def _back(
-    writer: Writer,
-    record: Record,
+def _emit_replay_loop(
+    writer: LoopEmitter,
+    record: TapeReference,
     root: Node,
     number: int,
     types: Sequence[Type],
     texts: Sequence[str],
-    assumed: Sequence[Fact],
-) -> tuple[list[str], list[Fact]]:
+    assumed: Sequence[ArrayFacts],
+) -> tuple[list[str], list[ArrayFacts]]:
     """A further phase of a loop, if so much holds of its variables in all iterations; and what does."""
-    names = _variables(writer, types, texts)
+    names = _emit_loop_variables(writer, types, texts)
     for name, fact in zip(names, assumed, strict=True):
-        writer.known.add(name, fact)
-    body, address = record.kept.inner[root.name][1], record.address
-    at, is_back = record.kept.below[root.name], number % 2 == 1
-    inner = writer.made_of("0" if body.is_empty else f"m.read_i({address}, {at + (LAST if is_back else FIRST)})")
-    trips, count = writer.made_of(f"m.read_i({address}, {at + TRIPS})"), writer.fresh("n")
-    writer.line(f"{count} = {f'{trips} - 1' if is_back else '0'}")
+        writer.facts.set_facts(name, fact)
+    body, address = record.layout.inner_layouts[root.name][1], record.address
+    at, is_back = record.layout.structure_offset[root.name], number % 2 == 1
+    inner = writer.assign(
+        "0" if body.is_empty else f"m.read_i({address}, {at + (LAST_ITERATION if is_back else FIRST_ITERATION)})"
+    )
+    trips, count = writer.assign(f"m.read_i({address}, {at + TRIP_COUNT})"), writer.fresh_name("n")
+    writer.emit(f"{count} = {f'{trips} - 1' if is_back else '0'}")
     going = f"{count} >= 0" if is_back else f"{count} < {trips}"
-    with _looping(writer, root, count), writer.inside(f"while {going}:"):
-        with writer.under(root, count):
-            made = list(map(writer.solid, writer.region(Record(inner, body), number, names)))
-            facts = writer.known.of(made)
-            _pass_on(writer, names, made)
+    with _enclosing_loop(writer, root, count), writer.block(f"while {going}:"):
+        with writer.loop_iteration(root, count):
+            made = list(map(writer.materialize, writer.emit_region(TapeReference(inner, body), number, names)))
+            facts = writer.facts.facts_of(made)
+            _emit_rebinding(writer, names, made)
         if not body.is_empty:
-            writer.line(f"{inner} = m.read_i({inner}, {BEFORE if is_back else AFTER})")
-        writer.line(f"{count} {'-' if is_back else '+'}= 1")
-        writer.look()
+            writer.emit(f"{inner} = m.read_i({inner}, {PREVIOUS_ITERATION if is_back else NEXT_ITERATION})")
+        writer.emit(f"{count} {'-' if is_back else '+'}= 1")
+        writer.emit_poll()
     pairs = zip(assumed, facts, strict=True)
-    return names, [Fact(one.own and other.own, one.clean and other.clean) for one, other in pairs]
+    return names, [
+        ArrayFacts(one.is_unique and other.is_unique, one.has_no_negative_zero and other.has_no_negative_zero)
+        for one, other in pairs
+    ]
 
 
 @contextmanager
-def _looping(writer: Writer, node: Node, count: str) -> Iterator[None]:
+def _enclosing_loop(writer: LoopEmitter, node: Node, count: str) -> Iterator[None]:
     """What is written meanwhile is in a loop."""
-    writer.ask(len(writer.loops) + 1, stack=False)
-    writer.loops.append((writer.site(node), count))
+    writer.emit_depth_check(len(writer.enclosing_loops) + 1, stack=False)
+    writer.enclosing_loops.append((writer.add_site(node), count))
     yield
-    writer.loops.pop()
+    writer.enclosing_loops.pop()
 
 
-def _variables(writer: Writer, types: Sequence[Type], texts: Sequence[str]) -> list[str]:
+def _emit_loop_variables(writer: LoopEmitter, types: Sequence[Type], texts: Sequence[str]) -> list[str]:
     """Variables that begin with these values."""
     names = []
     for type_, text in zip(types, texts, strict=True):
-        names.append(writer.variable(type_))
-        slot = layout.slot(type_)
-        writer.line(f"{names[-1]} = {LANES[slot]}({text})" if slot in LANES else f"{names[-1]} = {text}")
+        names.append(writer.fresh_variable(type_))
+        slot = layout.slot_type(type_)
+        writer.emit(f"{names[-1]} = {LANE_TYPES[slot]}({text})" if slot in LANE_TYPES else f"{names[-1]} = {text}")
     return names
 
 
-def _pass_on(writer: Writer, names: Sequence[str], made: Sequence[str]) -> None:
+def _emit_rebinding(writer: LoopEmitter, names: Sequence[str], made: Sequence[str]) -> None:
     """What an iteration made is what the next one begins with."""
     changed = [(name, text) for name, text in zip(names, made, strict=True) if name != text]
     if changed:
-        writer.line(f"{', '.join(name for name, _ in changed)} = {', '.join(text for _, text in changed)}")
+        writer.emit(f"{', '.join(name for name, _ in changed)} = {', '.join(text for _, text in changed)}")
 
 
-class _Forwards:
+class _ForwardLoopEmitter:
     """Writes the first phase of a loop."""
 
-    def __init__(self, writer: Writer, record: Record, node: Node, texts: Sequence[str]) -> None:
-        self.writer, self.record, self.node = writer, record, node
-        self.names = _variables(writer, [var.type for var in node.regions[1].parameters], texts)
-        self.deciding, self.body = record.kept.inner[node.name]
-        self.further = record.kept.further[node.name]
-        self.count = writer.fresh("n")
-        self.last, self.first = "0", "0"
+    def __init__(self, writer: LoopEmitter, record: TapeReference, node: Node, texts: Sequence[str]) -> None:
+        self.writer, self.tape, self.node = writer, record, node
+        self.variable_names = _emit_loop_variables(writer, [var.type for var in node.regions[1].parameters], texts)
+        self.condition_layout, self.body_layout = record.layout.inner_layouts[node.name]
+        self.later_phases = record.layout.later_phases[node.name]
+        self.count = writer.fresh_name("n")
+        self.last_tape, self.first_tape = "0", "0"
         """The records of the last iteration so far, and of the first."""
 
-    def written(self) -> list[str]:
+    def emit_loop(self) -> list[str]:
         writer = self.writer
-        writer.line(f"{self.count} = 0")
-        if self.is_recorded:
-            self.last, self.first = writer.made_of("0"), writer.made_of("0")
-        with _looping(writer, self.node, self.count):
-            counter = counting.counter(self.node)
+        writer.emit(f"{self.count} = 0")
+        if self.has_iteration_tapes:
+            self.last_tape, self.first_tape = writer.assign("0"), writer.assign("0")
+        with _enclosing_loop(writer, self.node, self.count):
+            counter = counting.find_induction_variable(self.node)
             if counter is None:
-                with writer.inside("while True:"):
-                    self.iteration()
-                    writer.look()
+                with writer.block("while True:"):
+                    self.emit_iteration()
+                    writer.emit_poll()
             else:
-                self.counted(counter)
-        if self.further:
-            address, at = self.record.address, self.record.kept.below[self.node.name]
-            for word, text in ((LAST, self.last), (FIRST, self.first), (TRIPS, self.count)):
-                writer.line(f"m.write({address}, {at + word}, int64({text}))")
-        return self.names
+                self.emit_counted_loop(counter)
+        if self.later_phases:
+            address, at = self.tape.address, self.tape.layout.structure_offset[self.node.name]
+            for word, text in (
+                (LAST_ITERATION, self.last_tape),
+                (FIRST_ITERATION, self.first_tape),
+                (TRIP_COUNT, self.count),
+            ):
+                writer.emit(f"m.write({address}, {at + word}, int64({text}))")
+        return self.variable_names
 
     @property
-    def is_recorded(self) -> bool:
+    def has_iteration_tapes(self) -> bool:
         """Whether each iteration has a record."""
-        return bool(self.further) and not self.body.is_empty
+        return bool(self.later_phases) and not self.body_layout.is_empty
 
-    def counted(self, counter: counting.Counter) -> None:
+    def emit_counted_loop(self, counter: counting.InductionVariable) -> None:
         """A loop that counts up to a bound, by strips of so many iterations: the last one may wrap, and the loop goes
         on."""
-        writer, names = self.writer, self.names
-        index, stop = names[counter.index], writer.fresh()
-        bound = str(counter.bound) if counter.invariant is None else names[counter.invariant]
-        with writer.inside(f"while {index} < {bound}:"):
+        writer, names = self.writer, self.variable_names
+        index, stop = names[counter.index], writer.fresh_name()
+        bound = str(counter.bound) if counter.bound_index is None else names[counter.bound_index]
+        with writer.block(f"while {index} < {bound}:"):
             after = f"(uint64({bound}) - uint64({index}) - uint64(1)) // uint64({counter.step})"
-            writer.line(f"{stop} = {self.count} + int64(min({after}, uint64({STRIP - 1}))) + 1")
-            with writer.inside(f"while {self.count} < {stop}:"):
-                self.iteration(decided=True)
-            writer.look()
+            writer.emit(f"{stop} = {self.count} + int64(min({after}, uint64({STRIP_ITERATIONS - 1}))) + 1")
+            with writer.block(f"while {self.count} < {stop}:"):
+                self.emit_iteration(is_condition_known=True)
+            writer.emit_poll()
 
-    def iteration(self, *, decided: bool = False) -> None:
+    def emit_iteration(self, *, is_condition_known: bool = False) -> None:
         writer = self.writer
-        with writer.under(self.node, self.count):
-            if not decided:
-                (going,) = writer.region(Record(self.record.address, self.deciding), 0, self.names)
-                writer.line(f"if not {going}: break")
-            inner = self.begun() if self.is_recorded else self.record.address
-            made = writer.region(Record(inner, self.body), 0, self.names)
-            _pass_on(writer, self.names, list(map(writer.solid, made)))
-            writer.line(f"{self.count} += 1")
+        with writer.loop_iteration(self.node, self.count):
+            if not is_condition_known:
+                (going,) = writer.emit_region(
+                    TapeReference(self.tape.address, self.condition_layout), 0, self.variable_names
+                )
+                writer.emit(f"if not {going}: break")
+            inner = self.emit_iteration_tape() if self.has_iteration_tapes else self.tape.address
+            made = writer.emit_region(TapeReference(inner, self.body_layout), 0, self.variable_names)
+            _emit_rebinding(writer, self.variable_names, list(map(writer.materialize, made)))
+            writer.emit(f"{self.count} += 1")
 
-    def begun(self) -> str:
+    def emit_iteration_tape(self) -> str:
         """The record of an iteration that begins; those of its neighbours are told, where somebody asks."""
-        writer, last = self.writer, self.last
-        inner = room(writer, self.body)
-        writer.line(f"m.write({inner}, {BEFORE}, {last})")
-        if self.further > 1:
-            with writer.inside(f"if {last} == 0:"):
-                writer.line(f"{self.first} = {inner}")
-            with writer.inside("else:"):
-                writer.line(f"m.write({last}, {AFTER}, {inner})")
-        writer.line(f"{last} = {inner}")
+        writer, last = self.writer, self.last_tape
+        inner = emit_tape_allocation(writer, self.body_layout)
+        writer.emit(f"m.write({inner}, {PREVIOUS_ITERATION}, {last})")
+        if self.later_phases > 1:
+            with writer.block(f"if {last} == 0:"):
+                writer.emit(f"{self.first_tape} = {inner}")
+            with writer.block("else:"):
+                writer.emit(f"m.write({last}, {NEXT_ITERATION}, {inner})")
+        writer.emit(f"{last} = {inner}")
         return inner
 
 
-def room(writer: Writer, kept: Kept) -> str:
+def emit_tape_allocation(writer: LoopEmitter, kept: TapeLayout) -> str:
     """A new record."""
-    made = writer.made_of(f"records.room(s, {kept.size})")
-    with writer.inside(f"if {made} == 0:"):
-        writer.leave(f"m.leave(s, {ROOM}, 0)")
+    made = writer.assign(f"records.room(s, {kept.end})")
+    with writer.block(f"if {made} == 0:"):
+        writer.emit_exit(f"m.leave(s, {EXIT_TAPE_FULL}, 0)")
     return made

@@ -4,82 +4,82 @@ from __future__ import annotations
 
 from typing import NamedTuple, TypeAlias
 
-from ....core.program.program import PULLED, STRUCTURED, Function, Node, Program, Region
+from ....core.program.program import PULLBACK_TARGET, STRUCTURED_OPS, Function, Node, Program, Region
 from ....core.types import Type
 
-Key: TypeAlias = tuple[str, int]
+PhaseKey: TypeAlias = tuple[str, int]
 """The name of a function, and the number of a phase of it."""
 
 
-class Phase(NamedTuple):
+class FunctionPhase(NamedTuple):
     """One phase of a function, the first being 0: a function of the text."""
 
     function: Function
     number: int
 
     @property
-    def key(self) -> Key:
+    def key(self) -> PhaseKey:
         return self.function.name, self.number
 
     @property
     def parameters(self) -> list[Type]:
         """The types of what it takes."""
-        return [parameter.type for parameter in phase_of(self.function.body, self.number).parameters]
+        return [parameter.type for parameter in region_phase(self.function.body, self.number).parameters]
 
     @property
     def results(self) -> tuple[Type, ...]:
         """The types of what it gives."""
-        return self.function.returns(self.number)
+        return self.function.phase_result_types(self.number)
 
 
-class Begun(NamedTuple):
+class PhaseStart(NamedTuple):
     """The phase that a node with structure begins: of the call, cond or loop `root`, which begins its first itself."""
 
     root: Node
     number: int
 
 
-def phase_of(region: Region, number: int) -> Region:
+def region_phase(region: Region, number: int) -> Region:
     """A phase of a region."""
     return list(region.phases())[number]
 
 
-def begun(region: Region) -> dict[str, Begun]:
+def phase_starts(region: Region) -> dict[str, PhaseStart]:
     """What each node with structure begins, in all phases of a region, by its name."""
-    found: dict[str, Begun] = {}
+    found: dict[str, PhaseStart] = {}
     for phase in region.phases():
         for node in phase.nodes:
             if node.op == "pullback":
-                root, number = found[node.attribute(PULLED)]
-                found[node.name] = Begun(root, number + 1)
-            elif node.op in STRUCTURED:
-                found[node.name] = Begun(node, 0)
+                root, number = found[node.attribute(PULLBACK_TARGET)]
+                found[node.name] = PhaseStart(root, number + 1)
+            elif node.op in STRUCTURED_OPS:
+                found[node.name] = PhaseStart(node, 0)
     return found
 
 
-def further(program: Program, root: Node) -> int:
+def later_phase_count(program: Program, root: Node) -> int:
     """How many phases a call, cond or loop has after its first."""
     body = program[root.attribute("function")].body if root.op == "call" else root.regions[-1]
     return sum(1 for _ in body.phases()) - 1
 
 
-def called(function: Function) -> list[list[Key]]:
+def phase_callees(function: Function) -> list[list[PhaseKey]]:
     """For each phase of a function, the phases of functions that it calls, each once."""
-    found: list[list[Key]] = []
+    found: list[list[PhaseKey]] = []
     for number, _ in enumerate(function.body.phases()):
-        calls: dict[Key, None] = {}
-        _visit(function.body, number, calls)
+        calls: dict[PhaseKey, None] = {}
+        _collect_callees(function.body, number, calls)
         found.append(list(calls))
     return found
 
 
-def _visit(region: Region, number: int, calls: dict[Key, None]) -> None:
-    which = begun(region)
-    for node in phase_of(region, number).nodes:
+def _collect_callees(region: Region, number: int, calls: dict[PhaseKey, None]) -> None:
+    which = phase_starts(region)
+    for node in region_phase(region, number).nodes:
         if node.name not in which:
             continue
         root, place = which[node.name]
         if root.op == "call":
             calls[root.attribute("function"), place] = None
         for inner in root.regions if place == 0 or root.op == "cond" else root.regions[1:]:
-            _visit(inner, place, calls)
+            _collect_callees(inner, place, calls)

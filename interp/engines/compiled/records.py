@@ -8,111 +8,111 @@ from collections.abc import Sequence
 from typing import NamedTuple, Protocol
 
 from ....core.types import HandleType, Type, element_type
-from ..jit.kernels import LANES, lane
-from ..jit.state import LAST_ROW, RECORD
+from ..jit.kernels import LANE_TYPES, lane
+from ..jit.state import TAPE_LAST_ROW, TAPE_NEXT
 from . import layout
-from .elementwise import Value
-from .tape_layout import Kept
+from .elementwise import TypedExpression
+from .tape_layout import TapeLayout
 
 ROW_WORDS = 3
 """The words of an array in a record, before its sizes."""
 
 
-class Record(NamedTuple):
+class TapeReference(NamedTuple):
     """Text of the address of a record, and what of it belongs to a region."""
 
     address: str
-    kept: Kept
+    layout: TapeLayout
 
 
-class Writer(Protocol):
+class RecordEmitter(Protocol):
     """Who writes the function that a record is used in."""
 
-    def line(self, text: str) -> None: ...
-    def made_of(self, text: str) -> str: ...
+    def emit(self, text: str) -> None: ...
+    def assign(self, text: str) -> str: ...
 
 
-class Mark(NamedTuple):
+class TapeMark(NamedTuple):
     """Text of where the next record begins, and of the last row."""
 
-    begin: str
-    row: str
+    next_address: str
+    last_row: str
 
 
-def mark(writer: Writer) -> Mark:
+def emit_mark(writer: RecordEmitter) -> TapeMark:
     """Where records are now."""
-    return Mark(writer.made_of(f"m.read_i(s, {RECORD})"), writer.made_of(f"m.read_i(s, {LAST_ROW})"))
+    return TapeMark(writer.assign(f"m.read_i(s, {TAPE_NEXT})"), writer.assign(f"m.read_i(s, {TAPE_LAST_ROW})"))
 
 
-def release(writer: Writer, to: Mark) -> None:
+def emit_release(writer: RecordEmitter, to: TapeMark) -> None:
     """Give back all records since a mark."""
-    writer.line(f"records.release(s, {to.begin}, {to.row})")
+    writer.emit(f"records.release(s, {to.next_address}, {to.last_row})")
 
 
-def write(writer: Writer, record: Record, name: str, value: Value) -> None:
+def emit_save(writer: RecordEmitter, record: TapeReference, name: str, value: TypedExpression) -> None:
     """Write a value into a record."""
-    at, (text, type_) = record.kept.at[name], value
+    at, (text, type_) = record.layout.value_offset[name], value
     if isinstance(type_.dtype, HandleType):
         values, full = text[1:-1].split(", ")
-        writer.line(f"records.keep(s, {record.address}, {at}, {values})")
-        writer.line(f"records.keep(s, {record.address}, {at + ROW_WORDS + len(_held(type_))}, {full})")
+        writer.emit(f"records.keep(s, {record.address}, {at}, {values})")
+        writer.emit(f"records.keep(s, {record.address}, {at + ROW_WORDS + len(_cell_storage_axes(type_))}, {full})")
     elif type_.is_scalar:
-        writer.line(f"m.write({record.address}, {at}, {LANES[lane(type_.dtype)]}({text}))")
+        writer.emit(f"m.write({record.address}, {at}, {LANE_TYPES[lane(type_.dtype)]}({text}))")
     else:
-        writer.line(f"records.keep(s, {record.address}, {at}, {text})")
+        writer.emit(f"records.keep(s, {record.address}, {at}, {text})")
 
 
-def read(writer: Writer, record: Record, name: str) -> Value:
+def emit_load(writer: RecordEmitter, record: TapeReference, name: str) -> TypedExpression:
     """The value that an earlier phase wrote."""
-    at, type_ = record.kept.at[name], record.kept.variables[name].type
+    at, type_ = record.layout.value_offset[name], record.layout.variables[name].type
     if isinstance(type_.dtype, HandleType):
-        held, of = _held(type_), element_type(type_)
-        kind = "np.int64" if layout.is_open(of) else layout.numpy(layout.element(of.dtype))
-        values = _array(writer, record, at, kind, len(held))
-        full = _array(writer, record, at + ROW_WORDS + len(held), "np.bool_", 1)
-        return Value(f"({values}, {full})", type_)
+        held, of = _cell_storage_axes(type_), element_type(type_)
+        kind = "np.int64" if layout.has_unknown_size(of) else layout.numpy_dtype(layout.numba_dtype(of.dtype))
+        values = _emit_load_array(writer, record, at, kind, len(held))
+        full = _emit_load_array(writer, record, at + ROW_WORDS + len(held), "np.bool_", 1)
+        return TypedExpression(f"({values}, {full})", type_)
     if type_.is_scalar:
-        return Value(writer.made_of(f"m.read_{lane(type_.dtype)}({record.address}, {at})"), type_)
-    kind = layout.numpy(layout.element(type_.dtype))
-    return Value(_array(writer, record, at, kind, len(type_.shape or ())), type_)
+        return TypedExpression(writer.assign(f"m.read_{lane(type_.dtype)}({record.address}, {at})"), type_)
+    kind = layout.numpy_dtype(layout.numba_dtype(type_.dtype))
+    return TypedExpression(_emit_load_array(writer, record, at, kind, len(type_.shape or ())), type_)
 
 
-def _array(writer: Writer, record: Record, at: int, kind: str, rank: int) -> str:
-    return writer.made_of(f"records.kept({record.address}, {at}, {kind}, ({'0, ' * rank}))")
+def _emit_load_array(writer: RecordEmitter, record: TapeReference, at: int, kind: str, rank: int) -> str:
+    return writer.assign(f"records.kept({record.address}, {at}, {kind}, ({'0, ' * rank}))")
 
 
-def _held(type_: Type) -> Sequence[object]:
+def _cell_storage_axes(type_: Type) -> Sequence[object]:
     """The axes of the array that a handle has first."""
     of = element_type(type_)
-    return (None, None) if layout.is_open(of) else (None, *(of.shape or ()))
+    return (None, None) if layout.has_unknown_size(of) else (None, *(of.shape or ()))
 
 
-class Opened:
+class TapeScope:
     """The records that nodes of one phase of a region make, in order: each with the node whose they are, and a mark of
     where they begin, if they end in this phase. `ended` are nodes whose last phase is over."""
 
-    def __init__(self, writer: Writer, kept: Kept, phase: int) -> None:
-        self.writer, self.kept = writer, kept
-        self.open: list[tuple[str, Mark | None]] = []
-        self.ended: set[str] = set()
-        begun = (kept.begun.get(node.name) for node in kept.phases[phase].nodes)
-        self.ending = {each.root.name for each in begun if each and kept.is_last(each)}
+    def __init__(self, writer: RecordEmitter, kept: TapeLayout, phase: int) -> None:
+        self.writer, self.layout = writer, kept
+        self.open_tapes: list[tuple[str, TapeMark | None]] = []
+        self.finished_nodes: set[str] = set()
+        begun = (kept.phase_starts.get(node.name) for node in kept.phases[phase].nodes)
+        self.finishing_nodes = {each.root.name for each in begun if each and kept.is_last(each)}
 
-    def before(self, name: str) -> None:
+    def enter_node(self, name: str) -> None:
         """A node is about to make records."""
-        begun = self.kept.begun.get(name)
-        if begun and not self.kept.is_last(begun):
+        begun = self.layout.phase_starts.get(name)
+        if begun and not self.layout.is_last(begun):
             root = begun.root.name
-            self.open.append((root, mark(self.writer) if root in self.ending else None))
+            self.open_tapes.append((root, emit_mark(self.writer) if root in self.finishing_nodes else None))
 
-    def after(self, name: str) -> None:
+    def exit_node(self, name: str) -> None:
         """A node has been computed: what nobody reads any more is given back."""
-        begun = self.kept.begun.get(name)
-        if begun is None or not self.kept.is_last(begun):
+        begun = self.layout.phase_starts.get(name)
+        if begun is None or not self.layout.is_last(begun):
             return
-        self.ended.add(begun.root.name)
+        self.finished_nodes.add(begun.root.name)
         last = None
-        while self.open and self.open[-1][0] in self.ended:
-            _, last = self.open.pop()
+        while self.open_tapes and self.open_tapes[-1][0] in self.finished_nodes:
+            _, last = self.open_tapes.pop()
         if last:
-            release(self.writer, last)
+            emit_release(self.writer, last)

@@ -21,122 +21,131 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....core.errors import Crash, Exhausted, TagloomError, Usage
-from ....core.frontend.trace.pytree import Structure
+from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
 from ....core.program.program import Node, Program
 from ....core.tag import ROOT
 from ....core.value import Value, admit, borrow
 from ....core.world import World
-from ...outcome.outcome import Outcome, exhausted
-from ..interrupt import Alarm, interruptible, resident_lately
+from ...outcome.outcome import Outcome, limit_exceeded
+from ..interrupt import LimitMonitor, interrupt_between_steps, recent_resident_memory
 from ..jit import cache as kept
-from ..jit.native import Unlinkable, native
-from ..jit.progress import compiling
-from ..jit.state import DEPTH, ELSEWHERE, LARGE, MEMORY, ROOM, TRAP
-from ..jit.state import STACK as NO_STACK
-from ..reference import Limits, admit_arguments, limits_of, rung, structure_of
+from ..jit.native import Unlinkable, load_native
+from ..jit.progress import show_compiling
+from ..jit.state import EXIT_DEPTH, EXIT_FALLBACK, EXIT_MEMORY, EXIT_TAPE_FULL, EXIT_TRAP, PARALLEL_MIN_ELEMENTS
+from ..jit.state import EXIT_STACK as NO_STACK
+from ..reference import Limits, admit_arguments, default_structure, external_limit_error, resolve_limits
 from . import arena, source, watchdog
-from .call_buffer import Words, form_of
-from .components import recurs
-from .cost import LONG, Brief, Cost, bounded, straight
-from .ending import outcome_of
-from .host_calls import Performer, Waiter
-from .support import has_effects, is_of_scalars, supports
-from .text import Text
-from .thread import NEAR, SPARE, STACK, Runner, near_stack, running
+from .call_buffer import CallBuffer, arguments_struct
+from .components import is_recursive
+from .cost import LONG_WORK, CostModel, RunCost, constant_cost, elementwise_cost
+from .ending import build_outcome
+from .host_calls import HostCallServer, RunWaiter
+from .support import has_effects, is_of_scalars, unsupported_program
+from .text import GeneratedModule
+from .thread import (
+    CALLER_STACK_BYTES,
+    RESERVED_STACK_BYTES,
+    STACK_BYTES,
+    LargeStackThread,
+    caller_stack_floor,
+    run_on_thread,
+)
 
-DEEPEST = 2**24
+MAX_DEPTH = 2**24
 """The deepest tag, whatever the limit: more does not fit onto the stack."""
-OFTEN = 0.02
+POLL_SECONDS = 0.02
 """Seconds between two looks at the clock, at memory, and at whether somebody pressed Ctrl-C."""
 
 
 @dataclass(slots=True)
-class Ready:
+class CompiledProgram:
     """A program that has been compiled."""
 
     program: Program
-    text: Text
+    module: GeneratedModule
     entry: Callable[..., int]
     is_of_scalars: bool
-    recurs: bool
-    acts: bool
+    is_recursive: bool
+    has_effects: bool
     """Whether it has effects."""
-    asks: bool
+    has_host_calls: bool
     """Whether it leaves anything to Python: effects, or ops without machine code."""
-    form: Struct
+    argument_struct: Struct
     """How its arguments lie."""
-    operands: int
+    max_operands: int
     """How many operands a trap has at most."""
-    brief: Brief | None
+    cost_model: CostModel | None
     """What it takes, where sizes say that, and it leaves nothing to Python."""
     is_quick: bool = False
     """Whether its last run was over before anybody looked, and leaves nothing to Python."""
-    is_deep: bool = False
+    needs_large_stack: bool = False
     """Whether a run took more stack than there is on the thread that called."""
 
 
-QUICK = 0.005
+QUICK_SECONDS = 0.005
 """How many seconds a run took that is called quick."""
-_ROOT = int(np.uint64(ROOT.key).astype(np.int64))
-_ready: OrderedDict[int, Ready] = OrderedDict()
-_compiling = kept.unforked(threading.RLock())
+_ROOT_KEY = int(np.uint64(ROOT.key).astype(np.int64))
+_compiled_programs: OrderedDict[int, CompiledProgram] = OrderedDict()
+_compile_lock = kept.lock_across_fork(threading.RLock())
 """Held while a program is compiled, so that threads which want the same one wait for it."""
-_KEPT = 64
-_ELSEWHERE = 'other engines keep calls in memory: engine="fast"'
+_MAX_PROGRAMS = 64
+_FALLBACK_HINT = 'other engines keep calls in memory: engine="fast"'
 
 
-def prepared(program: Program) -> Ready:
+def compile_program(program: Program) -> CompiledProgram:
     """The machine code of a program; that of the last programs is kept in memory, of all others on disk. Raises Usage
     where there is none."""
-    found = _ready.get(id(program))
+    found = _compiled_programs.get(id(program))
     if found is None or found.program is not program:
-        with _compiling:
-            found = _ready.get(id(program))
+        with _compile_lock:
+            found = _compiled_programs.get(id(program))
             if found is None or found.program is not program:
-                found = _ready[id(program)] = _made(program)
-            while len(_ready) > _KEPT:
-                _ready.popitem(last=False)
+                found = _compiled_programs[id(program)] = _compile_uncached(program)
+            while len(_compiled_programs) > _MAX_PROGRAMS:
+                _compiled_programs.popitem(last=False)
     try:  # noqa: SIM105
-        _ready.move_to_end(id(program))
+        _compiled_programs.move_to_end(id(program))
     except KeyError:  # another thread has taken it away; `suppress` takes three times as long
         pass
     return found
 
 
-def _made(program: Program) -> Ready:
-    why = supports(program)
+def _compile_uncached(program: Program) -> CompiledProgram:
+    why = unsupported_program(program)
     if why is not None:
         raise Usage("engine compiled does not run this program", got=why, hint='engine="reference" runs everything')
-    with compiling(program.entry):
-        text, entry = _entry(program)
+    with show_compiling(program.entry):
+        text, entry = _load_entry(program)
     of_scalars, acts = is_of_scalars(program), has_effects(program)
     asks = any("m.perform(" in line for line in text.lines)
-    brief = None if asks else straight(program) or bounded(program)
-    form = form_of([parameter.type for parameter in program.main.body.parameters])
-    return Ready(program, text, entry, of_scalars, recurs(program), acts, asks, form, text.operands, brief)
+    brief = None if asks else elementwise_cost(program) or constant_cost(program)
+    form = arguments_struct([parameter.type for parameter in program.main.body.parameters])
+    return CompiledProgram(
+        program, text, entry, of_scalars, is_recursive(program), acts, asks, form, text.max_operands, brief
+    )
 
 
-def _entry(program: Program) -> tuple[Text, Callable[..., int]]:
+def _load_entry(program: Program) -> tuple[GeneratedModule, Callable[..., int]]:
     """The text of a program, and what is compiled of it: where all is scalars, it is loaded without numba."""
     name = program.entry if program.entry.isidentifier() else "main"
     if is_of_scalars(program):
-        text = source.text_of(program, native=True)
+        text = source.emit_module(program, native=True)
         with suppress(Unlinkable):
-            return text, native(name, "\n".join(text.lines), "entry", 5)
-    text = source.text_of(program)
-    return text, kept.load(name, source.plain(text.lines)).entry
+            return text, load_native(name, "\n".join(text.lines), "entry", 5)
+    text = source.emit_module(program)
+    return text, kept.load_module(name, source.flatten_member_access(text.lines)).entry
 
 
-def is_ready(program: Program) -> bool:
+def is_compiled(program: Program) -> bool:
     """Whether the machine code of a program is in memory."""
-    found = _ready.get(id(program))
+    found = _compiled_programs.get(id(program))
     return found is not None and found.program is program
 
 
-def is_too_deep(outcome: Outcome) -> bool:
+def is_stack_exhausted(outcome: Outcome) -> bool:
     """Whether a run ended because the stack did, which other engines do not need."""
-    return isinstance(outcome.error, Exhausted) and outcome.error.hint == _ELSEWHERE
+    return isinstance(outcome.error, Exhausted) and outcome.error.hint == _FALLBACK_HINT
 
 
 def run_compiled(
@@ -145,7 +154,7 @@ def run_compiled(
     arguments: Sequence[object],
     *,
     limits: Limits | None = None,
-    structure: Structure | None = None,
+    structure: TreeDef | None = None,
     seed: int = 0,
     world: World | None = None,
 ) -> Outcome | None:
@@ -155,219 +164,233 @@ def run_compiled(
     The limits on firings and tokens mean nothing here. Raises Usage where the program is not supported, or the
     arguments do not fit.
     """
-    ready, limits = prepared(program), limits_of(limits)
-    admitted = admit_arguments(graph, arguments, admit if ready.acts else borrow)  # what effects call may write there
-    words, stopped, trap = _ended(ready, admitted, limits, seed, world)
+    ready, limits = compile_program(program), resolve_limits(limits)
+    admitted = admit_arguments(
+        graph, arguments, admit if ready.has_effects else borrow
+    )  # what effects call may write there
+    words, stopped, trap = _run_to_end(ready, admitted, limits, seed, world)
     results: tuple[Value, ...] | None = None
     if stopped is not None:
-        _dropped(ready, words)
-    elif words.why == ELSEWHERE:
+        _discard_results(ready, words)
+    elif words.exit_reason == EXIT_FALLBACK:
         return None
-    elif words.why:
-        stopped = _inside(ready, words, limits)
+    elif words.exit_reason:
+        stopped = _limit_error(ready, words, limits)
     else:
-        results = tuple([words.result(at, type_) for at, type_ in enumerate(program.main.results)])
-    structure = structure_of(graph) if structure is None else structure
-    outcome = outcome_of(ready.text, graph, words, results, stopped, structure, trap)
-    words.rest()
+        results = tuple([words.take_result(at, type_) for at, type_ in enumerate(program.main.results)])
+    structure = default_structure(graph) if structure is None else structure
+    outcome = build_outcome(ready.module, graph, words, results, stopped, structure, trap)
+    words.recycle()
     return outcome
 
 
-class _Ended(NamedTuple):
+class _FinishedRun(NamedTuple):
     """A run that is over: its words, why it was stopped, and why an effect trapped."""
 
-    words: Words
-    stopped: TagloomError | None
-    trap: str | None
+    call_buffer: CallBuffer
+    stop_error: TagloomError | None
+    trap_message: str | None
 
 
-def _ended(ready: Ready, admitted: Sequence[Value], limits: Limits, seed: int, world: World | None) -> _Ended:
+def _run_to_end(
+    ready: CompiledProgram, admitted: Sequence[Value], limits: Limits, seed: int, world: World | None
+) -> _FinishedRun:
     """Run to the end: on this thread if it seems to be a quick run; again, if it was not."""
-    deepest = min(limits.depth, DEEPEST)
-    steps = deepest if ready.recurs else min(deepest, len(ready.text.sites))  # no site is twice in a tag
-    for hurry in (True, False) if _may_hurry(ready, limits) else (False,):
-        words = Words(admitted, ready.form, ready.operands, len(ready.program.main.results), steps, seed)
-        work = _work(ready, words, deepest)
-        waiter = Performer(ready.text.trapping, words, world or World()) if ready.asks else Waiter()
-        with arena.Lent(words, limits.bytes) if ready.text.has_records else nullcontext():
+    deepest = min(limits.depth, MAX_DEPTH)
+    steps = deepest if ready.is_recursive else min(deepest, len(ready.module.sites))  # no site is twice in a tag
+    for hurry in (True, False) if _may_run_on_caller(ready, limits) else (False,):
+        words = CallBuffer(
+            admitted, ready.argument_struct, ready.max_operands, len(ready.program.main.results), steps, seed
+        )
+        work = _entry_call(ready, words, deepest)
+        waiter = (
+            HostCallServer(ready.module.trap_sites, words, world or World()) if ready.has_host_calls else RunWaiter()
+        )
+        with arena.RecordArena(words, limits.bytes) if ready.module.has_tapes else nullcontext():
             if hurry:
-                stopped = _hurried(ready, words, work, limits)
-            elif _is_brief(ready, words.borrowed, limits):
-                words.allow_stack(STACK)  # it is bounded
-                stopped = _here(ready, words, work, limits)
+                stopped = _run_with_watchdog(ready, words, work, limits)
+            elif _fits_on_caller(ready, words.borrowed_arguments, limits):
+                words.set_stack_limit(STACK_BYTES)  # it is bounded
+                stopped = _run_on_caller(ready, words, work, limits)
             else:
-                stopped = _watched(ready, words, work, limits, waiter)
-        if stopped is not None or not hurry or not _is_cut(ready, words):
+                stopped = _run_on_own_thread(ready, words, work, limits, waiter)
+        if stopped is not None or not hurry or not _needs_restart(ready, words):
             break
-        _dropped(ready, words)
-    return _Ended(words, stopped, waiter.trap)
+        _discard_results(ready, words)
+    return _FinishedRun(words, stopped, waiter.trap_message)
 
 
-def _work(ready: Ready, words: Words, deepest: int) -> Callable[[], None]:
+def _entry_call(ready: CompiledProgram, words: CallBuffer, deepest: int) -> Callable[[], None]:
     """The call of generated code, which holds its words."""
 
     def work() -> None:
-        ready.entry(words.address, words.arguments_address, words.results_address, deepest, _ROOT)
+        ready.entry(words.address, words.arguments_address, words.results_address, deepest, _ROOT_KEY)
 
     return work
 
 
-def _inside(ready: Ready, words: Words, limits: Limits) -> TagloomError | None:
+def _limit_error(ready: CompiledProgram, words: CallBuffer, limits: Limits) -> TagloomError | None:
     """The limit that generated code met."""
-    if words.why == ROOM:
-        return rung("bytes", limits)
-    if words.why == DEPTH:
-        return exhausted("nested calls and loops", "depth", min(limits.depth, DEEPEST))
-    if words.why == NO_STACK:
+    if words.exit_reason == EXIT_TAPE_FULL:
+        return external_limit_error("bytes", limits)
+    if words.exit_reason == EXIT_DEPTH:
+        return limit_exceeded("nested calls and loops", "depth", min(limits.depth, MAX_DEPTH))
+    if words.exit_reason == NO_STACK:
         error = Exhausted(
-            f"the run exceeds the {STACK:,} bytes of stack that engine compiled has for nested calls",
+            f"the run exceeds the {STACK_BYTES:,} bytes of stack that engine compiled has for nested calls",
             rule="S12",
-            hint=_ELSEWHERE,
+            hint=_FALLBACK_HINT,
         )
         error.limit = "depth"
         return error
-    if words.why == MEMORY:
-        function, node, _ = ready.text.trapping[words.node]
+    if words.exit_reason == EXIT_MEMORY:
+        function, node, _ = ready.module.trap_sites[words.trap_number]
         node = node if isinstance(node, Node) else node.nodes[-1]
         name = f"{function}.{node.name}"
         return Exhausted(f"the result of node {name} does not fit into memory", rule="S12", where=node.location or name)
     return None
 
 
-def _is_brief(ready: Ready, given: Sequence[Any], limits: Limits) -> bool:
+def _fits_on_caller(ready: CompiledProgram, given: Sequence[Any], limits: Limits) -> bool:
     """Whether a run is over before anybody would look, and memory suffices."""
-    if ready.brief is None or limits.seconds is not None:
+    if ready.cost_model is None or limits.seconds is not None:
         return False
-    if isinstance(ready.brief, Cost) and threading.current_thread() is not threading.main_thread():
+    if isinstance(ready.cost_model, RunCost) and threading.current_thread() is not threading.main_thread():
         return False  # other threads may have little stack
-    work, most = ready.brief.cost(given)
-    return work <= LONG and resident_lately() + most <= limits.bytes
+    work, most = ready.cost_model.cost(given)
+    return work <= LONG_WORK and recent_resident_memory() + most <= limits.bytes
 
 
-def _may_hurry(ready: Ready, limits: Limits) -> bool:
+def _may_run_on_caller(ready: CompiledProgram, limits: Limits) -> bool:
     """Whether a run on the thread that called is worth a try."""
-    if not ready.is_quick or ready.is_deep or limits.seconds is not None:
+    if not ready.is_quick or ready.needs_large_stack or limits.seconds is not None:
         return False
-    if threading.current_thread() is not threading.main_thread() or near_stack() is None:
+    if threading.current_thread() is not threading.main_thread() or caller_stack_floor() is None:
         return False  # who knows how much stack is left
-    return resident_lately() <= limits.bytes and watchdog.has_begun()
+    return recent_resident_memory() <= limits.bytes and watchdog.ensure_started()
 
 
-def _hurried(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
+def _run_with_watchdog(
+    ready: CompiledProgram, words: CallBuffer, work: Callable[[], None], limits: Limits
+) -> TagloomError | None:
     """Run on the thread that called, where a watchdog stops what is not over soon."""
-    words.allow_stack(NEAR, _near_end())
-    with watchdog.watching(words):
-        return _here(ready, words, work, limits)
+    words.set_stack_limit(CALLER_STACK_BYTES, _caller_stack_floor())
+    with watchdog.watch(words):
+        return _run_on_caller(ready, words, work, limits)
 
 
-def _is_cut(ready: Ready, words: Words) -> bool:
+def _needs_restart(ready: CompiledProgram, words: CallBuffer) -> bool:
     """Whether a run that was hurried is to begin again: it took too long, or too much stack. One that was stopped may
     have met what is not there."""
-    is_slow = words.is_stopped
-    is_deep = not is_slow and words.why == NO_STACK
+    is_slow = words.is_stop_requested
+    is_deep = not is_slow and words.exit_reason == NO_STACK
     ready.is_quick = not is_slow
-    ready.is_deep = is_deep and words.lowest != _near_end()  # else it was the caller who was deep
+    ready.needs_large_stack = (
+        is_deep and words.stack_floor != _caller_stack_floor()
+    )  # else it was the caller who was deep
     return is_slow or is_deep
 
 
-def _dropped(ready: Ready, words: Words) -> None:
+def _discard_results(ready: CompiledProgram, words: CallBuffer) -> None:
     """Let go of what a run has left that begins again, or was stopped."""
-    words.drop(ready.program.main.results)
-    if words.why == TRAP:
-        for at, type_ in enumerate(ready.text.trapping[words.node][2]):
-            words.lent(at, type_)
+    words.discard_results(ready.program.main.results)
+    if words.exit_reason == EXIT_TRAP:
+        for at, type_ in enumerate(ready.module.trap_sites[words.trap_number][2]):
+            words.borrow_operand(at, type_)
 
 
-def _near_end() -> int:
+def _caller_stack_floor() -> int:
     """How low a run may go on the stack of the thread that called, whatever it needs of it."""
-    return (near_stack() or 0) + SPARE
+    return (caller_stack_floor() or 0) + RESERVED_STACK_BYTES
 
 
-def _here(ready: Ready, words: Words, work: Callable[[], None], limits: Limits) -> TagloomError | None:
+def _run_on_caller(
+    ready: CompiledProgram, words: CallBuffer, work: Callable[[], None], limits: Limits
+) -> TagloomError | None:
     """Run on the thread that called: to hand over to another and back takes as long as 100,000 additions."""
-    _call_crew(ready, words)
+    _attach_thread_pool(ready, words)
     try:
         work()
     except KeyboardInterrupt:  # which waited until machine code had ended
-        return rung("interrupt", limits)
+        return external_limit_error("interrupt", limits)
     except MemoryError:
-        return None if words.is_stopped else _no_memory(ready)
-    if words.wants_crew:
-        _call_soon()
+        return None if words.is_stop_requested else _memory_error(ready)
+    if words.wants_thread_pool:
+        _start_pool_async()
     return None
 
 
-def _watched(
-    ready: Ready, words: Words, work: Callable[[], None], limits: Limits, waiter: Waiter
+def _run_on_own_thread(
+    ready: CompiledProgram, words: CallBuffer, work: Callable[[], None], limits: Limits, waiter: RunWaiter
 ) -> TagloomError | None:
     """Run on a thread of its own, to the end, or to a limit, or Ctrl-C."""
-    _call_crew(ready, words)
+    _attach_thread_pool(ready, words)
     failed: list[BaseException] = []
 
-    def guarded() -> None:
+    def guarded_entry() -> None:
         try:
             work()
         except BaseException as error:
             failed.append(error)
         finally:
-            waiter.end()
+            waiter.notify_finished()
 
     begin = time.monotonic()
-    with interruptible() as interrupt:
-        alarm = Alarm(limits.seconds, limits.bytes, interrupt)
-        ringing = alarm.rings(0 if resident_lately() > limits.bytes else 1, None)  # 0 has it look again
+    with interrupt_between_steps() as interrupt:
+        alarm = LimitMonitor(limits.seconds, limits.bytes, interrupt)
+        ringing = alarm.exceeded_limit(0 if recent_resident_memory() > limits.bytes else 1, None)  # 0 has it look again
         if ringing is None:
-            with running(words, guarded, waiter, recurs=ready.recurs) as thread:
-                ringing = _waited(thread, words, alarm, waiter)
-        ready.is_quick = not ready.asks and time.monotonic() - begin < QUICK
-        failed += [waiter.raised] if waiter.raised is not None else []
+            with run_on_thread(words, guarded_entry, waiter, recurs=ready.is_recursive) as thread:
+                ringing = _wait_for_end(thread, words, alarm, waiter)
+        ready.is_quick = not ready.has_host_calls and time.monotonic() - begin < QUICK_SECONDS
+        failed += [waiter.op_error] if waiter.op_error is not None else []
         if failed and not isinstance(failed[0], MemoryError):
             raise Crash("compiled code failed", where=ready.program.entry) from failed[0]
         is_out = bool(failed)
         failed.clear()  # its frames hold the arguments, and this
-        if interrupt.hear():
-            return rung("interrupt", limits)
+        if interrupt.acknowledge():
+            return external_limit_error("interrupt", limits)
     if is_out:
-        return _no_memory(ready)
-    return None if ringing is None else rung(ringing, limits)
+        return _memory_error(ready)
+    return None if ringing is None else external_limit_error(ringing, limits)
 
 
-def _waited(thread: Runner, words: Words, alarm: Alarm, waiter: Waiter) -> str | None:
+def _wait_for_end(thread: LargeStackThread, words: CallBuffer, alarm: LimitMonitor, waiter: RunWaiter) -> str | None:
     """Wait until a run has ended; why it is to end, if it has not. Meanwhile what it asks for is done."""
-    while not waiter.is_over(thread, OFTEN):
-        ringing = alarm.rings(0, None)
+    while not waiter.serve_until_finished(thread, POLL_SECONDS):
+        ringing = alarm.exceeded_limit(0, None)
         if ringing is not None:
             return ringing
-        if words.wants_crew:
-            words.allow_crew(_call_soon())
+        if words.wants_thread_pool:
+            words.set_thread_pool(_start_pool_async())
     return None
 
 
 @cache
-def _crew() -> Any:
+def _thread_pool_module() -> Any:
     """The module of the crew, which runs of scalars do not need."""
     from ..jit import thread_pool as crew
 
     return crew
 
 
-def _call_soon() -> int:
+def _start_pool_async() -> int:
     """Have a crew that is not there yet begin."""
-    return int(_crew().soon())
+    return int(_thread_pool_module().soon())
 
 
-def _call_crew(ready: Ready, words: Words) -> None:
+def _attach_thread_pool(ready: CompiledProgram, words: CallBuffer) -> None:
     """Have helpers at hand, if they are, or where there are large arrays; before anybody looks, since they may have to
     be compiled."""
     if ready.is_of_scalars:
         return
-    crew = _crew()
-    for each in words.borrowed:
-        if each.size >= LARGE:
-            words.allow_crew(crew.begun())
+    crew = _thread_pool_module()
+    for each in words.borrowed_arguments:
+        if each.size >= PARALLEL_MIN_ELEMENTS:
+            words.set_thread_pool(crew.begun())
             return
-    words.allow_crew(crew.at_hand())
+    words.set_thread_pool(crew.at_hand())
 
 
-def _no_memory(ready: Ready) -> Exhausted:
+def _memory_error(ready: CompiledProgram) -> Exhausted:
     return Exhausted("the run does not fit into memory", rule="S12", where=ready.program.entry)

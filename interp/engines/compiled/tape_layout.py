@@ -21,113 +21,113 @@ from functools import cached_property
 
 from ....core.program.program import Function, Operand, Program, Region, Var
 from ....core.types import HandleType, Type, element_type
-from .layout import is_open
-from .phases import Begun, begun, further
+from .layout import has_unknown_size
+from .phases import PhaseStart, later_phase_count, phase_starts
 
-BEFORE, AFTER = 0, 1
+PREVIOUS_ITERATION, NEXT_ITERATION = 0, 1
 """The words of an iteration's record that refer to its neighbours."""
-LAST, FIRST, TRIPS = 0, 1, 2
+LAST_ITERATION, FIRST_ITERATION, TRIP_COUNT = 0, 1, 2
 """The words of a loop."""
-_OF_LOOP, _OF_ITERATION, _OF_ROW = 3, 2, 3
+_LOOP_WORDS, _ITERATION_WORDS, _ROW_WORDS = 3, 2, 3
 
 
 @dataclass(frozen=True)
-class Kept:
+class TapeLayout:
     """What is kept of a region with all its phases."""
 
     phases: tuple[Region, ...]
-    begun: dict[str, Begun]
+    phase_starts: dict[str, PhaseStart]
     """Which node begins which phase of which, by its name."""
-    further: dict[str, int]
+    later_phases: dict[str, int]
     """How many phases a call, cond or loop has after its first, by its name, as all that follows."""
-    at: dict[str, int]
+    value_offset: dict[str, int]
     """Where a value lies, by the name of that."""
-    below: dict[str, int]
+    structure_offset: dict[str, int]
     """Where lies what is kept of a call, cond or loop that has further phases."""
-    inner: dict[str, tuple[Kept, ...]]
+    inner_layouts: dict[str, tuple[TapeLayout, ...]]
     """The regions of a cond or loop."""
-    begin: int
+    start: int
     """Where what is kept of the region begins, and `size` where it ends."""
-    size: int
+    end: int
 
     @property
     def is_empty(self) -> bool:
-        return self.size == self.begin
+        return self.end == self.start
 
-    def is_last(self, begun: Begun) -> bool:
+    def is_last(self, begun: PhaseStart) -> bool:
         """Whether a phase of a node has none after it."""
-        return begun.number == self.further[begun.root.name]
+        return begun.number == self.later_phases[begun.root.name]
 
     @cached_property
     def variables(self) -> dict[str, Var]:
         """All values, by their names."""
-        return {var.name: var for phase in self.phases for var in _defined(phase)}
+        return {var.name: var for phase in self.phases for var in _defined_values(phase)}
 
-    def whole(self, number: int) -> Region:
+    def closed_phase(self, number: int) -> Region:
         """A phase as a region that sees nothing else: it takes besides what it uses of earlier ones, and gives besides
         what later ones use."""
-        phase, own = self.phases[number], {var.name for var in _defined(self.phases[number])}
-        taken = [self.variables[name] for name in sorted(_used(phase) - own)]
-        given = self.written(number)
+        phase, own = self.phases[number], {var.name for var in _defined_values(self.phases[number])}
+        taken = [self.variables[name] for name in sorted(_used_values(phase) - own)]
+        given = self.saved_values(number)
         return replace(phase, parameters=(*taken, *phase.parameters), results=(*phase.results, *given), pullback=None)
 
-    def written(self, number: int) -> list[str]:
+    def saved_values(self, number: int) -> list[str]:
         """The values that a phase leaves to later ones."""
-        return [var.name for var in _defined(self.phases[number]) if var.name in self.at]
+        return [var.name for var in _defined_values(self.phases[number]) if var.name in self.value_offset]
 
 
-def kept_of(program: Program, function: Function) -> Kept:
+def function_tape_layout(program: Program, function: Function) -> TapeLayout:
     """What the record of a function has."""
-    return _kept(program, function.body, 0)
+    return _region_tape_layout(program, function.body, 0)
 
 
-def _kept(program: Program, region: Region, begin: int) -> Kept:
+def _region_tape_layout(program: Program, region: Region, begin: int) -> TapeLayout:
     phases, at, size = tuple(region.phases()), dict[str, int](), begin
-    for var in _crossing(phases):
+    for var in _phase_crossing_values(phases):
         at[var.name] = size
-        size += _words(var.type)
-    which, below, inner = begun(region), dict[str, int](), dict[str, tuple[Kept, ...]]()
-    counts = {name: further(program, root) for name, (root, number) in which.items() if number == 0}
+        size += _type_words(var.type)
+    which, below, inner = phase_starts(region), dict[str, int](), dict[str, tuple[TapeLayout, ...]]()
+    counts = {name: later_phase_count(program, root) for name, (root, number) in which.items() if number == 0}
     for name, count in counts.items():
         root = which[name].root
         if count:
             below[name] = size
-            size += _OF_LOOP if root.op == "while_loop" else 1
+            size += _LOOP_WORDS if root.op == "while_loop" else 1
         if root.op == "while_loop" and count:
-            deciding = _kept(program, root.regions[0], size)
-            inner[name] = deciding, _kept(program, root.regions[1], _OF_ITERATION)
-            size = deciding.size
+            deciding = _region_tape_layout(program, root.regions[0], size)
+            inner[name] = deciding, _region_tape_layout(program, root.regions[1], _ITERATION_WORDS)
+            size = deciding.end
         else:
-            inner[name] = tuple(_kept(program, each, size) for each in root.regions)
-            size = max((each.size for each in inner[name]), default=size)
-    return Kept(phases, which, counts, at, below, inner, begin, size)
+            inner[name] = tuple(_region_tape_layout(program, each, size) for each in root.regions)
+            size = max((each.end for each in inner[name]), default=size)
+    return TapeLayout(phases, which, counts, at, below, inner, begin, size)
 
 
-def _crossing(phases: Sequence[Region]) -> Iterable[Var]:
+def _phase_crossing_values(phases: Sequence[Region]) -> Iterable[Var]:
     """The values that a later phase uses than the one that makes them."""
     found: dict[str, Var] = {}
     known: dict[str, Var] = {}
     for phase in phases:
-        found.update((name, known[name]) for name in sorted(_used(phase) & known.keys()))
-        known.update((var.name, var) for var in _defined(phase))
+        found.update((name, known[name]) for name in sorted(_used_values(phase) & known.keys()))
+        known.update((var.name, var) for var in _defined_values(phase))
     return found.values()
 
 
-def _defined(phase: Region) -> list[Var]:
+def _defined_values(phase: Region) -> list[Var]:
     return [*phase.parameters, *(var for node in phase.nodes for var in node.results)]
 
 
-def _used(phase: Region) -> set[str]:
+def _used_values(phase: Region) -> set[str]:
     operands: list[Operand] = [*phase.results, *(each for node in phase.nodes for each in node.inputs)]
     return {each for each in operands if isinstance(each, str)}
 
 
-def _words(type_: Type) -> int:
+def _type_words(type_: Type) -> int:
     if isinstance(type_.dtype, HandleType):
-        return 2 * _OF_ROW + 1 + _held_rank(element_type(type_))
-    return 1 if type_.is_scalar else _OF_ROW + len(type_.shape or ())
+        return 2 * _ROW_WORDS + 1 + _cell_storage_rank(element_type(type_))
+    return 1 if type_.is_scalar else _ROW_WORDS + len(type_.shape or ())
 
 
-def _held_rank(type_: Type) -> int:
+def _cell_storage_rank(type_: Type) -> int:
     """How many axes what cells hold has: the array of all, or the rows of references."""
-    return 2 if is_open(type_) else 1 + len(type_.shape or ())
+    return 2 if has_unknown_size(type_) else 1 + len(type_.shape or ())

@@ -15,27 +15,27 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 
-from .call_buffer import Words
-from .host_calls import Waiter
+from .call_buffer import CallBuffer
+from .host_calls import RunWaiter
 
-STACK = 2**30
+STACK_BYTES = 2**30
 """The bytes of stack that a run asks for; they are memory only as far as they are used."""
-SPARE = 2**21
+RESERVED_STACK_BYTES = 2**21
 """What of it stays free for the frames of those who are called without asking."""
-NEAR = 2**21
+CALLER_STACK_BYTES = 2**21
 """What a run has of the stack of the thread that called, if so much is left."""
-_KEPT = 4
-_idle: list[Runner] = []
-_sizing = threading.Lock()
+_MAX_IDLE = 4
+_idle_threads: list[LargeStackThread] = []
+_stack_size_lock = threading.Lock()
 """Held while threads get another stack than they do in the rest of the process."""
-_advise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
-_PAGE, _DONTNEED = mmap.PAGESIZE, 4
-_NEAR = 2**18
+_madvise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
+_PAGE_BYTES, _MADV_DONTNEED = mmap.PAGESIZE, 4
+_RESIDENT_STACK_BYTES = 2**18
 """What of a stack is kept, which a thread that rests may be using."""
 
 
 @cache
-def near_stack() -> int | None:
+def caller_stack_floor() -> int | None:
     """Where the stack of this thread ends, which is the main one; None where the system does not say."""
     if sys.platform != "linux":
         return None
@@ -49,110 +49,112 @@ def near_stack() -> int | None:
     return lowest.value
 
 
-def _begin_again() -> None:
+def _reset_after_fork() -> None:
     """A child that was forked has none of these threads, and whichever forked it is its main one."""
-    _idle.clear()
-    near_stack.cache_clear()
+    _idle_threads.clear()
+    caller_stack_floor.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_again)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-class Runner:
+class LargeStackThread:
     """A thread that runs one thing after another; `size` is that of its stack."""
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self._given, self._done = threading.Lock(), threading.Lock()
-        self._given.acquire()
-        self._done.acquire()
+        self._job_ready, self._job_done = threading.Lock(), threading.Lock()
+        self._job_ready.acquire()
+        self._job_done.acquire()
         self._job: Callable[[], None] | None = None
-        self._is_at_rest = True
+        self._is_idle = True
         threading.Thread(target=self._serve, name="tagloom", daemon=True).start()
 
     def _serve(self) -> None:
         while True:
-            self._given.acquire()
+            self._job_ready.acquire()
             if self._job is None:
                 return
             self._job()
             self._job = None
-            self._done.release()
+            self._job_done.release()
 
-    def begin(self, job: Callable[[], None]) -> None:
+    def start_job(self, job: Callable[[], None]) -> None:
         """Run something that never raises."""
         self._job = job
-        self._given.release()
-        self._is_at_rest = False  # not before: who is interrupted here waits for nothing that was not begun
+        self._job_ready.release()
+        self._is_idle = False  # not before: who is interrupted here waits for nothing that was not begun
 
-    def is_done(self, seconds: float = -1) -> bool:
+    def wait_until_done(self, seconds: float = -1) -> bool:
         """Whether it has ended; waits for that, for so many seconds or, by default, as long as it takes."""
-        self._is_at_rest = self._is_at_rest or self._done.acquire(timeout=seconds)
-        return self._is_at_rest
+        self._is_idle = self._is_idle or self._job_done.acquire(timeout=seconds)
+        return self._is_idle
 
     def close(self) -> None:
         """Let the thread end."""
-        self._given.release()
+        self._job_ready.release()
 
-    def keep(self) -> None:
+    def recycle(self) -> None:
         """Keep the thread for the next run, unless it is still at work: then it ends after that."""
-        if self._is_at_rest and len(_idle) < _KEPT:
-            _idle.append(self)
+        if self._is_idle and len(_idle_threads) < _MAX_IDLE:
+            _idle_threads.append(self)
         else:
             self.close()
 
 
 @contextmanager
-def running(words: Words, job: Callable[[], None], waiter: Waiter, *, recurs: bool) -> Iterator[Runner]:
+def run_on_thread(
+    words: CallBuffer, job: Callable[[], None], waiter: RunWaiter, *, recurs: bool
+) -> Iterator[LargeStackThread]:
     """While this lasts, something that never raises runs in a thread of its own; it is told to end, and has ended,
     afterwards. The thread has the largest stack that can be had, which the words of the run are told."""
-    thread = _found()
+    thread = _acquire_thread()
     try:
-        words.allow_stack(thread.size - SPARE)
-        thread.begin(job)
+        words.set_stack_limit(thread.size - RESERVED_STACK_BYTES)
+        thread.start_job(job)
         yield thread
     finally:
-        words.stop()
-        waiter.give_up()
+        words.request_stop()
+        waiter.abort_calls()
         try:
-            thread.is_done()
+            thread.wait_until_done()
         finally:
-            is_short = not recurs or _given_back(words.lowest, thread)
-            thread.keep() if is_short else thread.close()
-            waiter.drop()
+            is_short = not recurs or _release_stack_memory(words.stack_floor, thread)
+            thread.recycle() if is_short else thread.close()
+            waiter.discard_pending()
 
 
-def _given_back(lowest: int | None, thread: Runner) -> bool:
+def _release_stack_memory(lowest: int | None, thread: LargeStackThread) -> bool:
     """Give back the memory of the stack of a thread that rests, down to the lowest address that a run might use;
     whether that was possible."""
-    if _advise is None or not thread._is_at_rest:
+    if _madvise is None or not thread._is_idle:
         return False
     if lowest is None:
         return True
-    begin = (lowest + _PAGE - 1) // _PAGE * _PAGE
-    size = ctypes.c_size_t(thread.size - SPARE - _NEAR)
-    return bool(_advise(ctypes.c_void_p(begin), size, _DONTNEED) == 0)
+    begin = (lowest + _PAGE_BYTES - 1) // _PAGE_BYTES * _PAGE_BYTES
+    size = ctypes.c_size_t(thread.size - RESERVED_STACK_BYTES - _RESIDENT_STACK_BYTES)
+    return bool(_madvise(ctypes.c_void_p(begin), size, _MADV_DONTNEED) == 0)
 
 
-def _found() -> Runner:
+def _acquire_thread() -> LargeStackThread:
     try:
-        return _idle.pop()
+        return _idle_threads.pop()
     except IndexError:
-        return _started()
+        return _start_thread()
 
 
-def _started() -> Runner:
-    size = STACK
+def _start_thread() -> LargeStackThread:
+    size = STACK_BYTES
     while True:
         try:
-            with _sizing:
+            with _stack_size_lock:
                 before = threading.stack_size(size)
                 try:
-                    return Runner(size)
+                    return LargeStackThread(size)
                 finally:
                     threading.stack_size(before)
         except RuntimeError:
             size //= 4
-            if size < 4 * SPARE:
+            if size < 4 * RESERVED_STACK_BYTES:
                 raise

@@ -14,11 +14,11 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from queue import SimpleQueue
 
-from .call_buffer import Words
+from .call_buffer import CallBuffer
 
-OFTEN = 0.02
+POLL_SECONDS = 0.02
 """Seconds between two looks. What is there at both is stopped."""
-_PATIENCE = 100
+_MAX_IDLE_POLLS = 100
 """How many times it looks in vain before it sleeps."""
 
 
@@ -26,13 +26,13 @@ class Watchdog:
     """The thread, and what it watches."""
 
     def __init__(self) -> None:
-        self._runs = list[Words]()
-        self._count = 0
+        self._watched_runs = list[CallBuffer]()
+        self._watch_count = 0
         self._is_asleep = True
-        self._called = SimpleQueue[None]()
+        self._wake_queue = SimpleQueue[None]()
         self._thread: threading.Thread | None = None
 
-    def has_begun(self) -> bool:
+    def ensure_started(self) -> bool:
         """Whether it is there; it begins if it is not and can be."""
         if self._thread is None:
             thread = threading.Thread(target=self._serve, name="tagloom watchdog", daemon=True)
@@ -44,56 +44,56 @@ class Watchdog:
         return True
 
     @contextmanager
-    def watching(self, words: Words) -> Iterator[None]:
+    def watch(self, words: CallBuffer) -> Iterator[None]:
         """While this lasts, a run is watched, by one that has begun."""
-        self._count += 1
+        self._watch_count += 1
         try:
-            self._runs.append(words)
+            self._watched_runs.append(words)
             if self._is_asleep:
-                self._called.put(None)
+                self._wake_queue.put(None)
             yield
         finally:
-            self._runs = [each for each in self._runs if each is not words]
+            self._watched_runs = [each for each in self._watched_runs if each is not words]
 
     def _serve(self) -> None:
         while True:
             self._is_asleep = True
-            if not self._runs:  # who comes after this sees that it sleeps
-                self._called.get()
+            if not self._watched_runs:  # who comes after this sees that it sleeps
+                self._wake_queue.get()
             self._is_asleep = False
-            self._watch()
+            self._poll_until_idle()
 
-    def _watch(self) -> None:
+    def _poll_until_idle(self) -> None:
         """Look until for a while there was nothing to watch."""
-        seen, count, looks = list[Words](), self._count, 0
-        while looks < _PATIENCE:
-            time.sleep(OFTEN)
-            now = list(self._runs)
+        seen, count, looks = list[CallBuffer](), self._watch_count, 0
+        while looks < _MAX_IDLE_POLLS:
+            time.sleep(POLL_SECONDS)
+            now = list(self._watched_runs)
             for words in now:
                 if any(words is each for each in seen):
-                    words.stop()
-            looks = looks + 1 if self._count == count else 0
-            seen, count = now, self._count
+                    words.request_stop()
+            looks = looks + 1 if self._watch_count == count else 0
+            seen, count = now, self._watch_count
 
 
 _watchdog = Watchdog()
 
 
-def _begin_again() -> None:
+def _reset_after_fork() -> None:
     """A child that was forked has none of the threads."""
     global _watchdog
     _watchdog = Watchdog()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_begin_again)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
 
-def has_begun() -> bool:
+def ensure_started() -> bool:
     """Whether somebody watches."""
-    return _watchdog.has_begun()
+    return _watchdog.ensure_started()
 
 
-def watching(words: Words) -> AbstractContextManager[None]:
+def watch(words: CallBuffer) -> AbstractContextManager[None]:
     """While this lasts, a run is stopped if it is not over within two looks. For the main thread."""
-    return _watchdog.watching(words)
+    return _watchdog.watch(words)

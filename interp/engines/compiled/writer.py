@@ -9,395 +9,430 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....core.mix import word_key
+from ....core.mix import name_key
 from ....core.program.program import Node, Operand, Program
 from ....core.tag import site_key
 from ....core.types import HandleType, Type
 from ....core.value import Literal
 from ..jit import kernels
-from ..jit.state import DEPTH, ELSEWHERE, MEMORY, OPERANDS, SLOT, STACK, TRAP
+from ..jit.state import EXIT_DEPTH, EXIT_FALLBACK, EXIT_MEMORY, EXIT_STACK, EXIT_TRAP, OPERANDS, SLOT_WORDS
 from . import adjoint_sums as sums
 from . import cells, effects, fused, layout, loops, moves, products
 from . import elementwise as arrays
 from . import records as recording
-from .chains import Chain, planned
-from .components import recur
-from .elementwise import Turned, Value
-from .facts import Fact, Known, either
-from .layout import Component
-from .phases import Begun, Key, Phase
-from .records import Record
-from .support import draws, is_short, left_to_python, takes_long
-from .tape_layout import Kept
-from .text import Text, Trapping
+from .chains import FusedChain, plan_fusion
+from .components import is_recursive_group
+from .elementwise import Transposed, TypedExpression
+from .facts import ArrayFacts, ArrayFactTable, merge_facts
+from .layout import PhaseGroup
+from .phases import FunctionPhase, PhaseKey, PhaseStart
+from .records import TapeReference
+from .support import is_draw, is_host_op, is_short, needs_poll
+from .tape_layout import TapeLayout
+from .text import GeneratedModule, TrapSite
 
-AGAIN, NOTHING = "again", "nothing"
+SELF_NAME, NULL_RESULT_NAME = "again", "nothing"
 """What a function calls itself, and what gives its result where it means nothing."""
 
 
-class _Asked(NamedTuple):
+class _CheckedLimits(NamedTuple):
     """What has been asked on every way to here: how much deeper tags may go, and whether the stack may be longer."""
 
     levels: int
-    stack: bool
+    is_stack_checked: bool
 
 
-class Writer:
+class FunctionEmitter:
     """Writes one function of the text."""
 
     def __init__(
         self,
         program: Program,
-        made: Text,
-        kept: Mapping[str, Kept],
-        whose: Mapping[Key, Component],
-        component: Component,
+        made: GeneratedModule,
+        kept: Mapping[str, TapeLayout],
+        whose: Mapping[PhaseKey, PhaseGroup],
+        component: PhaseGroup,
     ) -> None:
-        self.program, self.made, self.kept, self.whose, self.own = program, made, kept, whose, component
+        self.program, self.module, self.tape_layouts, self.phase_groups, self.group = (
+            program,
+            made,
+            kept,
+            whose,
+            component,
+        )
         self.indent = 1
-        self.count = 0
-        self.function = ""
-        self.loops: list[tuple[int, str]] = []
+        self.name_count = 0
+        self.function_name = ""
+        self.enclosing_loops: list[tuple[int, str]] = []
         """The loops around: the number of the site, and the variable that counts."""
-        self.keys = ["key"]
-        self.asked = _Asked(0, False)
-        self.begin = 0
-        self.known = Known()
-        self.spent = set[str]()  # the operands of the node that is being written which are own, and not used after it
-        self.found = dict[Key, list[Fact]]()  # what is known of the results of phases
+        self.tag_keys = ["key"]
+        self.checked_limits = _CheckedLimits(0, False)
+        self.start_line = 0
+        self.facts = ArrayFactTable()
+        self.dead_operands = set[
+            str
+        ]()  # the operands of the node that is being written which are own, and not used after it
+        self.result_facts = dict[PhaseKey, list[ArrayFacts]]()  # what is known of the results of phases
 
-    def line(self, text: str) -> None:
-        self.made.lines.append(" " * self.indent + text)
+    def emit(self, text: str) -> None:
+        self.module.lines.append(" " * self.indent + text)
 
     @contextmanager
-    def inside(self, head: str) -> Iterator[None]:
+    def block(self, head: str) -> Iterator[None]:
         """What is written meanwhile is one deeper, and what is asked there is not asked outside."""
-        self.line(head)
+        self.emit(head)
         self.indent += 1
-        asked = self.asked
+        asked = self.checked_limits
         yield
-        self.asked = asked
+        self.checked_limits = asked
         self.indent -= 1
 
     @contextmanager
-    def outlined(self) -> Iterator[tuple[str, str]]:
+    def outline(self) -> Iterator[tuple[str, str]]:
         """What is written meanwhile is a function before this one, of a name, of the address of words, and of `first`
         and `last`; if there is none that does the same: see `Text.alike`."""
-        name, words = self.fresh(f"{self.own.name}_"), self.fresh("c")
-        outside, indent = self.made.lines, self.indent
-        self.made.lines, self.indent = [], 1
+        name, words = self.fresh_name(f"{self.group.name}_"), self.fresh_name("c")
+        outside, indent = self.module.lines, self.indent
+        self.module.lines, self.indent = [], 1
         yield name, words
         numbers: dict[str, str] = {}
         alike = "\n".join(
             re.sub(r"\b[a-z]\d+\b", lambda found: numbers.setdefault(found[0], f"{found[0][0]}{len(numbers)}"), line)
-            for line in self.made.lines
+            for line in self.module.lines
         )
-        if alike not in self.made.outlined:
-            self.made.outlined[alike] = name
+        if alike not in self.module.outlined_functions:
+            self.module.outlined_functions[alike] = name
             head = ["@kernel(void(int64, int64, int64), cache=True)", f"def {name}({words}, first, last):"]
-            outside[self.begin : self.begin] = [*head, *self.made.lines, f"{name} = w.there({name})"]
-        self.made.alike[name] = self.made.outlined[alike]
-        self.made.lines, self.indent = outside, indent
+            outside[self.start_line : self.start_line] = [*head, *self.module.lines, f"{name} = w.there({name})"]
+        self.module.outline_aliases[name] = self.module.outlined_functions[alike]
+        self.module.lines, self.indent = outside, indent
 
-    def fresh(self, of: str = "v") -> str:
-        self.count += 1
-        return f"{of}{self.count}"
+    def fresh_name(self, of: str = "v") -> str:
+        self.name_count += 1
+        return f"{of}{self.name_count}"
 
-    def variable(self, type_: Type) -> str:
+    def fresh_variable(self, type_: Type) -> str:
         """A variable for values of a type; of a handle of cells, two in parentheses."""
-        return f"({self.fresh()}, {self.fresh()})" if isinstance(type_.dtype, HandleType) else self.fresh()
+        return (
+            f"({self.fresh_name()}, {self.fresh_name()})" if isinstance(type_.dtype, HandleType) else self.fresh_name()
+        )
 
-    def named(self, text: str, type_: Type) -> str:
+    def unpack_handle(self, text: str, type_: Type) -> str:
         """A value as text that is no more than names: a handle is taken apart once, and not wherever it is used."""
         if not isinstance(type_.dtype, HandleType):
             return text
-        name = self.variable(type_)
-        self.line(f"{name} = {text}")
+        name = self.fresh_variable(type_)
+        self.emit(f"{name} = {text}")
         return name
 
-    def component(self) -> None:
-        own, self.begin = self.own, len(self.made.lines)
+    def emit_function(self) -> None:
+        own, self.start_line = self.group, len(self.module.lines)
         slots = [f"x{at}" for at in range(len(own.parameters))]
-        names = [*(name for name, _ in own.hidden), *slots]
-        if recur(own.members):
-            self.made.lines.append(f"{AGAIN} = m.again({own.signature})")
+        names = [*(name for name, _ in own.implicit_parameters), *slots]
+        if is_recursive_group(own.members):
+            self.module.lines.append(f"{SELF_NAME} = m.again({own.signature})")
         if own.has_arrays:
-            self.made.lines.append(f"{NOTHING} = m.nothing({layout.returned(own.results)})")
-        self.made.lines += [f"@kernel({own.signature}, cache=True)", f"def {own.name}({', '.join(names)}):"]
+            self.module.lines.append(f"{NULL_RESULT_NAME} = m.nothing({layout.numba_result_type(own.results)})")
+        self.module.lines += [f"@kernel({own.signature}, cache=True)", f"def {own.name}({', '.join(names)}):"]
         for number, member in enumerate(own.members):
-            self.function = member.function.name
-            given = [slots[at] for at in layout.places(layout.slots(member.parameters), own.parameters)]
+            self.function_name = member.function.name
+            given = [slots[at] for at in layout.slot_positions(layout.slot_types(member.parameters), own.parameters)]
             if len(own.members) == 1:
-                self.body(member, given)
+                self.emit_phase(member, given)
                 return
-            with self.inside(f"if which == {number}:"):
-                self.body(member, given)
-        self.line(self.nothing)
+            with self.block(f"if which == {number}:"):
+                self.emit_phase(member, given)
+        self.emit(self.null_return)
 
-    def body(self, phase: Phase, given: Sequence[str]) -> None:
+    def emit_phase(self, phase: FunctionPhase, given: Sequence[str]) -> None:
         """One phase of a function. Where that has no further ones, its record is its own affair."""
-        kept, address, before = self.kept[phase.function.name], "record", None
+        kept, address, before = self.tape_layouts[phase.function.name], "record", None
         if not phase.function.pullbacks and not kept.is_empty:
-            before = recording.mark(self)
-            address = loops.room(self, kept)
-        made = self.region(Record(address, kept), phase.number, list(map(self.named, given, phase.parameters)))
+            before = recording.emit_mark(self)
+            address = loops.emit_tape_allocation(self, kept)
+        made = self.emit_region(
+            TapeReference(address, kept), phase.number, list(map(self.unpack_handle, given, phase.parameters))
+        )
         if not phase.number:
-            made = list(map(self.solid, made))
-        self.found[phase.key] = self.known.of(made)
+            made = list(map(self.materialize, made))
+        self.result_facts[phase.key] = self.facts.facts_of(made)
         if before:
-            recording.release(self, before)
-        self.line(f"return {layout.result(layout.filled(made, layout.slots(phase.results), self.own.results))}")
+            recording.emit_release(self, before)
+        self.emit(
+            f"return {layout.tuple_expression(layout.fill_slots(made, layout.slot_types(phase.results), self.group.results))}"
+        )
 
     @property
-    def nothing(self) -> str:
+    def null_return(self) -> str:
         """The return of a function that is left."""
-        made = f"{NOTHING}()" if self.own.has_arrays else layout.result(list(map(layout.zero, self.own.results)))
+        made = (
+            f"{NULL_RESULT_NAME}()"
+            if self.group.has_arrays
+            else layout.tuple_expression(list(map(layout.zero_expression, self.group.results)))
+        )
         return f"return {made}"
 
-    def leave(self, why: str | None = None, *, notes: bool = False) -> None:
+    def emit_exit(self, why: str | None = None, *, records_tag: bool = False) -> None:
         if why is not None:
-            self.line(why)
-        for site, count in reversed(self.loops) if notes else ():
-            self.line(f"m.note(s, {site}, {count})")
-        self.line(self.nothing)
+            self.emit(why)
+        for site, count in reversed(self.enclosing_loops) if records_tag else ():
+            self.emit(f"m.note(s, {site}, {count})")
+        self.emit(self.null_return)
 
-    def ask(self, levels: int, *, stack: bool) -> None:
+    def emit_depth_check(self, levels: int, *, stack: bool) -> None:
         """Whether the tag may be so much deeper here, and the stack longer, where that has not been asked."""
-        if levels <= self.asked.levels and (self.asked.stack or not stack):
+        if levels <= self.checked_limits.levels and (self.checked_limits.is_stack_checked or not stack):
             return
         longer = "m.stack() < m.read_i(s, 3) or " if stack else ""  # in this order: fib(32) takes 6 % less
-        with self.inside(f"if {longer}left < {levels}:"):
-            self.leave(f"m.leave(s, {DEPTH} if left < {levels} else {STACK}, 0)")
-        self.asked = _Asked(max(levels, self.asked.levels), stack or self.asked.stack)
+        with self.block(f"if {longer}left < {levels}:"):
+            self.emit_exit(f"m.leave(s, {EXIT_DEPTH} if left < {levels} else {EXIT_STACK}, 0)")
+        self.checked_limits = _CheckedLimits(
+            max(levels, self.checked_limits.levels), stack or self.checked_limits.is_stack_checked
+        )
 
-    def site(self, node: Node) -> int:
-        self.made.sites.append(node.site(self.function))
-        return len(self.made.sites) - 1
+    def add_site(self, node: Node) -> int:
+        self.module.sites.append(node.site(self.function_name))
+        return len(self.module.sites) - 1
 
-    def child(self, node: Node, count: str) -> str:
+    def child_key(self, node: Node, count: str) -> str:
         """The key of the tag of a call or an iteration here."""
-        return f"d.child({self.keys[-1]}, uint64({site_key(node.site(self.function))}), uint64({count}))"
+        return f"d.child({self.tag_keys[-1]}, uint64({site_key(node.site(self.function_name))}), uint64({count}))"
 
-    def region(self, record: Record, number: int, given: Sequence[str]) -> list[str]:
+    def emit_region(self, record: TapeReference, number: int, given: Sequence[str]) -> list[str]:
         """Write the nodes of a phase; text of the results."""
-        kept = record.kept
-        phase, whole, opened = kept.phases[number], kept.whole(number), recording.Opened(self, kept, number)
-        values: dict[Operand, Value] = {
-            var.name: Value(text, var.type) for var, text in zip(phase.parameters, given, strict=True)
+        kept = record.layout
+        phase, whole, opened = kept.phases[number], kept.closed_phase(number), recording.TapeScope(self, kept, number)
+        values: dict[Operand, TypedExpression] = {
+            var.name: TypedExpression(text, var.type) for var, text in zip(phase.parameters, given, strict=True)
         }
 
-        def value(operand: Operand) -> Value:
+        def value(operand: Operand) -> TypedExpression:
             if isinstance(operand, Literal):
-                return self.literal(operand)
+                return self.emit_literal(operand)
             if operand not in values:
-                values[operand] = recording.read(self, record, operand)
+                values[operand] = recording.emit_load(self, record, operand)
             return values[operand]
 
-        def there(operand: Operand) -> Value:
+        def materialized_value(operand: Operand) -> TypedExpression:
             found = value(operand)
-            return found if isinstance(found, Turned) else found._replace(text=self.solid(found.text))
+            return found if isinstance(found, Transposed) else found._replace(text=self.materialize(found.text))
 
-        plan = sums.plan(whole)
-        for node in planned(whole, plan.apart):
-            if isinstance(node, Chain):
-                values.update(fused.chain(self, node, there))
-                self.known.own |= {values[each].text for loop in node.loops for each in loop.kept}
+        plan = sums.plan_accumulation(whole)
+        for node in plan_fusion(whole, plan.special_nodes):
+            if isinstance(node, FusedChain):
+                values.update(fused.emit_chain(self, node, materialized_value))
+                self.facts.unique |= {values[each].text for loop in node.loops for each in loop.outputs}
                 continue
-            if node.name in plan.skipped:
-                if node.name in plan.turned:
-                    values[node.name] = Turned(there(node.inputs[0]).text, node.results[0].type)
+            if node.name in plan.fused_nodes:
+                if node.name in plan.transposes:
+                    values[node.name] = Transposed(materialized_value(node.inputs[0]).text, node.results[0].type)
                 continue
-            if node.name in plan.apart:
-                values[node.name] = Value(sums.apart(self, plan, node, value, there), node.results[0].type)
+            if node.name in plan.special_nodes:
+                values[node.name] = TypedExpression(
+                    sums.emit_special_node(self, plan, node, value, materialized_value), node.results[0].type
+                )
                 continue
-            inputs = list(map(there, node.inputs))
+            inputs = list(map(materialized_value, node.inputs))
             texts = [each.text for each in inputs]
-            self.spent = plan.spent(node, value) & self.known.own
+            self.dead_operands = plan.dead_operands(node, value) & self.facts.unique
             if not sums.is_fresh(node.op):
-                self.known.share(texts)
-            opened.before(node.name)
+                self.facts.mark_shared(texts)
+            opened.enter_node(node.name)
             match node.op:
                 case "cond":
-                    results = self.cond(record, node, texts)
+                    results = self.emit_cond(record, node, texts)
                 case "while_loop":
-                    results = loops.first(self, record, node, texts)
+                    results = loops.emit_first_phase(self, record, node, texts)
                 case "call":
-                    results = self.call(record, node, Begun(node, 0), texts)
+                    results = self.emit_call(record, node, PhaseStart(node, 0), texts)
                 case "pullback":
-                    results = self.pullback(record, node, texts)
+                    results = self.emit_pullback(record, node, texts)
                 case "breakpoint" | "identity" | "stop_gradient":
                     results = texts
                 case _:
-                    results = [self.compute(node, inputs, texts)]
-                    if takes_long(node) and not is_short(node, [each.type for each in inputs]):
-                        self.look()
-            opened.after(node.name)
+                    results = [self.emit_op(node, inputs, texts)]
+                    if needs_poll(node) and not is_short(node, [each.type for each in inputs]):
+                        self.emit_poll()
+            opened.exit_node(node.name)
             if sums.is_fresh(node.op):
-                self.known.own.update(results)
+                self.facts.unique.update(results)
             if node.op == "scatter_index":
-                self.known.clean.difference_update(results)
-            values.update((var.name, Value(text, var.type)) for var, text in zip(node.results, results, strict=True))
+                self.facts.no_negative_zero.difference_update(results)
+            values.update(
+                (var.name, TypedExpression(text, var.type)) for var, text in zip(node.results, results, strict=True)
+            )
         made = [value(result).text for result in phase.results]
-        for name in kept.written(number):
-            recording.write(self, record, name, there(name))
-            self.known.share([values[name].text])
+        for name in kept.saved_values(number):
+            recording.emit_save(self, record, name, materialized_value(name))
+            self.facts.mark_shared([values[name].text])
         return made
 
-    def solid(self, text: str) -> str:
+    def materialize(self, text: str) -> str:
         """A variable; if it may be zeros that are not written, they are written now."""
-        if text in self.known.blank:
-            self.line(f"{text} = e.solid({text})")
-            self.known.blank.discard(text)
+        if text in self.facts.lazy:
+            self.emit(f"{text} = e.solid({text})")
+            self.facts.lazy.discard(text)
         return text
 
-    def literal(self, literal: Literal) -> Value:
+    def emit_literal(self, literal: Literal) -> TypedExpression:
         if literal.type.is_scalar:
-            return Value(kernels.constant(literal.value, literal.type.dtype), literal.type)
-        return Value(arrays.literal(self, np.asarray(literal.value), literal.type), literal.type)
+            return TypedExpression(kernels.literal_expression(literal.value, literal.type.dtype), literal.type)
+        return TypedExpression(arrays.emit_array_literal(self, np.asarray(literal.value), literal.type), literal.type)
 
-    def compute(self, node: Node, inputs: Sequence[Value], texts: Sequence[str]) -> str:
+    def emit_op(self, node: Node, inputs: Sequence[TypedExpression], texts: Sequence[str]) -> str:
         result = node.results[0].type
-        if draws(node):
-            return arrays.drawn(self, node, inputs)
-        if node.op in effects.NAMES:
-            return effects.written(self, node, inputs)
-        if left_to_python(node):
-            return moves.written(self, node, inputs) or effects.written(self, node, inputs)
-        if node.op in products.NAMES:
-            return products.written(self, node, list(inputs))
-        if node.op in cells.WRITTEN:
-            return cells.WRITTEN[node.op](self, node, inputs)
+        if is_draw(node):
+            return arrays.emit_draw(self, node, inputs)
+        if node.op in effects.EFFECT_OPS:
+            return effects.emit_host_call(self, node, inputs)
+        if is_host_op(node):
+            return moves.emit_strided_op(self, node, inputs) or effects.emit_host_call(self, node, inputs)
+        if node.op in products.MATMUL_SUM_OPS:
+            return products.emit_matmul_or_sum(self, node, list(inputs))
+        if node.op in cells.EMITTERS:
+            return cells.EMITTERS[node.op](self, node, inputs)
         if not result.is_scalar:
-            return arrays.elementwise(self, node, inputs)
+            return arrays.emit_elementwise(self, node, inputs)
         types = [each.type for each in inputs]
         condition = kernels.trap_condition(node.op, types, result, texts)
         if condition is not None:
-            self.trap(node, inputs, condition)
-        return self.made_of(kernels.expression(node.op, types, result, node.attributes, texts))
+            self.emit_trap(node, inputs, condition)
+        return self.assign(kernels.expression(node.op, types, result, node.attributes, texts))
 
-    def made_of(self, text: str) -> str:
+    def assign(self, text: str) -> str:
         """A variable for this."""
-        name = self.fresh()
-        self.line(f"{name} = {text}")
+        name = self.fresh_name()
+        self.emit(f"{name} = {text}")
         return name
 
-    def trap(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None:
+    def emit_trap(self, node: Node | FusedChain, inputs: Sequence[TypedExpression], condition: str) -> None:
         """A node has no value, on a condition."""
-        with self.inside(f"if {condition}:"):
-            self.hold(inputs)
-            self.leave(f"m.leave(s, {TRAP}, {self.number(node, inputs)})", notes=True)
+        with self.block(f"if {condition}:"):
+            self.store_operands(inputs)
+            self.emit_exit(f"m.leave(s, {EXIT_TRAP}, {self.add_trap_site(node, inputs)})", records_tag=True)
 
-    def hold(self, inputs: Sequence[Value]) -> None:
+    def store_operands(self, inputs: Sequence[TypedExpression]) -> None:
         """Operands go where whoever waits for the run finds them."""
         for at, (text, type_) in enumerate(inputs):
-            self.line(f"m.{'write' if type_.is_scalar else 'hold'}(s, {OPERANDS + SLOT * at}, {text})")
+            self.emit(f"m.{'write' if type_.is_scalar else 'hold'}(s, {OPERANDS + SLOT_WORDS * at}, {text})")
 
-    def too_large(self, node: Node | Chain, inputs: Sequence[Value], condition: str) -> None:
+    def emit_memory_exit(self, node: Node | FusedChain, inputs: Sequence[TypedExpression], condition: str) -> None:
         """What a node makes is too large, on a condition."""
-        with self.inside(f"if {condition}:"):
-            self.leave(f"m.leave(s, {MEMORY}, {self.number(node, inputs)})")
+        with self.block(f"if {condition}:"):
+            self.emit_exit(f"m.leave(s, {EXIT_MEMORY}, {self.add_trap_site(node, inputs)})")
 
-    def elsewhere(self, condition: str) -> None:
+    def emit_fallback_exit(self, condition: str) -> None:
         """Only a machine with tokens goes on, on a condition."""
         if condition != "False":
-            with self.inside(f"if {condition}:"):
-                self.leave(f"m.leave(s, {ELSEWHERE}, 0)")
+            with self.block(f"if {condition}:"):
+                self.emit_exit(f"m.leave(s, {EXIT_FALLBACK}, 0)")
 
-    def number(self, node: Node | Chain, inputs: Sequence[Value]) -> int:
-        self.made.trapping.append(Trapping(self.function, node, tuple(type_ for _, type_ in inputs)))
-        return len(self.made.trapping) - 1
+    def add_trap_site(self, node: Node | FusedChain, inputs: Sequence[TypedExpression]) -> int:
+        self.module.trap_sites.append(TrapSite(self.function_name, node, tuple(type_ for _, type_ in inputs)))
+        return len(self.module.trap_sites) - 1
 
-    def draw_key(self, node: Node) -> str:
-        where = word_key(f"{self.function}.{node.name}")
-        return self.made_of(f"d.base(m.read_u(s, 6), uint64({where}), {self.keys[-1]})")
+    def emit_draw_key(self, node: Node) -> str:
+        where = name_key(f"{self.function_name}.{node.name}")
+        return self.assign(f"d.base(m.read_u(s, 6), uint64({where}), {self.tag_keys[-1]})")
 
-    def cond(self, record: Record, node: Node, texts: Sequence[str]) -> list[str]:
-        if node.name in record.kept.below:
-            self.line(f"m.write({record.address}, {record.kept.below[node.name]}, {texts[0]})")
-        return self.taken(record, node, Begun(node, 0), texts[0], texts[1:])
+    def emit_cond(self, record: TapeReference, node: Node, texts: Sequence[str]) -> list[str]:
+        if node.name in record.layout.structure_offset:
+            self.emit(f"m.write({record.address}, {record.layout.structure_offset[node.name]}, {texts[0]})")
+        return self.emit_branches(record, node, PhaseStart(node, 0), texts[0], texts[1:])
 
-    def taken(self, record: Record, node: Node, begun: Begun, predicate: str, texts: Sequence[str]) -> list[str]:
+    def emit_branches(
+        self, record: TapeReference, node: Node, begun: PhaseStart, predicate: str, texts: Sequence[str]
+    ) -> list[str]:
         """A phase of the branch that is taken."""
-        names, facts = [self.variable(result.type) for result in node.results], list[list[Fact]]()
-        for head, inner in zip((f"if {predicate}:", "else:"), record.kept.inner[begun.root.name], strict=True):
-            with self.inside(head):
-                made = self.region(Record(record.address, inner), begun.number, texts)
-                facts.append(self.known.of(made))
+        names, facts = [self.fresh_variable(result.type) for result in node.results], list[list[ArrayFacts]]()
+        for head, inner in zip(
+            (f"if {predicate}:", "else:"), record.layout.inner_layouts[begun.root.name], strict=True
+        ):
+            with self.block(head):
+                made = self.emit_region(TapeReference(record.address, inner), begun.number, texts)
+                facts.append(self.facts.facts_of(made))
                 for name, text in zip(names, made, strict=True):
-                    self.line(f"{name} = {text}")
+                    self.emit(f"{name} = {text}")
                 if not names:
-                    self.line("pass")
+                    self.emit("pass")
         for name, *each in zip(names, *facts, strict=True):
-            self.known.add(name, either(each))
+            self.facts.set_facts(name, merge_facts(each))
         return names
 
-    def pullback(self, record: Record, node: Node, texts: Sequence[str]) -> list[str]:
+    def emit_pullback(self, record: TapeReference, node: Node, texts: Sequence[str]) -> list[str]:
         """A further phase of a call, cond or loop."""
-        begun = record.kept.begun[node.name]
+        begun = record.layout.phase_starts[node.name]
         match begun.root.op:
             case "cond":
-                at = record.kept.below[begun.root.name]
-                predicate = self.made_of(f"m.read_b({record.address}, {at})")
-                return self.taken(record, node, begun, predicate, texts)
+                at = record.layout.structure_offset[begun.root.name]
+                predicate = self.assign(f"m.read_b({record.address}, {at})")
+                return self.emit_branches(record, node, begun, predicate, texts)
             case "while_loop":
                 types = [result.type for result in node.results]
-                return loops.further(self, record, begun.root, begun.number, types, texts)
+                return loops.emit_later_phase(self, record, begun.root, begun.number, types, texts)
             case _:
-                return self.call(record, node, begun, texts)
+                return self.emit_call(record, node, begun, texts)
 
-    def call(self, record: Record, node: Node, begun: Begun, texts: Sequence[str]) -> list[str]:
+    def emit_call(self, record: TapeReference, node: Node, begun: PhaseStart, texts: Sequence[str]) -> list[str]:
         """A phase of a function."""
-        callee = Phase(self.program[begun.root.attribute("function")], begun.number)
-        component, levels = self.whose[callee.key], len(self.loops) + 1
-        self.ask(levels, stack=True)
+        callee = FunctionPhase(self.program[begun.root.attribute("function")], begun.number)
+        component, levels = self.phase_groups[callee.key], len(self.enclosing_loops) + 1
+        self.emit_depth_check(levels, stack=True)
         hidden = {
             "s": "s",
             "left": f"left - {levels}",
-            "record": f"int64({self.record_of(record, begun)})" if component.recorded else "",
-            "key": self.child(begun.root, "0") if component.keyed else "",
-            "which": f"int64({component.position(callee.key)})",
+            "record": f"int64({self.callee_tape(record, begun)})" if component.has_tape else "",
+            "key": self.child_key(begun.root, "0") if component.has_tag_key else "",
+            "which": f"int64({component.phase_index(callee.key)})",
         }
-        slots = layout.filled(texts, layout.slots(callee.parameters), component.parameters)
-        name = self.fresh()
-        called = AGAIN if component is self.own else component.name
-        self.line(f"{name} = {called}({', '.join([*(hidden[each] for each, _ in component.hidden), *slots])})")
-        with self.inside("if m.read_i(s, 0) != 0:"):
-            self.leave(f"m.note(s, {self.site(begun.root)}, 0)", notes=True)
-        places = layout.places(layout.slots(callee.results), component.results)
+        slots = layout.fill_slots(texts, layout.slot_types(callee.parameters), component.parameters)
+        name = self.fresh_name()
+        called = SELF_NAME if component is self.group else component.name
+        self.emit(
+            f"{name} = {called}({', '.join([*(hidden[each] for each, _ in component.implicit_parameters), *slots])})"
+        )
+        with self.block("if m.read_i(s, 0) != 0:"):
+            self.emit_exit(f"m.note(s, {self.add_site(begun.root)}, 0)", records_tag=True)
+        places = layout.slot_positions(layout.slot_types(callee.results), component.results)
         texts = [f"{name}[{place}]" if len(component.results) > 1 else name for place in places]
-        texts = [self.named(text, result.type) for text, result in zip(texts, node.results, strict=True)]
-        facts = self.made.facts[callee.key]
-        texts = [self.made_of(text) if fact.blank else text for text, fact in zip(texts, facts, strict=True)]
+        texts = [self.unpack_handle(text, result.type) for text, result in zip(texts, node.results, strict=True)]
+        facts = self.module.result_facts[callee.key]
+        texts = [self.assign(text) if fact.may_be_lazy else text for text, fact in zip(texts, facts, strict=True)]
         for text, fact in zip(texts, facts, strict=True):
-            self.known.add(text, fact)
+            self.facts.set_facts(text, fact)
         return texts
 
-    def record_of(self, record: Record, begun: Begun) -> str:
+    def callee_tape(self, record: TapeReference, begun: PhaseStart) -> str:
         """The record of a call, which the first phase makes."""
-        callee, at = self.kept[begun.root.attribute("function")], record.kept.below.get(begun.root.name)
+        callee, at = (
+            self.tape_layouts[begun.root.attribute("function")],
+            record.layout.structure_offset.get(begun.root.name),
+        )
         if at is None or callee.is_empty:
             return "0"
         if begun.number:
-            return self.made_of(f"m.read_i({record.address}, {at})")
-        made = loops.room(self, callee)
-        self.line(f"m.write({record.address}, {at}, {made})")
+            return self.assign(f"m.read_i({record.address}, {at})")
+        made = loops.emit_tape_allocation(self, callee)
+        self.emit(f"m.write({record.address}, {at}, {made})")
         return made
 
     @contextmanager
-    def under(self, loop: Node, count: str) -> Iterator[None]:
+    def loop_iteration(self, loop: Node, count: str) -> Iterator[None]:
         """What is written meanwhile is in an iteration of a loop."""
-        key = self.keys[-1]
-        if self.own.keyed and any(self.is_keyed(each) for region in loop.regions for each in region.walk()):
-            key = self.fresh("key")
-            self.line(f"{key} = {self.child(loop, count)}")
-        self.keys.append(key)
+        key = self.tag_keys[-1]
+        if self.group.has_tag_key and any(
+            self.needs_tag_key(each) for region in loop.regions for each in region.walk()
+        ):
+            key = self.fresh_name("key")
+            self.emit(f"{key} = {self.child_key(loop, count)}")
+        self.tag_keys.append(key)
         yield
-        self.keys.pop()
+        self.tag_keys.pop()
 
-    def look(self) -> None:
+    def emit_poll(self) -> None:
         """Whether whoever waits wants to end it."""
-        with self.inside("if m.look(s) != 0:"):
-            self.leave()
+        with self.block("if m.look(s) != 0:"):
+            self.emit_exit()
 
-    def is_keyed(self, node: Node) -> bool:
-        return draws(node) or (node.op == "call" and self.whose[node.attribute("function"), 0].keyed)
+    def needs_tag_key(self, node: Node) -> bool:
+        return is_draw(node) or (node.op == "call" and self.phase_groups[node.attribute("function"), 0].has_tag_key)

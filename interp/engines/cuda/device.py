@@ -11,11 +11,11 @@ from warnings import catch_warnings, filterwarnings, simplefilter
 
 import numpy as np
 
-SIMULATOR = "NUMBA_ENABLE_CUDASIM"
+SIMULATOR_VARIABLE = "NUMBA_ENABLE_CUDASIM"
 """The environment variable that asks numba, before it is imported, for the simulator."""
-BLOCK = 128
+BLOCK_THREADS = 128
 """The most threads of a block."""
-_asking = Lock()
+_device_lock = Lock()
 """numba begins to use a device when it is first asked, and tells a second thread that it already has."""
 
 
@@ -26,15 +26,15 @@ def numba_cuda() -> Any:
     return cuda
 
 
-def lacks() -> str | None:
+def missing_requirement() -> str | None:
     """What is missing for kernels to run here, or None."""
     try:
-        with _asking:
+        with _device_lock:
             if numba_cuda().is_available():
                 return None
     except ImportError as error:
         return f"numba.cuda cannot be imported: {error}"
-    return f"numba.cuda finds no GPU; {SIMULATOR}=1 in the environment asks for its simulator"
+    return f"numba.cuda finds no GPU; {SIMULATOR_VARIABLE}=1 in the environment asks for its simulator"
 
 
 def is_simulated() -> bool:
@@ -42,7 +42,7 @@ def is_simulated() -> bool:
     return "simulator" in numba_cuda().jit.__module__
 
 
-def described() -> str:
+def describe_device() -> str:
     """What machine code for the device depends on, besides what depends on numba."""
     if is_simulated():
         return "the simulator"
@@ -54,7 +54,7 @@ def described() -> str:
 
 def launch(kernel: Any, count: int, *arguments: Any) -> None:
     """Run a kernel with a thread for each of `count`, of which there must be some, or a few more."""
-    kernel[-(-count // BLOCK), min(count, BLOCK)](*arguments)
+    kernel[-(-count // BLOCK_THREADS), min(count, BLOCK_THREADS)](*arguments)
 
 
 def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
@@ -67,14 +67,14 @@ def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
         raise
 
 
-def free() -> float:
+def free_bytes() -> float:
     """The bytes that are free on the device."""
     found: float = numba_cuda().current_context().get_memory_info().free
     return found
 
 
 @contextmanager
-def quiet() -> Iterator[None]:
+def simulator_warnings_off() -> Iterator[None]:
     """In the simulator numbers are NumPy's, which warn where integers wrap; and of a wave of few tokens numba warns
     that the device has more threads than that."""
     with catch_warnings():

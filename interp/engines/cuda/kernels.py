@@ -19,11 +19,11 @@ import numpy as np
 
 from ....core.ops import guarded
 from ....core.ops.guarded import div, floor
-from ...image.image import Words
-from ...image.opcodes import first_trapping
+from ...image.image import WordArray
+from ...image.opcodes import first_trapping_opcode
 from ..fast import arms
 from ..jit import kernels
-from .device import is_simulated, launch, numba_cuda, quiet
+from .device import is_simulated, launch, numba_cuda, simulator_warnings_off
 
 HEADER = """\
 from math import inf, nan
@@ -42,7 +42,7 @@ _TABLE = f"""\
 def table(codes, casts, a, b, c, out, trapped):
     for i in range(cuda.grid(1), out.size, cuda.gridsize(1)):
         trapped[i] = 0
-        if codes[i] >= {first_trapping()} and traps(codes[i], a[i], b[i]):
+        if codes[i] >= {first_trapping_opcode()} and traps(codes[i], a[i], b[i]):
             trapped[i] = 1
         else:
             out[i] = compute(codes[i], a[i], b[i], c[i])
@@ -60,25 +60,29 @@ def text() -> str:
 
 
 @cache
-def names() -> dict[str, Any]:
+def device_functions() -> dict[str, Any]:
     """What `text` calls."""
     called = set(re.findall(r"\bk_(\w+)", text()))
-    return {f"k_{name}": _device(function) for name, function in kernels.functions().items() if name in called}
+    return {
+        f"k_{name}": _to_device(function) for name, function in kernels.callable_functions().items() if name in called
+    }
 
 
-def table(codes: Words, casts: Words, a: Words, b: Words, c: Words) -> tuple[Words, Words]:
+def evaluate_opcodes(
+    codes: WordArray, casts: WordArray, a: WordArray, b: WordArray, c: WordArray
+) -> tuple[WordArray, WordArray]:
     """out[i] is what opcode codes[i] makes of the words a[i], b[i] and c[i], after the cast casts[i]; and whether it
     traps there, in which case its word is 0."""
     out, trapped = np.zeros(len(codes), np.int64), np.zeros(len(codes), np.int64)
-    with quiet():
+    with simulator_warnings_off():
         # A thread takes many words: to start one in the simulator takes as long as some arms.
-        launch(_table(), max(1, min(len(codes), 64)), codes, casts, a, b, c, out, trapped)
+        launch(_compile_table(), max(1, min(len(codes), 64)), codes, casts, a, b, c, out, trapped)
     return out, trapped
 
 
 @cache
-def _table() -> Any:
-    module = dict(names())
+def _compile_table() -> Any:
+    module = dict(device_functions())
     exec(compile(text() + _TABLE, "<table>", "exec"), module)
     return module["table"]
 
@@ -109,31 +113,31 @@ def floordiv(x: float, y: float) -> float:
     return whole + 1.0 if quotient - whole > 0.5 else whole
 
 
-_OF_THE_DEVICE: dict[Callable[..., Any], Callable[..., Any]] = {guarded.mod: mod, guarded.floordiv: floordiv}
+_DEVICE_OVERRIDES: dict[Callable[..., Any], Callable[..., Any]] = {guarded.mod: mod, guarded.floordiv: floordiv}
 """What numba computes otherwise on a device than C Python does."""
 
 
 @cache
-def _device(function: Callable[..., Any]) -> Any:
+def _to_device(function: Callable[..., Any]) -> Any:
     """What the device calls for a function of `core`: the same source, or the function of `math` that it stands for."""
-    function = _OF_THE_DEVICE.get(function, function)
+    function = _DEVICE_OVERRIDES.get(function, function)
     if function is guarded.power and not is_simulated():
         # A device knows no exceptions; its pow is C's without them.
         return math.pow
     if isinstance(function, BuiltinFunctionType):
         return function
     assert isinstance(function, FunctionType)
-    copied = FunctionType(function.__code__, _meant(function), function.__name__, function.__defaults__)
+    copied = FunctionType(function.__code__, _device_globals(function), function.__name__, function.__defaults__)
     return numba_cuda().jit(device=True)(copied)
 
 
-def _meant(function: FunctionType) -> dict[str, Any]:
+def _device_globals(function: FunctionType) -> dict[str, Any]:
     """What the names in a function's source mean on the device."""
     meant: dict[str, Any] = {"__name__": __name__, "__builtins__": __builtins__}
     for name in {line.argval for line in get_instructions(function) if line.opname == "LOAD_GLOBAL"}:
         value = function.__globals__.get(name)
         if isinstance(value, FunctionType):
-            meant[name] = _device(value)
+            meant[name] = _to_device(value)
         elif value is not None:
             meant[name] = value
     return meant

@@ -23,9 +23,21 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
-from ...image.image import COMING, LEAVING, LOW_BITS, NODE, PORT, PORT_BITS, SCOPE, SCRATCH, SITE, TAGGED, Header
-from ...image.opcodes import FIRST, Code, first_trapping
-from ..fast.registers import R
+from ...image.image import (
+    ARGUMENT_UNIT,
+    LOW_BITS,
+    PORT_BITS,
+    RESULT_UNIT,
+    SCRATCH_WORD,
+    TAG_BUILT,
+    FrameHeader,
+    NodeColumn,
+    PortColumn,
+    ScopeColumn,
+    SiteColumn,
+)
+from ...image.opcodes import FIRST_KERNEL, Opcode, first_trapping_opcode
+from ..fast.registers import Register
 
 if TYPE_CHECKING:
     from numba import cuda
@@ -35,7 +47,7 @@ if TYPE_CHECKING:
     def traps(code: int, a: int, b: int) -> bool: ...
 
 
-class Work(IntEnum):
+class WaveColumn(IntEnum):
     """What the kernels of a wave tell each other of a token."""
 
     FRAME = 0
@@ -45,8 +57,8 @@ class Work(IntEnum):
     """Whether it opens the activation that it sends to."""
     TARGET = 4
     """The frame that it sends to; 0 where the place that the node has for it knows."""
-    OUT = 5
-    OUT_2 = 6
+    FIRST_OUTPUT = 5
+    SECOND_OUTPUT = 6
     BEGIN = 7
     END = 8
     BEGIN_2 = 9
@@ -54,171 +66,184 @@ class Work(IntEnum):
 
 
 KERNELS = ("arrive", "settle", "fire", "undo", "opening", "count", "total", "send", "close", "tick")
-SENT = 0
+SENT_ROW = 0
 """The row of `sums` that counts tokens sent."""
-WAITS = 1
+WAITING_ROW = 1
 """And of those that wait: more, or fewer."""
-SHARE = 256
+TOKENS_PER_THREAD = 256
 """How many tokens a thread adds up."""
-BROKEN = 0
+CONFLICT_FLAG = 0
 """What `told` says: whether S4 was breached, which no graph that keeps the rules does."""
-TRAPPED = 1
+TRAP_FLAG = 1
 
 # Compiled from here on.
-FIRST_TRAPPING = first_trapping()
-LOW = (1 << LOW_BITS) - 1
-PENDING = (1 << 32) - 1
+FIRST_TRAPPING = first_trapping_opcode()
+LOW_MASK = (1 << LOW_BITS) - 1
+PENDING_MASK = (1 << 32) - 1
 PORT_MASK = (1 << PORT_BITS) - 1
-OWN = ~SCRATCH
+LAST_OPERAND = ~SCRATCH_WORD
 """The place of the operand that came last."""
 
 
 def operand(mem: Any, frame: Any, place: Any, own: Any) -> Any:
     """What lies at the place of an operand: a word of the frame, or, complemented, of memory."""
-    if place == OWN:
+    if place == LAST_OPERAND:
         return own
     return mem[~place] if place < 0 else mem[frame + place]
 
 
-def arrive(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, joints: Any, told: Any):
+def mark_arrivals(
+    r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, match_words: Any, flags: Any
+):
     """`joints` has a word of the frame for each node with several operands, that is no other's; `latest` the step that
     delivers the last token there: in a frame steps only grow, and when one is opened it is cleared."""
     g = cuda.grid(1)
-    if g >= r[R.LENGTH]:
+    if g >= r[Register.FLIGHT_LENGTH]:
         return
-    token = ring[(r[R.HEAD] + g) & (ring.shape[0] - 1), 0]
+    token = ring[(r[Register.FLIGHT_HEAD] + g) & (ring.shape[0] - 1), 0]
     frame, port = token >> PORT_BITS, token & PORT_MASK
-    number = ports[port, PORT.NODE]
-    full, fired = nodes[number, NODE.FULL], nodes[number, NODE.FIRED]
-    bit = ports[port, PORT.BIT] if full else fired
-    before = cuda.atomic.or_(mem, frame + nodes[number, NODE.STATE], bit)
+    number = ports[port, PortColumn.NODE]
+    full, fired = nodes[number, NodeColumn.OPERAND_MASK], nodes[number, NodeColumn.FIRED_BIT]
+    bit = ports[port, PortColumn.BIT] if full else fired
+    before = cuda.atomic.or_(mem, frame + nodes[number, NodeColumn.MASK_WORD], bit)
     if before & (bit | fired):
-        told[BROKEN] = 1
+        flags[CONFLICT_FLAG] = 1
     if full:
-        cuda.atomic.max(latest, frame + joints[number], r[R.STEPS] + g + 1)
-    work[Work.FRAME, g] = frame
-    work[Work.PORT, g] = port
+        cuda.atomic.max(latest, frame + match_words[number], r[Register.STEPS] + g + 1)
+    work[WaveColumn.FRAME, g] = frame
+    work[WaveColumn.PORT, g] = port
 
 
-def settle(r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, joints: Any, sums: Any):
+def select_firings(
+    r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, match_words: Any, sums: Any
+):
     g = cuda.grid(1)
-    if g >= r[R.LENGTH]:
+    if g >= r[Register.FLIGHT_LENGTH]:
         return
-    frame, port = work[Work.FRAME, g], work[Work.PORT, g]
-    number = ports[port, PORT.NODE]
-    full, fires = nodes[number, NODE.FULL], 1
+    frame, port = work[WaveColumn.FRAME, g], work[WaveColumn.PORT, g]
+    number = ports[port, PortColumn.NODE]
+    full, fires = nodes[number, NodeColumn.OPERAND_MASK], 1
     if full:
-        last = latest[frame + joints[number]] == r[R.STEPS] + g + 1
-        fires = 1 if last and mem[frame + nodes[number, NODE.STATE]] & full == full else 0
+        last = latest[frame + match_words[number]] == r[Register.STEPS] + g + 1
+        fires = 1 if last and mem[frame + nodes[number, NodeColumn.MASK_WORD]] & full == full else 0
     if not fires:
-        mem[frame + ports[port, PORT.WAIT]] = ring[(r[R.HEAD] + g) & (ring.shape[0] - 1), 1]
-    work[Work.FIRES, g] = fires
-    work[Work.OPENS, g] = 0
-    sums[SENT, g] = 0
-    sums[WAITS, g] = 1 - fires * nodes[number, NODE.NEEDS]
+        mem[frame + ports[port, PortColumn.OPERAND_WORD]] = ring[(r[Register.FLIGHT_HEAD] + g) & (ring.shape[0] - 1), 1]
+    work[WaveColumn.FIRES, g] = fires
+    work[WaveColumn.OPENS, g] = 0
+    sums[SENT_ROW, g] = 0
+    sums[WAITING_ROW, g] = 1 - fires * nodes[number, NodeColumn.REQUIRED_TOKENS]
 
 
 def fire(
     r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, codes: Any, routes: Any, sums: Any,
-    told: Any,
+    flags: Any,
 ):  # fmt: skip
     g = cuda.grid(1)
-    if g >= r[R.LENGTH] or not work[Work.FIRES, g]:
+    if g >= r[Register.FLIGHT_LENGTH] or not work[WaveColumn.FIRES, g]:
         return
-    frame, port = work[Work.FRAME, g], work[Work.PORT, g]
-    value = ring[(r[R.HEAD] + g) & (ring.shape[0] - 1), 1]
-    number = ports[port, PORT.NODE]
-    code, casts, place = codes[number], nodes[number, NODE.CAST], nodes[number, NODE.PLACE]
-    begin, end, begin_2, end_2, out_2 = nodes[number, NODE.FIRST], nodes[number, NODE.SECOND], 0, 0, 0
+    frame, port = work[WaveColumn.FRAME, g], work[WaveColumn.PORT, g]
+    value = ring[(r[Register.FLIGHT_HEAD] + g) & (ring.shape[0] - 1), 1]
+    number = ports[port, PortColumn.NODE]
+    code, casts, place = codes[number], nodes[number, NodeColumn.CAST], nodes[number, NodeColumn.CHILD_WORD]
+    begin, end, begin_2, end_2, out_2 = (
+        nodes[number, NodeColumn.EDGES_BEGIN],
+        nodes[number, NodeColumn.SECOND_EDGES_BEGIN],
+        0,
+        0,
+        0,
+    )
     target = frame
-    out = operand(mem, frame, ports[port, PORT.A], value)
-    if code >= FIRST:
-        second = operand(mem, frame, ports[port, PORT.B], value)
+    out = operand(mem, frame, ports[port, PortColumn.OPERAND_0], value)
+    if code >= FIRST_KERNEL:
+        second = operand(mem, frame, ports[port, PortColumn.OPERAND_1], value)
         if code >= FIRST_TRAPPING and traps(code, out, second):
-            told[TRAPPED] = 1
+            flags[TRAP_FLAG] = 1
             return
-        out = compute(code, out, second, operand(mem, frame, ports[port, PORT.C], value))
-    if casts and (code >= FIRST or code == Code.PASS):
+        out = compute(code, out, second, operand(mem, frame, ports[port, PortColumn.OPERAND_2], value))
+    if casts and (code >= FIRST_KERNEL or code == Opcode.PASS):
         out = cast(casts, out)
-    if code == Code.SWITCH:
-        if operand(mem, frame, ports[port, PORT.B], value) == 0:
-            begin, end = end, nodes[number, NODE.END]
-    elif code == Code.CALL or code == Code.NEXT:
+    if code == Opcode.SWITCH:
+        if operand(mem, frame, ports[port, PortColumn.OPERAND_1], value) == 0:
+            begin, end = end, nodes[number, NodeColumn.EDGES_END]
+    elif code == Opcode.CALL or code == Opcode.NEXT_ITERATION:
         target = mem[frame + place] if place else 0
         if target == 0:
             # Of those that send to an activation which is not open, one opens it.
-            step = r[R.STEPS] + 1
-            work[Work.OPENS, g] = 1 if not place or cuda.atomic.max(latest, frame + place, step) < step else 0
-    elif code == Code.RETURN or code == Code.EXIT:
-        target = mem[frame + Header.ABOVE] >> LOW_BITS
-        if code == Code.EXIT:
-            begin_2, end_2 = end, nodes[number, NODE.END]
-            out_2 = mem[frame + Header.WHEN] >> LOW_BITS
+            step = r[Register.STEPS] + 1
+            work[WaveColumn.OPENS, g] = 1 if not place or cuda.atomic.max(latest, frame + place, step) < step else 0
+    elif code == Opcode.RETURN or code == Opcode.EXIT:
+        target = mem[frame + FrameHeader.PARENT] >> LOW_BITS
+        if code == Opcode.EXIT:
+            begin_2, end_2 = end, nodes[number, NodeColumn.EDGES_END]
+            out_2 = mem[frame + FrameHeader.ITERATION] >> LOW_BITS
     if target:
         # S10: what feeds returns goes to that of the site on top of its tag, and to no other
-        site = mem[target + Header.ABOVE] & LOW
-        if nodes[number, NODE.ROUTE] >= 0 and end > begin:
-            route = nodes[number, NODE.ROUTE] + site
+        site = mem[target + FrameHeader.PARENT] & LOW_MASK
+        if nodes[number, NodeColumn.ROUTE] >= 0 and end > begin:
+            route = nodes[number, NodeColumn.ROUTE] + site
             begin, end = routes[route, 0], routes[route, 1]
-        if nodes[number, NODE.ROUTE_SECOND] >= 0 and end_2 > begin_2:
-            route = nodes[number, NODE.ROUTE_SECOND] + site
+        if nodes[number, NodeColumn.ROUTE_SECOND] >= 0 and end_2 > begin_2:
+            route = nodes[number, NodeColumn.ROUTE_SECOND] + site
             begin_2, end_2 = routes[route, 0], routes[route, 1]
-    work[Work.TARGET, g] = target
-    work[Work.OUT, g] = out
-    work[Work.OUT_2, g] = out_2
-    work[Work.BEGIN, g] = begin
-    work[Work.END, g] = end
-    work[Work.BEGIN_2, g] = begin_2
-    work[Work.END_2, g] = end_2
-    sums[SENT, g] = end - begin + end_2 - begin_2
+    work[WaveColumn.TARGET, g] = target
+    work[WaveColumn.FIRST_OUTPUT, g] = out
+    work[WaveColumn.SECOND_OUTPUT, g] = out_2
+    work[WaveColumn.BEGIN, g] = begin
+    work[WaveColumn.END, g] = end
+    work[WaveColumn.BEGIN_2, g] = begin_2
+    work[WaveColumn.END_2, g] = end_2
+    sums[SENT_ROW, g] = end - begin + end_2 - begin_2
 
 
 def undo(r: Any, work: Any, mem: Any, nodes: Any, ports: Any):
     """Take back the bits; nothing else that counts has changed."""
     g = cuda.grid(1)
-    if g >= r[R.LENGTH]:
+    if g >= r[Register.FLIGHT_LENGTH]:
         return
-    port = work[Work.PORT, g]
-    number = ports[port, PORT.NODE]
-    bit = ports[port, PORT.BIT] if nodes[number, NODE.FULL] else nodes[number, NODE.FIRED]
-    cuda.atomic.add(mem, work[Work.FRAME, g] + nodes[number, NODE.STATE], -bit)
+    port = work[WaveColumn.PORT, g]
+    number = ports[port, PortColumn.NODE]
+    bit = ports[port, PortColumn.BIT] if nodes[number, NodeColumn.OPERAND_MASK] else nodes[number, NodeColumn.FIRED_BIT]
+    cuda.atomic.add(mem, work[WaveColumn.FRAME, g] + nodes[number, NodeColumn.MASK_WORD], -bit)
 
 
-def opening(
-    r: Any, work: Any, mem: Any, latest: Any, nodes: Any, ports: Any, codes: Any, sites: Any, scopes: Any, begun: Any,
+def open_activations(
+    r: Any, work: Any, mem: Any, latest: Any, nodes: Any, ports: Any, codes: Any, sites: Any, scopes: Any, opened_counts: Any,
     header: Any,
 ):  # fmt: skip
     g = cuda.grid(1)
-    if g >= r[R.LENGTH] or not work[Work.FIRES, g] or not work[Work.OPENS, g]:
+    if g >= r[Register.FLIGHT_LENGTH] or not work[WaveColumn.FIRES, g] or not work[WaveColumn.OPENS, g]:
         return
-    frame, number = work[Work.FRAME, g], ports[work[Work.PORT, g], PORT.NODE]
-    site = nodes[number, NODE.SITE]
+    frame, number = work[WaveColumn.FRAME, g], ports[work[WaveColumn.PORT, g], PortColumn.NODE]
+    site = nodes[number, NodeColumn.SITE]
     parent, iteration = frame, 0
-    if codes[number] == Code.NEXT:
-        parent, iteration = mem[frame + Header.ABOVE] >> LOW_BITS, (mem[frame + Header.WHEN] >> LOW_BITS) + 1
-    scope = sites[site, SITE.SCOPE]
-    made = cuda.atomic.add(r, R.TOP, scopes[scope, SCOPE.SIZE])
-    for word in range(made + header, made + scopes[scope, SCOPE.CLEAR]):
+    if codes[number] == Opcode.NEXT_ITERATION:
+        parent, iteration = (
+            mem[frame + FrameHeader.PARENT] >> LOW_BITS,
+            (mem[frame + FrameHeader.ITERATION] >> LOW_BITS) + 1,
+        )
+    scope = sites[site, SiteColumn.SCOPE]
+    made = cuda.atomic.add(r, Register.MEMORY_TOP, scopes[scope, ScopeColumn.SIZE])
+    for word in range(made + header, made + scopes[scope, ScopeColumn.CLEAR_END]):
         mem[word] = 0
-    for word in range(made, made + scopes[scope, SCOPE.SIZE]):
+    for word in range(made, made + scopes[scope, ScopeColumn.SIZE]):
         latest[word] = 0
-    depth = (mem[parent + Header.WHEN] & LOW) + 1
-    mem[made + Header.ABOVE] = parent << LOW_BITS | site
-    mem[made + Header.WHEN] = iteration << LOW_BITS | depth
-    mem[made + Header.COUNTS] = sites[site, SITE.COMING] + sites[site, SITE.LEAVING]
-    cuda.atomic.add(mem, parent + Header.COUNTS, 1)
-    cuda.atomic.add(r, R.OPEN, 1)
-    cuda.atomic.add(begun, site, 1)
-    cuda.atomic.max(r, R.DEEPEST, depth)
-    work[Work.TARGET, g] = made
-    if nodes[number, NODE.PLACE]:
-        mem[frame + nodes[number, NODE.PLACE]] = made
+    depth = (mem[parent + FrameHeader.ITERATION] & LOW_MASK) + 1
+    mem[made + FrameHeader.PARENT] = parent << LOW_BITS | site
+    mem[made + FrameHeader.ITERATION] = iteration << LOW_BITS | depth
+    mem[made + FrameHeader.PENDING] = sites[site, SiteColumn.ARGUMENTS] + sites[site, SiteColumn.RESULTS]
+    cuda.atomic.add(mem, parent + FrameHeader.PENDING, 1)
+    cuda.atomic.add(r, Register.OPEN_ACTIVATIONS, 1)
+    cuda.atomic.add(opened_counts, site, 1)
+    cuda.atomic.max(r, Register.DEEPEST_TAG, depth)
+    work[WaveColumn.TARGET, g] = made
+    if nodes[number, NodeColumn.CHILD_WORD]:
+        mem[frame + nodes[number, NodeColumn.CHILD_WORD]] = made
 
 
-def count(r: Any, sums: Any, totals: Any):
+def sum_shares(r: Any, sums: Any, totals: Any):
     """A thread adds up the tokens of a share, those up to each, by row."""
     share = cuda.grid(1)
-    begin, end = share * SHARE, min((share + 1) * SHARE, r[R.LENGTH])
+    begin, end = share * TOKENS_PER_THREAD, min((share + 1) * TOKENS_PER_THREAD, r[Register.FLIGHT_LENGTH])
     if begin >= end:
         return
     for row in range(2):
@@ -229,7 +254,7 @@ def count(r: Any, sums: Any, totals: Any):
         totals[row, share] = found
 
 
-def total(totals: Any, shares: Any):
+def sum_totals(totals: Any, shares: Any):
     row = cuda.grid(1)
     if row > 1:
         return
@@ -239,9 +264,9 @@ def total(totals: Any, shares: Any):
         totals[row, share] = found
 
 
-def up_to(sums: Any, totals: Any, row: Any, g: Any):
+def prefix_sum(sums: Any, totals: Any, row: Any, g: Any):
     """The sum over the tokens up to this one."""
-    share = g // SHARE
+    share = g // TOKENS_PER_THREAD
     return sums[row, g] + (totals[row, share - 1] if share > 0 else 0)
 
 
@@ -250,74 +275,89 @@ def send(
     counts: Any, results: Any,
 ):  # fmt: skip
     g = cuda.grid(1)
-    if g >= r[R.LENGTH]:
+    if g >= r[Register.FLIGHT_LENGTH]:
         return
-    if not work[Work.FIRES, g]:
-        cuda.atomic.max(r, R.LARGEST_STORE, r[R.WAITING] + up_to(sums, totals, WAITS, g))
+    if not work[WaveColumn.FIRES, g]:
+        cuda.atomic.max(r, Register.LARGEST_STORE, r[Register.WAITING] + prefix_sum(sums, totals, WAITING_ROW, g))
         return
-    frame, number, target = work[Work.FRAME, g], ports[work[Work.PORT, g], PORT.NODE], work[Work.TARGET, g]
-    code, needs, mask = codes[number], nodes[number, NODE.NEEDS], ring.shape[0] - 1
+    frame, number, target = (
+        work[WaveColumn.FRAME, g],
+        ports[work[WaveColumn.PORT, g], PortColumn.NODE],
+        work[WaveColumn.TARGET, g],
+    )
+    code, needs, mask = codes[number], nodes[number, NodeColumn.REQUIRED_TOKENS], ring.shape[0] - 1
     if target == 0:
-        target = mem[frame + nodes[number, NODE.PLACE]]
-    begin, end, begin_2, end_2 = work[Work.BEGIN, g], work[Work.END, g], work[Work.BEGIN_2, g], work[Work.END_2, g]
+        target = mem[frame + nodes[number, NodeColumn.CHILD_WORD]]
+    begin, end, begin_2, end_2 = (
+        work[WaveColumn.BEGIN, g],
+        work[WaveColumn.END, g],
+        work[WaveColumn.BEGIN_2, g],
+        work[WaveColumn.END_2, g],
+    )
     sent = end - begin + end_2 - begin_2
-    at = r[R.HEAD] + r[R.LENGTH] + up_to(sums, totals, SENT, g) - sent
+    at = r[Register.FLIGHT_HEAD] + r[Register.FLIGHT_LENGTH] + prefix_sum(sums, totals, SENT_ROW, g) - sent
     for edge in range(begin, end):
         ring[at & mask, 0] = target << PORT_BITS | edges[edge]
-        ring[at & mask, 1] = work[Work.OUT, g]
+        ring[at & mask, 1] = work[WaveColumn.FIRST_OUTPUT, g]
         at += 1
     for edge in range(begin_2, end_2):
         ring[at & mask, 0] = target << PORT_BITS | edges[edge]
-        ring[at & mask, 1] = work[Work.OUT_2, g]
+        ring[at & mask, 1] = work[WaveColumn.SECOND_OUTPUT, g]
         at += 1
-    if nodes[number, NODE.FULL]:
+    if nodes[number, NodeColumn.OPERAND_MASK]:
         # All bits of the operands are set, and that of the firing is not.
-        cuda.atomic.add(mem, frame + nodes[number, NODE.STATE], nodes[number, NODE.FIRED] - nodes[number, NODE.FULL])
+        cuda.atomic.add(
+            mem,
+            frame + nodes[number, NodeColumn.MASK_WORD],
+            nodes[number, NodeColumn.FIRED_BIT] - nodes[number, NodeColumn.OPERAND_MASK],
+        )
     pending = -needs
-    if code == Code.RETURN or code == Code.RESULT:
-        pending += LEAVING - 1
-    if code == Code.CALL or code == Code.NEXT:
-        cuda.atomic.add(mem, target + Header.COUNTS, COMING - 1)
-    cuda.atomic.add(mem, target + Header.COUNTS, sent)
-    cuda.atomic.add(mem, frame + Header.COUNTS, pending)
+    if code == Opcode.RETURN or code == Opcode.RESULT:
+        pending += RESULT_UNIT - 1
+    if code == Opcode.CALL or code == Opcode.NEXT_ITERATION:
+        cuda.atomic.add(mem, target + FrameHeader.PENDING, ARGUMENT_UNIT - 1)
+    cuda.atomic.add(mem, target + FrameHeader.PENDING, sent)
+    cuda.atomic.add(mem, frame + FrameHeader.PENDING, pending)
     cuda.atomic.add(counts, number, 1)
-    cuda.atomic.add(r, R.FIRINGS, 1)
+    cuda.atomic.add(r, Register.FIRINGS, 1)
     if sent:
-        cuda.atomic.max(r, R.LARGEST_FLIGHT, r[R.LENGTH] - (g + 1) + up_to(sums, totals, SENT, g))
-    if code == Code.RESULT:
-        results[nodes[number, NODE.SITE], 0] = 1
-        results[nodes[number, NODE.SITE], 1] = work[Work.OUT, g]
-        cuda.atomic.add(r, R.CAME, 1)
+        cuda.atomic.max(
+            r, Register.LARGEST_FLIGHT, r[Register.FLIGHT_LENGTH] - (g + 1) + prefix_sum(sums, totals, SENT_ROW, g)
+        )
+    if code == Opcode.RESULT:
+        results[nodes[number, NodeColumn.SITE], 0] = 1
+        results[nodes[number, NodeColumn.SITE], 1] = work[WaveColumn.FIRST_OUTPUT, g]
+        cuda.atomic.add(r, Register.RESULT_COUNT, 1)
 
 
-def close(r: Any, work: Any, mem: Any, lost: Any):
+def close_activations(r: Any, work: Any, mem: Any, dropped_tags: Any):
     """Whoever changes the word says when, closes it, and nobody else; the frame is not used again."""
     g = cuda.grid(1)
-    if g >= r[R.LENGTH] or not work[Work.FIRES, g]:
+    if g >= r[Register.FLIGHT_LENGTH] or not work[WaveColumn.FIRES, g]:
         return
-    frame = work[Work.FRAME, g]
-    left = mem[frame + Header.COUNTS]
-    while frame and left & PENDING == 0:
-        if cuda.atomic.exch(mem, frame + Header.WHEN, -1) < 0:
+    frame = work[WaveColumn.FRAME, g]
+    left = mem[frame + FrameHeader.PENDING]
+    while frame and left & PENDING_MASK == 0:
+        if cuda.atomic.exch(mem, frame + FrameHeader.ITERATION, -1) < 0:
             return
-        if left & TAGGED:
-            lost[cuda.atomic.add(r, R.LOST, 1)] = frame
-        cuda.atomic.add(r, R.OPEN, -1)
-        frame = mem[frame + Header.ABOVE] >> LOW_BITS
+        if left & TAG_BUILT:
+            dropped_tags[cuda.atomic.add(r, Register.DROPPED_TAGS, 1)] = frame
+        cuda.atomic.add(r, Register.OPEN_ACTIVATIONS, -1)
+        frame = mem[frame + FrameHeader.PARENT] >> LOW_BITS
         if frame:
-            left = cuda.atomic.add(mem, frame + Header.COUNTS, -1) - 1
+            left = cuda.atomic.add(mem, frame + FrameHeader.PENDING, -1) - 1
 
 
-def tick(r: Any, sums: Any, totals: Any, profile: Any, mask: Any):
+def advance_clock(r: Any, sums: Any, totals: Any, profile: Any, mask: Any):
     if cuda.grid(1) > 0:
         return
-    length = r[R.LENGTH]
-    r[R.HEAD] = (r[R.HEAD] + length) & mask
-    r[R.LENGTH] = up_to(sums, totals, SENT, length - 1)
-    r[R.WAITING] += up_to(sums, totals, WAITS, length - 1)
-    r[R.STEPS] += length
-    r[R.AHEAD] = r[R.LENGTH]
-    profile[r[R.WAVES], 0] = r[R.FIRINGS] - r[R.BEFORE]
-    profile[r[R.WAVES], 1] = r[R.WAITING]
-    r[R.WAVES] += 1
-    r[R.BEFORE] = r[R.FIRINGS]
+    length = r[Register.FLIGHT_LENGTH]
+    r[Register.FLIGHT_HEAD] = (r[Register.FLIGHT_HEAD] + length) & mask
+    r[Register.FLIGHT_LENGTH] = prefix_sum(sums, totals, SENT_ROW, length - 1)
+    r[Register.WAITING] += prefix_sum(sums, totals, WAITING_ROW, length - 1)
+    r[Register.STEPS] += length
+    r[Register.WAVE_REMAINING] = r[Register.FLIGHT_LENGTH]
+    profile[r[Register.WAVES], 0] = r[Register.FIRINGS] - r[Register.FIRINGS_BEFORE_WAVE]
+    profile[r[Register.WAVES], 1] = r[Register.WAITING]
+    r[Register.WAVES] += 1
+    r[Register.FIRINGS_BEFORE_WAVE] = r[Register.FIRINGS]

@@ -7,27 +7,29 @@ from itertools import chain
 from threading import Lock
 from typing import Any
 
-from ....core.frontend.trace.pytree import Structure
+from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
-from ...image.build import image
-from ...image.image import NODE, Image, is_boxed
-from ...image.opcodes import Code
+from ...image.build import build_image
+from ...image.image import Image, NodeColumn, is_boxed
+from ...image.opcodes import Opcode
 from ...outcome.outcome import Outcome
-from ..reference import Limits, admit_arguments, first_state, limits_of
-from .device import lacks
-from .wave import Waves
+from ..reference import Limits, admit_arguments, first_state, resolve_limits
+from .device import missing_requirement
+from .wave import WaveRun
 
-_at_work = Lock()
+_run_lock = Lock()
 """One run at a time: the simulator is for one thread."""
 
 
-def supports(graph: Graph, asked: dict[str, Any]) -> str | None:
+def unsupported(graph: Graph, options: dict[str, Any]) -> str | None:
     """Why a graph that keeps the rules cannot be run so, or None. `asked` says which schedule, `until`, `keep` and `k`
     are wanted."""
-    return next(chain(_options(asked), lacking(image(graph))), None) or lacks()
+    return (
+        next(chain(_unsupported_options(options), unsupported_nodes(build_image(graph))), None) or missing_requirement()
+    )
 
 
-def _options(asked: dict[str, Any]) -> Iterator[str]:
+def _unsupported_options(asked: dict[str, Any]) -> Iterator[str]:
     if asked["keep"] is not None:
         yield "it keeps no events"
     if asked["schedule"] != "waves":
@@ -38,26 +40,26 @@ def _options(asked: dict[str, Any]) -> Iterator[str]:
         yield "it knows no bounds on iterations"
 
 
-def lacking(made: Image) -> Iterator[str]:
+def unsupported_nodes(graph_image: Image) -> Iterator[str]:
     """What nodes of an image it has no kernels for."""
-    if made.is_bounded:
+    if graph_image.has_loop_bounds:
         yield "it knows no bounds on iterations"
-    for number, node in enumerate(made.graph.nodes):
-        first, code = made.first_port[number], made.nodes[number, NODE.CODE]
-        types = made.port_types[first : first + len(node.ports)]
+    for number, node in enumerate(graph_image.graph.nodes):
+        first, code = graph_image.first_port[number], graph_image.nodes[number, NodeColumn.CODE]
+        types = graph_image.port_types[first : first + len(node.ports)]
         if any(map(is_boxed, types)):
             yield f"{node} has operands that are no scalars"
         if node.op in ("reenter", "back"):
             yield f"{node} goes back through a loop"
-        if code == Code.LEAVE:
+        if code == Opcode.FALLBACK:
             yield f"{node} is {node.op}, which has no kernel there"
 
 
 def run_cuda(
-    graph: Graph, arguments: Sequence[object], *, limits: Limits | None, structure: Structure, seed: int = 0
+    graph: Graph, arguments: Sequence[object], *, limits: Limits | None, structure: TreeDef, seed: int = 0
 ) -> Outcome:
     """Run a graph that is supported; how it ends is data. Raises Usage where the arguments do not fit."""
     state = first_state(graph, admit_arguments(graph, arguments), "waves", seed)
-    with _at_work:
-        run = Waves(state, limits_of(limits))
+    with _run_lock:
+        run = WaveRun(state, resolve_limits(limits))
         return run.outcome(run.go(), structure)

@@ -10,29 +10,29 @@ from collections.abc import Iterable, Iterator
 from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.types import Type
-from ...image.opcodes import CASTS, FIRST, Arm, arms, first_trapping, wide
+from ...image.opcodes import CAST_DTYPES, FIRST_KERNEL, ScalarKernel, first_trapping_opcode, scalar_kernels, wide_dtype
 from ..jit import kernels
 
 
 def text() -> str:
     """The source of the three functions, with the imports that they need."""
-    return "\n".join([kernels.HEADER, "import numpy as np", "", *_functions(), ""])
+    return "\n".join([kernels.HEADER, "import numpy as np", "", *_emit_functions(), ""])
 
 
-def _functions() -> Iterator[str]:
+def _emit_functions() -> Iterator[str]:
     yield "@inner"
     yield "def compute(code, a, b, c):"
-    yield from _cases((FIRST + n, _computed(arm)) for n, arm in enumerate(arms()))
+    yield from _emit_cases((FIRST_KERNEL + n, _emit_compute(arm)) for n, arm in enumerate(scalar_kernels()))
     yield "@inner"
     yield "def cast(code, a):"
-    yield from _cases((n, _cast(dtype)) for n, dtype in enumerate(CASTS) if dtype is not None)
+    yield from _emit_cases((n, _emit_cast(dtype)) for n, dtype in enumerate(CAST_DTYPES) if dtype is not None)
     yield "@inner"
     yield "def traps(code, a, b):"
-    trapping = arms()[first_trapping() - FIRST :]
-    yield from _cases((first_trapping() + n, _traps(arm)) for n, arm in enumerate(trapping))
+    trapping = scalar_kernels()[first_trapping_opcode() - FIRST_KERNEL :]
+    yield from _emit_cases((first_trapping_opcode() + n, _emit_trap_test(arm)) for n, arm in enumerate(trapping))
 
 
-def _cases(cases: Iterable[tuple[int, str]]) -> Iterator[str]:
+def _emit_cases(cases: Iterable[tuple[int, str]]) -> Iterator[str]:
     """A chain of tests, which LLVM makes a jump table of."""
     for number, (code, said) in enumerate(cases):
         yield f"    {'elif' if number else 'if'} code == {code}:"
@@ -41,27 +41,27 @@ def _cases(cases: Iterable[tuple[int, str]]) -> Iterator[str]:
     yield ""
 
 
-def _computed(arm: Arm) -> str:
-    operands = [_lane(word, dtype) for word, dtype in zip("abc", arm.operands, strict=False)]
+def _emit_compute(arm: ScalarKernel) -> str:
+    operands = [_unpack_word(word, dtype) for word, dtype in zip("abc", arm.operands, strict=False)]
     types, result = [Type(dtype) for dtype in arm.operands], Type(arm.result)
-    return _word(kernels.expression(arm.op, types, result, arm.attributes, operands), arm.result)
+    return _pack_word(kernels.expression(arm.op, types, result, arm.attributes, operands), arm.result)
 
 
-def _traps(arm: Arm) -> str:
-    operands = [_lane(word, dtype) for word, dtype in zip("ab", arm.operands, strict=False)]
+def _emit_trap_test(arm: ScalarKernel) -> str:
+    operands = [_unpack_word(word, dtype) for word, dtype in zip("ab", arm.operands, strict=False)]
     condition = kernels.trap_condition(arm.op, [Type(dtype) for dtype in arm.operands], Type(arm.result), operands)
     return condition or "False"
 
 
-def _cast(dtype: DType) -> str:
+def _emit_cast(dtype: DType) -> str:
     source = dtypes.float64 if dtype.kind == "f" else dtypes.int64
-    said = kernels.expression("astype", [Type(source)], Type(dtype), (("dtype", dtype),), [_lane("a", source)])
-    return _word(said, dtype)
+    said = kernels.expression("astype", [Type(source)], Type(dtype), (("dtype", dtype),), [_unpack_word("a", source)])
+    return _pack_word(said, dtype)
 
 
-def _lane(word: str, dtype: DType) -> str:
+def _unpack_word(word: str, dtype: DType) -> str:
     """A word as a number of a wide dtype."""
-    match wide(dtype):
+    match wide_dtype(dtype):
         case dtypes.bool:
             return f"({word} != 0)"
         case dtypes.uint64:
@@ -71,6 +71,6 @@ def _lane(word: str, dtype: DType) -> str:
     return word
 
 
-def _word(said: str, dtype: DType) -> str:
+def _pack_word(said: str, dtype: DType) -> str:
     """A number of a dtype, in the wide one, as a word."""
     return f"np.float64({said}).view(np.int64)" if dtype.kind == "f" else f"np.int64({said})"

@@ -10,165 +10,193 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ...image.image import COMING, LEAVING, NODE, PORT, PORT_BITS, SCRATCH, Header
-from ...image.opcodes import FIRST, Code, first_trapping
-from ..jit.memory import peek, poke, prefetch, rare
-from .frames import JOURNAL, PENDING, STAMPED, closed, depth_of, iteration_of, opened, operand, parent_of, site_of
-from .journal import note_plain, note_stay
-from .registers import WAVE, A, Head, Options, R
-from .rows import ROW
+from ...image.image import ARGUMENT_UNIT, PORT_BITS, RESULT_UNIT, SCRATCH_WORD, FrameHeader, NodeColumn, PortColumn
+from ...image.opcodes import FIRST_KERNEL, Opcode, first_trapping_opcode
+from ..jit.memory import peek, poke, prefetch, unlikely
+from .frames import (
+    HAS_JOURNAL,
+    IS_MULTICORE,
+    PENDING_MASK,
+    close_activation,
+    depth_of,
+    iteration_of,
+    open_activation,
+    operand,
+    parent_of,
+    site_of,
+)
+from .journal import note_no_firing, note_scalar_firing
+from .registers import Address, JournalHead, MachineOption, ProfileColumn, Register
+from .rows import DeliveryColumn
 
 if TYPE_CHECKING:
-    YOUNGEST = True
+    IS_LIFO = True
 
     def compute(code: int, a: int, b: int, c: int) -> int: ...
     def cast(code: int, word: int) -> int: ...
     def traps(code: int, a: int, b: int) -> bool: ...
 
 
-FIRST_TRAPPING = first_trapping()
+FIRST_TRAPPING = first_trapping_opcode()
 PORT_MASK = (1 << PORT_BITS) - 1
-AHEAD = 32
+PREFETCH_DISTANCE = 32
 """How many tokens before it is delivered the frame of one is fetched: on fib(28) 15 ns a firing; with 16, 16.5; with 8,
 20."""
-NODE_BYTES = 8 * len(NODE)
-PORT_BYTES = 8 * len(PORT)
-ROW_BYTES = 8 * len(ROW)
+NODE_BYTES = 8 * len(NodeColumn)
+PORT_BYTES = 8 * len(PortColumn)
+ROW_BYTES = 8 * len(DeliveryColumn)
 
 
-def plain(a: Any, sure: Any, header: Any) -> Any:
+def deliver_scalar(a: Any, sure: Any, header: Any) -> Any:
     """Deliver so many tokens, for which there is room, or fewer: how many."""
-    r, mem, ring, mask = peek(a, A.REGISTERS), peek(a, A.MEMORY), peek(a, A.RING), peek(a, A.RING_SIZE) - 1
-    rows, sends, counts = peek(a, A.ROWS), peek(a, A.SENDS), peek(a, A.COUNTS)
-    head, ahead = peek(r, R.HEAD), peek(r, R.AHEAD)
-    waiting, firings = peek(r, R.WAITING), peek(r, R.FIRINGS)
-    store, flight = peek(r, R.LARGEST_STORE), peek(r, R.LARGEST_FLIGHT)
-    clocked, left = peek(peek(a, A.OPTIONS), Options.CLOCKED), sure
-    end = head + peek(r, R.LENGTH)
+    r, mem, ring, mask = (
+        peek(a, Address.REGISTERS),
+        peek(a, Address.MEMORY),
+        peek(a, Address.RING),
+        peek(a, Address.RING_SIZE) - 1,
+    )
+    rows, sends, counts = peek(a, Address.DELIVERY_ROWS), peek(a, Address.SEND_LISTS), peek(a, Address.FIRING_COUNTS)
+    head, ahead = peek(r, Register.FLIGHT_HEAD), peek(r, Register.WAVE_REMAINING)
+    waiting, firings = peek(r, Register.WAITING), peek(r, Register.FIRINGS)
+    store, flight = peek(r, Register.LARGEST_STORE), peek(r, Register.LARGEST_FLIGHT)
+    clocked, left = peek(peek(a, Address.OPTIONS), MachineOption.HAS_WAVE_CLOCK), sure
+    end = head + peek(r, Register.FLIGHT_LENGTH)
     at = (end - 1 & mask) << 1
     token, value = peek(ring, at), peek(ring, at + 1)
-    if STAMPED:
-        waves, waits, profile = peek(a, A.WAVES), peek(a, A.WAITS), peek(a, A.PROFILE)
-        wave, highest = peek(waves, end - 1 & mask), peek(r, R.WAVES)
+    if IS_MULTICORE:
+        waves, waits, profile = peek(a, Address.TOKEN_WAVES), peek(a, Address.OPERAND_WAVES), peek(a, Address.PROFILE)
+        wave, highest = peek(waves, end - 1 & mask), peek(r, Register.WAVES)
     while left > 0 and head < end:
-        if not YOUNGEST:
-            soon = mem + (peek(ring, (head + AHEAD & mask) << 1) >> PORT_BITS << 3)
+        if not IS_LIFO:
+            soon = mem + (peek(ring, (head + PREFETCH_DISTANCE & mask) << 1) >> PORT_BITS << 3)
             prefetch(soon, 0)
             prefetch(soon, 8)
             at = (head & mask) << 1
             token, value = peek(ring, at), peek(ring, at + 1)
         frame, row = token >> PORT_BITS, rows + (token & PORT_MASK) * ROW_BYTES
-        bits, others = peek(mem, frame + peek(row, ROW.STATE)), peek(row, ROW.OTHERS)
-        if rare(bits & peek(row, ROW.CLASH) != 0):
+        bits, others = peek(mem, frame + peek(row, DeliveryColumn.STATE)), peek(row, DeliveryColumn.PARTNER_BITS)
+        if unlikely(bits & peek(row, DeliveryColumn.CONFLICT_BITS) != 0):
             break
         if others & ~bits:
             # S2: it waits for its partners
-            if JOURNAL:
-                note_stay(a, r, token, value, end - head - 1 if YOUNGEST else 0, Head.ENDS * (ahead == 1))
-            poke(mem, frame + peek(row, ROW.STATE), bits | peek(row, ROW.BIT))
-            poke(mem, frame + peek(row, ROW.WAIT), value)
-            if STAMPED:
-                poke(waits, frame + peek(row, ROW.WAIT), wave)
+            if HAS_JOURNAL:
+                note_no_firing(
+                    a, r, token, value, end - head - 1 if IS_LIFO else 0, JournalHead.ENDS_WAVE * (ahead == 1)
+                )
+            poke(mem, frame + peek(row, DeliveryColumn.STATE), bits | peek(row, DeliveryColumn.BIT))
+            poke(mem, frame + peek(row, DeliveryColumn.WAIT), value)
+            if IS_MULTICORE:
+                poke(waits, frame + peek(row, DeliveryColumn.WAIT), wave)
             waiting += 1
             store = max(store, waiting)
-            if YOUNGEST:
+            if IS_LIFO:
                 end -= 1
                 at = (end - 1 & mask) << 1
                 token, value = peek(ring, at), peek(ring, at + 1)
-                if STAMPED:
+                if IS_MULTICORE:
                     wave = peek(waves, end - 1 & mask)
             else:
                 head += 1
         else:
-            other = peek(mem, (frame & peek(row, ROW.FRAME)) + peek(row, ROW.OTHER))
-            if STAMPED:
+            other = peek(mem, (frame & peek(row, DeliveryColumn.FRAME_MASK)) + peek(row, DeliveryColumn.PARTNER_WORD))
+            if IS_MULTICORE:
                 # It fires in the wave of the operand that comes last; literals came in wave 0.
-                now = max(wave, peek(waits, (frame & peek(row, ROW.FRAME)) + peek(row, ROW.OTHER)))
+                now = max(
+                    wave,
+                    peek(
+                        waits, (frame & peek(row, DeliveryColumn.FRAME_MASK)) + peek(row, DeliveryColumn.PARTNER_WORD)
+                    ),
+                )
             out, second = value, other
-            if peek(row, ROW.IS_SECOND):
+            if peek(row, DeliveryColumn.IS_SECOND):
                 out, second = other, value
             code, send, target, passed, special = (
-                peek(row, ROW.CODE),
-                peek(row, ROW.FIRST),
+                peek(row, DeliveryColumn.CODE),
+                peek(row, DeliveryColumn.FIRST_SENDS),
                 frame,
                 0,
-                peek(row, ROW.SPECIAL),
+                peek(row, DeliveryColumn.SPECIAL),
             )
-            if JOURNAL:
-                flags = Head.ENDS * (ahead == 1)
-            if code >= FIRST:
+            if HAS_JOURNAL:
+                flags = JournalHead.ENDS_WAVE * (ahead == 1)
+            if code >= FIRST_KERNEL:
                 third = 0
-                if rare(special > 1):
-                    port = peek(a, A.PORTS) + (token & PORT_MASK) * PORT_BYTES
-                    poke(mem, SCRATCH, value)
-                    out, second = operand(mem, frame, peek(port, PORT.A)), operand(mem, frame, peek(port, PORT.B))
-                    third = operand(mem, frame, peek(port, PORT.C))
-                    if STAMPED:
-                        now = max(now, operand(waits, frame, peek(port, PORT.A)))
-                        now = max(now, operand(waits, frame, peek(port, PORT.B)))
-                        now = max(now, operand(waits, frame, peek(port, PORT.C)))
+                if unlikely(special > 1):
+                    port = peek(a, Address.PORTS) + (token & PORT_MASK) * PORT_BYTES
+                    poke(mem, SCRATCH_WORD, value)
+                    out, second = (
+                        operand(mem, frame, peek(port, PortColumn.OPERAND_0)),
+                        operand(mem, frame, peek(port, PortColumn.OPERAND_1)),
+                    )
+                    third = operand(mem, frame, peek(port, PortColumn.OPERAND_2))
+                    if IS_MULTICORE:
+                        now = max(now, operand(waits, frame, peek(port, PortColumn.OPERAND_0)))
+                        now = max(now, operand(waits, frame, peek(port, PortColumn.OPERAND_1)))
+                        now = max(now, operand(waits, frame, peek(port, PortColumn.OPERAND_2)))
                 if code >= FIRST_TRAPPING and traps(code, out, second):
                     break
                 out = compute(code, out, second, third)
-            elif code == Code.SWITCH:
+            elif code == Opcode.SWITCH:
                 if second == 0:
-                    send = peek(row, ROW.SECOND)
-            elif code == Code.CALL:
-                passed, node = COMING - 1, peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES
+                    send = peek(row, DeliveryColumn.SECOND_SENDS)
+            elif code == Opcode.CALL:
+                passed, node = ARGUMENT_UNIT - 1, peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES
                 target = 0
-                if peek(node, NODE.PLACE):
-                    target = peek(mem, frame + peek(node, NODE.PLACE))
+                if peek(node, NodeColumn.CHILD_WORD):
+                    target = peek(mem, frame + peek(node, NodeColumn.CHILD_WORD))
                 if target == 0:
-                    if depth_of(mem, frame) >= peek(peek(a, A.OPTIONS), Options.DEPTH):
+                    if depth_of(mem, frame) >= peek(peek(a, Address.OPTIONS), MachineOption.DEPTH_LIMIT):
                         break
-                    target = opened(a, r, mem, frame, peek(node, NODE.SITE), 0, header)
-                    if JOURNAL:
-                        flags += Head.OPENED
-                    if peek(node, NODE.PLACE):
-                        poke(mem, frame + peek(node, NODE.PLACE), target)
-            elif code == Code.NEXT:
-                passed, node = COMING - 1, peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES
+                    target = open_activation(a, r, mem, frame, peek(node, NodeColumn.SITE), 0, header)
+                    if HAS_JOURNAL:
+                        flags += JournalHead.OPENS_ACTIVATION
+                    if peek(node, NodeColumn.CHILD_WORD):
+                        poke(mem, frame + peek(node, NodeColumn.CHILD_WORD), target)
+            elif code == Opcode.NEXT_ITERATION:
+                passed, node = ARGUMENT_UNIT - 1, peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES
                 target = 0
-                if peek(node, NODE.PLACE):
-                    target = peek(mem, frame + peek(node, NODE.PLACE))
+                if peek(node, NodeColumn.CHILD_WORD):
+                    target = peek(mem, frame + peek(node, NodeColumn.CHILD_WORD))
                 if target == 0:
-                    if depth_of(mem, frame) > peek(peek(a, A.OPTIONS), Options.DEPTH):
+                    if depth_of(mem, frame) > peek(peek(a, Address.OPTIONS), MachineOption.DEPTH_LIMIT):
                         break
                     iteration = iteration_of(mem, frame) + 1
-                    target = opened(a, r, mem, parent_of(mem, frame), peek(node, NODE.SITE), iteration, header)
-                    if JOURNAL:
-                        flags += Head.OPENED
-                    if peek(node, NODE.PLACE):
-                        poke(mem, frame + peek(node, NODE.PLACE), target)
-            elif code == Code.RETURN or code == Code.EXIT:
+                    target = open_activation(
+                        a, r, mem, parent_of(mem, frame), peek(node, NodeColumn.SITE), iteration, header
+                    )
+                    if HAS_JOURNAL:
+                        flags += JournalHead.OPENS_ACTIVATION
+                    if peek(node, NodeColumn.CHILD_WORD):
+                        poke(mem, frame + peek(node, NodeColumn.CHILD_WORD), target)
+            elif code == Opcode.RETURN or code == Opcode.EXIT:
                 target = parent_of(mem, frame)
-            elif STAMPED and code == Code.RESULT:
-                place = peek(peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES, NODE.SITE) << 1
-                poke(peek(a, A.RESULTS), place, 1)
-                poke(peek(a, A.RESULTS), place + 1, out)
-                poke(r, R.CAME, peek(r, R.CAME) + 1)
-                code, target = Code.RETURN, 0
-            elif code != Code.PASS:
+            elif IS_MULTICORE and code == Opcode.RESULT:
+                place = peek(peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES, NodeColumn.SITE) << 1
+                poke(peek(a, Address.RESULTS), place, 1)
+                poke(peek(a, Address.RESULTS), place + 1, out)
+                poke(r, Register.RESULT_COUNT, peek(r, Register.RESULT_COUNT) + 1)
+                code, target = Opcode.RETURN, 0
+            elif code != Opcode.PASS:
                 break
             if special:
-                node = peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES
-                if peek(node, NODE.CAST):
-                    out = cast(peek(node, NODE.CAST), out)
-                if peek(node, NODE.ROUTE) >= 0 and send:
+                node = peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES
+                if peek(node, NodeColumn.CAST):
+                    out = cast(peek(node, NodeColumn.CAST), out)
+                if peek(node, NodeColumn.ROUTE) >= 0 and send:
                     # S10: what feeds returns goes to that of the site on top of its tag, and to no other
-                    send = peek(peek(a, A.SEND_ROUTES), peek(node, NODE.ROUTE) + site_of(mem, target))
+                    send = peek(peek(a, Address.SEND_ROUTES), peek(node, NodeColumn.ROUTE) + site_of(mem, target))
             # Nothing has changed so far but that an activation was opened; from here on nothing fails.
-            if JOURNAL:
-                position = end - head - 1 if YOUNGEST else 0
-                note_plain(a, r, mem, row, token, value, position, flags, target, second, out)
-            poke(mem, frame + peek(row, ROW.STATE), bits & ~others | peek(row, ROW.FIRED))
-            needs, number = peek(row, ROW.NEEDS), peek(row, ROW.NUMBER)
+            if HAS_JOURNAL:
+                position = end - head - 1 if IS_LIFO else 0
+                note_scalar_firing(a, r, mem, row, token, value, position, flags, target, second, out)
+            poke(mem, frame + peek(row, DeliveryColumn.STATE), bits & ~others | peek(row, DeliveryColumn.FIRED))
+            needs, number = peek(row, DeliveryColumn.NEEDS), peek(row, DeliveryColumn.NODE)
             waiting -= needs - 1
             firings += 1
             poke(counts, number, peek(counts, number) + 1)
             # S3: outputs, then edges, in order
             before, high = end, target << PORT_BITS
-            if YOUNGEST:
+            if IS_LIFO:
                 end -= 1
                 before = end
             else:
@@ -179,15 +207,15 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                     at = (end & mask) << 1
                     poke(ring, at, high | edge)
                     poke(ring, at + 1, out)
-                    if STAMPED:
+                    if IS_MULTICORE:
                         poke(waves, end & mask, now + 1)
                     end += 1
                     send += 1
                     edge = peek(sends, send)
                 token = high | ~edge
-                if YOUNGEST:
+                if IS_LIFO:
                     value = out
-                    if STAMPED:
+                    if IS_MULTICORE:
                         wave = now + 1
                 else:
                     at = (end & mask) << 1
@@ -195,53 +223,57 @@ def plain(a: Any, sure: Any, header: Any) -> Any:
                     poke(ring, at + 1, out)
                 end += 1
                 flight = max(flight, end - head)
-            elif YOUNGEST:
+            elif IS_LIFO:
                 at = (end - 1 & mask) << 1
                 token, value = peek(ring, at), peek(ring, at + 1)
-                if STAMPED:
+                if IS_MULTICORE:
                     wave = peek(waves, end - 1 & mask)
             sent = end - before
-            if STAMPED:
+            if IS_MULTICORE:
                 highest = max(highest, now + 1)
-                at = now * len(WAVE)
-                poke(profile, at + WAVE.FIRED, peek(profile, at + WAVE.FIRED) + (needs << 32) + 1)
-                poke(profile, at + WAVE.SENT, peek(profile, at + WAVE.SENT) + sent)
+                at = now * len(ProfileColumn)
+                poke(profile, at + ProfileColumn.FIRINGS, peek(profile, at + ProfileColumn.FIRINGS) + (needs << 32) + 1)
+                poke(profile, at + ProfileColumn.TOKENS_SENT, peek(profile, at + ProfileColumn.TOKENS_SENT) + sent)
             if target != frame:
-                poke(mem, target + Header.COUNTS, peek(mem, target + Header.COUNTS) + sent + passed)
-                pending = peek(mem, frame + Header.COUNTS) - needs
-                if code == Code.RETURN:
-                    pending += LEAVING - 1
-                poke(mem, frame + Header.COUNTS, pending)
-                if (pending & PENDING) == 0:
-                    closed(a, r, mem, frame, header)
+                poke(mem, target + FrameHeader.PENDING, peek(mem, target + FrameHeader.PENDING) + sent + passed)
+                pending = peek(mem, frame + FrameHeader.PENDING) - needs
+                if code == Opcode.RETURN:
+                    pending += RESULT_UNIT - 1
+                poke(mem, frame + FrameHeader.PENDING, pending)
+                if (pending & PENDING_MASK) == 0:
+                    close_activation(a, r, mem, frame, header)
             elif sent != needs:
-                pending = peek(mem, frame + Header.COUNTS) + sent - needs
-                poke(mem, frame + Header.COUNTS, pending)
-                if (pending & PENDING) == 0:
-                    closed(a, r, mem, frame, header)
+                pending = peek(mem, frame + FrameHeader.PENDING) + sent - needs
+                poke(mem, frame + FrameHeader.PENDING, pending)
+                if (pending & PENDING_MASK) == 0:
+                    close_activation(a, r, mem, frame, header)
         left -= 1
-        if STAMPED:
+        if IS_MULTICORE:
             continue
         ahead -= 1
         if ahead == 0:
             ahead = end - head
             if clocked:
-                poke(peek(a, A.PROFILE), peek(r, R.WAVES), firings - peek(r, R.BEFORE) | waiting << 32)
-                poke(r, R.WAVES, peek(r, R.WAVES) + 1)
-                poke(r, R.BEFORE, firings)
-    if YOUNGEST:
+                poke(
+                    peek(a, Address.PROFILE),
+                    peek(r, Register.WAVES),
+                    firings - peek(r, Register.FIRINGS_BEFORE_WAVE) | waiting << 32,
+                )
+                poke(r, Register.WAVES, peek(r, Register.WAVES) + 1)
+                poke(r, Register.FIRINGS_BEFORE_WAVE, firings)
+    if IS_LIFO:
         at = (end - 1 & mask) << 1
         poke(ring, at, token)
         poke(ring, at + 1, value)
-    if STAMPED:
+    if IS_MULTICORE:
         poke(waves, end - 1 & mask, wave)
-        poke(r, R.WAVES, highest)
-    poke(r, R.HEAD, head & mask)
-    poke(r, R.LENGTH, end - head)
-    poke(r, R.AHEAD, ahead)
-    poke(r, R.WAITING, waiting)
-    poke(r, R.FIRINGS, firings)
-    poke(r, R.STEPS, peek(r, R.STEPS) + sure - left)
-    poke(r, R.LARGEST_STORE, store)
-    poke(r, R.LARGEST_FLIGHT, flight)
+        poke(r, Register.WAVES, highest)
+    poke(r, Register.FLIGHT_HEAD, head & mask)
+    poke(r, Register.FLIGHT_LENGTH, end - head)
+    poke(r, Register.WAVE_REMAINING, ahead)
+    poke(r, Register.WAITING, waiting)
+    poke(r, Register.FIRINGS, firings)
+    poke(r, Register.STEPS, peek(r, Register.STEPS) + sure - left)
+    poke(r, Register.LARGEST_STORE, store)
+    poke(r, Register.LARGEST_FLIGHT, flight)
     return sure - left

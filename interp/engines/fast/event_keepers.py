@@ -11,41 +11,41 @@ from contextlib import contextmanager
 from itertools import islice
 from typing import NamedTuple, overload
 
-from ...image.image import Words
+from ...image.image import WordArray
 from ...machine.event import Event
-from .events import Page, Reader, Tags, is_step, items, links
-from .host_firings import Outside, Said
-from .registers import Head, R
-from .series import Tupled
-from .store import Store
+from .events import FrameTags, JournalPage, JournalReader, is_step, item_offsets, reopened_frame_links
+from .host_firings import HostFiringNote, HostFirings
+from .registers import JournalHead, Register
+from .series import TupleLike
+from .store import TokenStore
 
 
-class Keeper(ABC):
+class EventKeeper(ABC):
     """Reads the journal of a run, page by page."""
 
-    def begin(self, store: Store, outside: Outside) -> None:
+    def attach(self, store: TokenStore, outside: HostFirings) -> None:
         """The run begins here, or is taken over."""
-        self.store, self.outside = store, outside
-        store.begin_journal()
+        self.store, self.host = store, outside
+        store.start_journal()
 
     @abstractmethod
-    def turn(self) -> None:
+    def turn_page(self) -> None:
         """The page is full: keep what is on it, and give the machine another one."""
 
-    def _torn_off(self, page: Words | None) -> tuple[Words, list[Said], list[int]]:
+    def _detach_page(self, page: WordArray | None) -> tuple[WordArray, list[HostFiringNote], list[int]]:
         """What is on the page, what was said of it, and the objects that are dead but for it; the machine goes on with
         this page."""
-        store, outside = self.store, self.outside
-        found = store.turn(page), outside.said, store.dying or []
-        outside.said, store.dying = [], []
+        store, outside = self.store, self.host
+        found = store.turn_page(page), outside.notes, store.retired_objects or []
+        outside.notes, store.retired_objects = [], []
         return found
 
-    def rest(self) -> None:  # noqa: B027  # nothing, where what is on the page can be read there
+    def on_pause(self) -> None:  # noqa: B027  # nothing, where what is on the page can be read there
         """The machine pauses: what is on the page may be asked for."""
 
 
 @contextmanager
-def no_collection() -> Iterator[None]:
+def without_gc() -> Iterator[None]:
     """While this lasts Python looks for no cycles: events and records have none, and it looks at all of them again and
     again. An event takes 5 us instead of 9, a record 8 instead of 15."""
     was = gc.isenabled()
@@ -57,100 +57,106 @@ def no_collection() -> Iterator[None]:
             gc.enable()
 
 
-class _Reading(Keeper):
+class _EventForwarder(EventKeeper):
     """Makes events of each page as soon as it is full, or the machine pauses."""
 
     def __init__(self, see: Callable[[Event], object]) -> None:
-        self._see = see
+        self._callback = see
 
-    def begin(self, store: Store, outside: Outside) -> None:
-        super().begin(store, outside)
+    def attach(self, store: TokenStore, outside: HostFirings) -> None:
+        super().attach(store, outside)
         tags = {frame: store.tag(frame) for frame in store.frames()}
-        self._reader = Reader(store, outside.rules, tags)
+        self._reader = JournalReader(store, outside.rules, tags)
 
-    def turn(self) -> None:
-        words, said, dying = self._torn_off(self.store.journal)
-        with no_collection():
-            for event in self._reader.events(Page(words.tolist(), said)):
-                self._see(event)
-        self.store.release(dying)
+    def turn_page(self) -> None:
+        words, said, dying = self._detach_page(self.store.journal)
+        with without_gc():
+            for event in self._reader.events(JournalPage(words.tolist(), said)):
+                self._callback(event)
+        self.store.free_objects(dying)
 
-    def rest(self) -> None:
-        self.turn()
+    def on_pause(self) -> None:
+        self.turn_page()
 
 
-def everything(see: Callable[[Event], object]) -> Keeper:
+def forward_events(see: Callable[[Event], object]) -> EventKeeper:
     """Shows each event to somebody."""
-    return _Reading(see)
+    return _EventForwarder(see)
 
 
-class _Written(NamedTuple):
+class _FullPage(NamedTuple):
     """A page that is full."""
 
-    words: Words
-    page: Words
-    said: list[Said]
-    dying: list[int]
-    steps: int
+    words: WordArray
+    buffer: WordArray
+    notes: list[HostFiringNote]
+    retired_objects: list[int]
+    first_step: int
     """How many had been made before it."""
 
 
-class Last(Keeper):
+class Last(EventKeeper):
     """Keeps the last events of a run, as words: they become events when somebody asks for them."""
 
     def __init__(self, count: int) -> None:
         self._count = count
-        self._pages: deque[_Written] = deque()
+        self._pages: deque[_FullPage] = deque()
 
-    def begin(self, store: Store, outside: Outside) -> None:
-        super().begin(store, outside)
-        self._began = self._turned = int(store.registers[R.STEPS])
+    def attach(self, store: TokenStore, outside: HostFirings) -> None:
+        super().attach(store, outside)
+        self._first_step = self._page_start = int(store.registers[Register.STEPS])
 
-    def turn(self) -> None:
+    def turn_page(self) -> None:
         page = self.store.journal
-        words, said, dying = self._torn_off(self._forget())
-        self._pages.append(_Written(words, page, said, dying, self._turned))
-        self._turned = int(self.store.registers[R.STEPS])
+        words, said, dying = self._detach_page(self._discard_pages())
+        self._pages.append(_FullPage(words, page, said, dying, self._page_start))
+        self._page_start = int(self.store.registers[Register.STEPS])
 
-    def _forget(self) -> Words | None:
+    def _discard_pages(self) -> WordArray | None:
         """Let go of the pages before the last events; one of them, which may be written again."""
-        steps, unused = int(self.store.registers[R.STEPS]), None
+        steps, unused = int(self.store.registers[Register.STEPS]), None
         while self._pages:
-            following = self._pages[1].steps if len(self._pages) > 1 else self._turned
+            following = self._pages[1].first_step if len(self._pages) > 1 else self._page_start
             if steps - following < self._count:
                 break
             gone = self._pages.popleft()
-            self.store.release(gone.dying)
-            unused = gone.page
+            self.store.free_objects(gone.retired_objects)
+            unused = gone.buffer
         return unused
 
     def events(self) -> tuple[Event, ...]:
         """The last events, up to where the run is now."""
         return tuple(self.window())
 
-    def window(self, before: Collection[Event] = ()) -> Window:
+    def window(self, earlier_events: Collection[Event] = ()) -> EventWindow:
         """The same, made when they are looked at, which is to be before the run goes on; `before` are those that were
         kept when it was taken over."""
-        self._forget()
-        store, end = self.store, int(self.store.registers[R.STEPS])
-        page = _Written(store.journal[: store.registers[R.NOTED]], store.journal, self.outside.said, [], self._turned)
-        first = max(end - self._count, self._began)
-        gone = max(len(before) + end - first - self._count, 0)
-        return Window(store, self.outside, tuple(before)[gone:], [*self._pages, page], first)
+        self._discard_pages()
+        store, end = self.store, int(self.store.registers[Register.STEPS])
+        page = _FullPage(
+            store.journal[: store.registers[Register.JOURNAL_LENGTH]],
+            store.journal,
+            self.host.notes,
+            [],
+            self._page_start,
+        )
+        first = max(end - self._count, self._first_step)
+        gone = max(len(earlier_events) + end - first - self._count, 0)
+        return EventWindow(store, self.host, tuple(earlier_events)[gone:], [*self._pages, page], first)
 
 
-class Window(Tupled[Event]):
+class EventWindow(TupleLike[Event]):
     """The last events of a run, as words until somebody looks at them. As many are made as that takes, from the end
     backwards, and kept; where Ctrl-C ends that, they are made when somebody looks again."""
 
     def __init__(
-        self, store: Store, outside: Outside, before: tuple[Event, ...], pages: list[_Written], first: int
+        self, store: TokenStore, outside: HostFirings, before: tuple[Event, ...], pages: list[_FullPage], first: int
     ) -> None:
         """From the step `first` on, which is on the first page; `before` it were others."""
-        self._store, self._outside, self._pages, self._first = store, outside, pages, first
-        self._before = before
-        self._length = len(before) + int(store.registers[R.STEPS]) - first
-        self._made: tuple[Event, ...] = ()
+        self._store, self._host, self._pages, self._first_step = store, outside, pages, first
+        self._earlier_events = before
+        self._length = len(before) + int(store.registers[Register.STEPS]) - first
+        self._decoded: tuple[Event, ...] = ()
 
     def __len__(self) -> int:
         return self._length
@@ -162,48 +168,52 @@ class Window(Tupled[Event]):
     def __getitem__(self, at: int | slice) -> Event | tuple[Event, ...]:
         if isinstance(at, slice):
             places = range(self._length)[at]
-            made = self._since(min(places, default=self._length))
+            made = self._decode_from(min(places, default=self._length))
             return tuple(made[place - self._length] for place in places)
         place = range(self._length)[at]
-        return self._since(place)[place - self._length]
+        return self._decode_from(place)[place - self._length]
 
     def __iter__(self) -> Iterator[Event]:
-        return iter(self._since(0))
+        return iter(self._decode_from(0))
 
-    def _since(self, place: int) -> tuple[Event, ...]:
+    def _decode_from(self, place: int) -> tuple[Event, ...]:
         """The events from a place on, and maybe more: at least as many are made as there were, or to walk from the last
         to the first would go through the journal each time."""
-        missing = self._length - len(self._made)
+        missing = self._length - len(self._decoded)
         if place < missing:
-            begin = max(min(place, missing - len(self._made)), 0)
-            with no_collection():
-                self._made = (*self._before[begin:missing], *self._between(begin, missing), *self._made)
-        if len(self._made) == self._length:
+            begin = max(min(place, missing - len(self._decoded)), 0)
+            with without_gc():
+                self._decoded = (
+                    *self._earlier_events[begin:missing],
+                    *self._decode_between(begin, missing),
+                    *self._decoded,
+                )
+        if len(self._decoded) == self._length:
             self._pages = []
-        return self._made
+        return self._decoded
 
-    def _between(self, begin: int, end: int) -> Iterator[Event]:
+    def _decode_between(self, begin: int, end: int) -> Iterator[Event]:
         """The events from a place up to another, those of `before` left out."""
-        begin, end = max(begin - len(self._before), 0), max(end - len(self._before), 0)
-        return islice(self._events(self._first + begin), end - begin)
+        begin, end = max(begin - len(self._earlier_events), 0), max(end - len(self._earlier_events), 0)
+        return islice(self._events_from(self._first_step + begin), end - begin)
 
-    def _events(self, step: int) -> Iterator[Event]:
+    def _events_from(self, step: int) -> Iterator[Event]:
         """The events from a step on."""
-        at = bisect_right(self._pages, step, key=lambda page: page.steps) - 1
-        pages = [_without(self._pages[at], step - self._pages[at].steps), *self._pages[at + 1 :]]
-        known = links(page.words.tolist() for page in reversed(pages))
-        reader = Reader(self._store, self._outside.rules, Tags(self._store, known))
+        at = bisect_right(self._pages, step, key=lambda page: page.first_step) - 1
+        pages = [_skip_steps(self._pages[at], step - self._pages[at].first_step), *self._pages[at + 1 :]]
+        known = reopened_frame_links(page.words.tolist() for page in reversed(pages))
+        reader = JournalReader(self._store, self._host.rules, FrameTags(self._store, known))
         for page in pages:
-            yield from reader.events(Page(page.words.tolist(), page.said))
+            yield from reader.events(JournalPage(page.words.tolist(), page.notes))
 
 
-def _without(page: _Written, steps: int) -> _Written:
+def _skip_steps(page: _FullPage, steps: int) -> _FullPage:
     """A page without its first steps."""
     given, words = 0, page.words.tolist()
-    for at in items(words):
+    for at in item_offsets(words):
         if is_step(words[at]):
             if steps == 0:
-                return page._replace(words=page.words[at:], said=page.said[given:])
+                return page._replace(words=page.words[at:], notes=page.notes[given:])
             steps -= 1
-            given += bool(words[at] & Head.GIVEN)
-    return page._replace(words=page.words[:0], said=[])
+            given += bool(words[at] & JournalHead.HOST_FIRING)
+    return page._replace(words=page.words[:0], notes=[])

@@ -10,126 +10,126 @@ from ....core import dtypes
 from ....core.tag import ROOT, Tag
 from ....core.types import Type
 from ....core.value import Value
-from ...image.image import LOW_BITS, NODE, PORT, PORT_BITS, SITE, is_boxed, value_of
-from ...machine.event import Closed, Event, Token
+from ...image.image import LOW_BITS, PORT_BITS, NodeColumn, PortColumn, SiteColumn, decode_word, is_boxed
+from ...machine.event import ClosedActivation, Event, Token
 from ...machine.fire import Rule
-from .host_firings import Said
-from .registers import Head, Item, Noted
-from .store import Store
+from .host_firings import HostFiringNote
+from .registers import JournalHead, JournalItem, JournalWord
+from .store import TokenStore
 
-_PORT = (1 << PORT_BITS) - 1
-_LOW = (1 << 32) - 1
+_PORT_MASK = (1 << PORT_BITS) - 1
+_LOW_MASK = (1 << 32) - 1
 # As integers, which are read in a third of the time that members of an enumeration take.
-TOKEN, VALUE, TARGET, FIRST, OUT, SECOND, OUT_SECOND, FIRED_WORDS, STAYED_WORDS = map(
+TOKEN, VALUE, TARGET, FIRST_EDGES, FIRST_OUTPUT, SECOND_EDGES, SECOND_OUTPUT, FIRING_WORDS, NO_FIRING_WORDS = map(
     int,
     (
-        Noted.TOKEN, Noted.VALUE, Noted.TARGET, Noted.FIRST, Noted.OUT, Noted.SECOND, Noted.OUT_SECOND,
-        Noted.FIRED_WORDS, Noted.STAYED_WORDS,
+        JournalWord.TOKEN, JournalWord.VALUE, JournalWord.TARGET, JournalWord.FIRST_EDGES, JournalWord.FIRST_OUTPUT, JournalWord.SECOND_EDGES, JournalWord.SECOND_OUTPUT,
+        JournalWord.FIRING_WORDS, JournalWord.NO_FIRING_WORDS,
     ),
 )  # fmt: skip
-KIND, FIRED, CLOSED, GIVEN, ENDS, OPENED, IS_HELD, OUTPUTS, OTHERS, SHIFT = map(
+KIND_MASK, FIRING, CLOSE, HOST_FIRING, ENDS_WAVE, OPENS_ACTIVATION, IS_THROTTLED, OUTPUT_COUNT_SHIFT, OPERAND_COUNT_SHIFT, POSITION_SHIFT = map(
     int,
     (
-        Head.KIND, Item.FIRED, Item.CLOSED, Head.GIVEN, Head.ENDS, Head.OPENED, Head.IS_HELD, Head.OUTPUTS, Head.OTHERS,
-        Head.SHIFT,
+        JournalHead.KIND_MASK, JournalItem.FIRING, JournalItem.CLOSE, JournalHead.HOST_FIRING, JournalHead.ENDS_WAVE, JournalHead.OPENS_ACTIVATION, JournalHead.IS_THROTTLED, JournalHead.OUTPUT_COUNT_SHIFT, JournalHead.OPERAND_COUNT_SHIFT,
+        JournalHead.POSITION_SHIFT,
     ),
 )  # fmt: skip
-_new: Any = tuple.__new__
+_tuple_new: Any = tuple.__new__
 """Of a frozen value, in half of the time."""
-Read = Callable[[int], Value]
+WordReader = Callable[[int], Value]
 
 
-class Page(NamedTuple):
+class JournalPage(NamedTuple):
     """A part of a journal: its words, and what was said of the firings in it that were done outside."""
 
     words: Sequence[int]
-    said: Sequence[Said]
+    notes: Sequence[HostFiringNote]
 
 
-class Tags(dict[int, Tag]):
+class FrameTags(dict[int, Tag]):
     """The tag of each frame, as it was before a journal: of one that it closes, from what it says of it; of others,
     from the memory of the machine, which is as it was left after it."""
 
-    def __init__(self, store: Store, links: dict[int, tuple[int, int]]) -> None:
-        self._store, self._links = store, links
+    def __init__(self, store: TokenStore, links: dict[int, tuple[int, int]]) -> None:
+        self._store, self._frame_links = store, links
 
     def __missing__(self, frame: int) -> Tag:
         path = []
-        while frame not in self and self._above(frame)[0] >> LOW_BITS:
+        while frame not in self and self._frame_words(frame)[0] >> LOW_BITS:
             path.append(frame)
-            frame = self._above(frame)[0] >> LOW_BITS
+            frame = self._frame_words(frame)[0] >> LOW_BITS
         tag = self.get(frame, ROOT)
         for each in reversed(path):
-            above, when = self._above(each)
+            above, when = self._frame_words(each)
             site = self._store.image.site_list[above & (1 << LOW_BITS) - 1]
             tag = self[each] = tag.child(site, when >> LOW_BITS)
         return tag
 
-    def _above(self, frame: int) -> tuple[int, int]:
-        return self._links.get(frame) or self._store.link(frame)
+    def _frame_words(self, frame: int) -> tuple[int, int]:
+        return self._frame_links.get(frame) or self._store.frame_words(frame)
 
 
-def links(backwards: Iterable[Sequence[int]]) -> dict[int, tuple[int, int]]:
+def reopened_frame_links(backwards: Iterable[Sequence[int]]) -> dict[int, tuple[int, int]]:
     """What the frames said that were open before these pages, and are not after them; the last page comes first, since
     frames are used again."""
     found: dict[int, tuple[int, int]] = {}
     for words in backwards:
-        for at in reversed([at for at in items(words) if _changes(words[at])]):
-            if words[at] & KIND == FIRED:
+        for at in reversed([at for at in item_offsets(words) if _opens_or_closes(words[at])]):
+            if words[at] & KIND_MASK == FIRING:
                 found.pop(words[at + TARGET], None)
             else:
-                found[words[at + Noted.FRAME]] = words[at + Noted.ABOVE], words[at + Noted.WHEN]
+                found[words[at + JournalWord.FRAME]] = words[at + JournalWord.ABOVE], words[at + JournalWord.WHEN]
     return found
 
 
-def _changes(head: int) -> bool:
+def _opens_or_closes(head: int) -> bool:
     """Whether an item that begins so opens an activation, or closes one."""
-    return head & OPENED != 0 if head & KIND == FIRED else head & KIND == CLOSED
+    return head & OPENS_ACTIVATION != 0 if head & KIND_MASK == FIRING else head & KIND_MASK == CLOSE
 
 
-def items(words: Sequence[int]) -> Iterator[int]:
+def item_offsets(words: Sequence[int]) -> Iterator[int]:
     """Where each item begins."""
     at, end = 0, len(words)
     while at < end:
         yield at
-        at += length(words[at])
+        at += item_length(words[at])
 
 
-def length(head: int) -> int:
+def item_length(head: int) -> int:
     """The words of an item that begins with this one."""
-    match head & KIND:
-        case Item.FIRED:
-            return FIRED_WORDS + (head >> OTHERS & 127)
-        case Item.CLOSED:
-            return Noted.CLOSED_WORDS + (head >> SHIFT)
-        case Item.RELEASED:
-            return Noted.RELEASED_WORDS
-    return STAYED_WORDS
+    match head & KIND_MASK:
+        case JournalItem.FIRING:
+            return FIRING_WORDS + (head >> OPERAND_COUNT_SHIFT & 127)
+        case JournalItem.CLOSE:
+            return JournalWord.CLOSE_WORDS + (head >> POSITION_SHIFT)
+        case JournalItem.RELEASE:
+            return JournalWord.RELEASE_WORDS
+    return NO_FIRING_WORDS
 
 
 def is_step(head: int) -> bool:
     """Whether an item that begins so is a step, and no more of the one before."""
-    return head & Head.KIND <= Item.FIRED
+    return head & JournalHead.KIND_MASK <= JournalItem.FIRING
 
 
-class _Way(NamedTuple):
+class _PortDecoder(NamedTuple):
     """What is known beforehand of what a token does that comes to a port."""
 
     node: int
     port: int
-    read: Read | None
+    read_word: WordReader | None
     """What makes a value of a word; None where a word is one."""
     rule: Rule
     operands: list[Any]
     """The operands by port, where literals are filled in."""
-    others: tuple[tuple[int, Read | None], ...]
+    partner_readers: tuple[tuple[int, WordReader | None], ...]
     """Where the operands of the journal go: of more than one, that of this port too, where there is no word of it."""
-    made: tuple[Read | None, ...]
+    output_readers: tuple[WordReader | None, ...]
     """The same as `read`, of the outputs."""
-    result: int | None
+    result_position: int | None
     """Which result of the run the node gives, if any."""
 
-    def second(self, inputs: Sequence[Any], tag: Tag) -> int:
+    def output_index(self, inputs: Sequence[Any], tag: Tag) -> int:
         """The output of a firing that has one."""
         match self.rule.node.op:
             case "switch":
@@ -139,139 +139,146 @@ class _Way(NamedTuple):
         return 0
 
 
-class Reader:
+class JournalReader:
     """Makes events of the pages of a journal, one after another, from frames that it knows the tags of."""
 
-    def __init__(self, store: Store, rules: tuple[Rule, ...], tags: dict[int, Tag]) -> None:
+    def __init__(self, store: TokenStore, rules: tuple[Rule, ...], tags: dict[int, Tag]) -> None:
         image = store.image
         self.tags = tags
         self._store = store
         self._edges = image.edges.tolist()
         self._spans: dict[int, tuple[tuple[int, int], ...]] = {}
-        self._ways = [self._way(rules, at) for at in range(len(image.ports))]
-        self._state = image.nodes[:, [NODE.STATE, NODE.FIRED]].tolist()
-        self._members = [members.tolist() for members in image.members]
-        self._scopes = image.sites[:, SITE.SCOPE].tolist()
+        self._decoders = [self._build_decoder(rules, at) for at in range(len(image.ports))]
+        self._state_columns = image.nodes[:, [NodeColumn.MASK_WORD, NodeColumn.FIRED_BIT]].tolist()
+        self._members = [members.tolist() for members in image.scope_members]
+        self._scope_of_site = image.sites[:, SiteColumn.SCOPE].tolist()
 
-    def _way(self, rules: tuple[Rule, ...], at: int) -> _Way:
+    def _build_decoder(self, rules: tuple[Rule, ...], at: int) -> _PortDecoder:
         image = self._store.image
-        number = int(image.ports[at, PORT.NODE])
+        number = int(image.ports[at, PortColumn.NODE])
         first, rule = image.first_port[number], rules[number]
-        read = [self._reads(type_) for type_ in image.port_types[first : first + len(rule.node.ports)]]
+        read = [self._word_reader(type_) for type_ in image.port_types[first : first + len(rule.node.ports)]]
         waited = [port for port, literal in enumerate(rule.node.ports) if literal is None]
-        if rule.needs < 3:
+        if rule.required_tokens < 3:
             waited = [port for port in waited if port != at - first]
-        return _Way(
+        return _PortDecoder(
             number,
             at - first,
             read[at - first],
             rule,
             [None] if rule.operands is None else list(rule.operands),
-            () if rule.needs < 2 else tuple((port, read[port] if port != at - first else None) for port in waited),
-            tuple(self._reads(output.type) for output in rule.node.outputs),
+            ()
+            if rule.required_tokens < 2
+            else tuple((port, read[port] if port != at - first else None) for port in waited),
+            tuple(self._word_reader(output.type) for output in rule.node.outputs),
             image.graph.results.index(number) if number in image.graph.results else None,
         )
 
-    def _reads(self, type_: Type) -> Read | None:
+    def _word_reader(self, type_: Type) -> WordReader | None:
         if is_boxed(type_):
-            return partial(self._store.value, type_=type_)
-        return None if type_.dtype is dtypes.int64 else partial(value_of, dtype=type_.dtype)
+            return partial(self._store.to_value, type_=type_)
+        return None if type_.dtype is dtypes.int64 else partial(decode_word, dtype=type_.dtype)
 
-    def events(self, page: Page) -> Iterator[Event]:
+    def events(self, page: JournalPage) -> Iterator[Event]:
         """The events of a page."""
         words: Any = page.words
-        said = iter(page.said)
+        said = iter(page.notes)
         at, end = 0, len(words)
         while at < end:
             head, word = words[at], words[at + TOKEN]
-            way, tag, value = self._ways[word & _PORT], self.tags[word >> PORT_BITS], words[at + VALUE]
+            way, tag, value = self._decoders[word & _PORT_MASK], self.tags[word >> PORT_BITS], words[at + VALUE]
             if way.read is not None:
                 value = way.read(value)
-            token = _new(Token, (way.node, way.port, tag, value))
-            more = next(said) if head & GIVEN else _NOTHING
-            if head & KIND == FIRED:
-                following = at + FIRED_WORDS + (head >> OTHERS & 127)
-                event = self._fired(words, at, way, token, more)
+            token = _tuple_new(Token, (way.node, way.port, tag, value))
+            more = next(said) if head & HOST_FIRING else _NO_NOTE
+            if head & KIND_MASK == FIRING:
+                following = at + FIRING_WORDS + (head >> OPERAND_COUNT_SHIFT & 127)
+                event = self._read_firing(words, at, way, token, more)
             else:
-                following = at + STAYED_WORDS
-                event = Event(token, head >> SHIFT, None, (), (), None, (), head & ENDS != 0, more.parked)
+                following = at + NO_FIRING_WORDS
+                event = Event(token, head >> POSITION_SHIFT, None, (), (), None, (), head & ENDS_WAVE != 0, more.parked)
             at = following
-            if at < end and words[at] & KIND > FIRED:
-                event, at = self._more(event, words, at)
+            if at < end and words[at] & KIND_MASK > FIRING:
+                event, at = self._read_followups(event, words, at)
             yield event
 
-    def _fired(self, words: Any, at: int, way: _Way, token: Token, said: Said) -> Any:
+    def _read_firing(self, words: Any, at: int, way: _PortDecoder, token: Token, said: HostFiringNote) -> Any:
         head, tag, target = words[at], token.tag, words[at + TARGET]
         inputs = way.operands.copy()
-        for nth, (port, read) in enumerate(way.others, at + FIRED_WORDS):
+        for nth, (port, read) in enumerate(way.partner_readers, at + FIRING_WORDS):
             inputs[port] = words[nth] if read is None else read(words[nth])
         inputs[0 if way.rule.operands is None else way.port] = token.value
-        count = head >> OUTPUTS & 3
+        count = head >> OUTPUT_COUNT_SHIFT & 3
         outputs: tuple[tuple[int, Value], ...] = ()
         if count:
-            out, read = words[at + OUT], way.made[0]
+            out, read = words[at + FIRST_OUTPUT], way.output_readers[0]
             out = out if read is None else read(out)
-            which = way.second(inputs, tag)
-            outputs = ((which, out),) if count == 1 else ((0, out), (1, self._second(words, at, way)))
-        if head & OPENED:
+            which = way.output_index(inputs, tag)
+            outputs = ((which, out),) if count == 1 else ((0, out), (1, self._read_second_output(words, at, way)))
+        if head & OPENS_ACTIVATION:
             assert way.rule.node.site is not None
-            opened = tag.following() if way.rule.node.op == "next_iteration" else tag.child(way.rule.node.site)
+            opened = tag.next_iteration() if way.rule.node.op == "next_iteration" else tag.child(way.rule.node.site)
             self.tags[target] = opened
-        return _new(
+        return _tuple_new(
             Event,
             (
-                token, head >> SHIFT, tuple(inputs), outputs, self._sent(words, at, way, outputs), said.trap, (),
-                head & ENDS != 0, None, said.woken, head & IS_HELD != 0, (),
+                token, head >> POSITION_SHIFT, tuple(inputs), outputs, self._sent_tokens(words, at, way, outputs), said.trap, (),
+                head & ENDS_WAVE != 0, None, said.woken, head & IS_THROTTLED != 0, (),
             ),
         )  # fmt: skip
 
-    def _second(self, words: Sequence[int], at: int, way: _Way) -> Value:
-        read = way.made[1]
-        return words[at + OUT_SECOND] if read is None else read(words[at + OUT_SECOND])
+    def _read_second_output(self, words: Sequence[int], at: int, way: _PortDecoder) -> Value:
+        read = way.output_readers[1]
+        return words[at + SECOND_OUTPUT] if read is None else read(words[at + SECOND_OUTPUT])
 
-    def _sent(
-        self, words: Sequence[int], at: int, way: _Way, outputs: tuple[tuple[int, Value], ...]
+    def _sent_tokens(
+        self, words: Sequence[int], at: int, way: _PortDecoder, outputs: tuple[tuple[int, Value], ...]
     ) -> tuple[Token, ...]:
         """The tokens that a firing sends; of a result, that to the environment."""
         if not outputs:
             return ()
-        if way.result is not None:
-            return (Token(-1, way.result, ROOT, outputs[0][1]),)
+        if way.result_position is not None:
+            return (Token(-1, way.result_position, ROOT, outputs[0][1]),)
         tag, value = self.tags[words[at + TARGET]], outputs[0][1]
-        sent = [_new(Token, (node, port, tag, value)) for node, port in self._span(words[at + FIRST])]
+        sent = [
+            _tuple_new(Token, (node, port, tag, value)) for node, port in self._edge_targets(words[at + FIRST_EDGES])
+        ]
         if len(outputs) > 1:
             value = outputs[1][1]
-            sent += [_new(Token, (node, port, tag, value)) for node, port in self._span(words[at + SECOND])]
+            sent += [
+                _tuple_new(Token, (node, port, tag, value))
+                for node, port in self._edge_targets(words[at + SECOND_EDGES])
+            ]
         return tuple(sent)
 
-    def _span(self, span: int) -> tuple[tuple[int, int], ...]:
+    def _edge_targets(self, span: int) -> tuple[tuple[int, int], ...]:
         """The nodes and ports that edges end at."""
         if span not in self._spans:
-            found = [self._ways[edge] for edge in self._edges[span >> 32 : span & _LOW]]
+            found = [self._decoders[edge] for edge in self._edges[span >> 32 : span & _LOW_MASK]]
             self._spans[span] = tuple((way.node, way.port) for way in found)
         return self._spans[span]
 
-    def _more(self, event: Event, words: Sequence[int], at: int) -> tuple[Event, int]:
+    def _read_followups(self, event: Event, words: Sequence[int], at: int) -> tuple[Event, int]:
         """What an event released and closed, and where the next one begins."""
         released, closed = [], []
-        while at < len(words) and words[at] & KIND > FIRED:
-            if words[at] & KIND == Item.RELEASED:
-                way, tag = self._ways[words[at + TOKEN] & _PORT], self.tags[words[at + TOKEN] >> PORT_BITS]
-                value = words[at + VALUE] if way.read is None else way.read(words[at + VALUE])
-                released.append((words[at + Noted.STEP], Token(way.node, way.port, tag, value)))
+        while at < len(words) and words[at] & KIND_MASK > FIRING:
+            if words[at] & KIND_MASK == JournalItem.RELEASE:
+                way, tag = self._decoders[words[at + TOKEN] & _PORT_MASK], self.tags[words[at + TOKEN] >> PORT_BITS]
+                value = words[at + VALUE] if way.read_word is None else way.read_word(words[at + VALUE])
+                released.append((words[at + JournalWord.STEP], Token(way.node, way.port, tag, value)))
             else:
-                closed.append(self._closed(words, at))
-            at += length(words[at])
+                closed.append(self._read_close(words, at))
+            at += item_length(words[at])
         return event._replace(released=tuple(released), closed=tuple(closed)), at
 
-    def _closed(self, words: Sequence[int], at: int) -> Closed:
-        begin = at + Noted.CLOSED_WORDS - self._store.image.header
-        scope = self._scopes[words[at + Noted.ABOVE] & (1 << LOW_BITS) - 1]
-        state = self._state
+    def _read_close(self, words: Sequence[int], at: int) -> ClosedActivation:
+        begin = at + JournalWord.CLOSE_WORDS - self._store.image.header_words
+        scope = self._scope_of_site[words[at + JournalWord.ABOVE] & (1 << LOW_BITS) - 1]
+        state = self._state_columns
         fired = [n for n in self._members[scope] if words[begin + state[n][0]] & state[n][1]]
-        tag = self.tags[words[at + Noted.FRAME]]
-        self.tags.pop(words[at + Noted.FRAME], None)  # it is used again
-        return Closed(tag, frozenset(fired))
+        tag = self.tags[words[at + JournalWord.FRAME]]
+        self.tags.pop(words[at + JournalWord.FRAME], None)  # it is used again
+        return ClosedActivation(tag, frozenset(fired))
 
 
-_NOTHING = Said()
+_NO_NOTE = HostFiringNote()

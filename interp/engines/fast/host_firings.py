@@ -7,25 +7,25 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ....core.ops.effect_op import ACTS, resource_of
+from ....core.ops.effect_op import EFFECT_OPS, resource_of
 from ....core.tag import Tag
 from ....core.value import Value
-from ...image.image import NODE, PORT, PORT_BITS, SITE, is_boxed
-from ...image.opcodes import Code
-from ...machine.cells import Heap
+from ...image.image import PORT_BITS, NodeColumn, PortColumn, SiteColumn, is_boxed
+from ...image.opcodes import Opcode
+from ...machine.cells import CellHeap
 from ...machine.effects import Outputs
-from ...machine.event import Cell, Closed, Event, Token
+from ...machine.event import CellAddress, ClosedActivation, Event, Token
 from ...machine.fire import Rule
 from ...machine.state import State
-from ...outcome.outcome import exhausted
-from .registers import Given, Kind, Options, R
-from .store import Store
+from ...outcome.outcome import limit_exceeded
+from .registers import HostResult, HostResultKind, MachineOption, Register
+from .store import TokenStore
 
 
-class Delivery(NamedTuple):
+class HostDelivery(NamedTuple):
     """The token that the machine stopped at, and what its node fires on."""
 
-    number: int
+    node: int
     port: int
     frame: int
     word: int
@@ -33,26 +33,26 @@ class Delivery(NamedTuple):
     inputs: tuple[Value, ...]
 
 
-class Said(NamedTuple):
+class HostFiringNote(NamedTuple):
     """What events say of a firing that was done outside, and words do not: `Event` has what each is."""
 
     trap: str | None = None
-    parked: Cell | None = None
+    parked: CellAddress | None = None
     woken: tuple[Token, ...] = ()
 
 
-class Outside:
+class HostFirings:
     """What a run has besides its words: cells, the world, traps, and where parked tokens came from."""
 
-    def __init__(self, store: Store, state: State) -> None:
+    def __init__(self, store: TokenStore, state: State) -> None:
         self.store = store
         self._state = state
         self.world = state.world
-        self.cells = Heap()
+        self.cells = CellHeap()
         self.traps: list[Event] = []
-        self.parked: dict[tuple[int, int, Tag], tuple[int, int]] = {}
+        self.parked_words: dict[tuple[int, int, Tag], tuple[int, int]] = {}
         """The words of each parked token, as they were in the flight."""
-        self.said: list[Said] = []
+        self.notes: list[HostFiringNote] = []
         """What the journal, where there is one, does not have of the firings in it that were done outside."""
 
     @property
@@ -60,153 +60,165 @@ class Outside:
         """Those of all nodes, worked out when they are asked for."""
         return self._state.rules
 
-    def delivery(self) -> Delivery:
+    def current_delivery(self) -> HostDelivery:
         """The token that the machine stopped at."""
         store, image = self.store, self.store.image
         r = store.registers
-        position = int(r[R.POSITION])
-        token, word = store.ring[(r[R.HEAD] + position) & (len(store.ring) - 1)].tolist()
+        position = int(r[Register.STOP_POSITION])
+        token, word = store.ring[(r[Register.FLIGHT_HEAD] + position) & (len(store.ring) - 1)].tolist()
         at, frame = token & (1 << PORT_BITS) - 1, token >> PORT_BITS
-        number = int(image.ports[at, PORT.NODE])
+        number = int(image.ports[at, PortColumn.NODE])
         first, rule = image.first_port[number], self._state.rules[number]
         port = at - first
         if rule.operands is None:
-            inputs: list[Any] = [store.value(word, image.port_types[at])]
+            inputs: list[Any] = [store.to_value(word, image.port_types[at])]
         else:
             inputs = [
-                store.value(
-                    word if other == port else self._waits(frame, first + other), image.port_types[first + other]
+                store.to_value(
+                    word if other == port else self._waiting_word(frame, first + other), image.port_types[first + other]
                 )
                 if rule.node.ports[other] is None
                 else literal
                 for other, literal in enumerate(rule.operands)
             ]
-        return Delivery(number, port, frame, word, position, tuple(inputs))
+        return HostDelivery(number, port, frame, word, position, tuple(inputs))
 
-    def fire(self, given: Delivery) -> None:
+    def fire(self, delivery: HostDelivery) -> None:
         """Do what the node does, and tell the machine; raises MemoryError where the result does not fit."""
-        rule, store = self._state.rules[given.number], self.store
-        tag = store.tag(given.frame) if rule.acts or rule.trap or _draws(rule) else None
-        token = Token(given.number, given.port, tag, store.value(given.word, self._type(given)))  # type: ignore[arg-type]
+        rule, store = self._state.rules[delivery.node], self.store
+        tag = store.tag(delivery.frame) if rule.effect or rule.find_trap or _draws_random(rule) else None
+        token = Token(delivery.node, delivery.port, tag, store.to_value(delivery.word, self._port_type(delivery)))  # type: ignore[arg-type]
         if resource_of(rule.node.op) is not None:
-            self._check(rule, given, len(rule.edges))
-        trap = None if rule.trap is None else rule.trap(given.inputs)
+            self._check_limits(rule, delivery, len(rule.edges))
+        trap = None if rule.find_trap is None else rule.find_trap(delivery.inputs)
         outputs: Outputs = ()
         woken: tuple[Token, ...] = ()
-        if rule.acts is not None:
-            outputs, trap, parked, woken = rule.acts(self.cells.blocks, self.world, token, given.inputs)
+        if rule.effect is not None:
+            outputs, trap, parked, woken = rule.effect(self.cells.blocks, self.world, token, delivery.inputs)
             if parked is not None:
-                self.cells.park(parked, token)
-                self._say(Said(parked=parked))
-                self.parked[token[:3]] = (given.frame << PORT_BITS | self._at(given), given.word)
-                self._tell(Kind.PARKED)
+                self.cells.defer(parked, token)
+                self._add_note(HostFiringNote(parked=parked))
+                self.parked_words[token[:3]] = (delivery.frame << PORT_BITS | self._port_index(delivery), delivery.word)
+                self._write_result(HostResultKind.PARKED)
                 return
         elif trap is None:
-            outputs = rule.compute(given.inputs, tag)  # type: ignore[arg-type]
-        self._check(rule, given, len(outputs))
-        if trap is not None or rule.acts is not None:
-            self._note(rule, token, given, outputs, trap, woken)
-        self._say(Said(trap, woken=woken))
+            outputs = rule.compute(delivery.inputs, tag)  # type: ignore[arg-type]
+        self._check_limits(rule, delivery, len(outputs))
+        if trap is not None or rule.effect is not None:
+            self._apply_effects(rule, token, delivery, outputs, trap, woken)
+        self._add_note(HostFiringNote(trap, woken=woken))
         self._wake(woken)
-        self._send(rule, given, outputs)
+        self._return_outputs(rule, delivery, outputs)
 
-    def _say(self, said: Said) -> None:
-        if self.store.dying is not None:
-            self.said.append(said)
+    def _add_note(self, said: HostFiringNote) -> None:
+        if self.store.retired_objects is not None:
+            self.notes.append(said)
 
-    def _check(self, rule: Rule, given: Delivery, outputs: int) -> None:
+    def _check_limits(self, rule: Rule, given: HostDelivery, outputs: int) -> None:
         """Raises Exhausted where a firing would be one too many, or the tokens that it sends, from so many outputs."""
         store = self.store
-        most = int(store.options[Options.FIRINGS])
-        if store.registers[R.FIRINGS] >= most:
-            raise exhausted("firings", "firings", most)
+        most = int(store.options[MachineOption.FIRING_LIMIT])
+        if store.registers[Register.FIRINGS] >= most:
+            raise limit_exceeded("firings", "firings", most)
         site = store.image.site_list[store.site_of(given.frame)]
         ways = zip(rule.edges[:outputs], rule.routes[:outputs], strict=True)
         sent = sum(len(edges if routes is None else routes.get(site, routes[None])) for edges, routes in ways)
-        limit = int(store.options[Options.TOKENS])
-        if store.live + sent - rule.needs > limit:
-            raise exhausted("tokens at once", "tokens", limit)
+        limit = int(store.options[MachineOption.TOKEN_LIMIT])
+        if store.live_tokens + sent - rule.required_tokens > limit:
+            raise limit_exceeded("tokens at once", "tokens", limit)
 
-    def _note(
-        self, rule: Rule, token: Token, given: Delivery, outputs: Outputs, trap: str | None, woken: tuple[Token, ...]
+    def _apply_effects(
+        self,
+        rule: Rule,
+        token: Token,
+        given: HostDelivery,
+        outputs: Outputs,
+        trap: str | None,
+        woken: tuple[Token, ...],
     ) -> None:
         """What the firing does to cells, and that it trapped: as an event, which is what those who ask later want."""
-        closed = self._closed(rule, given) if trap is not None else ()
-        ends = bool(self.store.registers[R.AHEAD] == 1)
+        closed = self._closed_activations(rule, given) if trap is not None else ()
+        ends = bool(self.store.registers[Register.WAVE_REMAINING] == 1)
         event = Event(token, given.position, given.inputs, outputs, (), trap, closed, ends, None, woken)
-        if rule.acts is not None:
+        if rule.effect is not None:
             self.cells.apply(event, rule.node.op)
         if trap is not None:
             self.traps.append(event)
 
-    def note_released(self, count: int) -> None:
+    def record_releases(self, count: int) -> None:
         """S16: the firing that trapped last has let so many held tokens go, which is known only afterwards."""
         store, image, found = self.store, self.store.image, []
-        for step, token, word, *_ in store.held[store.due[:count]].tolist():
+        for step, token, word, *_ in store.throttled[store.release_rows[:count]].tolist():
             at = token & (1 << PORT_BITS) - 1
-            number, tag = int(image.ports[at, PORT.NODE]), store.tag(token >> PORT_BITS)
-            value = store.value(word, image.port_types[at])
+            number, tag = int(image.ports[at, PortColumn.NODE]), store.tag(token >> PORT_BITS)
+            value = store.to_value(word, image.port_types[at])
             found.append((step, Token(number, at - image.first_port[number], tag, value)))
         self.traps[-1] = self.traps[-1]._replace(released=tuple(found))
 
-    def _closed(self, rule: Rule, given: Delivery) -> tuple[Closed, ...]:
+    def _closed_activations(self, rule: Rule, given: HostDelivery) -> tuple[ClosedActivation, ...]:
         """S11: the activations that close where a node fires and sends nothing."""
         store, frame, closed = self.store, given.frame, []
-        pending = store.pending(frame) - rule.needs
-        fired = {given.number}
+        pending = store.pending_count(frame) - rule.required_tokens
+        fired = {given.node}
         while not pending:
-            closed.append(Closed(store.tag(frame), frozenset(fired | self.fired(frame))))
+            closed.append(ClosedActivation(store.tag(frame), frozenset(fired | self.fired_nodes(frame))))
             frame, fired = store.parent_of(frame), set()
             if not frame:
                 break
-            pending = store.pending(frame) - 1
+            pending = store.pending_count(frame) - 1
         return tuple(closed)
 
-    def fired(self, frame: int) -> set[int]:
+    def fired_nodes(self, frame: int) -> set[int]:
         """The nodes that have fired in an activation."""
         image, memory = self.store.image, self.store.memory
-        scope = image.sites[self.store.site_of(frame), SITE.SCOPE]
-        members = image.members[scope]
+        scope = image.sites[self.store.site_of(frame), SiteColumn.SCOPE]
+        members = image.scope_members[scope]
         rows = image.nodes[members]
-        return set(members[(memory[frame + rows[:, NODE.STATE]] & rows[:, NODE.FIRED]) != 0].tolist())
+        return set(
+            members[(memory[frame + rows[:, NodeColumn.MASK_WORD]] & rows[:, NodeColumn.FIRED_BIT]) != 0].tolist()
+        )
 
     def _wake(self, woken: tuple[Token, ...]) -> None:
         store = self.store
-        store.fit_woken(len(woken))
+        store.reserve_woken(len(woken))
         for position, token in enumerate(woken):
-            store.woken[position] = self.parked.pop(token[:3])
-        store.given[Given.WOKEN] = len(woken)
-        store.fit_ring(len(woken) + store.image.fan)
+            store.woken_tokens[position] = self.parked_words.pop(token[:3])
+        store.host_result[HostResult.WOKEN_COUNT] = len(woken)
+        store.reserve_ring(len(woken) + store.image.max_fanout)
 
-    def _send(self, rule: Rule, given: Delivery, outputs: Outputs) -> None:
+    def _return_outputs(self, rule: Rule, given: HostDelivery, outputs: Outputs) -> None:
         """Tell the machine what comes out; objects get numbers, and those that were used up are let go."""
-        words = [self.store.word(value, rule.node.outputs[output].type, 0) for output, value in outputs]
-        self._tell((Kind.NONE, Kind.ONE, Kind.TWO)[len(words)], *words)
-        if self.store.image.nodes[given.number, NODE.CODE] == Code.LEAVE:
-            self._drop(rule, given)
+        words = [self.store.to_word(value, rule.node.outputs[output].type, 0) for output, value in outputs]
+        self._write_result(
+            (HostResultKind.NO_OUTPUT, HostResultKind.ONE_OUTPUT, HostResultKind.TWO_OUTPUTS)[len(words)], *words
+        )
+        if self.store.image.nodes[given.node, NodeColumn.CODE] == Opcode.FALLBACK:
+            self._release_operands(rule, given)
 
-    def _drop(self, rule: Rule, given: Delivery) -> None:
+    def _release_operands(self, rule: Rule, given: HostDelivery) -> None:
         store, image = self.store, self.store.image
-        first = image.first_port[given.number]
+        first = image.first_port[given.node]
         for port, literal in enumerate(rule.node.ports):
             if literal is None and is_boxed(image.port_types[first + port]):
-                store.drop(given.word if port == given.port else self._waits(given.frame, first + port))
+                store.drop_reference(
+                    given.word if port == given.port else self._waiting_word(given.frame, first + port)
+                )
 
-    def _waits(self, frame: int, at: int) -> int:
+    def _waiting_word(self, frame: int, at: int) -> int:
         """The operand that waits at a port."""
-        return int(self.store.memory[frame + self.store.image.ports[at, PORT.WAIT]])
+        return int(self.store.memory[frame + self.store.image.ports[at, PortColumn.OPERAND_WORD]])
 
-    def _tell(self, kind: Kind, *words: int) -> None:
-        self.store.given[Given.KIND] = kind
-        self.store.given[Given.FIRST : Given.FIRST + len(words)] = words
+    def _write_result(self, kind: HostResultKind, *words: int) -> None:
+        self.store.host_result[HostResult.KIND] = kind
+        self.store.host_result[HostResult.FIRST_OUTPUT : HostResult.FIRST_OUTPUT + len(words)] = words
 
-    def _type(self, given: Delivery) -> Any:
-        return self.store.image.port_types[self._at(given)]
+    def _port_type(self, given: HostDelivery) -> Any:
+        return self.store.image.port_types[self._port_index(given)]
 
-    def _at(self, given: Delivery) -> int:
-        return self.store.image.first_port[given.number] + given.port
+    def _port_index(self, given: HostDelivery) -> int:
+        return self.store.image.first_port[given.node] + given.port
 
 
-def _draws(rule: Rule) -> bool:
+def _draws_random(rule: Rule) -> bool:
     """Whether a node draws random numbers, whose key is that of its tag."""
-    return rule.node.op in ACTS and ACTS[rule.node.op].draw is not None
+    return rule.node.op in EFFECT_OPS and EFFECT_OPS[rule.node.op].draw is not None

@@ -8,76 +8,90 @@ from itertools import pairwise
 import numpy as np
 
 from ....core.tag import ROOT, Site, Tag
-from ...image.image import COMING, LEAVING, LOW_BITS, NODE, PORT, PORT_BITS, SCOPE, SITE, Header, Words
-from ...machine.activation import Record
+from ...image.image import (
+    ARGUMENT_UNIT,
+    LOW_BITS,
+    PORT_BITS,
+    RESULT_UNIT,
+    FrameHeader,
+    NodeColumn,
+    PortColumn,
+    ScopeColumn,
+    SiteColumn,
+    WordArray,
+)
+from ...machine.activation import ActivationRecord
 from ...machine.event import Token
 from ...machine.state import State
 from ...outcome.statistics import Meter
-from .host_firings import Outside
-from .registers import Held, R
-from .store import Store
+from .host_firings import HostFirings
+from .registers import Register, ThrottledColumn
+from .store import TokenStore
 
 
-def from_state(store: Store, outside: Outside, state: State, meter: Meter) -> None:
+def import_state(store: TokenStore, outside: HostFirings, state: State, meter: Meter) -> None:
     """Fill a store that has not begun, and what is outside of it, with what the reference knows; `meter` has watched
     the run so far."""
-    frames = _frames(store, state)
+    frames = _allocate_frames(store, state)
     for tag, frame in frames.items():
-        _fill(store, frames, state.records[tag], frame)
-    _link(store, frames)
-    flight = [_words(store, frames, token) for token in state.flight]
-    store.fit_ring(len(flight) + state.holding)
+        _fill_frame(store, frames, state.records[tag], frame)
+    _link_frames(store, frames)
+    flight = [_token_words(store, frames, token) for token in state.flight]
+    store.reserve_ring(len(flight) + state.throttled_count)
     store.ring[: len(flight)] = np.array(flight, np.int64).reshape(-1, 2)
-    _hold(store, frames, state)
-    outside.cells, outside.traps = state.cells.fork(), list(state.traps)
+    _import_throttled(store, frames, state)
+    outside.cells, outside.traps = state.cells.fork(), list(state.trap_events)
     for block in outside.cells.blocks.values():
-        for tokens in block.parked.values():
+        for tokens in block.deferred_reads.values():
             for token in tokens:
-                outside.parked[token[:3]] = _words(store, frames, token)
-    _count(store, state, meter)
+                outside.parked_words[token[:3]] = _token_words(store, frames, token)
+    _import_counters(store, state, meter)
 
 
-def _frames(store: Store, state: State) -> dict[Tag, int]:
+def _allocate_frames(store: TokenStore, state: State) -> dict[Tag, int]:
     """Where the frame of each open activation is to be."""
-    image, found, top = store.image, {}, int(store.registers[R.TOP])
+    image, found, top = store.image, {}, int(store.registers[Register.MEMORY_TOP])
     sites = {site: number for number, site in enumerate(image.site_list)}
     for tag in sorted(state.records, key=lambda tag: tag.depth):
         found[tag] = top
-        top += int(image.scopes[image.sites[sites[tag.site], SITE.SCOPE], SCOPE.SIZE])
-    store.fit_memory(top)
-    store.registers[R.TOP] = top
+        top += int(image.scopes[image.sites[sites[tag.site], SiteColumn.SCOPE], ScopeColumn.SIZE])
+    store.reserve_memory(top)
+    store.registers[Register.MEMORY_TOP] = top
     for tag, frame in found.items():
-        header = store.memory[frame : frame + image.header]
+        header = store.memory[frame : frame + image.header_words]
         above = found[tag.parent] if tag.parent is not None else 0
-        header[Header.ABOVE] = above << LOW_BITS | sites[tag.site]
-        header[Header.WHEN] = tag.iteration << LOW_BITS | tag.depth
-        if image.header > Header.KEY:
-            header[Header.KEY] = np.uint64(tag.key).astype(np.int64)
+        header[FrameHeader.PARENT] = above << LOW_BITS | sites[tag.site]
+        header[FrameHeader.ITERATION] = tag.iteration << LOW_BITS | tag.depth
+        if image.header_words > FrameHeader.KEY:
+            header[FrameHeader.KEY] = np.uint64(tag.key).astype(np.int64)
     return found
 
 
-def _fill(store: Store, frames: dict[Tag, int], record: Record, frame: int) -> None:
+def _fill_frame(store: TokenStore, frames: dict[Tag, int], record: ActivationRecord, frame: int) -> None:
     """What waits in an activation and what has fired; its counts."""
     image, memory = store.image, store.memory
-    coming, leaving = record.wanted
-    missing = coming - record.arrived + leaving - record.left
-    passed = record.arrived * COMING + record.left * LEAVING
-    memory[frame + Header.COUNTS] = record.tokens + record.open + missing + passed
-    if image.is_bounded:
-        memory[frame + Header.BUSY] = record.busy
-    for number in record.fired:
-        memory[frame + image.nodes[number, NODE.STATE]] |= image.nodes[number, NODE.FIRED]
-    for number, held in record.waiting.items():
+    coming, leaving = record.signature
+    missing = coming - record.arguments_received + leaving - record.results_returned
+    passed = record.arguments_received * ARGUMENT_UNIT + record.results_returned * RESULT_UNIT
+    memory[frame + FrameHeader.PENDING] = record.token_count + record.open_children + missing + passed
+    if image.has_loop_bounds:
+        memory[frame + FrameHeader.BUSY] = record.busy_count
+    for number in record.fired_nodes:
+        memory[frame + image.nodes[number, NodeColumn.MASK_WORD]] |= image.nodes[number, NodeColumn.FIRED_BIT]
+    for number, held in record.waiting_operands.items():
         for port, value in held.items():
             at = image.first_port[number] + port
-            memory[frame + image.nodes[number, NODE.STATE]] |= image.ports[at, PORT.BIT]
-            memory[frame + image.ports[at, PORT.WAIT]] = store.word(value, image.port_types[at], 1)
+            memory[frame + image.nodes[number, NodeColumn.MASK_WORD]] |= image.ports[at, PortColumn.BIT]
+            memory[frame + image.ports[at, PortColumn.OPERAND_WORD]] = store.to_word(value, image.port_types[at], 1)
 
 
-def _link(store: Store, frames: dict[Tag, int]) -> None:
+def _link_frames(store: TokenStore, frames: dict[Tag, int]) -> None:
     """Who knows whom: the activation below, of several arguments; the next iteration; and those next to it."""
     image, memory = store.image, store.memory
-    places = _places(image.nodes, image.graph.nodes, "next_iteration"), _places(image.nodes, image.graph.nodes, None)
+    places = (
+        _link_words(image.nodes, image.graph.nodes, "next_iteration"),
+        _link_words(image.nodes, image.graph.nodes, None),
+    )
     loops: dict[tuple[Tag, Site], list[Tag]] = {}
     for tag, frame in frames.items():
         if tag.parent is None:
@@ -88,7 +102,7 @@ def _link(store: Store, frames: dict[Tag, int]) -> None:
             loops.setdefault((tag.parent, tag.site), []).append(tag)
     for (_, site), tags in loops.items():
         tags.sort(key=lambda tag: tag.iteration)
-        links = image.links.get(site, (0, 0))
+        links = image.loop_links.get(site, (0, 0))
         if links[0]:
             memory[frames[tags[-1].parent or ROOT] + links[0]] = frames[tags[-1]]
         for before, after in pairwise(tags):
@@ -96,50 +110,64 @@ def _link(store: Store, frames: dict[Tag, int]) -> None:
                 memory[frames[after] + links[1]] = frames[before]
             if site in places[0] and after.iteration == before.iteration + 1:
                 memory[frames[before] + places[0][site]] = frames[after]
-            if image.is_bounded:
-                memory[frames[before] + Header.NEWER] = frames[after]
-                memory[frames[after] + Header.OLDER] = frames[before]
+            if image.has_loop_bounds:
+                memory[frames[before] + FrameHeader.NEXT] = frames[after]
+                memory[frames[after] + FrameHeader.PREVIOUS] = frames[before]
 
 
-def _places(rows: Words, nodes: Iterable[object], op: str | None) -> dict[Site, int]:
+def _link_words(rows: WordArray, nodes: Iterable[object], op: str | None) -> dict[Site, int]:
     """For each site that several nodes of this op, or of those that enter, send to, the word of a frame for it."""
     found = {}
     for row, node in zip(rows.tolist(), nodes, strict=True):
         wanted = node.op == op if op else node.op in ("call", "enter")  # type: ignore[attr-defined]
-        if wanted and row[NODE.PLACE]:
-            found[node.site] = row[NODE.PLACE]  # type: ignore[attr-defined]
+        if wanted and row[NodeColumn.CHILD_WORD]:
+            found[node.site] = row[NodeColumn.CHILD_WORD]  # type: ignore[attr-defined]
     return found
 
 
-def _words(store: Store, frames: dict[Tag, int], token: Token) -> tuple[int, int]:
+def _token_words(store: TokenStore, frames: dict[Tag, int], token: Token) -> tuple[int, int]:
     at = store.image.first_port[token.node] + token.port
-    return frames[token.tag] << PORT_BITS | at, store.word(token.value, store.image.port_types[at], 1)
+    return frames[token.tag] << PORT_BITS | at, store.to_word(token.value, store.image.port_types[at], 1)
 
 
-def _hold(store: Store, frames: dict[Tag, int], state: State) -> None:
-    entries = sorted((entry for held in state.held.values() for entry in held), key=lambda entry: entry[0])
-    store.fit_held(len(entries))
+def _import_throttled(store: TokenStore, frames: dict[Tag, int], state: State) -> None:
+    entries = sorted((entry for held in state.throttled_tokens.values() for entry in held), key=lambda entry: entry[0])
+    store.reserve_throttled(len(entries))
     for row, (step, token) in enumerate(entries, start=1):
-        words, frame = _words(store, frames, token), frames[token.tag]
-        store.held[row] = step, *words, row - 1, (row + 1) % (len(entries) + 1), store.memory[frame + Header.HELD]
-        store.memory[frame + Header.HELD] = row
+        words, frame = _token_words(store, frames, token), frames[token.tag]
+        store.throttled[row] = (
+            step,
+            *words,
+            row - 1,
+            (row + 1) % (len(entries) + 1),
+            store.memory[frame + FrameHeader.THROTTLED],
+        )
+        store.memory[frame + FrameHeader.THROTTLED] = row
     if entries:
-        store.held[0, [Held.PREVIOUS, Held.NEXT]] = len(entries), 1
-    store.registers[[R.HELD_TOP, R.HOLDING]] = len(entries) + 1, len(entries)
+        store.throttled[0, [ThrottledColumn.PREVIOUS, ThrottledColumn.NEXT]] = len(entries), 1
+    store.registers[[Register.THROTTLED_TOP, Register.THROTTLED]] = len(entries) + 1, len(entries)
 
 
-def _count(store: Store, state: State, meter: Meter) -> None:
+def _import_counters(store: TokenStore, state: State, meter: Meter) -> None:
     r, image = store.registers, store.image
     types = [image.graph.nodes[number].outputs[0].type for number in image.graph.results]
     for position, value in state.results.items():
-        store.results[position] = 1, store.word(value, types[position], 1)
-    store.counts[:] = state.counts
-    store.begun[:] = [state.opened.get(site, 0) for site in image.site_list]
-    r[[R.LENGTH, R.WAITING, R.PARKED]] = len(state.flight), state.waiting, state.cells.parked
-    r[[R.FIRINGS, R.STEPS, R.AHEAD]] = state.firings, state.steps, state.ahead
-    r[[R.CAME, R.OPEN]] = len(state.results), len(state.records)
-    r[[R.LARGEST_STORE, R.LARGEST_FLIGHT, R.DEEPEST]] = meter.largest_store, meter.largest_flight, meter.deepest
-    waves = np.array([meter.profile, meter.waiting], np.int64).reshape(2, -1).T
-    store.fit_profile(len(waves))
+        store.result_words[position] = 1, store.to_word(value, types[position], 1)
+    store.firing_counts[:] = state.firings_by_node
+    store.opened_counts[:] = [state.activations_by_site.get(site, 0) for site in image.site_list]
+    r[[Register.FLIGHT_LENGTH, Register.WAITING, Register.PARKED]] = (
+        len(state.flight),
+        state.waiting_count,
+        state.cells.deferred_count,
+    )
+    r[[Register.FIRINGS, Register.STEPS, Register.WAVE_REMAINING]] = state.firings, state.steps, state.wave_remaining
+    r[[Register.RESULT_COUNT, Register.OPEN_ACTIVATIONS]] = len(state.results), len(state.records)
+    r[[Register.LARGEST_STORE, Register.LARGEST_FLIGHT, Register.DEEPEST_TAG]] = (
+        meter.largest_store,
+        meter.largest_flight,
+        meter.deepest_tag,
+    )
+    waves = np.array([meter.wave_profile, meter.wave_waiting], np.int64).reshape(2, -1).T
+    store.reserve_profile(len(waves))
     store.profile[: len(waves), :2] = waves
-    r[[R.WAVES, R.BEFORE]] = len(waves), meter.firings_before
+    r[[Register.WAVES, Register.FIRINGS_BEFORE_WAVE]] = len(waves), meter.firings_at_wave_start

@@ -11,27 +11,30 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...image.image import LOW_BITS, NODE, PORT, PORT_BITS, Header
-from ...image.opcodes import Code
+from ...image.image import LOW_BITS, PORT_BITS, FrameHeader, NodeColumn, PortColumn
+from ...image.opcodes import Opcode
 from ..jit.memory import peek, poke
-from .registers import A, Head, Held, Item, Noted, Options, R
-from .rows import ROW
+from .registers import Address, JournalHead, JournalItem, JournalWord, MachineOption, Register, ThrottledColumn
+from .rows import DeliveryColumn
 
 
-def journal_room(a: Any, o: Any, r: Any) -> Any:
+def steps_with_journal_room(a: Any, o: Any, r: Any) -> Any:
     """How many steps surely fit into the journal, whatever they close and release."""
-    closing, releasing = peek(r, R.OPEN) * peek(o, Options.CLOSING), peek(r, R.HOLDING) * Noted.RELEASED_WORDS
-    left = peek(a, A.JOURNAL_SIZE) - peek(r, R.NOTED) - closing - releasing
-    return left // peek(o, Options.NOTING)
+    closing, releasing = (
+        peek(r, Register.OPEN_ACTIVATIONS) * peek(o, MachineOption.CLOSE_JOURNAL_WORDS),
+        peek(r, Register.THROTTLED) * JournalWord.RELEASE_WORDS,
+    )
+    left = peek(a, Address.JOURNAL_SIZE) - peek(r, Register.JOURNAL_LENGTH) - closing - releasing
+    return left // peek(o, MachineOption.STEP_JOURNAL_WORDS)
 
 
-def note_stay(a: Any, r: Any, token: Any, value: Any, position: Any, flags: Any) -> None:
+def note_no_firing(a: Any, r: Any, token: Any, value: Any, position: Any, flags: Any) -> None:
     """A token that made nothing fire."""
-    journal = peek(a, A.JOURNAL) + (peek(r, R.NOTED) << 3)
-    poke(journal, 0, position << Head.SHIFT | flags | Item.STAYED)
-    poke(journal, Noted.TOKEN, token)
-    poke(journal, Noted.VALUE, value)
-    poke(r, R.NOTED, peek(r, R.NOTED) + Noted.STAYED_WORDS)
+    journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
+    poke(journal, 0, position << JournalHead.POSITION_SHIFT | flags | JournalItem.NO_FIRING)
+    poke(journal, JournalWord.TOKEN, token)
+    poke(journal, JournalWord.VALUE, value)
+    poke(r, Register.JOURNAL_LENGTH, peek(r, Register.JOURNAL_LENGTH) + JournalWord.NO_FIRING_WORDS)
 
 
 def note_firing(
@@ -39,69 +42,77 @@ def note_firing(
     first: Any, out: Any, second: Any, out_2: Any,
 ) -> None:  # fmt: skip
     """A firing, and where its edges begin and end, of each output; its other operands come from where they waited."""
-    journal = peek(a, A.JOURNAL) + (peek(r, R.NOTED) << 3)
-    poke(journal, Noted.TOKEN, token)
-    poke(journal, Noted.VALUE, value)
-    poke(journal, Noted.TARGET, target)
-    poke(journal, Noted.FIRST, first)
-    poke(journal, Noted.OUT, out)
-    poke(journal, Noted.SECOND, second)
-    poke(journal, Noted.OUT_SECOND, out_2)
-    needs, others = peek(node, NODE.NEEDS), 0
+    journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
+    poke(journal, JournalWord.TOKEN, token)
+    poke(journal, JournalWord.VALUE, value)
+    poke(journal, JournalWord.TARGET, target)
+    poke(journal, JournalWord.FIRST_EDGES, first)
+    poke(journal, JournalWord.FIRST_OUTPUT, out)
+    poke(journal, JournalWord.SECOND_EDGES, second)
+    poke(journal, JournalWord.SECOND_OUTPUT, out_2)
+    needs, others = peek(node, NodeColumn.REQUIRED_TOKENS), 0
     if needs == 2:
         others = 1
-        poke(journal, Noted.FIRED_WORDS, peek(mem, (token >> PORT_BITS) + peek(port, PORT.WAIT)))
+        poke(journal, JournalWord.FIRING_WORDS, peek(mem, (token >> PORT_BITS) + peek(port, PortColumn.OPERAND_WORD)))
     elif needs > 2:
-        bit, full, at = peek(port, PORT.BIT), peek(node, NODE.FULL), (token >> PORT_BITS) + peek(port, PORT.WAIT)
+        bit, full, at = (
+            peek(port, PortColumn.BIT),
+            peek(node, NodeColumn.OPERAND_MASK),
+            (token >> PORT_BITS) + peek(port, PortColumn.OPERAND_WORD),
+        )
         bit >>= 1
         while bit & full:
             bit >>= 1
             at -= 1
         others = needs
         for each in range(needs):
-            poke(journal, Noted.FIRED_WORDS + each, peek(mem, at + each))
-    poke(journal, 0, position << Head.SHIFT | others << Head.OTHERS | flags | Item.FIRED)
-    poke(r, R.NOTED, peek(r, R.NOTED) + Noted.FIRED_WORDS + others)
+            poke(journal, JournalWord.FIRING_WORDS + each, peek(mem, at + each))
+    poke(
+        journal,
+        0,
+        position << JournalHead.POSITION_SHIFT | others << JournalHead.OPERAND_COUNT_SHIFT | flags | JournalItem.FIRING,
+    )
+    poke(r, Register.JOURNAL_LENGTH, peek(r, Register.JOURNAL_LENGTH) + JournalWord.FIRING_WORDS + others)
 
 
-def note_plain(
+def note_scalar_firing(
     a: Any, r: Any, mem: Any, row: Any, token: Any, value: Any, position: Any, flags: Any, target: Any, second: Any,
     out: Any,
 ) -> None:  # fmt: skip
     """A firing of `plain`, which knows edges by other numbers, and does not ask for what an exit sends nowhere."""
-    node = peek(a, A.NODES) + (peek(row, ROW.NUMBER) * len(NODE) << 3)
-    port = peek(a, A.PORTS) + ((token & (1 << PORT_BITS) - 1) * len(PORT) << 3)
-    begin, end, outputs, out_2 = peek(node, NODE.FIRST), peek(node, NODE.SECOND), 1, 0
-    if peek(row, ROW.CODE) == Code.SWITCH and second == 0:
-        begin, end = end, peek(node, NODE.END)
-    elif peek(row, ROW.CODE) == Code.EXIT:
-        outputs, out_2 = 2, peek(mem, (token >> PORT_BITS) + Header.WHEN) >> LOW_BITS
-    if peek(node, NODE.ROUTE) >= 0 and end > begin:
-        site = peek(mem, target + Header.ABOVE) & (1 << LOW_BITS) - 1
-        route = peek(a, A.ROUTES) + (peek(node, NODE.ROUTE) + site << 4)
+    node = peek(a, Address.NODES) + (peek(row, DeliveryColumn.NODE) * len(NodeColumn) << 3)
+    port = peek(a, Address.PORTS) + ((token & (1 << PORT_BITS) - 1) * len(PortColumn) << 3)
+    begin, end, outputs, out_2 = peek(node, NodeColumn.EDGES_BEGIN), peek(node, NodeColumn.SECOND_EDGES_BEGIN), 1, 0
+    if peek(row, DeliveryColumn.CODE) == Opcode.SWITCH and second == 0:
+        begin, end = end, peek(node, NodeColumn.EDGES_END)
+    elif peek(row, DeliveryColumn.CODE) == Opcode.EXIT:
+        outputs, out_2 = 2, peek(mem, (token >> PORT_BITS) + FrameHeader.ITERATION) >> LOW_BITS
+    if peek(node, NodeColumn.ROUTE) >= 0 and end > begin:
+        site = peek(mem, target + FrameHeader.PARENT) & (1 << LOW_BITS) - 1
+        route = peek(a, Address.ROUTES) + (peek(node, NodeColumn.ROUTE) + site << 4)
         begin, end = peek(route, 0), peek(route, 1)
-    flags |= outputs << Head.OUTPUTS
+    flags |= outputs << JournalHead.OUTPUT_COUNT_SHIFT
     note_firing(a, r, mem, node, port, token, value, position, flags, target, begin << 32 | end, out, 0, out_2)
 
 
-def note_released(a: Any, r: Any, held: Any) -> None:
+def note_release(a: Any, r: Any, held: Any) -> None:
     """A held token that joins the flight; `held` is where its row begins."""
-    journal = peek(a, A.JOURNAL) + (peek(r, R.NOTED) << 3)
-    poke(journal, 0, Item.RELEASED)
-    poke(journal, Noted.TOKEN, peek(held, Held.TOKEN))
-    poke(journal, Noted.VALUE, peek(held, Held.VALUE))
-    poke(journal, Noted.STEP, peek(held, Held.STEP))
-    poke(r, R.NOTED, peek(r, R.NOTED) + Noted.RELEASED_WORDS)
+    journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
+    poke(journal, 0, JournalItem.RELEASE)
+    poke(journal, JournalWord.TOKEN, peek(held, ThrottledColumn.TOKEN))
+    poke(journal, JournalWord.VALUE, peek(held, ThrottledColumn.VALUE))
+    poke(journal, JournalWord.STEP, peek(held, ThrottledColumn.STEP))
+    poke(r, Register.JOURNAL_LENGTH, peek(r, Register.JOURNAL_LENGTH) + JournalWord.RELEASE_WORDS)
 
 
-def note_closed(a: Any, r: Any, mem: Any, frame: Any, scope: Any, header: Any) -> None:
+def note_close(a: Any, r: Any, mem: Any, frame: Any, scope: Any, header: Any) -> None:
     """An activation that closes: where it was, and what has fired in it."""
-    journal = peek(a, A.JOURNAL) + (peek(r, R.NOTED) << 3)
-    count = peek(peek(a, A.STATES), scope)
-    poke(journal, 0, count << Head.SHIFT | Item.CLOSED)
-    poke(journal, Noted.FRAME, frame)
-    poke(journal, Noted.ABOVE, peek(mem, frame + Header.ABOVE))
-    poke(journal, Noted.WHEN, peek(mem, frame + Header.WHEN))
+    journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
+    count = peek(peek(a, Address.STATE_WORDS), scope)
+    poke(journal, 0, count << JournalHead.POSITION_SHIFT | JournalItem.CLOSE)
+    poke(journal, JournalWord.FRAME, frame)
+    poke(journal, JournalWord.ABOVE, peek(mem, frame + FrameHeader.PARENT))
+    poke(journal, JournalWord.WHEN, peek(mem, frame + FrameHeader.ITERATION))
     for each in range(count):
-        poke(journal, Noted.CLOSED_WORDS + each, peek(mem, frame + header + each))
-    poke(r, R.NOTED, peek(r, R.NOTED) + Noted.CLOSED_WORDS + count)
+        poke(journal, JournalWord.CLOSE_WORDS + each, peek(mem, frame + header + each))
+    poke(r, Register.JOURNAL_LENGTH, peek(r, Register.JOURNAL_LENGTH) + JournalWord.CLOSE_WORDS + count)

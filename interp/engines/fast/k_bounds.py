@@ -6,109 +6,113 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...image.image import PORT_BITS, SITE, Header
+from ...image.image import PORT_BITS, FrameHeader, SiteColumn
 from ..jit.memory import peek, poke
-from .frames import JOURNAL, SITE_WORDS, iteration_of, parent_of, site_of
-from .journal import note_released
-from .registers import A, Held, R
+from .frames import HAS_JOURNAL, SITE_WORDS, iteration_of, parent_of, site_of
+from .journal import note_release
+from .registers import Address, Register, ThrottledColumn
 
-HELD_WORDS = len(Held)
+THROTTLED_WORDS = len(ThrottledColumn)
 
 
-def busier(mem: Any, frame: Any, by: Any) -> Any:
+def add_busy(mem: Any, frame: Any, by: Any) -> Any:
     """Count more tokens, or fewer, that are not held in an activation, and it in those around it; the innermost one
     around which nothing changed."""
     while frame and by:
-        before = peek(mem, frame + Header.BUSY)
-        poke(mem, frame + Header.BUSY, before + by)
+        before = peek(mem, frame + FrameHeader.BUSY)
+        poke(mem, frame + FrameHeader.BUSY, before + by)
         by = (before + by > 0) - (before > 0)
         frame = parent_of(mem, frame)
     return frame
 
 
-def older(mem: Any, frame: Any, iteration: Any) -> Any:
+def find_older(mem: Any, frame: Any, iteration: Any) -> Any:
     """The frame of this iteration of the same loop, at most as young as `frame`; 0 where it is not open."""
     while frame and iteration_of(mem, frame) > iteration:
-        frame = peek(mem, frame + Header.OLDER)
+        frame = peek(mem, frame + FrameHeader.PREVIOUS)
     return frame if frame and iteration_of(mem, frame) == iteration else 0
 
 
-def newer(mem: Any, frame: Any, iteration: Any) -> Any:
+def find_newer(mem: Any, frame: Any, iteration: Any) -> Any:
     """The frame of this iteration of the same loop, at least as young as `frame`; 0 where it is not open."""
     while frame and iteration_of(mem, frame) < iteration:
-        frame = peek(mem, frame + Header.NEWER)
+        frame = peek(mem, frame + FrameHeader.NEXT)
     return frame if frame and iteration_of(mem, frame) == iteration else 0
 
 
-def is_held(a: Any, mem: Any, frame: Any, needs: Any, bound: Any) -> Any:
+def is_throttled(a: Any, mem: Any, frame: Any, needs: Any, bound: Any) -> Any:
     """S16: whether what a next_iteration sends, firing in this frame, is held."""
     wanted = iteration_of(mem, frame) + 1 - bound
     if wanted < 0:
         return False
-    before = older(mem, frame, wanted)
+    before = find_older(mem, frame, wanted)
     if before == 0:
         return False
-    return peek(mem, before + Header.BUSY) > (needs if before == frame else 0)
+    return peek(mem, before + FrameHeader.BUSY) > (needs if before == frame else 0)
 
 
-def hold(a: Any, r: Any, mem: Any, target: Any, token: Any, value: Any, step: Any) -> None:
+def throttle(a: Any, r: Any, mem: Any, target: Any, token: Any, value: Any, step: Any) -> None:
     """S16: keep a token out of the flight, behind those that are held already."""
-    held, row = peek(a, A.HELD), peek(r, R.HELD_FREE)
+    held, row = peek(a, Address.THROTTLED), peek(r, Register.THROTTLED_FREE)
     if row:
-        poke(r, R.HELD_FREE, peek(held, row * HELD_WORDS + Held.NEXT))
+        poke(r, Register.THROTTLED_FREE, peek(held, row * THROTTLED_WORDS + ThrottledColumn.NEXT))
     else:
-        row = peek(r, R.HELD_TOP)
-        poke(r, R.HELD_TOP, row + 1)
-    at, last = row * HELD_WORDS, peek(held, Held.PREVIOUS)
-    poke(held, at + Held.STEP, step)
-    poke(held, at + Held.TOKEN, token)
-    poke(held, at + Held.VALUE, value)
-    poke(held, at + Held.PREVIOUS, last)
-    poke(held, at + Held.NEXT, 0)
-    poke(held, last * HELD_WORDS + Held.NEXT, row)
-    poke(held, Held.PREVIOUS, row)
-    poke(held, at + Held.BESIDE, peek(mem, target + Header.HELD))
-    poke(mem, target + Header.HELD, row)
-    poke(r, R.HOLDING, peek(r, R.HOLDING) + 1)
-    busier(mem, parent_of(mem, target), 1)
+        row = peek(r, Register.THROTTLED_TOP)
+        poke(r, Register.THROTTLED_TOP, row + 1)
+    at, last = row * THROTTLED_WORDS, peek(held, ThrottledColumn.PREVIOUS)
+    poke(held, at + ThrottledColumn.STEP, step)
+    poke(held, at + ThrottledColumn.TOKEN, token)
+    poke(held, at + ThrottledColumn.VALUE, value)
+    poke(held, at + ThrottledColumn.PREVIOUS, last)
+    poke(held, at + ThrottledColumn.NEXT, 0)
+    poke(held, last * THROTTLED_WORDS + ThrottledColumn.NEXT, row)
+    poke(held, ThrottledColumn.PREVIOUS, row)
+    poke(held, at + ThrottledColumn.NEXT_OF_ITERATION, peek(mem, target + FrameHeader.THROTTLED))
+    poke(mem, target + FrameHeader.THROTTLED, row)
+    poke(r, Register.THROTTLED, peek(r, Register.THROTTLED) + 1)
+    add_busy(mem, parent_of(mem, target), 1)
 
 
-def let_go(a: Any, r: Any, mem: Any, row: Any, at: Any) -> None:
+def release_throttled(a: Any, r: Any, mem: Any, row: Any, at: Any) -> None:
     """S16: a held token joins the flight, in this place of the ring. Those of its iteration go together."""
-    held, ring = peek(a, A.HELD), peek(a, A.RING)
-    of = row * HELD_WORDS
-    if JOURNAL:
-        note_released(a, r, held + (of << 3))
-    token, previous, following = peek(held, of + Held.TOKEN), peek(held, of + Held.PREVIOUS), peek(held, of + Held.NEXT)
+    held, ring = peek(a, Address.THROTTLED), peek(a, Address.RING)
+    of = row * THROTTLED_WORDS
+    if HAS_JOURNAL:
+        note_release(a, r, held + (of << 3))
+    token, previous, following = (
+        peek(held, of + ThrottledColumn.TOKEN),
+        peek(held, of + ThrottledColumn.PREVIOUS),
+        peek(held, of + ThrottledColumn.NEXT),
+    )
     poke(ring, at, token)
-    poke(ring, at + 1, peek(held, of + Held.VALUE))
-    poke(held, previous * HELD_WORDS + Held.NEXT, following)
-    poke(held, following * HELD_WORDS + Held.PREVIOUS, previous)
-    poke(held, of + Held.NEXT, peek(r, R.HELD_FREE))
-    poke(r, R.HELD_FREE, row)
-    poke(r, R.HOLDING, peek(r, R.HOLDING) - 1)
+    poke(ring, at + 1, peek(held, of + ThrottledColumn.VALUE))
+    poke(held, previous * THROTTLED_WORDS + ThrottledColumn.NEXT, following)
+    poke(held, following * THROTTLED_WORDS + ThrottledColumn.PREVIOUS, previous)
+    poke(held, of + ThrottledColumn.NEXT, peek(r, Register.THROTTLED_FREE))
+    poke(r, Register.THROTTLED_FREE, row)
+    poke(r, Register.THROTTLED, peek(r, Register.THROTTLED) - 1)
     frame = token >> PORT_BITS
-    poke(mem, frame + Header.HELD, 0)
-    busier(mem, frame, 1)
-    busier(mem, parent_of(mem, frame), -1)
+    poke(mem, frame + FrameHeader.THROTTLED, 0)
+    add_busy(mem, frame, 1)
+    add_busy(mem, parent_of(mem, frame), -1)
 
 
 def step_of(held: Any, row: Any) -> Any:
-    return peek(held, row * HELD_WORDS + Held.STEP)
+    return peek(held, row * THROTTLED_WORDS + ThrottledColumn.STEP)
 
 
-def due(a: Any, mem: Any, frame: Any, consumed: Any) -> Any:
+def find_releasable(a: Any, mem: Any, frame: Any, consumed: Any) -> Any:
     """Count what a firing consumed; how many held tokens are to be let go, whose rows are in DUE then, by their steps:
     those for which an activation was waited for that has stopped being busy."""
-    held, rows, found, by = peek(a, A.HELD), peek(a, A.DUE), 0, -consumed
+    held, rows, found, by = peek(a, Address.THROTTLED), peek(a, Address.RELEASE_ROWS), 0, -consumed
     while frame and by:
-        before = peek(mem, frame + Header.BUSY)
-        poke(mem, frame + Header.BUSY, before + by)
+        before = peek(mem, frame + FrameHeader.BUSY)
+        poke(mem, frame + FrameHeader.BUSY, before + by)
         by = (before + by > 0) - (before > 0)
-        bound = peek(peek(a, A.SITES), site_of(mem, frame) * SITE_WORDS + SITE.BOUND)
+        bound = peek(peek(a, Address.SITES), site_of(mem, frame) * SITE_WORDS + SiteColumn.BOUND)
         if by and bound:
-            following = newer(mem, frame, iteration_of(mem, frame) + bound)
-            row = peek(mem, following + Header.HELD) if following else 0
+            following = find_newer(mem, frame, iteration_of(mem, frame) + bound)
+            row = peek(mem, following + FrameHeader.THROTTLED) if following else 0
             while row:
                 at = found
                 while at > 0 and step_of(held, peek(rows, at - 1)) > step_of(held, row):
@@ -116,21 +120,21 @@ def due(a: Any, mem: Any, frame: Any, consumed: Any) -> Any:
                     at -= 1
                 poke(rows, at, row)
                 found += 1
-                row = peek(held, row * HELD_WORDS + Held.BESIDE)
+                row = peek(held, row * THROTTLED_WORDS + ThrottledColumn.NEXT_OF_ITERATION)
         frame = parent_of(mem, frame)
     return found
 
 
-def due_at_wave(a: Any, mem: Any, target: Any) -> Any:
+def find_releasable_at_wave(a: Any, mem: Any, target: Any) -> Any:
     """The same at the end of a wave: all that nothing is waited for any more, but what this firing has just sent."""
-    held, rows, found = peek(a, A.HELD), peek(a, A.DUE), 0
-    row = peek(held, Held.NEXT)
+    held, rows, found = peek(a, Address.THROTTLED), peek(a, Address.RELEASE_ROWS), 0
+    row = peek(held, ThrottledColumn.NEXT)
     while row:
-        frame = peek(held, row * HELD_WORDS + Held.TOKEN) >> PORT_BITS
-        bound = peek(peek(a, A.SITES), site_of(mem, frame) * SITE_WORDS + SITE.BOUND)
-        before = older(mem, frame, iteration_of(mem, frame) - bound)
-        if before == 0 or (peek(mem, before + Header.BUSY) == 0 and before != target):
+        frame = peek(held, row * THROTTLED_WORDS + ThrottledColumn.TOKEN) >> PORT_BITS
+        bound = peek(peek(a, Address.SITES), site_of(mem, frame) * SITE_WORDS + SiteColumn.BOUND)
+        before = find_older(mem, frame, iteration_of(mem, frame) - bound)
+        if before == 0 or (peek(mem, before + FrameHeader.BUSY) == 0 and before != target):
             poke(rows, found, row)
             found += 1
-        row = peek(held, row * HELD_WORDS + Held.NEXT)
+        row = peek(held, row * THROTTLED_WORDS + ThrottledColumn.NEXT)
     return found

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 
 from ...image.image import LOW_BITS, PORT_BITS
-from ..jit.memory import peek, peek_bytes, poke, poke_bytes
+from ..jit.memory import peek, peek_unaligned, poke, poke_unaligned
 from .ink import LENGTH_BITS, Does, Ink, Member, Node, Part, Piece, Port, Shape, Tagged
-from .registers import Head, Item, Noted
+from .registers import JournalHead, JournalItem, JournalWord
 
 PORT_MASK = (1 << PORT_BITS) - 1
 LOW = (1 << LOW_BITS) - 1
@@ -29,7 +29,7 @@ def put(pool: Any, at: Any, text: Any) -> Any:
     """Write a text of the pool; where it ends."""
     begin, length = pool + (text >> LENGTH_BITS), text & LENGTH
     for byte in range(0, length, 8):
-        poke_bytes(at + byte, peek_bytes(begin + byte))
+        poke_unaligned(at + byte, peek_unaligned(begin + byte))
     return at + length
 
 
@@ -39,7 +39,7 @@ def piece(b: Any, at: Any, which: Any) -> Any:
 
 
 def char(at: Any, code: Any) -> Any:
-    poke_bytes(at, code)
+    poke_unaligned(at, code)
     return at + 1
 
 
@@ -52,7 +52,7 @@ def few_digits(at: Any, number: Any) -> Any:
         number //= 10
         if number == 0:
             break
-    poke_bytes(at, word)
+    poke_unaligned(at, word)
     return at + count
 
 
@@ -62,7 +62,7 @@ def eight_digits(at: Any, number: Any) -> Any:
     for _ in range(8):
         word = word << 8 | 48 + number % 10
         number //= 10
-    poke_bytes(at, word)
+    poke_unaligned(at, word)
     return at + 8
 
 
@@ -157,10 +157,10 @@ def put_opened(b: Any, at: Any, node: Any, frame: Any, target: Any) -> Any:
 
 def put_inputs(b: Any, at: Any, node: Any, item: Any) -> Any:
     """The operands by port."""
-    token, others, pool = peek(item, Noted.TOKEN), item + (Noted.FIRED_WORDS << 3), peek(b, Ink.POOL)
+    token, others, pool = peek(item, JournalWord.TOKEN), item + (JournalWord.FIRING_WORDS << 3), peek(b, Ink.POOL)
     if peek(node, Node.KIND) == Does.MERGE:
         port = peek(b, Ink.PORTS) + ((token & PORT_MASK) * len(Port) << 3)
-        return put_value(b, at, peek(port, Port.SHAPE), peek(port, Port.VALUE), peek(item, Noted.VALUE))
+        return put_value(b, at, peek(port, Port.SHAPE), peek(port, Port.VALUE), peek(item, JournalWord.VALUE))
     begin, end, several, nth = peek(node, Node.PARTS), peek(node, Node.PARTS_END), peek(node, Node.NEEDS) > 2, 0
     for each in range(begin, end):
         part = peek(b, Ink.PARTS) + (each * len(Part) << 3)
@@ -169,7 +169,7 @@ def put_inputs(b: Any, at: Any, node: Any, item: Any) -> Any:
         if peek(part, Part.TEXT):
             at = put(pool, at, peek(part, Part.TEXT))
             continue
-        word = peek(item, Noted.VALUE)
+        word = peek(item, JournalWord.VALUE)
         if peek(part, Part.PORT) != token & PORT_MASK:
             word = peek(others, nth if several else 0)
         port = peek(b, Ink.PORTS) + (peek(part, Part.PORT) * len(Port) << 3)
@@ -181,18 +181,18 @@ def put_inputs(b: Any, at: Any, node: Any, item: Any) -> Any:
 def takes_second(b: Any, node: Any, item: Any) -> Any:
     """Whether a switch, or a back, sends to its second output."""
     if peek(node, Node.KIND) == Does.BACK:
-        return peek(tag_of(b, peek(item, Noted.TOKEN) >> PORT_BITS), Tagged.ITERATION) == 0
+        return peek(tag_of(b, peek(item, JournalWord.TOKEN) >> PORT_BITS), Tagged.ITERATION) == 0
     part = peek(b, Ink.PARTS) + ((peek(node, Node.PARTS) + 1) * len(Part) << 3)
     if peek(part, Part.TEXT):
         return peek(part, Part.WORD) == 0
-    if peek(part, Part.PORT) == peek(item, Noted.TOKEN) & PORT_MASK:
-        return peek(item, Noted.VALUE) == 0
-    return peek(item, Noted.FIRED_WORDS) == 0
+    if peek(part, Part.PORT) == peek(item, JournalWord.TOKEN) & PORT_MASK:
+        return peek(item, JournalWord.VALUE) == 0
+    return peek(item, JournalWord.FIRING_WORDS) == 0
 
 
 def put_outputs(b: Any, at: Any, node: Any, item: Any) -> Any:
     """The results by output."""
-    count = peek(item, 0) >> Head.OUTPUTS & 3
+    count = peek(item, 0) >> JournalHead.OUTPUT_COUNT_SHIFT & 3
     if count == 0:
         return at
     kind = peek(node, Node.KIND)
@@ -200,12 +200,12 @@ def put_outputs(b: Any, at: Any, node: Any, item: Any) -> Any:
         at = piece(b, at, Piece.SECOND)
     else:
         at = piece(b, at, Piece.FIRST)
-    at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, Noted.OUT))
+    at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, JournalWord.FIRST_OUTPUT))
     at = char(at, CLOSE)
     if count == 2:
         at = piece(b, char(at, COMMA), Piece.SECOND)
         at = put_value(
-            b, at, peek(node, Node.SHAPE_SECOND), peek(node, Node.VALUE_SECOND), peek(item, Noted.OUT_SECOND)
+            b, at, peek(node, Node.SHAPE_SECOND), peek(node, Node.VALUE_SECOND), peek(item, JournalWord.SECOND_OUTPUT)
         )
         at = char(at, CLOSE)
     return at
@@ -213,31 +213,35 @@ def put_outputs(b: Any, at: Any, node: Any, item: Any) -> Any:
 
 def put_sent(b: Any, at: Any, node: Any, item: Any) -> Any:
     """The tokens that are sent."""
-    if peek(node, Node.RESULT) and peek(item, 0) >> Head.OUTPUTS & 3:
+    if peek(node, Node.RESULT) and peek(item, 0) >> JournalHead.OUTPUT_COUNT_SHIFT & 3:
         at = put(peek(b, Ink.POOL), piece(b, at, Piece.SENT), peek(node, Node.RESULT))
-        at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, Noted.OUT))
+        at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, JournalWord.FIRST_OUTPUT))
         return char(char(at, CLOSE), CLOSE)
-    first, second, high = peek(item, Noted.FIRST), peek(item, Noted.SECOND), peek(item, Noted.TARGET) << PORT_BITS
+    first, second, high = (
+        peek(item, JournalWord.FIRST_EDGES),
+        peek(item, JournalWord.SECOND_EDGES),
+        peek(item, JournalWord.TARGET) << PORT_BITS,
+    )
     begun = False
     for edge in range(first >> 32, first & HALF):
         at = char(at, COMMA) if begun else piece(b, at, Piece.SENT)
-        at = put_token(b, at, high | peek(peek(b, Ink.EDGES), edge), peek(item, Noted.OUT))
+        at = put_token(b, at, high | peek(peek(b, Ink.EDGES), edge), peek(item, JournalWord.FIRST_OUTPUT))
         begun = True
     for edge in range(second >> 32, second & HALF):
         at = char(at, COMMA) if begun else piece(b, at, Piece.SENT)
-        at = put_token(b, at, high | peek(peek(b, Ink.EDGES), edge), peek(item, Noted.OUT_SECOND))
+        at = put_token(b, at, high | peek(peek(b, Ink.EDGES), edge), peek(item, JournalWord.SECOND_OUTPUT))
         begun = True
     return char(at, CLOSE) if begun else at
 
 
 def put_closed(b: Any, at: Any, item: Any) -> Any:
     """An activation that closed."""
-    scope = peek(peek(b, Ink.SITE_SCOPES), peek(item, Noted.ABOVE) & LOW)
-    at = digits(char(at, OPEN), peek(tag_of(b, peek(item, Noted.FRAME)), Tagged.NUMBER))
+    scope = peek(peek(b, Ink.SITE_SCOPES), peek(item, JournalWord.ABOVE) & LOW)
+    at = digits(char(at, OPEN), peek(tag_of(b, peek(item, JournalWord.FRAME)), Tagged.NUMBER))
     at, begun = char(char(at, COMMA), OPEN), False
     for each in range(peek(peek(b, Ink.SCOPES), scope << 1), peek(peek(b, Ink.SCOPES), (scope << 1) + 1)):
         member = peek(b, Ink.MEMBERS) + (each * len(Member) << 3)
-        if peek(item, Noted.CLOSED_WORDS + peek(member, Member.STATE)) & peek(member, Member.FIRED):
+        if peek(item, JournalWord.CLOSE_WORDS + peek(member, Member.STATE)) & peek(member, Member.FIRED):
             at = digits(char(at, COMMA) if begun else at, peek(member, Member.NODE))
             begun = True
     return char(char(at, CLOSE), CLOSE)
@@ -245,52 +249,52 @@ def put_closed(b: Any, at: Any, item: Any) -> Any:
 
 def size_of(item: Any) -> Any:
     """The words of an item."""
-    kind = peek(item, 0) & Head.KIND
-    if kind == Item.FIRED:
-        return Noted.FIRED_WORDS + (peek(item, 0) >> Head.OTHERS & 127)
-    if kind == Item.CLOSED:
-        return Noted.CLOSED_WORDS + (peek(item, 0) >> Head.SHIFT)
-    return Noted.RELEASED_WORDS if kind == Item.RELEASED else Noted.STAYED_WORDS
+    kind = peek(item, 0) & JournalHead.KIND_MASK
+    if kind == JournalItem.FIRING:
+        return JournalWord.FIRING_WORDS + (peek(item, 0) >> JournalHead.OPERAND_COUNT_SHIFT & 127)
+    if kind == JournalItem.CLOSE:
+        return JournalWord.CLOSE_WORDS + (peek(item, 0) >> JournalHead.POSITION_SHIFT)
+    return JournalWord.RELEASE_WORDS if kind == JournalItem.RELEASE else JournalWord.NO_FIRING_WORDS
 
 
 def put_more(b: Any, at: Any, item: Any, end: Any, kind: Any, name: Any) -> Any:
     """What a step closed, or released: the items of one kind that follow it."""
     begun = False
-    while item < end and peek(item, 0) & Head.KIND > Item.FIRED:
-        if peek(item, 0) & Head.KIND == kind:
+    while item < end and peek(item, 0) & JournalHead.KIND_MASK > JournalItem.FIRING:
+        if peek(item, 0) & JournalHead.KIND_MASK == kind:
             at = char(at, COMMA) if begun else piece(b, at, name)
             begun = True
-            if kind == Item.CLOSED:
+            if kind == JournalItem.CLOSE:
                 at = put_closed(b, at, item)
             else:
-                at = char(digits(char(at, OPEN), peek(item, Noted.STEP)), COMMA)
-                at = char(put_token(b, at, peek(item, Noted.TOKEN), peek(item, Noted.VALUE)), CLOSE)
+                at = char(digits(char(at, OPEN), peek(item, JournalWord.STEP)), COMMA)
+                at = char(put_token(b, at, peek(item, JournalWord.TOKEN), peek(item, JournalWord.VALUE)), CLOSE)
         item += size_of(item) << 3
     return char(at, CLOSE) if begun else at
 
 
 def put_step(b: Any, at: Any, item: Any, end: Any) -> Any:
     """The line of a step, and before it that of the tag which it opens."""
-    head, token = peek(item, 0), peek(item, Noted.TOKEN)
-    fired, after = head & Head.KIND == Item.FIRED, item + (size_of(item) << 3)
+    head, token = peek(item, 0), peek(item, JournalWord.TOKEN)
+    fired, after = head & JournalHead.KIND_MASK == JournalItem.FIRING, item + (size_of(item) << 3)
     port = peek(b, Ink.PORTS) + ((token & PORT_MASK) * len(Port) << 3)
     node = peek(b, Ink.NODES) + (peek(port, Port.NODE) * len(Node) << 3)
-    if fired and head & Head.OPENED:
-        at = put_opened(b, at, node, token >> PORT_BITS, peek(item, Noted.TARGET))
-    at = put_token(b, piece(b, at, Piece.DELIVER), token, peek(item, Noted.VALUE))
-    at = digits(piece(b, at, Piece.POSITION), head >> Head.SHIFT)
+    if fired and head & JournalHead.OPENS_ACTIVATION:
+        at = put_opened(b, at, node, token >> PORT_BITS, peek(item, JournalWord.TARGET))
+    at = put_token(b, piece(b, at, Piece.DELIVER), token, peek(item, JournalWord.VALUE))
+    at = digits(piece(b, at, Piece.POSITION), head >> JournalHead.POSITION_SHIFT)
     if fired:
         at = put_inputs(b, piece(b, at, Piece.INPUTS), node, item)
         at = char(put_outputs(b, piece(b, at, Piece.OUTPUTS), node, item), CLOSE)
-        if head & Head.GIVEN:
+        if head & JournalHead.HOST_FIRING:
             read = peek(b, Ink.SAID_READ)
             at = put(peek(b, Ink.POOL), at, peek(peek(b, Ink.SAID), read))
             poke(b, Ink.SAID_READ, read + 1)
         at = put_sent(b, at, node, item)
-        at = put_more(b, at, after, end, Item.CLOSED, Piece.CLOSED)
-        if head & Head.IS_HELD:
+        at = put_more(b, at, after, end, JournalItem.CLOSE, Piece.CLOSED)
+        if head & JournalHead.IS_THROTTLED:
             at = piece(b, at, Piece.HELD)
-    at = put_more(b, at, after, end, Item.RELEASED, Piece.RELEASED)
+    at = put_more(b, at, after, end, JournalItem.RELEASE, Piece.RELEASED)
     return piece(b, at, Piece.END)
 
 
@@ -299,7 +303,7 @@ def write(b: Any, begin: Any, end: Any) -> Any:
     item, at = peek(b, Ink.WORDS) + (begin << 3), peek(b, Ink.PAPER)
     end = peek(b, Ink.WORDS) + (end << 3)
     while item < end:
-        if peek(item, 0) & Head.KIND <= Item.FIRED:
+        if peek(item, 0) & JournalHead.KIND_MASK <= JournalItem.FIRING:
             at = put_step(b, at, item, end)
         item += size_of(item) << 3
     return at
@@ -319,23 +323,23 @@ def gather(b: Any, begin: Any, end: Any) -> Any:
     end = peek(b, Ink.WORDS) + (end << 3)
     while item < end:
         head = peek(item, 0)
-        if head & Head.KIND != Item.CLOSED:
-            port = peek(b, Ink.PORTS) + ((peek(item, Noted.TOKEN) & PORT_MASK) * len(Port) << 3)
-            count = gathered(b, count, peek(port, Port.SHAPE), peek(item, Noted.VALUE))
-        if head & Head.KIND == Item.FIRED:
+        if head & JournalHead.KIND_MASK != JournalItem.CLOSE:
+            port = peek(b, Ink.PORTS) + ((peek(item, JournalWord.TOKEN) & PORT_MASK) * len(Port) << 3)
+            count = gathered(b, count, peek(port, Port.SHAPE), peek(item, JournalWord.VALUE))
+        if head & JournalHead.KIND_MASK == JournalItem.FIRING:
             node = peek(b, Ink.NODES) + (peek(port, Port.NODE) * len(Node) << 3)
-            outputs = head >> Head.OUTPUTS & 3
+            outputs = head >> JournalHead.OUTPUT_COUNT_SHIFT & 3
             if outputs > 0:
-                count = gathered(b, count, peek(node, Node.SHAPE), peek(item, Noted.OUT))
+                count = gathered(b, count, peek(node, Node.SHAPE), peek(item, JournalWord.FIRST_OUTPUT))
             if outputs > 1:
-                count = gathered(b, count, peek(node, Node.SHAPE_SECOND), peek(item, Noted.OUT_SECOND))
+                count = gathered(b, count, peek(node, Node.SHAPE_SECOND), peek(item, JournalWord.SECOND_OUTPUT))
             several, nth = peek(node, Node.NEEDS) > 2, 0
             for each in range(peek(node, Node.PARTS), peek(node, Node.PARTS_END)):
                 part = peek(b, Ink.PARTS) + (each * len(Part) << 3)
                 if peek(part, Part.TEXT) == 0:
-                    if peek(part, Part.PORT) != peek(item, Noted.TOKEN) & PORT_MASK:
+                    if peek(part, Part.PORT) != peek(item, JournalWord.TOKEN) & PORT_MASK:
                         port = peek(b, Ink.PORTS) + (peek(part, Part.PORT) * len(Port) << 3)
-                        word = peek(item, Noted.FIRED_WORDS + (nth if several else 0))
+                        word = peek(item, JournalWord.FIRING_WORDS + (nth if several else 0))
                         count = gathered(b, count, peek(port, Port.SHAPE), word)
                     nth += 1
         item += size_of(item) << 3

@@ -5,40 +5,40 @@ from __future__ import annotations
 from enum import IntEnum
 
 
-class R(IntEnum):
+class Register(IntEnum):
     """The registers."""
 
-    HEAD = 0
+    FLIGHT_HEAD = 0
     """Where the oldest token in flight is, in the ring of them."""
-    LENGTH = 1
+    FLIGHT_LENGTH = 1
     WAITING = 2
     PARKED = 3
-    HOLDING = 4
+    THROTTLED = 4
     FIRINGS = 5
     STEPS = 6
-    AHEAD = 7
+    WAVE_REMAINING = 7
     """How many tokens of the wave under way are still to be delivered."""
-    TOP = 8
+    MEMORY_TOP = 8
     """Where memory ends that has ever been used."""
-    CAME = 9
+    RESULT_COUNT = 9
     """How many results have come."""
-    DEAD = 10
+    DEAD_OBJECTS = 10
     """How many objects have been let go, since the loop was entered."""
-    LOST = 11
+    DROPPED_TAGS = 11
     """How many tags have."""
     LARGEST_STORE = 12
     LARGEST_FLIGHT = 13
-    DEEPEST = 14
-    BEFORE = 15
+    DEEPEST_TAG = 14
+    FIRINGS_BEFORE_WAVE = 15
     """The firings before the wave under way."""
     WAVES = 16
-    OPEN = 17
+    OPEN_ACTIVATIONS = 17
     """How many activations are open."""
-    HELD_FREE = 18
-    HELD_TOP = 19
-    POSITION = 20
+    THROTTLED_FREE = 18
+    THROTTLED_TOP = 19
+    STOP_POSITION = 20
     """Where in the flight the token was that the loop stopped at."""
-    NOTED = 21
+    JOURNAL_LENGTH = 21
     """How many words of the journal are written."""
     CORE = 22
     """Which of several cores this is."""
@@ -48,23 +48,23 @@ class R(IntEnum):
     """The proxies that have closed, of which nobody has been told, as a list that goes on where ABOVE says; or 0."""
     FREE_PROXIES = 25
     """Those that may be used again."""
-    ASKING = 26
+    REQUESTED_PROXY = 26
     """The proxy of the activation that this core asks for; or 0."""
-    PATIENCE = 27
+    OFFER_BACKOFF = 27
     """How many bursts it makes between two attempts to find something for others, and DELAY, how many are to come."""
-    DELAY = 28
-    GIVEN_AWAY = 29
+    OFFER_DELAY = 28
+    DONATIONS = 29
     """How many activations others have got."""
-    SINCE = 30
+    FIRINGS_AT_ARRIVAL = 30
     """The firings when this core was given one last."""
-    PAUSE = 31
+    REQUEST_BACKOFF = 31
     """How often it waits before it asks again, and LEFT, how often it still does."""
-    LEFT = 32
-    PASSED = 33
+    REQUEST_DELAY = 32
+    RESUME_STEP = 33
     """The step that is made although the run would stop before it: it has stood there. Or -1."""
 
 
-class A(IntEnum):
+class Address(IntEnum):
     """The addresses of the arrays, and how many rows those have that may be too small."""
 
     OPTIONS = 0
@@ -75,10 +75,10 @@ class A(IntEnum):
     RING_SIZE = 5
     PROFILE = 6
     PROFILE_SIZE = 7
-    DEAD = 8
-    DEAD_SIZE = 9
-    LOST = 10
-    REFERENCES = 11
+    DEAD_OBJECTS = 8
+    DEAD_OBJECTS_SIZE = 9
+    DROPPED_TAGS = 10
+    REFERENCE_COUNTS = 11
     NODES = 12
     PORTS = 13
     EDGES = 14
@@ -87,56 +87,56 @@ class A(IntEnum):
     SCOPES = 17
     CODES = 18
     """What each node does: the column of the image, but for nodes that the run is to stop at."""
-    COUNTS = 19
-    BEGUN = 20
-    FREE = 21
+    FIRING_COUNTS = 19
+    OPENED_COUNTS = 20
+    FREE_FRAMES = 21
     RESULTS = 22
-    GIVEN = 23
-    WOKEN = 24
-    HELD = 25
-    HELD_SIZE = 26
-    DUE = 27
+    HOST_RESULT = 23
+    WOKEN_TOKENS = 24
+    THROTTLED = 25
+    THROTTLED_SIZE = 26
+    RELEASE_ROWS = 27
     """The rows of the held tokens that an event lets go."""
-    ROWS = 28
-    SENDS = 29
+    DELIVERY_ROWS = 28
+    SEND_LISTS = 29
     SEND_ROUTES = 30
     JOURNAL = 31
     JOURNAL_SIZE = 32
-    STATES = 33
+    STATE_WORDS = 33
     """How many words of a frame's bits there are, by scope."""
-    WAVES = 34
+    TOKEN_WAVES = 34
     """The wave in which each token of the ring is delivered."""
-    WAITS = 35
+    OPERAND_WAVES = 35
     """The wave in which what waits at each word of memory was delivered; of a proxy, what PROXY says."""
-    SHARED = 36
+    SHARED_WORDS = 36
     """What several cores share; `messages` says what is there."""
-    NEEDS = 37
+    COMPARISONS = 37
     """What is needed for the run to stop at a port: two rows for each, of a firing and of a token that stays there."""
 
 
-class WAVE(IntEnum):
+class ProfileColumn(IntEnum):
     """The columns of the profile of a machine whose tokens know their waves."""
 
-    FIRED = 0
+    FIRINGS = 0
     """Firings; in the upper half the tokens that they took."""
-    SENT = 1
+    TOKENS_SENT = 1
     """The tokens that they sent."""
 
 
-class PROXY(IntEnum):
+class ProxyWord(IntEnum):
     """The words of a proxy: the frame of an activation that another core has."""
 
     CORE = 0
     """Which core that is."""
-    FRAME = 1
+    REMOTE_FRAME = 1
     """Where tokens go there: the frame itself, or, where HOME is 0, the proxy of what is around it."""
-    HOME = 2
+    REMOTE_PROXY = 2
     """Where this is what is around an activation that was given here: its proxy there; else 0."""
-    CHILD = 3
+    CHILD_FRAME = 3
     """That activation."""
 
 
-class Held(IntEnum):
+class ThrottledColumn(IntEnum):
     """The columns of held tokens. They are a list in the order of their steps, which begins and ends in row 0."""
 
     STEP = 0
@@ -145,34 +145,34 @@ class Held(IntEnum):
     VALUE = 2
     PREVIOUS = 3
     NEXT = 4
-    BESIDE = 5
+    NEXT_OF_ITERATION = 5
     """Another that is held for the same iteration."""
 
 
-class Options(IntEnum):
+class MachineOption(IntEnum):
     """What does not change while a run goes on."""
 
-    MODE = 0
+    ORDER = 0
     SEED = 1
-    FIRINGS = 2
-    TOKENS = 3
-    DEPTH = 4
-    ENOUGH = 5
+    FIRING_LIMIT = 2
+    TOKEN_LIMIT = 3
+    DEPTH_LIMIT = 4
+    RESULT_LIMIT = 5
     """How many results end the run at once; 0 where none does."""
-    CLOCKED = 6
-    FAN = 7
-    LARGEST = 8
-    PLAIN = 9
+    HAS_WAVE_CLOCK = 6
+    FAN_OUT = 7
+    LARGEST_FRAME = 8
+    HAS_SCALAR_PATH = 9
     """Whether `plain` may deliver what it knows."""
-    NOTING = 10
+    STEP_JOURNAL_WORDS = 10
     """The most words that a step adds to the journal, what it makes to be noted later included."""
-    CLOSING = 11
+    CLOSE_JOURNAL_WORDS = 11
     """The most words that an activation adds that closes."""
-    STAYS = 12
+    STOPS_AT_WAITING = 12
     """Whether the run may stop before a token stays where it comes to."""
 
 
-class Mode(IntEnum):
+class DeliveryOrder(IntEnum):
     """Which token is delivered next."""
 
     OLDEST = 0
@@ -180,146 +180,146 @@ class Mode(IntEnum):
     RANDOM = 2
 
 
-class Given(IntEnum):
+class HostResult(IntEnum):
     """What a firing gave that was done outside: a kind, and its values."""
 
     KIND = 0
-    FIRST = 1
-    SECOND = 2
-    WOKEN = 3
+    FIRST_OUTPUT = 1
+    SECOND_OUTPUT = 2
+    WOKEN_COUNT = 3
     """How many tokens it woke."""
 
 
-class Kind(IntEnum):
+class HostResultKind(IntEnum):
     """The kinds of what a firing gave."""
 
-    NOTHING = 0
-    ONE = 1
+    ABSENT = 0
+    ONE_OUTPUT = 1
     """A value on output 0."""
-    TWO = 2
-    NONE = 3
+    TWO_OUTPUTS = 2
+    NO_OUTPUT = 3
     """No output: a store, or a trap."""
     PARKED = 4
 
 
-class Why(IntEnum):
+class ExitReason(IntEnum):
     """Why the loop stopped."""
 
-    QUIET = 0
+    QUIESCENT = 0
     BUDGET = 1
     """The steps that it was given are done."""
-    ROOM = 2
+    ARRAY_FULL = 2
     """An array is too small."""
-    LEAVE = 3
+    HOST_FIRING = 3
     """A firing is to be done outside."""
-    FIRINGS = 4
-    DEPTH = 5
-    TOKENS = 6
-    RESULT = 7
+    FIRING_LIMIT = 4
+    DEPTH_LIMIT = 5
+    TOKEN_LIMIT = 6
+    RESULTS_COMPLETE = 7
     """All results have come, and that was enough."""
-    STOP = 9
+    STOP_CONDITION = 9
     """A step is next that the run is to stop before."""
-    SECOND = 8
+    SECOND_TOKEN = 8
     """S4 was breached: no graph that keeps the rules does that."""
     IDLE = 10
     """Of several cores this one has nothing to do."""
 
 
-class NEED(IntEnum):
+class ComparisonColumn(IntEnum):
     """The columns of what is needed for the run to stop: that something compares so with a number."""
 
-    WHAT = 0
-    SIGN = 1
-    WORD = 2
+    QUANTITY = 0
+    OPERATOR = 1
+    NUMBER = 2
     """The number."""
     IS_FLOAT = 3
     """Whether the words are floats."""
 
 
-class What(IntEnum):
+class StopQuantity(IntEnum):
     """What is compared."""
 
-    ANY = 0
+    ALWAYS = 0
     """Nothing: the run stops."""
-    NONE = 1
+    NEVER = 1
     """Nothing: the run does not stop, but where a firing traps or leaves the loop, which nobody has looked into."""
     VALUE = 2
     """What the node gives; of a token that stays, its value."""
-    FIRST = 3
+    OPERAND_0 = 3
     """The operand at port 0; then those at 1 and 2."""
-    SECOND = 4
-    THIRD = 5
+    OPERAND_1 = 4
+    OPERAND_2 = 5
     DEPTH = 6
     ITERATION = 7
-    COUNT = 8
+    NODE_FIRINGS = 8
     """How often the node has fired, with this step."""
     FIRINGS = 9
     STEP = 10
 
 
-class Sign(IntEnum):
+class StopOperator(IntEnum):
     """How."""
 
     EQUAL = 0
-    OTHER = 1
+    NOT_EQUAL = 1
     LESS = 2
-    MOST = 3
-    MORE = 4
-    LEAST = 5
+    LESS_EQUAL = 3
+    GREATER = 4
+    GREATER_EQUAL = 5
 
 
-class Item(IntEnum):
+class JournalItem(IntEnum):
     """The kinds of items of the journal: a step, whose token made nothing fire, or its node; and what follows one, an
     activation that it closed, or a held token that it released."""
 
-    STAYED = 0
-    FIRED = 1
-    CLOSED = 2
-    RELEASED = 3
+    NO_FIRING = 0
+    FIRING = 1
+    CLOSE = 2
+    RELEASE = 3
 
 
-class Head(IntEnum):
+class JournalHead(IntEnum):
     """The first word of an item: flags, where its parts begin, and the bits of its kind."""
 
-    KIND = 7
+    KIND_MASK = 7
     """The bits of the kind."""
-    GIVEN = 1 << 3
+    HOST_FIRING = 1 << 3
     """It was done outside, which knows more of it."""
-    ENDS = 1 << 4
+    ENDS_WAVE = 1 << 4
     """The clock ticks after it."""
-    OPENED = 1 << 5
+    OPENS_ACTIVATION = 1 << 5
     """It opened the activation that it sends to."""
-    IS_HELD = 1 << 6
-    OUTPUTS = 8
+    IS_THROTTLED = 1 << 6
+    OUTPUT_COUNT_SHIFT = 8
     """Where two bits begin that say how many outputs it has."""
-    OTHERS = 10
+    OPERAND_COUNT_SHIFT = 10
     """Where seven bits begin that say how many operands follow."""
-    SHIFT = 17
+    POSITION_SHIFT = 17
     """Where the position begins of the token that was delivered; of CLOSED, how many words of bits follow."""
 
 
-class Noted(IntEnum):
+class JournalWord(IntEnum):
     """The other words of an item, and how many words it has of each kind, but for operands or bits at its end."""
 
     TOKEN = 1
     VALUE = 2
-    STAYED_WORDS = 3
+    NO_FIRING_WORDS = 3
 
     TARGET = 3
     """Of FIRED: the frame that it sends to."""
-    FIRST = 4
+    FIRST_EDGES = 4
     """The edges of output 0: where they begin, and in the low bits where they end."""
-    OUT = 5
-    SECOND = 6
-    OUT_SECOND = 7
-    FIRED_WORDS = 8
+    FIRST_OUTPUT = 5
+    SECOND_EDGES = 6
+    SECOND_OUTPUT = 7
+    FIRING_WORDS = 8
 
     FRAME = 1
     """Of CLOSED."""
     ABOVE = 2
     WHEN = 3
-    CLOSED_WORDS = 4
+    CLOSE_WORDS = 4
 
     STEP = 3
     """Of RELEASED: which step sent it."""
-    RELEASED_WORDS = 4
+    RELEASE_WORDS = 4

@@ -14,18 +14,18 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import numpy.typing as npt
 
-from ...image.image import NODE, PORT, SCRATCH, Image, Words
-from ...image.opcodes import FIRST, Code
+from ...image.image import SCRATCH_WORD, Image, NodeColumn, PortColumn, WordArray
+from ...image.opcodes import FIRST_KERNEL, Opcode
 
 
-class ROW(IntEnum):
+class DeliveryColumn(IntEnum):
     """The columns of a port."""
 
     STATE = 0
     """The word of the frame that has the bits of its node."""
-    CLASH = 1
+    CONFLICT_BITS = 1
     """The bits that break S4 where one is set: its own, and that of the firing."""
-    OTHERS = 2
+    PARTNER_BITS = 2
     """The bits of the operands that it waits for."""
     BIT = 3
     WAIT = 4
@@ -33,98 +33,122 @@ class ROW(IntEnum):
     FIRED = 5
     CODE = 6
     """What the node does; LEAVE, too, for what is left to `machine`."""
-    NUMBER = 7
+    NODE = 7
     """That of the node."""
-    FRAME = 8
+    FRAME_MASK = 8
     """All bits, where the other operand lies in the frame; none, where it lies in memory."""
-    OTHER = 9
+    PARTNER_WORD = 9
     """The word of it where the other operand lies."""
     IS_SECOND = 10
     """Whether the token that comes is operand 1, or none; and not operand 0."""
     NEEDS = 11
-    FIRST = 12
+    FIRST_SENDS = 12
     """Where in `sends` the list begins of what output 0 feeds; of output 1, SECOND; 0 where it feeds nothing."""
-    SECOND = 13
+    SECOND_SENDS = 13
     SPECIAL = 14
     """1 where ROUTE or CAST of the node says something; 2 more where operands lie where PORT says, and not as above."""
-    GIVES = 15
+    IS_SHAREABLE = 15
     """Whether it opens an activation that may be another core's."""
 
 
-class Rows(NamedTuple):
+class DeliveryTable(NamedTuple):
     """`rows` of ports, and lists of ports in `sends`, the last one of each complemented; `routes` are where those begin
     that a site picks (S10)."""
 
-    rows: Words
-    sends: Words
-    routes: Words
+    rows: WordArray
+    sends: WordArray
+    routes: WordArray
 
 
-_kept: WeakKeyDictionary[Image, Rows] = WeakKeyDictionary()
+_delivery_tables: WeakKeyDictionary[Image, DeliveryTable] = WeakKeyDictionary()
 
 
-def rows_of(image: Image) -> Rows:
+def delivery_table(image: Image) -> DeliveryTable:
     """The rows of an image, made once."""
-    found = _kept.get(image)
+    found = _delivery_tables.get(image)
     if found is None:
-        found = _kept[image] = _rows(image)
+        found = _delivery_tables[image] = _build_delivery_table(image)
     return found
 
 
-def _rows(image: Image) -> Rows:
-    ports, number = image.ports, image.ports[:, PORT.NODE]
-    nodes, lists = image.nodes[number], _Lists(image.edges)
-    rows = np.zeros((len(ports), len(ROW)), np.int64)
-    for column, of in ((ROW.STATE, NODE.STATE), (ROW.FIRED, NODE.FIRED), (ROW.NEEDS, NODE.NEEDS)):
+def _build_delivery_table(image: Image) -> DeliveryTable:
+    ports, number = image.ports, image.ports[:, PortColumn.NODE]
+    nodes, lists = image.nodes[number], _PortListBuilder(image.edges)
+    rows = np.zeros((len(ports), len(DeliveryColumn)), np.int64)
+    for column, of in (
+        (DeliveryColumn.STATE, NodeColumn.MASK_WORD),
+        (DeliveryColumn.FIRED, NodeColumn.FIRED_BIT),
+        (DeliveryColumn.NEEDS, NodeColumn.REQUIRED_TOKENS),
+    ):
         rows[:, column] = nodes[:, of]
-    for column, at in ((ROW.BIT, PORT.BIT), (ROW.WAIT, PORT.WAIT), (ROW.NUMBER, PORT.NODE)):
+    for column, at in (
+        (DeliveryColumn.BIT, PortColumn.BIT),
+        (DeliveryColumn.WAIT, PortColumn.OPERAND_WORD),
+        (DeliveryColumn.NODE, PortColumn.NODE),
+    ):
         rows[:, column] = ports[:, at]
-    rows[:, ROW.CLASH] = ports[:, PORT.BIT] | nodes[:, NODE.FIRED]
-    rows[:, ROW.OTHERS] = nodes[:, NODE.FULL] & ~ports[:, PORT.BIT]
-    rows[:, ROW.CODE] = np.where(_is_plain(image)[number], nodes[:, NODE.CODE], Code.LEAVE)
-    for column, begin in ((ROW.FIRST, NODE.FIRST), (ROW.SECOND, NODE.SECOND)):
-        rows[:, column] = lists.of(image.nodes[:, [begin, begin + 1]])[number]
-    rows[:, ROW.SPECIAL] = (nodes[:, NODE.ROUTE] >= 0) | (nodes[:, NODE.CAST] != 0)
-    _operands(rows, ports)
-    routes = lists.of(image.routes)
-    return Rows(rows, np.array(lists.found, np.int64), routes)
+    rows[:, DeliveryColumn.CONFLICT_BITS] = ports[:, PortColumn.BIT] | nodes[:, NodeColumn.FIRED_BIT]
+    rows[:, DeliveryColumn.PARTNER_BITS] = nodes[:, NodeColumn.OPERAND_MASK] & ~ports[:, PortColumn.BIT]
+    rows[:, DeliveryColumn.CODE] = np.where(_is_scalar(image)[number], nodes[:, NodeColumn.CODE], Opcode.FALLBACK)
+    for column, begin in (
+        (DeliveryColumn.FIRST_SENDS, NodeColumn.EDGES_BEGIN),
+        (DeliveryColumn.SECOND_SENDS, NodeColumn.SECOND_EDGES_BEGIN),
+    ):
+        rows[:, column] = lists.append_lists(image.nodes[:, [begin, begin + 1]])[number]
+    rows[:, DeliveryColumn.SPECIAL] = (nodes[:, NodeColumn.ROUTE] >= 0) | (nodes[:, NodeColumn.CAST] != 0)
+    _fill_operand_columns(rows, ports)
+    routes = lists.append_lists(image.routes)
+    return DeliveryTable(rows, np.array(lists.entries, np.int64), routes)
 
 
-def _operands(rows: Words, ports: Words) -> None:
+def _fill_operand_columns(rows: WordArray, ports: WordArray) -> None:
     """Where the operands lie that are not the token that comes."""
-    first, second, third = ports[:, PORT.A], ports[:, PORT.B], ports[:, PORT.C]
-    is_second = first != ~SCRATCH
+    first, second, third = (
+        ports[:, PortColumn.OPERAND_0],
+        ports[:, PortColumn.OPERAND_1],
+        ports[:, PortColumn.OPERAND_2],
+    )
+    is_second = first != ~SCRATCH_WORD
     other = np.where(is_second, first, np.where(second == 0, ~0, second))
-    rows[:, ROW.IS_SECOND], rows[:, ROW.FRAME], rows[:, ROW.OTHER] = is_second, ~(other >> 63), other ^ (other >> 63)
-    is_odd, computes = (is_second & (second != 0) & (second != ~SCRATCH)) | (third != 0), rows[:, ROW.CODE] >= FIRST
-    rows[is_odd & computes, ROW.SPECIAL] |= 2
-    rows[is_odd & (rows[:, ROW.CODE] == Code.SWITCH), ROW.CODE] = Code.LEAVE
+    rows[:, DeliveryColumn.IS_SECOND], rows[:, DeliveryColumn.FRAME_MASK], rows[:, DeliveryColumn.PARTNER_WORD] = (
+        is_second,
+        ~(other >> 63),
+        other ^ (other >> 63),
+    )
+    is_odd, computes = (
+        (is_second & (second != 0) & (second != ~SCRATCH_WORD)) | (third != 0),
+        rows[:, DeliveryColumn.CODE] >= FIRST_KERNEL,
+    )
+    rows[is_odd & computes, DeliveryColumn.SPECIAL] |= 2
+    rows[is_odd & (rows[:, DeliveryColumn.CODE] == Opcode.SWITCH), DeliveryColumn.CODE] = Opcode.FALLBACK
 
 
-def _is_plain(image: Image) -> npt.NDArray[np.bool_]:
+def _is_scalar(image: Image) -> npt.NDArray[np.bool_]:
     """Which nodes `plain` does: not those that handle objects or leave the loop, nor rare ways to send."""
-    nodes, code = image.nodes, image.nodes[:, NODE.CODE]
-    has_route, opens = nodes[:, NODE.ROUTE] >= 0, (code == Code.CALL) | (code == Code.NEXT)
-    is_rare = (opens & has_route) | (nodes[:, NODE.ROUTE_SECOND] >= 0)
-    is_rare |= (code == Code.EXIT) & (nodes[:, NODE.END] > nodes[:, NODE.SECOND])
-    is_ours = (code >= FIRST) | np.isin(code, [Code.PASS, Code.SWITCH, Code.CALL, Code.RETURN, Code.NEXT, Code.EXIT])
-    is_rare[image.ports[image.ports[:, PORT.LINK] > 0, PORT.NODE]] = True
-    handles_objects = nodes[:, NODE.BOXED] & 3 != 0
+    nodes, code = image.nodes, image.nodes[:, NodeColumn.CODE]
+    has_route, opens = nodes[:, NodeColumn.ROUTE] >= 0, (code == Opcode.CALL) | (code == Opcode.NEXT_ITERATION)
+    is_rare = (opens & has_route) | (nodes[:, NodeColumn.ROUTE_SECOND] >= 0)
+    is_rare |= (code == Opcode.EXIT) & (nodes[:, NodeColumn.EDGES_END] > nodes[:, NodeColumn.SECOND_EDGES_BEGIN])
+    is_ours = (code >= FIRST_KERNEL) | np.isin(
+        code, [Opcode.PASS, Opcode.SWITCH, Opcode.CALL, Opcode.RETURN, Opcode.NEXT_ITERATION, Opcode.EXIT]
+    )
+    is_rare[image.ports[image.ports[:, PortColumn.LINK_WORD] > 0, PortColumn.NODE]] = True
+    handles_objects = nodes[:, NodeColumn.BOXED_FLAGS] & 3 != 0
     return np.asarray(is_ours & ~is_rare & ~handles_objects)
 
 
-class _Lists:
+class _PortListBuilder:
     """Lists of ports, one after another, made of parts of `edges`; the first begins at 1."""
 
-    def __init__(self, edges: Words) -> None:
+    def __init__(self, edges: WordArray) -> None:
         self._edges = edges.tolist()
-        self.found = [0]
+        self.entries = [0]
 
-    def of(self, parts: Words) -> Words:
+    def append_lists(self, parts: WordArray) -> WordArray:
         """Where the lists of parts begin, which are given by their ends; 0 for one of nothing."""
         begins = []
         for begin, end in parts.tolist():
-            begins.append(len(self.found) if begin < end else 0)
+            begins.append(len(self.entries) if begin < end else 0)
             if begin < end:
-                self.found += [*self._edges[begin : end - 1], ~self._edges[end - 1]]
+                self.entries += [*self._edges[begin : end - 1], ~self._edges[end - 1]]
         return np.array(begins, np.int64)

@@ -11,53 +11,60 @@ from typing import Literal as Word
 import numpy as np
 
 from ....core.errors import Crash, Exhausted, TagloomError, Usage
-from ....core.frontend.trace.pytree import Structure
+from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
 from ....core.tag import Site
 from ....core.world import World
-from ...image.build import known_image
-from ...image.image import DEEPEST, SITE
-from ...machine.event import Cell
-from ...machine.script import seed_of
+from ...image.build import cached_image
+from ...image.image import MAX_DEPTH, SiteColumn
+from ...machine.event import CellAddress
+from ...machine.script import random_seed
 from ...machine.state import State
-from ...outcome.outcome import Outcome, Waiting, ending, exhausted, in_order
+from ...outcome.outcome import Outcome, ResidueToken, build_outcome, limit_exceeded, sort_residue
 from ...outcome.statistics import Meter, Stats
-from ...records.keep import Keep, Kept, keeping
-from ..interrupt import EVERY, LARGE, Alarm, Interrupt, interruptible, resident
+from ...records.keep import EventSink, KeepOption, open_event_sink
+from ..interrupt import (
+    LARGE_RESULT_BYTES,
+    MEMORY_CHECK_STEPS,
+    Interrupt,
+    LimitMonitor,
+    interrupt_between_steps,
+    resident_memory,
+)
 from ..reference import (  # fmt: skip
     Limits,
     Until,
     admit_arguments,
     check_until,
+    external_limit_error,
     first_state,
-    limits_of,
-    out_of_memory,
-    rung,
+    out_of_memory_error,
+    resolve_limits,
 )
-from .event_keepers import Keeper, Last, no_collection
-from .export_state import held_tokens, results, to_meter, to_state, waiting
-from .host_firings import Outside
-from .import_state import from_state
-from .load import Variant, machine
-from .next_event import coming
-from .registers import Mode, Options, R, Why
+from .event_keepers import EventKeeper, Last, without_gc
+from .export_state import export_meter, export_state, result_values, throttled_tokens, waiting_operands
+from .host_firings import HostFirings
+from .import_state import import_state
+from .load import MachineVariant, load_machine
+from .next_event import next_event
+from .registers import DeliveryOrder, ExitReason, MachineOption, Register
 from .scribe import keeper_of
-from .series import Series, Tupled
-from .stops import Need, Spot, Stops, watch
-from .store import HEAVY, Store
+from .series import IntegerSeries, TupleLike
+from .stops import StopComparison, StopConditions, StopPoint, install_stop_points
+from .store import PAGE_TURN_BYTES, TokenStore
 
-BUDGET = 2**19
+BURST_STEPS = 2**19
 """How many steps are made between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
 
 
-def _mode(schedule: str) -> tuple[Mode, int] | None:
+def _delivery_order(schedule: str) -> tuple[DeliveryOrder, int] | None:
     """Which token is next, under a schedule that has a name; and the seed of what is picked at random."""
     if schedule in ("fifo", "waves"):
-        return Mode.OLDEST, 0
+        return DeliveryOrder.OLDEST, 0
     if schedule == "lifo":
-        return Mode.YOUNGEST, 0
-    seed = seed_of(schedule)
-    return None if seed is None else (Mode.RANDOM, seed)
+        return DeliveryOrder.YOUNGEST, 0
+    seed = random_seed(schedule)
+    return None if seed is None else (DeliveryOrder.RANDOM, seed)
 
 
 class Fast:
@@ -71,277 +78,298 @@ class Fast:
         until: Until,
         limits: Limits,
         meter: Meter | None = None,
-        spent: float = 0.0,
-        keeper: Keeper | None = None,
+        elapsed: float = 0.0,
+        keeper: EventKeeper | None = None,
     ) -> None:
         """Take a run over from the reference machine, where it has got to by itself; `meter` has watched it so far, and
         so many seconds are `spent`. The `keeper`, if there is one, gets what happens from here on.
 
         Raises Usage where the schedule has no name, and where the graph is too large.
         """
-        found = _mode(schedule)
+        found = _delivery_order(schedule)
         if found is None:
             raise Usage("the fast engine cannot run so", required="fifo, lifo, waves or random:SEED", got=schedule)
-        self.schedule, self.until, self.limits, self.spent = schedule, until, limits, spent
+        self.schedule, self.until, self.limits, self.elapsed = schedule, until, limits, elapsed
         self.stopped_by: Word["node", "depth", "trap"] | None = None
         """Which of its stops the run stands at."""
-        self._stops, self._spots = Stops(), dict[Spot, Need]()
-        self.taken = state
+        self._stop_conditions, self._stop_points = StopConditions(), dict[StopPoint, StopComparison]()
+        self.origin_state = state
         """What the reference knew: the mould for the state that it is handed back."""
-        self.store = Store(
-            known_image(state.graph, state.bounds), limits, found[0], seed=found[1], clocked=state.clocked,
-            enough=len(state.graph.results) if until == "result" else 0,
+        self.store = TokenStore(
+            cached_image(state.graph, state.loop_bounds), limits, found[0], seed=found[1], clocked=state.is_clocked,
+            result_limit=len(state.graph.results) if until == "result" else 0,
         )  # fmt: skip
-        self.outside = Outside(self.store, state)
-        from_state(self.store, self.outside, state, meter or Meter(state, clocked=state.clocked))
-        self._keeper, self._variant = keeper, Variant.NOTING if keeper else Variant.PLAIN
+        self.host = HostFirings(self.store, state)
+        import_state(self.store, self.host, state, meter or Meter(state, is_clocked=state.is_clocked))
+        self._keeper, self._variant = keeper, MachineVariant.JOURNAL if keeper else MachineVariant.BASE
         if keeper is not None:
-            keeper.begin(self.store, self.outside)
+            keeper.attach(self.store, self.host)
 
     def state(self) -> State:
         """The state of the reference machine that this run is in: it goes on from there by itself."""
-        with no_collection():
-            return to_state(self.store, self.outside, self.taken.fork())
+        with without_gc():
+            return export_state(self.store, self.host, self.origin_state.fork())
 
     @property
     def steps(self) -> int:
         """How many steps have been made."""
-        return int(self.store.registers[R.STEPS])
+        return int(self.store.registers[Register.STEPS])
 
     def meter(self, state: State) -> Meter:
         """The measures so far, which go on with this state of the reference machine."""
-        return to_meter(self.store, state)
+        return export_meter(self.store, state)
 
-    def go(self, steps: int | None = None, stops: Stops | None = None) -> TagloomError | None:
+    def go(self, steps: int | None = None, stops: StopConditions | None = None) -> TagloomError | None:
         """Go on until the run is over, so many steps have been made, or one of these stops is met; what stopped it, if
         that was no ending of its own. A stop at which the run stands already is passed. Raises KeyboardInterrupt where
         somebody pressed Ctrl-C, and nothing is left to do."""
-        machine(self._variant)  # which may take seconds to compile, the first time; there Ctrl-C is what it always is
-        with interruptible() as interrupt:
-            stopped: TagloomError | None = self._pass()
-            self._arm(stops or Stops())
+        load_machine(
+            self._variant
+        )  # which may take seconds to compile, the first time; there Ctrl-C is what it always is
+        with interrupt_between_steps() as interrupt:
+            stopped: TagloomError | None = self._step_past_stop()
+            self._set_stop_conditions(stops or StopConditions())
             if stopped is None:
-                stopped = self._go(steps, interrupt)
-            self._arm(Stops())
+                stopped = self._run_bursts(steps, interrupt)
+            self._set_stop_conditions(StopConditions())
             if self._keeper is not None:
-                self._keeper.rest()
-            is_left = bool(self.store.registers[R.LENGTH])
-            return rung("interrupt", self.limits) if is_left and interrupt.hear() else stopped
+                self._keeper.on_pause()
+            is_left = bool(self.store.registers[Register.FLIGHT_LENGTH])
+            return external_limit_error("interrupt", self.limits) if is_left and interrupt.acknowledge() else stopped
 
-    def _arm(self, stops: Stops) -> None:
+    def _set_stop_conditions(self, stops: StopConditions) -> None:
         """Tell the machine where to stop."""
-        store, self._stops, spots = self.store, stops, stops.spots()
-        if spots != self._spots:
-            watch(store, spots)
-            self._spots = spots
-        depths = (self.limits.depth, DEEPEST, self.limits.depth if stops.depth is None else stops.depth - 1)
-        store.options[Options.DEPTH] = min(depths)
+        store, self._stop_conditions, spots = self.store, stops, stops.stop_points()
+        if spots != self._stop_points:
+            install_stop_points(store, spots)
+            self._stop_points = spots
+        depths = (self.limits.depth, MAX_DEPTH, self.limits.depth if stops.depth is None else stops.depth - 1)
+        store.options[MachineOption.DEPTH_LIMIT] = min(depths)
 
-    def _pass(self) -> Exhausted | None:
+    def _step_past_stop(self) -> Exhausted | None:
         """Have the machine make the step that it stands before, if a stop is there; the limit that it would exceed."""
-        begun, stands = self.store.registers[R.STEPS], self.stopped_by == "depth"
-        self.store.registers[R.PASSED] = begun if self.stopped_by == "node" else -1
+        begun, stands = self.store.registers[Register.STEPS], self.stopped_by == "depth"
+        self.store.registers[Register.RESUME_STEP] = begun if self.stopped_by == "node" else -1
         self.stopped_by = None
         try:
-            while stands and self.store.registers[R.STEPS] == begun and not self._over(self._burst(1)):
+            while (
+                stands and self.store.registers[Register.STEPS] == begun and not self._handle_exit(self._run_burst(1))
+            ):
                 pass
         except Exhausted as error:
             return error
         return None
 
-    def _go(self, steps: int | None, interrupt: Interrupt) -> TagloomError | None:
-        store, alarm = self.store, Clock(self.limits, interrupt, self.spent)
-        if store.live > self.limits.tokens:
-            return exhausted("tokens at once", "tokens", self.limits.tokens)
-        end = None if steps is None else int(store.registers[R.STEPS]) + steps
-        ringing = alarm.rings(store)
+    def _run_bursts(self, steps: int | None, interrupt: Interrupt) -> TagloomError | None:
+        store, alarm = self.store, RunMonitor(self.limits, interrupt, self.elapsed)
+        if store.live_tokens > self.limits.tokens:
+            return limit_exceeded("tokens at once", "tokens", self.limits.tokens)
+        end = None if steps is None else int(store.registers[Register.STEPS]) + steps
+        ringing = alarm.exceeded_limit(store)
         while ringing is None:
-            budget = self._budget() if end is None else min(self._budget(), end - int(store.registers[R.STEPS]))
+            budget = (
+                self._burst_budget()
+                if end is None
+                else min(self._burst_budget(), end - int(store.registers[Register.STEPS]))
+            )
             if budget <= 0:
                 return None
-            why = self._burst(budget)
-            if self._keeper is not None and store.dying_bytes >= HEAVY:
-                self._keeper.turn()
+            why = self._run_burst(budget)
+            if self._keeper is not None and store.retired_bytes >= PAGE_TURN_BYTES:
+                self._keeper.turn_page()
             # Here, and not after what is done outside: that is half of a step.
-            ringing = None if why in (Why.QUIET, Why.RESULT) else alarm.rings(store)
+            ringing = (
+                None if why in (ExitReason.QUIESCENT, ExitReason.RESULTS_COMPLETE) else alarm.exceeded_limit(store)
+            )
             try:
-                if ringing is None and self._over(why):
+                if ringing is None and self._handle_exit(why):
                     return None
             except Exhausted as error:
                 return error
-        return rung(ringing, self.limits) if store.registers[R.LENGTH] else None
+        return external_limit_error(ringing, self.limits) if store.registers[Register.FLIGHT_LENGTH] else None
 
-    def _budget(self) -> int:
+    def _burst_budget(self) -> int:
         """How many steps to make: fewer where each may have to go through many tokens, in flight or held, or from one
         open iteration to the next, which takes longer."""
         r, store, image = self.store.registers, self.store, self.store.image
-        far = int(r[R.LENGTH]) if store.options[Options.MODE] == Mode.RANDOM else 0
-        if image.is_bounded:
-            far += 8 * min(int(r[R.OPEN]), int(image.sites[:, SITE.BOUND].max()))
-            far += int(r[R.HOLDING]) if self.taken.clocked else 0
-        return max(min(BUDGET >> 4, 2**27 // far), 64) if far else BUDGET
+        far = int(r[Register.FLIGHT_LENGTH]) if store.options[MachineOption.ORDER] == DeliveryOrder.RANDOM else 0
+        if image.has_loop_bounds:
+            far += 8 * min(int(r[Register.OPEN_ACTIVATIONS]), int(image.sites[:, SiteColumn.BOUND].max()))
+            far += int(r[Register.THROTTLED]) if self.origin_state.is_clocked else 0
+        return max(min(BURST_STEPS >> 4, 2**27 // far), 64) if far else BURST_STEPS
 
-    def _burst(self, steps: int) -> Why:
+    def _run_burst(self, steps: int) -> ExitReason:
         """Make so many steps, or fewer; why it stopped."""
-        why = Why(machine(self._variant)(self.store.addresses(), steps, self.store.image.header))
+        why = ExitReason(load_machine(self._variant)(self.store.address_table(), steps, self.store.image.header_words))
         self.store.sweep()
         return why
 
-    def _over(self, why: Why) -> bool:
+    def _handle_exit(self, why: ExitReason) -> bool:
         """Do what the machine stopped for, if anything; whether the run is over. Raises Exhausted at a limit."""
         match why:
-            case Why.QUIET | Why.RESULT:
+            case ExitReason.QUIESCENT | ExitReason.RESULTS_COMPLETE:
                 return True
-            case Why.ROOM:
+            case ExitReason.ARRAY_FULL:
                 self._grow()
-            case Why.FIRINGS:
-                raise exhausted("firings", "firings", self.limits.firings)
-            case Why.STOP if self._is_hit():
+            case ExitReason.FIRING_LIMIT:
+                raise limit_exceeded("firings", "firings", self.limits.firings)
+            case ExitReason.STOP_CONDITION if self._is_stop_hit():
                 self.stopped_by = "node"
                 return True
-            case Why.STOP:
-                self.store.registers[R.PASSED] = self.steps
-            case Why.DEPTH if self.store.options[Options.DEPTH] < min(self.limits.depth, DEEPEST):
+            case ExitReason.STOP_CONDITION:
+                self.store.registers[Register.RESUME_STEP] = self.steps
+            case ExitReason.DEPTH_LIMIT if self.store.options[MachineOption.DEPTH_LIMIT] < min(
+                self.limits.depth, MAX_DEPTH
+            ):
                 self.stopped_by = "depth"
                 return True
-            case Why.DEPTH:
-                raise exhausted("nested calls and loops", "depth", self.limits.depth)
-            case Why.TOKENS:
-                raise exhausted("tokens at once", "tokens", self.limits.tokens)
-            case Why.SECOND:
+            case ExitReason.DEPTH_LIMIT:
+                raise limit_exceeded("nested calls and loops", "depth", self.limits.depth)
+            case ExitReason.TOKEN_LIMIT:
+                raise limit_exceeded("tokens at once", "tokens", self.limits.tokens)
+            case ExitReason.SECOND_TOKEN:
                 raise Crash("a graph that keeps the rules broke the machine", where=self.store.image.graph.name)
-            case Why.LEAVE:
-                return self._leave()
+            case ExitReason.HOST_FIRING:
+                return self._fire_on_host()
         return False
 
-    def _is_hit(self) -> bool:
+    def _is_stop_hit(self) -> bool:
         """Whether it stops at the step that it stands before, where it may."""
-        is_hit = self._stops.is_hit
+        is_hit = self._stop_conditions.is_hit
         try:
-            return is_hit is None or is_hit(*coming(self.store, self.outside))
+            return is_hit is None or is_hit(*next_event(self.store, self.host))
         except MemoryError:  # as the step itself will find
             return False
 
     def _grow(self) -> None:
         if self._keeper is not None and self.store.has_room():
-            self._keeper.turn()
+            self._keeper.turn_page()
             return
-        if resident() + self.store.growth() > self.limits.bytes:
-            raise exhausted("bytes of memory", "bytes", self.limits.bytes)
+        if resident_memory() + self.store.growth_bytes() > self.limits.bytes:
+            raise limit_exceeded("bytes of memory", "bytes", self.limits.bytes)
         try:
             self.store.grow()
         except MemoryError:
-            raise Exhausted("the run does not fit into memory", rule="S12", where=self.taken.graph.name) from None
+            raise Exhausted(
+                "the run does not fit into memory", rule="S12", where=self.origin_state.graph.name
+            ) from None
 
-    def _leave(self) -> bool:
-        trapped = len(self.outside.traps)
-        delivery = self.outside.delivery()
+    def _fire_on_host(self) -> bool:
+        trapped = len(self.host.traps)
+        delivery = self.host.current_delivery()
         try:
-            self.outside.fire(delivery)
+            self.host.fire(delivery)
         except MemoryError:
-            raise out_of_memory(self.state(), delivery.position) from None
-        if len(self.outside.traps) == trapped:
+            raise out_of_memory_error(self.state(), delivery.position) from None
+        if len(self.host.traps) == trapped:
             return False
         r = self.store.registers
-        left = int(r[R.LENGTH]) - 1
-        self._burst(1)
-        self.outside.note_released(int(r[R.LENGTH]) - left)
-        self.stopped_by = "trap" if self._stops.traps else None
-        return self.until == "trap" or self._stops.traps
+        left = int(r[Register.FLIGHT_LENGTH]) - 1
+        self._run_burst(1)
+        self.host.record_releases(int(r[Register.FLIGHT_LENGTH]) - left)
+        self.stopped_by = "trap" if self._stop_conditions.traps else None
+        return self.until == "trap" or self._stop_conditions.traps
 
     def stats(self) -> Stats:
         """The measures so far."""
         r, store = self.store.registers, self.store
-        profile, held = store.profile[: r[R.WAVES]].T
-        if r[R.FIRINGS] > r[R.BEFORE]:
-            profile = np.append(profile, r[R.FIRINGS] - r[R.BEFORE])
-        clocked, span, firings = self.taken.clocked, len(profile), int(r[R.FIRINGS])
+        profile, held = store.profile[: r[Register.WAVES]].T
+        if r[Register.FIRINGS] > r[Register.FIRINGS_BEFORE_WAVE]:
+            profile = np.append(profile, r[Register.FIRINGS] - r[Register.FIRINGS_BEFORE_WAVE])
+        clocked, span, firings = self.origin_state.is_clocked, len(profile), int(r[Register.FIRINGS])
         while span and not profile[span - 1]:  # once or twice: a wave in which nothing fires sends nothing
             span -= 1
-        sites = zip(store.image.site_list, store.begun.tolist(), strict=True)
+        sites = zip(store.image.site_list, store.opened_counts.tolist(), strict=True)
         return Stats(
             firings=firings,
-            steps=int(r[R.STEPS]),
+            steps=int(r[Register.STEPS]),
             critical_path=span if clocked else None,
             parallelism=(firings / span if span else 0.0) if clocked else None,
-            profile=Series(profile[:span]) if clocked else None,
-            waiting=Series(held) if clocked else None,
-            largest_store=int(r[R.LARGEST_STORE]),
-            largest_flight=int(r[R.LARGEST_FLIGHT]),
-            deepest_tag=int(r[R.DEEPEST]),
-            by_node=tuple(store.counts.tolist()),
-            opened={site: count for site, count in sites if count},
+            profile=IntegerSeries(profile[:span]) if clocked else None,
+            waiting=IntegerSeries(held) if clocked else None,
+            largest_store=int(r[Register.LARGEST_STORE]),
+            largest_flight=int(r[Register.LARGEST_FLIGHT]),
+            deepest_tag=int(r[Register.DEEPEST_TAG]),
+            by_node=tuple(store.firing_counts.tolist()),
+            activations_by_site={site: count for site, count in sites if count},
         )
 
-    def outcome(self, stopped: TagloomError | None, structure: Structure) -> Outcome:
+    def outcome(self, stopped: TagloomError | None, structure: TreeDef) -> Outcome:
         """How it ended."""
-        state = self.taken
+        state = self.origin_state
         state.records.clear()
-        state.results, state.traps, state.cells = results(self.store), self.outside.traps, self.outside.cells
-        return ending(
+        state.results, state.trap_events, state.cells = result_values(self.store), self.host.traps, self.host.cells
+        return build_outcome(
             state,
             self.stats(),
             stopped,
             self.until,
-            left=Residue([self.store], self.outside, state.bounds),
-            open_activations=int(self.store.registers[R.OPEN]),
+            residue_override=LazyResidue([self.store], self.host, state.loop_bounds),
+            open_activations=int(self.store.registers[Register.OPEN_ACTIVATIONS]),
             schedule=self.schedule,
             engine="fast",
             structure=structure,
         )
 
 
-class Clock:
+class RunMonitor:
     """What ends a run from outside: looked at between two bursts of steps. Memory takes longest to look at, and waits
     until some thousands of steps or a large array have been made."""
 
-    def __init__(self, limits: Limits, interrupt: Interrupt, spent: float = 0.0) -> None:
-        left = None if limits.seconds is None else max(0.0, limits.seconds - spent)
-        self._alarm = Alarm(left, limits.bytes, interrupt)
-        self._looked: int | None = None
+    def __init__(self, limits: Limits, interrupt: Interrupt, elapsed: float = 0.0) -> None:
+        left = None if limits.seconds is None else max(0.0, limits.seconds - elapsed)
+        self._alarm = LimitMonitor(left, limits.bytes, interrupt)
+        self._checked_steps: int | None = None
 
-    def rings(self, store: Store) -> str | None:
-        steps = int(store.registers[R.STEPS])
-        is_due = self._looked is None or steps - self._looked >= EVERY or store.made >= LARGE
+    def exceeded_limit(self, store: TokenStore) -> str | None:
+        steps = int(store.registers[Register.STEPS])
+        is_due = (
+            self._checked_steps is None
+            or steps - self._checked_steps >= MEMORY_CHECK_STEPS
+            or store.allocated_bytes >= LARGE_RESULT_BYTES
+        )
         if is_due:
-            self._looked, store.made = steps, 0
-        return self._alarm.rings(0 if is_due else 1, None)
+            self._checked_steps, store.allocated_bytes = steps, 0
+        return self._alarm.exceeded_limit(0 if is_due else 1, None)
 
 
-class Residue(Tupled[Waiting]):
+class LazyResidue(TupleLike[ResidueToken]):
     """What a run left waiting, in one store or in several, made when somebody looks at it: it may be millions of
     tokens."""
 
-    def __init__(self, stores: Sequence[Store], outside: Outside, bounds: Mapping[Site, int]) -> None:
+    def __init__(self, stores: Sequence[TokenStore], outside: HostFirings, bounds: Mapping[Site, int]) -> None:
         self._stores = stores
         self._bounds = bounds
-        self._outside = outside
+        self._host = outside
 
     @cached_property
-    def _all(self) -> tuple[Waiting, ...]:
-        found = [each for store in self._stores for each in waiting(store)]
-        for handle, block in self._outside.cells.blocks.items():
-            for number, tokens in block.parked.items():
-                found += [Waiting(*token, Cell(handle, number)) for token in tokens]
+    def _tokens(self) -> tuple[ResidueToken, ...]:
+        found = [each for store in self._stores for each in waiting_operands(store)]
+        for handle, block in self._host.cells.blocks.items():
+            for number, tokens in block.deferred_reads.items():
+                found += [ResidueToken(*token, CellAddress(handle, number)) for token in tokens]
         store, bounds = self._stores[0], self._bounds
-        if store.registers[R.HOLDING]:
+        if store.registers[Register.THROTTLED]:
             tags = {frame: store.tag(frame) for frame in store.frames()}
-            for _, token in held_tokens(store, tags):
-                found.append(Waiting(*token, bounds[token.tag.site]))
-        return in_order(store.image.graph, found)
+            for _, token in throttled_tokens(store, tags):
+                found.append(ResidueToken(*token, bounds[token.tag.site]))
+        return sort_residue(store.image.graph, found)
 
     def __len__(self) -> int:
-        return sum(int(store.registers[[R.WAITING, R.PARKED, R.HOLDING]].sum()) for store in self._stores)
+        return sum(
+            int(store.registers[[Register.WAITING, Register.PARKED, Register.THROTTLED]].sum())
+            for store in self._stores
+        )
 
     @overload
-    def __getitem__(self, at: int) -> Waiting: ...
+    def __getitem__(self, at: int) -> ResidueToken: ...
     @overload
-    def __getitem__(self, at: slice) -> tuple[Waiting, ...]: ...
-    def __getitem__(self, at: int | slice) -> Waiting | tuple[Waiting, ...]:
-        return self._all[at]
+    def __getitem__(self, at: slice) -> tuple[ResidueToken, ...]: ...
+    def __getitem__(self, at: int | slice) -> ResidueToken | tuple[ResidueToken, ...]:
+        return self._tokens[at]
 
-    def __iter__(self) -> Iterator[Waiting]:
-        return iter(self._all)
+    def __iter__(self) -> Iterator[ResidueToken]:
+        return iter(self._tokens)
 
 
 def run_fast(
@@ -351,12 +379,12 @@ def run_fast(
     schedule: str,
     until: Until,
     limits: Limits | None,
-    structure: Structure,
-    keep: Keep = None,
+    structure: TreeDef,
+    keep: KeepOption = None,
     seed: int = 0,
     k: int | None = None,
     world: World | None = None,
-    spent: float = 0.0,
+    elapsed: float = 0.0,
 ) -> Outcome:
     """Run a graph whose rules have been checked; how it ends is data. `spent` are seconds that count as this run's.
 
@@ -365,18 +393,18 @@ def run_fast(
     check_until(until)
     admitted = admit_arguments(graph, arguments)
     state = first_state(graph, admitted, schedule, seed, k, world)
-    with keeping(keep, graph, admitted, schedule, seed, k) as kept:
-        return finished(state, schedule, until, limits_of(limits), structure, kept, spent=spent)
+    with open_event_sink(keep, graph, admitted, schedule, seed, k) as kept:
+        return resume_to_outcome(state, schedule, until, resolve_limits(limits), structure, kept, spent=elapsed)
 
 
-def finished(
-    state: State, schedule: str, until: Until, limits: Limits, structure: Structure, kept: Kept, **before: Any
+def resume_to_outcome(
+    state: State, schedule: str, until: Until, limits: Limits, structure: TreeDef, kept: EventSink, **before: Any
 ) -> Outcome:
     """Go on with a run from this state, keep what is to be kept, and say how it ended; `before` is what `Fast` takes of
     the part of it that is done already."""
-    keeper = keeper_of(kept, known_image(state.graph, state.bounds))
+    keeper = keeper_of(kept, cached_image(state.graph, state.loop_bounds))
     run = Fast(state, schedule, until=until, limits=limits, keeper=keeper, **before)
     stopped = run.go()
     window = keeper.window(kept.events or ()) if isinstance(keeper, Last) else None
-    said = kept.said(int(run.store.registers[R.STEPS]), window)
-    return kept.ended(replace(run.outcome(stopped, structure), **said))
+    said = kept.outcome_fields(int(run.store.registers[Register.STEPS]), window)
+    return kept.finish(replace(run.outcome(stopped, structure), **said))

@@ -14,22 +14,32 @@ import numpy as np
 import numpy.typing as npt
 
 from ....core.dtypes import DType
-from ....core.json.value import value_text
+from ....core.json.value import value_to_json_text
 from ....core.tag import Tag
-from ...image.image import LOW_BITS, NODE, PORT, PORT_BITS, SITE, Image, Words, is_boxed, word_of
+from ...image.image import (
+    LOW_BITS,
+    PORT_BITS,
+    Image,
+    NodeColumn,
+    PortColumn,
+    SiteColumn,
+    WordArray,
+    encode_word,
+    is_boxed,
+)
 from ...machine.fire import Rule
-from ...records.event_log import Log, sites
-from ...records.keep import Kept
+from ...records.event_log import EventLogWriter, graph_sites
+from ...records.keep import EventSink
 from ..jit import kernels
-from ..jit.native import native
-from ..jit.progress import compiling
+from ..jit.native import load_native
+from ..jit.progress import show_compiling
 from . import ink, registers
-from .event_keepers import Keeper, Last, everything
-from .host_firings import Outside, Said
+from .event_keepers import EventKeeper, Last, forward_events
+from .host_firings import HostFiringNote, HostFirings
 from .ink import LENGTH_BITS, PIECES, Does, Ink, Member, Node, Part, Shape, Tagged
-from .load import columns, compiled
-from .registers import Noted
-from .store import Store
+from .load import int_enums, jitted_source
+from .registers import JournalWord
+from .store import TokenStore
 
 VALUE_BYTES = 64
 """What a value takes at most, a literal's excepted; and a token twice as much."""
@@ -43,12 +53,12 @@ LENGTH_BITS = {LENGTH_BITS}
 
 @cache
 def _native(function: str) -> Callable[[int, int, int], int]:
-    with compiling("the writer of logs"):
-        return native(f"writer of logs, {function}", _text(function), function, 3)
+    with show_compiling("the writer of logs"):
+        return load_native(f"writer of logs, {function}", _text(function), function, 3)
 
 
 def _text(function: str) -> str:
-    body = compiled(["lines"], columns(ink, registers), {function})
+    body = jitted_source(["lines"], int_enums(ink, registers), {function})
     return "\n".join([kernels.HEADER, "import numpy as np", _CONSTANTS, body])
 
 
@@ -100,17 +110,17 @@ class Tables:
         ends = np.cumsum([0, *map(len, members)])
         self.scopes = np.stack([ends[:-1], ends[1:]], axis=1).astype(np.int64)
         self.members = np.array([row for rows in members for row in rows], np.int64)
-        self.site_scopes = np.ascontiguousarray(image.sites[:, SITE.SCOPE])
+        self.site_scopes = np.ascontiguousarray(image.sites[:, SiteColumn.SCOPE])
 
     def _port(self, image: Image, at: int) -> list[int]:
-        node, dtype = int(image.ports[at, PORT.NODE]), image.port_types[at].dtype
+        node, dtype = int(image.ports[at, PortColumn.NODE]), image.port_types[at].dtype
         head = self.pool.word(f"[{node},{at - image.first_port[node]},")
         return [node, head, shape_of(dtype), self.pool.word(value_head(dtype))]
 
     def _node(self, image: Image, rules: tuple[Rule, ...], number: int) -> list[int]:
         node, rule, first = image.graph.nodes[number], rules[number], image.first_port[number]
         kinds = {"merge": Does.MERGE, "switch": Does.SWITCH, "next_iteration": Does.NEXT, "back": Does.BACK}
-        numbers = {site: at for at, site in enumerate(sites(image.graph))}
+        numbers = {site: at for at, site in enumerate(graph_sites(image.graph))}
         result = 0
         if number in image.graph.results:
             result = self.pool.word(f"[-1,{image.graph.results.index(number)},0,")
@@ -120,19 +130,19 @@ class Tables:
                 if literal is None:
                     self._parts.append([0, 0, first + port, 0])
                 else:
-                    text = self.pool.word(value_text(literal.value))
-                    self._parts.append([text, word_of(literal.value, image.port_types[first + port].dtype), -1, 0])
+                    text = self.pool.word(value_to_json_text(literal.value))
+                    self._parts.append([text, encode_word(literal.value, image.port_types[first + port].dtype), -1, 0])
         made = [output.type.dtype for output in node.outputs] or [image.port_types[first].dtype]
         made = [made[0], made[-1]]
         return [
             kinds.get(node.op, Does.PLAIN), numbers.get(node.site, -1) if node.site else -1, result,
             begin, len(self._parts), shape_of(made[0]), self.pool.word(value_head(made[0])),
-            shape_of(made[1]), self.pool.word(value_head(made[1])), rule.needs,
+            shape_of(made[1]), self.pool.word(value_head(made[1])), rule.required_tokens,
         ]  # fmt: skip
 
     def _members(self, image: Image, scope: int) -> list[list[int]]:
-        rows = image.nodes[:, [NODE.STATE, NODE.FIRED]].tolist()
-        return [[n, rows[n][0] - image.header, rows[n][1], 0] for n in image.members[scope].tolist()]
+        rows = image.nodes[:, [NodeColumn.MASK_WORD, NodeColumn.FIRED_BIT]].tolist()
+        return [[n, rows[n][0] - image.header_words, rows[n][1], 0] for n in image.scope_members[scope].tolist()]
 
     def most_bytes(self, image: Image) -> int:
         """How many bytes a word of a journal becomes at most."""
@@ -141,11 +151,11 @@ class Tables:
         for row in self.nodes.tolist():
             parts = self._parts[row[Node.PARTS] : row[Node.PARTS_END]]
             said = sum((part[Part.TEXT] & (1 << LENGTH_BITS) - 1) + VALUE_BYTES for part in parts)
-            most.append((said + 2 * VALUE_BYTES * (image.fan + 7)) // Noted.FIRED_WORDS)
+            most.append((said + 2 * VALUE_BYTES * (image.max_fanout + 7)) // JournalWord.FIRING_WORDS)
         for scope in range(len(image.scopes)):
             begin, end = self.scopes[scope].tolist()
             words = max((row[Member.STATE] for row in self.members[begin:end].tolist()), default=0)
-            most.append((VALUE_BYTES + digits * (end - begin)) // (Noted.CLOSED_WORDS + words))
+            most.append((VALUE_BYTES + digits * (end - begin)) // (JournalWord.CLOSE_WORDS + words))
         return max(most) + 1
 
 
@@ -155,30 +165,30 @@ def is_writable(image: Image) -> bool:
     return not any(map(is_boxed, (*image.port_types, *made)))
 
 
-def keeper_of(kept: Kept, image: Image) -> Keeper | None:
+def keeper_of(kept: EventSink, image: Image) -> EventKeeper | None:
     """Who keeps what a run is told to; where that are the last events, they are to be asked for at its end."""
     if isinstance(kept.events, deque):
         return Last(kept.events.maxlen or 0)
     if kept.log is not None and is_writable(image):
         return Scribe(kept.log)
-    watchers = kept.watchers
-    return everything(watchers[0]) if watchers else None
+    watchers = kept.observers
+    return forward_events(watchers[0]) if watchers else None
 
 
-class Scribe(Keeper):
+class Scribe(EventKeeper):
     """Writes the lines of each page when it is full, or the machine pauses."""
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: EventLogWriter) -> None:
         self._log = log
 
-    def begin(self, store: Store, outside: Outside) -> None:
-        super().begin(store, outside)
+    def attach(self, store: TokenStore, outside: HostFirings) -> None:
+        super().attach(store, outside)
         self._tables = Tables(store.image, outside.rules)
         self._most = self._tables.most_bytes(store.image)
         self._tags = np.zeros((0, len(Tagged)), np.int64)
         self._paper = np.zeros(0, np.uint8)
         self._addresses = np.zeros(len(Ink), np.int64)
-        self._addresses[Ink.NEXT] = self._log.writer.following
+        self._addresses[Ink.NEXT] = self._log.event_writer.next_number
         self._fit_tags()
         for frame in store.frames():
             self._enter(frame, store.tag(frame))
@@ -192,7 +202,7 @@ class Scribe(Keeper):
             self._addresses[of] = array.ctypes.data
 
     def _enter(self, frame: int, tag: Tag) -> None:
-        numbers = self._log.writer.numbers
+        numbers = self._log.event_writer.tag_numbers
         self._tags[frame >> 3] = numbers[tag], numbers[tag.parent] if tag.parent is not None else 0, tag.iteration, 0
 
     def _fit_tags(self) -> None:
@@ -203,16 +213,16 @@ class Scribe(Keeper):
             grown[: len(self._tags)] = self._tags
             self._tags = grown
 
-    def turn(self) -> None:
-        words, said, dying = self._torn_off(self.store.journal)
-        self.store.release(dying)
+    def turn_page(self) -> None:
+        words, said, dying = self._detach_page(self.store.journal)
+        self.store.free_objects(dying)
         if len(words):
             self._write(words, said)
 
     def rest(self) -> None:
         self.turn()
 
-    def _write(self, words: Words, said: Sequence[Said]) -> None:
+    def _write(self, words: WordArray, said: Sequence[HostFiringNote]) -> None:
         b, ends = self._addresses, len(words)
         self._fit_tags()
         floats = np.empty(ends, np.int64)
@@ -230,7 +240,7 @@ class Scribe(Keeper):
         b[[Ink.SAID, Ink.SAID_READ, Ink.POOL]] = said_texts.ctypes.data, 0, pool.ctypes.data
         b[Ink.PAPER] = self._paper.ctypes.data
         written = _native("write")(b.ctypes.data, 0, ends) - self._paper.ctypes.data
-        self._log.lines(self._paper[:written].tobytes().decode("ascii"))
+        self._log.write_lines(self._paper[:written].tobytes().decode("ascii"))
 
 
 def _float_texts(words: npt.NDArray[np.int64]) -> Iterator[str]:
@@ -242,5 +252,5 @@ def _float_texts(words: npt.NDArray[np.int64]) -> Iterator[str]:
     return (text if text[-1] not in "fn" else f'"{text}"' for text in texts)
 
 
-def _trap_text(said: Said) -> str:
+def _trap_text(said: HostFiringNote) -> str:
     return "" if said.trap is None else f',"trap":{json.dumps(said.trap)}'

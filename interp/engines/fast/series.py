@@ -11,13 +11,13 @@ import numpy.typing as npt
 Item = TypeVar("Item", covariant=True)
 
 
-class Tupled(Sequence[Item]):
+class TupleLike(Sequence[Item]):
     """A sequence that equals the tuple of what is in it, and looks and hashes like it."""
 
     __slots__ = ()
 
     def __eq__(self, other: object) -> bool:
-        return tuple(self) == tuple(other) if isinstance(other, tuple | Tupled) else NotImplemented
+        return tuple(self) == tuple(other) if isinstance(other, tuple | TupleLike) else NotImplemented
 
     def __hash__(self) -> int:
         return hash(tuple(self))
@@ -26,7 +26,7 @@ class Tupled(Sequence[Item]):
         return repr(tuple(self))
 
 
-class Series(Tupled[int]):
+class IntegerSeries(TupleLike[int]):
     """Numbers of a run, one a wave, that are kept as an array; NumPy gets it without a copy, and may not write to it.
 
     Whoever makes one leaves the array as it is.
@@ -59,6 +59,8 @@ class Series(Tupled[int]):
         return iter(self._numbers.tolist())
 
     def __eq__(self, other: object) -> bool:
-        return np.array_equal(self._numbers, other._numbers) if isinstance(other, Series) else super().__eq__(other)
+        return (
+            np.array_equal(self._numbers, other._numbers) if isinstance(other, IntegerSeries) else super().__eq__(other)
+        )
 
-    __hash__ = Tupled.__hash__
+    __hash__ = TupleLike.__hash__

@@ -12,37 +12,37 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from ...image.image import NODE, PORT
-from ...image.opcodes import Code
+from ...image.image import NodeColumn, PortColumn
+from ...image.opcodes import Opcode
 from ...machine.event import Event
 from ...machine.state import State
-from .registers import NEED, Options, Sign, What
-from .rows import ROW, rows_of
-from .store import Store
+from .registers import ComparisonColumn, MachineOption, StopOperator, StopQuantity
+from .rows import DeliveryColumn, delivery_table
+from .store import TokenStore
 
 
-class Need(NamedTuple):
+class StopComparison(NamedTuple):
     """What is needed for a run to stop at some step, as far as the machine looks."""
 
-    what: What = What.ANY
-    sign: Sign = Sign.EQUAL
+    quantity: StopQuantity = StopQuantity.ALWAYS
+    operator: StopOperator = StopOperator.EQUAL
     number: int | float = 0
     is_float: bool = False
 
-    def words(self) -> tuple[int, int, int, int]:
+    def to_row(self) -> tuple[int, int, int, int]:
         """A row of NEED."""
         word = int(np.float64(self.number).view(np.int64)) if self.is_float else int(self.number)
-        return self.what, self.sign, word, self.is_float
+        return self.quantity, self.operator, word, self.is_float
 
 
-ANY, NONE = Need(), Need(What.NONE)
+ALWAYS_STOP, NEVER_STOP = StopComparison(), StopComparison(StopQuantity.NEVER)
 
-Spot: TypeAlias = tuple[int, int | None]
+StopPoint: TypeAlias = tuple[int, int | None]
 """The firings of a node; with a port, the tokens that come there and stay."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stops:
+class StopConditions:
     """Where a run is to stop: before one of these nodes fires, before an activation opens that is so deep, or after a
     firing that trapped.
 
@@ -53,26 +53,31 @@ class Stops:
     nodes: frozenset[int] = frozenset()
     depth: int | None = None
     traps: bool = False
-    needs: Mapping[Spot, Need] = field(default_factory=dict)
+    comparisons: Mapping[StopPoint, StopComparison] = field(default_factory=dict)
     is_hit: Callable[[State, Event], bool] | None = None
 
-    def spots(self) -> dict[Spot, Need]:
+    def stop_points(self) -> dict[StopPoint, StopComparison]:
         """Where it stops before a step."""
-        return {**self.needs, **{(node, None): ANY for node in self.nodes}}
+        return {**self.comparisons, **{(node, None): ALWAYS_STOP for node in self.nodes}}
 
 
-def watch(store: Store, spots: Mapping[Spot, Need]) -> None:
+def install_stop_points(store: TokenStore, spots: Mapping[StopPoint, StopComparison]) -> None:
     """Have the machine stop at these spots, and at no other."""
     image = store.image
     nodes, stays = [node for node, _ in spots], any(port is not None for _, port in spots)
-    store.codes[:] = image.nodes[:, NODE.CODE]
-    store.codes[nodes] = Code.STOP
-    store.rows = rows_of(image).rows.copy()
-    store.rows[np.isin(store.rows[:, ROW.NUMBER], nodes), ROW.CODE] = Code.STOP
-    store.needs = np.zeros((len(image.ports), 2, len(NEED)), np.int64)
-    store.needs[:, :, NEED.WHAT] = What.NONE
+    store.codes[:] = image.nodes[:, NodeColumn.CODE]
+    store.codes[nodes] = Opcode.BREAKPOINT
+    store.delivery_rows = delivery_table(image).rows.copy()
+    store.delivery_rows[np.isin(store.delivery_rows[:, DeliveryColumn.NODE], nodes), DeliveryColumn.CODE] = (
+        Opcode.BREAKPOINT
+    )
+    store.comparisons = np.zeros((len(image.ports), 2, len(ComparisonColumn)), np.int64)
+    store.comparisons[:, :, ComparisonColumn.QUANTITY] = StopQuantity.NEVER
     for (node, port), need in spots.items():
-        at = image.ports[:, PORT.NODE] == node if port is None else image.first_port[node] + port
-        store.needs[at, int(port is not None)] = need.words()
-    store.options[[Options.STAYS, Options.PLAIN]] = stays, store.is_plain and not stays
-    store.has_moved()
+        at = image.ports[:, PortColumn.NODE] == node if port is None else image.first_port[node] + port
+        store.comparisons[at, int(port is not None)] = need.to_row()
+    store.options[[MachineOption.STOPS_AT_WAITING, MachineOption.HAS_SCALAR_PATH]] = (
+        stays,
+        store.allows_scalar_path and not stays,
+    )
+    store.mark_moved()

@@ -32,11 +32,11 @@ from tempfile import mkstemp
 from types import ModuleType
 from typing import Any
 
-from ....core.files import locked
-from ..interrupt import insistent
+from ....core.files import lock_file
+from ..interrupt import interrupt_at_once
 
-_ROOT = Path(__file__).resolve().parents[3]
-_SOURCES = (
+_PACKAGE_ROOT = Path(__file__).resolve().parents[3]
+_SOURCE_GLOBS = (
     "core/ops/*.py",
     "core/ops/op.py",
     "core/dtypes.py",
@@ -45,30 +45,30 @@ _SOURCES = (
     "interp/engines/cuda/kernels.py",
 )
 """What a module's machine code may hold besides its own text."""
-_SUMS = "sums.json"
-_CODE = "__pycache__"
-_DEEP = 200_000
+_CHECKSUMS_FILE = "sums.json"
+_CODE_FOLDER = "__pycache__"
+_RECURSION_LIMIT = 200_000
 """Frames of Python's; a step of the sampler in papers_examples/eager needs more than the usual 1,000."""
-Use = Callable[[ModuleType], None]
+CompileAll = Callable[[ModuleType], None]
 
 
-def unforked(lock: Any) -> Any:
+def lock_across_fork(lock: Any) -> Any:
     """A lock that nobody else holds where this process is forked: who forks waits, first for those that were made last.
 
     A child has none of the threads that would give it back. A new one there would not do: who compiles has also the
     locks of numba and llvmlite, and LLVM is at work."""
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.free_objects, after_in_child=lock.free_objects)
     return lock
 
 
-_ONE_AT_A_TIME = unforked(threading.RLock())
-_loaded: dict[str, ModuleType] = {}
-_from_disk: set[str] = set()
+_load_lock = lock_across_fork(threading.RLock())
+_modules: dict[str, ModuleType] = {}
+_modules_loading_from_disk: set[str] = set()
 """The names of modules that are being loaded, all of whose machine code is on disk."""
 
 
-def load(name: str, text: str, use: Use = lambda _: None) -> ModuleType:
+def load_module(name: str, text: str, compile_all: CompileAll = lambda _: None) -> ModuleType:
     """The module of this text, compiled, from disk if it can be.
 
     Functions in it are `@njit(signature, cache=True)`: with their signatures, or else `use` calls each of them, so that
@@ -77,48 +77,48 @@ def load(name: str, text: str, use: Use = lambda _: None) -> ModuleType:
 
     Raises what the text raises, where it cannot be compiled.
     """
-    with _ONE_AT_A_TIME:
-        called = f"_tagloom_{key(text)}_{name}"
-        if called not in _loaded:
-            with insistent():
-                _loaded[called] = _load(called, name, text, use)
-        return _loaded[called]
+    with _load_lock:
+        called = f"_tagloom_{cache_key(text)}_{name}"
+        if called not in _modules:
+            with interrupt_at_once():
+                _modules[called] = _load_or_compile(called, name, text, compile_all)
+        return _modules[called]
 
 
-def _load(called: str, name: str, text: str, use: Use) -> ModuleType:
+def _load_or_compile(called: str, name: str, text: str, use: CompileAll) -> ModuleType:
     try:
-        folder = folder_of(text)
-        with _locked(folder):
-            return _from_folder(folder, called, name, text, use)
+        folder = module_folder(text)
+        with _lock_folder(folder):
+            return _load_from_folder(folder, called, name, text, use)
     except OSError:  # not to be written, or full, or not this user's alone
-        return _imported(called, Path(f"<{name}>"), text.replace("cache=True", "cache=False"), use)
+        return _execute_module(called, Path(f"<{name}>"), text.replace("cache=True", "cache=False"), use)
 
 
-def _from_folder(folder: Path, called: str, name: str, text: str, use: Use) -> ModuleType:
+def _load_from_folder(folder: Path, called: str, name: str, text: str, use: CompileAll) -> ModuleType:
     """The module in a folder that nobody else writes to."""
     path = folder / f"{name}.py"
     if _is_complete(folder):
-        _from_disk.add(called)
+        _modules_loading_from_disk.add(called)
         try:
             with suppress(Exception):  # by another hand than numba's, since the sums are right
-                return _imported(called, path, text, use)
+                return _execute_module(called, path, text, use)
         finally:
-            _from_disk.discard(called)
-    _clear(folder)
-    (folder / _CODE).mkdir(mode=0o700)
-    write(path, text.encode())
-    module = _imported(called, path, text, use)
-    write(folder / _SUMS, json.dumps(_sums(folder)).encode())
+            _modules_loading_from_disk.discard(called)
+    _clear_folder(folder)
+    (folder / _CODE_FOLDER).mkdir(mode=0o700)
+    write_atomically(path, text.encode())
+    module = _execute_module(called, path, text, use)
+    write_atomically(folder / _CHECKSUMS_FILE, json.dumps(_checksums(folder)).encode())
     return module
 
 
-def _imported(called: str, path: Path, text: str, use: Use) -> ModuleType:
+def _execute_module(called: str, path: Path, text: str, use: CompileAll) -> ModuleType:
     """A module of this text; numba finds it by its name, in every process, when it loads what it has on disk."""
     module = ModuleType(called)
     module.__file__ = str(path)
     sys.modules[called] = module
     try:
-        with _deep():
+        with _deep_recursion():
             exec(compile(text, str(path), "exec"), module.__dict__)
             use(module)
     except BaseException:
@@ -127,19 +127,19 @@ def _imported(called: str, path: Path, text: str, use: Use) -> ModuleType:
     return module
 
 
-def check(function: Any) -> None:
+def check_cache_hit(function: Any) -> None:
     """Raise OSError where a compiled function was to come from disk, and numba could not read it there, and compiled it
     again: machine code on disk which calls it has the name of the one that was lost, and LLVM ends a process that loads
     what calls a name which nobody has."""
-    if function.py_func.__module__ in _from_disk and not function.stats.cache_hits:
+    if function.py_func.__module__ in _modules_loading_from_disk and not function.stats.cache_hits:
         raise OSError(f"{function.py_func.__name__} is not on disk")
 
 
 @contextmanager
-def _deep() -> Iterator[None]:
+def _deep_recursion() -> Iterator[None]:
     """Python's stack is as deep as numba needs it, which goes through the blocks of a long function by recursion."""
     limit = sys.getrecursionlimit()
-    sys.setrecursionlimit(max(limit, _DEEP))
+    sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
     try:
         yield
     finally:
@@ -148,24 +148,26 @@ def _deep() -> Iterator[None]:
 
 def _is_complete(folder: Path) -> bool:
     try:
-        return _is_private(folder / _CODE) and bool(json.loads((folder / _SUMS).read_text()) == _sums(folder))
+        return _is_private(folder / _CODE_FOLDER) and bool(
+            json.loads((folder / _CHECKSUMS_FILE).read_text()) == _checksums(folder)
+        )
     except (OSError, ValueError):
         return False
 
 
-def _sums(folder: Path) -> dict[str, str]:
+def _checksums(folder: Path) -> dict[str, str]:
     """What every file of a module is, in short."""
-    files = [*folder.glob("*.py"), *folder.glob(f"{_CODE}/*.nb[ic]")]
+    files = [*folder.glob("*.py"), *folder.glob(f"{_CODE_FOLDER}/*.nb[ic]")]
     return {str(path.relative_to(folder)): blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in files}
 
 
-def _clear(folder: Path) -> None:
-    shutil.rmtree(folder / _CODE, ignore_errors=True)
-    for path in [*folder.glob("*.py"), folder / _SUMS]:
+def _clear_folder(folder: Path) -> None:
+    shutil.rmtree(folder / _CODE_FOLDER, ignore_errors=True)
+    for path in [*folder.glob("*.py"), folder / _CHECKSUMS_FILE]:
         path.unlink(missing_ok=True)
 
 
-def write(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, content: bytes) -> None:
     """All of a file or nothing of it, by way of a new one that is this user's alone."""
     descriptor, made = mkstemp(".tmp", f"{path.name}.", path.parent)
     try:
@@ -178,21 +180,21 @@ def write(path: Path, content: bytes) -> None:
 
 
 @contextmanager
-def _locked(folder: Path) -> Iterator[None]:
+def _lock_folder(folder: Path) -> Iterator[None]:
     """While this lasts, no other process is in there; where the system has no such locks, one may be, and then its
     sums differ from what is there."""
-    with (folder / "lock").open("w") as file, locked(file.fileno()):
+    with (folder / "lock").open("w") as file, lock_file(file.fileno()):
         yield
 
 
-def folder_of(text: str) -> Path:
+def module_folder(text: str) -> Path:
     """The folder of what is compiled of a text, which is there from now on; raises OSError where it cannot be, or is
     not this user's alone to write to."""
     folder = cache_folder()
-    for each in (folder, folder / key(text)):
+    for each in (folder, folder / cache_key(text)):
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
         if not _is_private(each):
-            _note(each)
+            _warn_insecure_folder(each)
             raise PermissionError(f"others may write to {each}")
     return each
 
@@ -204,7 +206,7 @@ def _is_private(folder: Path) -> bool:
 
 
 @cache
-def _note(folder: Path) -> None:
+def _warn_insecure_folder(folder: Path) -> None:
     """Say once that a folder is not used."""
     said = f"tagloom neither reads nor keeps machine code in {folder}, since others may write there"
     warnings.warn(f"{said}: chmod go-w, or name another folder as TAGLOOM_CACHE", RuntimeWarning, stacklevel=2)
@@ -219,18 +221,18 @@ def cache_folder() -> Path:
         raise OSError(str(error)) from None
 
 
-def key(text: str) -> str:
+def cache_key(text: str) -> str:
     """What the machine code of a text depends on, in short."""
-    return blake2b("\0".join((text, _surroundings())).encode(), digest_size=16).hexdigest()
+    return blake2b("\0".join((text, _environment_fingerprint())).encode(), digest_size=16).hexdigest()
 
 
 @cache
-def _surroundings() -> str:
+def _environment_fingerprint() -> str:
     """What the machine code of all texts depends on."""
     import llvmlite.binding as llvm
 
-    files = sorted(path for pattern in _SOURCES for path in _ROOT.glob(pattern))
-    sources = [f"{path.relative_to(_ROOT)}\n{path.read_text(encoding='utf-8')}" for path in files]
+    files = sorted(path for pattern in _SOURCE_GLOBS for path in _PACKAGE_ROOT.glob(pattern))
+    sources = [f"{path.relative_to(_PACKAGE_ROOT)}\n{path.read_text(encoding='utf-8')}" for path in files]
     versions = [sys.version, *map(version, ("numba", "llvmlite", "numpy"))]  # numba takes long to import
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
     settings = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")]

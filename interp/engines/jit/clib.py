@@ -6,28 +6,28 @@ import ctypes
 import sys
 from functools import cache
 
-_UNARY = "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 sin sinh tan tanh"
-ARITY = {**dict.fromkeys(_UNARY.split(), 1), "atan2": 2, "pow": 2}
+_UNARY_FUNCTIONS = "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 sin sinh tan tanh"
+ARITY = {**dict.fromkeys(_UNARY_FUNCTIONS.split(), 1), "atan2": 2, "pow": 2}
 """How many float64 each takes; it gives one."""
-NUMPY_S = (
+UFUNC_OPS = (
     *("exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "pow", "hypot"),
     *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
 )
 """Ops that NumPy computes in loops of its own, on floats."""
 
 
-def symbol(name: str) -> str:
+def symbol_name(name: str) -> str:
     """What compiled code calls a function: a name that LLVM does not know."""
     return f"tagloom_{name}"
 
 
 @cache
-def _library() -> ctypes.CDLL:
+def _load_library() -> ctypes.CDLL:
     return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
 
 
-def address(name: str) -> int:
+def function_address(name: str) -> int:
     """Where a function is."""
-    found = ctypes.cast(getattr(_library(), name), ctypes.c_void_p).value
+    found = ctypes.cast(getattr(_load_library(), name), ctypes.c_void_p).value
     assert found is not None
     return found

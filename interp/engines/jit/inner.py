@@ -9,6 +9,6 @@ from typing import Any
 
 from numba import njit
 
-inner: Callable[..., Any] = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)
-kernel: Callable[..., Any] = partial(inner, error_model="numpy")
+internal_njit: Callable[..., Any] = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+kernel: Callable[..., Any] = partial(internal_njit, error_model="numpy")
 """The same, where floats are divided as IEEE 754 says."""

@@ -17,33 +17,33 @@ from typing import Any
 from ....core.ops import guarded
 from . import opaque, wrapping
 from .inner import kernel
-from .kernels import functions
+from .kernels import callable_functions
 
-_FUNCTIONS = functions()
+_REGISTRY_FUNCTIONS = callable_functions()
 
 
 def __getattr__(name: str) -> Any:
     """What is compiled of a column, or one of `wrapping`."""
     if name.startswith("wrapping_"):
         return getattr(wrapping, name)
-    if name not in _FUNCTIONS:
+    if name not in _REGISTRY_FUNCTIONS:
         raise AttributeError(name)
-    return jitted(_FUNCTIONS[name])
+    return compile_function(_REGISTRY_FUNCTIONS[name])
 
 
 @cache
-def jitted(function: Callable[..., Any]) -> Any:
+def compile_function(function: Callable[..., Any]) -> Any:
     """What compiled code calls for a function of `core`: the same source, or the C function that it stands for."""
     if function is guarded.power:
         return opaque.pow
     if isinstance(function, BuiltinFunctionType):
         return getattr(opaque, function.__name__)
     assert isinstance(function, FunctionType)
-    copied = FunctionType(function.__code__, _names(function), function.__name__, function.__defaults__)
+    copied = FunctionType(function.__code__, _compiled_globals(function), function.__name__, function.__defaults__)
     return kernel(copied)
 
 
-def _names(function: FunctionType) -> dict[str, Any]:
+def _compiled_globals(function: FunctionType) -> dict[str, Any]:
     """What the names in a function's source mean where it is compiled."""
     meant: dict[str, Any] = {"__name__": __name__}
     for name in {line.argval for line in get_instructions(function) if line.opname == "LOAD_GLOBAL"}:
@@ -51,7 +51,7 @@ def _names(function: FunctionType) -> dict[str, Any]:
         if value is math:
             meant[name] = opaque
         elif isinstance(value, FunctionType):
-            meant[name] = jitted(value)
+            meant[name] = compile_function(value)
         elif value is not None:
             meant[name] = value
     return meant

@@ -25,10 +25,10 @@ from typing import Any
 
 from ....core import dtypes
 from ....core.dtypes import DType
-from ....core.mix import MASK
+from ....core.mix import MASK64
 from ....core.ops.guarded import integer_power
 from ....core.ops.op import OPS, Attributes
-from ....core.python_ast import parsed
+from ....core.python_ast import parse_python
 from ....core.types import Type
 from ....core.value import Value
 
@@ -40,10 +40,10 @@ from {__package__}.inner import inner, kernel
 """
 """The first lines of a generated module."""
 
-LANES = {"b": "boolean", "i": "int64", "u": "uint64", "f": "float64"}
+LANE_TYPES = {"b": "boolean", "i": "int64", "u": "uint64", "f": "float64"}
 """What numba calls the lanes; as a function it casts to the lane."""
 
-_TEXTS: Mapping[Callable[..., Any], str] = {
+_OPERATOR_FORMATS: Mapping[Callable[..., Any], str] = {
     operator.add: "({} + {})",
     operator.sub: "({} - {})",
     operator.mul: "({} * {})",
@@ -63,17 +63,17 @@ _TEXTS: Mapping[Callable[..., Any], str] = {
     float: "float64({})",
 }
 """Columns that text says better than a call: these compile faster."""
-_WRAPPING: Mapping[Callable[..., Any], str] = {
+_WRAPPING_FORMATS: Mapping[Callable[..., Any], str] = {
     operator.add: "k.wrapping_add({}, {})",
     operator.sub: "k.wrapping_sub({}, {})",
     operator.mul: "k.wrapping_mul({}, {})",
-    integer_power: f"int64(k.pow_uu(uint64({{}}), uint64({{}}), uint64(1), uint64({MASK})))",
+    integer_power: f"int64(k.pow_uu(uint64({{}}), uint64({{}}), uint64(1), uint64({MASK64})))",
 }
 """Those of signed integers. An operator of Python's numba marks as one that never overflows (`nsw`), so that LLVM takes
 the square of a number, or the difference of a negative one and a positive one, for what has a known sign."""
-_LITERAL = re.compile(r"-?\d+|\(-?\d+ - 1\)")
+_INTEGER_LITERAL = re.compile(r"-?\d+|\(-?\d+ - 1\)")
 """What `constant` makes of an integer in the lane of signed ones."""
-_OWN_WIDTH: Mapping[str, str] = {
+_NATIVE_WIDTH_FORMATS: Mapping[str, str] = {
     "add": "({} + {})",
     "subtract": "({} - {})",
     "multiply": "({} * {})",
@@ -102,7 +102,7 @@ def lane(dtype: DType) -> str:
     return dtype.kind
 
 
-def supported(op_name: str, operand_types: Sequence[Type], result_type: Type) -> bool:
+def is_supported(op_name: str, operand_types: Sequence[Type], result_type: Type) -> bool:
     """Whether there is text for this op: on scalars there is for every op that computes element by element."""
     of = (*operand_types, result_type)
     return (
@@ -119,61 +119,61 @@ def expression(
 
     What it gives on operands that trap means nothing. `attributes` say nothing that the result's type does not.
     """
-    given = _unfolded(_aligned(operand_types, operands))
+    given = _prevent_constant_folding(_promote_operands(operand_types, operands))
     dtype, made = result_type.dtype, lane(result_type.dtype)
-    function, further = OPS[op_name].scalar_on(operand_types[0].dtype, dtype)
+    function, further = OPS[op_name].scalar_kernel(operand_types[0].dtype, dtype)
     if function is int:
-        return cast(given[0], None, dtype)
-    inlined = None if further else _inlined(function, given)
-    if made == "i" and function in _WRAPPING:
-        text = _WRAPPING[function].format(*given)
-    elif function in _TEXTS:
-        text = _TEXTS[function].format(*given)
+        return cast_expression(given[0], None, dtype)
+    inlined = None if further else _inline_expression(function, given)
+    if made == "i" and function in _WRAPPING_FORMATS:
+        text = _WRAPPING_FORMATS[function].format(*given)
+    elif function in _OPERATOR_FORMATS:
+        text = _OPERATOR_FORMATS[function].format(*given)
     elif inlined is not None:
         text = inlined
     else:
-        arguments = [*given, *(_further(constant, dtype) for constant in further)]
-        text = f"k.{_name(op_name, operand_types[0].dtype, dtype)}({', '.join(arguments)})"
-    return cast(text, made, dtype)
+        arguments = [*given, *(_extra_argument(constant, dtype) for constant in further)]
+        text = f"k.{_function_name(op_name, operand_types[0].dtype, dtype)}({', '.join(arguments)})"
+    return cast_expression(text, made, dtype)
 
 
-def in_own_width(op_name: str, operands: Sequence[DType], result: DType) -> str | None:
+def native_width_format(op_name: str, operands: Sequence[DType], result: DType) -> str | None:
     """What to fill with text of elements that are numbers of their own dtypes, not of their lanes, for text of the
     result's, which is one of its own dtype; None where an op is computed in lanes. Texts may name `np`."""
     if result.kind != "f" or any(operand not in (result, dtypes.bool) for operand in operands):
         return None
-    return _OWN_WIDTH.get(op_name)
+    return _NATIVE_WIDTH_FORMATS.get(op_name)
 
 
-def cast(text: str, from_lane: str | None, dtype: DType) -> str:
+def cast_expression(text: str, from_lane: str | None, dtype: DType) -> str:
     """A number in a lane, of whatever size, as one of this dtype; None is any lane but that of floats."""
     made = lane(dtype)
     if dtype.kind == "b":
         return text
     if dtype in (dtypes.int64, dtypes.uint64, dtypes.float64):
-        return text if from_lane == made else f"{LANES[made]}({text})"
-    return f"{LANES[made]}({dtype!r}({text}))"
+        return text if from_lane == made else f"{LANE_TYPES[made]}({text})"
+    return f"{LANE_TYPES[made]}({dtype!r}({text}))"
 
 
 def trap_condition(
     op_name: str, operand_types: Sequence[Type], result_type: Type, operands: Sequence[str]
 ) -> str | None:
     """Text of whether an op has no value for its operands, given as text in their lanes; None where it always has."""
-    undefined = OPS[op_name].undefined
-    if undefined is None or result_type.dtype.kind not in undefined.kinds:
+    undefined = OPS[op_name].trap_condition
+    if undefined is None or result_type.dtype.kind not in undefined.dtype_kinds:
         return None
-    given = _aligned(operand_types, operands)
-    return _inlined(undefined.when, given) or f"k.{op_name}_undefined({', '.join(given)})"
+    given = _promote_operands(operand_types, operands)
+    return _inline_expression(undefined.predicate, given) or f"k.{op_name}_undefined({', '.join(given)})"
 
 
 def trap_message(op_name: str) -> str:
     """What a trap of this op says; only for ops that can trap."""
-    undefined = OPS[op_name].undefined
+    undefined = OPS[op_name].trap_condition
     assert undefined is not None
     return undefined.message
 
 
-def constant(value: Value, dtype: DType) -> str:
+def literal_expression(value: Value, dtype: DType) -> str:
     """Text of a scalar in its lane.
 
     >>> constant(-(2**63), dtypes.int64), constant(3, dtypes.uint8), constant(-0.0, dtypes.float64)
@@ -191,49 +191,49 @@ def constant(value: Value, dtype: DType) -> str:
     return f"({number + 1} - 1)" if number == -(2**63) else str(number)
 
 
-def functions() -> dict[str, Callable[..., Any]]:
+def callable_functions() -> dict[str, Callable[..., Any]]:
     """The functions that text may call, by the names that it has for them."""
     found: dict[str, Callable[..., Any]] = {}
     kinds = {dtype.kind: dtype for dtype in dtypes.ALL}
     for row in OPS.values():
-        if row.undefined is not None and row.scalar is not None:
-            found[f"{row.name}_undefined"] = row.undefined.when
+        if row.trap_condition is not None and row.scalar is not None:
+            found[f"{row.name}_undefined"] = row.trap_condition.predicate
         for operand in kinds.values() if row.scalar is not None else ():
             for result in kinds.values():
-                function = row.scalar_on(operand, result).function
-                if function not in _TEXTS and function is not int:
-                    found[_name(row.name, operand, result)] = function
+                function = row.scalar_kernel(operand, result).function
+                if function not in _OPERATOR_FORMATS and function is not int:
+                    found[_function_name(row.name, operand, result)] = function
     return found
 
 
-def _name(op_name: str, operand: DType, result: DType) -> str:
+def _function_name(op_name: str, operand: DType, result: DType) -> str:
     return f"{op_name}_{operand.kind}{result.kind}"
 
 
-def _inlined(function: Callable[..., Any], operands: Sequence[str]) -> str | None:
+def _inline_expression(function: Callable[..., Any], operands: Sequence[str]) -> str | None:
     """The expression that a function is, with these operands; None where it is more, or names anything else."""
-    found = _expression(function)
+    found = _returned_expression(function)
     if found is None:
         return None
     parameters, expression = found
-    meant = {name: parsed(text, "eval").body for name, text in zip(parameters, operands, strict=True)}
-    return f"({ast.unparse(_Renamed(meant).visit(copy.deepcopy(expression)))})"
+    meant = {name: parse_python(text, "eval").body for name, text in zip(parameters, operands, strict=True)}
+    return f"({ast.unparse(_ParameterSubstitution(meant).visit(copy.deepcopy(expression)))})"
 
 
-class _Renamed(ast.NodeTransformer):
+class _ParameterSubstitution(ast.NodeTransformer):
     def __init__(self, meant: Mapping[str, ast.expr]) -> None:
-        self.meant = meant
+        self.replacements = meant
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
-        return self.meant[node.id]
+        return self.replacements[node.id]
 
 
 @cache
-def _expression(function: Callable[..., Any]) -> tuple[list[str], ast.expr] | None:
+def _returned_expression(function: Callable[..., Any]) -> tuple[list[str], ast.expr] | None:
     """The parameters of a function and what it returns, where that is all there is to it."""
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
         return None
-    (defined,) = parsed(textwrap.dedent(inspect.getsource(function))).body
+    (defined,) = parse_python(textwrap.dedent(inspect.getsource(function))).body
     if (
         not isinstance(defined, ast.FunctionDef)
         or len(defined.body) != 1
@@ -245,7 +245,7 @@ def _expression(function: Callable[..., Any]) -> tuple[list[str], ast.expr] | No
     return (parameters, value) if value is not None and names <= set(parameters) else None
 
 
-def _aligned(types: Sequence[Type], operands: Sequence[str]) -> list[str]:
+def _promote_operands(types: Sequence[Type], operands: Sequence[str]) -> list[str]:
     """Operands in the lane that they promote to: unsigned ones become signed where they meet signed ones."""
     mixed = {"i", "u"} <= {lane(type_.dtype) for type_ in types}
     return [
@@ -254,17 +254,17 @@ def _aligned(types: Sequence[Type], operands: Sequence[str]) -> list[str]:
     ]
 
 
-def _unfolded(operands: list[str]) -> list[str]:
+def _prevent_constant_folding(operands: list[str]) -> list[str]:
     """Operands of which Python, which would compute with literals before anybody wraps, leaves the first alone."""
-    if all(_LITERAL.fullmatch(text) for text in operands):
+    if all(_INTEGER_LITERAL.fullmatch(text) for text in operands):
         return [f"int64({operands[0]})", *operands[1:]]
     return operands
 
 
-def _further(number: Any, dtype: DType) -> str:
+def _extra_argument(number: Any, dtype: DType) -> str:
     """What a column takes after its operands, in the lane of the result: 2**64 - 1 is -1 in that of signed numbers."""
     if number is int:
-        return LANES[lane(dtype)]
+        return LANE_TYPES[lane(dtype)]
     whole = dtypes.int64 if lane(dtype) == "i" else dtypes.uint64
     low, high = whole.range
-    return constant(((number - low) & (high - low)) + low, whole)
+    return literal_expression(((number - low) & (high - low)) + low, whole)

@@ -14,16 +14,16 @@ import llvmlite.binding as llvm
 from numba.core import cgutils
 
 from . import machine
-from .cache import load
-from .state import LIBRARY
+from .cache import load_module
+from .state import MATMUL_FUNCTIONS
 
-_HEADER = f"""\
+_MODULE_HEADER = f"""\
 from numba import float32, float64, int64, void
 from {__package__} import matrices
 from {__package__}.inner import kernel
 """
-_MATRIX = "{}[:, ::1]"
-_FORMS = {
+_MATRIX_TYPE = "{}[:, ::1]"
+_SIGNATURES = {
     "product": ("{m}(int64, {m}, {m})", "s, x, y"),
     "turned": ("{m}(int64, {m}, {m})", "s, x, y"),
     "few": ("{m}({m}, {m})", "x, y"),
@@ -33,24 +33,24 @@ _FORMS = {
 
 def __getattr__(name: str) -> Any:
     """What calls a function of the LIBRARY."""
-    if name not in LIBRARY:
+    if name not in MATMUL_FUNCTIONS:
         raise AttributeError(name)
-    return _called(name)
+    return _load_function(name)
 
 
 @cache
-def _called(name: str) -> Any:
+def _load_function(name: str) -> Any:
     form, bits = name.split("_float")
-    signature, arguments = _FORMS[form]
-    signature = signature.format(m=_MATRIX.format(f"float{bits}"))
-    text = f"{_HEADER}@kernel({signature}, cache=True)\ndef {name}({arguments}): return matrices.{form}({arguments})\n"
-    (compiled,) = getattr(load(name, text), name).overloads.values()
+    signature, arguments = _SIGNATURES[form]
+    signature = signature.format(m=_MATRIX_TYPE.format(f"float{bits}"))
+    text = f"{_MODULE_HEADER}@kernel({signature}, cache=True)\ndef {name}({arguments}): return matrices.{form}({arguments})\n"
+    (compiled,) = getattr(load_module(name, text), name).overloads.values()
     symbol = f"tagloom_{name}"
     llvm.add_symbol(symbol, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         form = context.call_conv.get_function_type(signature.return_type, signature.args)
         function = cgutils.get_or_insert_function(builder.module, form, symbol)  # type: ignore[no-untyped-call]
-        return machine.call(context, builder, function, signature, arguments)
+        return machine.emit_call(context, builder, function, signature, arguments)
 
-    return machine.fixed(compiled.signature, build)
+    return machine.fixed_intrinsic(compiled.signature, build)

@@ -14,20 +14,20 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from . import cache
-from .inner import inner
-from .memory import peek, place
+from .inner import internal_njit
+from .memory import element_pointer, peek
 from .references import read_array, write_array
-from .state import TRAP
+from .state import EXIT_TRAP
 
 _WORD = ir.IntType(64)
-_KINDS: dict[Any, Any] = {int64: _WORD, uint64: _WORD, float64: ir.DoubleType()}
+_LLVM_TYPES: dict[Any, Any] = {int64: _WORD, uint64: _WORD, float64: ir.DoubleType()}
 
 
-def _reader(type_: Any) -> Any:
+def _word_reader(type_: Any) -> Any:
     @intrinsic
     def read(typing: Any, base: Any, index: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.load(place(builder, _KINDS[type_], *arguments))
+            return builder.load(element_pointer(builder, _LLVM_TYPES[type_], *arguments))
 
         return type_(int64, int64), build
 
@@ -35,8 +35,8 @@ def _reader(type_: Any) -> Any:
 
 
 read_i = peek
-read_u = _reader(uint64)
-read_f = _reader(float64)
+read_u = _word_reader(uint64)
+read_f = _word_reader(float64)
 
 
 @intrinsic
@@ -46,48 +46,48 @@ def write(typing: Any, base: Any, index: Any, value: Any) -> Any:
     wide: Any = int64 if lane == types.boolean else lane
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        builder.store(arguments[2], place(builder, _KINDS[wide], *arguments[:2]))
+        builder.store(arguments[2], element_pointer(builder, _LLVM_TYPES[wide], *arguments[:2]))
         return context.get_dummy_value()
 
     return types.void(int64, int64, wide), build
 
 
 @intrinsic
-def hold(typing: Any, base: Any, index: Any, array: Any) -> Any:
+def store_array(typing: Any, base: Any, index: Any, array: Any) -> Any:
     """Write an array into a slot, with a reference of its own."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        write_array(context, builder, place(builder, _WORD, *arguments[:2]), array, arguments[2])
+        write_array(context, builder, element_pointer(builder, _WORD, *arguments[:2]), array, arguments[2])
         return context.get_dummy_value()
 
     return types.void(int64, int64, array), build
 
 
 @intrinsic
-def taken(typing: Any, base: Any, index: Any, dtype: Any, like: Any) -> Any:
+def take_array(typing: Any, base: Any, index: Any, dtype: Any, like: Any) -> Any:
     """The array in a slot, which gives up its reference; `like` has a number for each of its axes."""
     made = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return read_array(context, builder, place(builder, _WORD, *arguments[:2]), made)
+        return read_array(context, builder, element_pointer(builder, _WORD, *arguments[:2]), made)
 
     return made(int64, int64, dtype, like), build
 
 
 @intrinsic
-def perform(typing: Any, base: Any, number: Any) -> Any:
+def call_host(typing: Any, base: Any, number: Any) -> Any:
     """Have done what has this number: DONE, FAILED, UNFIT where its result is too large, LEFT if all is to be left."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_WORD, [_WORD])
-        address = builder.load(place(builder, _WORD, arguments[0], _WORD(7)))
+        address = builder.load(element_pointer(builder, _WORD, arguments[0], _WORD(7)))
         return builder.call(builder.inttoptr(address, kind.as_pointer()), [arguments[1]])
 
     return int64(int64, int64), build
 
 
 @intrinsic
-def look(typing: Any, base: Any) -> Any:
+def load_relaxed(typing: Any, base: Any) -> Any:
     """The first word, as it is now: others write it while this runs."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -97,7 +97,7 @@ def look(typing: Any, base: Any) -> Any:
 
 
 @intrinsic
-def stack(typing: Any) -> Any:
+def stack_pointer(typing: Any) -> Any:
     """Where the stack ends now; it grows downwards."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -108,34 +108,34 @@ def stack(typing: Any) -> Any:
     return int64(), build
 
 
-def again(signature: Any) -> Any:
+def recursive_call(signature: Any) -> Any:
     """The function that is being compiled, which has this signature: it calls itself. By its name, numba would infer
     all of its types again for every such call."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return call(context, builder, builder.function, signature, arguments)
+        return emit_call(context, builder, builder.function, signature, arguments)
 
-    return fixed(signature, build)
+    return fixed_intrinsic(signature, build)
 
 
-def apart(function: Any) -> Any:
+def noinline(function: Any) -> Any:
     """A compiled function, to be called where it is. By its name, numba would copy it, and all that it calls, into who
     calls it, and compile it there once more: five times, where one calls another in a training step of a TreeLSTM."""
-    cache.check(function)
+    cache.check_cache_hit(function)
     (compiled,) = function.overloads.values()
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return context.call_internal(builder, compiled.fndesc, signature, arguments)
 
-    return fixed(compiled.signature, build)
+    return fixed_intrinsic(compiled.signature, build)
 
 
-def nothing(kind: Any) -> Any:
+def null_function(kind: Any) -> Any:
     """A function that gives a value of a type which means nothing: sizes and addresses are 0."""
-    return fixed(kind(), lambda context, builder, signature, arguments: context.get_constant_null(kind))
+    return fixed_intrinsic(kind(), lambda context, builder, signature, arguments: context.get_constant_null(kind))
 
 
-def call(context: Any, builder: Any, function: Any, signature: Any, arguments: Any) -> Any:
+def emit_call(context: Any, builder: Any, function: Any, signature: Any, arguments: Any) -> Any:
     """Emit the call of a function that numba has compiled; what it raises is raised."""
     convention = context.call_conv
     status, result = convention.call_function(builder, function, signature.return_type, signature.args, arguments)
@@ -144,19 +144,19 @@ def call(context: Any, builder: Any, function: Any, signature: Any, arguments: A
     return result
 
 
-def fixed(signature: Any, build: Any) -> Any:
+def fixed_intrinsic(signature: Any, build: Any) -> Any:
     """An intrinsic of one signature."""
 
-    def typed(typing: Any, *arguments: Any) -> Any:
+    def infer_signature(typing: Any, *arguments: Any) -> Any:
         return signature, build
 
     names = ["typing", *(f"x{at}" for at in range(len(signature.args)))]
-    typed.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in names])  # type: ignore[attr-defined]
-    return intrinsic(typed)
+    infer_signature.__signature__ = Signature([Parameter(name, Parameter.POSITIONAL_ONLY) for name in names])  # type: ignore[attr-defined]
+    return intrinsic(infer_signature)
 
 
 @intrinsic
-def high_product(typing: Any, one: Any, other: Any) -> Any:
+def multiply_high(typing: Any, one: Any, other: Any) -> Any:
     """The upper 64 bits of a product."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -171,35 +171,35 @@ _write: Any = write
 _read_i: Any = read_i
 
 
-def once(signature: Any) -> Callable[[Callable[..., Any]], Any]:
+def compile_once(signature: Any) -> Callable[[Callable[..., Any]], Any]:
     """Make a function of one signature, compiled once in a process. A number that is written in a call is a type of its
     own for numba, for which it would compile it again."""
 
-    def made(function: Callable[..., Any]) -> Any:
+    def decorate(function: Callable[..., Any]) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             return context.compile_internal(builder, function, signature, arguments)
 
-        return fixed(signature, build)
+        return fixed_intrinsic(signature, build)
 
-    return made
+    return decorate
 
 
-@once(types.void(int64, int64, int64))
-def leave(s: int, why: int, node: int) -> None:
+@compile_once(types.void(int64, int64, int64))
+def abort_run(s: int, why: int, node: int) -> None:
     """All is to be left."""
     _write(s, 1, why)
     _write(s, 2, node)
     _write(s, 0, 1)
 
 
-@once(types.void(int64, int64, int64))
-def note(s: int, site: int, iteration: int) -> None:
+@compile_once(types.void(int64, int64, int64))
+def record_tag_step(s: int, site: int, iteration: int) -> None:
     """A step of the tag of a trap, while it is left."""
-    if _read_i(s, 1) == TRAP:
+    if _read_i(s, 1) == EXIT_TRAP:
         count = _read_i(s, 4)
         _write(_read_i(s, 5), 2 * count, site)
         _write(_read_i(s, 5), 2 * count + 1, iteration)
         _write(s, 4, count + 1)
 
 
-read_b: Any = inner(lambda base, index: _read_i(base, index) != 0)
+read_b: Any = internal_njit(lambda base, index: _read_i(base, index) != 0)

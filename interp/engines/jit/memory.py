@@ -15,7 +15,7 @@ from numba.extending import intrinsic
 _WORD = ir.IntType(64)
 
 
-def place(builder: Any, kind: Any, address: Any, index: Any) -> Any:
+def element_pointer(builder: Any, kind: Any, address: Any, index: Any) -> Any:
     """A pointer to the number of this kind with this index, from an address on."""
     return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
 
@@ -25,7 +25,7 @@ def peek(context: Any, address: Any, index: Any) -> Any:
     """The word number `index` from an address on."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load(place(builder, _WORD, *arguments))
+        return builder.load(element_pointer(builder, _WORD, *arguments))
 
     return types.int64(types.int64, types.int64), emit
 
@@ -36,7 +36,7 @@ def poke(context: Any, address: Any, index: Any, word: Any) -> Any:
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, index, word = arguments
-        builder.store(word, place(builder, _WORD, address, index))
+        builder.store(word, element_pointer(builder, _WORD, address, index))
         return context.get_dummy_value()
 
     return types.void(types.int64, types.int64, types.int64), emit
@@ -50,7 +50,7 @@ def prefetch(context: Any, address: Any, index: Any) -> Any:
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
         kind = ir.FunctionType(ir.VoidType(), [byte, number, number, number])
         function = builder.module.declare_intrinsic("llvm.prefetch", [byte], kind)
-        pointer = builder.bitcast(place(builder, _WORD, *arguments), byte)
+        pointer = builder.bitcast(element_pointer(builder, _WORD, *arguments), byte)
         builder.call(function, [pointer, number(1), number(3), number(1)])
         return context.get_dummy_value()
 
@@ -58,7 +58,7 @@ def prefetch(context: Any, address: Any, index: Any) -> Any:
 
 
 @intrinsic
-def rare(context: Any, condition: Any) -> Any:
+def unlikely(context: Any, condition: Any) -> Any:
     """The same condition, which is expected not to hold: what is done where it does is kept out of the way."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -71,7 +71,7 @@ def rare(context: Any, condition: Any) -> Any:
 
 
 @intrinsic
-def peek_bytes(context: Any, address: Any) -> Any:
+def peek_unaligned(context: Any, address: Any) -> Any:
     """Eight bytes from an address on, whichever it is, as a word."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -81,7 +81,7 @@ def peek_bytes(context: Any, address: Any) -> Any:
 
 
 @intrinsic
-def poke_bytes(context: Any, address: Any, word: Any) -> Any:
+def poke_unaligned(context: Any, address: Any, word: Any) -> Any:
     """Write the eight bytes of a word from an address on, whichever it is."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -92,35 +92,37 @@ def poke_bytes(context: Any, address: Any, word: Any) -> Any:
     return types.void(types.int64, types.int64), emit
 
 
-def _shared(change: Any) -> Any:
+def _atomic_intrinsic(change: Any) -> Any:
     """An intrinsic on a word that other threads read and write; `change` emits what gives its result."""
 
     @intrinsic
-    def done(context: Any, address: Any, index: Any, word: Any) -> Any:
+    def operation(context: Any, address: Any, index: Any, word: Any) -> Any:
         def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return change(builder, place(builder, _WORD, *arguments[:2]), arguments[2])
+            return change(builder, element_pointer(builder, _WORD, *arguments[:2]), arguments[2])
 
         return types.int64(types.int64, types.int64, types.int64), emit
 
-    return done
+    return operation
 
 
-def _post(builder: Any, pointer: Any, word: Any) -> Any:
+def _emit_atomic_store(builder: Any, pointer: Any, word: Any) -> Any:
     builder.store_atomic(word, pointer, "seq_cst", 8)
     return word
 
 
-post: Any = _shared(_post)
+atomic_store: Any = _atomic_intrinsic(_emit_atomic_store)
 """Write a word; who reads it with `look` sees all that was written before."""
-swap: Any = _shared(lambda builder, pointer, word: builder.atomic_rmw("xchg", pointer, word, "seq_cst"))
+atomic_exchange: Any = _atomic_intrinsic(
+    lambda builder, pointer, word: builder.atomic_rmw("xchg", pointer, word, "seq_cst")
+)
 """Write a word; what it was."""
 
 
 @intrinsic
-def look(context: Any, address: Any, index: Any) -> Any:
+def atomic_load(context: Any, address: Any, index: Any) -> Any:
     """A word that others `post`."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.load_atomic(place(builder, _WORD, *arguments), "seq_cst", 8)
+        return builder.load_atomic(element_pointer(builder, _WORD, *arguments), "seq_cst", 8)
 
     return types.int64(types.int64, types.int64), emit

@@ -8,12 +8,14 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba import int64, types
 
-from .native import native
-from .state import MOVES as ARITY
+from .native import load_native
+from .state import STRIDED_PARAMETERS as ARITY
 
-_WORDS = ", ".join(f"a{at}" for at in range(ARITY))
-_TEXT = f"from {__package__}.moves_source import moves as do\ndef moves({_WORDS}): return do({_WORDS})\n"
+_PARAMETERS = ", ".join(f"a{at}" for at in range(ARITY))
+_MODULE_TEXT = (
+    f"from {__package__}.moves_source import moves as do\ndef moves({_PARAMETERS}): return do({_PARAMETERS})\n"
+)
 _SYMBOL = "tagloom_moves"
-_function: Any = native("moves", _TEXT, "moves", ARITY)
-llvm.add_symbol(_SYMBOL, ctypes.cast(_function, ctypes.c_void_p).value)
-moves = types.ExternalFunction(_SYMBOL, int64(*[int64] * ARITY))
+_native_function: Any = load_native("moves", _MODULE_TEXT, "moves", ARITY)
+llvm.add_symbol(_SYMBOL, ctypes.cast(_native_function, ctypes.c_void_p).value)
+strided_op = types.ExternalFunction(_SYMBOL, int64(*[int64] * ARITY))

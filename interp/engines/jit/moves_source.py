@@ -14,26 +14,26 @@ from numba import float32, float64, int64, types
 from numba.extending import intrinsic
 
 from .inner import kernel
-from .memory import place
-from .state import ADD, COPY, LARGEST, PLUS, SUM, TAKE
+from .memory import element_pointer
+from .state import STRIDED_ADD_ARRAYS, STRIDED_ADD_ROWS, STRIDED_COPY, STRIDED_MAX, STRIDED_SUM, STRIDED_TAKE_ROWS
 
-_SQUARE = 8
+_BLOCK_SIDE = 8
 
 
-def _accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
+def _element_accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
     """What reads an element, and what writes one."""
 
     @intrinsic
     def load(typing: Any, address: Any, index: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return builder.load(place(builder, kind, *arguments))
+            return builder.load(element_pointer(builder, kind, *arguments))
 
         return type_(int64, int64), build
 
     @intrinsic
     def store(typing: Any, address: Any, index: Any, value: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            builder.store(arguments[2], place(builder, kind, *arguments[:2]))
+            builder.store(arguments[2], element_pointer(builder, kind, *arguments[:2]))
             return context.get_dummy_value()
 
         return types.void(int64, int64, type_), build
@@ -41,28 +41,29 @@ def _accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
     return load, store
 
 
-def _turner(kind: Any) -> Any:
+def _transpose_intrinsic(kind: Any) -> Any:
     """What turns rows of a square into columns: elements `t` and `s` apart, from two addresses on."""
 
     @intrinsic
-    def turn(typing: Any, to: Any, of: Any, t: Any, s: Any) -> Any:
+    def transpose(typing: Any, to: Any, of: Any, t: Any, s: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             to, of, t, s = arguments
-            vector = ir.VectorType(kind, _SQUARE)
+            vector = ir.VectorType(kind, _BLOCK_SIDE)
 
             def at(base: Any, number: int, step: Any) -> Any:
-                begin = place(builder, kind, base, builder.mul(ir.IntType(64)(number), step))
+                begin = element_pointer(builder, kind, base, builder.mul(ir.IntType(64)(number), step))
                 return builder.bitcast(begin, vector.as_pointer())
 
-            align, half = kind.width // 8, _SQUARE // 2
-            found = [builder.load(at(of, number, s), align=align) for number in range(_SQUARE)]
+            align, half = kind.width // 8, _BLOCK_SIDE // 2
+            found = [builder.load(at(of, number, s), align=align) for number in range(_BLOCK_SIDE)]
             masks = [
                 ir.Constant(
-                    ir.VectorType(ir.IntType(32), _SQUARE), [first + n // 2 + _SQUARE * (n % 2) for n in range(_SQUARE)]
+                    ir.VectorType(ir.IntType(32), _BLOCK_SIDE),
+                    [first + n // 2 + _BLOCK_SIDE * (n % 2) for n in range(_BLOCK_SIDE)],
                 )
                 for first in (0, half)
             ]
-            for _ in range(_SQUARE.bit_length() - 1):  # each time, halves are dealt into each other
+            for _ in range(_BLOCK_SIDE.bit_length() - 1):  # each time, halves are dealt into each other
                 pairs = [(found[number], found[number + half]) for number in range(half)]
                 found = [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
             for number, each in enumerate(found):
@@ -71,25 +72,25 @@ def _turner(kind: Any) -> Any:
 
         return types.void(int64, int64, int64, int64), build
 
-    return turn
+    return transpose
 
 
-_turn8, _turn32, _turn64 = map(_turner, (ir.IntType(8), ir.IntType(32), ir.IntType(64)))
-_load8, _store8 = _accessors(ir.IntType(8), types.int8)
-_load32, _store32 = _accessors(ir.IntType(32), types.int32)
-_load64, _store64 = _accessors(ir.IntType(64), int64)
-_read32, _write32 = _accessors(ir.FloatType(), float32)
-_read64, _write64 = _accessors(ir.DoubleType(), float64)
+_transpose8, _transpose32, _transpose64 = map(_transpose_intrinsic, (ir.IntType(8), ir.IntType(32), ir.IntType(64)))
+_load8, _store8 = _element_accessors(ir.IntType(8), types.int8)
+_load32, _store32 = _element_accessors(ir.IntType(32), types.int32)
+_load64, _store64 = _element_accessors(ir.IntType(64), int64)
+_load_float32, _store_float32 = _element_accessors(ir.FloatType(), float32)
+_load_float64, _store_float64 = _element_accessors(ir.DoubleType(), float64)
 
 
-def _copier(load: Any, store: Any, square: Any, width: int) -> Any:
+def _make_copy(load: Any, store: Any, square: Any, width: int) -> Any:
     @kernel
     def copy(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
         for a in range(n0):
             for b in range(n1):
                 at, begin = a * t0 + b * t1, a * s0 + b * s1
                 if s2 == 1 and s3 != 1 and t3 == 1:
-                    turn(to, of, n2, n3, t2, s3, at, begin)
+                    transpose(to, of, n2, n3, t2, s3, at, begin)
                     continue
                 for c in range(n2):
                     i, j = at + c * t2, begin + c * s2
@@ -105,11 +106,11 @@ def _copier(load: Any, store: Any, square: Any, width: int) -> Any:
                             store(to, i + d * t3, load(of, j + d * s3))
 
     @kernel
-    def turn(to, of, rows, columns, t, s, at, begin):  # type: ignore[no-untyped-def]
+    def transpose(to, of, rows, columns, t, s, at, begin):  # type: ignore[no-untyped-def]
         """Rows become columns, a square at a time."""
-        high, wide = rows - rows % _SQUARE, columns - columns % _SQUARE
-        for top in range(0, high, _SQUARE):
-            for left in range(0, wide, _SQUARE):
+        high, wide = rows - rows % _BLOCK_SIDE, columns - columns % _BLOCK_SIDE
+        for top in range(0, high, _BLOCK_SIDE):
+            for left in range(0, wide, _BLOCK_SIDE):
                 square(to + width * (at + top * t + left), of + width * (begin + left * s + top), t, s)
         for row in range(rows):
             for column in range(wide if row < high else 0, columns):
@@ -118,7 +119,7 @@ def _copier(load: Any, store: Any, square: Any, width: int) -> Any:
     return copy
 
 
-def _adder(load: Any) -> Any:
+def _make_sum(load: Any) -> Any:
     @kernel
     def fold(to, of, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
         j = 0
@@ -128,18 +129,18 @@ def _adder(load: Any) -> Any:
                     i = a * t0 + b * t1 + c * t2
                     if t3 == 1:
                         for d in range(n3):
-                            _write64(to, i + d, _read64(to, i + d) + load(of, j + d))
+                            _store_float64(to, i + d, _load_float64(to, i + d) + load(of, j + d))
                     else:
                         total = 0.0
                         for d in range(n3):
                             total += load(of, j + d)
-                        _write64(to, i, _read64(to, i) + total)
+                        _store_float64(to, i, _load_float64(to, i) + total)
                     j += n3
 
     return fold
 
 
-def _chooser(load: Any, store: Any) -> Any:
+def _make_extremum(load: Any, store: Any) -> Any:
     @kernel
     def fold(to, of, sign, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
         """The first of those that are largest, if the sign is 1; NaN where one is."""
@@ -160,7 +161,7 @@ def _chooser(load: Any, store: Any) -> Any:
     return fold
 
 
-def _row_adder(load: Any, store: Any) -> Any:
+def _make_row_add(load: Any, store: Any) -> Any:
     @kernel
     def add(to, of, index, count, size, width):  # type: ignore[no-untyped-def]
         for at in range(count):
@@ -172,7 +173,7 @@ def _row_adder(load: Any, store: Any) -> Any:
     return add
 
 
-def _plus_of(load: Any, store: Any) -> Any:
+def _make_array_add(load: Any, store: Any) -> Any:
     @kernel
     def plus(to, of, other, count):  # type: ignore[no-untyped-def]
         if to == of:
@@ -188,13 +189,16 @@ def _plus_of(load: Any, store: Any) -> Any:
     return plus
 
 
-_copy8 = _copier(_load8, _store8, _turn8, 1)
-_copy32 = _copier(_load32, _store32, _turn32, 4)
-_copy64 = _copier(_load64, _store64, _turn64, 8)
-_sum32, _sum64 = _adder(_read32), _adder(_read64)
-_choose32, _choose64 = _chooser(_read32, _write32), _chooser(_read64, _write64)
-_add32, _add64 = _row_adder(_read32, _write32), _row_adder(_read64, _write64)
-_plus32, _plus64 = _plus_of(_read32, _write32), _plus_of(_read64, _write64)
+_copy8 = _make_copy(_load8, _store8, _transpose8, 1)
+_copy32 = _make_copy(_load32, _store32, _transpose32, 4)
+_copy64 = _make_copy(_load64, _store64, _transpose64, 8)
+_sum32, _sum64 = _make_sum(_load_float32), _make_sum(_load_float64)
+_extremum32, _extremum64 = _make_extremum(_load_float32, _store_float32), _make_extremum(_load_float64, _store_float64)
+_add_rows32, _add_rows64 = _make_row_add(_load_float32, _store_float32), _make_row_add(_load_float64, _store_float64)
+_add_arrays32, _add_arrays64 = (
+    _make_array_add(_load_float32, _store_float32),
+    _make_array_add(_load_float64, _store_float64),
+)
 
 
 @kernel
@@ -208,7 +212,7 @@ def _copy(to, of, width, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # typ
 
 
 @kernel
-def _are_outside(index, count, size):  # type: ignore[no-untyped-def]
+def _has_index_out_of_range(index, count, size):  # type: ignore[no-untyped-def]
     for at in range(count):
         if not -size <= _load64(index, at) < size:
             return 1
@@ -216,7 +220,7 @@ def _are_outside(index, count, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _take(to, of, index, count, before, size, width):  # type: ignore[no-untyped-def]
+def _take_rows(to, of, index, count, before, size, width):  # type: ignore[no-untyped-def]
     """Rows of so many bytes."""
     for a in range(before):
         for at in range(count):
@@ -235,7 +239,7 @@ def _take(to, of, index, count, before, size, width):  # type: ignore[no-untyped
 
 
 @kernel
-def moves(which, to, of, width, a, b, c, d, e, f, g, h, i, j, k, m):  # type: ignore[no-untyped-def]
+def strided_op(which, to, of, width, a, b, c, d, e, f, g, h, i, j, k, m):  # type: ignore[no-untyped-def]
     """Whether an index is outside: 1, and nothing is done then; else 0.
 
     COPY    width, sizes, strides of `to`, strides of `of`
@@ -246,33 +250,33 @@ def moves(which, to, of, width, a, b, c, d, e, f, g, h, i, j, k, m):  # type: ig
     ADD     width of an element, the address of indices, how many there are, how many rows, elements of a row
     PLUS    width of an element, the address of the other array, how many elements; `to` may be either array
     """
-    if which == COPY:
+    if which == STRIDED_COPY:
         _copy(to, of, width, a, b, c, d, e, f, g, h, i, j, k, m)
-    elif which == SUM:
+    elif which == STRIDED_SUM:
         if width == 4:
             _sum32(to, of, a, b, c, d, e, f, g, h)
         else:
             _sum64(to, of, a, b, c, d, e, f, g, h)
-    elif which == TAKE:
-        if _are_outside(a, b, d) == 1:
+    elif which == STRIDED_TAKE_ROWS:
+        if _has_index_out_of_range(a, b, d) == 1:
             return 1
-        _take(to, of, a, b, c, d, width)
-    elif which == ADD:
-        if _are_outside(a, b, c) == 1:
+        _take_rows(to, of, a, b, c, d, width)
+    elif which == STRIDED_ADD_ROWS:
+        if _has_index_out_of_range(a, b, c) == 1:
             return 1
         if width == 4:
-            _add32(to, of, a, b, c, d)
+            _add_rows32(to, of, a, b, c, d)
         else:
-            _add64(to, of, a, b, c, d)
-    elif which == PLUS:
+            _add_rows64(to, of, a, b, c, d)
+    elif which == STRIDED_ADD_ARRAYS:
         if width == 4:
-            _plus32(to, of, a, b)
+            _add_arrays32(to, of, a, b)
         else:
-            _plus64(to, of, a, b)
+            _add_arrays64(to, of, a, b)
     else:
-        sign = 1.0 if which == LARGEST else -1.0
+        sign = 1.0 if which == STRIDED_MAX else -1.0
         if width == 4:
-            _choose32(to, of, sign, a, b, c, d, e, f, g, h)
+            _extremum32(to, of, sign, a, b, c, d, e, f, g, h)
         else:
-            _choose64(to, of, sign, a, b, c, d, e, f, g, h)
+            _extremum64(to, of, sign, a, b, c, d, e, f, g, h)
     return 0

@@ -13,13 +13,13 @@ from functools import cache
 from hashlib import blake2b
 from typing import Any, TypeAlias
 
-from ..interrupt import held_off, insistent
+from ..interrupt import block_interrupt, interrupt_at_once
 from . import clib
-from .cache import folder_of, key, write
+from .cache import cache_key, module_folder, write_atomically
 
-Words: TypeAlias = Callable[..., int]
+WordFunction: TypeAlias = Callable[..., int]
 """A function of words, which gives one."""
-_NEVER = (
+_UNREACHABLE_SYMBOLS = (
     "NRT_Free",
     "numba_do_raise",
     "numba_gil_ensure",
@@ -28,9 +28,9 @@ _NEVER = (
     "numba_unpickle",
 )
 """What numba would call to raise an exception, which no function here does."""
-_kept: list[Any] = []
+_engines: list[Any] = []
 """What must live as long as the functions do."""
-_loaded: dict[tuple[str, str], Words] = {}
+_functions: dict[tuple[str, str], WordFunction] = {}
 """The functions that this process has, by the key of the text and their names."""
 
 
@@ -38,31 +38,31 @@ class Unlinkable(Exception):
     """Object code calls what only numba knows."""
 
 
-def native(name: str, text: str, function: str, arity: int) -> Words:
+def load_native(name: str, text: str, function: str, arity: int) -> WordFunction:
     """The function of this name in a text, of so many words, as machine code; `name` is that of the file on disk.
 
     Raises Unlinkable where it calls what a process without numba does not have.
     """
-    called = key(text), function
-    if called not in _loaded:
-        _loaded[called] = _made(name, text, function, arity)
-    return _loaded[called]
+    called = cache_key(text), function
+    if called not in _functions:
+        _functions[called] = _load_or_compile(name, text, function, arity)
+    return _functions[called]
 
 
-def _made(name: str, text: str, function: str, arity: int) -> Words:
+def _load_or_compile(name: str, text: str, function: str, arity: int) -> WordFunction:
     """The same, from disk if it can be."""
     with suppress(OSError, ValueError):
-        return _linked((folder_of(text) / f"{name}.o").read_bytes(), arity)
-    with insistent():
-        found = _compiled(text, function, arity)
+        return _link_object((module_folder(text) / f"{name}.o").read_bytes(), arity)
+    with interrupt_at_once():
+        found = _compile_object(text, function, arity)
     with suppress(OSError):
-        write(folder_of(text) / f"{name}.o", found)
-    return _linked(found, arity)
+        write_atomically(module_folder(text) / f"{name}.o", found)
+    return _link_object(found, arity)
 
 
-def _compiled(text: str, function: str, arity: int) -> bytes:
+def _compile_object(text: str, function: str, arity: int) -> bytes:
     """Object code, after two lines: the sum of all that follows, and which symbol is meant."""
-    with held_off():
+    with block_interrupt():
         import numba
 
     namespace: dict[str, Any] = {}
@@ -72,52 +72,52 @@ def _compiled(text: str, function: str, arity: int) -> bytes:
     _check_linkable(each.name for each in made._library._final_module.functions if each.is_declaration)
     code: bytes = made._library._get_compiled_object()
     rest: bytes = made.native_name.encode() + b"\n" + code
-    return _sum(rest) + b"\n" + rest
+    return _checksum(rest) + b"\n" + rest
 
 
 def _check_linkable(called: Iterable[str]) -> None:
     """LLVM ends the process where it links what calls a function that it does not find."""
     library = ctypes.CDLL(None)
-    known = {*_NEVER, *map(clib.symbol, clib.ARITY)}
+    known = {*_UNREACHABLE_SYMBOLS, *map(clib.symbol_name, clib.ARITY)}
     others = (name for name in called if name not in known and not name.startswith("llvm."))
     unknown = [name for name in others if not hasattr(library, name)]
     if unknown:
         raise Unlinkable(", ".join(unknown))
 
 
-def _sum(content: bytes) -> bytes:
+def _checksum(content: bytes) -> bytes:
     return blake2b(content, digest_size=16).hexdigest().encode()
 
 
-def _linked(found: bytes, arity: int) -> Words:
+def _link_object(found: bytes, arity: int) -> WordFunction:
     """What object code is, in this process; raises ValueError where it is not what was written."""
     import llvmlite.binding as llvm
 
     said, _, rest = found.partition(b"\n")
-    if said != _sum(rest):
+    if said != _checksum(rest):
         raise ValueError("damaged")
     symbol, _, code = rest.partition(b"\n")
-    _prepare()
+    _register_symbols()
     engine = llvm.create_mcjit_compiler(
         llvm.parse_assembly(""), llvm.Target.from_default_triple().create_target_machine()
     )
     engine.add_object_file(llvm.ObjectFileRef.from_data(code))
     engine.finalize_object()
-    _kept.append(engine)
+    _engines.append(engine)
     word = ctypes.c_int64
-    made: Words = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(symbol.decode()))
+    made: WordFunction = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(symbol.decode()))
     return made
 
 
 @cache
-def _prepare() -> None:
+def _register_symbols() -> None:
     """Make known what object code calls."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     for name in clib.ARITY:
-        llvm.add_symbol(clib.symbol(name), clib.address(name))
-    for name in _NEVER:
+        llvm.add_symbol(clib.symbol_name(name), clib.function_address(name))
+    for name in _UNREACHABLE_SYMBOLS:
         if llvm.address_of_symbol(name) is None:  # numba, if it is here, needs its own
-            llvm.add_symbol(name, clib.address("abort"))
+            llvm.add_symbol(name, clib.function_address("abort"))

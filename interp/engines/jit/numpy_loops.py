@@ -19,13 +19,13 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ....core.ops.op import OPS
-from .clib import NUMPY_S
-from .inner import inner
+from .clib import UFUNC_OPS
+from .inner import internal_njit
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 
 
-class _Ufunc(ctypes.Structure):
+class _UfuncObject(ctypes.Structure):
     _fields_ = (
         ("references", ctypes.c_ssize_t),
         ("type", ctypes.c_void_p),
@@ -41,10 +41,10 @@ class _Ufunc(ctypes.Structure):
     )
 
 
-def _loop(ufunc: Any, code: str = "d") -> Any:
+def _loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
     """A function of contiguous arrays of one size and this dtype, the result last."""
     symbol, count, size = f"tagloom_numpy_{ufunc.__name__}_{code}", ufunc.nargs, np.dtype(code).itemsize
-    found = _Ufunc.from_address(id(ufunc))
+    found = _UfuncObject.from_address(id(ufunc))
     assert found.name == ufunc.__name__.encode() and (found.arguments, found.count) == (count, ufunc.ntypes)
     at = ufunc.types.index(code * ufunc.nin + "->" + code)
     llvm.add_symbol(symbol, found.loops[at])
@@ -59,8 +59,10 @@ def _loop(ufunc: Any, code: str = "d") -> Any:
             for kind, each in zip(signature.args, arguments, strict=True)
         ]
         addresses = [builder.ptrtoint(array.data, _WORD) for array in made]
-        blocks = [_block(builder, words) for words in (addresses, [made[-1].nitems], [_WORD(size)] * count)]
-        builder.call(called, [*blocks, _data(builder.module, f"{symbol}_data") if found.data[at] else _BYTES(None)])
+        blocks = [_emit_word_block(builder, words) for words in (addresses, [made[-1].nitems], [_WORD(size)] * count)]
+        builder.call(
+            called, [*blocks, _data_address(builder.module, f"{symbol}_data") if found.data[at] else _BYTES(None)]
+        )
         return context.get_dummy_value()
 
     if count == 2:
@@ -68,12 +70,12 @@ def _loop(ufunc: Any, code: str = "d") -> Any:
     return intrinsic(lambda typing, x, y, out: (types.void(x, y, out), build))
 
 
-def _data(module: Any, symbol: str) -> Any:
+def _data_address(module: Any, symbol: str) -> Any:
     """An address that is known by its symbol, in machine code from disk, too."""
     return module.globals.get(symbol) or ir.GlobalVariable(module, ir.IntType(8), symbol)
 
 
-def _block(builder: Any, words: Any) -> Any:
+def _emit_word_block(builder: Any, words: Any) -> Any:
     """The address of words on the stack."""
     block: Any = cgutils.alloca_once(builder, _WORD, len(words))  # type: ignore[no-untyped-call]
     for at, word in enumerate(words):
@@ -82,9 +84,13 @@ def _block(builder: Any, words: Any) -> Any:
 
 
 _LOOPS = {
-    **{row.name: _loop(row.numpy) for row in OPS.values() if row.name in NUMPY_S and row.name != "pow"},
-    **{f"{row.name}32": _loop(row.narrow, "f") for row in OPS.values() if row.name in NUMPY_S and row.narrow},
-    "pow": _loop(np.power),
+    **{row.name: _loop_intrinsic(row.numpy) for row in OPS.values() if row.name in UFUNC_OPS and row.name != "pow"},
+    **{
+        f"{row.name}32": _loop_intrinsic(row.numpy_float32, "f")
+        for row in OPS.values()
+        if row.name in UFUNC_OPS and row.numpy_float32
+    },
+    "pow": _loop_intrinsic(np.power),
 }
 """All of them, since machine code from disk finds them by their symbols."""
 
@@ -96,27 +102,27 @@ def __getattr__(name: str) -> Any:
     return _LOOPS[name]
 
 
-_HUGE, _PAGE, _ADVICE = 2**22, 4096, 14
+_HUGE_PAGE_BYTES, _PAGE_BYTES, _MADV_HUGEPAGE = 2**22, 4096, 14
 """From how many bytes on memory is asked for in large pages, as NumPy does; the size of a small one; and Linux's
 number for this advice. The first pass over 80 MB takes half the time."""
 
 
-def _advise() -> Any:
+def _madvise_function() -> Any:
     """madvise, where there is one."""
     library = ctypes.CDLL(None) if sys.platform == "linux" else None
     if library is None:
-        return inner(lambda address, size, advice: int32(0))
+        return internal_njit(lambda address, size, advice: int32(0))
     llvm.add_symbol("tagloom_madvise", ctypes.cast(library.madvise, ctypes.c_void_p).value)
     called = types.ExternalFunction("tagloom_madvise", int32(int64, int64, int32))
-    return inner(lambda address, size, advice: called(address, size, advice))
+    return internal_njit(lambda address, size, advice: called(address, size, advice))
 
 
-_madvise = _advise()
+_madvise = _madvise_function()
 
 
-@inner
-def advise(array: Any) -> None:
+@internal_njit
+def advise_huge_pages(array: Any) -> None:
     """Tell the system of an array that is about to be written for the first time."""
-    if array.nbytes >= _HUGE:
-        begin = (array.ctypes.data + _PAGE - 1) // _PAGE * _PAGE
-        _madvise(begin, array.ctypes.data + array.nbytes - begin, int32(_ADVICE))
+    if array.nbytes >= _HUGE_PAGE_BYTES:
+        begin = (array.ctypes.data + _PAGE_BYTES - 1) // _PAGE_BYTES * _PAGE_BYTES
+        _madvise(begin, array.ctypes.data + array.nbytes - begin, int32(_MADV_HUGEPAGE))

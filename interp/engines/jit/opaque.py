@@ -15,26 +15,26 @@ import llvmlite.binding as llvm
 from numba import float64, types
 
 from . import clib
-from .inner import inner
+from .inner import internal_njit
 
 __all__ = ["copysign", "fabs", "inf", "isinf", "nan", "pi", "sqrt"]
 
 
 for _name in clib.ARITY:  # all of them: machine code from disk finds them by their symbols
-    llvm.add_symbol(clib.symbol(_name), clib.address(_name))
+    llvm.add_symbol(clib.symbol_name(_name), clib.function_address(_name))
 
 
 def __getattr__(name: str) -> Any:
     """A function of the C library; what each is, is made when it is asked for."""
     if name not in clib.ARITY:
         raise AttributeError(name)
-    return _opaque(name)
+    return _external_function(name)
 
 
 @cache
-def _opaque(name: str) -> Any:
+def _external_function(name: str) -> Any:
     arity = clib.ARITY[name]
-    called = types.ExternalFunction(clib.symbol(name), float64(*[float64] * arity))
+    called = types.ExternalFunction(clib.symbol_name(name), float64(*[float64] * arity))
     if arity == 1:
-        return inner(lambda x: called(x))
-    return inner(lambda x, y: called(x, y))
+        return internal_njit(lambda x: called(x))
+    return internal_njit(lambda x, y: called(x, y))

@@ -13,11 +13,11 @@ import numpy as np
 
 from .inner import kernel
 
-_in_any_order: Any = partial(kernel, fastmath={"reassoc"})
+_reassociate_kernel: Any = partial(kernel, fastmath={"reassoc"})
 
 
-@_in_any_order
-def total(x, zero):  # type: ignore[no-untyped-def]
+@_reassociate_kernel
+def sum_all(x, zero):  # type: ignore[no-untyped-def]
     """The sum of all elements; as many at a time as vector registers take, which takes a sixth of the time."""
     flat, sum_ = x.reshape(-1), zero
     for i in range(flat.size):
@@ -26,7 +26,7 @@ def total(x, zero):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def along(x, wide):  # type: ignore[no-untyped-def]
+def sum_middle_axis(x, wide):  # type: ignore[no-untyped-def]
     """Sums along the middle one of three axes."""
     made = np.zeros((x.shape[0], x.shape[2]), wide)
     for i in range(x.shape[0]):
@@ -37,7 +37,7 @@ def along(x, wide):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def of_integers(x, y, dtype):  # type: ignore[no-untyped-def]
+def integer_matmul(x, y, dtype):  # type: ignore[no-untyped-def]
     """The product of two matrices of integers, modulo what the dtype holds."""
     made = np.zeros((x.shape[0], y.shape[1]), dtype)
     for i in range(x.shape[0]):

@@ -8,12 +8,12 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-AFTER = 1.0
+DELAY_SECONDS = 1.0
 """How many seconds nobody minds."""
 
 
 @contextmanager
-def compiling(what: str) -> Iterator[None]:
+def show_compiling(what: str) -> Iterator[None]:
     """While this lasts for long, a line of standard error says so; it is gone afterwards.
 
     Only a terminal is told; and none where the environment has TAGLOOM_PROGRESS=off.
@@ -26,13 +26,13 @@ def compiling(what: str) -> Iterator[None]:
     over = threading.Lock()
     ended = False
 
-    def tell() -> None:
+    def show_line() -> None:
         with over:
             if not ended:
                 told.set()
                 print(line, end="", file=sys.stderr, flush=True)
 
-    timer = threading.Timer(AFTER, tell)
+    timer = threading.Timer(DELAY_SECONDS, show_line)
     timer.daemon = True
     timer.start()
     try:

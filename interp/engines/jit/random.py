@@ -25,35 +25,35 @@ def splitmix64(seed, number):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def child(key, site, iteration):  # type: ignore[no-untyped-def]
+def child_key(key, site, iteration):  # type: ignore[no-untyped-def]
     """The key of a tag, from that of its parent."""
     return splitmix64(key ^ site, uint64(iteration))
 
 
 @kernel
-def base(seed, node, key):  # type: ignore[no-untyped-def]
+def draw_key(seed, node, key):  # type: ignore[no-untyped-def]
     """The key of a draw; its element i has splitmix64(base, i)."""
     return splitmix64(key ^ node, seed)
 
 
 @kernel
-def _unit(word, more):  # type: ignore[no-untyped-def]
+def _unit_interval(word, more):  # type: ignore[no-untyped-def]
     return float64((word >> uint64(11)) + more) * 2.0**-53
 
 
 @kernel
 def uniform(key):  # type: ignore[no-untyped-def]
-    return _unit(splitmix64(key, uint64(0)), uint64(0))
+    return _unit_interval(splitmix64(key, uint64(0)), uint64(0))
 
 
-_high_product: Any = machine.high_product
+_multiply_high: Any = machine.multiply_high
 _log, _cos = opaque.log, opaque.cos
 
 
 @kernel
 def normal(key):  # type: ignore[no-untyped-def]
-    one = _unit(splitmix64(key, uint64(0)), uint64(1))
-    other = _unit(splitmix64(key, uint64(1)), uint64(0))
+    one = _unit_interval(splitmix64(key, uint64(0)), uint64(1))
+    other = _unit_interval(splitmix64(key, uint64(1)), uint64(0))
     return sqrt(-2.0 * _log(one)) * _cos(2.0 * pi * other)
 
 
@@ -65,7 +65,7 @@ def integers(key, low, high):  # type: ignore[no-untyped-def]
     while True:
         word = splitmix64(key, number)
         if word * size >= rejected:
-            return low + int64(_high_product(word, size))
+            return low + int64(_multiply_high(word, size))
         number += uint64(1)
 
 

@@ -18,17 +18,17 @@ from numba import int64, types
 from numba.extending import intrinsic
 
 from . import machine
-from .memory import place
+from .memory import element_pointer
 from .references import read_array, write_array
-from .state import HIGHEST, LAST_ROW, NO_ROOM, RECORD
+from .state import TAPE_END, TAPE_HIGH_WATER, TAPE_LAST_ROW, TAPE_NEXT
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
-_read: Any = machine.read_i
-_write: Any = machine.write
+_read_word: Any = machine.read_i
+_write_word: Any = machine.write
 
 
 @intrinsic
-def _give_back(typing: Any, counter: Any) -> Any:
+def _release_reference(typing: Any, counter: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kept: Any = types.MemInfoPointer(types.voidptr)  # type: ignore[no-untyped-call]
         context.nrt.decref(builder, kept, builder.inttoptr(arguments[0], _BYTES))
@@ -37,17 +37,17 @@ def _give_back(typing: Any, counter: Any) -> Any:
     return types.void(int64), build
 
 
-_let_go: Any = _give_back
+_release_memory: Any = _release_reference
 
 
 @intrinsic
-def kept(typing: Any, record: Any, at: Any, dtype: Any, like: Any) -> Any:
+def load_array(typing: Any, record: Any, at: Any, dtype: Any, like: Any) -> Any:
     """The array in a row of a record; `like` has a number for each of its axes."""
     made = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         at = builder.add(arguments[1], _WORD(1))
-        array = read_array(context, builder, place(builder, _WORD, arguments[0], at), made)
+        array = read_array(context, builder, element_pointer(builder, _WORD, arguments[0], at), made)
         context.nrt.incref(builder, made, array)
         return array
 
@@ -55,12 +55,15 @@ def kept(typing: Any, record: Any, at: Any, dtype: Any, like: Any) -> Any:
 
 
 @intrinsic
-def keep(typing: Any, s: Any, record: Any, at: Any, array: Any) -> Any:
+def save_array(typing: Any, s: Any, record: Any, at: Any, array: Any) -> Any:
     """Write an array into a row of a record, with a reference of its own."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         state, record, at, held = arguments
-        row, last = place(builder, _WORD, record, at), place(builder, _WORD, state, _WORD(LAST_ROW))
+        row, last = (
+            element_pointer(builder, _WORD, record, at),
+            element_pointer(builder, _WORD, state, _WORD(TAPE_LAST_ROW)),
+        )
         builder.store(builder.load(last), row)
         builder.store(builder.ptrtoint(row, _WORD), last)
         write_array(context, builder, builder.gep(row, [_WORD(1)]), array, held)
@@ -69,25 +72,25 @@ def keep(typing: Any, s: Any, record: Any, at: Any, array: Any) -> Any:
     return types.void(int64, int64, int64, array), build
 
 
-@machine.once(int64(int64, int64))
-def room(s, words):  # type: ignore[no-untyped-def]
+@machine.compile_once(int64(int64, int64))
+def allocate_words(s, words):  # type: ignore[no-untyped-def]
     """The address of so many words; 0 where there are not so many."""
-    begin = _read(s, RECORD)
+    begin = _read_word(s, TAPE_NEXT)
     end = begin + 8 * words
-    if end > _read(s, NO_ROOM):
+    if end > _read_word(s, TAPE_END):
         return 0
-    _write(s, RECORD, end)
+    _write_word(s, TAPE_NEXT, end)
     return begin
 
 
-@machine.once(types.void(int64, int64, int64))
+@machine.compile_once(types.void(int64, int64, int64))
 def release(s, begin, row):  # type: ignore[no-untyped-def]
     """Give back what was written since the next record began here, and this was the last row."""
-    if _read(s, RECORD) > _read(s, HIGHEST):
-        _write(s, HIGHEST, _read(s, RECORD))
-    _write(s, RECORD, begin)
-    last = _read(s, LAST_ROW)
+    if _read_word(s, TAPE_NEXT) > _read_word(s, TAPE_HIGH_WATER):
+        _write_word(s, TAPE_HIGH_WATER, _read_word(s, TAPE_NEXT))
+    _write_word(s, TAPE_NEXT, begin)
+    last = _read_word(s, TAPE_LAST_ROW)
     while last != row:
-        _let_go(_read(last, 1))
-        last = _read(last, 0)
-    _write(s, LAST_ROW, row)
+        _release_memory(_read_word(last, 1))
+        last = _read_word(last, 0)
+    _write_word(s, TAPE_LAST_ROW, row)

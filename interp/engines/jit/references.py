@@ -15,19 +15,19 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import populate_array
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
-_TWO = 2
+_HEADER_WORDS = 2
 """The words of a row before the sizes."""
 
 
 @intrinsic
-def rows(typing: Any, count: Any, like: Any) -> Any:
+def allocate_references(typing: Any, count: Any, like: Any) -> Any:
     """So many rows that refer to nothing, for arrays of as many axes as `like` has sizes."""
-    width, made = _TWO + len(like), types.Array(int64, 2, "C")
+    width, made = _HEADER_WORDS + len(like), types.Array(int64, 2, "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         words = builder.mul(arguments[0], _WORD(width))
         size = builder.mul(words, _WORD(8))
-        counter = context.nrt.meminfo_alloc_dtor(builder, size, _release(context, builder.module, width))
+        counter = context.nrt.meminfo_alloc_dtor(builder, size, _release_function(context, builder.module, width))
         data = context.nrt.meminfo_data(builder, counter)
         cgutils.memset(builder, data, size, 0)  # type: ignore[no-untyped-call]
         array = context.make_array(made)(context, builder)
@@ -44,7 +44,7 @@ def rows(typing: Any, count: Any, like: Any) -> Any:
     return made(int64, like), build
 
 
-def _release(context: Any, module: Any, width: int) -> Any:
+def _release_function(context: Any, module: Any, width: int) -> Any:
     """The function that gives back what the rows of a block refer to."""
     kind = ir.FunctionType(ir.VoidType(), [_BYTES, _WORD, _BYTES])
     function: Any = cgutils.get_or_insert_function(module, kind, f"tagloom_release_{width}")  # type: ignore[no-untyped-call]
@@ -62,30 +62,30 @@ def _release(context: Any, module: Any, width: int) -> Any:
 
 
 @intrinsic
-def refer(typing: Any, rows: Any, at: Any, array: Any) -> Any:
+def set_reference(typing: Any, rows: Any, at: Any, array: Any) -> Any:
     """Let a row that refers to nothing refer to an array."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        write_array(context, builder, _row(context, builder, rows, arguments), array, arguments[2])
+        write_array(context, builder, _row_pointer(context, builder, rows, arguments), array, arguments[2])
         return context.get_dummy_value()
 
     return types.void(rows, at, array), build
 
 
 @intrinsic
-def referred(typing: Any, rows: Any, at: Any, dtype: Any, like: Any) -> Any:
+def dereference(typing: Any, rows: Any, at: Any, dtype: Any, like: Any) -> Any:
     """The array that a row refers to; `like` has a number for each of its axes."""
     made = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = read_array(context, builder, _row(context, builder, rows, arguments), made)
+        array = read_array(context, builder, _row_pointer(context, builder, rows, arguments), made)
         context.nrt.incref(builder, made, array)
         return array
 
     return made(rows, at, dtype, like), build
 
 
-def _row(context: Any, builder: Any, rows: Any, arguments: Any) -> Any:
+def _row_pointer(context: Any, builder: Any, rows: Any, arguments: Any) -> Any:
     """The address of a row's words."""
     made = context.make_array(rows)(context, builder, arguments[0])
     width = builder.extract_value(made.shape, 1)
@@ -104,16 +104,16 @@ def write_array(context: Any, builder: Any, row: Any, kind: Any, array: Any) -> 
 
 def read_array(context: Any, builder: Any, row: Any, kind: Any) -> Any:
     """The array in a row, with the row's reference."""
-    words = [builder.load(builder.gep(row, [_WORD(number)])) for number in range(_TWO + kind.ndim)]
+    words = [builder.load(builder.gep(row, [_WORD(number)])) for number in range(_HEADER_WORDS + kind.ndim)]
     array = context.make_array(kind)(context, builder)
     itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     strides = [itemsize]
-    for size in reversed(words[_TWO + 1 :]):
+    for size in reversed(words[_HEADER_WORDS + 1 :]):
         strides.insert(0, builder.mul(strides[0], size))
     populate_array(  # type: ignore[no-untyped-call]
         array,
         data=builder.inttoptr(words[1], array.data.type),
-        shape=words[_TWO:],
+        shape=words[_HEADER_WORDS:],
         strides=strides,
         itemsize=itemsize,
         meminfo=builder.inttoptr(words[0], _BYTES),

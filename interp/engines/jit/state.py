@@ -24,23 +24,23 @@ A value takes a slot: a scalar the first word of one, in its lane; an array the 
 that of its elements, and its sizes. Whoever finds an array there owns a reference.
 """
 
-TRAP, DEPTH, STACK, MEMORY, ELSEWHERE, ROOM = 1, 2, 3, 4, 5, 6
+EXIT_TRAP, EXIT_DEPTH, EXIT_STACK, EXIT_MEMORY, EXIT_FALLBACK, EXIT_TAPE_FULL = 1, 2, 3, 4, 5, 6
 """Why generated code left all by itself; ROOM, where there is none for a record."""
-DONE, FAILED, LEFT, UNFIT = 0, 1, 2, 3
+HOST_DONE, HOST_FAILED, HOST_ABORTED, HOST_TOO_LARGE = 0, 1, 2, 3
 """How an effect went, or an op that is left to Python; UNFIT, where its result does not fit into memory."""
-WANTED = 1
-RECORD, NO_ROOM, LAST_ROW, HIGHEST = 9, 10, 11, 12
-LOWEST = 13
+POOL_REQUESTED = 1
+TAPE_NEXT, TAPE_END, TAPE_LAST_ROW, TAPE_HIGH_WATER = 9, 10, 11, 12
+STACK_FLOOR = 13
 OPERANDS = 14
-SLOT = 66
-LARGE = 65_536
+SLOT_WORDS = 66
+PARALLEL_MIN_ELEMENTS = 65_536
 """From how many elements on a loop is shared out: a helper takes up to 40 us to wake up."""
-COPY, SUM, LARGEST, SMALLEST, TAKE, ADD, PLUS = range(7)
+STRIDED_COPY, STRIDED_SUM, STRIDED_MAX, STRIDED_MIN, STRIDED_TAKE_ROWS, STRIDED_ADD_ROWS, STRIDED_ADD_ARRAYS = range(7)
 """What `moves` (moving.py) is to do: copy; fold into sums of float64, or the largest or smallest; take or add rows; add
 two arrays."""
-FEW = 4
+FEW_ROWS = 4
 """A product whose left factor has fewer rows is made row by row, of a right factor with its rows as columns, too."""
-MOVES = 16
+STRIDED_PARAMETERS = 16
 """How many words it takes."""
-LIBRARY = tuple(f"{form}_float{bits}" for form in ("product", "turned", "few", "added") for bits in (32, 64))
+MATMUL_FUNCTIONS = tuple(f"{form}_float{bits}" for form in ("product", "turned", "few", "added") for bits in (32, 64))
 """The functions of library.py."""

@@ -55,55 +55,55 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from . import cache, machine
-from .inner import inner, kernel
-from .memory import place
-from .state import LARGE, WANTED
+from .inner import internal_njit, kernel
+from .memory import element_pointer
+from .state import PARALLEL_MIN_ELEMENTS, POOL_REQUESTED
 
-SHARE = 16_384
+CHUNK_ELEMENTS = 16_384
 """How many elements are taken at a time: a loop of one multiplication takes 2 us for them."""
-_LOOKS = 200_000
+_SPIN_LIMIT = 200_000
 """How often a helper looks for work before it sleeps: for some 0.1 ms."""
-_SHORT, _LONG, _PAUSE = 1_000, 3_000, 50
+_YIELD_AFTER_SPINS, _SLEEP_AFTER_SPINS, _SLEEP_MICROSECONDS = 1_000, 3_000, 50
 """How often who shared a loop looks whether its helpers are done before it gives way to others, and, after half a
 millisecond, before it sleeps for so many microseconds at a time: then whoever else is on the core of a helper may come
 here. OpenBLAS's threads look for work for 0.1 s after each product."""
-_ZEROS, _CORES, _THREADS = 16, 24, 40
-_MASK = _THREADS - _CORES
+_WAKE_BYTES, _CORE_MASK, _THREAD_IDS = 16, 24, 40
+_CORE_MASK_WORDS = _THREAD_IDS - _CORE_MASK
 """How many words say which cores there are, 64 each."""
-look: Any = machine.look
+load_relaxed: Any = machine.load_relaxed
 read_i: Any = machine.read_i
 write: Any = machine.write
-_MOST = 64
+_MAX_WORKERS = 64
 """How many helpers there are at most."""
 _WORD, _INT = ir.IntType(64), ir.IntType(32)
 
 
-def _atomic(change: Any) -> Any:
+def _atomic_intrinsic(change: Any) -> Any:
     """An intrinsic on a word; `change` emits what gives its result."""
 
     @intrinsic
-    def done(typing: Any, base: Any, index: Any, word: Any) -> Any:
+    def operation(typing: Any, base: Any, index: Any, word: Any) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            return change(builder, place(builder, _WORD, *arguments[:2]), arguments[2])
+            return change(builder, element_pointer(builder, _WORD, *arguments[:2]), arguments[2])
 
         return int64(int64, int64, int64), build
 
-    return done
+    return operation
 
 
-def _claim(builder: Any, pointer: Any, word: Any) -> Any:
+def _emit_claim(builder: Any, pointer: Any, word: Any) -> Any:
     pair = builder.cmpxchg(pointer, _WORD(0), word, "seq_cst")
     return builder.zext(builder.extract_value(pair, 1), _WORD)
 
 
-add: Any = _atomic(lambda builder, pointer, word: builder.atomic_rmw("add", pointer, word, "seq_cst"))
+atomic_add: Any = _atomic_intrinsic(lambda builder, pointer, word: builder.atomic_rmw("add", pointer, word, "seq_cst"))
 """Add to a word; what it was."""
-claim: Any = _atomic(_claim)
+atomic_claim: Any = _atomic_intrinsic(_emit_claim)
 """Write a word that is 0; whether it was."""
 
 
 @intrinsic
-def _address(typing: Any, array: Any) -> Any:
+def _data_address(typing: Any, array: Any) -> Any:
     """Where the elements of an array begin."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -113,13 +113,13 @@ def _address(typing: Any, array: Any) -> Any:
 
 
 @intrinsic
-def keep(typing: Any, array: Any) -> Any:
+def keep_alive(typing: Any, array: Any) -> Any:
     """An array is still needed here."""
     return types.void(array), lambda context, builder, signature, arguments: context.get_dummy_value()
 
 
 @intrinsic
-def array(typing: Any, begin: Any, count: Any, dtype: Any) -> Any:
+def array_at(typing: Any, begin: Any, count: Any, dtype: Any) -> Any:
     """The array of so many elements that begins at an address; whoever calls holds it."""
     made = types.Array(dtype.dtype, 1, "C")
 
@@ -134,12 +134,12 @@ def array(typing: Any, begin: Any, count: Any, dtype: Any) -> Any:
     return made(int64, int64, dtype), build
 
 
-def _form(context: Any) -> Any:
+def _part_type(context: Any) -> Any:
     """What numba calls a function of three words, which gives nothing."""
     return context.call_conv.get_function_type(types.none, (int64,) * 3)
 
 
-def address_in(typing: Any, part: Any) -> Any:
+def emit_function_address(typing: Any, part: Any) -> Any:
     """What emits the address of a function of three words, which is compiled for it."""
     kind: Any = types.Dispatcher(part)
     signature = kind.get_call_type(typing, (int64,) * 3, {})
@@ -153,29 +153,29 @@ def address_in(typing: Any, part: Any) -> Any:
 
 
 @intrinsic
-def address_of(typing: Any, part: Any) -> Any:
+def function_address(typing: Any, part: Any) -> Any:
     """The address of a compiled function of three words."""
-    return int64(part), address_in(typing, part.dispatcher)
+    return int64(part), emit_function_address(typing, part.dispatcher)
 
 
-def there(part: Any) -> Any:
+def address_function(part: Any) -> Any:
     """A function that gives the address of a compiled function of three words, which is not copied to who asks: see
     `machine.apart`."""
-    cache.check(part)
+    cache.check_cache_hit(part)
     (compiled,) = part.overloads.values()
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ptrtoint(context.declare_function(builder.module, compiled.fndesc), _WORD)
 
-    return machine.fixed(int64(), build)
+    return machine.fixed_intrinsic(int64(), build)
 
 
 @intrinsic
-def _call(typing: Any, part: Any, words: Any, first: Any, last: Any) -> Any:
+def _call_part(typing: Any, part: Any, words: Any, first: Any, last: Any) -> Any:
     """Call what is at an address; whether it failed."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        form = _form(context)
+        form = _part_type(context)
         given = [cgutils.alloca_once(builder, kind.pointee) for kind in form.args[:2]]  # type: ignore[no-untyped-call]
         status = builder.call(builder.inttoptr(arguments[0], form.as_pointer()), [*given, *arguments[1:]])
         is_good = builder.or_(
@@ -193,175 +193,185 @@ def _c_function(name: str, signature: Any) -> Any:
 
 
 if sys.platform != "win32":
-    _read, _write = (_c_function(name, int64(types.int32, int64, int64)) for name in ("read", "write"))
-    _give_way, _sleep = _c_function("sched_yield", types.int32()), _c_function("usleep", types.int32(types.uint32))
+    _read_file, _write_file = (_c_function(name, int64(types.int32, int64, int64)) for name in ("read", "write"))
+    _yield_core, _sleep_microseconds = (
+        _c_function("sched_yield", types.int32()),
+        _c_function("usleep", types.int32(types.uint32)),
+    )
 else:
-    _read = _write = inner(lambda file, address, count: int64(0))
-    _give_way, _sleep = inner(lambda: types.int32(0)), inner(lambda microseconds: types.int32(0))
+    _read_file = _write_file = internal_njit(lambda file, address, count: int64(0))
+    _yield_core, _sleep_microseconds = (
+        internal_njit(lambda: types.int32(0)),
+        internal_njit(lambda microseconds: types.int32(0)),
+    )
 if sys.platform == "linux":
-    _core = _c_function("sched_getcpu", types.int32())
-    _allowed, _allow = (
+    _current_core = _c_function("sched_getcpu", types.int32())
+    _get_affinity, _set_affinity = (
         _c_function(f"sched_{name}affinity", types.int32(types.int32, int64, int64)) for name in ("get", "set")
     )
 else:
-    _core = inner(lambda: types.int32(-1))
-    _allowed = _allow = inner(lambda thread, size, cores: types.int32(-1))
+    _current_core = internal_njit(lambda: types.int32(-1))
+    _get_affinity = _set_affinity = internal_njit(lambda thread, size, cores: types.int32(-1))
 
-address: Any = _address
-call: Any = _call
+data_address: Any = _data_address
+call_part: Any = _call_part
 
 
 @kernel
-def _work(c):  # type: ignore[no-untyped-def]
+def _run_chunks(c):  # type: ignore[no-untyped-def]
     """Take shares until there are none."""
     part, words, count, size = read_i(c, 4), read_i(c, 5), read_i(c, 6), read_i(c, 11)
-    first = add(c, 3, size)
+    first = atomic_add(c, 3, size)
     while first < count:
-        if call(part, words, first, min(first + size, count)) != 0:
-            add(c, 7, 1)
-        first = add(c, 3, size)
+        if call_part(part, words, first, min(first + size, count)) != 0:
+            atomic_add(c, 7, 1)
+        first = atomic_add(c, 3, size)
 
 
 @kernel
-def _is_called(c):  # type: ignore[no-untyped-def]
+def _wait_for_work(c):  # type: ignore[no-untyped-def]
     """Wait until there may be work; False when the pipe is closed."""
-    for _ in range(_LOOKS):
-        if look(c + 8) == 1:
+    for _ in range(_SPIN_LIMIT):
+        if load_relaxed(c + 8) == 1:
             return True
     byte = np.empty(1, np.int64)
-    add(c, 12, 1)
-    came = add(c, 1, 0) == 1 or _read(types.int32(read_i(c, 8)), address(byte), 1) == 1
-    add(c, 12, -1)
+    atomic_add(c, 12, 1)
+    came = atomic_add(c, 1, 0) == 1 or _read_file(types.int32(read_i(c, 8)), data_address(byte), 1) == 1
+    atomic_add(c, 12, -1)
     return came
 
 
 @kernel
-def serve(c):  # type: ignore[no-untyped-def]
+def run_worker(c):  # type: ignore[no-untyped-def]
     """What a helper does: wait for work, join, and wait again; until the pipe is closed."""
-    while _is_called(c):
-        add(c, 2, 1)
-        if add(c, 1, 0) == 1:
-            _work(c)
-        add(c, 2, -1)
+    while _wait_for_work(c):
+        atomic_add(c, 2, 1)
+        if atomic_add(c, 1, 0) == 1:
+            _run_chunks(c)
+        atomic_add(c, 2, -1)
 
 
 @kernel
-def _keep_off(c, core):  # type: ignore[no-untyped-def]
+def _avoid_core(c, core):  # type: ignore[no-untyped-def]
     """Keep helpers off the core of who calls them, if that may be on another one, too. Nothing is allocated: whoever
     has claimed the crew has its words."""
-    cores = c + 8 * _CORES
-    if read_i(c, 15) == 0 or core < 0 or core >= 64 * _MASK or read_i(c, 14) == core + 1:
+    cores = c + 8 * _CORE_MASK
+    if read_i(c, 15) == 0 or core < 0 or core >= 64 * _CORE_MASK_WORDS or read_i(c, 14) == core + 1:
         return
-    if _allowed(types.int32(0), 8 * _MASK, cores) < 0:
+    if _get_affinity(types.int32(0), 8 * _CORE_MASK_WORDS, cores) < 0:
         return
     write(cores, core // 64, read_i(cores, core // 64) & ~(int64(1) << (core % 64)))
     some = int64(0)
-    for at in range(_MASK):
+    for at in range(_CORE_MASK_WORDS):
         some |= read_i(cores, at)
     if some != 0:
         write(c, 14, core + 1)
         for at in range(read_i(c, 10)):
-            _allow(types.int32(read_i(c, _THREADS + at)), 8 * _MASK, cores)
+            _set_affinity(types.int32(read_i(c, _THREAD_IDS + at)), 8 * _CORE_MASK_WORDS, cores)
 
 
 @kernel
-def share(s, part, words, count, size):  # type: ignore[no-untyped-def]
+def parallel_for(s, part, words, count, size):  # type: ignore[no-untyped-def]
     """Compute a loop with the crew of a state, in shares of this size, if it is free, else here; whether that went
     well."""
     c = read_i(s, 8)
     if c == 0:
-        write(s, 8, WANTED)
-    if c <= WANTED or claim(c, 0, 1) == 0:
-        return call(part, words, 0, count) == 0
+        write(s, 8, POOL_REQUESTED)
+    if c <= POOL_REQUESTED or atomic_claim(c, 0, 1) == 0:
+        return call_part(part, words, 0, count) == 0
     write(c, 3, 0)
     write(c, 4, part)
     write(c, 5, words)
     write(c, 6, count)
     write(c, 7, 0)
     write(c, 11, size)
-    add(c, 1, 1)
-    asleep = add(c, 12, 0)
+    atomic_add(c, 1, 1)
+    asleep = atomic_add(c, 12, 0)
     if asleep > 0:
-        _keep_off(c, int64(_core()))
-        _write(types.int32(read_i(c, 9)), c + 8 * _ZEROS, asleep)
-    _work(c)
-    add(c, 1, -1)
+        _avoid_core(c, int64(_current_core()))
+        _write_file(types.int32(read_i(c, 9)), c + 8 * _WAKE_BYTES, asleep)
+    _run_chunks(c)
+    atomic_add(c, 1, -1)
     looks = 0
-    while add(c, 2, 0) != 0:  # for the time of a share, if helpers have a core of their own
+    while atomic_add(c, 2, 0) != 0:  # for the time of a share, if helpers have a core of their own
         looks += 1
-        if looks > _LONG:
-            _sleep(types.uint32(_PAUSE))
-        elif looks > _SHORT:
-            _give_way()
+        if looks > _SLEEP_AFTER_SPINS:
+            _sleep_microseconds(types.uint32(_SLEEP_MICROSECONDS))
+        elif looks > _YIELD_AFTER_SPINS:
+            _yield_core()
     good = read_i(c, 7) == 0
-    add(c, 0, -1)
+    atomic_add(c, 0, -1)
     return good
 
 
 @kernel
-def share_large(s, part, words, count):  # type: ignore[no-untyped-def]
+def parallel_for_large(s, part, words, count):  # type: ignore[no-untyped-def]
     """The same of a loop over elements, if it is large."""
-    return share(s, part, words, count, SHARE) if count >= LARGE else call(part, words, 0, count) == 0
+    return (
+        parallel_for(s, part, words, count, CHUNK_ELEMENTS)
+        if count >= PARALLEL_MIN_ELEMENTS
+        else call_part(part, words, 0, count) == 0
+    )
 
 
-_TEXT = f"""\
+_WORKER_TEXT = f"""\
 from numba import int64, njit, void
 from {__package__} import thread_pool as crew
 @njit(void(int64), cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
 def serve(c):
  crew.serve(c)
 """
-_begun: dict[int, Any] = {}
+_pools: dict[int, Any] = {}
 """By process, the words of its crew: a child that was forked has none of the threads."""
-_lock = cache.unforked(threading.Lock())
+_pools_lock = cache.lock_across_fork(threading.Lock())
 
 
-def helpers() -> int:
+def worker_count() -> int:
     """How many threads help: one for each core but one; none where there are no pipes of this kind."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
-    return min(cores - 1, _MOST) if sys.platform != "win32" else 0
+    return min(cores - 1, _MAX_WORKERS) if sys.platform != "win32" else 0
 
 
-def begun() -> int:
+def start_pool() -> int:
     """The address of the words of this process's crew, whose threads are started if they have not been; 0 where nobody
     would help."""
-    with _lock:
-        if os.getpid() not in _begun:
-            _begun[os.getpid()] = _crew(helpers())
-    return at_hand()
+    with _pools_lock:
+        if os.getpid() not in _pools:
+            _pools[os.getpid()] = _create_pool(worker_count())
+    return pool_address()
 
 
-def at_hand() -> int:
+def pool_address() -> int:
     """The same, and 0 where the threads have not been started."""
-    words = _begun.get(os.getpid())
+    words = _pools.get(os.getpid())
     return 0 if words is None else int(words[13])
 
 
-def soon() -> int:
+def start_pool_async() -> int:
     """The same, and another thread starts them."""
-    if os.getpid() not in _begun and not _lock.locked():
-        threading.Thread(target=begun, name="tagloom crew begins", daemon=True).start()
-    return at_hand()
+    if os.getpid() not in _pools and not _pools_lock.locked():
+        threading.Thread(target=start_pool, name="tagloom crew begins", daemon=True).start()
+    return pool_address()
 
 
-def _crew(count: int) -> Any:
-    words = np.zeros(_THREADS + _MOST, np.int64)
+def _create_pool(count: int) -> Any:
+    words = np.zeros(_THREAD_IDS + _MAX_WORKERS, np.int64)
     if not count:
         return words
     with suppress(OSError):  # too many files are open: nobody helps
         words[8:11] = *os.pipe(), count
     if words[10]:
         os.set_blocking(int(words[9]), False)  # a pipe that is full wakes everybody up as it is
-        serving = cache.load("crew", _TEXT).serve
+        serving = cache.load_module("crew", _WORKER_TEXT).serve
         for at in range(count):
-            helper = threading.Thread(target=_helper, args=(serving, words), name="tagloom crew", daemon=True)
+            helper = threading.Thread(target=_worker_main, args=(serving, words), name="tagloom crew", daemon=True)
             helper.start()
-            words[_THREADS + at] = helper.native_id or -1  # which no thread has
+            words[_THREAD_IDS + at] = helper.native_id or -1  # which no thread has
         words[13], words[15] = words.ctypes.data, sys.platform == "linux"
     return words
 
 
-def _helper(serving: Any, words: Any) -> None:
+def _worker_main(serving: Any, words: Any) -> None:
     """A thread that gets no signals: one that did would stop reading, and be gone."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     serving(words.ctypes.data)

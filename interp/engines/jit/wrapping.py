@@ -10,16 +10,16 @@ from numba import int64
 from numba.extending import intrinsic
 
 
-def _wrapping(instruction: str) -> Any:
-    def typed(_typing: Any, _one: Any, _other: Any) -> Any:
+def _wrapping_intrinsic(instruction: str) -> Any:
+    def infer_signature(_typing: Any, _one: Any, _other: Any) -> Any:
         def made(_target: Any, builder: ir.IRBuilder, _signature: Any, operands: tuple[ir.Value, ir.Value]) -> ir.Value:
             return getattr(builder, instruction)(*operands)
 
         return int64(int64, int64), made
 
-    return intrinsic(typed)
+    return intrinsic(infer_signature)
 
 
-wrapping_add = _wrapping("add")
-wrapping_sub = _wrapping("sub")
-wrapping_mul = _wrapping("mul")
+wrapping_add = _wrapping_intrinsic("add")
+wrapping_sub = _wrapping_intrinsic("sub")
+wrapping_mul = _wrapping_intrinsic("mul")

@@ -312,7 +312,7 @@ def drops_duplicates(patch: pytest.MonkeyPatch) -> None:
     """A row that was taken several times comes once."""
 
     def taken(do: Any, node: Any, adjoint: Any) -> Any:
-        found = index.by_rows(do, node.op, adjoint, node.inputs, dict(node.attributes))
+        found = index.row_adjoint(do, node.op, adjoint, node.inputs, dict(node.attributes))
         assert found is not None
         first = do("unique_indices", found[0])
         return rows.Rows(*(do("take", each, first, axis=0) for each in found))
@@ -336,7 +336,7 @@ def counts_from_the_end(patch: pytest.MonkeyPatch) -> None:
 
 def forgets_what_came_in(patch: pytest.MonkeyPatch) -> None:
     """A trip hands back its own rows, and not those of the trips after it."""
-    right = reverse.Reverser.given
+    right = reverse.Reverser.add_incoming_adjoint
 
     def given(self: Any, of: Any, number: int, at: int, writer: Any) -> Any:
         variables = right(self, of, number, at, writer)

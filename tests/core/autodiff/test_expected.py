@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.laws.laws import cleanliness, firings, results
-from tagloom.core.graph.phases import later_nodes
+from tagloom.core.graph.phases import adjoint_dependent_nodes
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1", "random:2")
 VALUES = np.array([1.5, 0.5, 2.0, 1.25, 0.75, 3.0, 0.9])
@@ -222,7 +222,7 @@ def slow(x: tl.float64, n: tl.int64) -> tl.float64:
 
 def simultaneous(run: tl.Outcome) -> int:
     """The most iterations of a loop that fire, on the way forth, between the first firing and the last of another."""
-    later, spans = later_nodes(run.graph), dict[Any, list[int]]()
+    later, spans = adjoint_dependent_nodes(run.graph), dict[Any, list[int]]()
     for number, event in enumerate(run.events):
         if event.fired and event.token.tag.site.kind == "loop" and event.token.node not in later:
             spans.setdefault(event.token.tag, []).append(number)

@@ -139,7 +139,9 @@ def test_undifferentiated_it_is_its_value() -> None:
     program = tl.function(lambda x: softplus(x)).trace(1.0).program
     assert [function.name for function in program.functions] == ["function"]
     assert [node.op for node in program.main.body.nodes] == ["exp", "add", "log", "identity"]
-    assert all(function.rule is None for function in tl.grad(lambda x: softplus(x)).trace(1.0).program.functions)
+    assert all(
+        function.gradient_rule is None for function in tl.grad(lambda x: softplus(x)).trace(1.0).program.functions
+    )
     assert softplus(0.0) == math.log(2.0)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from tagloom.core.graph.graph import Edge, Graph, Source
+from tagloom.core.graph.graph import Edge, Graph, OutputRef
 from tagloom.core.program.program import Location
 from tagloom.core.tag import ENVIRONMENT
 from tagloom.core.value import literal
@@ -22,7 +22,7 @@ def built() -> Graph:
     (less,) = builder.node("less", "less", [one, two], [BOOL])
     taken, other = builder.node("switch", "switch", [two, less], [INT, INT])
     (merge,) = builder.node("merge", "merge", [taken], [INT])
-    builder.extend(other, merge.node)
+    builder.connect_new_port(other, merge.node)
     assert builder.type(x) == INT and builder.type(less) == BOOL
     return builder.build([merge, less])
 
@@ -47,10 +47,10 @@ def test_sources() -> None:
     """Every port has its source, an argument's is the environment; literals have none."""
     graph = built()
     sources = graph.sources()
-    assert sources[Edge(0, 0)] == [Source(-1, 0)] and sources[Edge(0, 1)] == [Source(-1, 1)]
+    assert sources[Edge(0, 0)] == [OutputRef(-1, 0)] and sources[Edge(0, 1)] == [OutputRef(-1, 1)]
     assert Edge(1, 1) not in sources and graph.nodes[1].ports == (None, literal(1))
-    assert sources[Edge(4, 0)] == [Source(3, 0)] and sources[Edge(4, 1)] == [Source(3, 1)]
-    assert graph.output(Source(-1, 1)).type == INT and graph.output(Source(2, 0)).type == BOOL
+    assert sources[Edge(4, 0)] == [OutputRef(3, 0)] and sources[Edge(4, 1)] == [OutputRef(3, 1)]
+    assert graph.output(OutputRef(-1, 1)).type == INT and graph.output(OutputRef(2, 0)).type == BOOL
 
 
 def test_results_are_returns_to_the_environment() -> None:
@@ -67,8 +67,8 @@ def test_a_trigger_is_the_last_port() -> None:
     x = builder.argument("x", BOOL)
     (made,) = builder.node("add", "add", [literal(1), literal(2)], [INT], trigger=x)
     graph = builder.build([made])
-    assert graph.nodes[0].triggered and graph.nodes[0].ports == (literal(1), literal(2), None)
-    assert graph.sources()[Edge(0, 2)] == [Source(-1, 0)] and tl.run_graph(graph, [True]).value == 3
+    assert graph.nodes[0].has_trigger and graph.nodes[0].ports == (literal(1), literal(2), None)
+    assert graph.sources()[Edge(0, 2)] == [OutputRef(-1, 0)] and tl.run_graph(graph, [True]).value == 3
 
 
 def test_find() -> None:
@@ -83,4 +83,4 @@ def test_find() -> None:
 def test_where_a_node_is() -> None:
     """A node is where its Python is, or, where no Python made it, at its own name."""
     one, two, *_ = built().nodes
-    assert str(one.where) == "user.py:7" and two.where == str(two) == "g.add_1"
+    assert str(one.origin) == "user.py:7" and two.origin == str(two) == "g.add_1"

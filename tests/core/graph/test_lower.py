@@ -10,8 +10,8 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from support.generators.generator import Case, cases
-from tagloom.core.graph.graph import Graph, Node, Source
-from tagloom.core.graph.lower import lower, needing_triggers
+from tagloom.core.graph.graph import Graph, GraphNode, OutputRef
+from tagloom.core.graph.lower import functions_needing_triggers, lower
 from tagloom.core.program.program import Program
 from tagloom.core.tag import ENVIRONMENT
 from tagloom.core.value import literal
@@ -24,7 +24,7 @@ def ops(graph: Graph, function: str | None = None) -> Counter[str]:
     return Counter(node.op for node in graph.nodes if function in (None, node.function))
 
 
-def find(graph: Graph, name: str) -> Node:
+def find(graph: Graph, name: str) -> GraphNode:
     (number,) = graph.find(name)
     return graph.nodes[number]
 
@@ -36,7 +36,7 @@ def fed_by(graph: Graph, name: str) -> list[str]:
     return [said(graph, sources[k]) if port is None else str(port) for k, port in enumerate(graph.nodes[number].ports)]
 
 
-def said(graph: Graph, source: Source) -> str:
+def said(graph: Graph, source: OutputRef) -> str:
     if source.node < 0:
         return graph.arguments[source.output][0]
     node = graph.nodes[source.node]
@@ -107,7 +107,7 @@ def test_l1_every_node_stands_once(case: Case) -> None:
     identities, for literals that must be tokens."""
     written = Counter(
         node.op
-        for function in case.program.reachable()
+        for function in case.program.reachable_functions()
         for node in function.body.walk()
         if node.op not in ("cond", "while_loop", "call")
     )
@@ -248,17 +248,20 @@ def test_l7_a_node_of_literals_has_a_trigger() -> None:
 
     for graph in (fib.graph, total.graph, four.graph, uses_one.graph, halves.graph):
         for node in graph.nodes:
-            given = [port is not None for port in node.ports[: len(node.ports) - node.triggered]]
-            assert node.triggered == (bool(given) and all(given)), node
-            assert not node.triggered or node.ports[-1] is None
+            given = [port is not None for port in node.ports[: len(node.ports) - node.has_trigger]]
+            assert node.has_trigger == (bool(given) and all(given)), node
+            assert not node.has_trigger or node.ports[-1] is None
     assert fed_by(halves.graph, "square.call_x") == ["2", "loop.switch_i:0"]
 
 
 def test_l8_triggers_only_where_needed() -> None:
     """L8: a function has a hidden argument if it, or what it calls, starts something from literals alone, or if it
     has no parameters; a trigger of a branch or loop is its own affair."""
-    assert [f.graph.hidden for f in (fib, square, total, four, one, uses_one)] == [0, 0, 1, 1, 1, 1]
-    assert needing_triggers(four.program) == {"four"} and needing_triggers(uses_one.program) == {"uses_one", "one"}
+    assert [f.graph.hidden_count for f in (fib, square, total, four, one, uses_one)] == [0, 0, 1, 1, 1, 1]
+    assert functions_needing_triggers(four.program) == {"four"} and functions_needing_triggers(uses_one.program) == {
+        "uses_one",
+        "one",
+    }
     assert [name for name, _ in total.graph.arguments] == ["trigger", "n"]
 
 
@@ -279,7 +282,7 @@ def test_l8_each_region_has_one() -> None:
         ["true", "loop.switch_i:0"],
         ["true", "cond.switch_trigger:0"],
     ]
-    assert graph.hidden == 0 and nested(1) == 2 and nested(0) == 1
+    assert graph.hidden_count == 0 and nested(1) == 2 and nested(0) == 1
 
 
 @pytest.mark.parametrize("start", [0, 0.5, True])
@@ -339,11 +342,11 @@ def test_functions_stand_one_after_another(case: Case) -> None:
     assert graph.results == tuple(range(len(inside), len(graph.nodes)))
     order = list(dict.fromkeys(node.function for node in inside))
     assert [node.function for node in inside] == sorted((node.function for node in inside), key=order.index)
-    assert set(order) <= {function.name for function in case.program.reachable()}
+    assert set(order) <= {function.name for function in case.program.reachable_functions()}
     for name in order:
         names = [node.name for node in inside if node.function == name]
         parameters = [parameter.name for parameter in case.program[name].body.parameters]
-        hidden = ["trigger"] if name in needing_triggers(case.program) else []
+        hidden = ["trigger"] if name in functions_needing_triggers(case.program) else []
         assert names[: len(hidden + parameters)] == hidden + parameters
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import tagloom as tl
 from hypothesis import HealthCheck, given, settings
 from support.generators.generator import Case, cases
-from tagloom.core.graph.contexts import Place, Places
-from tagloom.core.graph.graph import Source
-from tagloom.core.graph.nesting import GATES, Home, Nesting
+from tagloom.core.graph.contexts import ControlContext, ControlContexts
+from tagloom.core.graph.graph import OutputRef
+from tagloom.core.graph.nesting import LOOP_GATES, LoopContext, LoopInfo
 from tagloom.core.tag import ENVIRONMENT, Site
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
@@ -15,8 +15,8 @@ ROUND, OTHER = Site("g", "round", "loop"), Site("g", "other", "loop")
 INT = tl.Type(tl.int64)
 
 
-def home(place: Place) -> Home:
-    return place.context if isinstance(place.context, Site) else None
+def home(place: ControlContext) -> LoopContext:
+    return place.owner if isinstance(place.owner, Site) else None
 
 
 @settings(max_examples=20, deadline=None, suppress_health_check=_SLOW)
@@ -24,19 +24,19 @@ def home(place: Place) -> Home:
 def test_nesting_agrees_with_places(case: Case) -> None:
     """What is drawn inside a loop is what the rules of well-formedness infer to live there."""
     graph = tl.lower(case.program)
-    nesting, places = Nesting(graph), Places(graph)
+    nesting, places = LoopInfo(graph), ControlContexts(graph)
     for number, node in enumerate(graph.nodes):
-        if node.op in GATES:
-            assert nesting.of(number) == node.site
+        if node.op in LOOP_GATES:
+            assert nesting.loop_of(number) == node.site
         elif node.op == "call":
             assert node.site is not None
-            assert nesting.of(number) == home(places.outer[node.site])
+            assert nesting.loop_of(number) == home(places.outer_contexts[node.site])
         elif node.site != ENVIRONMENT:
-            assert nesting.of(number) == home(places.of[Source(number, 0)])
+            assert nesting.loop_of(number) == home(places.contexts[OutputRef(number, 0)])
         if node.op == "enter":
             assert node.site is not None
-            around = home(places.outer[node.site])
-            assert nesting.around(node.site) == (*nesting.around(around), node.site)
+            around = home(places.outer_contexts[node.site])
+            assert nesting.enclosing_loops(node.site) == (*nesting.enclosing_loops(around), node.site)
 
 
 def test_loops_that_enter_each_other_have_an_order() -> None:
@@ -46,9 +46,9 @@ def test_loops_that_enter_each_other_have_an_order() -> None:
     (a,) = builder.node("enter", "a", [x], [INT], site=ROUND)
     (b,) = builder.node("enter", "b", [a], [INT], site=OTHER)
     builder.node("enter", "c", [b], [INT], site=ROUND)
-    nesting = Nesting(builder.build())
-    assert nesting.around(OTHER) == (ROUND, OTHER)
-    assert nesting.around(ROUND) == (ROUND,)
+    nesting = LoopInfo(builder.build())
+    assert nesting.enclosing_loops(OTHER) == (ROUND, OTHER)
+    assert nesting.enclosing_loops(ROUND) == (ROUND,)
 
 
 def test_what_no_token_reaches_stands_in_no_loop() -> None:
@@ -57,6 +57,6 @@ def test_what_no_token_reaches_stands_in_no_loop() -> None:
     (again,) = builder.node("add", "again", [None, None], [INT])
     builder.connect(again, again.node, 0)
     (left,) = builder.node("exit", "left", [again], [INT], site=ROUND)
-    nesting = Nesting(builder.build())
-    assert nesting.of(again.node) is None
-    assert nesting.of(left.node) == ROUND
+    nesting = LoopInfo(builder.build())
+    assert nesting.loop_of(again.node) is None
+    assert nesting.loop_of(left.node) == ROUND

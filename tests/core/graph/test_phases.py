@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 from support.programs.gradient_functions import GRADIENTS, grad_power
-from tagloom.core.graph.phases import Phases, reverses
+from tagloom.core.graph.phases import PhaseMap, primal_phase
 from tagloom.core.ops.op import OPS
-from tagloom.core.program.adjoint_names import ADJOINT, BACK, numbered, told
+from tagloom.core.program.adjoint_names import ADJOINT_PREFIX, REVERSE_PREFIX, original_name, unique_name
 from tagloom.core.program.program import Region
 from tagloom.interp.outcome.program_order import program_order
 
@@ -28,8 +28,8 @@ def phases_of(region: Region) -> Iterator[tuple[str, int]]:
 def test_phases_of_a_graph_are_those_of_the_program(name: str) -> None:
     """L11: what lowering numbers phase by phase is found again in the graph."""
     function, _ = GRADIENTS[name]
-    known, graph = Phases(function.graph), function.graph
-    found = {(node.function, node.name): known.of(number) for number, node in enumerate(graph.nodes)}
+    known, graph = PhaseMap(function.graph), function.graph
+    found = {(node.function, node.name): known.phase_of(number) for number, node in enumerate(graph.nodes)}
     wanted = {(each.name, node): phase for each in function.program.functions for node, phase in phases_of(each.body)}
     assert wanted and {key: found[key] for key in wanted} == wanted
     assert max(wanted.values()) == (3 if name == "second" else 1)
@@ -37,7 +37,7 @@ def test_phases_of_a_graph_are_those_of_the_program(name: str) -> None:
 
 def test_a_phase_goes_back_through_one() -> None:
     """Each derivation has as many phases again, and the last goes back through the first."""
-    assert [reverses(phase) for phase in range(1, 8)] == [0, 1, 0, 3, 2, 1, 0]
+    assert [primal_phase(phase) for phase in range(1, 8)] == [0, 1, 0, 3, 2, 1, 0]
 
 
 def test_program_order_goes_back() -> None:
@@ -56,9 +56,9 @@ def test_names_tell_what_they_are_of() -> None:
     """However names are numbered, each tells what it was made for, and nothing tells it by chance."""
     known = ["add", "add_1", "back_add", "x", "x_1", "x_1_1"]
     taken = set(known)
-    for beginning in (BACK, ADJOINT):
+    for beginning in (REVERSE_PREFIX, ADJOINT_PREFIX):
         for of in known * 3:
-            name = numbered(beginning, of, taken)
-            assert name not in taken and told(beginning, name, known) == of
+            name = unique_name(beginning, of, taken)
+            assert name not in taken and original_name(beginning, name, known) == of
             taken.add(name)
-    assert told(BACK, "back_sub_1", known) is None
+    assert original_name(REVERSE_PREFIX, "back_sub_1", known) is None

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from support.generators.generator import Case, cases
 from support.generators.graph_edits import changed, feed, number, rewired, source, typed, wires
 from support.observe.said import check_words
-from tagloom.core.graph.graph import Edge, Graph, Output
+from tagloom.core.graph.graph import Edge, Graph, OutputPort
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.tag import Site
@@ -58,7 +58,7 @@ LOOP, NEW = Site("total", "loop", "loop"), Site("fac", "new", "call")
 def outputs(graph: Graph, name: str, count: int) -> Graph:
     """A node with fewer outputs, or with one more that goes nowhere."""
     old = graph.nodes[number(graph, name)].outputs
-    return changed(graph, name, outputs=(*old, Output(INT, ()))[:count])
+    return changed(graph, name, outputs=(*old, OutputPort(INT, ()))[:count])
 
 
 def edge(graph: Graph, name: str, to: Edge) -> Graph:
@@ -94,8 +94,8 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
     "a call of no function": ("V7", replace(FAC, calls=()), "fac.fac"),
     "an attribute too few": ("V7", changed(FAC, "fac.literal", op="astype"), "got: none"),
     "an attribute too many": ("V7", changed(FAC, "fac.cond", attributes=(("dtype", tl.int64),)), "got: dtype"),
-    "more hidden than there is": ("V7", replace(TOTAL, hidden=3), "got: 3"),
-    "fewer hidden than none": ("V7", replace(FAC, hidden=-1), "got: -1"),
+    "more hidden than there is": ("V7", replace(TOTAL, hidden_count=3), "got: 3"),
+    "fewer hidden than none": ("V7", replace(FAC, hidden_count=-1), "got: -1"),
     "a port without a source": ("V8", feed(FAC, "fac.multiply", 1), "port 1 of fac.multiply has no source"),
     "a port with two sources": ("V8", feed(FAC, "fac.multiply", 1, "fac.fac", "fac.subtract"), "2 sources"),
     "a port with one source twice": ("V8", feed(FAC, "fac.multiply", 1, "fac.fac", "fac.fac"), "2 sources"),
@@ -114,7 +114,7 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
     "a merge of another type": ("V9", feed(FAC, "fac.cond", 0, "fac.cond.switch_trigger:0"), "required: bool"),
     "trips that are no integer": ("V9", typed(TOTAL, "total.loop", INT, FLOAT), "int64, float64"),
     "a call of another type": ("V9", typed(FAC, "fac.fac.call_n", FLOAT), "required: float64"),
-    "a hidden argument that is no bool": ("V9", replace(FAC, hidden=1), "got: int64"),
+    "a hidden argument that is no bool": ("V9", replace(FAC, hidden_count=1), "got: int64"),
     "an outer value in a branch": (
         "V10",
         feed(FAC, "fac.multiply", 0, "fac.n"),
@@ -254,7 +254,7 @@ def test_a_broken_graph_runs_to_an_ending(name: str) -> None:
     """S12: a graph that breaks a rule is refused. It may be run all the same, to an ending that is data, unless what
     it breaks is its shape (V7, V15): then there is nothing to run."""
     rule, graph, _ = BROKEN[name]
-    arguments = [{"i": 3, "b": True}[output.type.dtype.kind] for _, output in graph.arguments[graph.hidden :]]
+    arguments = [{"i": 3, "b": True}[output.type.dtype.kind] for _, output in graph.arguments[graph.hidden_count :]]
     with pytest.raises(tl.Invalid) as refused:
         run_graph(graph, arguments, unchecked=rule in ("V7", "V15"))
     assert refused.value.rule == rule

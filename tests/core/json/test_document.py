@@ -20,11 +20,11 @@ from support.generators.json_edits import PROGRAMS, RUNS, documents, fib
 from tagloom.core import dtypes
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
-from tagloom.core.json.cursor import Cursor, parse
-from tagloom.core.json.value import read_type, read_value, type_form, value_form, value_text
-from tagloom.core.program.program import MOST_NESTED, Location, Program
+from tagloom.core.json.cursor import JsonCursor, parse_json
+from tagloom.core.json.value import read_type, read_value, type_to_json, value_to_json, value_to_json_text
+from tagloom.core.program.program import MAX_NESTING, Location, Program
 from tagloom.core.types import Type
-from tagloom.core.value import normal, same
+from tagloom.core.value import is_same_value, normalize
 
 SHAPES = st.one_of(st.none(), st.lists(st.one_of(st.none(), st.integers(0, 2**62)), max_size=4).map(tuple))
 
@@ -36,7 +36,7 @@ def values(draw: Any) -> Any:
     shape = tuple(draw(st.lists(st.integers(0, 3), max_size=3)))
     size = math.prod(shape)
     if dtype.kind == "b":
-        return normal(
+        return normalize(
             np.array(draw(st.lists(st.booleans(), min_size=size, max_size=size)), bool).reshape(shape),
             Type(dtype, shape),
         )
@@ -48,7 +48,7 @@ def values(draw: Any) -> Any:
             max_size=size,
         )
     )
-    return normal(np.frombuffer(b"".join(data), dtype.numpy).reshape(shape), Type(dtype, shape))
+    return normalize(np.frombuffer(b"".join(data), dtype.numpy).reshape(shape), Type(dtype, shape))
 
 
 def _edges(dtype: dtypes.DType) -> list[bytes]:
@@ -68,8 +68,8 @@ def through_text(document: Any) -> Any:
 @given(values())
 def test_values_come_back(value: Any) -> None:
     """A value of any dtype and shape comes back from JSON bit by bit, and its text is its form's."""
-    assert same(read_value(Cursor(through_text(value_form(value)))), value)
-    assert json.loads(value_text(value)) == value_form(value)
+    assert is_same_value(read_value(JsonCursor(through_text(value_to_json(value)))), value)
+    assert json.loads(value_to_json_text(value)) == value_to_json(value)
 
 
 @given(values())
@@ -81,20 +81,20 @@ def test_every_number_survives_readers_of_doubles(value: Any) -> None:
             return [doubles(item) for item in data]
         return int(float(data)) if type(data) is int else data
 
-    form = value_form(value)
-    assert same(read_value(Cursor({**form, "data": doubles(form["data"])})), value)
+    form = value_to_json(value)
+    assert is_same_value(read_value(JsonCursor({**form, "data": doubles(form["data"])})), value)
 
 
 @given(st.sampled_from(dtypes.ALL), SHAPES)
 def test_types_come_back(dtype: dtypes.DType, shape: Any) -> None:
     """A type comes back, with sizes and a shape that are not known."""
-    assert read_type(Cursor(through_text(type_form(Type(dtype, shape))))) == Type(dtype, shape)
+    assert read_type(JsonCursor(through_text(type_to_json(Type(dtype, shape))))) == Type(dtype, shape)
 
 
 def test_a_whole_number_is_a_float_where_one_is_wanted() -> None:
     """Writers that have one kind of number write 1 for 1.0."""
-    assert same(read_value(Cursor({"dtype": "float64", "data": 1})), 1.0)
-    assert struct.pack("<d", read_value(Cursor({"dtype": "float64", "data": -0.0}))) == struct.pack("<d", -0.0)
+    assert is_same_value(read_value(JsonCursor({"dtype": "float64", "data": 1})), 1.0)
+    assert struct.pack("<d", read_value(JsonCursor({"dtype": "float64", "data": -0.0}))) == struct.pack("<d", -0.0)
 
 
 @given(cases())
@@ -262,16 +262,16 @@ def test_regions_nest_as_deep_as_they_may() -> None:
 
         return main.program
 
-    program = tl.from_json(json.dumps(tl.to_json(nested(MOST_NESTED))))
+    program = tl.from_json(json.dumps(tl.to_json(nested(MAX_NESTING))))
     assert isinstance(program, Program)
     assert tl.run_graph(lower(program), [0]).value == 0
     assert tl.parse_program(tl.print_program(program)) == program
     with pytest.raises(tl.Invalid, match="branches and loops nest too deep") as refused:
-        nested(MOST_NESTED + 1)
+        nested(MAX_NESTING + 1)
     assert "test_document.py" in str(refused.value.where)
 
 
 def test_numbers_are_parsed_once() -> None:
     """parse gives what json gives, and no more: the data of every document is plain."""
     for document in documents():
-        assert parse(json.dumps(document)) == document
+        assert parse_json(json.dumps(document)) == document

@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core import dtypes
-from tagloom.core.ops.op import OPS, kernel, trap_message
+from tagloom.core.ops.op import OPS, build_kernel, trap_message
 from tagloom.core.program.evaluate import evaluate
 from tagloom.core.program.program import Program
 from tagloom.core.types import Type, type_of
-from tagloom.core.value import admit, same
-from tagloom.interp.engines.engine import Options, Subject, run
-from tagloom.interp.engines.reference import structure_of
+from tagloom.core.value import admit, is_same_value
+from tagloom.interp.engines.engine import Job, RunOptions, run
+from tagloom.interp.engines.reference import default_structure
 
 MATMUL, SUM = OPS["matmul"], OPS["sum"]
 PRODUCTS = [
@@ -46,17 +46,17 @@ def agree(op: str, one: Any, other: Any, operands: Sequence[Any], **attributes: 
     if type_of(one) != type_of(other):
         return False
     if type_of(one).dtype.kind != "f":
-        return same(one, other)
+        return is_same_value(one, other)
     wide = [np.asarray(each) for each in operands]
-    return bool(np.all(np.abs(np.subtract(one, other)) <= 2 * OPS[op].bound(*wide, **attributes)))  # type: ignore[misc]
+    return bool(np.all(np.abs(np.subtract(one, other)) <= 2 * OPS[op].error_bound(*wide, **attributes)))  # type: ignore[misc]
 
 
 def on_engines(program: Program, operands: Sequence[Any]) -> list[Any]:
     """The result on each engine; of a trap, what it says."""
     graph, found = tl.lower(program), []
     for engine in ("reference", "fast", "compiled"):
-        subject = Subject(graph, structure_of(graph), program)
-        outcome = run(subject, operands, Options(), engine)
+        subject = Job(graph, default_structure(graph), program)
+        outcome = run(subject, operands, RunOptions(), engine)
         found.append(outcome.results[0] if outcome.status == "Returned" else outcome.traps[0].message)
     meant = evaluate(program, [admit(each) for each in operands])
     found.append(meant.results[0] if meant.results else f"{meant.trap[1]} at node {meant.trap[0]}")  # type: ignore[index]
@@ -69,12 +69,12 @@ def test_products(dtype: dtypes.DType) -> None:
     sizes or not."""
     for shapes in PRODUCTS:
         x, y = (drawn(shape, dtype) for shape in shapes)
-        result = MATMUL.types(type_of(x), type_of(y))
-        made = kernel(MATMUL, [type_of(x), type_of(y)], result)(x, y)
+        result = MATMUL.type_rule(type_of(x), type_of(y))
+        made = build_kernel(MATMUL, [type_of(x), type_of(y)], result)(x, y)
         assert type_of(made) == result == Type(dtype, np.matmul(x, y).shape)
         if dtype.is_integer:
-            assert same(made, admit(np.asarray(np.matmul(x, y))))
-        open_ = MATMUL.types(*(Type(dtype, (None,) * len(shape)) for shape in shapes))
+            assert is_same_value(made, admit(np.asarray(np.matmul(x, y))))
+        open_ = MATMUL.type_rule(*(Type(dtype, (None,) * len(shape)) for shape in shapes))
         assert open_.admits(result) and trap_message(MATMUL, (x, y)) is None
 
 
@@ -83,7 +83,7 @@ def test_products_of_floats(dtype: dtypes.DType) -> None:
     """Each element is within the row's bound of the exact one; of operands that were rounded before, it is not."""
     for shapes in [*PRODUCTS, ((5, 300), (300, 4))]:
         x, y = (drawn(shape, dtype) for shape in shapes)
-        made = kernel(MATMUL, [type_of(x), type_of(y)], MATMUL.types(type_of(x), type_of(y)))(x, y)
+        made = build_kernel(MATMUL, [type_of(x), type_of(y)], MATMUL.type_rule(type_of(x), type_of(y)))(x, y)
         assert is_within(made, x, y)
     rounded = {"float32": np.float16, "float64": np.float32}[repr(dtype)]
     assert not is_within(np.matmul(x.astype(rounded), y.astype(rounded)), x, y)
@@ -93,7 +93,7 @@ def is_within(product: Any, x: Any, y: Any) -> bool:
     """Whether a product is within the bound; operands are floats, whose products are exact as fractions."""
     exact = np.matmul(*(np.vectorize(Fraction, otypes=[object])(each.astype(float)) for each in (x, y)))
     far = np.abs(np.vectorize(Fraction, otypes=[object])(np.asarray(product, float)) - exact)
-    return bool(np.all(far <= MATMUL.bound(x, y)))  # type: ignore[misc]
+    return bool(np.all(far <= MATMUL.error_bound(x, y)))  # type: ignore[misc]
 
 
 @pytest.mark.parametrize("shapes", MISFITS, ids=str)
@@ -119,12 +119,12 @@ def test_sums(dtype: dtypes.DType) -> None:
     for (shape, axis), keepdims in itertools.product(SUMS, (False, True)):
         x = drawn(shape, dtype)
         attributes = (("axis", axis), ("keepdims", keepdims))
-        result = SUM.types(type_of(x), axis=axis, keepdims=keepdims)
-        made = kernel(SUM, [type_of(x)], result, attributes)(x)
+        result = SUM.type_rule(type_of(x), axis=axis, keepdims=keepdims)
+        made = build_kernel(SUM, [type_of(x)], result, attributes)(x)
         wide = np.asarray(x).astype(np.float64) if dtype.kind == "f" else np.asarray(x)
         wanted = np.asarray(np.sum(wide, axis=axis, keepdims=keepdims))
         assert type_of(made) == result and result.shape == wanted.shape
-        assert same(made, admit(wanted.astype(result.dtype.numpy)))
+        assert is_same_value(made, admit(wanted.astype(result.dtype.numpy)))
 
 
 @pytest.mark.parametrize("shape", [(1,), (12,), (3, 4), (32, 32), (1025,), (0,)])
@@ -141,11 +141,11 @@ def test_sums_of_float32_with_and_without_known_sizes(shape: tuple[int, ...]) ->
         found += [rng.permutation(close.ravel()).reshape(shape) for _ in range(20)]
     for each in found:
         x = each.astype(np.float32)
-        one, *others = (kernel(SUM, [type_], number, (("axis", axis),))(x) for type_, axis in ways)
-        assert all(same(one, other) for other in others) and not (one == 0 and np.signbit(one))
+        one, *others = (build_kernel(SUM, [type_], number, (("axis", axis),))(x) for type_, axis in ways)
+        assert all(is_same_value(one, other) for other in others) and not (one == 0 and np.signbit(one))
         with np.errstate(all="ignore"):
-            first, *more = (float(SUM.static(type_, axis=axis)(x)) for type_, axis in ways)  # type: ignore[misc]
-        assert all(same(first, each) for each in more)
+            first, *more = (float(SUM.specialize_numpy(type_, axis=axis)(x)) for type_, axis in ways)  # type: ignore[misc]
+        assert all(is_same_value(first, each) for each in more)
         if np.isfinite(x).all():
             wide, most = x.astype(np.float64), float(np.finfo(np.float32).max)
             exact = math.fsum(wide.ravel().tolist())
@@ -160,7 +160,7 @@ def test_sums_like_others(dtype: dtypes.DType) -> None:
     """Sums along the axes along which another array is spread are within the row's bound of the exact ones."""
     x, row = drawn((40, 3), dtype), OPS["sum_like"]
     for other in (np.zeros(3), np.zeros((40, 1)), np.zeros((1, 1)), 0.0, np.zeros((40, 3))):
-        made, bound = np.asarray(tl.sum_like(x, other)), row.bound(x, other)  # type: ignore[misc]
+        made, bound = np.asarray(tl.sum_like(x, other)), row.error_bound(x, other)  # type: ignore[misc]
         assert made.shape == np.shape(bound) == np.shape(other)
         for at in np.ndindex(made.shape):
             place = tuple(slice(None) if size == 1 else k for k, size in zip(at, made.shape, strict=True))
@@ -178,11 +178,11 @@ def test_axes_that_are_none(axis: Any) -> None:
     ):
         tl.sum([[1, 2]], axis=axis)
     with pytest.raises(tl.Invalid, match="no such axis"):
-        SUM.types(Type(dtypes.int64, (1, 2)), axis=axis)
+        SUM.type_rule(Type(dtypes.int64, (1, 2)), axis=axis)
     with pytest.raises(tl.Invalid, match="no truth value"):
         tl.sum([[1, 2]], keepdims=1)  # type: ignore[arg-type]
     with pytest.raises(tl.Invalid, match="no such axis"):
-        SUM.types(Type(dtypes.int64, None), axis=0)
+        SUM.type_rule(Type(dtypes.int64, None), axis=0)
 
 
 def test_operators() -> None:
@@ -242,11 +242,11 @@ def test_the_first_of_zeros(name: str, dtype: dtypes.DType) -> None:
         for at in np.ndindex(*made.shape):
             part = x[tuple(slice(None) if k in gone else each for k, each in enumerate(at))].ravel()
             zeros = part[part == 0]
-            assert same(made[at], zeros[0] if zeros.size else part[0])
+            assert is_same_value(made[at], zeros[0] if zeros.size else part[0])
     for count in (8, 100):
         x = np.full(count, -0.0)
         x[-1] = 0.0
-        assert all(same(made, -0.0) for made in on_engines(_reduced(name), [x]))
+        assert all(is_same_value(made, -0.0) for made in on_engines(_reduced(name), [x]))
 
 
 def _reduced(name: str) -> Program:

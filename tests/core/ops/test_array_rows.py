@@ -13,13 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.array_rows import SHAPES, arities, attributes, operands
 from tagloom.core import dtypes
-from tagloom.core.json.cursor import Cursor
-from tagloom.core.json.value import attributes_form, read_attributes
+from tagloom.core.json.cursor import JsonCursor
+from tagloom.core.json.value import attributes_to_json, read_attributes
 from tagloom.core.ops import factor
-from tagloom.core.ops.op import OPS, Op, kernel, trap_message
-from tagloom.core.text.atoms import is_attribute
+from tagloom.core.ops.op import OPS, Op, build_kernel, trap_message
+from tagloom.core.text.atoms import is_writable_attribute
 from tagloom.core.types import Type, type_of
-from tagloom.core.value import admit, same
+from tagloom.core.value import admit, is_same_value
 
 ROWS = [row for row in OPS.values() if row.scalar is None]
 each_row = pytest.mark.parametrize("row", ROWS, ids=lambda row: row.name)
@@ -35,11 +35,11 @@ def wrong(row: Op) -> Iterator[str]:
     for given_, more in operands(row):
         types = [type_of(each) for each in given_]
         try:
-            result = row.types(*types, **dict(more))
+            result = row.type_rule(*types, **dict(more))
         except tl.Invalid:
             result = None
         try:
-            early = row.types(*map(opened, types), **dict(more))
+            early = row.type_rule(*map(opened, types), **dict(more))
         except tl.Invalid:
             if result is not None:
                 yield f"{row.name} of {types} takes known sizes, and no open ones"
@@ -51,12 +51,12 @@ def wrong(row: Op) -> Iterator[str]:
             continue
         if said is not None:
             continue
-        made = kernel(row, types, result, more)(*given_)
+        made = build_kernel(row, types, result, more)(*given_)
         if isinstance(made, np.ndarray) and not (made.flags.c_contiguous and not made.flags.writeable):
             yield f"{row.name} of {types}, {more} makes no value in its one form"
-        if not (result.admits(type_of(made)) and early.admits(type_of(made)) and same(made, admit(made))):
+        if not (result.admits(type_of(made)) and early.admits(type_of(made)) and is_same_value(made, admit(made))):
             yield f"{row.name} of {types}, {more} makes {type_of(made)}, and says {result}, {early}"
-        if not same(kernel(row, list(map(opened, types)), early, more)(*given_), made):
+        if not is_same_value(build_kernel(row, list(map(opened, types)), early, more)(*given_), made):
             yield f"{row.name} of {types}, {more} makes another value where sizes are open"
 
 
@@ -70,11 +70,11 @@ def test_types_say_what_is_made(row: Op) -> None:
 @pytest.mark.parametrize(
     "broken",
     [
-        replace(OPS["flip" if "flip" in OPS else "roll"], types=lambda x, **more: Type(x.dtype, (3,))),
-        replace(OPS["take"], undefined=None, types=lambda x, i, axis: x),
-        replace(OPS["reshape"], types=lambda x, shape: Type(x.dtype, tuple(abs(size) for size in shape))),
+        replace(OPS["flip" if "flip" in OPS else "roll"], type_rule=lambda x, **more: Type(x.dtype, (3,))),
+        replace(OPS["take"], trap_condition=None, type_rule=lambda x, i, axis: x),
+        replace(OPS["reshape"], type_rule=lambda x, shape: Type(x.dtype, tuple(abs(size) for size in shape))),
         replace(OPS["argmax"], numpy=lambda x, axis=None, keepdims=False: np.argmax(x)),
-        replace(OPS["concat"], types=lambda *operands, axis: operands[0]),
+        replace(OPS["concat"], type_rule=lambda *operands, axis: operands[0]),
     ],
     ids=lambda row: row.name,
 )
@@ -121,12 +121,12 @@ def test_any_attributes(row: Op, data: st.DataObject) -> None:
     count = data.draw(st.sampled_from([*arities(row), 0, 4])) if row.arity is None else row.arity
     given_ = {name: data.draw(st.sampled_from(STRANGE)) for name in row.attributes}
     try:
-        made = row.types(*(data.draw(types) for _ in range(count)), **given_)
+        made = row.type_rule(*(data.draw(types) for _ in range(count)), **given_)
     except tl.Invalid as error:
         assert error.message and error.required is not None
     else:
-        assert isinstance(made, Type) and all(is_attribute(name, each) for name, each in given_.items())
-        assert read_attributes(Cursor(attributes_form(tuple(given_.items())))) == tuple(given_.items())
+        assert isinstance(made, Type) and all(is_writable_attribute(name, each) for name, each in given_.items())
+        assert read_attributes(JsonCursor(attributes_to_json(tuple(given_.items())))) == tuple(given_.items())
 
 
 def test_sizes_beyond_all_memory() -> None:
@@ -174,7 +174,7 @@ def test_matrices_without_rows() -> None:
 
 def test_factorisations_are_of_their_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread's factorisation, which forgets this one's at any moment, takes nothing away from it."""
-    known = factor._remembered(lambda x: 2.0 * x)
+    known = factor._cache_last_result(lambda x: 2.0 * x)
     other, threads = np.ones(3), [1]
 
     def interrupted(*_: object) -> None:
@@ -190,5 +190,5 @@ def test_factorisations_are_of_their_own_threads(monkeypatch: pytest.MonkeyPatch
 def test_attributes_can_be_written(row: Op) -> None:
     """Every attribute has a form as text, and one as JSON that is read again as it was."""
     for given_ in attributes(row):
-        assert all(is_attribute(name, each) for name, each in given_)
-        assert read_attributes(Cursor(attributes_form(given_))) == given_
+        assert all(is_writable_attribute(name, each) for name, each in given_)
+        assert read_attributes(JsonCursor(attributes_to_json(given_))) == given_

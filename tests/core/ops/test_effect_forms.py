@@ -20,16 +20,23 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.handle import Handle
-from tagloom.core.json.cursor import Cursor
-from tagloom.core.json.value import read_carried, read_literal, read_type, type_form, value_form, value_text
-from tagloom.core.ops.attribute import TYPED
-from tagloom.core.ops.effect_op import ACTS
+from tagloom.core.json.cursor import JsonCursor
+from tagloom.core.json.value import (
+    read_literal,
+    read_token_value,
+    read_type,
+    type_to_json,
+    value_to_json,
+    value_to_json_text,
+)
+from tagloom.core.ops.attribute import TYPE_ATTRIBUTES
+from tagloom.core.ops.effect_op import EFFECT_OPS
 from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
 from tagloom.core.tag import ROOT, Site
 from tagloom.core.text import parse, print_document
 from tagloom.core.types import handle_type
-from tagloom.core.value import same
+from tagloom.core.value import is_same_value
 
 EFFECTS = tl.parse_program("""
 entry main
@@ -70,8 +77,8 @@ def test_every_act_is_tried() -> None:
     """These programs and their graphs have every act there is, and every attribute that is a type."""
     ops = {node.op for program in MADE for f in program.functions for node in f.body.walk()}
     ops |= {node.op for program in MADE for node in lower(program).nodes}
-    assert ops >= set(ACTS)
-    assert {name for row in ACTS.values() for name in row.attributes} >= set(TYPED)
+    assert ops >= set(EFFECT_OPS)
+    assert {name for row in EFFECT_OPS.values() for name in row.attributes} >= set(TYPE_ATTRIBUTES)
 
 
 @pytest.mark.parametrize("program", MADE, ids=lambda program: program.entry)
@@ -137,12 +144,12 @@ HANDLES = [
 @pytest.mark.parametrize("handle", HANDLES, ids=str)
 def test_handles_come_back(handle: Handle) -> None:
     """What a token carries may be a handle; a literal may not."""
-    document = json.loads(value_text(handle))
-    assert document == value_form(handle)
-    again = read_carried(Cursor(document))
-    assert same(again, handle) and again == handle and again.dtype is handle.dtype
+    document = json.loads(value_to_json_text(handle))
+    assert document == value_to_json(handle)
+    again = read_token_value(JsonCursor(document))
+    assert is_same_value(again, handle) and again == handle and again.dtype is handle.dtype
     with pytest.raises(tl.Malformed, match="no keys but"):
-        read_literal(Cursor(document))
+        read_literal(JsonCursor(document))
 
 
 def test_handles_differ_by_all_that_they_say() -> None:
@@ -152,18 +159,18 @@ def test_handles_differ_by_all_that_they_say() -> None:
         replace(one, node=4), replace(one, size=1),
         replace(one, tag=HANDLES[1].tag), replace(one, dtype=HANDLES[1].dtype),
     ]  # fmt: skip
-    assert same(one, replace(one)) and not any(same(one, other) for other in others)
+    assert is_same_value(one, replace(one)) and not any(is_same_value(one, other) for other in others)
 
 
 @pytest.mark.parametrize("element", [tl.Type(tl.bool), tl.Type(tl.float32, (2, None)), tl.Type(tl.int8, None)], ids=str)
 def test_types_of_handles_come_back(element: tl.Type) -> None:
     """In both forms; one of handles of handles has none."""
     type_ = handle_type(element)
-    assert read_type(Cursor(json.loads(json.dumps(type_form(type_))))) == type_
+    assert read_type(JsonCursor(json.loads(json.dumps(type_to_json(type_))))) == type_
     text = f"func f(c: {type_}) -> int64 {{\n  return 1\n}}"
     assert tl.parse_program(text).main.body.parameters[0].type == type_
     with pytest.raises(tl.Usage, match="no handles of cells"):
-        type_form(handle_type(type_))
+        type_to_json(handle_type(type_))
 
 
 INT64 = {"dtype": "int64", "shape": []}
@@ -192,7 +199,7 @@ WRONG_HANDLES: list[tuple[Any, str, str]] = [
 def test_wrong_types_of_handles(document: Any, where: str, required: str) -> None:
     """What is no type is refused at its place."""
     with pytest.raises(tl.Malformed) as raised:
-        read_type(Cursor(document))
+        read_type(JsonCursor(document))
     assert raised.value.where == where and str(raised.value.required).startswith(required)
 
 
@@ -200,7 +207,7 @@ def test_wrong_types_of_handles(document: Any, where: str, required: str) -> Non
 def test_wrong_handles(data: Any, where: str, required: str) -> None:
     """What is no handle is refused at its place."""
     with pytest.raises(tl.Malformed) as raised:
-        read_carried(Cursor({**CELLS, "data": data}))
+        read_token_value(JsonCursor({**CELLS, "data": data}))
     assert raised.value.where == where and str(raised.value.required).startswith(required)
 
 

@@ -19,16 +19,16 @@ from support.twins.tape import Known, Tape, as_it_is, open_sizes, pullback
 from tagloom.core import dtypes
 from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.array_api import common
-from tagloom.core.frontend.trace.annotation import Source
-from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import Trace
-from tagloom.core.ops.gradients.term import adjoints, slopes, zero
+from tagloom.core.frontend.trace.trace import ProgramBuilder
+from tagloom.core.ops.gradients.term import adjoint_rule, slopes, zeros_like
 from tagloom.core.ops.op import OPS, Gradient, Op
 from tagloom.core.program.evaluate import evaluate
 from tagloom.core.program.validate import program_problems
 from tagloom.core.types import Type, type_of
-from tagloom.core.value import admit, same
+from tagloom.core.value import admit, is_same_value
 
 each_case = pytest.mark.parametrize("case", CASES, ids=str)
 Function = Callable[..., list[Known]]
@@ -127,8 +127,10 @@ class Types:
 
     def __call__(self, op: str, *operands: Any, **attributes: Any) -> Type:
         row = OPS[op]
-        alike = [each for each in operands[slice(*row.alike)] if isinstance(each, Type)]
-        return row.types(*(each if isinstance(each, Type) else Type(alike[0].dtype) for each in operands), **attributes)
+        alike = [each for each in operands[slice(*row.same_dtype_operands)] if isinstance(each, Type)]
+        return row.type_rule(
+            *(each if isinstance(each, Type) else Type(alike[0].dtype) for each in operands), **attributes
+        )
 
 
 def narrow(type_: Type) -> Type:
@@ -168,7 +170,7 @@ def test_rules_make_nodes(case: Case) -> None:
         wanted = by_rule(case, index, Tape(), *map(Known, given))
         if wanted is not None:
             made = by_nodes(partial(by_rule, case, index), given, type_of(wanted.value))
-            assert made is not None and same(made[0], wanted.value)
+            assert made is not None and is_same_value(made[0], wanted.value)
 
 
 def by_rule(case: Case, index: int, do: Any, *given: Any) -> Any:
@@ -181,9 +183,9 @@ def by_nodes(function: Callable[..., Any], given: list[Any], result: Type) -> An
     def body(*operands: Any) -> Any:
         return function(Nodes(), *operands)
 
-    leaves = tuple(leaf(type_of(each)) for each in given)
+    leaves = tuple(leaf_type(type_of(each)) for each in given)
     parameters = tuple((f"x{number}", each) for number, each in enumerate(leaves))
-    program, _ = Trace(Symbol).program(Source(body, parameters, leaf(result)), leaves)
+    program, _ = ProgramBuilder(Symbol).build_program(FunctionSpec(body, parameters, leaf_type(result)), leaves)
     assert program_problems(program) == []
     return evaluate(program, given).results
 
@@ -241,7 +243,7 @@ def test_every_op_of_floats_has_a_rule() -> None:
     makes: dict[str, bool] = dict.fromkeys(OPS, False)
     for name, every in signatures(ARRAYS, arrays=True).items():
         for types, given_ in every:
-            is_float_made = OPS[name].types(*types, **dict(given_)).dtype.kind == "f"
+            is_float_made = OPS[name].type_rule(*types, **dict(given_)).dtype.kind == "f"
             makes[name] |= is_float_made and any(type_.dtype.kind == "f" for type_ in types)
     assert {name for name, row in OPS.items() if row.gradient is not None} == {name for name in makes if makes[name]}
     assert {case.op for case in CASES} == {name for name in makes if makes[name]} - set(FLAT)
@@ -277,15 +279,15 @@ BROKEN: dict[str, Gradient] = {
     "pow": slopes(lambda x, y, z: x.pow(y - 1.0), lambda x, y, z: z * x.log()),
     "tanh": slopes(lambda x, z: 1.0 - z),
     "atan2": slopes(*[lambda y, x, z: x / (x * x + y * y)] * 2),
-    "where": adjoints(None, *[lambda g, z, c, x, y: c.where(g, 0.0)] * 2),
-    "prod": adjoints(lambda g, z, x, axis, keepdims: zero(x) + z * g),
-    "max": adjoints(lambda g, z, x, axis, keepdims: zero(x) + g),
-    "cumulative_sum": adjoints(lambda g, z, x, axis: g.cumulative_sum(axis=axis)),
-    "sort": adjoints(lambda g, z, x, axis, descending: g),
-    "roll": adjoints(lambda g, z, x, shift, axis: g.roll(shift=shift, axis=axis)),
-    "scatter": adjoints(lambda g, z, x, v, *at: g, lambda g, z, x, v, *at: g.gather(*at).sum_like(v), None),
-    "inv": adjoints(lambda g, z, x: -(z @ g @ z)),
-    "qr_r": adjoints(lambda g, z, x, mode: x.qr_q(mode=mode) @ g),
+    "where": adjoint_rule(None, *[lambda g, z, c, x, y: c.where(g, 0.0)] * 2),
+    "prod": adjoint_rule(lambda g, z, x, axis, keepdims: zeros_like(x) + z * g),
+    "max": adjoint_rule(lambda g, z, x, axis, keepdims: zeros_like(x) + g),
+    "cumulative_sum": adjoint_rule(lambda g, z, x, axis: g.cumulative_sum(axis=axis)),
+    "sort": adjoint_rule(lambda g, z, x, axis, descending: g),
+    "roll": adjoint_rule(lambda g, z, x, shift, axis: g.roll(shift=shift, axis=axis)),
+    "scatter": adjoint_rule(lambda g, z, x, v, *at: g, lambda g, z, x, v, *at: g.gather(*at).sum_like(v), None),
+    "inv": adjoint_rule(lambda g, z, x: -(z @ g @ z)),
+    "qr_r": adjoint_rule(lambda g, z, x, mode: x.qr_q(mode=mode) @ g),
 }
 """Rules that are wrong: a slope of another operand, a kink forgotten, an order not reversed."""
 

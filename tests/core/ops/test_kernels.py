@@ -12,9 +12,9 @@ import tagloom as tl
 from support.generators.array_rows import Attributes, cases
 from support.generators.edges import EDGES
 from tagloom.core import dtypes
-from tagloom.core.ops.op import OPS, Op, kernel, trap_message
+from tagloom.core.ops.op import OPS, Op, build_kernel, trap_message
 from tagloom.core.types import type_of
-from tagloom.core.value import admit, same
+from tagloom.core.value import admit, is_same_value
 
 each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name)
 
@@ -22,7 +22,7 @@ each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name
 def is_defined(row: Op, operands: Sequence[Any], attributes: Attributes) -> bool:
     """Whether an op takes these operands, and has a value for them."""
     try:
-        row.types(*map(type_of, operands), **dict(attributes))
+        row.type_rule(*map(type_of, operands), **dict(attributes))
     except tl.Invalid:
         return False
     return trap_message(row, tuple(operands), attributes) is None
@@ -36,7 +36,7 @@ def test_results_are_new(row: Op) -> None:
         kinds = list(map(type_of, given))
         if not is_defined(row, given, attributes):
             continue
-        made = kernel(row, kinds, row.types(*kinds, **dict(attributes)), attributes)(*given)
+        made = build_kernel(row, kinds, row.type_rule(*kinds, **dict(attributes)), attributes)(*given)
         assert not any(np.shares_memory(made, each) for each in given if np.ndim(each) and np.ndim(made))
         assert all(each.flags.writeable for each in given if np.ndim(each))
 
@@ -67,37 +67,47 @@ def differs(row: Op) -> bool:
     for operands, attributes in given_to(row):
         kinds = list(map(type_of, operands))
         if is_defined(row, operands, attributes):
-            made = row.types(*kinds, **dict(attributes))
-            ways = (kernel(each, kinds, made, attributes) for each in (row, replace(row, innocuous=False, moves=False)))
-            if not same(*(way(*operands) for way in ways)):
+            made = row.type_rule(*kinds, **dict(attributes))
+            ways = (
+                build_kernel(each, kinds, made, attributes)
+                for each in (row, replace(row, has_innocuous_rounding=False, is_data_movement=False))
+            )
+            if not is_same_value(*(way(*operands) for way in ways)):
                 return True
     return False
 
 
-@pytest.mark.parametrize("row", [row for row in OPS.values() if row.innocuous or row.moves], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", [row for row in OPS.values() if row.has_innocuous_rounding or row.is_data_movement], ids=lambda row: row.name
+)
 def test_rounding_twice_is_innocuous(row: Op) -> None:
     """Rows that say so compute float32 to the bits that float64 and rounding give, on any floats and on edges."""
     assert not differs(row)
 
 
-@pytest.mark.parametrize("row", [row for row in OPS.values() if row.moves or row.static], ids=lambda row: row.name)
+@pytest.mark.parametrize(
+    "row", [row for row in OPS.values() if row.is_data_movement or row.specialize_numpy], ids=lambda row: row.name
+)
 def test_quicker_ways_give_the_same(row: Op) -> None:
     """Rows that move elements alone have nothing to say of floats; what is made of attributes gives what the column
     gives; and so does a kernel whose results may share elements, which nobody can write to either."""
     for operands, attributes in given_to(row):
         kinds = list(map(type_of, operands))
         if is_defined(row, operands, attributes):
-            made = row.types(*kinds, **dict(attributes))
-            wanted = kernel(replace(row, static=None, moves=False), kinds, made, attributes)(*map(admit, operands))
-            with np.errstate(all="raise" if row.moves else "warn"):
+            made = row.type_rule(*kinds, **dict(attributes))
+            wanted = build_kernel(replace(row, specialize_numpy=None, is_data_movement=False), kinds, made, attributes)(
+                *map(admit, operands)
+            )
+            with np.errstate(all="raise" if row.is_data_movement else "warn"):
                 found = [
-                    kernel(row, kinds, made, attributes, shares=each)(*map(admit, operands)) for each in (False, True)
+                    build_kernel(row, kinds, made, attributes, may_alias=each)(*map(admit, operands))
+                    for each in (False, True)
                 ]
-            assert all(same(each, wanted) for each in found)
+            assert all(is_same_value(each, wanted) for each in found)
             assert not any(isinstance(each, np.ndarray) and each.flags.writeable for each in found)
 
 
 @pytest.mark.parametrize("name", ["exp", "floor_divide", "pow", "log1p", "sum", "prod"])
 def test_rounding_twice_is_not_always(name: str) -> None:
     """A row that says so wrongly is found out."""
-    assert differs(replace(OPS[name], innocuous=True))
+    assert differs(replace(OPS[name], has_innocuous_rounding=True))

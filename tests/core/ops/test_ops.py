@@ -15,9 +15,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.edges import ANY, EDGES, INF, NAN
 from tagloom.core import dtypes
-from tagloom.core.ops.op import OPS, Op, kernel, lookup, op, trap_message, traps_on, wrap
+from tagloom.core.ops.op import OPS, Op, build_kernel, can_trap, lookup_op, op, trap_message, wrap
 from tagloom.core.types import Type, type_of
-from tagloom.core.value import admit, same
+from tagloom.core.value import admit, is_same_value
 
 LOW, HIGH = dtypes.int64.range
 ROUNDED = (
@@ -65,7 +65,7 @@ def signatures() -> list[Signature]:
     for row in BY_ELEMENTS:
         for attributes, operands in combinations(row):
             try:
-                found.append(Signature(row, operands, attributes, row.types(*operands, **dict(attributes))))
+                found.append(Signature(row, operands, attributes, row.type_rule(*operands, **dict(attributes))))
             except tl.Invalid:
                 continue
     return found
@@ -80,7 +80,7 @@ each_elementwise_row = pytest.mark.parametrize("row", BY_ELEMENTS, ids=lambda ro
 
 
 def scalar(signature: Signature, operands: tuple[Any, ...]) -> Any:
-    return kernel(signature.row, signature.operands, signature.result, signature.attributes)(*operands)
+    return build_kernel(signature.row, signature.operands, signature.result, signature.attributes)(*operands)
 
 
 def column(signature: Signature, operands: list[tuple[Any, ...]]) -> npt.NDArray[Any]:
@@ -90,7 +90,7 @@ def column(signature: Signature, operands: list[tuple[Any, ...]]) -> npt.NDArray
         for values, type_ in zip(zip(*operands, strict=True), signature.operands, strict=True)
     ]
     types, result = [Type(t.dtype, (len(operands),)) for t in signature.operands], signature.result.dtype
-    made = kernel(signature.row, types, Type(result, (len(operands),)), signature.attributes)(*arrays)
+    made = build_kernel(signature.row, types, Type(result, (len(operands),)), signature.attributes)(*arrays)
     assert isinstance(made, np.ndarray) and made.dtype == result.numpy
     return made
 
@@ -119,7 +119,7 @@ def check(signature: Signature, operands: list[tuple[Any, ...]]) -> None:
     """Scalar kernel and NumPy column agree, where the op has a value; the kernel gives the row's type everywhere."""
     for values in operands:
         made = scalar(signature, values)
-        assert type_of(made) == signature.result and same(made, admit(made)), values
+        assert type_of(made) == signature.result and is_same_value(made, admit(made)), values
     defined = [values for values in operands if not signature.traps(values)]
     if defined:
         wanted = list(column(signature, defined))
@@ -158,7 +158,7 @@ def test_undefined(signature: Signature) -> None:
     """S5: an op has no value exactly where its row says so, on scalars and on arrays, with the row's message; what
     may trap is known before the run."""
     row, result = signature.row, signature.result
-    assert traps_on(row, result) == (result.dtype.is_integer and row.name in TRAPS)
+    assert can_trap(row, result) == (result.dtype.is_integer and row.name in TRAPS)
     for operands in itertools.product(*(EDGES[type_.dtype] for type_ in signature.operands)):
         wanted = TRAPS[row.name][0] if signature.traps(operands) else None
         assert trap_message(row, operands) == wanted
@@ -167,7 +167,7 @@ def test_undefined(signature: Signature) -> None:
 
 def test_every_row_that_traps_is_known_here() -> None:
     """S5: no row but those of the table above has operands without a value."""
-    assert {row.name for row in BY_ELEMENTS if row.undefined} == set(TRAPS)
+    assert {row.name for row in BY_ELEMENTS if row.trap_condition} == set(TRAPS)
 
 
 SHAPES: list[tuple[tuple[int, ...], ...]] = [
@@ -207,15 +207,15 @@ def broadcast(signature: Signature, shapes: tuple[tuple[int, ...], ...], dice: n
         for type_, shape in zip(signature.operands, shapes, strict=False)
     ]
     types = [Type(type_.dtype, array.shape) for type_, array in zip(signature.operands, given, strict=True)]
-    result = signature.row.types(*types, **dict(signature.attributes))
+    result = signature.row.type_rule(*types, **dict(signature.attributes))
     operands = [admit(array) for array in given]
-    made = kernel(signature.row, types, result, signature.attributes)(*operands)
+    made = build_kernel(signature.row, types, result, signature.attributes)(*operands)
     assert result == Type(signature.result.dtype, np.broadcast_shapes(*(array.shape for array in given)))
     assert result.admits(type_of(made))
     if isinstance(made, np.ndarray):
         assert not made.flags.writeable
     unknown = Type(result.dtype, None)
-    assert same(kernel(signature.row, types, unknown, signature.attributes)(*operands), made)
+    assert is_same_value(build_kernel(signature.row, types, unknown, signature.attributes)(*operands), made)
     elements = zip(*(map(admit, np.broadcast_to(array, result.shape).ravel()) for array in given), strict=True)
     for values, element in zip(elements, np.asarray(made).ravel(), strict=True):
         assert agree(signature, scalar(signature, values), element)
@@ -227,11 +227,11 @@ def test_sizes_that_turn_out_not_to_broadcast_trap(row: Op) -> None:
     operands = [np.ones(size, dtype=bool) for size in range(2, 2 + row.arity)]
     unknown = Type(dtypes.int64, (None,))
     if row.arity > 1:
-        assert traps_on(row, unknown)
+        assert can_trap(row, unknown)
         said = trap_message(row, tuple(operands))
         assert said is not None and said.startswith("shapes (2,) and (3,)") and said.endswith("do not broadcast")
     else:
-        assert trap_message(row, tuple(operands)) is None and not traps_on(row, unknown)
+        assert trap_message(row, tuple(operands)) is None and not can_trap(row, unknown)
 
 
 KINDS = {
@@ -302,7 +302,7 @@ def test_type_rules_refuse() -> None:
     }
     for row, attributes, operands in REFUSED:
         with pytest.raises(tl.Invalid) as refused:
-            row.types(*operands, **dict(attributes))
+            row.type_rule(*operands, **dict(attributes))
         assert refused.value.required is not None and refused.value.hint is not None, row
         assert any(str(operand) in str(refused.value.got) for operand in operands), row
 
@@ -310,7 +310,7 @@ def test_type_rules_refuse() -> None:
 def test_mixed_dtypes_are_named() -> None:
     """V4: a bool and an integer do not mix by themselves."""
     with pytest.raises(tl.Invalid, match="different dtypes") as refused:
-        OPS["add"].types(Type(dtypes.int64), Type(dtypes.bool, (3,)))
+        OPS["add"].type_rule(Type(dtypes.int64), Type(dtypes.bool, (3,)))
     assert refused.value.got == "int64, bool[3]"
     assert refused.value.hint == "convert one with tl.astype(x, dtype)"
 
@@ -333,7 +333,7 @@ def test_mixed_dtypes_are_named() -> None:
 def test_hints_fit(name: str, dtype: dtypes.DType, required: str, hint: str) -> None:
     """V4: what a row wants, and what to write to give it that."""
     with pytest.raises(tl.Invalid, match="operands of the wrong kind") as refused:
-        OPS[name].types(*[Type(dtype)] * OPS[name].arity)
+        OPS[name].type_rule(*[Type(dtype)] * OPS[name].arity)
     assert (refused.value.required, refused.value.hint) == (required, hint)
 
 
@@ -405,7 +405,7 @@ def test_products_without_nan(dtype: dtypes.DType) -> None:
     """A factor of 0, of either sign, makes 0.0 of all numbers there are; else products are products."""
     for x, y in itertools.product(EDGES[dtype], repeat=2):
         wanted = dtype.numpy.type(0.0).item() if y == 0 else tl.multiply(x, y)
-        assert same(tl.multiply_no_nan(x, y), admit(wanted, Type(dtype)))
+        assert is_same_value(tl.multiply_no_nan(x, y), admit(wanted, Type(dtype)))
 
 
 @given(st.integers(-(2**70), 2**70), st.sampled_from([dtype for dtype in dtypes.ALL if dtype.is_integer]))
@@ -418,9 +418,9 @@ def test_wrap(number: int, dtype: dtypes.DType) -> None:
 
 def test_registry() -> None:
     """A row is declared once; a name that no row has is refused, with those there are."""
-    assert list(OPS) == [row.name for row in OPS.values()] and lookup("add") is OPS["add"]
+    assert list(OPS) == [row.name for row in OPS.values()] and lookup_op("add") is OPS["add"]
     with pytest.raises(AssertionError, match="add is declared twice"):
         op("add", arity=2)
     with pytest.raises(tl.Usage, match="no op is called 'total'") as refused:
-        lookup("total")
+        lookup_op("total")
     assert refused.value.hint is not None and "subtract" in refused.value.hint

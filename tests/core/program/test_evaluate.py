@@ -10,7 +10,7 @@ import tagloom as tl
 from hypothesis import given, settings
 from support.generators.generator import Case, cases
 from tagloom.core.program.evaluate import Evaluation, evaluate
-from tagloom.core.value import fingerprint, same
+from tagloom.core.value import fingerprint, is_same_value
 
 DEEP = 100_000
 
@@ -112,7 +112,7 @@ def test_evaluation_is_repeatable(case: Case) -> None:
     before = list(map(fingerprint, case.arguments))
     one, other = evaluate(case.program, case.arguments), evaluate(case.program, case.arguments)
     assert (one.status, one.trap) == (other.status, other.trap)
-    assert all(map(same, one.results or (), other.results or ()))
+    assert all(map(is_same_value, one.results or (), other.results or ()))
     assert before == list(map(fingerprint, case.arguments))
 
 

@@ -9,10 +9,10 @@ import tagloom as tl
 from hypothesis import given, settings
 from support.generators.generator import Case, cases
 from tagloom.core.graph.graph import Graph
-from tagloom.core.graph.infer import fill_graph
+from tagloom.core.graph.infer import infer_graph_types
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
-from tagloom.core.program.infer import HOLE, fill
+from tagloom.core.program.infer import HOLE, infer_types
 from tagloom.core.program.program import Program, Region
 from tagloom.core.program.validate import program_problems
 
@@ -40,10 +40,10 @@ def test_types_of_nodes_are_found(case: Case) -> None:
     """What tracing makes needs no type of a node: inference finds each exactly; and the results of the functions, in
     types that those that were declared admit."""
     holes = without_types(case.program)
-    assert fill(holes) == case.program
+    assert infer_types(holes) == case.program
     open_ = tuple(replace(f, results=(HOLE,) * len(f.results)) for f in holes.functions)
     try:
-        found = fill(replace(holes, functions=open_))
+        found = infer_types(replace(holes, functions=open_))
     except tl.Invalid as error:
         assert error.rule == "V6"
         return
@@ -57,7 +57,7 @@ def test_types_of_graphs_are_found(case: Case) -> None:
     """The least types that flow forward from the arguments are no wider than those of lowering, and keep V9."""
     graph = lower(case.program)
     holes = tuple(replace(n, outputs=tuple(replace(o, type=HOLE) for o in n.outputs)) for n in graph.nodes)
-    found = fill_graph(replace(graph, nodes=holes))
+    found = infer_graph_types(replace(graph, nodes=holes))
     assert graph_problems(found) == []
     for node, old in zip(found.nodes, graph.nodes, strict=True):
         assert all(o.type.admits(f.type) for o, f in zip(old.outputs, node.outputs, strict=True))

@@ -20,7 +20,7 @@ from tagloom.core.program.evaluate import evaluate
 from tagloom.core.program.program import Function, Location, Node, Operand, Program, Region, Var
 from tagloom.core.program.validate import program_problems
 from tagloom.core.types import Type
-from tagloom.core.value import literal, same
+from tagloom.core.value import is_same_value, literal
 from tagloom.interp.engines.reference import Limits, admit_arguments, run_graph
 
 INT, FLOAT, BOOL = Type(dtypes.int64), Type(dtypes.float64), Type(dtypes.bool)
@@ -486,5 +486,5 @@ def test_edited_programs_are_refused_or_run(case: Case, seed: int) -> None:
         )
         assert run.status in ("Returned", "Trapped", "Exhausted"), tl.print_program(subject)
         if "Exhausted" not in (run.status, said.status):
-            agreed = run.status == said.status == "Trapped" or all(map(same, run.results, said.results or ()))
+            agreed = run.status == said.status == "Trapped" or all(map(is_same_value, run.results, said.results or ()))
             assert agreed and run.status == said.status, tl.print_program(subject)

@@ -201,7 +201,7 @@ def test_odd_sites_and_results() -> None:
     (b,) = builder.node("return", "b", [a], [INT])
     (c,) = builder.node("enter", "c", [b], [INT], site=ENVIRONMENT)
     builder.node("abs", "d", [c], [], site=Site("f", "g.h", "call"))
-    graph = builder.build(returned=[c.node])
+    graph = builder.build(return_nodes=[c.node])
     written = text("""
         graph odd(x: int64) {
           site loop odd.s calls odd

@@ -237,7 +237,7 @@ def test_examples_come_back(name: str) -> None:
     """The papers' programs, and their graphs, go through text unchanged."""
     functions = [value for value in vars(of_paper("recursion", name)).values() if isinstance(value, tl.Function)]
     assert functions or name == "sentiment_trees"
-    for function in (each for each in functions if all(form for _, form in each.source.arguments)):
+    for function in (each for each in functions if all(form for _, form in each.source.declared_parameters)):
         assert parse_program(tl.print_program(function.program)) == function.program
         assert parse_graph(tl.print_graph(function.graph)) == function.graph
 

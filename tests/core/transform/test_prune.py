@@ -29,7 +29,7 @@ from support.programs.partial_programs import (
 )
 from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
-from tagloom.core.transform.prune import holders, pruned, tag_around
+from tagloom.core.transform.prune import enclosing_nodes, enclosing_tag, prune_program
 
 Asked = tuple[Case, list[str] | None, list[str]]
 
@@ -83,13 +83,13 @@ def text(program: Program) -> str:
 
 def left(program: Program, fetches: Sequence[str] | None, feeds: Sequence[str] = ()) -> list[str]:
     """What is left of the main body, the parameters first."""
-    part, taken = pruned(program, fetches, feeds)
+    part, taken = prune_program(program, fetches, feeds)
     return [*taken, *(node.name for node in part.main.body.nodes)]
 
 
 def test_results_without_feeds_are_the_program() -> None:
     """P3: where all is needed, the part is the program itself."""
-    assert pruned(SEVERAL.program).program is SEVERAL.program
+    assert prune_program(SEVERAL.program).program is SEVERAL.program
 
 
 def test_what_is_not_needed_is_left_out() -> None:
@@ -105,7 +105,7 @@ def test_what_only_makes_other_results_is_left_out() -> None:
     stay."""
 
     def within(program: Program, *fetches: str) -> tuple[list[str], set[str]]:
-        body = pruned(program, fetches).program.main.body
+        body = prune_program(program, fetches).program.main.body
         loop = next(node for node in body.nodes if node.op == "while_loop")
         return [result.name for result in loop.results], {node.op for node in body.walk()}
 
@@ -114,7 +114,7 @@ def test_what_only_makes_other_results_is_left_out() -> None:
     assert within(LEAN.program, "loop_s") == (["loop", "loop_s", "loop_n", "loop_x"], branches | {"sin"})
     assert within(LEAN.program, "loop_u")[0] == ["loop", "loop_s", "loop_t", "loop_u", "loop_n", "loop_x"]
     assert within(FILLED.program, "g")[0] == ["i", "h", "m"]
-    (chosen,) = (node for node in pruned(CHOSEN.program, ["c"]).program.main.body.nodes if node.op == "cond")
+    (chosen,) = (node for node in prune_program(CHOSEN.program, ["c"]).program.main.body.nodes if node.op == "cond")
     assert [result.name for result in chosen.results] == ["a", "c"] and len(list(chosen.regions[0].walk())) == 1
 
 
@@ -123,7 +123,7 @@ def test_functions_that_are_called_once_make_what_is_needed() -> None:
     does what another call needs."""
 
     def within(*fetches: str) -> dict[str, tuple[int, int, set[str]]]:
-        functions = pruned(CALLED.program, fetches).program.functions
+        functions = prune_program(CALLED.program, fetches).program.functions
         ops = [{node.op for node in function.body.walk()} for function in functions]
         sizes = [(len(function.body.parameters), len(function.results)) for function in functions]
         return {function.name: (*size, found) for function, size, found in zip(functions, sizes, ops, strict=True)}
@@ -149,21 +149,21 @@ func f(x: int64) -> int64, int64 {
 }
 """
     for fetches in (None, ["a"]):
-        part = pruned(tl.parse_program(text), fetches).program
+        part = prune_program(tl.parse_program(text), fetches).program
         assert [node.op for node in part["f"].body.nodes] == ["add"]
         assert tl.run_graph(tl.lower(part), [0]).value == 1
 
 
 def test_functions_that_nobody_calls_any_more() -> None:
     """They are left out, so that what one place is left to call has what that needs."""
-    part = pruned(UNCALLED.program, ["a"]).program
+    part = prune_program(UNCALLED.program, ["a"]).program
     assert {function.name: len(function.results) for function in part.functions} == {"main": 1, "g": 1, "f": 1}
     assert not program_problems(part)
 
 
 def test_functions_that_are_called_twice_run_as_a_whole() -> None:
     """P3: also where what one of them calls has fewer results."""
-    part = pruned(TWICE.program, ["b"]).program
+    part = prune_program(TWICE.program, ["b"]).program
     assert [node.op for node in part["g"].body.nodes] == ["call", "floor_divide"] and len(part["f"].results) == 1
 
 
@@ -176,28 +176,28 @@ def test_what_is_fed_needs_nothing() -> None:
 
 def test_one_of_several_results_is_fed() -> None:
     """P2: the node stays for its other results, and what is fed has a name of its own."""
-    part, taken = pruned(SEVERAL.program, None, ["i"])
+    part, taken = prune_program(SEVERAL.program, None, ["i"])
     assert taken == ("n", "i") and [parameter.name for parameter in part.main.body.parameters] == ["n", "i_1"]
     assert text(part).splitlines()[-2] == "  return i_1, s"
 
 
 def test_a_function_that_calls_itself_stays_whole() -> None:
     """What is pruned of a main function that is called has a name of its own; what it calls is as it was."""
-    part, _ = pruned(RECURSIVE.program, ["small"])
+    part, _ = prune_program(RECURSIVE.program, ["small"])
     assert (part.entry, [function.name for function in part.functions]) == ("fac", ["fac"])
-    part, _ = pruned(RECURSIVE.program, ["r"], ["small"])
+    part, _ = prune_program(RECURSIVE.program, ["r"], ["small"])
     assert part.entry == "fac_1" and part["fac"] == RECURSIVE.program.main
     assert tl.run_graph(tl.lower(part), [5, False]).results == (120,)
 
 
 def test_nothing_goes_back_where_no_adjoint_is_needed() -> None:
     """P4: the function that is called has one phase then, and goes by its name."""
-    part, _ = pruned(STEP.program, ["model"])
+    part, _ = prune_program(STEP.program, ["model"])
     assert [(function.name, function.pullbacks) for function in part.functions] == [
         ("value_and_grad_model", ()),
         ("model_split", ()),
     ]
-    assert "pullback" not in text(part) and "pullback" in text(pruned(STEP.program, ["d_x"]).program)
+    assert "pullback" not in text(part) and "pullback" in text(prune_program(STEP.program, ["d_x"]).program)
 
 
 def test_puts_are_needed_by_gets() -> None:
@@ -209,7 +209,7 @@ def test_random_numbers_stay() -> None:
     """P5: a function in two forms that draws is refused."""
     assert left(DRAWS.program, ["again"]) == ["again"]
     with pytest.raises(tl.Usage) as raised:
-        pruned(DRAWS.program, ["more"])
+        prune_program(DRAWS.program, ["more"])
     assert str(raised.value).startswith("P5: drawn is needed both as a part and as a whole, and draws random numbers")
 
 
@@ -228,7 +228,7 @@ def test_random_numbers_stay() -> None:
 def test_wrong_names(fetches: list[str], feeds: list[str], said: str) -> None:
     """P1: the name, where it is looked for, what there is, and what was meant, with the tag where that is missing."""
     with pytest.raises(tl.Usage) as raised:
-        pruned(MODEL.program, fetches, feeds)
+        prune_program(MODEL.program, fetches, feeds)
     assert said in str(raised.value)
 
 
@@ -236,18 +236,18 @@ def test_cells_are_neither_fetched_nor_fed() -> None:
     """P1: a handle is no value that leaves a program."""
     for fetches, feeds in ((["a"], []), ([], ["b"])):
         with pytest.raises(tl.Usage, match=r"P1: . stands for cells, which do not leave a program"):
-            pruned(CELLS.program, fetches, feeds)
+            prune_program(CELLS.program, fetches, feeds)
 
 
 def test_where_a_value_stands() -> None:
     """The first tag under which a value stands, by loops and calls; and the nodes of the main body that make it."""
-    assert tag_around(RECURSIVE.program, "p") == "main"
-    assert tag_around(STEP.program, "tanh") == "main/model"
-    assert tag_around(STEP.program, "add_1") == "main/model/loop[0]"
-    assert tag_around(STEP.program, "nothing") is None
-    assert tag_around(CELLS.program, "y") == tag_around(CELLS.program, "h") == "main/filled"
-    assert holders(STEP.program, "tanh") == ["model"] == holders(STEP.program, "add_1", "model")
-    assert holders(STEP.program, "tanh", "loop") == []
+    assert enclosing_tag(RECURSIVE.program, "p") == "main"
+    assert enclosing_tag(STEP.program, "tanh") == "main/model"
+    assert enclosing_tag(STEP.program, "add_1") == "main/model/loop[0]"
+    assert enclosing_tag(STEP.program, "nothing") is None
+    assert enclosing_tag(CELLS.program, "y") == enclosing_tag(CELLS.program, "h") == "main/filled"
+    assert enclosing_nodes(STEP.program, "tanh") == ["model"] == enclosing_nodes(STEP.program, "add_1", "model")
+    assert enclosing_nodes(STEP.program, "tanh", "loop") == []
 
 
 def test_what_is_needed_is_found_by_the_law_too() -> None:

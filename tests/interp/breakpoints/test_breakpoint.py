@@ -15,13 +15,13 @@ from tagloom.core.errors import Malformed, TagloomError, Usage
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.breakpoints import breakpoint as module
 from tagloom.interp.breakpoints.breakpoint import (
-    IN_PROGRAMS,
-    NOTHING,
+    NO_HITS,
+    PROGRAM_BREAKPOINT_CONDITION,
     Breakpoint,
     Breakpoints,
-    Line,
+    LogLine,
     breakpoint_on,
-    in_programs,
+    program_breakpoint,
 )
 from tagloom.interp.breakpoints.expression import compile_condition, compile_expression
 from tagloom.interp.breakpoints.template import compile_template
@@ -141,7 +141,7 @@ def test_logpoints_say_and_do_not_stop() -> None:
     seen = [there.see(m.state, m.event) for m in moments("fib")]
     lines = [line for each in seen for line in each.lines]
     assert not any(each.stops for each in seen) and len(lines) == len(holding("node == 'fib.n'")) - 1
-    assert lines[0] == Line(number, lines[0].step, "fib.n got 3 {under} main/fib_1: 6, 3, ?, false")
+    assert lines[0] == LogLine(number, lines[0].step, "fib.n got 3 {under} main/fib_1: 6, 3, ?, false")
 
 
 def test_templates_are_read_as_they_are_written() -> None:
@@ -188,7 +188,7 @@ def test_disabled_breakpoints_look_at_nothing() -> None:
     for part, enabled in ((run[:20], True), (run[20:40], False), (run[40:60], True)):
         there.replace(number, replace(there[number], enabled=enabled))
         seen = {there.see(m.state, m.event) for m in part}
-        assert (seen != {NOTHING}) is enabled
+        assert (seen != {NO_HITS}) is enabled
     fired = [step for step in holding("fired") if step <= 20 or 40 < step <= 60]
     assert [there.hits(number, at) for at in (20, 40, 60)] == [sum(hit <= at for hit in fired) for at in (20, 40, 60)]
     for m in run[:20]:
@@ -237,10 +237,10 @@ def test_bad_breakpoints_are_refused() -> None:
 def test_breakpoints_in_programs() -> None:
     """Where a node of op `breakpoint` fires on true, a run stops; on false, or where the token waits, it does not; and
     a graph without one needs none. Here fib's comparison stands for one."""
-    assert in_programs(FIB) is None
+    assert program_breakpoint(FIB) is None
     nodes = tuple(replace(node, op="breakpoint") if node.op == "less_equal" else node for node in FIB.nodes)
-    made = in_programs(replace(FIB, nodes=nodes))
-    assert made is not None and str(made) == IN_PROGRAMS
+    made = program_breakpoint(replace(FIB, nodes=nodes))
+    assert made is not None and str(made) == PROGRAM_BREAKPOINT_CONDITION
     stops = [m.state.steps for m in moments("fib") if made.condition.holds(m.state, m.event)]
     assert stops == holding("op == 'less_equal' and fired and value") != holding("op == 'less_equal'")
 
@@ -255,7 +255,7 @@ def count_every_look(patch: MonkeyPatch) -> None:
 
 def keep_what_did_not_come_again(patch: MonkeyPatch) -> None:
     """Another way from the same step leaves the hits of the first."""
-    look = module._Entry.look
+    look = module._BreakpointEntry.observe
 
     def stubborn(self: Any, state: State, event: Event) -> bool:
         before = list(self.hits)
@@ -263,7 +263,7 @@ def keep_what_did_not_come_again(patch: MonkeyPatch) -> None:
         self.hits = sorted({*before, *self.hits})
         return found
 
-    patch.setattr(module._Entry, "look", stubborn)
+    patch.setattr(module._BreakpointEntry, "look", stubborn)
 
 
 def ignore_one_too_few(patch: MonkeyPatch) -> None:

@@ -21,22 +21,22 @@ from tagloom.interp.breakpoints import reader as expression_text
 from tagloom.interp.breakpoints import values as expression_values
 from tagloom.interp.breakpoints.expression import Expression, compile_condition, compile_expression
 from tagloom.interp.breakpoints.names import NAMES
-from tagloom.interp.breakpoints.reader import DEEPEST, LONGEST, read
+from tagloom.interp.breakpoints.reader import MAX_DEPTH, MAX_LENGTH, parse_expression
 from tagloom.interp.breakpoints.template import compile_template
 from tagloom.interp.breakpoints.tree import (
-    Chain,
-    Comparison,
-    Either,
-    Every,
-    Item,
-    Minus,
-    Name,
-    Not,
-    Number,
-    Text,
-    Tree,
-    Truth,
-    write,
+    ArithmeticChain,
+    BooleanLiteral,
+    ComparisonExpression,
+    Conjunction,
+    Disjunction,
+    ExpressionNode,
+    IndexedName,
+    LogicalNot,
+    NameReference,
+    Negation,
+    NumberLiteral,
+    TextLiteral,
+    format_expression,
 )
 from tagloom.interp.engines.reference import admit_arguments
 from tagloom.interp.machine.state import State
@@ -48,18 +48,26 @@ NUMBERS = [name for name, row in NAMES.items() if row.kind == "number"]
 # Expressions to draw, of the kinds that fit.
 
 small = st.integers(-3, 9) | st.sampled_from([0.5, 2.5, 1e300, 0.0, 60])
-literals = small.map(lambda value: Minus(Number(-value)) if value < 0 else Number(value)) | st.just(
-    Number(float("inf"))
+literals = small.map(lambda value: Negation(NumberLiteral(-value)) if value < 0 else NumberLiteral(value)) | st.just(
+    NumberLiteral(float("inf"))
 )
-values = st.sampled_from([Name("value"), Item("inputs", 0), Item("inputs", 1), Item("outputs", 0), Item("outputs", 1)])
-truths = st.sampled_from([Truth(True), Truth(False), Name("fired"), Name("lost")])
+values = st.sampled_from(
+    [
+        NameReference("value"),
+        IndexedName("inputs", 0),
+        IndexedName("inputs", 1),
+        IndexedName("outputs", 0),
+        IndexedName("outputs", 1),
+    ]
+)
+truths = st.sampled_from([BooleanLiteral(True), BooleanLiteral(False), NameReference("fired"), NameReference("lost")])
 named = st.builds(
-    lambda name, sign, flip: Comparison(sign, *(name[::-1] if flip else name)),
+    lambda name, sign, flip: ComparisonExpression(sign, *(name[::-1] if flip else name)),
     st.sampled_from(
         [
-            (Name(name), Text(word))
+            (NameReference(name), TextLiteral(word))
             for name in ("node", "function", "op", "site", "tag.site")
-            for word in expression._Compiler(FIB).words(NAMES[name])
+            for word in expression._ExpressionCompiler(FIB).lookup_words(NAMES[name])
         ]
     ),
     st.sampled_from(["==", "!="]),
@@ -67,73 +75,84 @@ named = st.builds(
 )
 
 
-def numbers(depth: int) -> st.SearchStrategy[Tree]:
-    leaf = literals | st.sampled_from(NUMBERS).map(Name) | values
+def numbers(depth: int) -> st.SearchStrategy[ExpressionNode]:
+    leaf = literals | st.sampled_from(NUMBERS).map(NameReference) | values
     if not depth:
         return leaf
     inner = numbers(depth - 1)
     chains = [
-        st.builds(Chain, inner, st.lists(st.tuples(st.sampled_from(signs), inner), min_size=1, max_size=3).map(tuple))
+        st.builds(
+            ArithmeticChain,
+            inner,
+            st.lists(st.tuples(st.sampled_from(signs), inner), min_size=1, max_size=3).map(tuple),
+        )
         for signs in ("+-", ("*", "/", "//", "%"))
     ]
-    return st.one_of(leaf, inner.map(Minus), *chains)
+    return st.one_of(leaf, inner.map(Negation), *chains)
 
 
-def decisions(depth: int) -> st.SearchStrategy[Tree]:
+def decisions(depth: int) -> st.SearchStrategy[ExpressionNode]:
     number, order = numbers(min(depth, 2)), st.sampled_from(["==", "!=", "<", "<=", ">", ">="])
     leaf = st.one_of(
         truths,
         values,
         named,
-        st.just(Name("trap")),
-        st.builds(Comparison, order, number, number),
-        st.builds(Comparison, st.sampled_from(["==", "!="]), truths, truths | values),
-        st.builds(Comparison, st.sampled_from(["==", "!="]), st.just(Name("trap")), st.just(Text("it's"))),
+        st.just(NameReference("trap")),
+        st.builds(ComparisonExpression, order, number, number),
+        st.builds(ComparisonExpression, st.sampled_from(["==", "!="]), truths, truths | values),
+        st.builds(
+            ComparisonExpression,
+            st.sampled_from(["==", "!="]),
+            st.just(NameReference("trap")),
+            st.just(TextLiteral("it's")),
+        ),
     )
     if not depth:
         return leaf
     inner = decisions(depth - 1)
     several = st.lists(inner, min_size=2, max_size=4).map(tuple)
-    return st.one_of(leaf, inner.map(Not), several.map(Every), several.map(Either))
+    return st.one_of(leaf, inner.map(LogicalNot), several.map(Conjunction), several.map(Disjunction))
 
 
 trees = st.one_of(numbers(2), decisions(2))
 tags = st.sampled_from(["main", "**", "main/*/**", "**/fib", "main/fib/fib_1", "*/fib_1/**"])
-patterned = st.builds(Comparison, st.sampled_from(["matches", "in"]), st.just(Name("tag")), tags.map(Text))
+patterned = st.builds(
+    ComparisonExpression, st.sampled_from(["matches", "in"]), st.just(NameReference("tag")), tags.map(TextLiteral)
+)
 
 
-@given(trees | patterned | st.builds(lambda a, b: Every((a, Not(b))), decisions(1), patterned))
-def test_reading_what_was_written_gives_the_same(tree: Tree) -> None:
+@given(trees | patterned | st.builds(lambda a, b: Conjunction((a, LogicalNot(b))), decisions(1), patterned))
+def test_reading_what_was_written_gives_the_same(tree: ExpressionNode) -> None:
     """parse(str(e)) == e: brackets stand where they must, and nothing is lost; the text is its own normal form."""
-    text = write(tree)
-    assert read(text) == tree
+    text = format_expression(tree)
+    assert parse_expression(text) == tree
     one = compile_expression(text, FIB)
     assert str(one) == text
     assert compile_expression(f" ({text})\n", FIB) == one
 
 
-def disagreements(tree: Tree, moments_: list[Moment]) -> Iterator[str]:
+def disagreements(tree: ExpressionNode, moments_: list[Moment]) -> Iterator[str]:
     """Where an expression, of names that fib's graph has, is not what Python says."""
-    text = write(tree)
+    text = format_expression(tree)
     one = compile_expression(text, moments_[0].graph)
     for moment in moments_:
         meant = oracle(text, moment)
-        ours = one.of(moment.state, moment.event)
+        ours = one.evaluate(moment.state, moment.event)
         if not alike(ours, meant):
             yield f"{text} at {moment.state.steps}: {ours!r}, and {meant.it!r}"
-        if one.decides and one.holds(moment.state, moment.event) is not bool(meant):
+        if one.is_condition and one.holds(moment.state, moment.event) is not bool(meant):
             yield f"{text} at {moment.state.steps} decides otherwise"
 
 
 @given(decisions(2) | numbers(2), st.randoms(use_true_random=False))
-def test_expressions_mean_what_python_means(tree: Tree, chance: random.Random) -> None:
+def test_expressions_mean_what_python_means(tree: ExpressionNode, chance: random.Random) -> None:
     """On moments of fib, an expression is what Python's own operators and precedences make of its text."""
     assert list(disagreements(tree, chance.sample(moments("fib"), 6))) == []
 
 
-@given(numbers(2) | st.builds(Comparison, st.sampled_from(["==", "!=", "<", ">="]), numbers(1), numbers(1)))
+@given(numbers(2) | st.builds(ComparisonExpression, st.sampled_from(["==", "!=", "<", ">="]), numbers(1), numbers(1)))
 @settings(max_examples=60)
-def test_expressions_mean_it_of_all_sorts_of_values(tree: Tree) -> None:
+def test_expressions_mean_it_of_all_sorts_of_values(tree: ExpressionNode) -> None:
     """So it is on values of every sort: small integers, short floats, truth values, arrays, what is missing."""
     usable = [moment for moment in moments("mixed") if type(moment.names["value"]) is not int]
     try:
@@ -178,10 +197,10 @@ def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
         else:
             assert make(str(made), FIB) == made
             for moment in moments("fib")[::25]:
-                made.of(moment.state, moment.event)
+                made.evaluate(moment.state, moment.event)
                 if isinstance(made, Expression):
                     assert isinstance(made.holds(moment.state, moment.event), bool)
-                    assert isinstance(made.shown(moment.state, moment.event), str)
+                    assert isinstance(made.describe_value(moment.state, moment.event), str)
 
 
 @pytest.mark.parametrize("text", ["(" * 5000, "not " * 2000, "-" * 9000, "1+" * 2499 + "1", "fired or " * 900 + "lost"])
@@ -193,7 +212,7 @@ def test_large_texts_are_read_or_refused(text: str) -> None:
         assert error.message == "the expression nests too deep"
     else:
         moment = moments("fib")[0]
-        assert one.of(moment.state, moment.event) in (2500, True)
+        assert one.evaluate(moment.state, moment.event) in (2500, True)
 
 
 @pytest.mark.parametrize("around", [("(", ")"), ("-(1*2+", ")"), ("not (fired and 1 == 2 or lost == (", "))")])
@@ -202,7 +221,7 @@ def test_nesting_has_a_limit(around: tuple[str, str]) -> None:
     before, behind = around
     inner = "lost" if "not" in before else "1"
     deepest = 0
-    for depth in range(1, DEEPEST + 20):
+    for depth in range(1, MAX_DEPTH + 20):
         text = before * depth + inner + behind * depth
         try:
             one = compile_expression(text, FIB)
@@ -210,16 +229,16 @@ def test_nesting_has_a_limit(around: tuple[str, str]) -> None:
             break
         deepest = depth
         assert compile_expression(str(one), FIB) == one
-        one.of(*moments("fib")[0][1:3])
-    assert 10 < deepest < DEEPEST
+        one.evaluate(*moments("fib")[0][1:3])
+    assert 10 < deepest < MAX_DEPTH
 
 
 def test_length_has_a_limit() -> None:
     """So many characters may be written, and so many has the normal form."""
-    fits = "1" + " " * (LONGEST - 1)
+    fits = "1" + " " * (MAX_LENGTH - 1)
     assert str(compile_expression(fits, FIB)) == "1"
-    spaced = "11" + "+1" * ((LONGEST - 2) // 4)
-    assert len(str(compile_expression(spaced, FIB))) == LONGEST - 2
+    spaced = "11" + "+1" * ((MAX_LENGTH - 2) // 4)
+    assert len(str(compile_expression(spaced, FIB))) == MAX_LENGTH - 2
     for text in (f"{fits} ", f"{spaced}+1"):
         with pytest.raises(Malformed, match="too long"):
             compile_expression(text, FIB)
@@ -229,7 +248,7 @@ def test_length_has_a_limit() -> None:
 
 
 @pytest.mark.parametrize("row", NAMES.values(), ids=list(NAMES))
-def test_every_name_is_documented_and_exercised(row: expression_names.Row) -> None:
+def test_every_name_is_documented_and_exercised(row: expression_names.ExpressionName) -> None:
     """A row says what its name means; its example has the name, and in some run there are events for which it holds
     and events for which it does not."""
     assert row.doc and row.doc[-1] != "." and re.search(rf"(?<!\.)\b{re.escape(row.name)}\b", row.example)
@@ -252,7 +271,7 @@ def test_names_read_a_real_state(run: str) -> None:
     for moment in moments(run):
         state.apply(moment.event)
         for name, one in names.items():
-            ours, meant = one.of(state, moment.event), moment.names[name]
+            ours, meant = one.evaluate(state, moment.event), moment.names[name]
             if NAMES[name].kind == "name":
                 assert ours in meant or (ours is None and not meant)
             elif name in ("inputs", "outputs"):
@@ -361,7 +380,7 @@ def compare_truths_with_numbers(patch: MonkeyPatch) -> None:
 
 
 def subtract_from_the_right(patch: MonkeyPatch) -> None:
-    patch.setitem(expression_text.LEVELS, "-", expression_text.SUM + 1)
+    patch.setitem(expression_text.PRECEDENCE, "-", expression_text.SUM + 1)
 
 
 def call_it_less_or_equal(patch: MonkeyPatch) -> None:
@@ -399,7 +418,7 @@ BATTERY = (
 
 def caught() -> bool:
     """Whether the law of meaning fails on a few expressions."""
-    found = (each for text in BATTERY for each in disagreements(read(text), list(moments("fib"))))
+    found = (each for text in BATTERY for each in disagreements(parse_expression(text), list(moments("fib"))))
     return next(found, None) is not None
 
 

@@ -61,7 +61,7 @@ EMPTY = np.zeros(0)
 )
 def test_comparisons_that_make_sense(one: object, sign: str, other: object, holds: bool) -> None:
     """What can be compared with what; whatever cannot is false, != too, and nothing is raised."""
-    assert expression_values.comparing(sign)(one, other) is holds
+    assert expression_values.comparison(sign)(one, other) is holds
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_comparisons_that_make_sense(one: object, sign: str, other: object, hold
 )
 def test_computations_have_a_result_or_none(one: object, sign: str, other: object, result: object) -> None:
     """Sums are exact whatever the dtype; where there is no result there is None."""
-    found = expression_values.computing(sign)(one, other)
+    found = expression_values.computation(sign)(one, other)
     assert (found.tolist() if isinstance(found, np.ndarray) else found) == result
 
 
 def test_anything_is_shown_and_decides() -> None:
     """Values of no kind that we know are shown somehow, and decide for no."""
-    assert [expression_values.shown(it) for it in (None, True, 2**70, Odd(), "x", ROOT)] == [
+    assert [expression_values.format_operand(it) for it in (None, True, 2**70, Odd(), "x", ROOT)] == [
         "?", "true", str(2**70), "<Odd>", "x", "main",
     ]  # fmt: skip
     assert [expression_values.is_true(it) for it in (Odd(), A, None, EMPTY, np.array([1, 0]), np.int8(2))] == [

@@ -53,8 +53,8 @@ def patterns(draw: Any, run: str) -> str:
 
 def wrong_patterns(run: str, pattern: str) -> Iterator[str]:
     graph = RUNS[run][0]
-    whole = tag_pattern.tag_pattern(pattern, graph, 0)
-    inside = tag_pattern.tag_pattern(pattern, graph, 0, within="in")
+    whole = tag_pattern.compile_tag_pattern(pattern, graph, 0)
+    inside = tag_pattern.compile_tag_pattern(pattern, graph, 0, operator="in")
     for tag in tags_of(run):
         for matches, regex in ((whole, as_regex(pattern)), (inside, as_regex(pattern) + "(/.*)?")):
             if matches(tag) is not bool(re.fullmatch(regex, f"/{tag}")):
@@ -71,7 +71,7 @@ def test_deep_tags_are_matched() -> None:
     """A tag may be deep, and many are asked: each is read once, so that a million steps are no matter."""
     site = dict.fromkeys(FIB.calls)
     left, right = (call for call, _ in site)
-    matches = tag_pattern.tag_pattern("main/**/fib_1/fib/*", FIB, 0)
+    matches = tag_pattern.compile_tag_pattern("main/**/fib_1/fib/*", FIB, 0)
     tag, found = ROOT, 0
     for depth in range(150_000):
         tag = tag.child(left if depth % 3 else right)
@@ -85,7 +85,7 @@ def test_deep_tags_are_matched() -> None:
 
 
 def start_anywhere(patch: MonkeyPatch) -> None:
-    patch.setattr(tag_pattern._Pattern, "_closed", lambda self, states: states)
+    patch.setattr(tag_pattern._TagAutomaton, "_closed", lambda self, states: states)
 
 
 def stay_nowhere(patch: MonkeyPatch) -> None:

@@ -18,8 +18,8 @@ from safetensors import safe_open
 from safetensors.numpy import load_file
 from support.generators.object_graphs import Object, Spec, bits, blank, build, followed, reached, specs
 from tagloom.interp.checkpoint import checkpoint, restore
-from tagloom.interp.checkpoint.file import write
-from tagloom.interp.checkpoint.objects import found
+from tagloom.interp.checkpoint.file import write_checkpoint
+from tagloom.interp.checkpoint.objects import find_objects
 from tagloom.interp.checkpoint.restore import Restoration
 
 
@@ -81,7 +81,7 @@ def tree(*names: str) -> tuple[dict[str, Any], list[tl.Variable]]:
 
 def by_name_of_variable(patch: MonkeyPatch) -> None:
     def matches(self: Any) -> Any:
-        there = list(restore.variables(restore.found(self._root)))
+        there = list(restore.find_variables(restore.find_objects(self._root)))
         for _, variable in there:
             for node in self._nodes:
                 if node.tensor is not None and node.tensor.endswith(variable.name):
@@ -94,9 +94,9 @@ def by_order(patch: MonkeyPatch) -> None:
     """The first variable that was made gets the first tensor."""
 
     def matches(self: Any) -> Any:
-        there = [variable for _, variable in restore.variables(restore.found(self._root))]
+        there = [variable for _, variable in restore.find_variables(restore.find_objects(self._root))]
         tensors = [node.tensor for node in self._nodes if node.tensor is not None]
-        return zip(map(id, sorted(there, key=lambda each: each._resource.number)), tensors, strict=False)
+        return zip(map(id, sorted(there, key=lambda each: each._resource.creation_order)), tensors, strict=False)
 
     patch.setattr(Restoration, "_matches", matches)
 
@@ -105,7 +105,9 @@ def saved_as_float32(patch: MonkeyPatch) -> None:
     patch.setattr(
         checkpoint,
         "write",
-        lambda path, nodes, held: write(path, nodes, {name: x.astype(np.float32) for name, x in held.items()}),
+        lambda path, nodes, held: write_checkpoint(
+            path, nodes, {name: x.astype(np.float32) for name, x in held.items()}
+        ),
     )
 
 
@@ -113,7 +115,7 @@ def only_the_first_edge(patch: MonkeyPatch) -> None:
     """Of the edges to an object the file has but the one that came first."""
 
     def other(*given: Any) -> Any:
-        there, led = found(*given), set[int]()
+        there, led = find_objects(*given), set[int]()
         for each in there:
             each.edges = {name: to for name, to in each.edges.items() if to not in led}
             led.update(each.edges.values())
@@ -153,8 +155,8 @@ def test_all_that_has_named_edges() -> None:
     layers.extra = w[0]
     held = OrderedDict({3: w[1], "q": deque([w[2]]), "p": partial(print, w[3], end={"x": w[4]})})
     held["me"] = held
-    there = restore.found({"a": layers, "b": held, "c": w[5]})
-    names = [restore.name_of(there, number) for number, _ in restore.variables(there)]
+    there = restore.find_objects({"a": layers, "b": held, "c": w[5]})
+    names = [restore.object_path(there, number) for number, _ in restore.find_variables(there)]
     assert sorted(names) == [
         "a.0", "a.1", "a.extra", "b.3", "b.p.args.0", "b.p.keywords.end.x", "b.q.0", "c",
     ]  # fmt: skip

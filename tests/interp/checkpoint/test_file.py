@@ -284,7 +284,7 @@ def test_mutations(tmp_path: Path) -> None:
 
 def torn_reading(patch: MonkeyPatch) -> None:
     """Takes what can be read, and leaves out the rest."""
-    patch.setattr(file, "_nodes", lambda metadata, path, tensors: [file.Node({})])
+    patch.setattr(file, "_nodes", lambda metadata, path, tensors: [file.CheckpointNode({})])
 
 
 def test_reading_that_believes_is_caught(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
@@ -295,5 +295,5 @@ def test_reading_that_believes_is_caught(tmp_path: Path, monkeypatch: MonkeyPatc
 
 def test_a_large_file_is_written_by_name(tmp_path: Path) -> None:
     """`write_whole` names its own file in the folder of the other, so that one name can take the place of the other."""
-    whole.write_whole(tmp_path / ("x" * 255), b"data")
+    whole.write_atomically(tmp_path / ("x" * 255), b"data")
     assert os.listdir(tmp_path) == ["x" * 255]

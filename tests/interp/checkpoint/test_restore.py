@@ -17,14 +17,14 @@ from safetensors.numpy import load_file
 from support.generators.object_graphs import Object, Spec, bits, blank, build, reached, specs
 from tagloom.core.types import Type
 from tagloom.interp.checkpoint.checkpoint import Checkpoint
-from tagloom.interp.checkpoint.objects import found, name_of, variables
+from tagloom.interp.checkpoint.objects import find_objects, find_variables, object_path
 from tagloom.interp.checkpoint.restore import Restoration
 
 
 def named(root: Any) -> dict[str, tl.Variable]:
     """The variables by their paths."""
-    there = found(root)
-    return {name_of(there, number): variable for number, variable in variables(there)}
+    there = find_objects(root)
+    return {object_path(there, number): variable for number, variable in find_variables(there)}
 
 
 @given(specs(trees=True), specs(trees=True), st.randoms(use_true_random=False))
@@ -86,8 +86,8 @@ def lost(folder: Path, one: Spec, other: Spec) -> Iterator[str]:
     tl.Checkpoint(**saved).save(folder / "one")
     checkpoint = tl.Checkpoint(**program)
     left = checkpoint.restore(folder / "one").only_in_file
-    mine, there = {name: bits(variable) for name, variable in named(program).items()}, found(program)
-    taken = {name_of(there, number) for number in range(len(there))}
+    mine, there = {name: bits(variable) for name, variable in named(program).items()}, find_objects(program)
+    taken = {object_path(there, number) for number in range(len(there))}
     kept = [name for name in left if name not in taken and not any(name.startswith(f"{held}.") for held in mine)]
     wanted = mine | {name: bits(variable) for name, variable in named(saved).items() if name in kept}
     if not wanted:

@@ -11,7 +11,7 @@ from tagloom.interp.engines.reference import Limits, drive
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State
 from tagloom.interp.outcome.outcome import Outcome
-from tagloom.interp.outcome.program_order import Place, program_order
+from tagloom.interp.outcome.program_order import TaggedNode, program_order
 
 
 @tl.function
@@ -63,11 +63,11 @@ def assert_long(trips: int) -> State:
     records = alive = 0
     for _ in drive(state, schedule("fifo"), Limits(firings=10**9)):
         records = max(records, len(state.records))
-        alive = max(alive, state.live)
+        alive = max(alive, state.live_count)
     assert state.results == {0: trips * (trips - 1) // 2}
     assert records <= 3, "the function, and two iterations while tokens cross from one to the next"
     assert alive <= 10
-    assert (state.records, state.waiting) == ({}, 0)
+    assert (state.records, state.waiting_count) == ({}, 0)
     return state
 
 
@@ -129,7 +129,7 @@ def test_program_order_is_that_of_paths() -> None:
     sends = [(number, node) for number, node in enumerate(out.graph.nodes) if node.op in ("call", "enter")]
     first = {node.site: number for number, node in reversed(sends)}
 
-    def path(place: Place) -> list[tuple[int, int]]:
+    def path(place: TaggedNode) -> list[tuple[int, int]]:
         tag, number = place
         return [*((first[site], iteration) for site, iteration in tag.path()), (number, 0)]
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
-from tagloom.core.value import same
+from tagloom.core.value import is_same_value
 from tagloom.interp.engines import engine
 
 WARM = 300
@@ -115,9 +115,9 @@ def test_by_name(monkeypatch: MonkeyPatch) -> None:
         "fast",
         "compiled",
     ]
-    monkeypatch.setenv(engine.VARIABLE, "fast")
+    monkeypatch.setenv(engine.ENGINE_VARIABLE, "fast")
     assert (fib.run(5).engine, fib.run(5, engine="reference").engine) == ("fast", "reference")
-    monkeypatch.setenv(engine.VARIABLE, "slow")
+    monkeypatch.setenv(engine.ENGINE_VARIABLE, "slow")
     with pytest.raises(tl.Usage, match="'slow', which TAGLOOM_ENGINE says"):
         fib.run(5)
 
@@ -162,4 +162,4 @@ def test_a_signalling_nan_becomes_a_quiet_one(name: str) -> None:
     signalling, quiet = np.array([0x7FA00001, 0x7FE00001], np.uint32).view(np.float32)
     got, wanted = kept.run(signalling, engine=name).value, kept.run(signalling, engine="reference").value
     assert type(got) is np.float32 and np.array(got).view(np.uint32) == np.array(quiet).view(np.uint32)
-    assert same(got, wanted)
+    assert is_same_value(got, wanted)

@@ -21,17 +21,17 @@ import tagloom as tl
 from support.observe.ctrl_c import default_ctrl_c
 from tagloom.interp.engines.fast.run import Fast
 from tagloom.interp.engines.interrupt import (
-    EVERY,
-    LARGE,
-    Alarm,
+    LARGE_RESULT_BYTES,
+    MEMORY_CHECK_STEPS,
     Interrupt,
-    held_off,
-    insistent,
-    interrupt,
-    interruptible,
-    is_large,
+    LimitMonitor,
+    block_interrupt,
+    has_large_result,
+    interrupt_at_once,
+    interrupt_between_steps,
+    interrupt_thread,
     machine_memory,
-    resident,
+    resident_memory,
 )
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.state import State
@@ -74,7 +74,7 @@ def test_bytes() -> None:
     )
     assert str(out.error).startswith("S12: the run exceeds the limit of 1 on bytes of memory")
     assert tl.Limits().bytes == machine_memory() // 2
-    assert 2**20 < resident() < machine_memory()
+    assert 2**20 < resident_memory() < machine_memory()
 
 
 def test_bytes_are_seen_while_a_run_grows() -> None:
@@ -84,10 +84,10 @@ def test_bytes_are_seen_while_a_run_grows() -> None:
     def growing(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
         return growing(x + 1.0) + x
 
-    room = 40 * LARGE
-    out = growing.run(np.zeros(LARGE // 8), limits=tl.Limits(bytes=resident() + room, depth=10_000))
+    room = 40 * LARGE_RESULT_BYTES
+    out = growing.run(np.zeros(LARGE_RESULT_BYTES // 8), limits=tl.Limits(bytes=resident_memory() + room, depth=10_000))
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "bytes")  # type: ignore[attr-defined]
-    assert resident() < machine_memory() and out.firings < 10 * 200
+    assert resident_memory() < machine_memory() and out.firings < 10 * 200
 
 
 @pytest.mark.parametrize("seconds", [-1, -0.5, float("nan"), float("inf"), True, "1"])
@@ -107,15 +107,23 @@ def test_bad_bytes_are_refused(number: Any) -> None:
 def test_what_rings_first() -> None:
     """Ctrl-C comes before the clock, and that before memory, which is looked at now and then, or at a large result."""
     pressed, now = Interrupt(), time.monotonic
-    alarm = Alarm(0, 1, pressed)
-    assert alarm.rings(0, None) == "seconds" and now() >= (alarm.ends or 0)
-    pressed.press(2, None)
-    assert alarm.rings(0, None) == "interrupt"
-    patient = Alarm(None, 1, Interrupt())
-    assert [patient.rings(steps, None) for steps in (0, 1, EVERY - 1, EVERY)] == ["bytes", None, None, "bytes"]
-    events = [short.run(1, keep="events").events[-1]._replace(outputs=((0, value),)) for value in (1, np.zeros(LARGE))]
-    assert [is_large(event) for event in (None, *events)] == [False, False, True]
-    assert patient.rings(1, events[1]) == "bytes"
+    alarm = LimitMonitor(0, 1, pressed)
+    assert alarm.exceeded_limit(0, None) == "seconds" and now() >= (alarm.deadline or 0)
+    pressed.handle_signal(2, None)
+    assert alarm.exceeded_limit(0, None) == "interrupt"
+    patient = LimitMonitor(None, 1, Interrupt())
+    assert [patient.exceeded_limit(steps, None) for steps in (0, 1, MEMORY_CHECK_STEPS - 1, MEMORY_CHECK_STEPS)] == [
+        "bytes",
+        None,
+        None,
+        "bytes",
+    ]
+    events = [
+        short.run(1, keep="events").events[-1]._replace(outputs=((0, value),))
+        for value in (1, np.zeros(LARGE_RESULT_BYTES))
+    ]
+    assert [has_large_result(event) for event in (None, *events)] == [False, False, True]
+    assert patient.exceeded_limit(1, events[1]) == "bytes"
 
 
 def test_ctrl_c_ends_a_run_as_data(handled: None) -> None:
@@ -168,8 +176,8 @@ def test_ctrl_c_is_left_to_who_claimed_it() -> None:
     thread = threading.Thread(target=lambda: seen.append(short.run(1).value))
     thread.start()
     thread.join()
-    with interruptible() as pressed:
-        assert (seen, pressed.pressed) == ([2], False)
+    with interrupt_between_steps() as pressed:
+        assert (seen, pressed.is_requested) == ([2], False)
 
 
 ENDLESS = """
@@ -267,7 +275,7 @@ def test_ctrl_c_while_an_effect_happens(engine: str, handled: None) -> None:
 
 def pressed_at_the_end(patch: pytest.MonkeyPatch) -> None:
     """Have Ctrl-C come where nothing is left to do."""
-    apply, burst = State.apply, Fast._burst
+    apply, burst = State.apply, Fast._run_burst
 
     def applied(state: State, event: Event) -> None:
         apply(state, event)
@@ -305,7 +313,7 @@ def test_ctrl_c_is_told_once(handled: None, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_other_errors_do_not_hide_ctrl_c(handled: None) -> None:
     """Whoever goes on after any error is told of Ctrl-C all the same, and sees the error beside it."""
-    with pytest.raises(KeyboardInterrupt) as raised, interruptible():
+    with pytest.raises(KeyboardInterrupt) as raised, interrupt_between_steps():
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.01)
         raise ValueError("something else")
@@ -319,8 +327,8 @@ def test_another_thread_is_told_until_the_end() -> None:
 
     def work() -> None:
         try:
-            with interruptible():
-                interrupt(threading.get_ident())
+            with interrupt_between_steps():
+                interrupt_thread(threading.get_ident())
             seen.append("lost")
         except KeyboardInterrupt:
             seen.append("told")
@@ -337,13 +345,13 @@ def test_ctrl_c_that_is_swallowed_comes_again(handled: None, monkeypatch: pytest
     monkeypatch.setattr(sys, "unraisablehook", lambda told: None)
     swallow = ctypes.CFUNCTYPE(None)(lambda: signal.raise_signal(signal.SIGINT))
     done = []
-    with pytest.raises(KeyboardInterrupt), insistent():
+    with pytest.raises(KeyboardInterrupt), interrupt_at_once():
         swallow()
         done.append("compiled")
-    with pytest.raises(KeyboardInterrupt), insistent(), held_off():
+    with pytest.raises(KeyboardInterrupt), interrupt_at_once(), block_interrupt():
         signal.raise_signal(signal.SIGINT)
         done.append("imported")
-    with pytest.raises(KeyboardInterrupt), insistent():
+    with pytest.raises(KeyboardInterrupt), interrupt_at_once():
         signal.raise_signal(signal.SIGINT)
         done.append("late")
     assert done == ["compiled", "imported"] and signal.getsignal(signal.SIGINT) is signal.default_int_handler
@@ -393,7 +401,7 @@ def test_so_does_what_is_swallowed_where_compiled_gives_up(
 def test_what_cannot_be_begun_again_is_not_left_half_done(handled: Any) -> None:
     """Ctrl-C waits for it, and is heard afterwards."""
     done = False
-    with pytest.raises(KeyboardInterrupt), held_off():
+    with pytest.raises(KeyboardInterrupt), block_interrupt():
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.01)
         done = True

@@ -71,7 +71,9 @@ def watched(graph: Graph, arguments: tuple[int, ...], name: str, measure: Callab
 
 def alive(state: State) -> int:
     """Counted again, from the flight and the records."""
-    return len(state.flight) + sum(len(held) for record in state.records.values() for held in record.waiting.values())
+    return len(state.flight) + sum(
+        len(held) for record in state.records.values() for held in record.waiting_operands.values()
+    )
 
 
 def assert_exact(function: tl.Function, arguments: tuple[int, ...], name: str, limit: str, needed: int) -> None:
@@ -100,7 +102,7 @@ def test_tokens_are_exact(function: tl.Function, arguments: tuple[int, ...], nam
     """S12: a run needs as many tokens at once as are alive, in flight and waiting, after any step; the state's own
     count of them is right throughout."""
     needed = watched(function.graph, arguments, name, alive)
-    assert needed == watched(function.graph, arguments, name, lambda state: state.live)
+    assert needed == watched(function.graph, arguments, name, lambda state: state.live_count)
     assert_exact(function, arguments, name, "tokens", needed)
 
 

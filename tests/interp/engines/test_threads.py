@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.python_ast import parsed
+from tagloom.core.python_ast import parse_python
 from tagloom.interp.engines.compiled import run as compiled_run
 from tagloom.interp.image import build as imaging
 
@@ -163,7 +163,7 @@ def test_syntax_trees_in_many_threads() -> None:
     gc.set_threshold(50)
     gc.callbacks.append(_look_round)
     try:
-        assert len({ast.dump(tree) for tree in at_once(*[lambda: parsed(text)] * 2 * THREADS)}) == 1
+        assert len({ast.dump(tree) for tree in at_once(*[lambda: parse_python(text)] * 2 * THREADS)}) == 1
     finally:
         gc.callbacks.remove(_look_round)
         gc.set_threshold(*before)
@@ -244,7 +244,7 @@ def test_tapes_and_traces_in_many_threads() -> None:
 @pytest.mark.parametrize("engine", ["fast", "compiled"])
 def test_what_engines_keep_is_shared(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More programs than an engine keeps, on several threads: each takes out what others have put in."""
-    monkeypatch.setattr(imaging._kept, "most", 3)
+    monkeypatch.setattr(imaging._image_cache, "most", 3)
     monkeypatch.setattr(compiled_run, "_KEPT", 3)
     functions = [looping(k + 0.5) for k in range(6)]
     for each in functions:

@@ -113,7 +113,7 @@ def happens_again(patch: pytest.MonkeyPatch) -> None:
 
 def gives_the_last(patch: pytest.MonkeyPatch) -> None:
     """Callbacks give what they gave, from the last to the first."""
-    right = made.again
+    right = made.callback_replay_world
     patch.setattr(made, "again", lambda given: right(given[::-1]))
 
 

@@ -17,11 +17,11 @@ from support.laws.partial_laws import LIMITS, bits, under_tags
 from support.programs.partial_programs import endless, fib, model
 from tagloom.core.graph.lower import lower
 from tagloom.core.types import HandleType
-from tagloom.interp.engines.reference import run_graph, structure_of
+from tagloom.interp.engines.reference import default_structure, run_graph
 from tagloom.interp.function.fetch_feed import Partial
-from tagloom.interp.function.tagged_values import made_under, path_of
-from tagloom.interp.function.trace_cache import Traced
-from tagloom.interp.lru_cache import Recent
+from tagloom.interp.function.tagged_values import format_tag, result_tag
+from tagloom.interp.function.trace_cache import TracedProgram
+from tagloom.interp.lru_cache import LRUCache
 
 H = float(np.tanh(2.0))
 
@@ -228,7 +228,7 @@ def test_parts_are_kept_as_tracings_are() -> None:
     doubled = shifted.partial("multiply")
     for size in (1, 2, 3, 4, 4):
         assert doubled(np.ones(size)).tolist() == [2.0] * size
-    kept = [id(part.whole) for part in shifted._parts.values()]
+    kept = [id(part.original) for part in shifted._pruned_programs.values()]
     assert kept == [id(shifted.trace(np.ones(size))) for size in (3, 4)]
 
 
@@ -247,8 +247,10 @@ def test_no_part_inside_a_trace() -> None:
 
 def part_of(case: Case, fetch: Any, feed: dict[str, Any]) -> Partial:
     graph = lower(case.program)
-    traced = Traced(case.program, graph, structure_of(graph), Witness().callbacks)
-    return Partial(case.program.entry, lambda arguments: (traced, list(arguments)), fetch, feed, Recent(1).made)
+    traced = TracedProgram(case.program, graph, default_structure(graph), Witness().callbacks)
+    return Partial(
+        case.program.entry, lambda arguments: (traced, list(arguments)), fetch, feed, LRUCache(1).get_or_create
+    )
 
 
 @st.composite
@@ -257,13 +259,13 @@ def looked_at(draw: Any, programs: st.SearchStrategy[Case]) -> tuple[Case, Seque
     case = draw(programs)
     graph = lower(case.program)
     run = run_graph(graph, case.arguments, keep="events", limits=LIMITS, world=Witness())
-    functions, found = case.program.reachable(), dict[str, Any]()
+    functions, found = case.program.reachable_functions(), dict[str, Any]()
     known = {f"{f.name}.{var.name}" for f in functions for node in f.body.walk() for var in node.results}
     for event in run.events if run.status == "Returned" else ():
         node = graph.nodes[event.token.node]
         kinds = [output.type.dtype for output in node.outputs[:1]]
         if event.fired and event.outputs and str(node) in known and not isinstance(kinds[0], HandleType):
-            found[f"{path_of(made_under(graph, event))}/{node}"] = event.outputs[0][1]
+            found[f"{format_tag(result_tag(graph, event))}/{node}"] = event.outputs[0][1]
     names = draw(st.lists(st.sampled_from(sorted(found) or ["main"]), max_size=3, unique=True)) if found else []
     fed = draw(st.sampled_from(names)) if names else None
     return case, names, {fed: found[fed]} if fed else {}, [found[name] for name in names]

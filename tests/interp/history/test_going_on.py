@@ -21,8 +21,8 @@ from tagloom.interp.history import segment as stretch
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.state import State
-from tagloom.interp.queries.index import Index
-from tagloom.interp.records.outcome_json import record
+from tagloom.interp.queries.index import EventIndex
+from tagloom.interp.records.outcome_json import to_outcome_record
 
 FIB = fib.trace(6).graph
 
@@ -82,8 +82,8 @@ def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch
 
 def test_questions_are_kept_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was looked through for a question is not again: not where the run goes back, and not by a branch."""
-    history, seen, see = History(FIB, [6]), [], Index.see
-    monkeypatch.setattr(Index, "see", lambda self, event: (seen.append(event), see(self, event))[1])
+    history, seen, see = History(FIB, [6]), [], EventIndex.add
+    monkeypatch.setattr(EventIndex, "see", lambda self, event: (seen.append(event), see(self, event))[1])
     history.run()
     assert len(history.ask.index) == len(seen) == len(history)
     history.jump(9)
@@ -111,7 +111,7 @@ def test_a_limit_ends_a_search() -> None:
 def test_a_search_sets_up_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over events that are known it goes event by event, and from the end on in one go, where the place is right."""
     history, calls, places = History(FIB, [6]), [], []
-    true_go_on = History._go_on
+    true_go_on = History._drive
     monkeypatch.setattr(History, "_go_on", lambda self, *how: (calls.append(len(self)), true_go_on(self, *how))[1])
     for _ in range(10):
         history.forward()
@@ -128,7 +128,7 @@ def test_a_search_sets_up_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ZeroDivisionError):
         history.forward_to(lambda state, event: 1 // 0 > 0)
     assert (history.position, len(history)) == (31, 31) and seen(history.state) == seen(replayed(history, 31))
-    assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+    assert to_outcome_record(history.run()) == to_outcome_record(tl.run_graph(FIB, [6]))
 
 
 def test_what_fails_is_no_fault_of_a_broken_graph() -> None:
@@ -157,7 +157,7 @@ def test_no_ctrl_c_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
     with pytest.raises(tl.Usage, match="is not over"):
         history.outcome()
-    assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+    assert to_outcome_record(history.run()) == to_outcome_record(tl.run_graph(FIB, [6]))
 
 
 @pytest.mark.usefixtures("handled")
@@ -170,7 +170,7 @@ def test_ctrl_c_at_the_end_of_what_a_log_began(tmp_path: Path, monkeypatch: pyte
         history.run()
     monkeypatch.undo()
     history.save(tmp_path / "whole.jsonl")
-    assert tl.read_events(tmp_path / "whole.jsonl").outcome == record(tl.run_graph(FIB, [6]))
+    assert tl.read_events(tmp_path / "whole.jsonl").outcome == to_outcome_record(tl.run_graph(FIB, [6]))
 
 
 def test_by_hand_is_what_happened_by_hand() -> None:
@@ -180,7 +180,7 @@ def test_by_hand_is_what_happened_by_hand() -> None:
     history.limits = Limits(tokens=1)
     assert history.deliver(1) is None and history.outcome().status == "Exhausted"
     history.limits = Limits()
-    assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+    assert to_outcome_record(history.run()) == to_outcome_record(tl.run_graph(FIB, [6]))
 
     history = History(race("add", 2), [1, 2, 3], schedule="lifo", unchecked=True)
     for position, schedule in ((0, "hand"), (-1, "lifo")):

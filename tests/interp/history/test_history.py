@@ -27,12 +27,12 @@ from tagloom.interp.engines import reference
 from tagloom.interp.engines.reference import Limits, Until
 from tagloom.interp.history import collector
 from tagloom.interp.history import segment as stretch
-from tagloom.interp.history.edit import Slot
+from tagloom.interp.history.edit import TokenSlot
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.script import Script, write_script
 from tagloom.interp.machine.state import State
 from tagloom.interp.outcome.statistics import Meter
-from tagloom.interp.records.outcome_json import record
+from tagloom.interp.records.outcome_json import to_outcome_record
 
 FIB = fib.trace(6).graph
 each_run = pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_broken_graphs(case: Case, change: Any, seed: int) -> None:
 def test_stepping_and_returning() -> None:
     """forward and back give the events as they pass; there is nothing before the first, nor after the last."""
     history = History(FIB, [6])
-    assert history.back() is None and (len(history), history.branched_at) == (0, 0)
+    assert history.back() is None and (len(history), history.fork_position) == (0, 0)
     events = list(iter(history.forward, None))
     assert events == list(history) and history[3] is events[3]
     assert [history.back() for _ in events] == events[::-1] and history.back() is None
@@ -88,7 +88,7 @@ def test_wrong_places() -> None:
     for number in (-2, 1):
         with pytest.raises(IndexError, match="no event"):
             history[number]
-    for place in ("add", ("add", 0), Slot(999, 0, ROOT), None):
+    for place in ("add", ("add", 0), TokenSlot(999, 0, ROOT), None):
         with pytest.raises(tl.Usage, match="this is no place"):
             history.change(place, 3)  # type: ignore[arg-type]
     with pytest.raises(tl.Usage, match="wants no event"):
@@ -217,9 +217,9 @@ def test_bounds_by_hand(tmp_path: Path) -> None:
     other = fifo.choose(len(fifo.state.flight) - 1)
     out = other.run()
     other.save(tmp_path / "run.jsonl")
-    assert History.load(tmp_path / "run.jsonl").bound == 1 and tl.read_events(tmp_path / "run.jsonl").outcome == record(
-        out
-    )
+    assert History.load(tmp_path / "run.jsonl").bound == 1 and tl.read_events(
+        tmp_path / "run.jsonl"
+    ).outcome == to_outcome_record(out)
 
 
 def test_cells_are_not_edited() -> None:
@@ -241,10 +241,12 @@ def test_a_limit_is_raised() -> None:
         history.limits = Limits(firings=40)
         out = history.run()
         assert (out.status, out.firings, history.forward()) == ("Exhausted", 40, None)
-        assert record(out) == record(tl.run_graph(FIB, [6], schedule=history.schedule, limits=Limits(firings=40)))
-        assert record(history.outcome()) == record(out)
+        assert to_outcome_record(out) == to_outcome_record(
+            tl.run_graph(FIB, [6], schedule=history.schedule, limits=Limits(firings=40))
+        )
+        assert to_outcome_record(history.outcome()) == to_outcome_record(out)
         history.limits = Limits()
-        assert record(history.run()) == record(tl.run_graph(FIB, [6], schedule=history.schedule))
+        assert to_outcome_record(history.run()) == to_outcome_record(tl.run_graph(FIB, [6], schedule=history.schedule))
 
 
 @pytest.mark.parametrize("until", ["quiet", "result", "trap"])
@@ -255,7 +257,7 @@ def test_logs(graph: Graph, arguments: list[Any], schedule: str, until: Until, t
     written, saved, again = (tmp_path / f"{name}.jsonl" for name in ("written", "saved", "again"))
     wanted = tl.run_graph(graph, arguments, schedule=schedule, until=until, keep=written, unchecked=True)
     history = History(graph, arguments, schedule=schedule, unchecked=True)
-    assert record(history.run(until)) == record(wanted)
+    assert to_outcome_record(history.run(until)) == to_outcome_record(wanted)
     history.jump(len(history) // 2)
     history.save(saved)
     assert saved.read_bytes() == written.read_bytes()
@@ -274,9 +276,9 @@ def test_a_log_of_an_exhausted_run_goes_on(tmp_path: Path) -> None:
     tl.run_graph(FIB, [6], limits=Limits(firings=40), keep=path)
     loaded = History.load(path)
     assert (loaded.outcome().status, loaded.outcome().firings) == ("Exhausted", 40)
-    assert record(loaded.run()) == record(tl.run_graph(FIB, [6]))
+    assert to_outcome_record(loaded.run()) == to_outcome_record(tl.run_graph(FIB, [6]))
     loaded.save(path)
-    assert record(loaded.outcome()) == tl.read_events(path).outcome
+    assert to_outcome_record(loaded.outcome()) == tl.read_events(path).outcome
 
 
 def test_a_log_that_was_cut_short(tmp_path: Path) -> None:
@@ -291,7 +293,7 @@ def test_a_log_that_was_cut_short(tmp_path: Path) -> None:
         assert len(loaded) == events
         loaded.save(cut)
         assert len(tl.read_events(cut).events) == events and tl.read_events(cut).outcome is None
-        assert record(loaded.run()) == record(wanted)
+        assert to_outcome_record(loaded.run()) == to_outcome_record(wanted)
 
 
 def test_options_are_in_the_log(tmp_path: Path) -> None:
@@ -304,7 +306,7 @@ def test_options_are_in_the_log(tmp_path: Path) -> None:
     loaded = History.load(path)
     assert (loaded.seed, loaded.bound, loaded.schedule) == (5, 2, "random:4")
     wanted = tl.run_graph(lower(FILL), [3], seed=5, k=2, schedule="random:4", world=tl.World(lambda line: None))
-    assert record(loaded.run()) == record(wanted)
+    assert to_outcome_record(loaded.run()) == to_outcome_record(wanted)
     write_script(Script(loaded.choices), tmp_path / "script.json")
     again = History(lower(FILL), [3], seed=5, k=2, schedule=f"hand:{tmp_path / 'script.json'}")
     assert (again.run().schedule, again.choices) == ("hand", loaded.choices)
@@ -323,7 +325,7 @@ def test_a_branch_by_choice_has_a_log(tmp_path: Path) -> None:
         assert (out.schedule, out.value, out.stats.profile) == ("hand", 8, None)
         branch.save(path)
         log = tl.read_events(path)
-        assert (log.schedule, log.outcome) == ("hand", record(out))
+        assert (log.schedule, log.outcome) == ("hand", to_outcome_record(out))
         assert [event.position for event in log.events] == list(branch.choices)
         loaded = History.load(path)
         loaded.jump(7)
@@ -342,7 +344,7 @@ def test_what_if(tmp_path: Path) -> None:
         pass
     out = branch.run()
     assert (out.status, out.value, out.schedule, out.stats.critical_path) == ("Returned", 13, "what-if", None)
-    assert (branch.parent, branch.branched_at, history.children) == (history, 0, (branch,))
+    assert (branch.parent, branch.fork_position, history.children) == (history, 0, (branch,))
     assert "with 7 instead of 6 on port 0 of node" in str(branch)
     with pytest.raises(tl.Usage, match="a what-if is no run of a machine"):
         branch.save(tmp_path / "run.jsonl")
@@ -369,15 +371,15 @@ def test_a_waiting_token_is_changed() -> None:
     ((tag, number, port),) = (
         (tag, number, port)
         for tag, record in history.state.records.items()
-        for number, held in record.waiting.items()
+        for number, held in record.waiting_operands.items()
         for port in held
     )
-    branch = history.change(Slot(number, port, tag), history.state.records[tag].waiting[number][port])
+    branch = history.change(TokenSlot(number, port, tag), history.state.records[tag].waiting_operands[number][port])
     assert seen(branch.state) == before == seen(history.state)
-    other = history.change(Slot(number, port, tag), 0)
+    other = history.change(TokenSlot(number, port, tag), 0)
     assert seen(other.state) != before == seen(history.state) == seen(branch.state)
     with pytest.raises(tl.Usage, match="no token waits"):
-        history.change(Slot(number, 7, tag), 1)
+        history.change(TokenSlot(number, 7, tag), 1)
 
 
 def test_an_edit_keeps_to_the_type() -> None:
@@ -397,14 +399,14 @@ def test_a_place_by_name() -> None:
     history = History(FIB, [6])
     assert history.forward_to(lambda state, event: event.token.tag is not ROOT and not event.fired) is not None
     event = history[-1]
-    (slot, token), flying = (Slot(*event.token[:3]), event.token), history.state.flight[-1]
+    (slot, token), flying = (TokenSlot(*event.token[:3]), event.token), history.state.flight[-1]
     for number, port, tag, value in (token, flying):
         for under in (tag, str(tag)):
             changed = history.change((str(FIB.nodes[number]), port, under), other_value(value))
             assert changed.edit is not None and changed.edit.token == (number, port, tag, value)
     same = history.change((str(FIB.nodes[slot.node]), slot.port, slot.tag), token.value)
     assert same.edit == (slot, token, token.value)
-    for missing in (("fib.add", 7, "main"), Slot(slot.node, 7, slot.tag)):
+    for missing in (("fib.add", 7, "main"), TokenSlot(slot.node, 7, slot.tag)):
         with pytest.raises(tl.Usage, match=r"no token waits at port 7 of node fib\.[.\w]+, or is in flight"):
             history.change(missing, 1)
     with pytest.raises(tl.Usage):
@@ -455,10 +457,10 @@ def test_branches_of_branches() -> None:
         chain.append(chain[-1].branch())
         chain[-1].forward()
     last = chain[-1]
-    assert record(last.run()) == record(first.outcome()) and last.choices == first.choices
+    assert to_outcome_record(last.run()) == to_outcome_record(first.outcome()) and last.choices == first.choices
     last.jump(3)
     early = last.branch("early")
-    assert early.parent is not None and early.parent.branched_at <= 3 and early.name == "early"
+    assert early.parent is not None and early.parent.fork_position <= 3 and early.name == "early"
     assert early in early.parent.children
     parent = early.parent
     del early
@@ -480,7 +482,7 @@ def test_names() -> None:
 
 def test_an_interrupted_history_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C, at any moment of a step or jump: what is known is where replay is, and goes on to the same end."""
-    for method, owner in (("apply", State), ("revert", State), ("see", Meter), ("_keep", stretch.Stretch)):
+    for method, owner in (("apply", State), ("revert", State), ("see", Meter), ("_keep", stretch.Segment)):
         for after in range(5):
             history = History(FIB, [6], spacing=9)
             with monkeypatch.context() as patch:
@@ -492,7 +494,7 @@ def test_an_interrupted_history_is_whole(monkeypatch: pytest.MonkeyPatch) -> Non
                         for _ in range(length % 5):
                             history.forward()
             assert seen(history.state) == seen(replayed(history, history.position))
-            assert record(history.run()) == record(tl.run_graph(FIB, [6]))
+            assert to_outcome_record(history.run()) == to_outcome_record(tl.run_graph(FIB, [6]))
             for position in range(0, len(history), 41):
                 assert seen(history.at(position)) == seen(replayed(history, position))
 
@@ -528,7 +530,7 @@ def test_what_breaks_half_way(monkeypatch: pytest.MonkeyPatch) -> None:
     def breaking(self: State, event: Any) -> None:
         if self.steps == 1:
             self.flight.rotate()
-            self.waiting += 1
+            self.waiting_count += 1
             raise ValueError
         true_apply(self, event)
 
@@ -581,11 +583,11 @@ def test_somebody_elses_is_left_alone() -> None:
     owner = History(FIB, [6])
     gc.freeze()
     count = gc.get_freeze_count()
-    collector.set_aside(owner)
+    collector.freeze_objects(owner)
     assert gc.get_freeze_count() <= count
     gc.unfreeze()
     gc.disable()
-    collector.set_aside(owner)
+    collector.freeze_objects(owner)
     gc.enable()
     assert gc.get_freeze_count() == 0
 

@@ -7,7 +7,7 @@ import tagloom as tl
 from support.observe.moments import chain, fib
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.history.history import History
-from tagloom.interp.machine.step import SecondToken
+from tagloom.interp.machine.step import DuplicateToken
 
 
 def stuck_sum() -> Graph:
@@ -25,7 +25,7 @@ def test_what_was_lost_is_supplied() -> None:
     history = History(stuck_sum(), [5, False], unchecked=True)
     assert history.run().status == "Deadlocked"
     what_if = history.inject("total", 0, "main", 30)
-    assert what_if.state.live == history.state.live + 1 and what_if.state.records
+    assert what_if.state.live_count == history.state.live_count + 1 and what_if.state.records
     outcome = what_if.run()
     assert (outcome.status, outcome.value, outcome.schedule) == ("Returned", 35, "what-if")
     assert not what_if.state.records and history.outcome().status == "Deadlocked"
@@ -54,7 +54,7 @@ def test_one_too_many_breaks_the_run() -> None:
     history.forward_to("node == 'fib.n' and fired")
     what_if = history.inject("fib.n", 0, "main", 1)
     assert what_if.run().status == "Broken"
-    assert isinstance(what_if.stopped, SecondToken)
+    assert isinstance(what_if.stop_error, DuplicateToken)
 
 
 def test_bounds_count_it() -> None:
@@ -63,9 +63,9 @@ def test_bounds_count_it() -> None:
     history.forward_to("held")
     tag = next(tag for tag in history.state.records if tag.site.kind == "loop")
     token = next(event.token for event in history if event.token.tag == tag and type(event.token.value) is int)
-    before = history.state.records[tag].busy
+    before = history.state.records[tag].busy_count
     made = history.inject(str(history.graph.nodes[token.node]), token.port, tag, 7)
-    assert made.state.records[tag].busy == before + 1 and history.state.records[tag].busy == before
+    assert made.state.records[tag].busy_count == before + 1 and history.state.records[tag].busy_count == before
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def test_a_moment() -> None:
     stays = fib.history(4)
     stays.jump(0)
     stays.forward_to("not fired")
-    assert stays.moment().event.endswith("and stays") and len(stays.moment().waiting) == stays.state.waiting
+    assert stays.moment().event.endswith("and stays") and len(stays.moment().waiting) == stays.state.waiting_count
     cells = chain.history(4, k=9)
     cells.run()
     assert cells.moment().cells[0] == "1 of chain.cells under main: 8" and len(cells.moment().cells) == 4
@@ -57,12 +57,12 @@ def test_what_comes_next(name: str) -> None:
 def test_what_ended_it() -> None:
     """`stopped` is the limit that ended a run, and None where it became quiet; `by_hand` the first choice that was."""
     history = fib.history(9, limits=Limits(firings=30))
-    assert history.run().status == "Exhausted" and isinstance(history.stopped, tl.Exhausted)
+    assert history.run().status == "Exhausted" and isinstance(history.stop_error, tl.Exhausted)
     history.limits = Limits()
-    assert history.run().status == "Returned" and history.stopped is None and history.by_hand is None
+    assert history.run().status == "Returned" and history.stop_error is None and history.first_manual_event is None
     history.jump(8)
     other = next(ready.position for ready in history.ask.could_fire() if ready.position != history.next_choice)
-    assert history.choose(other).by_hand == 8
+    assert history.choose(other).first_manual_event == 8
 
 
 def test_events_with_their_states() -> None:
@@ -83,10 +83,10 @@ def test_breakpoints_of_the_same_run() -> None:
     stops = tl.Breakpoints()
     number = stops.add(breakpoint_on(fib.graph, "node == 'add' and fired"))
     history.forward_to(stops)
-    others = stops.with_points({number: stops[number], 7: breakpoint_on(fib.graph, "fired")})
+    others = stops.with_breakpoints({number: stops[number], 7: breakpoint_on(fib.graph, "fired")})
     assert others.hits(number, history.position) == 1 and others.hits(7, history.position) == 0
-    assert others.looked_at(number) == history.position and others.looked_at(7) == 0
+    assert others.observed_until(number) == history.position and others.observed_until(7) == 0
     history.forward_to(others)
     assert stops.hits(number, 101) == 1 and stops.add(stops[number]) == 2 and others.add(stops[number]) == 8
     disabled = breakpoint_on(fib.graph, "node == 'add'")
-    assert stops.with_points({number: disabled}).hits(number, 101) == 0
+    assert stops.with_breakpoints({number: disabled}).hits(number, 101) == 0

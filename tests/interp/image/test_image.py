@@ -18,20 +18,38 @@ from support.generators.edges import EDGES
 from support.generators.generator import Case, cases
 from tagloom.core import dtypes
 from tagloom.core.errors import Invalid
-from tagloom.core.graph.graph import Graph, Node, Output
+from tagloom.core.graph.graph import Graph, GraphNode, OutputPort
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
-from tagloom.core.ops.effect_op import ACTS
+from tagloom.core.ops.effect_op import EFFECT_OPS
 from tagloom.core.ops.op import OPS, Op
-from tagloom.core.ops.routing import CONTROL
+from tagloom.core.ops.routing import ROUTING_OPS
 from tagloom.core.program.program import Program
 from tagloom.core.text import parse
 from tagloom.core.types import Type
 from tagloom.core.value import fingerprint
-from tagloom.interp.image.build import image
-from tagloom.interp.image.image import NODE, PORT, SCOPE, SCRATCH, VERSION, Image, is_boxed, value_of, word_of
-from tagloom.interp.image.opcodes import CASTS, FIRST, Code, arms, cast_code, code_of, wide
-from tagloom.interp.image.print_image import text
+from tagloom.interp.image.build import build_image
+from tagloom.interp.image.image import (
+    IMAGE_VERSION,
+    SCRATCH_WORD,
+    Image,
+    NodeColumn,
+    PortColumn,
+    ScopeColumn,
+    decode_word,
+    encode_word,
+    is_boxed,
+)
+from tagloom.interp.image.opcodes import (
+    CAST_DTYPES,
+    FIRST_KERNEL,
+    Opcode,
+    cast_code,
+    opcode_of,
+    scalar_kernels,
+    wide_dtype,
+)
+from tagloom.interp.image.print_image import format_image
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 SOME = ("fibonacci", "loop_of_calls", "cells_wavefront", "bounded_loop", "graph_two_loops", "array_recursion")
@@ -53,7 +71,7 @@ def scalar_forms(row: Op) -> Iterator[tuple[list[Type], Type, tuple[tuple[str, d
     every = (itertools.product(map(Type, dtypes.ALL), repeat=arity) for arity in arities(row))
     for given_, operands in itertools.product(attributes(row), itertools.chain(*every)):
         try:
-            result = row.types(*operands, **dict(given_))
+            result = row.type_rule(*operands, **dict(given_))
         except Invalid:
             continue
         yield list(operands), result, given_
@@ -64,49 +82,53 @@ def test_every_op_has_a_code(name: str) -> None:
     """On scalars of whatever dtypes an op takes, it is an arm on operands of wide dtypes, or passes its operand on;
     what has no kernel for scalars, or an array for its result leaves the loop."""
     for types, result, given_ in scalar_forms(OPS[name]):
-        node = Node("n", name, (None,) * len(types), (Output(result, ()),), "f", attributes=given_)
-        code = code_of(node, types, False)
-        if code == Code.LEAVE:
+        node = GraphNode("n", name, (None,) * len(types), (OutputPort(result, ()),), "f", attributes=given_)
+        code = opcode_of(node, types, False)
+        if code == Opcode.FALLBACK:
             assert OPS[name].scalar is None or not result.is_scalar, (types, result)
-        elif code == Code.PASS:
+        elif code == Opcode.PASS:
             assert name in ("identity", "stop_gradient", "astype")
         else:
-            arm = arms()[code - FIRST]
-            assert arm.op == name and wide(arm.result) is wide(result.dtype)
-            assert all(wide(dtype) is dtype for dtype in arm.operands)
+            arm = scalar_kernels()[code - FIRST_KERNEL]
+            assert arm.op == name and wide_dtype(arm.result) is wide_dtype(result.dtype)
+            assert all(wide_dtype(dtype) is dtype for dtype in arm.operands)
 
 
 def test_what_routes_and_what_acts() -> None:
     """Ops that route tokens have codes of their own; what acts on cells, on the world or by chance leaves the loop."""
     types = [Type(dtypes.int64), Type(dtypes.bool)]
     codes = {
-        name: Code(code_of(Node("n", name, (None, None), (Output(types[0], ()),), "f"), types, False)).name
-        for name in {**CONTROL, **ACTS}
+        name: Opcode(opcode_of(GraphNode("n", name, (None, None), (OutputPort(types[0], ()),), "f"), types, False)).name
+        for name in {**ROUTING_OPS, **EFFECT_OPS}
     }
     passing = {"merge": "PASS", "breakpoint": "PASS", "enter": "CALL", "next_iteration": "NEXT"}
     alike = {name: name.upper() for name in ("switch", "call", "return", "exit", "reenter", "back")}
-    assert codes == {**dict.fromkeys(ACTS, "LEAVE"), **passing, **alike}
+    assert codes == {**dict.fromkeys(EFFECT_OPS, "LEAVE"), **passing, **alike}
 
 
 def test_narrow_dtypes_have_casts() -> None:
     """Every dtype that is narrower than the one it is computed in has a cast, and no other has."""
     narrow = [dtype for dtype in dtypes.ALL if dtype.kind != "b" and dtype.bits < 64]
-    assert sorted(map(repr, CASTS[1:])) == sorted(map(repr, narrow))
-    assert all(cast_code(dtype) == (CASTS.index(dtype) if dtype in narrow else 0) for dtype in dtypes.ALL)
+    assert sorted(map(repr, CAST_DTYPES[1:])) == sorted(map(repr, narrow))
+    assert all(cast_code(dtype) == (CAST_DTYPES.index(dtype) if dtype in narrow else 0) for dtype in dtypes.ALL)
 
 
 def claims(made: Image, scope: int) -> Iterator[tuple[int, int, str]]:
     """What belongs to whom in a frame: a word, the bits of it, and the owner."""
-    for word in range(made.header):
+    for word in range(made.header_words):
         yield word, -1, "header"
     places = {}
-    for number in made.members[scope].tolist():
+    for number in made.scope_members[scope].tolist():
         row, node = made.nodes[number], made.graph.nodes[number]
-        yield int(row[NODE.STATE]), int(row[NODE.FULL] | row[NODE.FIRED]), str(node)
-        if row[NODE.PLACE]:
-            places[int(row[NODE.PLACE])] = str(node.site)
+        yield int(row[NodeColumn.MASK_WORD]), int(row[NodeColumn.OPERAND_MASK] | row[NodeColumn.FIRED_BIT]), str(node)
+        if row[NodeColumn.CHILD_WORD]:
+            places[int(row[NodeColumn.CHILD_WORD])] = str(node.site)
         first = made.first_port[number]
-        for word in {int(port[PORT.WAIT]) for port in made.ports[first : first + len(node.ports)] if port[PORT.BIT]}:
+        for word in {
+            int(port[PortColumn.OPERAND_WORD])
+            for port in made.ports[first : first + len(node.ports)]
+            if port[PortColumn.BIT]
+        }:
             yield word, -1, f"operands of {node}"
     for word, site in places.items():
         yield word, -1, f"the activation at {site}"
@@ -117,11 +139,13 @@ def check_frames(made: Image) -> None:
     for scope, row in enumerate(made.scopes):
         taken: dict[int, int] = {}
         for word, bits, owner in claims(made, scope):
-            assert 0 <= word < row[SCOPE.SIZE], owner
+            assert 0 <= word < row[ScopeColumn.SIZE], owner
             assert not taken.get(word, 0) & bits, f"{owner} shares word {word} of {made.scope_list[scope]}"
-            assert (word >= row[SCOPE.CLEAR]) == owner.startswith("operands"), owner
+            assert (word >= row[ScopeColumn.CLEAR_END]) == owner.startswith("operands"), owner
             taken[word] = taken.get(word, 0) | bits
-    assert sorted(itertools.chain(*(members.tolist() for members in made.members))) == list(range(len(made.nodes)))
+    assert sorted(itertools.chain(*(members.tolist() for members in made.scope_members))) == list(
+        range(len(made.nodes))
+    )
 
 
 def check_operands(made: Image) -> None:
@@ -129,18 +153,24 @@ def check_operands(made: Image) -> None:
     for number, node in enumerate(made.graph.nodes):
         first, waiting = made.first_port[number], [port for port, literal in enumerate(node.ports) if literal is None]
         if node.op == "merge":
-            assert all(row[PORT.A] == ~SCRATCH for row in made.ports[first : first + len(node.ports)])
+            assert all(
+                row[PortColumn.OPERAND_0] == ~SCRATCH_WORD for row in made.ports[first : first + len(node.ports)]
+            )
             continue
         for last in waiting:
             row = made.ports[first + last]
-            assert row[PORT.NODE] == number
-            for port, place in list(enumerate(row[[PORT.A, PORT.B, PORT.C]].tolist()))[: len(node.ports)]:
+            assert row[PortColumn.NODE] == number
+            for port, place in list(
+                enumerate(row[[PortColumn.OPERAND_0, PortColumn.OPERAND_1, PortColumn.OPERAND_2]].tolist())
+            )[: len(node.ports)]:
                 literal = node.ports[port]
                 if literal is None:
-                    assert place == (~SCRATCH if port == last else made.ports[first + port, PORT.WAIT])
+                    assert place == (
+                        ~SCRATCH_WORD if port == last else made.ports[first + port, PortColumn.OPERAND_WORD]
+                    )
                     continue
                 word, type_ = int(made.literals[~place]), made.port_types[first + port]
-                found = made.objects[word] if is_boxed(type_) else value_of(word, type_.dtype)
+                found = made.objects[word] if is_boxed(type_) else decode_word(word, type_.dtype)
                 assert fingerprint(found) == fingerprint(literal.value)
 
 
@@ -149,9 +179,12 @@ def check_edges(made: Image) -> None:
     graph = made.graph
     for number, node in enumerate(graph.nodes):
         row = made.nodes[number]
-        if row[NODE.CODE] == Code.RESULT:
+        if row[NodeColumn.CODE] == Opcode.RESULT:
             continue
-        bounds = ((NODE.FIRST, NODE.SECOND, NODE.ROUTE), (NODE.SECOND, NODE.END, NODE.ROUTE_SECOND))
+        bounds = (
+            (NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.ROUTE),
+            (NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.EDGES_END, NodeColumn.ROUTE_SECOND),
+        )
         for output, (begin, end, route) in zip(node.outputs, bounds, strict=False):
             wanted = [(made.first_port[edge.node] + edge.port, graph.nodes[edge.node]) for edge in output.edges]
             if row[route] < 0:
@@ -163,7 +196,7 @@ def check_edges(made: Image) -> None:
 
 
 def check(graph: Graph) -> None:
-    made = image(graph)
+    made = build_image(graph)
     check_frames(made)
     check_operands(made)
     check_edges(made)
@@ -188,7 +221,7 @@ def test_images_of_the_whole_corpus() -> None:
     """Of all of it; and all print."""
     for graph in graphs(*(path.stem for path in CORPUS.glob("*.tl") if not path.stem.startswith("refused"))):
         check(graph)
-        assert text(image(graph))
+        assert format_image(build_image(graph))
 
 
 def test_fan_is_what_one_firing_sends() -> None:
@@ -204,27 +237,29 @@ def test_fan_is_what_one_firing_sends() -> None:
             n = one(n)
         return n
 
-    made = image(many.graph)
-    assert len(made.site_list) == 51 and made.fan == 1
+    made = build_image(many.graph)
+    assert len(made.site_list) == 51 and made.max_fanout == 1
 
 
 @pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
 def test_values_come_back_from_words(dtype: dtypes.DType) -> None:
     """A scalar becomes a word and comes back with its type and every bit."""
     for value in EDGES[dtype]:
-        word = word_of(value, dtype)
+        word = encode_word(value, dtype)
         assert -(2**63) <= word < 2**63
-        assert fingerprint(value_of(word, dtype)) == fingerprint(value)
+        assert fingerprint(decode_word(word, dtype)) == fingerprint(value)
 
 
 def test_nan_comes_back_from_words() -> None:
     """The bits of a NaN, its sign among them, are kept."""
     for bits in (0x7FF8000000000001, 0xFFF8000000000000, 0x7FFABCDEF0123456):
         value = struct.unpack("<d", struct.pack("<Q", bits))[0]
-        assert struct.pack("<d", value_of(word_of(value, dtypes.float64), dtypes.float64)) == struct.pack("<Q", bits)
+        assert struct.pack("<d", decode_word(encode_word(value, dtypes.float64), dtypes.float64)) == struct.pack(
+            "<Q", bits
+        )
     for narrow in (0x7FC00001, 0xFFC00000):
         value = np.array([narrow], np.uint32).view(np.float32)[0]
-        assert value_of(word_of(value, dtypes.float32), dtypes.float32).tobytes() == value.tobytes()  # type: ignore[union-attr]
+        assert decode_word(encode_word(value, dtypes.float32), dtypes.float32).tobytes() == value.tobytes()  # type: ignore[union-attr]
 
 
 @pytest.mark.parametrize("name", SOME)
@@ -232,8 +267,8 @@ def test_printed_form(name: str) -> None:
     """Every node, port, site and scope has its line, equal images are printed alike, and the first line says which
     version of this form it is."""
     for graph in graphs(name):
-        made, said = image(graph), text(image(graph))
-        assert said == text(made) and f", version {VERSION}: " in said.splitlines()[0]
+        made, said = build_image(graph), format_image(build_image(graph))
+        assert said == format_image(made) and f", version {IMAGE_VERSION}: " in said.splitlines()[0]
         _, scopes, sites, nodes, ports, _, _ = map(str.splitlines, said.split("\n\n"))
         assert [line.split("  ")[0] for line in nodes[1:]] == list(map(str, graph.nodes))
         assert [line.split("  ")[0] for line in sites[1:]] == list(map(str, made.site_list))
@@ -244,7 +279,7 @@ def test_printed_form(name: str) -> None:
 
 def test_printed_form_of_a_small_graph() -> None:
     """Names stand for numbers: what a node does, where its operands wait, where its results go."""
-    said = [" ".join(line.split()) for line in text(image(next(graphs("clamp")))).splitlines()]
+    said = [" ".join(line.split()) for line in format_image(build_image(next(graphs("clamp")))).splitlines()]
     assert [line for line in said if line.startswith(("clamp.a", "x "))] == [
         "clamp.a clamp maximum int64, int64 -> int64, as int16 2 w3 3,4 5 - - - clamp.b:0 -",
         "clamp.a:0 int16 3 w4 token w4",

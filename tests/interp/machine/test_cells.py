@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from support.observe.said import told
 from support.programs.waves import later
-from tagloom.interp.machine.event import Cell, Event
+from tagloom.interp.machine.event import CellAddress, Event
 from tagloom.interp.machine.script import Script
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
@@ -102,7 +102,7 @@ def test_an_empty_cell_keeps_its_get() -> None:
     """S13: a get of a cell that nobody puts stays there; the deadlock says which cell of which."""
     out = made.run(3, 2)
     assert (out.status, len(out.residue)) == ("Deadlocked", 2)
-    assert [w.stays for w in out.residue if w.stays is not None] == [Cell(out.residue[0].value, 2)]
+    assert [w.blocked_on for w in out.residue if w.blocked_on is not None] == [CellAddress(out.residue[0].value, 2)]
     (note,) = out.error.__notes__ if out.error else ()
     assert note.startswith("  made.get (test_cells.py:")
     assert note.endswith("waits under main for cell 2 of made.cells, made under main, which nobody has put")
@@ -111,7 +111,7 @@ def test_an_empty_cell_keeps_its_get() -> None:
 def test_a_put_outside_leaves_the_others() -> None:
     """S13: a store that traps fills nothing, and the get of another cell goes on waiting: the trap is what is told."""
     out = stored.run(2, 2)
-    assert len([w for w in out.residue if w.stays is not None]) == 1
+    assert len([w for w in out.residue if w.blocked_on is not None]) == 1
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -140,7 +140,7 @@ def test_zeros_of_cells(sizes: tuple[int, ...]) -> None:
     graph = tl.lower(tl.parse_program(text.format(tl.Type(tl.int8, (None, *sizes)), element)))
     for n in (0, 2):
         zeros = tl.run_graph(graph, [n]).value
-        assert (zeros.shape, zeros.dtype, zeros.any()) == ((n, *sizes), np.int8, False)
+        assert (zeros.shape, zeros.dtype, zeros.wildcards()) == ((n, *sizes), np.int8, False)
 
 
 def test_collect_parks_at_the_first_empty_cell() -> None:
@@ -159,7 +159,7 @@ def test_collect_parks_at_the_first_empty_cell() -> None:
         return tl.collect(a)
 
     def parked(out: Outcome) -> list[int]:
-        return [event.parked.number for event in out.events if event.parked is not None]
+        return [event.deferred_at.number for event in out.events if event.deferred_at is not None]
 
     assert parked(collected.run(4, keep="events")) == [0]
     assert parked(forth.run(4, keep="events")) == [0, 1, 2, 3]
@@ -182,15 +182,15 @@ def test_cells_of_arrays() -> None:
 def test_woken_gets_go_in_the_order_in_which_they_parked() -> None:
     """S13: the store sends the gets that wait again, in the order in which they came to the cell, behind the flight."""
     out = waiting.run(0, keep="events")
-    names = [out.graph.nodes[event.token.node].name for event in out.events if event.parked is not None]
+    names = [out.graph.nodes[event.token.node].name for event in out.events if event.deferred_at is not None]
     assert names == ["get", "get_2", "get_1"]
     (store,) = fired(out, "put")
     assert [out.graph.nodes[token.node].name for token in store.woken] == names
-    state = State(out.graph, [0], clocked=True)
+    state = State(out.graph, [0], is_clocked=True)
     for event in out.events[: out.events.index(store) + 1]:
         state.apply(event)
     assert tuple(state.flight)[-3:] == store.woken
-    assert (out.results, state.cells.parked) == ((7, 7, 7), 0)
+    assert (out.results, state.cells.deferred_count) == ((7, 7, 7), 0)
 
 
 def test_a_get_of_a_full_cell_does_not_park() -> None:
@@ -214,7 +214,7 @@ def test_a_get_of_a_full_cell_does_not_park() -> None:
         keep="events",
     )
     assert out.value == 7 and late.results == (3,)
-    assert not any(event.parked for event in late.events)
+    assert not any(event.deferred_at for event in late.events)
 
 
 @pytest.mark.parametrize("schedule", SCHEDULES)
@@ -289,7 +289,7 @@ def test_handles_travel() -> None:
 def test_going_back_and_forth() -> None:
     """S13: a get that is parked, woken and fired is undone step by step, and done again, by a script too."""
     out = waiting.run(0, keep="events")
-    state, seen = State(out.graph, [0], clocked=True), []
+    state, seen = State(out.graph, [0], is_clocked=True), []
     for event in out.events:
         seen.append(state.snapshot())
         assert step(state, event.position) == event
@@ -306,13 +306,13 @@ def test_parked_tokens_count() -> None:
     state = State(made.graph, [3, 2])
     while state.flight:
         state.apply(step(state, 0))
-    assert (state.live, state.cells.parked, state.waiting) == (2, 1, 1)
+    assert (state.live_count, state.cells.deferred_count, state.waiting_count) == (2, 1, 1)
     out = waiting.run(0, keep="events")
-    state = State(out.graph, [0], clocked=True)
-    alive = [state.live]
+    state = State(out.graph, [0], is_clocked=True)
+    alive = [state.live_count]
     for event in out.events:
         state.apply(event)
-        alive.append(state.live)
+        alive.append(state.live_count)
     assert waiting.run(0, limits=tl.Limits(tokens=max(alive))).status == "Returned"
     assert waiting.run(0, limits=tl.Limits(tokens=max(alive) - 1)).status == "Exhausted"
 
@@ -331,7 +331,7 @@ def test_collecting_many_cells_takes_time_in_proportion() -> None:
     for place in (200, 600, 40, len(history)):
         history.jump(place)
         for block in history.state.cells.blocks.values():
-            empty = next((n for n in range(block.size) if n not in block.puts), None)
+            empty = next((n for n in range(block.size) if n not in block.writes), None)
             assert block.first_empty() == empty
 
 

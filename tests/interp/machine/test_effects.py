@@ -9,7 +9,7 @@ import pytest
 import tagloom as tl
 from support.programs.waves import later
 from tagloom.core.program.evaluate import evaluate
-from tagloom.core.world import Recorded
+from tagloom.core.world import CallbackReplayWorld
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
@@ -287,7 +287,7 @@ def test_neither_going_back_nor_looking_on_repeats_an_effect() -> None:
     for event in done:
         state.apply(event)
     assert (len(lines), state.results) == (6, {0: 2})
-    again = State(looped.graph, [2], world=Recorded(lambda: 0))
+    again = State(looped.graph, [2], world=CallbackReplayWorld(lambda: 0))
     while again.flight:
         again.apply(step(again, 0))
     assert (len(lines), again.results) == (6, {0: 2})
@@ -359,9 +359,9 @@ def test_the_limit_on_tokens_is_exact_for_effects() -> None:
 
     silent = tl.World(lambda line: None)
     history = often.history(0, schedule="lifo", world=silent)
-    most = history.state.live
+    most = history.state.live_count
     while history.forward():
-        most = max(most, history.state.live)
+        most = max(most, history.state.live_count)
     for tokens, status in ((most, "Returned"), (most - 1, "Exhausted")):
         assert often.run(0, schedule="lifo", limits=tl.Limits(tokens=tokens), world=silent).status == status
 

@@ -110,7 +110,7 @@ def test_under_waves_what_is_held_is_released_between_waves() -> None:
         return slow(n) + slow(later(n, 7))
 
     waves, other = (both.run(3, keep="events", schedule=schedule, k=1) for schedule in ("waves", "random:1"))
-    assert any(event.held for event in waves.events)
+    assert any(event.is_throttled for event in waves.events)
     assert all(event.ends_wave for event in waves.events if event.released)
     assert not all(event.ends_wave for event in other.events if event.released)
 

@@ -13,8 +13,8 @@ from tagloom.core.errors import Broken
 from tagloom.core.graph.graph import Edge, Graph
 from tagloom.core.tag import ROOT
 from tagloom.interp.machine.event import Event
-from tagloom.interp.machine.fire import rules
-from tagloom.interp.machine.state import Record, State
+from tagloom.interp.machine.fire import build_rules
+from tagloom.interp.machine.state import ActivationRecord, State
 from tagloom.interp.machine.step import step
 from tagloom.interp.outcome.outcome import Outcome
 
@@ -79,7 +79,7 @@ def after(graph: Graph, arguments: list[Any], steps: int) -> State:
     return state
 
 
-def record_of(state: State, tag: str) -> Record:
+def record_of(state: State, tag: str) -> ActivationRecord:
     """The record of the open activation of this tag."""
     (found,) = [record for open_tag, record in state.records.items() if str(open_tag) == tag]
     return found
@@ -111,14 +111,19 @@ def test_s2_a_node_fires_when_every_port_has_a_token() -> None:
         "outer[0] <- 7 @ main: sends 11 to return[0]",
         "return[0] <- 11 @ main: sends 11 to result 0; closes main",
     ]
-    assert (state.results, state.waiting, state.records) == ({0: 11}, 0, {})
+    assert (state.results, state.waiting_count, state.records) == ({0: 11}, 0, {})
 
 
 def test_s2_a_token_waits_in_its_record() -> None:
     """S2: what waits is held by node and port, and counts as a token of its activation."""
     state = after(sum_graph(), [3, 4], 1)
     record = state.records[ROOT]
-    assert (record.waiting, record.tokens, state.waiting, len(state.flight)) == ({0: {0: 3}}, 3, 1, 2)
+    assert (record.waiting_operands, record.token_count, state.waiting_count, len(state.flight)) == (
+        {0: {0: 3}},
+        3,
+        1,
+        2,
+    )
 
 
 def test_s2_a_literal_needs_no_token() -> None:
@@ -179,7 +184,7 @@ def test_s4_no_node_fires_twice(op: str, ports: int, arguments: list[int]) -> No
     order = [0] if op == "merge" else [0, 1]
     for position in order:
         state.apply(step(state, position))
-    assert not state.records[ROOT].waiting
+    assert not state.records[ROOT].waiting_operands
     with pytest.raises(Broken, match="one firing under a tag; it has fired already"):
         step(state, 0)
 
@@ -258,7 +263,7 @@ def test_s10_the_environment_is_a_site() -> None:
 
     out = down.run(2, keep="events")
     (merge,) = out.graph.find("cond")
-    routes = rules(out.graph)[merge].routes[0]
+    routes = build_rules(out.graph)[merge].routes[0]
     assert routes is not None
     assert {str(site): [str(out.graph.nodes[edge.node]) for edge in edges] for site, edges in routes.items()} == {
         ".main": ["down.return"],
@@ -303,11 +308,16 @@ def test_s8_the_second_output_of_exit_is_the_trip_count(trips: int) -> None:
 def test_s11_what_a_record_counts() -> None:
     """S11: a record counts the tokens in it, the open activations below, the arguments in and the results out."""
     state = State(two_calls.graph, [3])
-    assert record_of(state, "main").wanted == (1, 1)
+    assert record_of(state, "main").signature == (1, 1)
     seen = []
     while state.flight:
         state.apply(step(state, 0))
-        seen.append({str(tag): (r.tokens, r.open, r.arrived, r.left) for tag, r in state.records.items()})
+        seen.append(
+            {
+                str(tag): (r.token_count, r.open_children, r.arguments_received, r.results_returned)
+                for tag, r in state.records.items()
+            }
+        )
     assert seen == [
         {"main": (3, 0, 1, 0)},  # n has fired: a call's token, and two to add
         {"main": (2, 1, 1, 0), "main/increment": (1, 0, 1, 0)},
@@ -335,8 +345,8 @@ def test_s11_children_are_interned_and_released() -> None:
         event = step(state, 0)
         state.apply(event)
         main = state.records.get(ROOT)
-        if main is not None and main.children:
-            ((site, iteration),) = main.children
+        if main is not None and main.child_tags:
+            ((site, iteration),) = main.child_tags
             assert (str(site), iteration) == ("late_argument.first", 0)
             tags += [token.tag for token in event.sent if token.tag is not ROOT]
     assert len(tags) == 4 and all(tag is tags[0] for tag in tags)
@@ -351,7 +361,7 @@ def test_s11_an_open_activation_below_keeps_those_around_it_open() -> None:
         ["main/first", "main"]
     ]
     (closing,) = out.events[-1].closed[:1]
-    assert {str(out.graph.nodes[node]) for node in closing.fired} == {
+    assert {str(out.graph.nodes[node]) for node in closing.fired_nodes} == {
         "first.x",
         "first.y",
         "first.add",
@@ -381,5 +391,5 @@ def test_a_trigger_is_consumed_like_any_token() -> None:
     out: Outcome = constant.run(keep="events")
     assert out.value == 1
     (node,) = out.graph.find("literal")
-    assert out.graph.nodes[node].triggered
+    assert out.graph.nodes[node].has_trigger
     assert out.graph.arguments[0][1].edges == (Edge(0, 0),)

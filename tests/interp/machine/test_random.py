@@ -14,7 +14,7 @@ import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tagloom.core.mix import splitmix64
-from tagloom.core.ops.random import bounded
+from tagloom.core.ops.random import draw_below
 from tagloom.core.program.evaluate import evaluate
 
 INT64 = 2**63
@@ -233,7 +233,7 @@ def test_a_permutation_is_one(n: int, seed: int) -> None:
 @given(st.integers(0, 2**64 - 1), st.integers(1, 2**64))
 def test_a_number_below(key: int, size: int) -> None:
     """The code's number below a size is the page's."""
-    assert 0 <= bounded(key, size) == below(size, key) < size
+    assert 0 <= draw_below(key, size) == below(size, key) < size
 
 
 @tl.function
@@ -289,4 +289,4 @@ def test_words_are_rejected(size: int) -> None:
     """Where the range is so wide that many words are rejected, the number is that of the first that is not."""
     for key in range(50):
         word = next(w for w in map(partial(splitmix64, key), count()) if (w * size) % 2**64 >= 2**64 % size)
-        assert bounded(key, size) == (word * size) >> 64
+        assert draw_below(key, size) == (word * size) >> 64

@@ -10,7 +10,7 @@ import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tagloom.core.errors import Disagreement, Malformed
-from tagloom.interp.machine.script import CLOSED, Script, read_script, write_script
+from tagloom.interp.machine.script import FIXED_SCHEDULES, Script, read_script, write_script
 
 
 @tl.function
@@ -18,7 +18,7 @@ def fib(n: tl.int64) -> tl.int64:
     return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
 
 
-AFTER = st.sampled_from([*CLOSED, "random:0", "random:18446744073709551615"])
+AFTER = st.sampled_from([*FIXED_SCHEDULES, "random:0", "random:18446744073709551615"])
 
 
 @settings(max_examples=30)

@@ -24,7 +24,7 @@ from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
 from tagloom.interp.oracle import all_schedules as module
-from tagloom.interp.oracle.all_schedules import Exploration, canonical, every_firing, explore, firing
+from tagloom.interp.oracle.all_schedules import Exploration, every_firing, explore, firing_key, state_key
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large]
 INT = tl.Type(tl.int64)
@@ -97,7 +97,7 @@ def brute_force(graph: Graph, arguments: list[Any]) -> Counter[Any]:
                 break
             state.apply(events[-1])
         if broken or not state.flight:
-            fired = Counter(firing(event) for event in events if event.fired)
+            fired = Counter(firing_key(event) for event in events if event.fired)
             results = frozenset((position, fingerprint(value)) for position, value in state.results.items())
             ended[broken, results, frozenset(fired.items())] += 1
         else:
@@ -137,7 +137,7 @@ def test_every_schedule_of_a_small_run_has_one_ending(run: tuple[Graph, list[Any
 
 
 def fired(out: tl.Outcome) -> Iterator[Any]:
-    return (firing(event) for event in out.events if event.fired)
+    return (firing_key(event) for event in out.events if event.fired)
 
 
 @settings(max_examples=25, deadline=None, suppress_health_check=_SLOW)
@@ -321,13 +321,13 @@ def changes(data: Any) -> Iterator[Any]:
     elif isinstance(data, frozenset):
         yield from (data - {each} for each in data)
     elif isinstance(data, Tag):
-        yield data.following() if data.parent else data.child(next(iter(fib.graph.calls))[0])
+        yield data.next_iteration() if data.parent else data.child(next(iter(fib.graph.calls))[0])
     elif isinstance(data, int | bytes | str) and not isinstance(data, bool):
         yield data + (b"x" if isinstance(data, bytes) else "x" if isinstance(data, str) else 1)
 
 
 def key(snapshot: Any) -> Any:
-    return canonical(SimpleNamespace(snapshot=lambda: snapshot))  # type: ignore[arg-type]
+    return state_key(SimpleNamespace(snapshot=lambda: snapshot))  # type: ignore[arg-type]
 
 
 def test_the_key_of_a_state_is_complete() -> None:
@@ -345,7 +345,7 @@ def test_the_key_of_a_state_is_complete() -> None:
                     changed = (*snapshot[:place], made, *snapshot[place + 1 :])
                     same = place == 4 and made[:-1] == counts[:-1]
                     assert (key(changed) == key(snapshot)) == same, f"{part} or {made}"
-            assert counts[-1] == state.ahead, "what is left out is the clock"
+            assert counts[-1] == state.wave_remaining, "what is left out is the clock"
             state.apply(step(state, pick(state)))
 
 
@@ -371,7 +371,7 @@ def test_a_machine_with_a_race_is_caught(monkeypatch: MonkeyPatch) -> None:
 def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:
     """Twins that are wrong in one thing each break a law: states are told apart by what fired alone, or by the order of
     the flight; what fired is forgotten; tokens that fire go first instead of those that wait."""
-    true_key, key_of = module.canonical, "tagloom.interp.oracle.all_schedules.canonical"
+    true_key, key_of = module.state_key, "tagloom.interp.oracle.all_schedules.canonical"
     assert faults(sum_graph(), [3, 4]) == faults(counting_loop([("count", 0)]), [1]) == set()
     twins: list[tuple[str, Any]] = [
         (key_of, lambda state: 0),
@@ -384,7 +384,7 @@ def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:
             assert faults(sum_graph(), [3, 4]) | faults(counting_loop([("count", 0)]), [1]), name
     with monkeypatch.context() as patch:
         patch.setattr(module, "step", hoarding)
-        patch.setattr(module._Walk, "_key", lambda walk: true_key(walk.state))
+        patch.setattr(module._StateSearch, "_key", lambda walk: true_key(walk.state))
         assert len(explore(sink(), [1, 2, 3], unchecked=True).endings) == 1, "what fired is needed in the key"
     with monkeypatch.context() as patch:
         patch.setattr(f"{__name__}.every_firing", lambda state: [0][: len(state.flight)])

@@ -51,7 +51,7 @@ def verdicts(function: tl.Function, *arguments: Any, limits: Limits | None = Non
 
 
 def differing(found: list[Verdict]) -> list[str]:
-    return [verdict.way for verdict in found if verdict.difference is not None]
+    return [verdict.variant for verdict in found if verdict.difference is not None]
 
 
 @pytest.mark.parametrize(
@@ -62,11 +62,11 @@ def differing(found: list[Verdict]) -> list[str]:
 def test_examples_agree(function: tl.Function, arguments: tuple[Any, ...], said: str) -> None:
     """Every schedule and the evaluator give the same values, bit for bit, NaN and infinities among them."""
     found = verdicts(function, *arguments)
-    assert [verdict.way for verdict in found] == [*SCHEDULES, "evaluator"]
+    assert [verdict.variant for verdict in found] == [*SCHEDULES, "evaluator"]
     assert differing(found) == []
     assert {verdict.status for verdict in found} == {"Returned"}
     firings = function.run(*arguments).firings
-    assert [verdict.said for verdict in found] == [f"{said} after {firings} firings"] * len(SCHEDULES) + [said]
+    assert [verdict.summary for verdict in found] == [f"{said} after {firings} firings"] * len(SCHEDULES) + [said]
 
 
 def test_traps_agree() -> None:
@@ -74,12 +74,12 @@ def test_traps_agree() -> None:
     found = verdicts(quotients, 0)
     assert differing(found) == []
     assert {verdict.status for verdict in found} == {"Trapped"}
-    assert found[-1].said == "integer division by zero at node quotients.floor_divide"
+    assert found[-1].summary == "integer division by zero at node quotients.floor_divide"
 
 
 def test_a_graph_alone_has_no_evaluator() -> None:
     """Without its program, a graph is checked under every schedule."""
-    assert [verdict.way for verdict in check(fib.graph, None, [5])] == list(SCHEDULES)
+    assert [verdict.variant for verdict in check(fib.graph, None, [5])] == list(SCHEDULES)
 
 
 def test_what_a_limit_ended_is_compared_where_both_have_a_result() -> None:
@@ -88,7 +88,7 @@ def test_what_a_limit_ended_is_compared_where_both_have_a_result() -> None:
     found = verdicts(first_of, 2, 2, limits=Limits(firings=500))
     assert differing(found) == []
     assert {verdict.status for verdict in found} == {"Exhausted"}
-    assert {verdict.said.split()[0] for verdict in found[:-1]} == {"1", "-"}
+    assert {verdict.summary.split()[0] for verdict in found[:-1]} == {"1", "-"}
     assert differing(verdicts(fib, 8, limits=Limits(depth=3))) == []
 
 

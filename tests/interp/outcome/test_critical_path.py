@@ -19,8 +19,8 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.value import fingerprint
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.outcome.critical_path import (
+    CriticalFiring,
     Dependence,
-    Firing,
     critical_path,
     dependences,
     time_by_waves,
@@ -40,7 +40,7 @@ def fib(n: tl.int64) -> tl.int64:
     return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
 
 
-def told(path: tuple[Firing, ...]) -> list[Any]:
+def told(path: tuple[CriticalFiring, ...]) -> list[Any]:
     """A path without the numbers of its events, which are the schedule's."""
     return [(f.node, f.tag, *map(fingerprint, f.inputs), *((o, fingerprint(v)) for o, v in f.outputs)) for f in path]
 
@@ -62,7 +62,7 @@ def faults(made: list[Outcome]) -> set[str]:
         path = out.critical_path()
         if len(path) != waves.critical_path:
             found.add("the path is Sinf long")
-        if any(one.event not in depths[other.event].makers for one, other in pairwise(path)):
+        if any(one.event not in depths[other.event].producers for one, other in pairwise(path)):
             found.add("each firing has an operand that the one before made")
         if told(path) != told(made[0].critical_path()):
             found.add("the path is the same under every schedule")
@@ -78,9 +78,9 @@ def overruns(out: Outcome, processors: int) -> set[str]:
     profile = [Counter(each.depth for each in depths.values())[depth] for depth in range(1, span + 1)]
     if max(load.values(), default=0) > processors or times.keys() != depths.keys():
         found.add("at most p firings a unit, and every firing once")
-    if any(times[maker] >= times[each] for each in times for maker in depths[each].makers):
+    if any(times[maker] >= times[each] for each in times for maker in depths[each].producers):
         found.add("a firing comes after its makers")
-    ready = {each: 1 + max((times[maker] for maker in depths[each].makers), default=0) for each in times}
+    ready = {each: 1 + max((times[maker] for maker in depths[each].producers), default=0) for each in times}
     if any(load[t] < processors for each in times for t in range(ready[each], times[each])):
         found.add("no processor idles while a firing could happen")
     if not max(span, math.ceil(total / processors)) <= time <= time_by_waves(profile, processors):
@@ -196,7 +196,7 @@ def test_reading_a_cell_depends_on_filling_it() -> None:
     for run in runs:
         at = {graph.nodes[run.events[number].token.node].name: number for number in dependences(graph, run.events)}
         for reader, stores in (("a", {"p"}), ("b", {"q"}), ("all", {"p", "q"})):
-            makers = dependences(graph, run.events)[at[reader]].makers
+            makers = dependences(graph, run.events)[at[reader]].producers
             assert {at[store] for store in stores} <= set(makers)
         assert overruns(run, 2) == set()
     assert 0 < (runs[0].stats.critical_path or 0) <= len(runs[0].critical_path())
@@ -250,7 +250,7 @@ def test_broken_measures_are_caught(monkeypatch: MonkeyPatch) -> None:
     def last_only(graph: Any, events: Any) -> Any:
         found: dict[int, Dependence] = {}
         for number, each in true_dependences(graph, events).items():
-            makers = each.makers[-1:]
+            makers = each.producers[-1:]
             found[number] = Dependence(1 + max((found[maker].depth for maker in makers), default=0), makers)
         return found
 

@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from support.programs.handmade import race, stuck, untyped
 from tagloom.core.tag import ROOT
-from tagloom.interp.outcome.outcome import Outcome, Waiting
+from tagloom.interp.outcome.outcome import Outcome, ResidueToken
 
 
 @tl.function
@@ -58,7 +58,7 @@ def test_s12_returned() -> None:
     out = fac.run(5)
     assert (out.status, out.value, out.results, out.missing, out.error) == ("Returned", 120, (120,), (), None)
     assert (out.residue, out.open_activations, out.traps) == ((), 0, ())
-    assert (out.engine, out.schedule, out.single) == ("reference", "waves", True)
+    assert (out.engine, out.schedule, out.has_single_result) == ("reference", "waves", True)
     assert fac(5) == 120
 
 
@@ -111,7 +111,7 @@ def test_s12_deadlocked() -> None:
     out = tl.run_graph(stuck(), [2], unchecked=True)
     assert (out.status, out.results, out.missing, out.open_activations) == ("Deadlocked", (None,), (0,), 1)
     (node,) = out.graph.find("sum")
-    assert out.residue == (Waiting(node, 0, ROOT, 2),)
+    assert out.residue == (ResidueToken(node, 0, ROOT, 2),)
     assert isinstance(out.error, tl.Deadlock)
     assert whole(out.error) == [
         "S12: the run became quiet, and results are missing (stuck)",

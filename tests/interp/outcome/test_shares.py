@@ -12,8 +12,15 @@ from support.programs.handmade import counting_loop
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.tag import Site
-from tagloom.interp.outcome.shares import SiteShare, activations, by_function, by_op, by_site, site_names
-from tagloom.interp.records.outcome_json import record
+from tagloom.interp.outcome.shares import (
+    SiteShare,
+    activations,
+    firings_by_function,
+    firings_by_op,
+    shares_by_site,
+    site_names,
+)
+from tagloom.interp.records.outcome_json import to_outcome_record
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 
@@ -26,7 +33,7 @@ def test_shares_are_those_of_the_events(case: Case) -> None:
     graph = lower(case.program)
     out = tl.run_graph(graph, case.arguments, limits=LIMITS, keep="events")
     fired = [graph.nodes[event.token.node] for event in out.events if event.fired]
-    functions, ops, sites = (table(graph, out.stats) for table in (by_function, by_op, by_site))
+    functions, ops, sites = (table(graph, out.stats) for table in (firings_by_function, firings_by_op, shares_by_site))
     assert +Counter(functions) == Counter(node.function for node in fired)
     assert +Counter(ops) == Counter(node.op for node in fired)
     own = Counter(node.site for node in fired if node.site and node.site.function)
@@ -43,10 +50,12 @@ def test_shares_of_a_loop_counted_by_hand() -> None:
     """A loop to 2 has 3 iterations; it is entered by 2 nodes, goes round with 2, twice, and 2 leave it."""
     graph = counting_loop([("count", 0)])
     stats = tl.run_graph(graph, [2]).stats
-    assert by_site(graph, stats) == {Site("count", "loop", "loop"): SiteShare(activations=3, firings=2 + 2 * 2 + 2)}
-    assert by_function(graph, stats) == {"count": stats.firings}
-    assert list(by_op(graph, stats).items())[:3] == [("merge", 6), ("switch", 6), ("next_iteration", 4)]
-    assert by_op(graph, stats)["less"] == 3
+    assert shares_by_site(graph, stats) == {
+        Site("count", "loop", "loop"): SiteShare(activations=3, firings=2 + 2 * 2 + 2)
+    }
+    assert firings_by_function(graph, stats) == {"count": stats.firings}
+    assert list(firings_by_op(graph, stats).items())[:3] == [("merge", 6), ("switch", 6), ("next_iteration", 4)]
+    assert firings_by_op(graph, stats)["less"] == 3
 
 
 def twins(*sites: Site) -> Graph:
@@ -74,7 +83,7 @@ def test_shares_in_the_record() -> None:
         assert stats["by_site"] == {"count.loop": {"activations": 3, "firings": 8}}
         assert (stats["by_function"], sum(stats["by_op"].values())) == ({"count": out.firings}, out.firings)
         assert stats["time_by_waves"] == (times if schedule == "waves" else None)
-        assert tl.from_json(document) == record(out)
+        assert tl.from_json(document) == to_outcome_record(out)
         for name in ("by_site", "by_function", "by_op", "time_by_waves"):
             del stats[name]
         read = tl.from_json(document)

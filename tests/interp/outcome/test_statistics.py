@@ -114,7 +114,7 @@ def test_what_is_measured_adds_up(case: Case) -> None:
     store, flight, waiting = 0, len(state.flight), {}
     for event, wave in depths(out):
         state.apply(event)
-        held = sum(len(ports) for record in state.records.values() for ports in record.waiting.values())
+        held = sum(len(ports) for record in state.records.values() for ports in record.waiting_operands.values())
         store, flight, waiting[wave] = max(store, held), max(flight, len(state.flight)), held
     assert stats.waiting == tuple(waiting[wave] for wave in sorted(waiting))
     assert (stats.largest_store, stats.largest_flight) == (store, flight)

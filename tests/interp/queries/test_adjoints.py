@@ -8,7 +8,7 @@ import pytest
 import tagloom as tl
 from support.programs.gradient_functions import GRADIENTS, grad_fac, grad_nested, grad_power
 from tagloom.core.graph.graph import Graph
-from tagloom.interp.queries.adjoints import Adjoints, nearest
+from tagloom.interp.queries.adjoints import AdjointPartners, nearest_adjoints
 
 
 def named(graph: Graph, numbers: list[int]) -> list[str]:
@@ -18,7 +18,7 @@ def named(graph: Graph, numbers: list[int]) -> list[str]:
 def partners(function: tl.Function, name: str) -> list[str]:
     """What goes back through a node."""
     graph = function.graph
-    return named(graph, Adjoints(graph).back(graph.only(name)))
+    return named(graph, AdjointPartners(graph).adjoint_nodes(graph.only(name)))
 
 
 def test_partners_in_a_recursion() -> None:
@@ -46,20 +46,20 @@ def test_partners_fire_under_one_tag(name: str, schedule: str) -> None:
     relation is the other one turned round."""
     function, arguments = GRADIENTS[name]
     out = function.run(*arguments, keep="events", schedule=schedule)
-    graph, adjoints = out.graph, Adjoints(out.graph)
+    graph, adjoints = out.graph, AdjointPartners(out.graph)
     homes: dict[int, set[object]] = {}
     for event in out.events:
         if event.fired:
-            homes.setdefault(event.token.node, set()).add(adjoints.home(event))
+            homes.setdefault(event.token.node, set()).add(adjoints.activation_of(event))
     paired = 0
     for number in range(len(graph.nodes)):
-        assert all(number in adjoints.forward(back) for back in adjoints.back(number))
-        forwards = adjoints.forward(number)
-        assert all(number in adjoints.back(forward) for forward in forwards)
+        assert all(number in adjoints.primal_nodes(back) for back in adjoints.adjoint_nodes(number))
+        forwards = adjoints.primal_nodes(number)
+        assert all(number in adjoints.adjoint_nodes(forward) for forward in forwards)
         around = set().union(*(homes.get(each, set()) for each in forwards)) if forwards else set()
         assert not forwards or homes.get(number, set()) <= around, graph.nodes[number]
         paired += bool(forwards)
-    later = sum(adjoints.phases.of(number) > 0 for number in range(len(graph.nodes)))
+    later = sum(adjoints.phases.phase_of(number) > 0 for number in range(len(graph.nodes)))
     assert paired >= later * 0.6
 
 
@@ -83,9 +83,9 @@ def firings(out: tl.Outcome, name: str) -> Iterator[tuple[object, object]]:
 def test_what_has_no_node_of_its_own_passes_on() -> None:
     """The adjoint of a sum is that of what it goes to: of the loop's variable, in the iteration after."""
     out = grad_nested.run(0.5, 3, keep="events")
-    adjoints = Adjoints(out.graph)
+    adjoints = AdjointPartners(out.graph)
     (event,) = [e for e in out.events if e.fired and str(e.token.tag).endswith("loop[1]") and is_sum(out.graph, e)]
-    found = nearest(adjoints, event)
+    found = nearest_adjoints(adjoints, event)
     assert named(out.graph, [number for number, _ in found]) == ["back_loop"]
     assert {str(tag) for _, tag in found} == {str(event.token.tag).replace("[1]", "[2]")}
 

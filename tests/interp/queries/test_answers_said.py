@@ -6,10 +6,10 @@ import pytest
 import tagloom as tl
 from support.laws.question_laws import begun, ran
 from support.programs.handmade import stuck, sum_graph
-from tagloom.core.graph.graph import Graph, Source
+from tagloom.core.graph.graph import Graph, OutputRef
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History
-from tagloom.interp.queries.causes import Unfed, Unfilled
+from tagloom.interp.queries.causes import UnfedPort, UnfilledCell
 from tagloom.interp.queries.why import why_not
 
 
@@ -67,14 +67,14 @@ def test_stores_that_might_fill_a_cell() -> None:
     four = "sum.inner under main, sum.outer, sum.inner, sum.outer"
     for more, said in ((), four), ((1,), f"{four} and 1 more"), ((1, 0), f"{four} and 2 more"):
         stores = ((0, ROOT), (1, None), (0, None), (1, None), *((store, None) for store in more))
-        assert Unfilled(stores).said(graph) == f"no store of such cells has been sent its index ({said})"
-    assert Unfilled(()).said(graph) == "there is no store that could fill it"
+        assert UnfilledCell(stores).describe(graph) == f"no store of such cells has been sent its index ({said})"
+    assert UnfilledCell(()).describe(graph) == "there is no store that could fill it"
 
 
 def test_ports_that_nothing_feeds() -> None:
     """A port without a source; and one whose sources, arguments and nodes, send under other tags."""
-    assert Unfed(()).said(sum_graph()) == "nothing is connected to it"
-    assert Unfed((Source(-1, 1), Source(0, 0))).said(sum_graph()) == (
+    assert UnfedPort(()).describe(sum_graph()) == "nothing is connected to it"
+    assert UnfedPort((OutputRef(-1, 1), OutputRef(0, 0))).describe(sum_graph()) == (
         "argument y and sum.inner sends to it under other tags only"
     )
 

@@ -18,10 +18,10 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.tag import ROOT, Site
 from tagloom.interp.engines.reference import Limits
 from tagloom.interp.history.history import History
-from tagloom.interp.queries.origin import Argument, Arrival, Firing
+from tagloom.interp.queries.origin import ArgumentOrigin, FiringOrigin, TokenKey
 from tagloom.interp.queries.provenance import tree, where_from, who_used
 
-RESULT = Arrival(-1, 0, ROOT)
+RESULT = TokenKey(-1, 0, ROOT)
 
 
 @tl.function
@@ -76,7 +76,7 @@ def test_provenance_of_a_what_if(graph: Graph, seed: int) -> None:
     """The same where tokens were changed, some twice, and one was added that nobody sent; what is changed after the
     moment that is asked about is not said to be."""
     dice = random.Random(seed)
-    history = History(graph, [2, 7][: len(graph.arguments) - graph.hidden], schedule="fifo", unchecked=True)
+    history = History(graph, [2, 7][: len(graph.arguments) - graph.hidden_count], schedule="fifo", unchecked=True)
     for _ in range(5):
         history.run()
         history.jump(dice.randint(0, min(len(history), 12)))
@@ -89,7 +89,7 @@ def test_provenance_of_a_what_if(graph: Graph, seed: int) -> None:
 
 def what_if(history: History, dice: random.Random) -> History:
     """A branch where a number in flight is another, and where what is lost is in flight after all."""
-    if history.graph is LOST and dice.random() < 0.6 and not any(edit.is_new for _, edit in history.edits):
+    if history.graph is LOST and dice.random() < 0.6 and not any(edit.is_injection for _, edit in history.edits):
         history = history.inject("sum", 1, "main", dice.randrange(9))
     numbers = [at for at, token in enumerate(history.state.flight) if type(token.value) is int]
     for at in dice.sample(numbers, min(len(numbers), dice.randint(1, 2))):
@@ -119,11 +119,11 @@ def test_where_from_of_a_sum() -> None:
 def test_who_used_an_argument() -> None:
     """y goes to both sums directly, and to the result in the end."""
     _, index = ran(sum_graph(), [3, 4])
-    y = Argument(1, "y", 4)
+    y = ArgumentOrigin(1, "y", 4)
     assert [link.number for link in who_used(index, y)] == [1, 3]
     assert [(link.depth, link.number) for link in who_used(index, y, None)] == [(1, 1), (1, 3), (2, 4)]
     inner = index.origin(1)
-    assert isinstance(inner, Firing)
+    assert isinstance(inner, FiringOrigin)
     assert [str(link.origin) for link in who_used(index, inner)] == ["sum.outer under main at event 3: add 7, 4 -> 11"]
     assert list(who_used(index, RESULT)) == []
 
@@ -137,8 +137,8 @@ def test_a_tree_in_words() -> None:
         "    port 0: sum.inner under main at event 1: add 3, 4 -> 7",
         "    port 1: argument y = 4",
     ]
-    assert tree(index, RESULT, 9, most=3).splitlines()[-1] == "..."
-    assert tree(index, RESULT, 9, most=6).splitlines()[-1] == "    port 1: argument y = 4"
+    assert tree(index, RESULT, 9, max_lines=3).splitlines()[-1] == "..."
+    assert tree(index, RESULT, 9, max_lines=6).splitlines()[-1] == "    port 1: argument y = 4"
 
 
 def test_a_tree_ends_after_a_hundred_lines() -> None:
@@ -162,7 +162,7 @@ def test_what_was_not_sent_has_no_sender() -> None:
     assert list(provenance(index, random.Random(1))) == []
     (result,) = index.events[-1].sent
     assert list(where_from(index, result)) == list(where_from(index, RESULT))
-    assert list(who_used(index, index.events[0].sent[0])) == list(who_used(index, Arrival(merge, 0, ROOT)))
+    assert list(who_used(index, index.events[0].sent[0])) == list(who_used(index, TokenKey(merge, 0, ROOT)))
 
 
 def test_a_walk_costs_what_is_asked_of_it() -> None:
@@ -178,6 +178,6 @@ def test_what_never_came_has_no_origin() -> None:
     with pytest.raises(tl.Usage, match="no token has come to result 0 under main"):
         where_from(index, RESULT)
     with pytest.raises(tl.Usage, match=r"no token has come to port 0 of sum\.outer under main"):
-        tree(index, Arrival(1, 0, ROOT))
+        tree(index, TokenKey(1, 0, ROOT))
     with pytest.raises(tl.Usage, match=r"no token has come to port 1 of sum\.inner under main/f"):
-        tree(index, Arrival(0, 1, ROOT.child(Site("sum", "f", "call"))))
+        tree(index, TokenKey(0, 1, ROOT.child(Site("sum", "f", "call"))))

@@ -135,15 +135,15 @@ def differences() -> Iterator[str]:
 
 def forget_tags(patch: MonkeyPatch) -> None:
     """Who sent a token is looked for under its own tag, whatever the op."""
-    init = index.Index.__init__
+    init = index.EventIndex.__init__
 
-    def flat(self: index.Index, graph: Graph, *rest: Any) -> None:
+    def flat(self: index.EventIndex, graph: Graph, *rest: Any) -> None:
         init(self, graph, *rest[:1])
-        self.crosses = [False] * len(graph.nodes)
+        self.sends_to_other_tag = [False] * len(graph.nodes)
         for event in rest[1] if len(rest) > 1 else ():
-            self.see(event)
+            self.add(event)
 
-    patch.setattr(index.Index, "__init__", flat)
+    patch.setattr(index.EventIndex, "__init__", flat)
 
 
 def believe_every_edge(patch: MonkeyPatch) -> None:
@@ -153,7 +153,7 @@ def believe_every_edge(patch: MonkeyPatch) -> None:
 
 def use_every_port_of_a_merge(patch: MonkeyPatch) -> None:
     """A merge that fired is taken to have consumed what any of its ports got."""
-    patch.setattr(index.Index, "user", lambda self, node, port, tag: None if node < 0 else self.fired(node, tag))
+    patch.setattr(index.EventIndex, "user", lambda self, node, port, tag: None if node < 0 else self.fired(node, tag))
 
 
 def walk_by_depth(patch: MonkeyPatch) -> None:
@@ -168,54 +168,54 @@ def walk_by_depth(patch: MonkeyPatch) -> None:
 
 def tell_the_future(patch: MonkeyPatch) -> None:
     """A history that has gone back is asked about what happens later too."""
-    follow = index.Index.follow
+    follow = index.EventIndex.catch_up
 
-    def prophetic(self: index.Index, walk: Any, position: int) -> None:
+    def prophetic(self: index.EventIndex, walk: Any, position: int) -> None:
         follow(self, walk, position)
-        self.at = inf
+        self.end_position = inf
 
-    patch.setattr(index.Index, "follow", prophetic)
+    patch.setattr(index.EventIndex, "follow", prophetic)
 
 
 def know_what_the_parent_did(patch: MonkeyPatch) -> None:
     """A branch is asked about what its parent did after it began."""
-    parts = index.Index._parts
+    parts = index.EventIndex._segments
 
-    def endless(self: index.Index) -> Iterator[tuple[index.Part, float]]:
+    def endless(self: index.EventIndex) -> Iterator[tuple[index.EventIndexSegment, float]]:
         return ((part, inf) for part, _ in parts(self))
 
-    patch.setattr(index.Index, "_parts", endless)
+    patch.setattr(index.EventIndex, "_parts", endless)
 
 
 def forget_the_parent(patch: MonkeyPatch) -> None:
     """A branch knows only what it did itself."""
-    branch = index.Index.branch
+    branch = index.EventIndex.fork
 
-    def forgetful(self: index.Index, since: int) -> index.Index:
+    def forgetful(self: index.EventIndex, since: int) -> index.EventIndex:
         made = branch(self, since)
-        made._past = ()
+        made._shared_segments = ()
         return made
 
-    patch.setattr(index.Index, "branch", forgetful)
+    patch.setattr(index.EventIndex, "branch", forgetful)
 
 
 def fire_on_any_token(patch: MonkeyPatch) -> None:
     """could_fire takes every token for the last of its node."""
     patch.setattr(
-        why, "could_fire", lambda state: (why.Ready(n, t.node, t.tag, "") for n, t in enumerate(state.flight))
+        why, "could_fire", lambda state: (why.EnabledFiring(n, t.node, t.tag, "") for n, t in enumerate(state.flight))
     )
 
 
 def stay_in_the_first_iteration(patch: MonkeyPatch) -> None:
     """Every loop is taken to be in iteration 0."""
-    last = why._Search.last
-    patch.setattr(why._Search, "last", lambda self, tag, site: last(self, tag, site) and 0)
+    last = why._UpstreamSearch.last_iteration
+    patch.setattr(why._UpstreamSearch, "last", lambda self, tag, site: last(self, tag, site) and 0)
 
 
 def leave_from_the_last_iteration_only(patch: MonkeyPatch) -> None:
     """What leaves a loop never waits for an iteration that has not opened."""
-    leaving = why._Search.leaving
-    patch.setattr(why._Search, "leaving", lambda self, *asked: [next(leaving(self, *asked))])
+    leaving = why._UpstreamSearch.exit_reasons
+    patch.setattr(why._UpstreamSearch, "leaving", lambda self, *asked: [next(leaving(self, *asked))])
 
 
 def keep_circles_alive(patch: MonkeyPatch) -> None:
@@ -225,56 +225,58 @@ def keep_circles_alive(patch: MonkeyPatch) -> None:
 
 def wait_for_all_ports_of_a_merge(patch: MonkeyPatch) -> None:
     """A merge needs a token on every port."""
-    patch.setattr(why._Search, "takes_any", lambda self, place: isinstance(place, why.Unopened))
+    patch.setattr(why._UpstreamSearch, "takes_any", lambda self, place: isinstance(place, why.UnopenedActivation))
 
 
 def be_content_with_any_port(patch: MonkeyPatch) -> None:
     """Every node is alive if any of its ports is."""
-    patch.setattr(why._Search, "takes_any", lambda self, place: True)
+    patch.setattr(why._UpstreamSearch, "takes_any", lambda self, place: True)
 
 
 def blame_the_parent(patch: MonkeyPatch) -> None:
     """What a call returns is said to come from the caller's own activation."""
-    upstream = why._Search.upstream
+    upstream = why._UpstreamSearch.upstream_reasons
 
     def wrong(self: Any, source: Any, tag: Any) -> Iterator[Any]:
         if self.nodes[source.node].op == "return":
-            return iter([self.absent(source.node, tag)])
+            return iter([self.absence_reason(source.node, tag)])
         return upstream(self, source, tag)
 
-    patch.setattr(why._Search, "upstream", wrong)
+    patch.setattr(why._UpstreamSearch, "upstream", wrong)
 
 
 def count_the_flight_from_the_end(patch: MonkeyPatch) -> None:
     """Tokens in flight are given the positions of others."""
-    true = why._Search.position
+    true = why._UpstreamSearch.flight_position
 
-    def position(search: why._Search, token: Any) -> int | None:
+    def position(search: why._UpstreamSearch, token: Any) -> int | None:
         found = true(search, token)
         return None if found is None else len(search.state.flight) - 1 - found
 
-    patch.setattr(why._Search, "position", position)
+    patch.setattr(why._UpstreamSearch, "position", position)
 
 
 def see_no_store(patch: MonkeyPatch) -> None:
     """No store is ever said to be able to fill a cell."""
-    patch.setattr(staying.Staying, "stores_to", lambda self, cell: (staying.Unfilled(()),))
+    patch.setattr(staying.ParkedTokens, "stores_to", lambda self, cell: (staying.UnfilledCell(()),))
 
 
 def let_everything_go(patch: MonkeyPatch) -> None:
     """No iteration is ever said to be busy."""
-    patch.setattr(staying.Staying, "under", lambda self, top: iter(()))
+    patch.setattr(staying.ParkedTokens, "under", lambda self, top: iter(()))
 
 
 def overlook_who_waits(patch: MonkeyPatch) -> None:
     """What waits in an iteration is said not to keep it busy."""
-    under = staying.Staying.under
-    patch.setattr(staying.Staying, "under", lambda self, top: (each for each in under(self, top) if each[1] != "waits"))
+    under = staying.ParkedTokens.tokens_below
+    patch.setattr(
+        staying.ParkedTokens, "under", lambda self, top: (each for each in under(self, top) if each[1] != "waits")
+    )
 
 
 def take_any_difference_for_the_first(patch: MonkeyPatch) -> None:
     """What a difference depends on is not looked at."""
-    patch.setattr(difference._Side, "depends_on_none_wrong", lambda self, number: True)
+    patch.setattr(difference._ComparedRun, "depends_on_none_wrong", lambda self, number: True)
 
 
 def take_the_earliest_event(patch: MonkeyPatch) -> None:

@@ -34,7 +34,7 @@ def test_the_first_difference_is_first_and_does_not_depend_on_schedules(
         case "edited":
             other = edited(graph, dice)
         case "arguments":
-            wanted = graph.arguments[graph.hidden :]
+            wanted = graph.arguments[graph.hidden_count :]
             arguments = [data.draw(values(output.type)) for _, output in wanted]
     told = []
     for one, two in SCHEDULES:

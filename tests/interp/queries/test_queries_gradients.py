@@ -35,7 +35,7 @@ WRONG: dict[str, tuple[str, Any]] = {
 def test_the_laws_catch_wrong_ways_back(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that goes back through a loop another way says that something never fires, and then it does."""
     attribute, wrong = WRONG[name]
-    monkeypatch.setattr(why._Search, attribute, wrong)
+    monkeypatch.setattr(why._UpstreamSearch, attribute, wrong)
     graph, arguments = grad_power.graph, (3.0, 3)
     said: list[str] = []
     for steps in range(20, 140, 10):

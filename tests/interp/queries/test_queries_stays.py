@@ -12,7 +12,7 @@ from tagloom.core.tag import ROOT
 from tagloom.interp.engines.reference import Limits, drive
 from tagloom.interp.machine.schedule import schedule as schedules
 from tagloom.interp.machine.step import step
-from tagloom.interp.queries.causes import EndOfWave, HeldBack, InFlight, Parked, Unfilled
+from tagloom.interp.queries.causes import EndOfWave, InFlightToken, ParkedToken, ThrottledToken, UnfilledCell
 from tagloom.interp.queries.why import why_not
 
 
@@ -151,7 +151,7 @@ def test_what_stays_is_as_the_events_say(schedule: str) -> None:
     for function in (swap, late, guess, half_full, gathered, ahead, counted, hidden, nested):
         state, index = begun(function.graph, [3])
         for event in drive(state, schedules(schedule), Limits()):
-            index.see(event)
+            index.add(event)
             assert list(quietness(state, index)) == []
             if dice.random() < 0.06:
                 assert list(reasons(state, index, dice)) == []
@@ -166,16 +166,16 @@ def test_what_will_come_is_pending(function: tl.Function) -> None:
             assert why_not(index, state, function.graph.results[0], ROOT).verdict in ("pending", "fired")
             event = step(state, 0 if name == "fifo" else len(state.flight) - 1)
             state.apply(event)
-            index.see(event)
-        assert index.fired(function.graph.results[0], ROOT) is not None
+            index.add(event)
+        assert index.firing_event(function.graph.results[0], ROOT) is not None
 
 
 def test_cells_that_wait_for_each_other() -> None:
     """A circle through cells is told as one, also while something else is in flight."""
     history = ended(swap, 1)
     answer = history.ask.why_not("get_2")
-    assert answer.verdict == "never" and not answer.roots
-    assert sum(isinstance(answer.waits[at].place, Parked) for at in answer.circle) == 2
+    assert answer.verdict == "never" and not answer.root_causes
+    assert sum(isinstance(answer.wait_entries[at].waiter, ParkedToken) for at in answer.cycle) == 2
     assert said(history)[-1] == "hint: it never will: these nodes wait for each other"
 
 
@@ -196,7 +196,7 @@ def test_a_store_that_does_not_know_its_cell() -> None:
     history = at_first_park(guess, 3)
     answer = history.ask.why_not("return")
     assert answer.verdict == "unknown"
-    assert [type(root.reason) for root in answer.roots] == [Unfilled]
+    assert [type(root.reason) for root in answer.root_causes] == [UnfilledCell]
     lines = said(history)
     assert lines[5] == (
         "cell 2 of guess.cells, made under main: no store of such cells has been sent its index (guess.put under main)"
@@ -212,7 +212,7 @@ def test_a_store_that_is_known_is_told_rather() -> None:
     answer has both."""
     history = at_first_park(both, 3)
     answer = history.ask.why_not("return")
-    assert {type(root.reason) for root in answer.roots} == {InFlight, Unfilled}
+    assert {type(root.reason) for root in answer.root_causes} == {InFlightToken, UnfilledCell}
     lines = said(history)
     assert lines[5] == "cell 0 of both.cells, made under main: waits for both.put under main"
     assert not any("no store of such cells" in line for line in lines)
@@ -221,12 +221,14 @@ def test_a_store_that_is_known_is_told_rather() -> None:
 def test_a_store_that_has_been_sent_nothing() -> None:
     """It might fill a cell if its number is not a literal that is another, and its cells are of the type."""
     history = at_first_park(hidden, 3)
-    while history.ask.why_not("get_2").waits[0].needs:
+    while history.ask.why_not("get_2").wait_entries[0].requirements:
         found = {node: history.ask.why_not(node) for node in ("get_1", "get_2")}
-        if all(answer.roots and isinstance(answer.roots[0].reason, Unfilled) for answer in found.values()):
+        if all(
+            answer.root_causes and isinstance(answer.root_causes[0].reason, UnfilledCell) for answer in found.values()
+        ):
             break
         history.forward()
-    stores = {node: answer.roots[0].reason.stores for node, answer in found.items()}
+    stores = {node: answer.root_causes[0].reason.stores for node, answer in found.items()}
     (put,) = history.graph.find("put_1")
     assert stores == {"get_1": ((put, None),), "get_2": ()}
 
@@ -242,7 +244,11 @@ def test_a_store_of_a_function_that_calls_itself() -> None:
 def test_a_collect_of_many_cells() -> None:
     """A thousand empty cells are followed, and no more: those that are full are not among them."""
     history = ended(wide, 3)
-    (needs,) = [waits.needs for waits in history.ask.why_not("return").waits if isinstance(waits.place, Parked)]
+    (needs,) = [
+        waits.requirements
+        for waits in history.ask.why_not("return").wait_entries
+        if isinstance(waits.waiter, ParkedToken)
+    ]
     assert [need.port for need in needs] == [-1, *range(-3, -1_002, -1)]
 
 
@@ -266,7 +272,7 @@ def test_a_bound_that_holds_back() -> None:
     history = ended(ahead, 6)
     answer = history.ask.why_not("return")
     assert answer.verdict == "never"
-    assert any(isinstance(waits.place, HeldBack) and waits.place.bound == 2 for waits in answer.waits)
+    assert any(isinstance(waits.waiter, ThrottledToken) and waits.waiter.bound == 2 for waits in answer.wait_entries)
     lines = said(history)
     assert lines[-5].endswith("is held under main/loop[2]: iteration 0 is still busy, and the bound of ahead.loop is 2")
     assert lines[-4].startswith("main/loop[0] is busy: the token from ahead.add_1 at event ")
@@ -283,8 +289,8 @@ def test_a_bound_that_will_let_go() -> None:
     for schedule in ("fifo", "waves"):
         history = counted.history(4, schedule=schedule)
         while history.forward() is not None:
-            if history.state.held:
-                answer = history.ask.why_not("remainder", str(next(iter(history.state.held))))
+            if history.state.throttled_tokens:
+                answer = history.ask.why_not("remainder", str(next(iter(history.state.throttled_tokens))))
                 assert answer.verdict == "pending"
-                seen.update(type(root.reason) for root in answer.roots)
-    assert seen == {InFlight, EndOfWave}
+                seen.update(type(root.reason) for root in answer.root_causes)
+    assert seen == {InFlightToken, EndOfWave}

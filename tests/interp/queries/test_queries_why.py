@@ -21,7 +21,7 @@ from tagloom.core.text import parse
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
-from tagloom.interp.queries.origin import Arrival
+from tagloom.interp.queries.origin import TokenKey
 from tagloom.interp.queries.provenance import where_from
 from tagloom.interp.queries.why import could_fire, why_not
 
@@ -138,7 +138,7 @@ def test_a_trap_in_a_loop_that_went_on() -> None:
     """The loop ended, and one variable of it was lost on the way: the first root is the trap, in its iteration."""
     state, index = ran(ratios.graph, [4])
     answer = why_not(index, state, ratios.graph.results[0], ROOT)
-    assert "under main/loop[1] at event" in answer.roots[0].reason.said(ratios.graph)
+    assert "under main/loop[1] at event" in answer.root_causes[0].reason.describe(ratios.graph)
     assert answer.verdict == "never"
 
 
@@ -149,7 +149,7 @@ def test_quiet_is_told_from_the_events() -> None:
         assert list(quietness(state, index)) == []
         event = step(state, 0)
         state.apply(event)
-        index.see(event)
+        index.add(event)
     assert list(quietness(state, index)) == []
 
 
@@ -193,7 +193,7 @@ def test_an_activation_that_did_not_open() -> None:
     for tag in (ROOT.child(site), ROOT.child(site).child(site)):
         answer = why_not(index, state, number, tag)
         said = str(answer).splitlines()
-        assert (answer.activation, answer.verdict) == ("unopened", "never")
+        assert (answer.activation_status, answer.verdict) == ("unopened", "never")
         assert said[2] == "  got: no such activation: it has not opened"
         assert said[3:5] == [
             f"  port 0 of down.less under {tag}: waits for main/down to open",
@@ -208,7 +208,7 @@ def test_a_node_that_fired_and_moments_that_differ() -> None:
     assert str(why_not(index, state, number, ROOT)) == (
         "node stuck.less has fired: stuck.less under main at event 0: less 1, 3 -> true"
     )
-    index.at = state.steps - 1
+    index.end_position = state.steps - 1
     with pytest.raises(tl.Usage, match="not at the same moment"):
         why_not(index, state, number, ROOT)
 
@@ -216,15 +216,15 @@ def test_a_node_that_fired_and_moments_that_differ() -> None:
 def test_a_search_that_was_cut() -> None:
     """Where more nodes wait than may be followed, nothing is claimed that was not seen."""
     state, index = ran(down.graph, [3_000], steps=100_000)
-    assert why_not(index, state, down.graph.results[0], ROOT, most=50).verdict == "unknown"
+    assert why_not(index, state, down.graph.results[0], ROOT, max_waiters=50).verdict == "unknown"
     state, index = ran(down.graph, [3], steps=40)
     whole = why_not(index, state, down.graph.results[0], ROOT)
-    for most in range(1, len(whole.waits) + 2):
-        cut = why_not(index, state, down.graph.results[0], ROOT, most=most)
-        assert [waits.place for waits in cut.waits] == [waits.place for waits in whole.waits[:most]]
+    for most in range(1, len(whole.wait_entries) + 2):
+        cut = why_not(index, state, down.graph.results[0], ROOT, max_waiters=most)
+        assert [waits.waiter for waits in cut.wait_entries] == [waits.waiter for waits in whole.wait_entries[:most]]
         assert cut.verdict in ("unknown", whole.verdict)
-        for waits in cut.waits[1:]:
-            assert any(waits.place in need.reasons for need in cut.waits[waits.asked_by or 0].missing)
+        for waits in cut.wait_entries[1:]:
+            assert any(waits.waiter in need.reasons for need in cut.wait_entries[waits.required_by or 0].missing_tokens)
 
 
 def test_a_get_of_a_cell_that_nothing_fills() -> None:
@@ -243,7 +243,7 @@ def test_what_a_cell_gave_comes_from_the_store() -> None:
     """What is behind a value that was read from a cell: the store, which sent no token, and what it put."""
     _, index = ran(half_full.graph, [5])
     (add,) = half_full.graph.find("add")
-    links = list(where_from(index, Arrival(add, 0, ROOT), 1))
+    links = list(where_from(index, TokenKey(add, 0, ROOT), 1))
     assert [link.number < 0 or index.origin(link.number).node.op for link in links] == ["get", "cells", "store"]
     assert links[0].operands[-1] == (-1, links[2].number)
 

@@ -25,8 +25,8 @@ from tagloom.core.graph.lower import lower
 from tagloom.interp.engines import reference
 from tagloom.interp.history.replay import open_log
 from tagloom.interp.machine.event import Event
-from tagloom.interp.records.event_log import EventWriter
-from tagloom.interp.records.outcome_json import record
+from tagloom.interp.records.event_log import EventLineWriter
+from tagloom.interp.records.outcome_json import to_outcome_record
 
 
 def write(path: Path, lines: list[Any]) -> None:
@@ -47,8 +47,8 @@ def assert_read_as_written(graph: Graph, arguments: list[Any], path: Path, **opt
         log = tl.read_events(path)
         assert (log.graph, log.schedule) == (graph, kept.schedule)
         assert list(map(bits, log.events)) == list(map(bits, kept.events))
-        assert log.outcome == record(written)
-    assert record(kept) == record(written)
+        assert log.outcome == to_outcome_record(written)
+    assert to_outcome_record(kept) == to_outcome_record(written)
     return lines
 
 
@@ -190,12 +190,12 @@ def test_nothing_is_held_but_open_tags(tmp_path: Path) -> None:
     assert path.read_text().count('{"tag":') == 501 and held[2] < held[1] * 1.5
     fib.run(12, keep=path, schedule="lifo")
     replay, lines = open_log(path), []
-    writer = EventWriter(replay.state.graph, lines.append)
+    writer = EventLineWriter(replay.state.graph, lines.append)
     most = 0
     for event in replay.events():
-        writer.event(event)
-        most = max(most, len(writer.numbers))
-        assert writer.numbers == replay.tags.numbers
+        writer.write_event(event)
+        most = max(most, len(writer.tag_numbers))
+        assert writer.tag_numbers == replay.tags.tag_numbers
     assert most < 40 < 400 < sum('"tag"' in line for line in lines)
 
 
@@ -268,7 +268,7 @@ def test_deep_recursion_is_logged_in_linear_time(tmp_path: Path) -> None:
     out = down.run(10_000, keep=path, limits=tl.Limits(depth=3_000))
     assert (out.status, out.stats.deepest_tag) == ("Exhausted", 3_000)
     log = tl.read_events(path)
-    assert log.outcome == record(out)
+    assert log.outcome == to_outcome_record(out)
     assert path.stat().st_size < 400 * out.stats.steps
 
 
@@ -346,7 +346,7 @@ def test_a_wrong_ending_is_named(
     the rule of the ending."""
     path = tmp_path / "run.jsonl"
     out = fib.run(*arguments, keep=path, **options)
-    assert tl.read_events(path).outcome == record(out)
+    assert tl.read_events(path).outcome == to_outcome_record(out)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
     write(path, [*lines[:-1], {"outcome": lines[-1]["outcome"] | claim}])
     with pytest.raises(tl.Disagreement) as raised:

@@ -18,14 +18,14 @@ from support.generators.graph_edits import EDITS
 from support.generators.json_edits import FILL
 from support.laws.laws import LIMITS
 from support.observe.event_bits import bits
-from tagloom.core.graph.graph import Graph, Output
+from tagloom.core.graph.graph import Graph, OutputPort
 from tagloom.core.graph.lower import lower
 from tagloom.core.tag import Site
-from tagloom.core.value import same
-from tagloom.core.world import Failed, World
-from tagloom.interp.history.replay_world import answer, known
-from tagloom.interp.records.event_log import event_text
-from tagloom.interp.records.outcome_json import record
+from tagloom.core.value import is_same_value
+from tagloom.core.world import CallbackError, World
+from tagloom.interp.history.replay_world import recorded_result, recorded_world
+from tagloom.interp.records.event_log import event_line
+from tagloom.interp.records.outcome_json import to_outcome_record
 
 CALLS = lower(
     tl.parse_program("""
@@ -80,7 +80,7 @@ def test_effects_are_not_repeated(n: int, schedule: str, tmp_path: Path, capsys:
         path.write_text(spelled)
         log = tl.read_events(path)
         assert list(map(bits, log.events)) == list(map(bits, kept.events))
-        assert log.outcome == record(kept)
+        assert log.outcome == to_outcome_record(kept)
     assert capsys.readouterr().out == ""
 
 
@@ -140,16 +140,16 @@ def test_known_effects_answer_from_events() -> None:
     kept = tl.run_graph(CALLS, [3], keep="events", world=Seen())
     made: list[Any] = []
     calls = [event for event in kept.events if event.fired and CALLS.nodes[event.token.node].op == "callback"]
-    world = known(calls, lambda: len(made))
+    world = recorded_world(calls, lambda: len(made))
     for event in calls:
         assert event.inputs is not None
         value = world.call("whatever", event.inputs, CALLS.nodes[event.token.node].outputs[0].type)
-        assert same(value, answer(event))
+        assert is_same_value(value, recorded_result(event))
         made.append(value)
     world.print("nothing")
-    trapped = tl.run_graph(CALLS, [-1], keep="events", world=Seen()).trapped[0]
-    with pytest.raises(Failed, match="callback half raised ValueError: too little"):
-        answer(trapped)
+    trapped = tl.run_graph(CALLS, [-1], keep="events", world=Seen()).trap_events[0]
+    with pytest.raises(CallbackError, match="callback half raised ValueError: too little"):
+        recorded_result(trapped)
 
 
 @pytest.mark.parametrize("k", [None, 1, 2])
@@ -160,10 +160,10 @@ def test_options_are_in_the_first_line(k: int | None, schedule: str, tmp_path: P
     kept, lines = run(graph, [4], path, seed=2**64 - 1, k=k, schedule=schedule)
     log = tl.read_events(path)
     assert (log.seed, log.bound, log.schedule) == (2**64 - 1, k, schedule)
-    assert list(map(bits, log.events)) == list(map(bits, kept.events)) and log.outcome == record(kept)
+    assert list(map(bits, log.events)) == list(map(bits, kept.events)) and log.outcome == to_outcome_record(kept)
     assert lines[0]["seed"] == "18446744073709551615" and lines[0]["bound"] == k
-    assert any(event.woken for event in kept.events) and any(event.parked for event in kept.events)
-    held = any(event.held for event in kept.events)
+    assert any(event.woken for event in kept.events) and any(event.deferred_at for event in kept.events)
+    held = any(event.is_throttled for event in kept.events)
     assert held or k != 1
     for change in ({"seed": 3}, {"bound": 9})[: 1 + held]:
         write(path, [lines[0] | change, *lines[1:]])
@@ -248,7 +248,7 @@ def test_the_clock_may_end_a_run_anywhere(tmp_path: Path) -> None:
     path = tmp_path / "run.jsonl"
     out = tl.run_graph(lower(FILL), [3], keep=path, limits=tl.Limits(seconds=0))
     log = tl.read_events(path)
-    assert (out.status, log.outcome) == ("Exhausted", record(out)) and log.outcome is not None
+    assert (out.status, log.outcome) == ("Exhausted", to_outcome_record(out)) and log.outcome is not None
     assert log.outcome.error is not None and log.outcome.error.limit == "seconds"
     assert tl.to_json(out)["error"]["limit"] == "seconds"
     _, lines = run(lower(FILL), [3], path)
@@ -268,9 +268,9 @@ def test_the_clock_may_end_a_run_anywhere(tmp_path: Path) -> None:
 def test_ordinary_events_are_written_as_before() -> None:
     """A line has no key that says nothing: what stays nowhere takes no room, and little time."""
     for event in tl.run_graph(lower(FILL), [3], keep="events").events:
-        line = json.loads(event_text(event, _Numbers()))
-        assert ("parked" in line, "woken" in line) == (event.parked is not None, bool(event.woken))
-        assert ("held" in line, "released" in line) == (event.held, bool(event.released))
+        line = json.loads(event_line(event, _Numbers()))
+        assert ("parked" in line, "woken" in line) == (event.deferred_at is not None, bool(event.woken))
+        assert ("held" in line, "released" in line) == (event.is_throttled, bool(event.released))
         assert set(line) <= {"deliver", "position", "inputs", "outputs", "trap", "sent", "closed", "parked", "woken",
                              "held", "released"}  # fmt: skip
 
@@ -291,7 +291,7 @@ def unfed() -> Graph:
     graph = lower(FILL)
     (store,) = (number for number, node in enumerate(graph.nodes) if node.op == "store")
 
-    def kept(output: Output) -> Output:
+    def kept(output: OutputPort) -> OutputPort:
         return replace(output, edges=tuple(edge for edge in output.edges if edge != (store, 1)))
 
     return replace(graph, nodes=tuple(replace(n, outputs=tuple(map(kept, n.outputs))) for n in graph.nodes))
@@ -307,8 +307,8 @@ def test_graphs_that_break_the_rules(name: str, schedule: str, tmp_path: Path) -
     path = tmp_path / "run.jsonl"
     kept, _ = run(BROKEN[name], [3], path, schedule=schedule, unchecked=True, limits=tl.Limits(firings=60))
     log = tl.read_events(path)
-    assert list(map(bits, log.events)) == list(map(bits, kept.events)) and log.outcome == record(kept)
-    assert kept.status != "Returned" and tl.from_json(json.dumps(tl.to_json(kept))) == record(kept)
+    assert list(map(bits, log.events)) == list(map(bits, kept.events)) and log.outcome == to_outcome_record(kept)
+    assert kept.status != "Returned" and tl.from_json(json.dumps(tl.to_json(kept))) == to_outcome_record(kept)
 
 
 @given(
@@ -348,5 +348,5 @@ def assert_logged(graph: Graph, case: Case, folder: Any, **options: Any) -> None
     kept = tl.run_graph(graph, case.arguments, keep="events", world=Witness(), **given_)
     tl.run_graph(graph, case.arguments, keep=path, world=Witness(), **given_)
     log = tl.read_events(path)
-    assert list(map(bits, log.events)) == list(map(bits, kept.events)) and log.outcome == record(kept)
-    assert tl.from_json(json.dumps(tl.to_json(kept))) == record(kept)
+    assert list(map(bits, log.events)) == list(map(bits, kept.events)) and log.outcome == to_outcome_record(kept)
+    assert tl.from_json(json.dumps(tl.to_json(kept))) == to_outcome_record(kept)

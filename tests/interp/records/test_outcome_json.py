@@ -18,7 +18,7 @@ from support.laws.laws import LIMITS
 from support.programs.handmade import stuck
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
-from tagloom.interp.records.outcome_json import outcome_differences, record
+from tagloom.interp.records.outcome_json import outcome_differences, to_outcome_record
 
 
 def through_text(document: Any) -> Any:
@@ -33,7 +33,7 @@ def test_outcomes_come_back(graph: Graph, arguments: list[Any], schedule: str) -
     document = through_text(tl.to_json(outcome))
     again = tl.from_json(document)
     assert isinstance(again, tl.OutcomeRecord)
-    assert again == record(outcome)
+    assert again == to_outcome_record(outcome)
     assert tl.to_json(again) == document
 
 
@@ -47,7 +47,7 @@ def test_generated_outcomes_come_back(case: Case, edit: Any, seed: int) -> None:
             outcome = tl.run_graph(graph, case.arguments, limits=LIMITS, unchecked=True)
         except (tl.Invalid, tl.Usage):
             continue
-        assert tl.from_json(through_text(tl.to_json(outcome))) == record(outcome)
+        assert tl.from_json(through_text(tl.to_json(outcome))) == to_outcome_record(outcome)
 
 
 def test_a_trap_is_data() -> None:
@@ -83,7 +83,7 @@ def test_deep_residue_is_written_in_linear_size() -> None:
     out = down.run(10**6, limits=tl.Limits(depth=4_000))
     text = json.dumps(tl.to_json(out))
     assert len(out.residue) >= 4_000 and len(text) < 150 * len(out.residue) + 200_000
-    assert tl.from_json(text) == record(out)
+    assert tl.from_json(text) == to_outcome_record(out)
 
 
 def test_firings_by_name() -> None:
@@ -101,7 +101,7 @@ def test_firings_by_name() -> None:
 
 def test_what_another_machine_does_not_know_is_no_difference() -> None:
     """Records are compared by what both know; words and names of engines do not count."""
-    mine = record(fib.run(5))
+    mine = to_outcome_record(fib.run(5))
     document = tl.to_json(fib.run(5))
     unknown = {"firings": None, "stats": None, "traps": None, "residue": None, "open_activations": None, "engine": None}
     document.pop("value")
@@ -115,7 +115,7 @@ def test_what_another_machine_does_not_know_is_no_difference() -> None:
 
 def test_how_a_run_ended_is_compared() -> None:
     """The ending and the schedule count, and whether there is an error, and by which rule; its words do not."""
-    mine, document = record(quotients.run(3)), tl.to_json(quotients.run(3))
+    mine, document = to_outcome_record(quotients.run(3)), tl.to_json(quotients.run(3))
     for key, wrong, said in [
         ("status", "Exhausted", ("status", '"Trapped"', '"Exhausted"')),
         ("schedule", "lifo", ("schedule", '"waves"', '"lifo"')),
@@ -140,12 +140,12 @@ def test_differences_are_said_as_json() -> None:
         document = tl.to_json(run)
         theirs = tl.from_json({**document, key: [change(document[key][0])]})
         assert isinstance(theirs, tl.OutcomeRecord)
-        assert list(outcome_differences(record(run), theirs)) == [said]
+        assert list(outcome_differences(to_outcome_record(run), theirs)) == [said]
     document = tl.to_json(quotients.run(3))
     (trap,) = document["traps"]
     theirs = tl.from_json({**document, "traps": [trap | {"message": "too hot", "words": "no"}]})
     assert isinstance(theirs, tl.OutcomeRecord)
-    ((key, required, got),) = outcome_differences(record(quotients.run(3)), theirs)
+    ((key, required, got),) = outcome_differences(to_outcome_record(quotients.run(3)), theirs)
     assert key == "traps[0]" and json.loads(got) | {"message": "integer division by zero"} == json.loads(required)
     assert json.loads(got)["tag"] == "main/loop[1]"
 

@@ -16,13 +16,13 @@ import tagloom as tl
 from hypothesis import strategies as st
 from support.generators.generator import BOOL, FLOAT, INT, OPEN, SCALARS, VECTOR, Case, Writer, _sampled, _type, values
 from tagloom.core.frontend.api import apply, cond, while_loop
-from tagloom.core.frontend.eager.calls import call
+from tagloom.core.frontend.eager.calls import emit_call
 from tagloom.core.frontend.trace import trace as tracing
-from tagloom.core.frontend.trace.annotation import Source
-from tagloom.core.frontend.trace.pytree import leaf, several
+from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import Trace
-from tagloom.core.program.program import BOUND, Program, Region
+from tagloom.core.frontend.trace.trace import ProgramBuilder
+from tagloom.core.program.program import PARALLEL_ITERATIONS, Program, Region
 from tagloom.core.types import HandleType, Type, element_type, handle_type
 from tagloom.core.world import World
 
@@ -107,7 +107,7 @@ class ActsWriter(Writer):
     """What there is none of: cells, effects."""
     empty: list[Cells] = field(default_factory=list)
     """The cells that the region under way has made and not filled."""
-    fillers: dict[Type, Source] = field(default_factory=dict)
+    fillers: dict[Type, FunctionSpec] = field(default_factory=dict)
 
     def at_once(self) -> int | None:
         return self.pick(None, 1, 2, 3, 4) if self.bounded else None
@@ -210,9 +210,9 @@ class ActsWriter(Writer):
     def print(self, scope: list[Any]) -> list[Any]:
         operands = self.operands(scope)
         text = "{}".join(self.pick(*TEXTS) for _ in range(len(operands) + 1))
-        region = tracing.current()
+        region = tracing.current_region()
         assert region is not None
-        return [Symbol(tracing.apply(region, "print", list(map(tracing.to_operand, operands)), (("text", text),)))]
+        return [Symbol(tracing.emit_op(region, "print", list(map(tracing.to_operand, operands)), (("text", text),)))]
 
     def random(self, scope: list[Any]) -> Any:
         shape = self.pick(*SHAPES)
@@ -318,27 +318,27 @@ class ActsWriter(Writer):
 
     def by_recursion(self, cells: Cells, scope: list[Any]) -> Cells:
         """A function that puts in the middle, and calls itself for both sides."""
-        type_, region = cells.type, tracing.current()
+        type_, region = cells.type, tracing.current_region()
         assert region is not None
         if type_ not in self.fillers:
             self.fillers[type_] = self.filler(type_, f"fill{len(self.fillers)}")
         value = self.value(scope, cells.element)
-        results = call(region, self.fillers[type_], [cells.symbol, 0, cells.size, value]).values
+        results = emit_call(region, self.fillers[type_], [cells.symbol, 0, cells.size, value]).results
         return cells._replace(symbol=Symbol(results[0]))
 
-    def filler(self, type_: Type, name: str) -> Source:
+    def filler(self, type_: Type, name: str) -> FunctionSpec:
         element = element_type(type_)
 
         def body(handle: Any, low: Any, high: Any, value: Any) -> tuple[Any]:
             middle = apply("floor_divide", apply("add", low, high), 2)
 
             def further() -> Any:
-                region = tracing.current()
+                region = tracing.current_region()
                 assert region is not None
                 given = apply("add", value, middle) if element == INT else value
                 put = tl.put(handle, middle, given)
-                call(region, source, [put, low, middle, given])
-                results = call(region, source, [handle, apply("add", middle, 1), high, given]).values
+                emit_call(region, source, [put, low, middle, given])
+                results = emit_call(region, source, [handle, apply("add", middle, 1), high, given]).results
                 return Symbol(results[0])
 
             return (cond(apply("less", low, high), further, lambda: handle),)
@@ -346,7 +346,7 @@ class ActsWriter(Writer):
         body.__name__ = name
         types = (type_, INT, INT, element)
         names = ("cells", "low", "high", "value")
-        source = Source(body, tuple(zip(names, map(leaf, types), strict=True)), several((type_,)))
+        source = FunctionSpec(body, tuple(zip(names, map(leaf_type, types), strict=True)), flat_tuple_type((type_,)))
         return source
 
 
@@ -361,7 +361,7 @@ def act_cases(draw: Any, *, early: bool | None = None, bounded: bool = True, twi
     writer = ActsWriter(draw, draw(_sampled((), (OPEN,))), early=early, bounded=bounded, twice=twice, **more)
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(1, 1, 2, 0)))]
     main, types = writer.main()
-    program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
+    program, _ = ProgramBuilder(Symbol).build_program(main, tuple(map(leaf_type, types)))
     return Case(program, [draw(values(type_, writer.floats)) for type_ in types])
 
 
@@ -377,7 +377,7 @@ def _freed(region: Region) -> Region:
             replace(
                 node,
                 regions=tuple(map(_freed, node.regions)),
-                attributes=tuple(pair for pair in node.attributes if pair[0] != BOUND),
+                attributes=tuple(pair for pair in node.attributes if pair[0] != PARALLEL_ITERATIONS),
             )
             for node in region.nodes
         ),

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from support.generators.array_rows import arities, attributes
 from tagloom.core import dtypes
 from tagloom.core.frontend.api import apply, cond, while_loop
-from tagloom.core.frontend.eager.calls import call
+from tagloom.core.frontend.eager.calls import emit_call
 from tagloom.core.frontend.trace import trace as tracing
-from tagloom.core.frontend.trace.annotation import Source
-from tagloom.core.frontend.trace.pytree import leaf, several
+from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.ops.op import OPS
 from tagloom.core.program.program import Program
 from tagloom.core.types import Type
@@ -110,7 +110,7 @@ def signatures(extra: tuple[Type, ...], arrays: bool = False) -> Signatures:
         every = itertools.chain(*(itertools.product(types, repeat=arity) for arity in arities(row)))
         for given, operands in itertools.product(choices, every):
             try:
-                result = row.types(*operands, **dict(given))
+                result = row.type_rule(*operands, **dict(given))
             except tl.Invalid:
                 continue
             if result in types:
@@ -144,7 +144,7 @@ class Writer:
 
     draw: Callable[[st.SearchStrategy[Any]], Any]
     extra: tuple[Type, ...] = ()
-    helpers: list[Source] = field(default_factory=list)
+    helpers: list[FunctionSpec] = field(default_factory=list)
     calls_left: int = 6
     branching: int = 1
     """How many calls an activation of a helper makes at most."""
@@ -208,7 +208,7 @@ class Writer:
 
     def op(self, scope: list[Any]) -> Any:
         known = signatures(self.types[len(SCALARS) + 1 :], self.arrays)
-        inexact = [name for name in known if OPS[name].bound] if self.exact else []
+        inexact = [name for name in known if OPS[name].error_bound] if self.exact else []
         name = self.pick(*known, *inexact * 3, *[each for each in _SMOOTH if each in known] * 9 * self.floats)
         types, attributes = self.pick(*known[name])
         operands = [_strong(self.value(scope, type_)) for type_ in types]
@@ -216,7 +216,7 @@ class Writer:
             operands[1] = _strong(admit(self.pick(2, 3, 1), types[1]))
         for place in _COUNTS.get(name, ()):
             operands[place] = apply("remainder", operands[place], 5)
-        if self.exact and OPS[name].bound:
+        if self.exact and OPS[name].error_bound:
             operands = [whole(operand, type_) for operand, type_ in zip(operands, types, strict=True)]
         try:
             return apply(name, *operands, **dict(attributes))
@@ -281,17 +281,17 @@ class Writer:
         """A call of a helper, on less fuel than there is."""
         self.calls_left -= 1
         helper = self.helpers[self.pick(*range(len(self.helpers)))]
-        region = tracing.current()
+        region = tracing.current_region()
         assert region is not None
         if isinstance(fuel, int):
             less = fuel // 2 + 1 if self.loops else fuel
         else:
             less = apply("subtract", fuel, 2 if self.loops else self.pick(1, 1, 2))
         given = [self.value(scope, type_) for _, type_ in helper.parameters[1:] if type_ is not None]
-        results = call(region, helper, [less, *given]).values
+        results = emit_call(region, helper, [less, *given]).results
         return list(map(Symbol, results))
 
-    def helper(self, position: int) -> Source:
+    def helper(self, position: int) -> FunctionSpec:
         """A recursive function of its fuel and some parameters."""
         types = self.parameters()
         results = tuple(self.draw(st.lists(_sampled(*self.favoured, *self.scalars), min_size=1, max_size=2)))
@@ -327,13 +327,15 @@ class Writer:
 
         body.__name__ = name
         names = ("fuel", *(f"p{k}" for k in range(len(types))))
-        return Source(body, tuple(zip(names, map(leaf, (INT, *types)), strict=True)), several(results))
+        return FunctionSpec(
+            body, tuple(zip(names, map(leaf_type, (INT, *types)), strict=True)), flat_tuple_type(results)
+        )
 
     def parameters(self) -> list[Type]:
         """The types of a helper's parameters, but for its fuel."""
         return self.draw(st.lists(_sampled(*self.favoured, *self.scalars), max_size=2))  # type: ignore[no-any-return]
 
-    def main(self) -> tuple[Source, tuple[Type, ...]]:
+    def main(self) -> tuple[FunctionSpec, tuple[Type, ...]]:
         floats = [FLOAT] * self.floats
         types = (*floats, *self.draw(st.lists(_sampled(*self.favoured, *self.types), max_size=3 - self.floats)))
         few = st.lists(_sampled(*self.types), min_size=1 - self.floats, max_size=2 - self.floats)
@@ -352,7 +354,9 @@ class Writer:
 
         body.__name__ = "main"
         names = tuple(f"x{k}" for k in range(len(types)))
-        return Source(body, tuple(zip(names, map(leaf, types), strict=True)), several(results)), types
+        return FunctionSpec(
+            body, tuple(zip(names, map(leaf_type, types), strict=True)), flat_tuple_type(results)
+        ), types
 
 
 @st.composite
@@ -361,7 +365,7 @@ def cases(draw: Any, *, exact: bool = False, arrays: bool = False, floats: bool 
     writer = Writer(draw, draw(_sampled(*PALETTES)), exact=exact, arrays=arrays, floats=floats)
     writer.helpers = [writer.helper(position) for position in range(draw(_sampled(*(1, 2) * 6, 0)))]
     main, types = writer.main()
-    program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
+    program, _ = ProgramBuilder(Symbol).build_program(main, tuple(map(leaf_type, types)))
     return Case(program, [draw(values(type_, floats)) for type_ in types])
 
 

@@ -11,10 +11,10 @@ from support.generators.acts_generator import Witness
 from support.generators.generator import Case
 from support.generators.smooth_programs import SEEN
 from tagloom.core import dtypes
-from tagloom.core.autodiff.resolve import resolve
+from tagloom.core.autodiff.resolve import resolve_pullbacks
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.evaluate import evaluate
-from tagloom.core.program.program import PULLED, Function, Node, Operand, Program, Region, Var
+from tagloom.core.program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
 from tagloom.core.types import Type
 from tagloom.core.value import literal
 from tagloom.interp.engines.reference import Limits, run_graph
@@ -29,7 +29,7 @@ def differentiated(case: Case, order: int = 1) -> Case | None:
     program: Program | None = case.program
     for nth in range(order):
         program = asked(program, f"derivative_{nth + 1}") if program else None
-    return Case(resolve(program), case.arguments) if program else None
+    return Case(resolve_pullbacks(program), case.arguments) if program else None
 
 
 def asked(program: Program, name: str) -> Program | None:
@@ -49,7 +49,7 @@ def asked(program: Program, name: str) -> Program | None:
             nodes.append(Node("broadcast_like", (weight, of), (Var(f"w{nth}", type_),)))
         inputs.append(weight if type_.is_scalar else f"w{nth}")
     made = tuple(Var(f"d_{var.name}", var.type) for var in taken)
-    nodes.append(Node("pullback", tuple(inputs), made, (), ((PULLED, "r0"),)))
+    nodes.append(Node("pullback", tuple(inputs), made, (), ((PULLBACK_TARGET, "r0"),)))
     leaving = (*(var.name for var in results), *(var.name for var in made))
     body = Region(entry.body.parameters, tuple(nodes), leaving)
     types = (*entry.results, *(var.type for var in made))

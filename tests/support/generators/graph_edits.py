@@ -8,14 +8,14 @@ from dataclasses import replace
 from typing import Any
 
 from tagloom.core import dtypes
-from tagloom.core.graph.graph import Edge, Graph, Node, Output, Source
+from tagloom.core.graph.graph import Edge, Graph, GraphNode, OutputPort, OutputRef
 from tagloom.core.ops.op import OPS
-from tagloom.core.ops.routing import CONTROL
+from tagloom.core.ops.routing import ROUTING_OPS
 from tagloom.core.tag import ENVIRONMENT, Site
 from tagloom.core.types import Type
 from tagloom.core.value import literal
 
-Wire = tuple[Source, Edge]
+Wire = tuple[OutputRef, Edge]
 Edit = Callable[[random.Random, Graph], Graph]
 
 
@@ -27,14 +27,14 @@ def wires(graph: Graph) -> list[Wire]:
 def rewired(graph: Graph, new: list[Wire]) -> Graph:
     """The graph with these edges and no others."""
 
-    def output(source: Source, old: Output) -> Output:
+    def output(source: OutputRef, old: OutputPort) -> OutputPort:
         return replace(old, edges=tuple(sorted(edge for leaving, edge in new if leaving == source)))
 
     nodes = tuple(
-        replace(node, outputs=tuple(output(Source(number, k), old) for k, old in enumerate(node.outputs)))
+        replace(node, outputs=tuple(output(OutputRef(number, k), old) for k, old in enumerate(node.outputs)))
         for number, node in enumerate(graph.nodes)
     )
-    arguments = tuple((name, output(Source(-1, k), old)) for k, (name, old) in enumerate(graph.arguments))
+    arguments = tuple((name, output(OutputRef(-1, k), old)) for k, (name, old) in enumerate(graph.arguments))
     return replace(graph, nodes=nodes, arguments=arguments)
 
 
@@ -42,13 +42,13 @@ def number(graph: Graph, name: str) -> int:
     return [str(node) for node in graph.nodes].index(name)
 
 
-def source(graph: Graph, name: str) -> Source:
+def source(graph: Graph, name: str) -> OutputRef:
     """An output as the text form names it: an argument, a node, or `node:1`."""
     arguments = [argument for argument, _ in graph.arguments]
     if name in arguments:
-        return Source(-1, arguments.index(name))
+        return OutputRef(-1, arguments.index(name))
     node, _, output = name.partition(":")
-    return Source(number(graph, node), int(output or 0))
+    return OutputRef(number(graph, node), int(output or 0))
 
 
 def feed(graph: Graph, name: str, port: int, *names: str) -> Graph:
@@ -75,10 +75,10 @@ def at(graph: Graph, position: int, **fields: Any) -> Graph:
     return replace(graph, nodes=tuple(nodes))
 
 
-def sources(graph: Graph, like: Type | None = None) -> list[Source]:
+def sources(graph: Graph, like: Type | None = None) -> list[OutputRef]:
     """Every output there is, or all of one type."""
-    made = [Source(-1, k) for k in range(len(graph.arguments))]
-    made += [Source(n, k) for n, node in enumerate(graph.nodes) for k in range(len(node.outputs))]
+    made = [OutputRef(-1, k) for k in range(len(graph.arguments))]
+    made += [OutputRef(n, k) for n, node in enumerate(graph.nodes) for k in range(len(node.outputs))]
     return [each for each in made if like is None or graph.output(each).type == like]
 
 
@@ -135,20 +135,24 @@ def duplicate_edge(dice: random.Random, graph: Graph) -> Graph:
 
 
 def change_op(dice: random.Random, graph: Graph) -> Graph:
-    return at(graph, dice.randrange(len(graph.nodes)), op=dice.choice([*CONTROL, *OPS, "nothing"]))
+    return at(graph, dice.randrange(len(graph.nodes)), op=dice.choice([*ROUTING_OPS, *OPS, "nothing"]))
 
 
 def change_op_alike(dice: random.Random, graph: Graph) -> Graph:
     """Another op with as many ports; outputs, site and attributes are made to suit it."""
     position = dice.randrange(len(graph.nodes))
     node = graph.nodes[position]
-    ports = len(node.ports) - node.triggered
-    alike = [op for op in [*CONTROL, *OPS] if (CONTROL[op].ports if op in CONTROL else OPS[op].arity) in (None, ports)]
+    ports = len(node.ports) - node.has_trigger
+    alike = [
+        op
+        for op in [*ROUTING_OPS, *OPS]
+        if (ROUTING_OPS[op].arity if op in ROUTING_OPS else OPS[op].arity) in (None, ports)
+    ]
     op = dice.choice(alike)
-    outputs = node.outputs[: CONTROL[op].outputs if op in CONTROL else 1]
+    outputs = node.outputs[: ROUTING_OPS[op].output_count if op in ROUTING_OPS else 1]
     if op in ("switch", "exit") and len(outputs) < 2:
-        outputs = (*outputs, Output(Type(dtypes.int64) if op == "exit" else outputs[0].type, ()))
-    kind = CONTROL[op].site if op in CONTROL else None
+        outputs = (*outputs, OutputPort(Type(dtypes.int64) if op == "exit" else outputs[0].type, ()))
+    kind = ROUTING_OPS[op].site_kind if op in ROUTING_OPS else None
     sites = [each.site for each in graph.nodes if each.site is not None and each.site.kind == kind]
     site = dice.choice(sites or [Site(node.function, "new", kind)]) if kind else None
     attributes = (("dtype", outputs[0].type.dtype),) if op == "astype" else ()
@@ -187,7 +191,7 @@ def token_for_literal(dice: random.Random, graph: Graph) -> Graph:
 
 def token_for_trigger(dice: random.Random, graph: Graph) -> Graph:
     """What triggered a node of literals is one of its operands."""
-    triggered = [n for n, node in enumerate(graph.nodes) if node.triggered]
+    triggered = [n for n, node in enumerate(graph.nodes) if node.has_trigger]
     if not triggered:
         return graph
     position = dice.choice(triggered)
@@ -198,7 +202,7 @@ def token_for_trigger(dice: random.Random, graph: Graph) -> Graph:
 
 def change_trigger(dice: random.Random, graph: Graph) -> Graph:
     position = dice.randrange(len(graph.nodes))
-    return at(graph, position, triggered=not graph.nodes[position].triggered)
+    return at(graph, position, triggered=not graph.nodes[position].has_trigger)
 
 
 def change_site(dice: random.Random, graph: Graph) -> Graph:
@@ -236,11 +240,13 @@ def change_results(dice: random.Random, graph: Graph) -> Graph:
 
 def drop_argument(dice: random.Random, graph: Graph) -> Graph:
     k = dice.randrange(len(graph.arguments)) if graph.arguments else 0
-    return replace(graph, arguments=(*graph.arguments[:k], *graph.arguments[k + 1 :]), hidden=graph.hidden * (k > 0))
+    return replace(
+        graph, arguments=(*graph.arguments[:k], *graph.arguments[k + 1 :]), hidden_count=graph.hidden_count * (k > 0)
+    )
 
 
 def change_hidden(dice: random.Random, graph: Graph) -> Graph:
-    return replace(graph, hidden=dice.choice([-1, 0, 1, len(graph.arguments) + 1]))
+    return replace(graph, hidden_count=dice.choice([-1, 0, 1, len(graph.arguments) + 1]))
 
 
 def drop_output(dice: random.Random, graph: Graph) -> Graph:
@@ -319,14 +325,14 @@ def insert_node(dice: random.Random, graph: Graph) -> Graph:
     return inserted(graph, wire, op, graph.nodes[wire[1].node].function, *others)
 
 
-def inserted(graph: Graph, wire: Wire, op: str, function: str, *others: Source) -> Graph:
+def inserted(graph: Graph, wire: Wire, op: str, function: str, *others: OutputRef) -> Graph:
     """A new node on an edge, which takes from other outputs too."""
     (leaving, edge), position = wire, len(graph.nodes)
     feeding = [leaving, *others]
-    made = Node("new", op, (None,) * len(feeding), (Output(graph.output(leaving).type, ()),), function)
+    made = GraphNode("new", op, (None,) * len(feeding), (OutputPort(graph.output(leaving).type, ()),), function)
     new = [other for other in wires(graph) if other != wire]
     new += [(each, Edge(position, port)) for port, each in enumerate(feeding)]
-    return rewired(replace(graph, nodes=(*graph.nodes, made)), [*new, (Source(position, 0), edge)])
+    return rewired(replace(graph, nodes=(*graph.nodes, made)), [*new, (OutputRef(position, 0), edge)])
 
 
 EDITS: tuple[Edit, ...] = (

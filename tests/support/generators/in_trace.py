@@ -9,9 +9,9 @@ from typing import Any
 
 import tagloom as tl
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.eager.array import Concrete
-from tagloom.core.frontend.trace.annotation import Source
-from tagloom.core.frontend.trace.pytree import leaf, several
+from tagloom.core.frontend.eager.array import ConcreteArray
+from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from tagloom.core.program.program import Function, Node, Program, Region
 from tagloom.core.types import Type
 from tagloom.core.value import Literal
@@ -19,8 +19,8 @@ from tagloom.core.value import Literal
 
 def as_function(function: Function, python: Callable[..., Any], results: Sequence[Type] | None = None) -> tl.Function:
     """A function of Python's that takes what one of a program takes."""
-    arguments = tuple((variable.name, leaf(variable.type)) for variable in function.body.parameters)
-    source = Source(python, arguments, None if results is None else several(results))
+    arguments = tuple((variable.name, leaf_type(variable.type)) for variable in function.body.parameters)
+    source = FunctionSpec(python, arguments, None if results is None else flat_tuple_type(results))
     return tl.Function(python, lambda _: source)
 
 
@@ -44,7 +44,7 @@ class InTrace:
         known = dict(zip((variable.name for variable in region.parameters), arguments, strict=True))
 
         def value(operand: Any) -> Any:
-            return Concrete(operand) if isinstance(operand, Literal) else known[operand]
+            return ConcreteArray(operand) if isinstance(operand, Literal) else known[operand]
 
         for node in region.nodes:
             made = self.node(node, tuple(map(value, node.inputs)))

@@ -200,7 +200,7 @@ def reordered(dice: random.Random, lines: list[bytes]) -> list[bytes]:
 def arguments_for(graph: Graph) -> list[Any]:
     """Small arguments of the types that a graph asks for; where those are huge, something that does not fit."""
     made = []
-    for _, output in graph.arguments[max(graph.hidden, 0) :]:
+    for _, output in graph.arguments[max(graph.hidden_count, 0) :]:
         shape = [2 if size is None else size for size in output.type.shape or ()]
         small = len(shape) < 9 and all(size < 9 for size in shape)
         made.append(np.ones(shape, output.type.dtype.numpy) if small else 0)

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 from support.generators import generator
 from support.generators.generator import PALETTES, Case, Writer, signatures, values
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.types import Type
 from tagloom.core.value import admit
 
@@ -43,5 +43,5 @@ def scalar_cases(draw: Any) -> Case:
     writer = ScalarWriter(draw, extra)
     writer.helpers = [writer.helper(position) for position in range(draw(st.sampled_from((1, 2, 0))))]
     main, types = writer.main()
-    program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
+    program, _ = ProgramBuilder(Symbol).build_program(main, tuple(map(leaf_type, types)))
     return Case(program, [draw(values(type_)) for type_ in types])

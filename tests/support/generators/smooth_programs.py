@@ -14,9 +14,9 @@ import numpy as np
 import tagloom as tl
 from hypothesis import strategies as st
 from support.generators.generator import FLOAT, VECTOR, Case, Writer, _type, values
-from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.types import Type
 
 WEIGHTS = np.array([0.5, -1.25, 2.0])
@@ -244,5 +244,5 @@ def smooth_cases(draw: Any, *, recursive: bool = True, by_cells: bool = False, b
     writer = Smooth(draw, by_cells=by_cells, by_acts=by_acts)
     writer.helpers = [writer.helper(position) for position in range(draw(st.sampled_from((1, 2))))] if recursive else []
     main, types = writer.main()
-    program, _ = Trace(Symbol).program(main, tuple(map(leaf, types)))
+    program, _ = ProgramBuilder(Symbol).build_program(main, tuple(map(leaf_type, types)))
     return Case(program, [draw(values(type_, True)) for type_ in types])

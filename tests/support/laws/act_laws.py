@@ -17,8 +17,8 @@ from tagloom.core.graph.validate import graph_problems
 from tagloom.core.program.evaluate import evaluate
 from tagloom.core.program.validate import program_problems
 from tagloom.core.tag import Tag
-from tagloom.core.value import fingerprint, same
-from tagloom.core.world import Recorded
+from tagloom.core.value import fingerprint, is_same_value
+from tagloom.core.world import CallbackReplayWorld
 from tagloom.interp.engines.reference import Limits, run_graph
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
@@ -57,7 +57,7 @@ def residue(outcome: Outcome) -> Any:
     for waiting in outcome.residue:
         ports, stays = left.setdefault((waiting.node, waiting.tag), ({}, set()))
         ports[waiting.port] = fingerprint(waiting.value)
-        stays |= {waiting.stays} - {None}
+        stays |= {waiting.blocked_on} - {None}
     return left
 
 
@@ -101,7 +101,7 @@ def agreement(case: Case, found: Run, seed: int) -> Iterator[str]:
     world, (outcome, _) = Witness(), found
     said = evaluate(case.program, case.arguments, seed=seed, world=world)
     if said.status == "Returned" and said.results is not None:
-        if outcome.status != "Returned" or not all(map(same, outcome.results, said.results)):
+        if outcome.status != "Returned" or not all(map(is_same_value, outcome.results, said.results)):
             yield f"the evaluator returned {said.results}, the machine {outcome.status} {outcome.results}"
     elif said.status == "Trapped" and said.trap is not None:
         node, message = said.trap
@@ -122,7 +122,7 @@ def order(graph: Graph, case: Case, found: Run) -> Iterator[str]:
     outcome = found.outcome
     if outcome.status == "Returned" and not outcome.residue:
         yield from cleanliness(outcome)
-    if outcome.status == "Returned" and outcome.residue and not any(w.stays is not None for w in outcome.residue):
+    if outcome.status == "Returned" and outcome.residue and not any(w.blocked_on is not None for w in outcome.residue):
         yield f"residue {outcome.residue} after a run that returned"
     fired = Counter(graph.nodes[event.token.node].op for event in outcome.events if event.fired)
     if (fired["print"], fired["callback"]) != (len(found.world.lines), len(found.world.calls)):
@@ -136,7 +136,7 @@ def reversal(
 ) -> Iterator[str]:
     """revert undoes apply, and neither of them performs an effect; a fork goes its own way."""
     world, dice, pick = Witness(), random.Random(name), schedule(name)
-    state = State(graph, case.arguments, seed=seed, bound=k, world=world, clocked=name == "waves")
+    state = State(graph, case.arguments, seed=seed, bound=k, world=world, is_clocked=name == "waves")
     done: list[Event] = []
     snapshots = [state.snapshot()]
     while state.flight and len(done) < most:
@@ -201,14 +201,14 @@ def bounded(graph: Graph, case: Case, name: str, k: int | None, whole: Run, fire
     if more:
         yield f"{where} there are more firings: {more}"
     if whole.outcome.status == "Returned":
-        parked = any(not isinstance(w.stays, int | None) for w in outcome.residue)
+        parked = any(not isinstance(w.blocked_on, int | None) for w in outcome.residue)
         if outcome.status != "Returned" and not (outcome.status == "Deadlocked" and parked):
             yield f"{where} a run that returned is {outcome.status}: {outcome.error}"
         if outcome.status == "Returned" and firings(outcome) != fired and not parked:
             yield f"{where} there are fewer firings"
     if not whole.outcome.traps:
         for one, other in zip(outcome.results, whole.outcome.results, strict=True):
-            if one is not None and (other is None or not same(one, other)):
+            if one is not None and (other is None or not is_same_value(one, other)):
                 yield f"{where} a result is {one}, without bounds {other}"
     for mine, theirs in zip(found.effects, whole.effects, strict=True):
         if theirs[: len(mine)] != mine:
@@ -219,21 +219,21 @@ def bounded(graph: Graph, case: Case, name: str, k: int | None, whole: Run, fire
 def keeping(graph: Graph, case: Case, outcome: Outcome, k: int | None, name: str) -> Iterator[str]:
     """S16, by looking at all tokens: no iteration j fires a node while iteration j-k is busy, and what is held for it
     is held no longer than that."""
-    world = Recorded(lambda: 0)
-    state = State(graph, case.arguments, bound=k, clocked=name == "waves", world=world)
-    bounds = state.bounds
+    world = CallbackReplayWorld(lambda: 0)
+    state = State(graph, case.arguments, bound=k, is_clocked=name == "waves", world=world)
+    bounds = state.loop_bounds
     for number, event in enumerate(outcome.events):
         if event.fired and bounds:
             busy = busy_tags(state)
-            for at in event.token.tag.steps():
+            for at in event.token.tag.self_and_ancestors():
                 before = earlier(at, bounds)
                 if before is not None and before in busy:
                     yield f"step {number}, under {name}, k = {k}: {event.token.tag} fires while {before} is busy"
                     return
         state.apply(event)
-        if state.held and (event.ends_wave or not state.clocked):
+        if state.throttled_tokens and (event.ends_wave or not state.is_clocked):
             busy = busy_tags(state)
-            for tag in state.held:
+            for tag in state.throttled_tokens:
                 if earlier(tag, bounds) not in busy:
                     yield f"after step {number}, under {name}, k = {k}: tokens are held for {tag} without a reason"
                     return
@@ -250,11 +250,16 @@ def earlier(tag: Tag, bounds: Any) -> Tag | None:
 def busy_tags(state: State) -> set[Tag]:
     """The tags under or below which a token lies or waits, or is parked."""
     tags = {token.tag for token in state.flight}
-    tags |= {tag for tag, record in state.records.items() if record.waiting}
-    tags |= {token.tag for block in state.cells.blocks.values() for parked in block.parked.values() for token in parked}
+    tags |= {tag for tag, record in state.records.items() if record.waiting_operands}
+    tags |= {
+        token.tag
+        for block in state.cells.blocks.values()
+        for parked in block.deferred_reads.values()
+        for token in parked
+    }
     found: set[Tag] = set()
     for tag in tags:
-        for at in tag.steps():
+        for at in tag.self_and_ancestors():
             if at in found:
                 break
             found.add(at)

@@ -10,10 +10,10 @@ from collections import Counter
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import NamedTuple
 
-from tagloom.viz.cells.box_rows import ENDS
+from tagloom.viz.cells.box_rows import BOX_DELIMITERS
 from tagloom.viz.cells.drawing import Drawing
-from tagloom.viz.style import LOOKS
-from tagloom.viz.view import Link, View
+from tagloom.viz.style import BOX_LOOKS
+from tagloom.viz.view import LinkKind, View
 
 Place = tuple[int, int]
 Way = tuple[int, int]
@@ -44,7 +44,7 @@ HEADS = {**dict.fromkeys("▼▽◇◉", DOWN), **dict.fromkeys("▲△◆◎", 
 ASIDE = "▶▹◇◉"
 """Those at the end of an arrow to the right, inside a line of boxes."""
 
-LINES: dict[Link, tuple[str, str]] = {
+LINES: dict[LinkKind, tuple[str, str]] = {
     "data": ("│─", "▼▲▶"),
     "predicate": ("│─", "◇◆"),
     "trigger": ("┊┈", "▽△▹"),
@@ -163,14 +163,14 @@ def _comes(signs: Mapping[Place, str], place: Place, way: Way) -> bool:
 
 def _titles(drawing: Drawing, view: View) -> set[Place]:
     """Where something is written on frames."""
-    where = drawing.places()
-    frames = (where.get(cluster.name, ()) for cluster in view.outside.all())
-    return {(row, column) for cells in frames for row, column in cells if drawing.rows[row][column].strong}
+    where = drawing.cell_positions()
+    frames = (where.get(cluster.name, ()) for cluster in view.root.walk())
+    return {(row, column) for cells in frames for row, column in cells if drawing.rows[row][column].bold}
 
 
 def read(drawing: Drawing, view: View, *, unicode: bool = True) -> list[Read]:
     """The arrows that the characters of a drawing say."""
-    where = drawing.places()
+    where = drawing.cell_positions()
     boxes = {name: where[name] for name in view.boxes}
     text = drawing.text(unicode=unicode).split("\n")
     if not unicode:
@@ -201,12 +201,12 @@ def violations(drawing: Drawing, view: View) -> Iterator[str]:
 
 def _boxes(drawing: Drawing, view: View) -> Iterator[str]:
     """Each box is written once, from end to end, in a row."""
-    where = drawing.places()
+    where = drawing.cell_positions()
     for name, box in view.boxes.items():
         cells = where.get(name, [])
         row, column = cells[0] if cells else (0, 0)
-        before, after = ENDS.get(box.kind, (f"[{LOOKS[box.kind].letter} ", "]"))
-        text = "".join(drawing.rows[place[0]][place[1]].sign for place in cells)
+        before, after = BOX_DELIMITERS.get(box.kind, (f"[{BOX_LOOKS[box.kind].letter} ", "]"))
+        text = "".join(drawing.rows[place[0]][place[1]].glyph for place in cells)
         if cells != [(row, column + step) for step in range(len(cells))]:
             yield f"{name} is no piece of a row: {cells}"
         if not (text.startswith(before) and text.endswith(after) and len(text) > len(before + after)):
@@ -217,9 +217,9 @@ def _ascii(drawing: Drawing) -> Iterator[str]:
     """In ASCII it is the same, cell for cell."""
     for row in drawing.rows:
         for cell in row:
-            if len(cell.sign) != 1 or len(cell.ascii) != 1 or not cell.ascii.isascii():
+            if len(cell.glyph) != 1 or len(cell.ascii) != 1 or not cell.ascii.isascii():
                 yield f"{cell} is no character"
-            if (cell.sign == " ") != (cell.ascii == " "):
+            if (cell.glyph == " ") != (cell.ascii == " "):
                 yield f"{cell} is blank in one form only"
 
 
@@ -247,11 +247,11 @@ def _arrows(said: Sequence[Read], drawing: Drawing, view: View) -> Iterator[str]
 
 def _labels(said: Sequence[Read], drawing: Drawing, view: View) -> Iterator[str]:
     """What leaves an output with a label leaves below it."""
-    where = drawing.places()
+    where = drawing.cell_positions()
     for tail, head in {(arrow.tail, arrow.head) for arrow in view.arrows}:
         labels = {arrow.label for arrow in view.arrows if (arrow.tail, arrow.head) == (tail, head)}
         (row, left) = where[tail][0]
-        line = "".join(drawing.rows[row][column].sign for _, column in where[tail])
+        line = "".join(drawing.rows[row][column].glyph for _, column in where[tail])
         for one in said:
             above = (line[: one.start - left + 1].split() or [""])[-1]
             named = any(label.startswith(above) or not label for label in labels)

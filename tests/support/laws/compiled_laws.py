@@ -12,13 +12,13 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.evaluate import Evaluation, evaluate
 from tagloom.core.program.program import Program
-from tagloom.core.value import fingerprint, same
+from tagloom.core.value import fingerprint, is_same_value
 from tagloom.interp.engines.compiled import run
 from tagloom.interp.engines.compiled.run import run_compiled
 from tagloom.interp.engines.reference import Limits, admit_arguments, run_graph
 from tagloom.interp.function.function import Function
 from tagloom.interp.outcome.outcome import Outcome
-from tagloom.interp.records.outcome_json import record, words
+from tagloom.interp.records.outcome_json import error_text, to_outcome_record
 
 LIMITS = Limits(firings=50_000)
 SHORT = Limits(seconds=20.0)
@@ -56,7 +56,7 @@ def tried(program: Program, graph: Graph, arguments: Sequence[Any], seed: int = 
         return Trial("left", [f"the evaluator says {meant}, and compiled {compiled}"])
     if compiled is None:
         return Trial("left", [])
-    record(compiled)
+    to_outcome_record(compiled)
     reference = run_graph(graph, arguments, limits=LIMITS, seed=seed, world=worlds[2])
     found = [] if meant.status == "Exhausted" else list(_done_otherwise(worlds[1], worlds[0]))
     if reference.status != "Exhausted":
@@ -107,7 +107,7 @@ def _alike(compiled: Outcome, results: Sequence[Any]) -> bool:
     if compiled.status != "Returned":
         return False
     assert compiled.value is not None or not results
-    return all(map(same, compiled.results, results))
+    return all(map(is_same_value, compiled.results, results))
 
 
 def _said(outcome: Outcome) -> list[str]:
@@ -115,7 +115,7 @@ def _said(outcome: Outcome) -> list[str]:
 
 
 def _first_trap(reference: Outcome, compiled: Outcome) -> Iterator[str]:
-    one, other = words(reference.traps[0]), words(compiled.traps[0])
+    one, other = error_text(reference.traps[0]), error_text(compiled.traps[0])
     if one != other or reference.traps[0].tag != compiled.traps[0].tag:
         yield f"the reference met\n{one}\ncompiled\n{other}"
     first, second = _operands(reference), _operands(compiled)
@@ -125,15 +125,15 @@ def _first_trap(reference: Outcome, compiled: Outcome) -> Iterator[str]:
 
 def _operands(outcome: Outcome) -> tuple[Any, ...]:
     """Those of the first trap. What is on a trigger's port is none."""
-    trapped = outcome.trapped[0]
+    trapped = outcome.trap_events[0]
     inputs = trapped.inputs or ()
-    return inputs[: len(inputs) - outcome.graph.nodes[trapped.token.node].triggered]
+    return inputs[: len(inputs) - outcome.graph.nodes[trapped.token.node].has_trigger]
 
 
 def threads(monkeypatch: pytest.MonkeyPatch, function: Function, *arguments: Any, **options: Any) -> int:
     """On how many threads beside this one a function ran."""
     used: list[object] = []
-    right = run.running
+    right = run.run_on_thread
     with monkeypatch.context() as patch:
         patch.setattr(run, "running", lambda *given, **more: used.append(1) or right(*given, **more))
         function.run(*arguments, engine="compiled", **options)

@@ -12,15 +12,15 @@ from typing import Any, NamedTuple
 from pytest import MonkeyPatch
 from support.generators.acts_generator import Witness
 from support.laws.fast_laws import LIMITS, told
-from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph
 from tagloom.core.value import Value
 from tagloom.interp.engines.fast.parallel import run as several
-from tagloom.interp.engines.fast.parallel.run import Several, run_on_cores
-from tagloom.interp.engines.fast.registers import R
-from tagloom.interp.engines.fast.shared import ALL, ONE
+from tagloom.interp.engines.fast.parallel.run import ParallelRun, run_on_cores
+from tagloom.interp.engines.fast.registers import Register
+from tagloom.interp.engines.fast.shared import CoreLine, SharedLine
 from tagloom.interp.engines.reference import Limits, drive, first_state, run_graph
-from tagloom.interp.image.image import LINE
+from tagloom.interp.image.image import CACHE_LINE_WORDS
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State
 from tagloom.interp.outcome.outcome import Outcome
@@ -29,23 +29,26 @@ ROUNDS = 200_000
 """After how many turns of cores a run that does not end is broken."""
 
 
-class Eager(Several):
+class Eager(ParallelRun):
     """A run whose cores look at each other every few tokens, and of which the first begins when all others ask."""
 
     def __init__(self, state: State, limits: Limits, cores: int) -> None:
-        super().__init__(state, limits, cores, burst=3, enlist=0)
+        super().__init__(state, limits, cores, burst_tokens=3, bursts_before_threads=0)
 
     def _enlist_others(self) -> None:
         super()._enlist_others()
         others = range(2, 1 + len(self.stores))
         patience = time.monotonic() + 30
-        while not all(self.shared[core * LINE + ONE.WANT] for core in others) and time.monotonic() < patience:
+        while (
+            not all(self.shared_words[core * CACHE_LINE_WORDS + CoreLine.REQUESTED_PROXY] for core in others)
+            and time.monotonic() < patience
+        ):
             time.sleep(0.001)
 
     @property
     def given(self) -> int:
         """How many activations were given away."""
-        return sum(int(store.registers[R.GIVEN_AWAY]) for store in self.stores)
+        return sum(int(store.registers[Register.DONATIONS]) for store in self.stores)
 
 
 @contextmanager
@@ -65,23 +68,23 @@ def eager() -> Iterator[list[Eager]]:
 class Turns(NamedTuple):
     """A run whose cores took turns: how it ended, and how many activations were given away."""
 
-    run: Several
+    run: ParallelRun
     given: int
 
 
 def in_turns(state: State, limits: Limits, cores: int, dice: Random, rounds: int = ROUNDS) -> Turns:
     """A run whose cores take turns, as the dice say, of few tokens each: the same dice give the same run."""
-    run = Several(state, limits, cores)
+    run = ParallelRun(state, limits, cores)
     for _ in range(rounds):
-        run.shared[ALL.BURST] = dice.choice((1, 1, 2, 7, 40))
+        run.shared_words[SharedLine.BURST_TOKENS] = dice.choice((1, 1, 2, 7, 40))
         for store in run.stores:
-            store.registers[[R.DELAY, R.LEFT]], store.rest = 0, 0.0
-        run.work(dice.choice(run.stores), dice.choice((1, 1, 3)))
-        if run.ended is not None or run.firings > limits.firings:
+            store.registers[[Register.OFFER_DELAY, Register.REQUEST_DELAY]], store.idle_sleep = 0, 0.0
+        run.run_bursts(dice.choice(run.stores), dice.choice((1, 1, 3)))
+        if run.end_reason is not None or run.firings > limits.firings:
             break
     else:
         assert rounds < ROUNDS, "the cores do not come to an end"
-    return Turns(run, sum(int(store.registers[R.GIVEN_AWAY]) for store in run.stores))
+    return Turns(run, sum(int(store.registers[Register.DONATIONS]) for store in run.stores))
 
 
 def ends_of_waves(graph: Graph, arguments: Sequence[Value], limits: Limits) -> tuple[int, int]:
@@ -90,7 +93,7 @@ def ends_of_waves(graph: Graph, arguments: Sequence[Value], limits: Limits) -> t
     store, flight = 0, len(state.flight)
     for event in drive(state, schedule("waves"), limits):
         if event.ends_wave:
-            store, flight = max(store, state.waiting), max(flight, len(state.flight))
+            store, flight = max(store, state.waiting_count), max(flight, len(state.flight))
     return store, flight
 
 
@@ -113,11 +116,11 @@ def wrong(
     wanted = run_graph(graph, arguments, limits=limits, world=Witness())
     run, given = in_turns(first_state(graph, list(arguments), "waves"), limits, cores, dice)
     yield given
-    is_kept = run.ended is not None and run.is_good
+    is_kept = run.end_reason is not None and run.is_conclusive
     if is_kept != is_well(wanted):
-        yield f"{cores} cores ended {run.ended}, the reference {wanted.status}"
+        yield f"{cores} cores ended {run.end_reason}, the reference {wanted.status}"
     elif is_kept:
-        got = told(run.outcome(flat(len(graph.results))))
+        got = told(run.outcome(flat_treedef(len(graph.results))))
         for key, value in by_waves(wanted, graph, arguments, limits).items():
             if got[key] != value:
                 yield f"{cores} cores: {key} is {got[key]} and not {value}"
@@ -126,7 +129,7 @@ def wrong(
 def differing(graph: Graph, arguments: Sequence[Value], cores: int, limits: Limits, **options: Any) -> Iterator[str]:
     """Where what a user gets from so many cores differs from what the reference gives."""
     wanted = run_graph(graph, arguments, limits=limits, world=Witness(), **options)
-    structure = flat(len(graph.results))
+    structure = flat_treedef(len(graph.results))
     got = told(
         run_on_cores(
             cores, graph, arguments, schedule="waves", until="quiet", limits=limits, structure=structure,

@@ -12,7 +12,7 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Tag
 from tagloom.core.value import fingerprint, literal
 from tagloom.interp.queries import difference
-from tagloom.interp.queries.index import Index
+from tagloom.interp.queries.index import EventIndex
 
 
 def edited(graph: Graph, dice: random.Random) -> Graph:
@@ -40,19 +40,19 @@ def edited(graph: Graph, dice: random.Random) -> Graph:
 Named = tuple[str, Tag]
 
 
-def named_firings(index: Index) -> dict[Named, Any]:
+def named_firings(index: EventIndex) -> dict[Named, Any]:
     """What fired, by name and tag: operands, outputs, trap."""
     found = {}
     for event in index.events:
         if event.inputs is not None:
             node = index.graph.nodes[event.token.node]
-            operands = event.inputs[:-1] if node.triggered else event.inputs
+            operands = event.inputs[:-1] if node.has_trigger else event.inputs
             outputs = [(output, fingerprint(value)) for output, value in event.outputs]
             found[str(node), event.token.tag] = list(map(fingerprint, operands)), outputs, event.trap
     return found
 
 
-def ancestors(index: Index) -> dict[Named, set[Named]]:
+def ancestors(index: EventIndex) -> dict[Named, set[Named]]:
     """All that each firing depends on, by name and tag."""
     links, names = Links(index), {}
     found: dict[Named, set[Named]] = {}
@@ -64,7 +64,7 @@ def ancestors(index: Index) -> dict[Named, set[Named]]:
     return found
 
 
-def divergence(first: Index, second: Index, told: difference.Difference | None) -> Iterator[str]:
+def divergence(first: EventIndex, second: EventIndex, told: difference.Difference | None) -> Iterator[str]:
     """Of two runs that became quiet: nothing is told if and only if all is the same; else what is told differs, and all
     that it depends on, on either side, agrees."""
     one, other = named_firings(first), named_firings(second)

@@ -17,22 +17,22 @@ from support.generators.generator import Case
 from support.laws.fast_laws import LIMITS, SCHEDULES
 from support.observe.event_bits import bits
 from tagloom.core.errors import Exhausted
-from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.fast import store
-from tagloom.interp.engines.fast.event_keepers import Keeper, Last, everything
+from tagloom.interp.engines.fast.event_keepers import EventKeeper, Last, forward_events
 from tagloom.interp.engines.fast.run import Fast, run_fast
 from tagloom.interp.engines.fast.scribe import keeper_of
 from tagloom.interp.engines.reference import Limits, drive, first_state
 from tagloom.interp.engines.reference import run_graph as run_on_reference
 from tagloom.interp.history.replay import read_events
-from tagloom.interp.image.build import image
+from tagloom.interp.image.build import build_image
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
-from tagloom.interp.records.event_log import Log
-from tagloom.interp.records.keep import Kept
-from tagloom.interp.records.outcome_json import record
+from tagloom.interp.records.event_log import EventLogWriter
+from tagloom.interp.records.keep import EventSink
+from tagloom.interp.records.outcome_json import to_outcome_record
 
 
 def violations(
@@ -41,7 +41,7 @@ def violations(
     """Every law of events that this program breaks."""
     graph = lower(case.program)
     for name in schedules:
-        with patch.object(store, "PAGE", dice.choice((0, store.PAGE))):
+        with patch.object(store, "PAGE", dice.choice((0, store.PAGE_WORDS))):
             yield from kept(graph, case, name, limits, dice)
 
 
@@ -73,7 +73,7 @@ def until_exhausted(events: Iterator[Event]) -> Iterator[Event]:
         return
 
 
-def begun(graph: Graph, case: Case, name: str, limits: Limits, begin: int, keeper: Keeper) -> Fast:
+def begun(graph: Graph, case: Case, name: str, limits: Limits, begin: int, keeper: EventKeeper) -> Fast:
     """A run that the reference begins, and that is kept on the fast engine."""
     state = first_state(graph, list(case.arguments), name, world=Witness())
     for _ in islice(until_exhausted(drive(state, schedule(name), limits)), begin):
@@ -86,7 +86,7 @@ def whole(
 ) -> Iterator[str]:
     """All events of a run that is taken over somewhere, and pauses, are those of the reference from there on."""
     got: list[Event] = []
-    run = begun(graph, case, name, limits, begin, everything(got.append))
+    run = begun(graph, case, name, limits, begin, forward_events(got.append))
     for pause in steps:
         run.go(pause)
     yield from compared(f"{name}, all from {begin}", wanted[begin:], got)
@@ -122,13 +122,13 @@ def looked(said: str, wanted: Sequence[Event], got: Sequence[Event], dice: Rando
 def written(graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None]) -> Iterator[str]:
     """The lines of a log that the reference begins, and the fast engine goes on with, are those of the reference."""
     wanted, got = StringIO(), StringIO()
-    reference, fast = Log(graph, wanted.write), Log(graph, got.write)
+    reference, fast = EventLogWriter(graph, wanted.write), EventLogWriter(graph, got.write)
     for event in of_reference(graph, case, name, limits):
-        reference.event(event)
+        reference.write_event(event)
     state = first_state(graph, list(case.arguments), name, world=Witness())
     for event in islice(until_exhausted(drive(state, schedule(name), limits)), begin):
-        fast.event(event)
-    run = Fast(state, name, until="quiet", limits=limits, keeper=keeper_of(Kept(log=fast), image(graph)))
+        fast.write_event(event)
+    run = Fast(state, name, until="quiet", limits=limits, keeper=keeper_of(EventSink(log=fast), build_image(graph)))
     for pause in steps:
         run.go(pause)
     if wanted.getvalue() != got.getvalue():
@@ -158,11 +158,11 @@ def replayed(case: Case, name: str, path: Path) -> Iterator[str]:
     options: dict[str, Any] = {"schedule": name, "limits": LIMITS, "keep": path}
     run_on_reference(graph, case.arguments, world=Witness(), **options)
     texts.append(path.read_text())
-    structure = flat(len(graph.results))
+    structure = flat_treedef(len(graph.results))
     outcome = run_fast(graph, case.arguments, structure=structure, until="quiet", world=Witness(), **options)
     texts.append(path.read_text().replace('"engine":"fast"', '"engine":"reference"'))
     if texts[0] != texts[1]:
         yield f"{name}: the logs differ"
     log = read_events(path)
-    if log.outcome != record(outcome):
-        yield f"{name}: the log ends in {log.outcome}, and the run in {record(outcome)}"
+    if log.outcome != to_outcome_record(outcome):
+        yield f"{name}: the log ends in {log.outcome}, and the run in {to_outcome_record(outcome)}"

@@ -16,11 +16,11 @@ from tagloom.interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
 from tagloom.interp.engines.reference import Limits
 from tagloom.interp.history import fast_forward as travel_far
 from tagloom.interp.history.history import History
-from tagloom.interp.history.stop_conditions import stops_of
-from tagloom.interp.queries.causes import Elsewhere
-from tagloom.interp.queries.origin import Firing
-from tagloom.interp.records.outcome_json import record
-from tagloom.tui.run_start import Options
+from tagloom.interp.history.stop_conditions import build_stop_conditions
+from tagloom.interp.queries.causes import RoutedAway
+from tagloom.interp.queries.origin import FiringOrigin
+from tagloom.interp.records.outcome_json import to_outcome_record
+from tagloom.tui.run_start import StartOptions
 from tagloom.tui.session import fast_forward as session_far
 from tagloom.tui.session import run as session_run
 from tagloom.tui.session.commands import new_session
@@ -54,7 +54,7 @@ def base_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
     """A history with a base at i is at every event that it knows what one from the beginning is there: the event, the
     state, the moment in words, the measures; and it ends as that one. So it is when more of its past is revealed."""
     dice, whole = random.Random(seed), begun(graph, arguments, schedule)
-    if whole.refused is not None:
+    if whole.unsupported_reason is not None:
         return
     wanted = whole.run()
     position, window = dice.randint(0, len(whole)), dice.randint(0, 9)
@@ -68,7 +68,7 @@ def base_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
     elif late.base != max(position - window, 0):
         yield f"the base is {late.base}, and not {window} before {position}"
     yield from same_places(late, whole, dice)
-    if record(late.run()) != record(wanted):
+    if to_outcome_record(late.run()) != to_outcome_record(wanted):
         yield f"from {late.base} on, it ends otherwise"
     yield from same_places(late, whole, dice)
     yield from answer_violations(late, whole, dice)
@@ -132,7 +132,7 @@ def answer_violations(late: History, whole: History, dice: random.Random, count:
 
 
 def _fired(history: History, node: str, tag: Tag, base: int) -> Any:
-    number = history.ask.index.fired(history.graph.only(node), tag)
+    number = history.ask.index.firing_event(history.graph.only(node), tag)
     return None if number is not None and number < base else number
 
 
@@ -140,11 +140,11 @@ def _why_not(history: History, node: str, tag: Tag, base: int) -> Any:
     answer = history.ask.why_not(node, tag)
     if answer.verdict == "fired":
         return None if answer.firing is not None and answer.firing.number < base else str(answer)
-    return answer.verdict, answer.activation, sorted(_reason(root.reason, base) for root in answer.roots)
+    return answer.verdict, answer.activation_status, sorted(_reason(root.reason, base) for root in answer.root_causes)
 
 
 def _reason(reason: Any, base: int) -> str:
-    if isinstance(reason, Elsewhere) and reason.firing.number < base:
+    if isinstance(reason, RoutedAway) and reason.firing.number < base:
         return "Gone"
     return type(reason).__name__
 
@@ -168,13 +168,13 @@ def _users(history: History, node: str, tag: Tag, base: int) -> Any:
     if firing.number < base:
         return None
     links = history.ask.who_used(node, tag)
-    return [link.number for link in links if isinstance(link.origin, Firing)]
+    return [link.number for link in links if isinstance(link.origin, FiringOrigin)]
 
 
 def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: int) -> Iterator[str]:
     """Where a breakpoint is hit next is where the reference machine finds it, whoever goes there."""
     dice, whole = random.Random(seed), begun(graph, arguments, schedule)
-    if whole.refused is not None:
+    if whole.unsupported_reason is not None:
         return
     for condition in dice.sample(CONDITIONS, 8):
         start = begun(graph, arguments, schedule)
@@ -186,7 +186,7 @@ def stop_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed:
                 each.add(breakpoint_on(graph, condition))
         except Usage:
             continue  # the graph has no such node
-        told = stops_of(points[0], start.state)
+        told = build_stop_conditions(points[0], start.state)
         if isinstance(told, str):
             continue
         late = start.far(None, told, window=dice.randint(0, 9))
@@ -214,15 +214,17 @@ def hit_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: 
             lines = (f"break {condition}", f"break {condition} ignore {ignored}", f'log {condition} "{text}"')
             line = dice.choice(lines)
             for session in sessions:
-                session.do(line)
-        points = [str(point) for point in sessions[0].situation.points]
+                session.execute(line)
+        points = [str(point) for point in sessions[0].snapshot.breakpoints]
         for _ in range(4):
-            replies = [session.do("continue").data for session in sessions]
+            replies = [session.execute("continue").data for session in sessions]
             found = [(reply["position"], reply["logged"], reply["hits"]) for reply in replies]
             if found[0] != found[1]:
                 yield f"{points}: {found[0]}, and not {found[1]}"
                 return
-            counts = [[point["hits"] for point in session.do("breaks").data["breakpoints"]] for session in sessions]
+            counts = [
+                [point["hits"] for point in session.execute("breaks").data["breakpoints"]] for session in sessions
+            ]
             if counts[0] != counts[1]:
                 yield f"{points}: hit {counts[0]} times, and not {counts[1]}"
 
@@ -238,9 +240,9 @@ def near(patch: MonkeyPatch) -> None:
 
 def pair(graph: Graph, arguments: Sequence[Any], schedule: str) -> tuple[Session, Session]:
     """A session that goes far, and one that knows every event."""
-    sessions = new_session(), new_session(Options(whole=True))
+    sessions = new_session(), new_session(StartOptions(whole=True))
     for session in sessions:
-        session.add(begun(graph, arguments, schedule))
+        session.add_run(begun(graph, arguments, schedule))
     return sessions
 
 
@@ -252,23 +254,25 @@ def session_violations(graph: Graph, arguments: Sequence[Any], schedule: str, se
         near(patch)
         far, whole = pair(graph, arguments, schedule)
         for session in (far, whole):
-            session.do("break fired")
+            session.execute("break fired")
         for _ in range(25):
             lines = (
-                LINES if far.history.last or not far.history.base else [each for each in LINES if each not in BY_PLACE]
+                LINES
+                if far.history.last_event or not far.history.base
+                else [each for each in LINES if each not in BY_PLACE]
             )
             line, stood = dice.choice([*lines, *[f"goto {dice.randint(0, 160)}"] * 8]), far.history.position
-            said = [session.do(line).text for session in (far, whole)]
+            said = [session.execute(line).text for session in (far, whole)]
             place = far.history.position
             if place != whole.history.position:
                 if place != far.history.base or whole.history.position > place:
                     yield f"{line} from {stood} leads to {place}, and not to {whole.history.position}: {said}"
                     return
                 place = whole.history.position
-                far.do(f"goto {place}")
+                far.execute(f"goto {place}")
             if dice.random() < 0.3 and place != stood:
-                far.do("undo")
-                far.do("redo")
+                far.execute("undo")
+                far.execute("redo")
             yield from same_session(far, whole, f"{line} from {stood}")
 
 
@@ -279,6 +283,6 @@ def same_session(far: Session, whole: Session, line: str) -> Iterator[str]:
         yield f"after {line}, another state at {here.position}, known from {here.base} on, than at {there.position}"
         return
     for place in PLACES if here.position > here.base else ():
-        said = [sorted(session.do(place).text) for session in (far, whole)]
+        said = [sorted(session.execute(place).text) for session in (far, whole)]
         if said[0] != said[1]:
             yield f"{place} says otherwise after {line} at {here.position}: {said}"

@@ -11,13 +11,13 @@ import numpy as np
 from support.generators.acts_generator import Witness
 from support.generators.generator import Case
 from tagloom.core.errors import Exhausted
-from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.value import Value, fingerprint
 from tagloom.interp.engines.fast.run import Fast
-from tagloom.interp.engines.reference import UNTIL, Limits, Until, drive, first_state, run_graph
-from tagloom.interp.image.image import PORT
+from tagloom.interp.engines.reference import UNTIL_CHOICES, Limits, Until, drive, first_state, run_graph
+from tagloom.interp.image.image import PortColumn
 from tagloom.interp.machine.event import Token
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.outcome.outcome import Outcome
@@ -34,11 +34,11 @@ def told(outcome: Outcome) -> dict[str, Any]:
         "results": [None if result is None else fingerprint(result) for result in outcome.results],
         "traps": list(map(str, outcome.traps)),
         "error": str(outcome.error),
-        "residue": [(*each[:3], fingerprint(each.value), each.stays) for each in outcome.residue],
+        "residue": [(*each[:3], fingerprint(each.value), each.blocked_on) for each in outcome.residue],
         "left": len(outcome.residue),
         "open": outcome.open_activations,
         "stats": outcome.stats,
-        "trapped": [exact(event[:7]) for event in outcome.trapped],
+        "trapped": [exact(event[:7]) for event in outcome.trap_events],
     }
 
 
@@ -53,7 +53,7 @@ def run_fast(
 ) -> Outcome:
     """A run on the fast engine, whatever the results of the graph are."""
     run = begun(graph, arguments, name, limits, world, **options)
-    return run.outcome(run.go(), flat(len(graph.results)))
+    return run.outcome(run.go(), flat_treedef(len(graph.results)))
 
 
 def violations(
@@ -84,7 +84,7 @@ def in_step(case: Case, name: str, steps: int, limits: Limits = LIMITS) -> Itera
     try:
         for event in islice(drive(state, schedule(name), limits), steps):
             run.go(1)
-            here = [token for token in (*event.sent, *event.woken) if token.node >= 0 and not event.held]
+            here = [token for token in (*event.sent, *event.woken) if token.node >= 0 and not event.is_throttled]
             if here and exact(newest(run, len(here) + len(event.released))[: len(here)]) != exact(here):
                 yield f"{name}: step {state.steps} is {event}, and {newest(run, len(here))} in the fast engine"
                 return
@@ -97,8 +97,8 @@ def newest(run: Fast, count: int) -> list[Token]:
     store, image = run.store, run.store.image
     found = []
     for at, frame, word in list(store.flight())[-count:]:
-        number = int(image.ports[at, PORT.NODE])
-        port, value = at - image.first_port[number], store.value(word, image.port_types[at])
+        number = int(image.ports[at, PortColumn.NODE])
+        port, value = at - image.first_port[number], store.to_value(word, image.port_types[at])
         found.append(Token(number, port, store.tag(frame), value))
     return found
 
@@ -149,7 +149,9 @@ def at_random(dice: Random, stats: Stats) -> Asked:
     }
     limits = Limits(**{"firings": LIMITS.firings, **given})
     name = dice.choice(("waves", "fifo", "lifo", f"random:{dice.randrange(2**64)}"))
-    return Asked(name, limits, dice.choice(UNTIL), dice.choice((0, 2**64 - 1, 7)), dice.choice((None, None, 1, 2, 5)))
+    return Asked(
+        name, limits, dice.choice(UNTIL_CHOICES), dice.choice((0, 2**64 - 1, 7)), dice.choice((None, None, 1, 2, 5))
+    )
 
 
 def handed_over(graph: Graph, arguments: Sequence[Value], name: str, steps: int, limits: Limits) -> Iterator[str]:
@@ -180,14 +182,14 @@ def taken_over(
     """A run that the reference begins, and the fast engine goes on with, ends as the reference would have ended it:
     what is then told is wanted."""
     state = first_state(graph, list(arguments), name, world=Witness())
-    meter = Meter(state, clocked=state.clocked)
+    meter = Meter(state, is_clocked=state.is_clocked)
     try:
         for event in islice(drive(state, schedule(name), limits), steps):
-            meter.see(event)
+            meter.observe(event)
     except Exhausted:
         return
     run = Fast(state, name, until="quiet", limits=limits, meter=meter)
-    got = told(run.outcome(run.go(), flat(len(graph.results))))
+    got = told(run.outcome(run.go(), flat_treedef(len(graph.results))))
     for key, value in wanted.items():
         if got[key] != value:
             yield f"{name}: taken over after {steps} steps, {key} is {got[key]} and not {value}"

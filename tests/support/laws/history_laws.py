@@ -13,12 +13,12 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.handle import Handle
 from tagloom.core.world import World
 from tagloom.interp.engines.reference import Limits, run_graph
-from tagloom.interp.history.edit import Edit, Injection, Place, Slot
+from tagloom.interp.history.edit import Edit, TokenInjection, TokenPlace, TokenSlot
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Token
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
-from tagloom.interp.records.outcome_json import record
+from tagloom.interp.records.outcome_json import to_outcome_record
 
 NOTHING: Mapping[str, Callable[..., Any]] = {}
 MOST_EVENTS, MOST_HISTORIES = 60, 5
@@ -34,7 +34,7 @@ def replayed(history: History, position: int) -> State:
     """The state at a position by the machine alone: from the arguments, by the choices, with the edits."""
     choices, clocked, quiet = history.choices, history.schedule == "waves", _quiet(history.world.callbacks)
     state = State(
-        history.graph, history.arguments, seed=history.seed, bound=history.bound, clocked=clocked, world=quiet
+        history.graph, history.arguments, seed=history.seed, bound=history.bound, is_clocked=clocked, world=quiet
     )
     for number in range(position + 1):
         for at, edit in history.edits:
@@ -52,7 +52,7 @@ def _quiet(callbacks: Mapping[str, Callable[..., Any]]) -> World:
 
 
 def _make(state: State, edit: Edit) -> None:
-    if isinstance(edit, Injection):
+    if isinstance(edit, TokenInjection):
         _inject(state, edit.token)
     else:
         _put(state, edit.place, edit.value)
@@ -61,25 +61,25 @@ def _make(state: State, edit: Edit) -> None:
 def _inject(state: State, token: Token) -> None:
     """A token more. Who is busy is counted anew, from what there is."""
     if not state.flight:
-        state.ahead = 1
+        state.wave_remaining = 1
     state.flight.append(token)
-    state.records[token.tag].tokens += 1
-    if state.bounds:
+    state.records[token.tag].token_count += 1
+    if state.loop_bounds:
         _count_busy(state)
 
 
 def _count_busy(state: State) -> None:
-    held = {tag: len(entries) for tag, entries in state.held.items()}
+    held = {tag: len(entries) for tag, entries in state.throttled_tokens.items()}
     for tag in sorted(state.records, key=lambda tag: -tag.depth):
         record = state.records[tag]
         below = [other for other in state.records.values() if other.tag.parent == tag]
         kept = sum(count for each, count in held.items() if each.parent == tag)
-        record.busy = record.tokens - held.get(tag, 0) + sum(other.busy > 0 for other in below) + kept
+        record.busy_count = record.token_count - held.get(tag, 0) + sum(other.busy_count > 0 for other in below) + kept
 
 
-def _put(state: State, place: Place, value: Any) -> None:
-    if isinstance(place, Slot):
-        state.records[place.tag].waiting[place.node][place.port] = value
+def _put(state: State, place: TokenPlace, value: Any) -> None:
+    if isinstance(place, TokenSlot):
+        state.records[place.tag].waiting_operands[place.node][place.port] = value
     else:
         state.flight[place] = state.flight[place]._replace(value=value)
 
@@ -159,7 +159,7 @@ def _move(history: History, dice: random.Random) -> tuple[str, History | None]:
             try:
                 return f"an edit of {place}", history.change(place, other_value(value))
             except tl.Usage:
-                assert history.broken  # where types do not agree along edges, a value of the token's is refused
+                assert history.is_invalid  # where types do not agree along edges, a value of the token's is refused
                 return "nothing", None
 
 
@@ -167,7 +167,7 @@ def _injected(history: History, dice: random.Random) -> tuple[str, History | Non
     """A token like one that there was, once more: where that has been consumed, or waits, the run will break."""
     known = [history[number].token for number in range(history.position)]
     tokens = [token for token in [*known, *history.state.flight] if token.tag in history.state.records]
-    if not tokens or history.broken:
+    if not tokens or history.is_invalid:
         return "nothing", None
     node, port, tag, value = dice.choice(tokens)
     if isinstance(value, Handle):
@@ -176,13 +176,13 @@ def _injected(history: History, dice: random.Random) -> tuple[str, History | Non
     return f"an injection at port {port} of {history.graph.nodes[node]} under {tag}", made
 
 
-def _places(state: State) -> list[tuple[Place, Any]]:
+def _places(state: State) -> list[tuple[TokenPlace, Any]]:
     """Where the tokens are that are numbers, and their values."""
-    flying: list[tuple[Place, Any]] = [(position, token.value) for position, token in enumerate(state.flight)]
-    waiting: list[tuple[Place, Any]] = [
-        (Slot(node, port, tag), value)
+    flying: list[tuple[TokenPlace, Any]] = [(position, token.value) for position, token in enumerate(state.flight)]
+    waiting: list[tuple[TokenPlace, Any]] = [
+        (TokenSlot(node, port, tag), value)
         for tag, record in state.records.items()
-        for node, held in record.waiting.items()
+        for node, held in record.waiting_operands.items()
         for port, value in held.items()
     ]
     return [(place, value) for place, value in flying + waiting if not isinstance(value, Handle)]
@@ -201,18 +201,18 @@ def outcome_violations(
     """A history ends as a run does, wherever it has been meanwhile; and so does a branch of it, and one that follows
     its choices."""
     dice = random.Random(seed)
-    wanted = record(run_graph(graph, arguments, schedule=schedule, limits=limits))
+    wanted = to_outcome_record(run_graph(graph, arguments, schedule=schedule, limits=limits))
     history = History(graph, arguments, schedule=schedule, limits=limits, spacing=3)
     for _ in range(dice.randint(0, 30)):
         history.forward()
     history.jump(dice.randint(0, len(history)))
     branch = history.branch()
     for each in (history, branch):
-        if record(each.run()) != wanted:
+        if to_outcome_record(each.run()) != wanted:
             yield f"{each} ends otherwise than the run"
     history.jump(dice.randint(0, len(history)))
     late = history.branch()
-    if record(late.run()) != wanted or record(history.outcome()) != wanted:
+    if to_outcome_record(late.run()) != wanted or to_outcome_record(history.outcome()) != wanted:
         yield f"{late} ends otherwise than the run"
     scripted = History(graph, arguments, schedule=history.script())
     for _ in history:

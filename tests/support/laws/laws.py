@@ -12,7 +12,7 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.program.evaluate import evaluate
-from tagloom.core.value import fingerprint, same
+from tagloom.core.value import fingerprint, is_same_value
 from tagloom.interp.engines.reference import Limits, run_graph
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
@@ -73,7 +73,7 @@ def agreement(case: Case, run: Outcome) -> Iterator[str]:
     """The machine gives what the big-step evaluator gives: the results, or the first trap."""
     said = evaluate(case.program, case.arguments)
     if said.status == "Returned" and said.results is not None:
-        if run.status != "Returned" or not all(map(same, run.results, said.results)):
+        if run.status != "Returned" or not all(map(is_same_value, run.results, said.results)):
             yield f"the evaluator returned {said.results}, the machine {run.status} {run.results}"
     elif said.status == "Trapped" and said.trap is not None:
         node, message = said.trap

@@ -16,14 +16,14 @@ from tagloom.core.errors import Usage
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.handle import Handle
-from tagloom.core.program.program import PULLED, Node, Program, Var
+from tagloom.core.program.program import PULLBACK_TARGET, Node, Program, Var
 from tagloom.core.program.validate import program_problems
 from tagloom.core.tag import ENVIRONMENT, ROOT
-from tagloom.core.transform.prune import pruned
+from tagloom.core.transform.prune import prune_program
 from tagloom.core.types import HandleType, Type
 from tagloom.core.value import Literal, fingerprint, literal
 from tagloom.interp.engines.reference import Limits, run_graph
-from tagloom.interp.function.tagged_values import made_under, path_of
+from tagloom.interp.function.tagged_values import format_tag, result_tag
 from tagloom.interp.outcome.outcome import Outcome
 
 LIMITS = Limits(firings=2_000)
@@ -58,7 +58,7 @@ def violations(case: Case, fetches: Sequence[str] | None, feeds: Sequence[str]) 
     had = values(program, case.arguments, whole)
     fed = [name for name in feeds if name in had]
     try:
-        part, taken = pruned(program, fetches, fed)
+        part, taken = prune_program(program, fetches, fed)
     except Usage as error:
         if error.rule != "P5":
             yield f"refused: {error}"
@@ -88,7 +88,7 @@ def violations(case: Case, fetches: Sequence[str] | None, feeds: Sequence[str]) 
         yield f"the part takes {idle}, and does not use it"
     if old := used & made & {*fed}:
         yield f"{old} is fed, and what is computed is used"
-    if not calls_itself(program) and pruned(with_more(program), fetches, fed).program != part:
+    if not calls_itself(program) and prune_program(with_more(program), fetches, fed).program != part:
         yield "one more node that nobody needs makes another part"
 
 
@@ -109,7 +109,7 @@ def calls_itself(program: Program) -> bool:
 def bits(value: Any) -> Any:
     """What tells values apart; handles have the numbers of their nodes, which differ."""
     if isinstance(value, Handle):
-        return value.size, path_of(value.tag)
+        return value.size, format_tag(value.tag)
     return None if value is None else fingerprint(value)
 
 
@@ -121,7 +121,7 @@ def values(program: Program, arguments: Sequence[Any], run: Outcome) -> dict[str
         node = nodes[event.token.node]
         if not event.fired or node.function != program.entry or node.name not in known:
             continue
-        if made_under(run.graph, event) == ROOT:
+        if result_tag(run.graph, event) == ROOT:
             found.update((node.name, value) for output, value in event.outputs if output == 0)
     return found
 
@@ -130,14 +130,14 @@ def firings(program: Program, run: Outcome, entry: str) -> Counter[Any]:
     """How often each node fired under each tag on the same operands, the main function being called `entry`: but for
     the returns of results, and what the environment sends besides the arguments."""
     graph = run.graph
-    hidden = {edge.node for _, output in graph.arguments[: graph.hidden] for edge in output.edges}
+    hidden = {edge.node for _, output in graph.arguments[: graph.hidden_count] for edge in output.edges}
     found: Counter[Any] = Counter()
     for event in run.events:
         node = graph.nodes[event.token.node]
         if event.fired and event.token.node not in hidden and node.site != ENVIRONMENT and not is_literal(node.name):
             function = entry if node.function == program.entry else node.function
             operands = tuple(map(bits, event.inputs or ()))
-            found[f"{function}.{node.name}", path_of(event.token.tag), operands] += 1
+            found[f"{function}.{node.name}", format_tag(event.token.tag), operands] += 1
     return found
 
 
@@ -161,7 +161,7 @@ def needed(program: Program, operands: Sequence[Any], fed: Sequence[str]) -> set
             continue
         found.add(node.name)
         ahead += [name for name in node.inputs if isinstance(name, str) and name not in fed]
-        ahead += [node.attribute(PULLED)] if node.op == "pullback" else []
+        ahead += [node.attribute(PULLBACK_TARGET)] if node.op == "pullback" else []
         if node in touching:
             ahead += [each.name for each in touching]
     return found

@@ -15,47 +15,47 @@ from tagloom.core.types import type_of
 from tagloom.core.value import fingerprint
 from tagloom.interp.engines.reference import Limits, admit_arguments, drive
 from tagloom.interp.history.history import History
-from tagloom.interp.machine.event import Cell, Token
+from tagloom.interp.machine.event import CellAddress, Token
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
 from tagloom.interp.queries import difference, why
 from tagloom.interp.queries import provenance as queries
 from tagloom.interp.queries.causes import (
-    Answer,
-    Elsewhere,
     EndOfWave,
-    Held,
-    HeldBack,
-    InFlight,
-    Parked,
-    Trapped,
-    Unfilled,
-    Unfired,
-    Unopened,
+    InFlightToken,
+    ParkedToken,
+    RoutedAway,
+    ThrottledToken,
+    TrappedFiring,
+    UnfilledCell,
+    UnfiredNode,
+    UnopenedActivation,
+    WaitingToken,
+    WhyNotAnswer,
 )
-from tagloom.interp.queries.contexts import check_place
-from tagloom.interp.queries.index import Index
-from tagloom.interp.queries.origin import Argument, Arrival, Firing, Injected
+from tagloom.interp.queries.contexts import check_node_tag
+from tagloom.interp.queries.index import EventIndex
+from tagloom.interp.queries.origin import ArgumentOrigin, FiringOrigin, InjectedOrigin, TokenKey
 
 Place = tuple[int, Tag]
-HOPES = InFlight | EndOfWave | Unfilled
+HOPES = InFlightToken | EndOfWave | UnfilledCell
 """Where a way may end that is no loss."""
 
-AHEAD = Unfired | Unopened | Parked | HeldBack
+AHEAD = UnfiredNode | UnopenedActivation | ParkedToken | ThrottledToken
 """What waits in turn."""
 
 
-def begun(graph: Graph, arguments: Sequence[Any]) -> tuple[State, Index]:
+def begun(graph: Graph, arguments: Sequence[Any]) -> tuple[State, EventIndex]:
     values = admit_arguments(graph, arguments)
-    return State(graph, values, world=Witness()), Index(graph, values)
+    return State(graph, values, world=Witness()), EventIndex(graph, values)
 
 
-def ran(graph: Graph, arguments: Sequence[Any], name: str = "fifo", steps: int = 2_000) -> tuple[State, Index]:
+def ran(graph: Graph, arguments: Sequence[Any], name: str = "fifo", steps: int = 2_000) -> tuple[State, EventIndex]:
     """A state and its index, after a run of this many steps at most."""
     state, index = begun(graph, arguments)
     for event in drive(state, schedule(name), Limits()):
-        index.see(event)
+        index.add(event)
         if state.steps >= steps:
             break
     return state, index
@@ -64,7 +64,7 @@ def ran(graph: Graph, arguments: Sequence[Any], name: str = "fifo", steps: int =
 class Links:
     """Who sent and who consumed each token, by playing all events through a store of its own."""
 
-    def __init__(self, index: Index) -> None:
+    def __init__(self, index: EventIndex) -> None:
         self.sent: dict[Any, int] = {}
         self.used: dict[Any, int] = {}
         self.puts: dict[Any, int] = {}
@@ -73,11 +73,11 @@ class Links:
         for position, (_, output) in enumerate(index.graph.arguments):
             self.sent.update({(*edge, ROOT): -1 - position for edge in output.edges})
         past = [(at, edit) for at, (position, edit) in enumerate(index.edits) if position <= len(index.events)]
-        self.sent.update({edit.token[:3]: -1 - len(index.arguments) - at for at, edit in past if edit.is_new})
-        self.changed = {edit.token[:3]: edit.value for _, edit in past if not edit.is_new}
+        self.sent.update({edit.token[:3]: -1 - len(index.arguments) - at for at, edit in past if edit.is_injection})
+        self.changed = {edit.token[:3]: edit.value for _, edit in past if not edit.is_injection}
         store: defaultdict[Place, list[Any]] = defaultdict(list)
         for number, event in enumerate(index.events):
-            if event.parked is None:
+            if event.deferred_at is None:
                 store[event.token.node, event.token.tag].append(event.token[:3])
             if event.inputs is not None:
                 for token in sorted(store.pop((event.token.node, event.token.tag)), key=lambda token: token[1]):
@@ -110,34 +110,35 @@ class Links:
         return found
 
 
-def edits(index: Index) -> Iterator[str]:
+def edits(index: EventIndex) -> Iterator[str]:
     """Of every token what it was changed to last, and of every sender which of its tokens were changed, in order."""
     links = Links(index)
     for token, sender in links.sent.items():
-        told = index.origin(sender, Token(*token, 0)).changed
+        told = index.origin(sender, Token(*token, 0)).changed_value
         if (told is not None) != (token in links.changed) or fingerprint(told) != fingerprint(links.changed.get(token)):
             yield f"{token} is said to be changed to {told}, not {links.changed.get(token)}"
     for sender in set(links.sent.values()):
         wanted = [token for token in links.changed if links.sent[token] == sender]
-        if list(index.changes(sender)) != wanted:
-            yield f"{index.changes(sender)} of {sender} are said to be changed, not {wanted}"
+        if list(index.changed_tokens(sender)) != wanted:
+            yield f"{index.changed_tokens(sender)} of {sender} are said to be changed, not {wanted}"
         origin = index.origin(sender)
         said = (
             origin.number
-            if isinstance(origin, Firing)
+            if isinstance(origin, FiringOrigin)
             else -1 - origin.position
-            if isinstance(origin, Argument)
+            if isinstance(origin, ArgumentOrigin)
             else None
         )
-        if said != (None if sender < -len(index.arguments) else sender) or origin.changed is not None:
+        if said != (None if sender < -len(index.arguments) else sender) or origin.changed_value is not None:
             yield f"{origin} is not {sender}"
-        if isinstance(origin, Injected) and (
-            links.sent[origin.token[:3]] != sender or index.edits[-1 - len(index.arguments) - sender][0] != origin.after
+        if isinstance(origin, InjectedOrigin) and (
+            links.sent[origin.token[:3]] != sender
+            or index.edits[-1 - len(index.arguments) - sender][0] != origin.position
         ):
             yield f"{origin} was not injected by {sender}"
 
 
-def provenance(index: Index, dice: random.Random) -> Iterator[str]:
+def provenance(index: EventIndex, dice: random.Random) -> Iterator[str]:
     """Every token's sender and user; all that is behind a token, and all that depends on it, with how far it is."""
     links = Links(index)
     for token, sender in links.sent.items():
@@ -159,29 +160,31 @@ def provenance(index: Index, dice: random.Random) -> Iterator[str]:
     for token in dice.sample(sorted(links.sent, key=links.sent.__getitem__), min(5, len(links.sent))):
         depth = dice.choice([None, 0, 1, 3])
         behind = links.away([links.sent[token]], 0, lambda number: [sent for _, sent in links.behind[number]])
-        yield from _walked(links, queries.where_from(index, Arrival(*token), depth), behind, depth)
+        yield from _walked(links, queries.where_from(index, TokenKey(*token), depth), behind, depth)
         starts = [links.used[token]] if token in links.used else []
         after = links.away(starts, 1, links.after.__getitem__)
-        yield from _walked(links, queries.who_used(index, Arrival(*token), depth), after, depth)
+        yield from _walked(links, queries.who_used(index, TokenKey(*token), depth), after, depth)
     senders = [number for number, event in enumerate(index.events) if event.inputs is not None]
     senders += set(links.sent.values()) - set(senders)
     for number in dice.sample(senders, min(4, len(senders))):
         if list(index.users(number)) != _in_order(links, index, number):
             yield f"what {number} sent was used by {index.users(number)}"
         origin = index.origin(number)
-        if not isinstance(origin, Injected):
+        if not isinstance(origin, InjectedOrigin):
             direct = queries.who_used(index, origin)
             yield from _walked(links, direct, dict.fromkeys(links.after[number], 1), 1)
 
 
-def _in_order(links: Links, index: Index, number: int) -> list[int]:
+def _in_order(links: Links, index: EventIndex, number: int) -> list[int]:
     """Who used what this one sent, in the order of the tokens, and then who got what it put."""
     tokens = [token for token, sender in links.sent.items() if sender == number]
     used = [links.used[token] for token in tokens if token in links.used]
     return list(dict.fromkeys([*used, *links.after[number]]))
 
 
-def _walked(links: Links, said: Iterator[queries.Link], wanted: dict[int, int], most: int | None) -> Iterator[str]:
+def _walked(
+    links: Links, said: Iterator[queries.DependenceLink], wanted: dict[int, int], most: int | None
+) -> Iterator[str]:
     found = list(said)
     if {link.number: link.depth for link in found} != {n: d for n, d in wanted.items() if most is None or d <= most}:
         yield f"walked to {[(link.number, link.depth) for link in found]}, not {wanted} up to {most}"
@@ -192,7 +195,7 @@ def _walked(links: Links, said: Iterator[queries.Link], wanted: dict[int, int], 
             yield f"event {link.number} consumed {links.behind[link.number]}, not {link.operands}"
 
 
-def closed(index: Index) -> list[Tag]:
+def closed(index: EventIndex) -> list[Tag]:
     """The activations that have closed, as the events say."""
     return [each.tag for event in index.events[: len(index)] for each in event.closed]
 
@@ -210,19 +213,19 @@ def moments(history: History, dice: random.Random, moves: int = 12) -> Iterator[
             if walk.state.flight and walk.position == len(walk):
                 walk.deliver(dice.randrange(len(walk.state.flight)))
         index = walk.ask.index
-        fresh = Index(walk.graph, walk.arguments, walk[: walk.position])
+        fresh = EventIndex(walk.graph, walk.arguments, walk[: walk.position])
         known = [token for event in (*history, *walk) for token in (event.token, *event.sent)]
         for token in dice.sample(known, min(len(known), 40)):
             if _told(index, *token[:3]) != _told(fresh, *token[:3]):
                 yield f"at {walk.position}: {token} is asked about at another moment"
 
 
-def _told(index: Index, node: int, port: int, tag: Tag) -> Any:
+def _told(index: EventIndex, node: int, port: int, tag: Tag) -> Any:
     """What an index says of a token, and of who sent and used it."""
     sender, user = index.sender(node, port, tag), index.user(node, port, tag)
     links = [] if sender is None else [index.operands(sender), index.users(sender), str(index.origin(sender))]
-    opened = [str(index.opened(each)) for each in tag.steps()]
-    return len(index), sender, user, links, index.fired(node, tag), opened, index.has_closed(tag)
+    opened = [str(index.opened_tag(each)) for each in tag.self_and_ancestors()]
+    return len(index), sender, user, links, index.firing_event(node, tag), opened, index.has_closed(tag)
 
 
 def readiness(state: State) -> Iterator[str]:
@@ -238,8 +241,8 @@ def readiness(state: State) -> Iterator[str]:
 class Future:
     """What happens if a run goes on from here, to its end or for many steps; `without` withholds some tokens."""
 
-    def __init__(self, index: Index, without: frozenset[Any] = frozenset(), most: int = 3_000) -> None:
-        values = index.arguments[index.graph.hidden :]
+    def __init__(self, index: EventIndex, without: frozenset[Any] = frozenset(), most: int = 3_000) -> None:
+        values = index.arguments[index.graph.hidden_count :]
         state = State(index.graph, values, world=Witness())
         for event in index.events:
             state.apply(event)
@@ -247,7 +250,7 @@ class Future:
         self.sent: set[Any] = set()
         self.opened: set[Tag] = set()
         self.released: set[Tag] = set()
-        self.puts: dict[Cell, list[Place]] = {}
+        self.puts: dict[CellAddress, list[Place]] = {}
         aside = 0
         for _ in range(most):
             while aside < len(state.flight) and state.flight[aside][:3] in without:
@@ -262,15 +265,15 @@ class Future:
             if event.inputs is not None:
                 self.fired.add((event.token.node, event.token.tag))
                 if state.graph.nodes[event.token.node].op == "store":
-                    self.puts.setdefault(Cell(*event.inputs[:2]), []).append(  # type: ignore[arg-type]
+                    self.puts.setdefault(CellAddress(*event.inputs[:2]), []).append(  # type: ignore[arg-type]
                         (event.token.node, event.token.tag)
                     )
 
 
-def questions(state: State, future: Future, index: Index, dice: random.Random) -> list[Place]:
+def questions(state: State, future: Future, index: EventIndex, dice: random.Random) -> list[Place]:
     """What to ask about: the results, some that wait, some that will fire, some at random, sensible or not."""
     results = [(node, ROOT) for node in state.graph.results]
-    waiting = [(node, tag) for tag, record in state.records.items() for node in record.waiting]
+    waiting = [(node, tag) for tag, record in state.records.items() for node in record.waiting_operands]
     order = sorted(future.fired, key=str)
     tags = [*state.records, *closed(index), *sorted(future.opened, key=str)]
     anywhere = [(dice.randrange(len(state.graph.nodes)), dice.choice(tags)) for _ in range(6)]
@@ -282,101 +285,109 @@ def _some(dice: random.Random, given: list[Any], most: int) -> list[Any]:
     return dice.sample(given, min(most, len(given)))
 
 
-def reasons(state: State, index: Index, dice: random.Random) -> Iterator[str]:
+def reasons(state: State, index: EventIndex, dice: random.Random) -> Iterator[str]:
     """What why_not claims, at a moment of a run, is so, and stays so if the run goes on."""
     future = Future(index)
     withheld = 2
     for node, tag in questions(state, future, index, dice):
         answer = why.why_not(index, state, node, tag)
         yield from (f"{answer}\n{claim}" for claim in _claims(answer, state, index, future))
-        flying = [root.reason for root in answer.roots if isinstance(root.reason, InFlight)]
-        if answer.verdict == "pending" and withheld and len(flying) == len(answer.roots):
+        flying = [root.reason for root in answer.root_causes if isinstance(root.reason, InFlightToken)]
+        if answer.verdict == "pending" and withheld and len(flying) == len(answer.root_causes):
             withheld -= 1
             needed = frozenset(state.flight[reason.position][:3] for reason in flying)
             if (node, tag) in Future(index, needed).fired:
                 yield f"{answer}\nit fired without what is said to be needed first"
 
 
-def _claims(answer: Answer, state: State, index: Index, future: Future) -> Iterator[str]:
+def _claims(answer: WhyNotAnswer, state: State, index: EventIndex, future: Future) -> Iterator[str]:
     fired = [n for n, e in enumerate(index.events) if e.fired and e.token[:3:2] == (answer.node, answer.tag)]
     if fired or answer.verdict == "fired":
         if answer.firing is None or fired != [answer.firing.number]:
             yield f"it fired at {fired}"
         return
-    if (answer.verdict == "never") == answer.waits[0].alive:
+    if (answer.verdict == "never") == answer.wait_entries[0].is_live:
         yield "the verdict is not that of the first"
-    if answer.verdict in ("pending", "unknown") and not all(isinstance(root.reason, HOPES) for root in answer.roots):
+    if answer.verdict in ("pending", "unknown") and not all(
+        isinstance(root.reason, HOPES) for root in answer.root_causes
+    ):
         yield "a root of what may fire is a loss"
-    if answer.verdict == "pending" and all(isinstance(root.reason, Unfilled) for root in answer.roots):
+    if answer.verdict == "pending" and all(isinstance(root.reason, UnfilledCell) for root in answer.root_causes):
         yield "it is only hoped that a cell will be filled"
-    if not answer.roots and not answer.circle:
+    if not answer.root_causes and not answer.cycle:
         yield "there is no root"
     if not state.flight and answer.verdict != "never":
         yield "nothing may fire in a state that is quiet"
-    for root in answer.roots:
-        if all(need.port != root.port or root.reason not in need.reasons for need in answer.waits[root.at].missing):
+    for root in answer.root_causes:
+        if all(
+            need.port != root.port or root.reason not in need.reasons
+            for need in answer.wait_entries[root.wait_index].missing_tokens
+        ):
             yield f"{root} is not among the reasons"
     yield from _around(answer)
     if answer.tag in (*state.records, *closed(index), *future.opened):
         yield from _astray(answer, index)
-    if [waits.alive for waits in answer.waits] != _alive(answer, bool(state.flight)):
+    if [waits.is_live for waits in answer.wait_entries] != _alive(answer, bool(state.flight)):
         yield "who may still fire does not follow from the reasons"
-    for at, waits in enumerate(answer.waits):
+    for at, waits in enumerate(answer.wait_entries):
         yield from (f"{at}: {claim}" for claim in _one(answer, at, state, index, future))
-        if waits.asked_by is not None and all(
-            waits.place not in need.reasons for need in answer.waits[waits.asked_by].missing
+        if waits.required_by is not None and all(
+            waits.waiter not in need.reasons for need in answer.wait_entries[waits.required_by].missing_tokens
         ):
-            yield f"{at} was not asked for by {waits.asked_by}"
+            yield f"{at} was not asked for by {waits.required_by}"
 
 
-def _alive(answer: Answer, moving: bool) -> list[bool]:
+def _alive(answer: WhyNotAnswer, moving: bool) -> list[bool]:
     """Which may still fire, by the rule alone: nothing at first, and then again and again what follows."""
     alive: set[Any] = set()
     while True:
         before = len(alive)
-        for waits in answer.waits:
+        for waits in answer.wait_entries:
             ports = [
-                any(reason in alive or _is_hope(reason, moving) for reason in need.reasons) for need in waits.missing
+                any(reason in alive or _is_hope(reason, moving) for reason in need.reasons)
+                for need in waits.missing_tokens
             ]
-            merge = isinstance(waits.place, Unfired) and answer.graph.nodes[waits.place.node].op == "merge"
+            merge = isinstance(waits.waiter, UnfiredNode) and answer.graph.nodes[waits.waiter.node].op == "merge"
             if any(ports) if merge else all(ports):
-                alive.add(waits.place)
+                alive.add(waits.waiter)
         if len(alive) == before:
-            return [waits.place in alive for waits in answer.waits]
+            return [waits.waiter in alive for waits in answer.wait_entries]
 
 
 def _is_hope(reason: Any, moving: bool) -> bool:
-    if isinstance(reason, Unfilled):
+    if isinstance(reason, UnfilledCell):
         return moving and bool(reason.stores)
-    return isinstance(reason, InFlight) or (isinstance(reason, EndOfWave) and moving)
+    return isinstance(reason, InFlightToken) or (isinstance(reason, EndOfWave) and moving)
 
 
-def _astray(answer: Answer, index: Index) -> Iterator[str]:
+def _astray(answer: WhyNotAnswer, index: EventIndex) -> Iterator[str]:
     """Where the node that is asked about fires under such tags, so does each that is said to wait."""
-    fits = [_fits(index, waits.place) for waits in answer.waits if isinstance(waits.place, Unfired)]
+    fits = [_fits(index, waits.waiter) for waits in answer.wait_entries if isinstance(waits.waiter, UnfiredNode)]
     if fits[0] and not all(fits):
         yield "a node waits under a tag under which it never fires"
 
 
-def _fits(index: Index, place: Unfired) -> bool:
+def _fits(index: EventIndex, place: UnfiredNode) -> bool:
     try:
-        check_place(index.graph, index.contexts, place.node, place.tag)
+        check_node_tag(index.graph, index.contexts, place.node, place.tag)
     except Usage:
         return False
     return place.tag.iteration >= 0
 
 
-def _around(answer: Answer) -> Iterator[str]:
-    for at, following in zip(answer.circle, (*answer.circle[1:], *answer.circle[:1]), strict=True):
-        if all(answer.waits[following].place not in need.reasons for need in answer.waits[at].missing):
+def _around(answer: WhyNotAnswer) -> Iterator[str]:
+    for at, following in zip(answer.cycle, (*answer.cycle[1:], *answer.cycle[:1]), strict=True):
+        if all(
+            answer.wait_entries[following].waiter not in need.reasons for need in answer.wait_entries[at].missing_tokens
+        ):
             yield f"{at} does not wait for {following}"
 
 
-def _one(answer: Answer, at: int, state: State, index: Index, future: Future) -> Iterator[str]:
+def _one(answer: WhyNotAnswer, at: int, state: State, index: EventIndex, future: Future) -> Iterator[str]:
     """The claims on one thing that waits."""
-    waits = answer.waits[at]
-    place = waits.place
-    if isinstance(place, Unopened):
+    waits = answer.wait_entries[at]
+    place = waits.waiter
+    if isinstance(place, UnopenedActivation):
         if place.tag in state.records or index.has_closed(place.tag):
             yield "it has opened"
         before = [
@@ -385,69 +396,69 @@ def _one(answer: Answer, at: int, state: State, index: Index, future: Future) ->
         ]
         if any(tag and tag not in state.records and not index.has_closed(tag) for tag in before):
             yield "what has to open before has not opened"
-        if not waits.alive and place.tag in future.opened:
+        if not waits.is_live and place.tag in future.opened:
             yield "it opened in the end"
-        yield from _reasons_hold(None, place.tag, waits.needs[0].reasons, state, future)
+        yield from _reasons_hold(None, place.tag, waits.requirements[0].reasons, state, future)
         return
-    if isinstance(place, Parked):
+    if isinstance(place, ParkedToken):
         yield from _parked_holds(place, waits, state, future)
         yield from _stores_are_so(place, waits, state, index)
         return
-    if isinstance(place, HeldBack):
+    if isinstance(place, ThrottledToken):
         yield from _held_holds(place, waits, state, future)
         return
     node, tag = place
-    if index.fired(node, tag) is not None or any(e.fired and e.token[:3:2] == (node, tag) for e in index.events):
+    if index.firing_event(node, tag) is not None or any(e.fired and e.token[:3:2] == (node, tag) for e in index.events):
         yield "it has fired"
-    if not waits.alive and (node, tag) in future.fired:
+    if not waits.is_live and (node, tag) in future.fired:
         yield "it fired in the end"
-    reasons = [reason for need in waits.missing for reason in need.reasons]
-    if at and state.graph.nodes[node].op == "exit" and reasons and all(isinstance(one, Elsewhere) for one in reasons):
+    reasons = [reason for need in waits.missing_tokens for reason in need.reasons]
+    if at and state.graph.nodes[node].op == "exit" and reasons and all(isinstance(one, RoutedAway) for one in reasons):
         yield "it is waited for in an iteration that went on to the next"
     record = state.records.get(tag)
-    store = record.waiting.get(node, {}) if record else {}
+    store = record.waiting_operands.get(node, {}) if record else {}
     ports = [port for port, held in enumerate(state.graph.nodes[node].ports) if held is None] or [-1]
-    if [need.port for need in waits.needs] != ports:
+    if [need.port for need in waits.requirements] != ports:
         yield f"it has the ports {ports}"
-    for need in waits.needs:
-        if isinstance(need, Held) != (need.port in store):
+    for need in waits.requirements:
+        if isinstance(need, WaitingToken) != (need.port in store):
             yield f"the store has {store}"
-        elif isinstance(need, Held):
+        elif isinstance(need, WaitingToken):
             if fingerprint(need.value) != fingerprint(store[need.port]):
                 yield f"{need.value} is not what the store has"
         else:
             yield from _reasons_hold((node, need.port, tag), tag, need.reasons, state, future)
 
 
-def _parked_holds(place: Parked, waits: Any, state: State, future: Future) -> Iterator[str]:
+def _parked_holds(place: ParkedToken, waits: Any, state: State, future: Future) -> Iterator[str]:
     """A parked token: the cells are empty, and who puts to them in the end is among those that are said to."""
     for need in waits.needs:
         cell = place.cell._replace(number=-1 - need.port)
-        if cell.number in state.cells.blocks[cell.handle].puts:
+        if cell.number in state.cells.blocks[cell.handle].writes:
             yield f"{cell} is full"
-        unfilled = [store for reason in need.reasons if isinstance(reason, Unfilled) for store in reason.stores]
+        unfilled = [store for reason in need.reasons if isinstance(reason, UnfilledCell) for store in reason.stores]
         for put in future.puts.get(cell, ()):
-            if Unfired(*put) not in need.reasons and put not in unfilled and (put[0], None) not in unfilled:
+            if UnfiredNode(*put) not in need.reasons and put not in unfilled and (put[0], None) not in unfilled:
                 yield f"{put} put to {cell}"
     if not waits.alive and all(place.cell._replace(number=-1 - need.port) in future.puts for need in waits.needs):
         yield f"{place.cell} was put in the end"
 
 
-def _stores_are_so(place: Parked, waits: Any, state: State, index: Index) -> Iterator[str]:
+def _stores_are_so(place: ParkedToken, waits: Any, state: State, index: EventIndex) -> Iterator[str]:
     """What is said to fill a cell has been sent its handle and its number, and all that has been is said to; what might
     has been sent one of them at most, and is named once. A `collect` waits for every cell that is empty."""
     block, sent = state.cells.blocks[place.cell.handle], sent_to_stores(index)
-    gathers = all(state.graph.nodes[token.node].op == "collect" for token in block.parked[place.cell.number])
-    empty = [number for number in range(place.cell.number, place.cell.handle.size) if number not in block.puts]
+    gathers = all(state.graph.nodes[token.node].op == "collect" for token in block.deferred_reads[place.cell.number])
+    empty = [number for number in range(place.cell.number, place.cell.handle.size) if number not in block.writes]
     cells = [-1 - need.port for need in waits.needs]
     if cells != (empty if gathers else empty[:1]):
         yield f"{place} waits for the cells {cells} of {empty}"
     for number, need in zip(cells, waits.needs, strict=True):
-        told = {(reason.node, reason.tag) for reason in need.reasons if isinstance(reason, Unfired)}
+        told = {(reason.node, reason.tag) for reason in need.reasons if isinstance(reason, UnfiredNode)}
         wanted = {store for store, got in sent.items() if (got.get(0), got.get(1)) == (place.cell.handle, number)}
         if told != wanted:
             yield f"cell {number} waits for {told}, not {wanted}"
-        maybe = [store for reason in need.reasons if isinstance(reason, Unfilled) for store in reason.stores]
+        maybe = [store for reason in need.reasons if isinstance(reason, UnfilledCell) for store in reason.stores]
         told = {store for store in maybe if store[1] is not None}
         if told != set(_might(sent, index.graph, place.cell.handle, number)) or len(set(maybe)) != len(maybe):
             yield f"cell {number} may be filled by {maybe}"
@@ -466,7 +477,7 @@ def _might(sent: dict[Place, dict[int, Any]], graph: Graph, handle: Any, number:
             yield node, tag
 
 
-def sent_to_stores(index: Index) -> dict[Place, dict[int, Any]]:
+def sent_to_stores(index: EventIndex) -> dict[Place, dict[int, Any]]:
     """What each store that has not fired has been sent, by port, with its literals, as the events say."""
     nodes, found = index.graph.nodes, defaultdict[Place, dict[int, Any]](dict)
     tokens = [token for event in index.events for token in event.sent]
@@ -474,47 +485,51 @@ def sent_to_stores(index: Index) -> dict[Place, dict[int, Any]]:
         Token(*edge, ROOT, index.arguments[at]) for at, (_, to) in enumerate(index.graph.arguments) for edge in to.edges
     ]
     for node, port, tag, value in tokens:
-        if node >= 0 and nodes[node].op == "store" and index.fired(node, tag) is None:
+        if node >= 0 and nodes[node].op == "store" and index.firing_event(node, tag) is None:
             found[node, tag][port] = value
     for (node, _), operands in found.items():
         operands |= {port: held.value for port, held in enumerate(nodes[node].ports) if held is not None}
     return found
 
 
-def quietness(state: State, index: Index) -> Iterator[str]:
+def quietness(state: State, index: EventIndex) -> Iterator[str]:
     """Whether a run became quiet is told from its events as from its state."""
-    if difference._is_quiet(index) == bool(state.flight):
+    if difference._is_quiescent(index) == bool(state.flight):
         yield f"that it is quiet is said with {len(state.flight)} tokens in flight"
 
 
-def _held_holds(place: HeldBack, waits: Any, state: State, future: Future) -> Iterator[str]:
+def _held_holds(place: ThrottledToken, waits: Any, state: State, future: Future) -> Iterator[str]:
     """A held token: the iteration before is busy, with what is said; and it is let go only if that may be over."""
-    record = state.records.get(place.busy)
-    over = record is None or record.busy == 0
+    record = state.records.get(place.busy_iteration)
+    over = record is None or record.busy_count == 0
     if over != (waits.needs[0].reasons == (EndOfWave(),)):
-        yield f"that {place.busy} is busy is {not over}"
+        yield f"that {place.busy_iteration} is busy is {not over}"
     if not waits.alive and place.tag in future.released:
         yield f"what was held under {place.tag} was let go"
     reasons = [reason for need in waits.needs for reason in need.reasons]
-    inside = {tag for tag in state.records if place.busy in (tag, *_above(tag))}
-    waiting = {Unfired(node, tag) for tag in inside for node in state.records[tag].waiting}
-    if waiting != {reason for reason in reasons if isinstance(reason, Unfired)}:
-        yield f"what waits in {place.busy} is not what keeps it busy"
+    inside = {tag for tag in state.records if place.busy_iteration in (tag, *_above(tag))}
+    waiting = {UnfiredNode(node, tag) for tag in inside for node in state.records[tag].waiting_operands}
+    if waiting != {reason for reason in reasons if isinstance(reason, UnfiredNode)}:
+        yield f"what waits in {place.busy_iteration} is not what keeps it busy"
     flying = [at for at, token in enumerate(state.flight) if token.tag in inside]
-    if flying != sorted(reason.position for reason in reasons if isinstance(reason, InFlight)):
-        yield f"what flies in {place.busy} is at {flying}"
-    held = {tag for tag, entries in state.held.items() if entries and tag in inside and tag != place.busy}
-    if held != {reason.tag for reason in reasons if isinstance(reason, HeldBack)}:
-        yield f"{held} are held back in {place.busy}"
+    if flying != sorted(reason.position for reason in reasons if isinstance(reason, InFlightToken)):
+        yield f"what flies in {place.busy_iteration} is at {flying}"
+    held = {
+        tag
+        for tag, entries in state.throttled_tokens.items()
+        if entries and tag in inside and tag != place.busy_iteration
+    }
+    if held != {reason.tag for reason in reasons if isinstance(reason, ThrottledToken)}:
+        yield f"{held} are held back in {place.busy_iteration}"
     parked = {cell for cell in _cells(state) if any(token.tag in inside for token in _parked(state, cell))}
-    if parked != {reason.cell for reason in reasons if isinstance(reason, Parked)}:
-        yield f"what is parked in {place.busy} is at {parked}"
+    if parked != {reason.cell for reason in reasons if isinstance(reason, ParkedToken)}:
+        yield f"what is parked in {place.busy_iteration} is at {parked}"
 
 
-def _cells(state: State) -> Iterator[Cell]:
+def _cells(state: State) -> Iterator[CellAddress]:
     """The cells at which tokens are parked."""
     for handle, block in state.cells.blocks.items():
-        yield from (Cell(handle, number) for number in block.parked)
+        yield from (CellAddress(handle, number) for number in block.deferred_reads)
 
 
 def _above(tag: Tag) -> Iterator[Tag]:
@@ -527,21 +542,21 @@ def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, futu
     """Each reason is so; and where all are that the token is lost, it is never sent."""
     for reason in found:
         match reason:
-            case InFlight(position, _) if state.flight[position][:3] != token:
+            case InFlightToken(position, _) if state.flight[position][:3] != token:
                 yield f"{reason} is not that token"
-            case HeldBack() if not any(held[:3] == token for _, held in state.held.get(tag, ())):
+            case ThrottledToken() if not any(held[:3] == token for _, held in state.throttled_tokens.get(tag, ())):
                 yield f"{reason}, and is not held"
-            case Parked(cell, _) if token not in [at[:3] for at in _parked(state, cell)]:
+            case ParkedToken(cell, _) if token not in [at[:3] for at in _parked(state, cell)]:
                 yield f"{reason}, and is not parked there"
-            case Trapped(firing) if not firing.event.trap or firing.event.sent:
+            case TrappedFiring(firing) if not firing.event.trap or firing.event.sent:
                 yield f"{reason} did not trap"
-            case Elsewhere(firing, Firing() as from_) if (firing.event.token.node, 1, firing.tag) not in [
+            case RoutedAway(firing, FiringOrigin() as from_) if (firing.event.token.node, 1, firing.tag) not in [
                 sent[:3] for sent in from_.event.sent
             ]:
                 yield f"{reason}: the predicate did not come from there"
-            case Elsewhere(firing, None) if firing.node.op == "switch" and firing.node.ports[1] is None:
+            case RoutedAway(firing, None) if firing.node.op == "switch" and firing.node.ports[1] is None:
                 yield f"{reason}: where the predicate came from is not said"
-            case Elsewhere(firing, _) if token in [sent[:3] for sent in firing.event.sent] or firing.event.trap:
+            case RoutedAway(firing, _) if token in [sent[:3] for sent in firing.event.sent] or firing.event.trap:
                 yield f"{reason} sent it"
     lost = not any(isinstance(reason, HOPES | AHEAD) for reason in found)
     if lost and (token in future.sent if token else tag in future.opened):
@@ -552,4 +567,4 @@ def _reasons_hold(token: Any, tag: Tag, found: Sequence[Any], state: State, futu
 
 def _parked(state: State, cell: Any) -> Sequence[Any]:
     block = state.cells.blocks[cell.handle]
-    return () if cell.number in block.puts else block.parked.get(cell.number, ())
+    return () if cell.number in block.writes else block.deferred_reads.get(cell.number, ())

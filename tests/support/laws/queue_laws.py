@@ -186,7 +186,7 @@ def closing_violations(waiting: int = 3) -> Iterator[str]:
         running = [threading.Thread(target=produce, args=(number,), daemon=True) for number in range(1, waiting + 1)]
         for thread in running:
             thread.start()
-        while queue._entering < waiting:
+        while queue._waiting_producers < waiting:
             time.sleep(0.0005)
         queue.close(cancel=cancel)
         given = sorted(int(each) for each in queue)

@@ -10,15 +10,15 @@ from typing import Any
 from support.laws.history_laws import other_value, replayed, seen
 from tagloom.core.graph.graph import Graph
 from tagloom.core.handle import Handle
-from tagloom.core.value import show
+from tagloom.core.value import format_value
 from tagloom.interp.engines.reference import Limits
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Event
-from tagloom.tui.session.activation import Activation
-from tagloom.tui.session.breakpoints import Stops
-from tagloom.tui.session.call_commands import Frame, frame, standing
+from tagloom.tui.session.activation import ActivationSummary
+from tagloom.tui.session.breakpoints import RunBreakpoints
+from tagloom.tui.session.call_commands import ActivationScope, current_scope, scope_of
 from tagloom.tui.session.commands import new_session
-from tagloom.tui.session.run_index import Known
+from tagloom.tui.session.run_index import RunIndex
 from tagloom.tui.session.session import Session
 
 KINDS: dict[str, Callable[[Event], bool]] = {
@@ -39,7 +39,7 @@ MOST_RUNS = 6
 def begun(graph: Graph, arguments: Sequence[Any], schedule: str = "waves", unchecked: bool = False) -> Session:
     """A session with this run, whose world is quiet."""
     session = new_session()
-    session.add(
+    session.add_run(
         History(graph, arguments, schedule=schedule, spacing=5, limits=LIMITS, unchecked=unchecked, world=session.world)
     )
     return session
@@ -47,11 +47,11 @@ def begun(graph: Graph, arguments: Sequence[Any], schedule: str = "waves", unche
 
 def shown(session: Session) -> Any:
     """All that a session shows, but for how many events are known."""
-    now = session.situation
+    now = session.snapshot
     states = [(run.name, run.history.position, seen(run.history.state)) for run in now.runs]
-    noted = (now.current, now.points, now.numbered, now.watches, now.bookmarks, now.apart)
+    noted = (now.current, now.breakpoints, now.last_breakpoint_number, now.watches, now.bookmarks, now.difference)
     said = [
-        (session.do(line).text, session.do(line).data)
+        (session.execute(line).text, session.execute(line).data)
         for line in ("state", "flight", "tags", "breaks", "watches", "bookmarks")
     ]
     return states, noted, said
@@ -62,7 +62,7 @@ def a_line(session: Session, dice: random.Random) -> str:
     graph, state = session.history.graph, session.history.state
     node = str(dice.choice(graph.nodes))
     tags = [str(tag) for tag in state.records if tag.depth < 9] or ["main"]
-    runs = [run.name for run in session.situation.runs]
+    runs = [run.name for run in session.snapshot.runs]
     room = len(runs) < MOST_RUNS
     motions = [*KINDS, *BACK.values(), "over", "over-back"]
     match dice.randrange(16):
@@ -103,7 +103,7 @@ def _edit(session: Session, dice: random.Random, tags: list[str]) -> str:
     token = state.flight[number]
     if isinstance(token.value, Handle) or token.tag.depth > 9:
         return "event"
-    value = show(other_value(token.value))
+    value = format_value(other_value(token.value))
     if dice.random() < 0.6:
         return f"change {number} {value}"
     return f"inject {session.history.graph.nodes[token.node]} {token.port} {token.tag} {value}"
@@ -116,8 +116,8 @@ def walk_violations(session: Session, seed: int, moves: int = 20) -> Iterator[st
     for _ in range(moves):
         line = a_line(session, dice)
         before = shown(session) if dice.random() < 0.5 else None
-        reply = session.do(line)
-        yield from reply_violations(reply.form())
+        reply = session.execute(line)
+        yield from reply_violations(reply.to_json())
         yield from place_violations(session, line, replays)
         yield from known_violations(session, line)
         if before is not None and line not in ("undo", "redo"):
@@ -153,7 +153,7 @@ class Replays:
 
 def place_violations(session: Session, line: str, replays: Replays) -> Iterator[str]:
     """Every run is where the choices and edits lead from zero."""
-    for run in session.situation.runs:
+    for run in session.snapshot.runs:
         history = run.history
         if seen(history.state) != replays.seen(history):
             yield f"after {line}, {history} is not where replay is"
@@ -161,15 +161,18 @@ def place_violations(session: Session, line: str, replays: Replays) -> Iterator[
 
 def known_violations(session: Session, line: str) -> Iterator[str]:
     """What is known of the current run, in parts of which some are of other runs, is what its events alone say."""
-    run, points = session.run, session.situation.points
-    run.known.catch_up(run.history)
-    fresh = Known(run.history)
+    run, points = session.run, session.snapshot.breakpoints
+    run.index.catch_up(run.history)
+    fresh = RunIndex(run.history)
     fresh.catch_up(run.history)
     for what, tell in TOLD.items():
-        if tell(run.known, run.history) != tell(fresh, run.history):
+        if tell(run.index, run.history) != tell(fresh, run.history):
             yield f"after {line}, other {what} of {run.history} are known than happened"
     for point in points:
-        hits = [stops.hits(points, point.number, run.history) for stops in (run.stops, Stops(run.history.graph))]
+        hits = [
+            stops.hits(points, point.number, run.history)
+            for stops in (run.breakpoints, RunBreakpoints(run.history.graph))
+        ]
         if hits[0] != hits[1]:
             yield f"after {line}, breakpoint {point} has {hits[0]} hits in {run.history}, and not {hits[1]}"
 
@@ -177,20 +180,20 @@ def known_violations(session: Session, line: str) -> Iterator[str]:
 def fork_violations(session: Session, seed: int, forks: int = 4) -> Iterator[str]:
     """What goes wrong in forks of forks, each somewhere in a past that is known and that breakpoints have seen."""
     dice = random.Random(seed)
-    session.do("break fired")
+    session.execute("break fired")
     for _ in range(forks):
-        session.do(dice.choice(["run", f"step {dice.randint(1, 30)}"]))
-        session.do("breaks")
+        session.execute(dice.choice(["run", f"step {dice.randint(1, 30)}"]))
+        session.execute("breaks")
         yield from known_violations(session, "a motion")
-        session.do(f"goto {dice.randint(0, len(session.history))}")
+        session.execute(f"goto {dice.randint(0, len(session.history))}")
         flight = len(session.history.state.flight)
-        session.do(dice.choice(["fork", f"choose {dice.randrange(flight)}"]) if flight else "fork")
+        session.execute(dice.choice(["fork", f"choose {dice.randrange(flight)}"]) if flight else "fork")
         yield from known_violations(session, "a fork")
 
 
-TOLD: dict[str, Callable[[Known, History], Any]] = {
-    "firings": lambda known, history: [list(known.fired(node)) for node in range(len(history.graph.nodes))],
-    "waves": lambda known, history: (known.waves().tolist(), list(known.wave_ends), known.in_wave),
+TOLD: dict[str, Callable[[RunIndex, History], Any]] = {
+    "firings": lambda known, history: [list(known.firings(node)) for node in range(len(history.graph.nodes))],
+    "waves": lambda known, history: (known.waves().tolist(), list(known.wave_ends), known.wave_firings),
     "traps": lambda known, history: list(known.traps),
     "activations": lambda known, history: [
         _activation(known.activation(tag))
@@ -199,9 +202,9 @@ TOLD: dict[str, Callable[[Known, History], Any]] = {
 }
 
 
-def _activation(known: Activation) -> Any:
-    facts = [sorted((node, at) for node, (at, _) in each.items()) for each in (known.given, known.came)]
-    return known.opened, facts, [(at, tag.path()) for at, tag in known.below]
+def _activation(known: ActivationSummary) -> Any:
+    facts = [sorted((node, at) for node, (at, _) in each.items()) for each in (known.arguments, known.results)]
+    return known.open_position, facts, [(at, tag.path()) for at, tag in known.children]
 
 
 def undo_violations(session: Session, line: str, before: Any) -> Iterator[str]:
@@ -209,9 +212,9 @@ def undo_violations(session: Session, line: str, before: Any) -> Iterator[str]:
     after = shown(session)
     if after == before:
         return
-    if not session.do("undo").ok or shown(session) != before:
+    if not session.execute("undo").ok or shown(session) != before:
         yield f"undo does not undo {line}"
-    if not session.do("redo").ok or shown(session) != after:
+    if not session.execute("redo").ok or shown(session) != after:
         yield f"redo does not do {line} again"
 
 
@@ -220,16 +223,16 @@ def motion_violations(session: Session, seed: int, moves: int = 12) -> Iterator[
     dice = random.Random(seed)
     for _ in range(moves):
         history = session.history
-        session.do(f"goto {dice.randint(0, max(len(history), 8))}")
+        session.execute(f"goto {dice.randint(0, max(len(history), 8))}")
         name = dice.choice(list(KINDS))
-        session.do(dice.choice([name, BACK[name]]))
+        session.execute(dice.choice([name, BACK[name]]))
         for there, back in ((name, BACK[name]), (BACK[name], name)):
             start = history.position
-            session.do(there)
+            session.execute(there)
             end = history.position
             yield from _between(history, name, start, end)
             if end != start:
-                session.do(back)
+                session.execute(back)
             if history.position != start:
                 yield f"from {start}, {there} leads to {end}, and {back} to {history.position}"
 
@@ -249,27 +252,27 @@ def activation_violations(session: Session) -> Iterator[str]:
     """`over` from a firing goes to the next firing of the same activation, or to where that has closed; from there
     `over-back` leads back. `out` ends with the activation closed, and `out-back` before it opened."""
     history = session.history
-    session.do("run")
+    session.execute("run")
     for position in range(1, len(history)):
-        session.do(f"goto {position}")
-        tag, event = session.tag, history[position - 1]
+        session.execute(f"goto {position}")
+        tag, event = session.current_tag, history[position - 1]
         if not event.fired or tag != event.token.tag or tag.site.kind != "call":
             continue
-        session.do("over")
+        session.execute("over")
         later = range(position + 1, len(history) + 1)
         wanted = next((at for at in later if _is_next(history[at - 1], tag)), len(history))
         if history.position != wanted:
             yield f"over from {position} leads to {history.position}, not {wanted}"
         if history.position < len(history) and history[wanted - 1].fired and history[wanted - 1].token.tag == tag:
-            session.do("over-back")
+            session.execute("over-back")
             if history.position != position:
                 yield f"over from {position} to {wanted}, and over-back to {history.position}"
-        session.do(f"goto {position}")
-        session.do("out-back")
+        session.execute(f"goto {position}")
+        session.execute("out-back")
         if history.position and tag in history.state.records:
             yield f"out-back from {position} stays in {tag}"
-        session.do(f"goto {position}")
-        session.do("out")
+        session.execute(f"goto {position}")
+        session.execute("out")
         if tag in history.state.records and history.position < len(history):
             yield f"out from {position} stays in {tag}"
 
@@ -277,43 +280,49 @@ def activation_violations(session: Session) -> Iterator[str]:
 def around_violations(session: Session, seed: int, moves: int = 40) -> Iterator[str]:
     """From anywhere, motions by activations, iterations of loops among them, go where going event by event goes."""
     dice, history = random.Random(seed), session.history
-    session.do("run")
+    session.execute("run")
     for _ in range(moves):
         position = dice.randint(0, len(history))
         for name, walk in SLOWLY.items():
-            session.do(f"goto {position}")
-            here = standing(session) if name != "over-back" or not position else frame(history[position - 1].token.tag)
+            session.execute(f"goto {position}")
+            here = (
+                current_scope(session)
+                if name != "over-back" or not position
+                else scope_of(history[position - 1].token.tag)
+            )
             walk(history, here)
             wanted = history.position
-            session.do(f"goto {position}")
-            session.do(name)
+            session.execute(f"goto {position}")
+            session.execute(name)
             if history.position != wanted:
                 yield f"{name} from {position} leads to {history.position}, not {wanted}"
 
 
-def _slowly_over(history: History, here: Frame) -> None:
-    history.forward_to(lambda state, event: here.fires(event) or (bool(event.closed) and not here.is_open(state)))
+def _slowly_over(history: History, here: ActivationScope) -> None:
+    history.forward_to(
+        lambda state, event: here.includes_firing(event) or (bool(event.closed) and not here.is_open(state))
+    )
 
 
-def _slowly_out(history: History, here: Frame) -> None:
+def _slowly_out(history: History, here: ActivationScope) -> None:
     history.forward_to(lambda state, event: bool(event.closed) and not here.is_open(state))
 
 
-def _slowly_over_back(history: History, here: Frame) -> None:
+def _slowly_over_back(history: History, here: ActivationScope) -> None:
     while history.back() is not None and history.position:
-        if here.fires(history[history.position - 1]):
+        if here.includes_firing(history[history.position - 1]):
             return
         if not here.is_open(history.state):
             history.forward()
             return
 
 
-def _slowly_out_back(history: History, here: Frame) -> None:
+def _slowly_out_back(history: History, here: ActivationScope) -> None:
     while history.back() is not None and here.is_open(history.state):
         pass
 
 
-SLOWLY: dict[str, Callable[[History, Frame], None]] = {
+SLOWLY: dict[str, Callable[[History, ActivationScope], None]] = {
     "over": _slowly_over,
     "out": _slowly_out,
     "over-back": _slowly_over_back,

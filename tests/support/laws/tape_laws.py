@@ -16,10 +16,10 @@ from support.generators.gradient_programs import differentiated
 from support.generators.in_trace import InTrace, as_function
 from support.programs.eager_run import MOST_STEPS, EagerRun, TooLong
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.program.evaluate import evaluate
 from tagloom.core.types import Type
-from tagloom.core.value import literal, same
+from tagloom.core.value import is_same_value, literal
 
 Way: TypeAlias = Callable[[Case, int, type[tl.Tape]], list[Any]]
 """What a program gives, and behind that the adjoints of its floats, those of its results being 0.5, 1.5 and so on;
@@ -28,7 +28,9 @@ again of all that, for a higher order: by nested tapes of a class."""
 
 def eagerly(case: Case, order: int, tape: type[tl.Tape]) -> list[Any]:
     """Op by op."""
-    return _plain(_taped(EagerRun(case.program), [Concrete(literal(value)) for value in case.arguments], order, tape))
+    return _plain(
+        _taped(EagerRun(case.program), [ConcreteArray(literal(value)) for value in case.arguments], order, tape)
+    )
 
 
 def in_trace(case: Case, order: int, tape: type[tl.Tape]) -> list[Any]:
@@ -62,7 +64,7 @@ def _plain(results: Sequence[Any]) -> list[Any]:
 
 
 def _filled(weight: float, like: Any) -> Any:
-    return apply("broadcast_like", Concrete(literal(weight, Type(like.dtype))), like)
+    return apply("broadcast_like", ConcreteArray(literal(weight, Type(like.dtype))), like)
 
 
 def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way = eagerly) -> list[str]:
@@ -79,7 +81,7 @@ def violations(case: Case, order: int, tape: type[tl.Tape] = tl.Tape, way: Way =
         return []
     except tl.TagloomError as error:
         return [f"the derivative of the program returns, and the tape raises {error}"]
-    alike = same if order == 1 and is_straight(case) else _is_near
+    alike = is_same_value if order == 1 and is_straight(case) else _is_near
     return [
         f"result {at} is {mine!r} by the tape, and {theirs!r} by the program"
         for at, (mine, theirs) in enumerate(zip(found, wanted, strict=True))
@@ -96,7 +98,7 @@ def _is_near(one: Any, other: Any) -> bool:
     """Whether numbers are the same but for the order of additions; what is not finite says nothing then."""
     mine, theirs = np.asarray(one), np.asarray(other)
     if mine.dtype.kind != "f":
-        return same(one, other)
+        return is_same_value(one, other)
     known = np.isfinite(mine) & np.isfinite(theirs)
     largest = np.max(np.abs(theirs[known]), initial=1.0)
     bound = 1e-12 if mine.dtype == np.float64 else 1e-4

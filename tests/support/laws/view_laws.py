@@ -12,7 +12,7 @@ from support.generators.generator import Case, cases
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.reference import Limits
 from tagloom.interp.history.history import History
-from tagloom.viz.view import Mark, View
+from tagloom.viz.view import BadgeMark, View
 
 LIMITS = Limits(firings=300)
 
@@ -30,7 +30,7 @@ def runs(draw: Any) -> History:
 
 def view_violations(view: View) -> Iterator[str]:
     """Names are of one thing each, and arrows, levels and what is kept above end at boxes that are there."""
-    clusters = list(view.outside.all())
+    clusters = list(view.root.walk())
     names = [*(cluster.name for cluster in clusters), *(name for cluster in clusters for name in cluster.boxes)]
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
@@ -40,17 +40,17 @@ def view_violations(view: View) -> Iterator[str]:
     for arrow in view.arrows:
         if arrow.tail not in view.boxes or arrow.head not in view.boxes:
             yield f"{arrow} ends nowhere"
-        if arrow.into and arrow.into not in {cluster.name for cluster in clusters}:
+        if arrow.head_cluster and arrow.head_cluster not in {cluster.name for cluster in clusters}:
             yield f"{arrow} ends at no cluster"
     for cluster in clusters:
-        if not set(cluster.level) <= cluster.boxes.keys():
+        if not set(cluster.same_rank) <= cluster.boxes.keys():
             yield f"the level of {cluster.name} has boxes of others"
-    for upper, lower_ in view.above:
+    for upper, lower_ in view.rank_constraints:
         if upper not in view.boxes or lower_ not in view.boxes:
             yield f"{upper} is kept above {lower_}"
 
 
-def badges(view: View) -> Counter[Mark]:
+def badges(view: View) -> Counter[BadgeMark]:
     """How many badges there are of each mark."""
     found = [*(box.badges for box in view.boxes.values()), *(arrow.badges for arrow in view.arrows)]
     return Counter(badge.mark for each in found for badge in each)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from tagloom.core import dtypes
-from tagloom.core.ops.op import OPS, Op, kernel, trap_message
+from tagloom.core.ops.op import OPS, Op, build_kernel, trap_message
 from tagloom.core.types import Type
 from tagloom.core.value import admit
 from tagloom.interp.engines.jit import kernels
@@ -50,7 +50,7 @@ def signatures() -> Iterator[Signature]:
             choices, itertools.product(map(Type, dtypes.ALL), repeat=row.arity)
         ):
             try:
-                yield Signature(row, operands, row.types(*operands, **dict(attributes)), attributes)
+                yield Signature(row, operands, row.type_rule(*operands, **dict(attributes)), attributes)
             except Exception:
                 continue
 
@@ -84,7 +84,7 @@ def differences(
     ]
     out, traps = np.zeros(len(columns), LANES[result]), np.zeros(len(columns), bool)
     run(number, out, traps, *arrays)
-    meant = kernel(signature.row, signature.operands, signature.result, signature.attributes)
+    meant = build_kernel(signature.row, signature.operands, signature.result, signature.attributes)
     for operands, made, trapped in zip(given, out.tolist(), traps.tolist(), strict=True):
         if trapped != (trap_message(signature.row, operands) is not None):
             yield f"{signature.row.name} of {operands} {'traps' if trapped else 'does not trap'}"
@@ -102,4 +102,4 @@ def same(one: Any, other: Any) -> bool:
 
 
 def literal(value: Any, type_: Type) -> str:
-    return kernels.constant(admit(value, type_), type_.dtype)
+    return kernels.literal_expression(admit(value, type_), type_.dtype)

@@ -81,9 +81,9 @@ def moments(run: str) -> tuple[Moment, ...]:
         if event.fired:
             fired[token.node] += 1
             del held[token.node, token.tag]
-        elif event.parked is None:
+        elif event.deferred_at is None:
             held[token.node, token.tag] += 1
-        flight += sum(sent.node >= 0 for sent in event.sent if not event.held) - 1
+        flight += sum(sent.node >= 0 for sent in event.sent if not event.is_throttled) - 1
         flight += len(event.woken) + len(event.released)
         state = SimpleNamespace(
             steps=step,
@@ -114,9 +114,9 @@ def _names(graph: Graph, event: Event, state: Any) -> dict[str, Any]:
         "trap": event.trap or "",
         "lost": (event.inputs is None and not state.flight)
         or (len(results) > 0 and len(event.sent) == 0 and not event.trap),
-        "parked": event.parked is not None,
+        "parked": event.deferred_at is not None,
         "woken": len(event.woken),
-        "held": event.held,
+        "held": event.is_throttled,
         "tag.depth": len(token.tag.path()),
         "depth": len(token.tag.path()),
         "tag.iteration": token.tag.path()[-1][1] if token.tag.path() else 0,

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 
 from tagloom.core.errors import Invalid
 from tagloom.core.graph.graph import Graph
-from tagloom.core.value import show
+from tagloom.core.value import format_value
 from tagloom.interp.machine.event import Event, Token
 from tagloom.interp.outcome.outcome import Outcome
 
@@ -36,13 +36,13 @@ def line(graph: Graph, event: Event) -> str:
     else:
         said = f"sends {', '.join(_sent(graph, event, sent) for sent in event.sent) or 'nothing'}"
     closed = f"; closes {', '.join(str(closed.tag) for closed in event.closed)}" if event.closed else ""
-    return f"{graph.nodes[token.node].name}[{token.port}] <- {show(token.value)} @ {token.tag}: {said}{closed}"
+    return f"{graph.nodes[token.node].name}[{token.port}] <- {format_value(token.value)} @ {token.tag}: {said}{closed}"
 
 
 def _sent(graph: Graph, event: Event, sent: Token) -> str:
     to = f"result {sent.port}" if sent.node < 0 else f"{graph.nodes[sent.node].name}[{sent.port}]"
     where = "" if sent.tag == event.token.tag else f" @ {sent.tag}"
-    return f"{show(sent.value)} to {to}{where}"
+    return f"{format_value(sent.value)} to {to}{where}"
 
 
 def lines(graph: Graph, events: Iterable[Event]) -> list[str]:

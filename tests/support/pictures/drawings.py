@@ -11,23 +11,23 @@ from typing import Any, NamedTuple
 import tagloom as tl
 from hypothesis import strategies as st
 from pygraphviz import AGraph
-from tagloom.core.graph.graph import Graph, Source
-from tagloom.core.ops.routing import CONTROL
+from tagloom.core.graph.graph import Graph, OutputRef
+from tagloom.core.ops.routing import ROUTING_OPS
 from tagloom.core.program.program import PHASE, Program
 from tagloom.core.tag import Site
 from tagloom.core.types import Type
 from tagloom.core.value import literal
-from tagloom.viz.dot import dot
+from tagloom.viz.dot import to_dot
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.program_view import program_view
 
 
 def graph_dot(graph: Graph) -> str:
-    return dot(graph_view(graph))
+    return to_dot(graph_view(graph))
 
 
 def program_dot(program: Program) -> str:
-    return dot(program_view(program))
+    return to_dot(program_view(program))
 
 
 @tl.function
@@ -103,7 +103,7 @@ STRANGE = (
     "é",
     "n" * 99,
 )
-_OPS = (*CONTROL, "add", "less", "identity", "nonsense")
+_OPS = (*ROUTING_OPS, "add", "less", "identity", "nonsense")
 _SITES = tuple(Site(function, name, kind) for function in "fg" for name in "rs" for kind in ("call", "loop"))
 
 
@@ -112,7 +112,10 @@ def graphs(draw: Any) -> Graph:
     """Graphs of any kind, hardly ever valid: wrong numbers of ports, lost sites, edges to anywhere, strange names."""
     name, op, site = st.sampled_from(STRANGE), st.sampled_from(_OPS), st.sampled_from((None, *_SITES))
     builder = tl.Builder(draw(name))
-    sources: list[Source | None] = [None, *(builder.argument(draw(name), INT) for _ in range(draw(st.integers(0, 2))))]
+    sources: list[OutputRef | None] = [
+        None,
+        *(builder.argument(draw(name), INT) for _ in range(draw(st.integers(0, 2)))),
+    ]
     count = draw(st.integers(0, 8))
     for _ in range(count):
         port = st.sampled_from([*sources, literal(3)])

@@ -37,7 +37,7 @@ def save_for_ever(path: str, number: int) -> None:
 
 def main(path: str, way: str) -> None:
     if way == "torn":
-        file.write_whole = write_torn
+        file.write_atomically = write_torn
     for line in sys.stdin:
         child = os.fork()
         if child == 0:

@@ -8,7 +8,7 @@ import numpy as np
 import tagloom as tl
 from support.generators.acts_generator import half, weigh
 from tagloom.core.ops.op import OPS
-from tagloom.interp.engines.jit.clib import NUMPY_S
+from tagloom.interp.engines.jit.clib import UFUNC_OPS
 
 
 @tl.function
@@ -121,7 +121,7 @@ def apart(x: tl.Array[tl.float64, 5]) -> tuple[tl.Array[tl.float64, 5], tl.Array
 
 def elementary(x: Any, y: Any) -> Any:
     """Every function that NumPy computes in loops of its own."""
-    return tuple(getattr(tl, name)(*(x, y)[: OPS[name].arity]) for name in NUMPY_S)
+    return tuple(getattr(tl, name)(*(x, y)[: OPS[name].arity]) for name in UFUNC_OPS)
 
 
 elementary64, elementary32 = tl.function(elementary), tl.function(elementary)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tagloom.core.frontend.api import apply
-from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.program.program import Program, Region
 from tagloom.core.value import Literal
 
@@ -25,7 +25,7 @@ class EagerRun:
         self,
         program: Program,
         do: Callable[..., Any] = apply,
-        lift: Callable[[Literal], Any] = Concrete,
+        lift: Callable[[Literal], Any] = ConcreteArray,
     ) -> None:
         self.program, self.do, self.lift, self.steps = program, do, lift, 0
 

@@ -7,10 +7,10 @@ from typing import Any
 import tagloom as tl
 from hypothesis import assume
 from hypothesis import strategies as st
-from tagloom.core.frontend.trace.annotation import Source
-from tagloom.core.frontend.trace.pytree import leaf, several
+from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.pytree import flat_tuple_type, leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.types import Type
@@ -45,8 +45,8 @@ def small_runs(draw: Any) -> tuple[Graph, list[Any]]:
         return tuple(some(draw, scope) for _ in range(results))
 
     body.__name__ = "main"
-    source = Source(body, tuple((name, leaf(INT)) for name in names), several((INT,) * results))
-    program, _ = Trace(Symbol).program(source, (leaf(INT),) * len(names))
+    source = FunctionSpec(body, tuple((name, leaf_type(INT)) for name in names), flat_tuple_type((INT,) * results))
+    program, _ = ProgramBuilder(Symbol).build_program(source, (leaf_type(INT),) * len(names))
     graph, arguments = lower(program), [draw(st.integers(-1, 2)) for _ in names]
     assume(run_graph(graph, arguments, limits=Limits(firings=FIRINGS)).status != "Exhausted")
     return graph, arguments

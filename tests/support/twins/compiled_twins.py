@@ -8,19 +8,19 @@ import pytest
 from tagloom.core.program.program import Program
 from tagloom.interp.engines.compiled import run as engine
 from tagloom.interp.engines.compiled import source
-from tagloom.interp.engines.compiled.text import Text
+from tagloom.interp.engines.compiled.text import GeneratedModule
 
 
 def afresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no program be compiled already."""
-    monkeypatch.setattr(engine, "_ready", type(engine._ready)())
+    monkeypatch.setattr(engine, "_ready", type(engine._compiled_programs)())
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, pattern: str, instead: str) -> None:
     """Let texts be wrong. Fails where a text has nothing of this pattern."""
-    right = source.text_of
+    right = source.emit_module
 
-    def text_of(program: Program, *, native: bool = False) -> Text:
+    def text_of(program: Program, *, native: bool = False) -> GeneratedModule:
         made = right(program, native=native)
         lines = [re.sub(pattern, instead, line) for line in made.lines]
         assert lines != made.lines, "this twin is not wrong at all"

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 from tagloom.core import dtypes
-from tagloom.core.ops.op import OPS, Op, kernel, trap_message
+from tagloom.core.ops.op import OPS, Op, build_kernel, trap_message
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit
 
@@ -56,14 +56,14 @@ class Tape:
         message = trap_message(row, tuple(values), more)
         assert message is None, f"{op} traps: {message}"
         types = list(map(type_of, values))
-        made = Known(kernel(row, types, row.types(*types, **attributes), more)(*values))
+        made = Known(build_kernel(row, types, row.type_rule(*types, **attributes), more)(*values))
         self.records.append(Record(row, tuple(given), attributes, made))
         return made
 
 
 def _adapted(row: Op, operands: Sequence[Any]) -> list[Known]:
     """Python's numbers take the dtype of what they meet."""
-    alike = range(len(operands))[slice(*row.alike)]
+    alike = range(len(operands))[slice(*row.same_dtype_operands)]
     met = next((type_of(operands[at].value).dtype for at in alike if isinstance(operands[at], Known)), dtypes.int64)
     return [
         each if isinstance(each, Known) else Known(admit(each, Type(met) if at in alike else None))

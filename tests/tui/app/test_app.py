@@ -11,14 +11,14 @@ import pytest
 from onscreen import DEADLOCK, LOOKS, ROOT, SIZES, TEXT_OF, TEXTS, Screen, looks_of, shown, text_of
 from tagloom.tui.app import app, lines, palette
 from tagloom.tui.app import ascii as letters
-from tagloom.tui.app.ascii import in_ascii
+from tagloom.tui.app.ascii import to_ascii
 from tagloom.tui.app.graph import GraphPane
-from tagloom.tui.app.lines import Lines
+from tagloom.tui.app.lines import LinesPane
 from tagloom.tui.app.pane import Pane
-from tagloom.tui.app.themes import tinted
+from tagloom.tui.app.themes import tint
 from tagloom.tui.panes.arrange import PANES
-from tagloom.tui.panes.help import EXPLAINED, help_pages, hints
-from tagloom.tui.panes.screen import Looker
+from tagloom.tui.panes.help import PANE_HELP, help_pages, key_hints
+from tagloom.tui.panes.screen import ScreenPresenter
 from tagloom.tui.session.commands import COMMANDS
 from textual.command import CommandPalette
 from textual.geometry import Offset, Region
@@ -62,7 +62,7 @@ def test_in_ascii(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(app.Debugger, "in_ascii", True)
 
     used: set[str] = set()
-    monkeypatch.setattr(letters, "in_ascii", lambda text: (used.update(text), in_ascii(text))[1])
+    monkeypatch.setattr(letters, "in_ascii", lambda text: (used.update(text), to_ascii(text))[1])
 
     async def script(screen: Screen) -> None:
         await screen.do("goto 30", "unfold")
@@ -78,7 +78,9 @@ def test_in_ascii(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         assert all(page.isascii() for page in pages) and "can fire next" in pages[0] and ",- 0 timeline -" in pages[1]
 
     shown(script, str(ROOT / DEADLOCK), "10")
-    assert {"┏", "┃", "▔"} <= used and [each for each in used if not each.isascii() and each not in letters._LIKE] == []
+    assert {"┏", "┃", "▔"} <= used and [
+        each for each in used if not each.isascii() and each not in letters._ASCII_GLYPHS
+    ] == []
 
 
 def test_nothing_commands_the_terminal(folder: Path) -> None:
@@ -145,13 +147,13 @@ def test_the_mouse(folder: Path) -> None:
         assert screen.app.session.history.position == 25
         await screen.do("goto 30")
         await screen.click("graph", "fib + fib_1")
-        assert screen.app.session.focus.node == "fib.add"
+        assert screen.app.session.focus.node_name == "fib.add"
         assert "fib.add" in screen.text("inspector") and screen.app.panes()["inspector"].display
         await screen.click("source", "tl.cond")
-        assert [point.condition for point in screen.app.session.situation.points] == ["line == 6 and fired"]
+        assert [point.condition for point in screen.app.session.snapshot.breakpoints] == ["line == 6 and fired"]
         await screen.press("5")
         await screen.click("tags", "fib(2)  fib_1")
-        assert screen.app.session.focus.only == "main/fib_1"
+        assert screen.app.session.focus.root_tag == "main/fib_1"
         assert "under" in screen.text("flight") or "fib_1" in screen.text("flight")
 
     shown(script, "fib.py:fib", "4")
@@ -171,7 +173,7 @@ def test_hints_are_keys(folder: Path) -> None:
         assert "1/2 events" in screen.line("status")
         await click("zoom")
         await click("< >")
-        assert screen.app.looker.zoom == 0
+        assert screen.app.presenter.zoom == 0
         await click("why")
         assert screen.app.query_one("#line").value == "why fib.n main"  # type: ignore[attr-defined]
         await click("Esc")
@@ -233,12 +235,12 @@ def test_a_large_graph_is_folded(folder: Path) -> None:
         assert "enter" not in screen.text("graph") and "[E " not in screen.text("graph")
         await screen.do("step 30")
         picture = screen.app.query_one(GraphPane).picture
-        assert picture is not None and picture.at is not None and picture.lit
+        assert picture is not None and picture.focus_cell is not None and picture.highlighted_rows
         await screen.click("graph", "while")
-        assert screen.app.session.focus.opened == ("five.loop",) and "j < n" in screen.text("graph")
+        assert screen.app.session.focus.unfolded_names == ("five.loop",) and "j < n" in screen.text("graph")
         assert "folded" not in str(screen.app.panes()["graph"].border_subtitle)
         await screen.do("fold loop")
-        assert screen.app.session.focus.folded == ("five.loop",) and not screen.app.session.focus.opened
+        assert screen.app.session.focus.folded_names == ("five.loop",) and not screen.app.session.focus.unfolded_names
 
     shown(script, str(ROOT / DEADLOCK), "10", size=(66, 24))
 
@@ -284,7 +286,7 @@ def test_looks(name: str, theme: str) -> None:
 
 def test_another_colour_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cursor that is tinted a little less breaks this."""
-    monkeypatch.setattr(lines, "tinted", lambda colour, dark, share: tinted(colour, dark, share * 0.9))
+    monkeypatch.setattr(lines, "tinted", lambda colour, dark, share: tint(colour, dark, share * 0.9))
     assert looks_of(*LOOKS[0]) != (TEXTS / "{}_{}.txt".format(*LOOKS[0])).read_text(encoding="utf-8")
 
 
@@ -296,7 +298,7 @@ def test_help_jump_and_tour(folder: Path) -> None:
         for pane in PANES:
             screen.app.action_front(pane)
             await screen.press("f1")
-            assert f"help: {pane}" in screen.whole() and EXPLAINED[pane][:50] in screen.whole()
+            assert f"help: {pane}" in screen.whole() and PANE_HELP[pane][:50] in screen.whole()
             await screen.press("escape")
         await screen.press("ctrl+o")
         await screen.press("a")
@@ -315,7 +317,7 @@ def test_the_palette(folder: Path) -> None:
     """Every command is in the palette, and is found by its name."""
 
     async def script(screen: Screen) -> None:
-        provider = palette.Commands(screen.app.screen)
+        provider = palette.SessionCommandProvider(screen.app.screen)
         for command in COMMANDS.values():
             best = max([hit async for hit in provider.search(command.name)], key=lambda hit: hit.score)
             assert best.text == command.usage and f"[{command.key}]" in str(best.match_display)
@@ -420,7 +422,7 @@ def paint_one_column(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None:
     patch.setattr(pane, "refresh", lambda self, *regions, **how: refresh(self, *map(narrow, regions), **how))
 
 
-@pytest.mark.parametrize("pane", [GraphPane, Lines])
+@pytest.mark.parametrize("pane", [GraphPane, LinesPane])
 @pytest.mark.parametrize("how", [paint_the_first_line, paint_one_line_too_high, paint_one_column])
 def test_what_is_not_painted_is_caught(
     folder: Path,
@@ -446,14 +448,16 @@ def test_what_is_lit_is_painted(folder: Path) -> None:
         pane = screen.app.query_one(GraphPane)
         await screen.do("step 9")
         picture = pane.picture
-        assert picture is not None and picture.lit
+        assert picture is not None and picture.highlighted_rows
         lines = range(pane.size.height)
         before = [pane.render_line(y) for y in lines]
-        pane.show(picture._replace(lit={}))
+        pane.show_content(picture._replace(highlighted_rows={}))
         await screen.still()
         after = [pane.render_line(y) for y in lines]
-        kept = {y - pane._above() for y in lines if after[y] is before[y]}
-        assert kept.isdisjoint(picture.lit) and kept | picture.lit.keys() >= set(range(len(picture.drawing.rows)))
+        kept = {y - pane._top_margin() for y in lines if after[y] is before[y]}
+        assert kept.isdisjoint(picture.highlighted_rows) and kept | picture.highlighted_rows.keys() >= set(
+            range(len(picture.drawing.rows))
+        )
         shown_now = screen.app.screen._compositor.render_strips()
         pane.refresh()
         await screen.still()
@@ -467,13 +471,13 @@ def test_a_key_that_asks_looks_once(folder: Path) -> None:
     """The pane that has the answer stands in front when it is looked at: nothing is looked at twice."""
 
     async def script(screen: Screen) -> None:
-        looks, look = [], Looker.look
-        screen.app.looker.look = lambda panes: (looks.append(set(panes)), look(screen.app.looker, panes))[1]  # type: ignore[method-assign]
+        looks, look = [], ScreenPresenter.snapshot
+        screen.app.presenter.snapshot = lambda panes: (looks.append(set(panes)), look(screen.app.presenter, panes))[1]  # type: ignore[method-assign]
         for key, pane in (("p", "waiting"), ("x", "flight"), ("A", "tags")):
             looks.clear()
             await screen.press(key)
             assert screen.app.panes()[pane].display and len(looks) == 1 and pane in looks[0]
-            assert screen.app.desk.sizes.keys() == looks[0]
+            assert screen.app.pane_layout.sizes.keys() == looks[0]
 
     shown(script, "fib.py:fib", "4", size=(80, 24))
 
@@ -512,6 +516,6 @@ def test_the_terminal_gets_another_size(folder: Path) -> None:
             regions = [pane.region for pane in screen.app.panes().values() if pane.display]
             assert sum(region.area for region in regions) == screen.app.query_one("#desk").region.area
             assert screen.app.query_one("#desk").size.width == size[0] == max(each.right for each in regions)
-            assert screen.line("hints") == hints(screen.focused, size[0]).text
+            assert screen.line("hints") == key_hints(screen.focused, size[0]).text
 
     shown(script, "fib.py:fib", "4")

@@ -9,8 +9,8 @@ from onscreen import SIZES, Screen, shown
 from tagloom.tui.app import app
 from tagloom.tui.app.command_line import CommandLine
 from tagloom.tui.app.graph import GraphPane
-from tagloom.tui.panes.help import following, key_at
-from tagloom.tui.session.command import LEADER
+from tagloom.tui.panes.help import key_at, second_key_hints
+from tagloom.tui.session.command import LEADER_KEY
 from tagloom.tui.session.commands import COMMANDS
 from textual.binding import Binding
 
@@ -72,7 +72,7 @@ def test_every_command(folder: Path, size: tuple[int, int]) -> None:
                 await screen.press("enter")
             else:
                 assert name not in TYPED
-            reply = screen.app.looker.replies[-1]
+            reply = screen.app.presenter.replies[-1]
             assert reply.command.split()[0] == name and reply.ok == (name not in REFUSED), reply
         await screen.pilot.press("q")
         assert screen.app.return_code == 0
@@ -94,7 +94,7 @@ def test_keys_are_commands(folder: Path) -> None:
         assert "breakpoint 1" in screen.text("answers") and "breakpoint 1" in screen.line("happened")
         await screen.press("c")
         assert "▶ fib.n " in screen.line("happened") and "● breakpoint 1" in screen.line("happened")
-        await screen.press(LEADER, "i")
+        await screen.press(LEADER_KEY, "i")
         assert screen.app.query_one(CommandLine).value == "ignore 1 "
 
     shown(script, "fib.py:fib", "4")
@@ -121,26 +121,26 @@ def test_two_strokes(folder: Path) -> None:
             await screen.pilot.resize_terminal(*size)
             await screen.still()
             desk = screen.whole().splitlines()[:-3]
-            await screen.press(LEADER)
+            await screen.press(LEADER_KEY)
             lines = screen.whole().splitlines()
             assert lines[:-3] == desk
             for command in COMMANDS.values():
-                if command.key[0] == LEADER:
+                if command.key[0] == LEADER_KEY:
                     assert any(f" {command.key[1]} {command.name}" in line for line in lines[-3:]), command
             await screen.press("p")
-            assert screen.app.looker.replies[-1].command == "printed"
+            assert screen.app.presenter.replies[-1].command == "printed"
             assert "step" in screen.line("hints") and "events" in screen.whole().splitlines()[-2]
-        await screen.press(LEADER, "escape", "s")
-        assert screen.app.looker.replies[-1].command == "step"
-        count = len(screen.app.looker.replies)
-        await screen.press(LEADER, "S")
-        assert len(screen.app.looker.replies) == count and not screen.app.leads
-        await screen.press(LEADER, "f1")
-        assert len(screen.app.screen_stack) == 2 and not screen.app.leads
+        await screen.press(LEADER_KEY, "escape", "s")
+        assert screen.app.presenter.replies[-1].command == "step"
+        count = len(screen.app.presenter.replies)
+        await screen.press(LEADER_KEY, "S")
+        assert len(screen.app.presenter.replies) == count and not screen.app.is_leader_pending
+        await screen.press(LEADER_KEY, "f1")
+        assert len(screen.app.screen_stack) == 2 and not screen.app.is_leader_pending
         await screen.press("escape")
         stopped: list[bool] = []
         screen.app.action_stop = lambda: stopped.append(True)  # type: ignore[method-assign]
-        await screen.press(LEADER, "escape")
+        await screen.press(LEADER_KEY, "escape")
         assert not stopped
         await screen.press("escape")
         assert stopped
@@ -160,20 +160,20 @@ def test_two_strokes_by_the_mouse(folder: Path) -> None:
 
         await click("more")
         await click("D delete")
-        assert screen.app.looker.replies[-1].command == "delete"
+        assert screen.app.presenter.replies[-1].command == "delete"
         await click("more")
         await click("Esc")
-        assert not screen.app.leads and len(screen.app.looker.replies) == 1
+        assert not screen.app.is_leader_pending and len(screen.app.presenter.replies) == 1
 
     shown(script, "fib.py:fib", "4")
 
 
 def test_what_may_follow_in_columns() -> None:
     """All of it has room on 80 columns, each key below another; on fewer, whole columns are left out."""
-    rows = following(COMMANDS.values(), 80)
+    rows = second_key_hints(COMMANDS.values(), 80)
     assert max(len(row.text) for row in rows) <= 80 and "Esc leave" in rows[0].text
     assert [key_at(row, 1) for row in rows] == ["p", "o", "s"] and key_at(rows[1], 30) == "d"
-    narrow = following(COMMANDS.values(), 30)
+    narrow = second_key_hints(COMMANDS.values(), 30)
     assert [row.text for row in narrow] == [
         row.text[: len(short.text)] for row, short in zip(rows, narrow, strict=True)
     ]
@@ -190,8 +190,8 @@ def test_the_graph_follows_and_is_dragged(folder: Path) -> None:
         graph = screen.app.query_one(GraphPane)
 
         def sees() -> bool:
-            assert graph.picture is not None and graph.picture.at is not None
-            (row, column), at = graph.picture.at, graph.scroll_offset
+            assert graph.picture is not None and graph.picture.focus_cell is not None
+            (row, column), at = graph.picture.focus_cell, graph.scroll_offset
             return 0 <= row - at.y < graph.size.height and 0 <= column - at.x < graph.size.width
 
         await screen.do("run")
@@ -203,11 +203,11 @@ def test_the_graph_follows_and_is_dragged(folder: Path) -> None:
         await screen.press("full_stop")
         assert sees() and "stands still" not in str(graph.border_subtitle)
         graph.scroll_to(0, 0, animate=False, force=True)
-        count = len(screen.app.looker.replies)
+        count = len(screen.app.presenter.replies)
         await screen.pilot.mouse_down(graph, offset=(20, 10))
         await screen.pilot.hover(graph, offset=(20, 6))
         await screen.pilot.mouse_up(graph, offset=(20, 6))
         await screen.still()
-        assert graph.scroll_offset.y == 4 and len(screen.app.looker.replies) == count
+        assert graph.scroll_offset.y == 4 and len(screen.app.presenter.replies) == count
 
     shown(script, "fib.py:fib", "4", size=(80, 24))

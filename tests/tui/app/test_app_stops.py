@@ -10,13 +10,13 @@ from pathlib import Path
 import pytest
 from onscreen import Screen, shown
 from tagloom.tui.app import app
-from tagloom.tui.app.file_watcher import Watched
+from tagloom.tui.app.file_watcher import FileWatcher
 from tagloom.tui.app.graph import GraphPane
-from tagloom.tui.app.preferences import recall, remember
-from tagloom.tui.panes.graph import Draft, Paper, laid_out
+from tagloom.tui.app.preferences import load_preference, save_preference
+from tagloom.tui.panes.graph import GraphLayout, LayoutRequest, lay_out_graph
 from tagloom.tui.run_start import Start
 from tagloom.tui.session.commands import new_session
-from tagloom.tui.session.run_index import Known
+from tagloom.tui.session.run_index import RunIndex
 
 pytestmark = [pytest.mark.timeout(120), pytest.mark.usefixtures("alone")]
 
@@ -58,19 +58,19 @@ def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
     """A layout that takes long says so, is stopped by Escape and not begun again by itself; the zoom begins another."""
     calls = []
 
-    def slow(paper: Paper) -> Draft:
+    def slow(paper: LayoutRequest) -> GraphLayout:
         calls.append(paper)
         while paper.zoom == 0:
             time.sleep(0.01)
-        return laid_out(paper)
+        return lay_out_graph(paper)
 
     monkeypatch.setattr(app, "laid_out", slow)
 
     async def script(screen: Screen) -> None:
         await screen.press("s")
-        assert "stopped" in screen.app.query_one(GraphPane).said and len(calls) == 1
+        assert "stopped" in screen.app.query_one(GraphPane).message and len(calls) == 1
         await screen.press("greater_than_sign")
-        assert "n <= 1" in screen.text("graph") and not screen.app.query_one(GraphPane).said
+        assert "n <= 1" in screen.text("graph") and not screen.app.query_one(GraphPane).message
 
     async def stopping(screen: Screen) -> None:
         while not calls:  # before it has begun there is nothing to stop
@@ -84,9 +84,9 @@ def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_escape_stops_a_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What takes long may be to look, after the command is done: stopped, the lines say where one is, and the next
     command looks again. A look that is on the way, as after a resize, is not dropped."""
-    catch_up, stopped = Known.catch_up, list[bool]()
+    catch_up, stopped = RunIndex.catch_up, list[bool]()
 
-    def slow(known: Known, *more: object) -> None:
+    def slow(known: RunIndex, *more: object) -> None:
         try:
             while not stopped and threading.current_thread() is not threading.main_thread():
                 time.sleep(0.01)
@@ -96,7 +96,7 @@ def test_escape_stops_a_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         catch_up(known, *more)  # type: ignore[arg-type]
 
     async def script(screen: Screen) -> None:
-        monkeypatch.setattr(Known, "catch_up", slow)
+        monkeypatch.setattr(RunIndex, "catch_up", slow)
         screen.app.do("goto 5")
         while "Esc stops it" not in screen.line("happened"):
             await screen.pilot.pause(0.02)
@@ -105,7 +105,7 @@ def test_escape_stops_a_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         await screen.press("s")
         assert "6/6 events" in screen.line("status") and "6 of 6 events" in screen.whole()
         screen.app.do("goto 9")
-        screen.app.look()
+        screen.app.request_snapshot()
         screen.app.action_stop()
         await screen.still()
         assert f"{screen.app.session.history.position}/" in screen.line("status")
@@ -134,7 +134,7 @@ def test_one_can_leave_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     """A layout that goes on when somebody leaves is stopped."""
     began = threading.Event()
 
-    def endless(paper: Paper) -> Draft:
+    def endless(paper: LayoutRequest) -> GraphLayout:
         began.set()
         while True:
             time.sleep(0.01)
@@ -162,9 +162,9 @@ def test_an_edit_begins_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
         edit(folder / "fib.py", "n - 2", "n - 3")
         await screen.pilot.pause(0.1)
         await screen.still()
-        assert screen.app.looker.replies[-1].command == "reload"
+        assert screen.app.presenter.replies[-1].command == "reload"
         assert "10/10 events" in screen.line("status") and "(n - 3)" in screen.text("graph")
-        assert len(screen.app.session.situation.points) == 1
+        assert len(screen.app.session.snapshot.breakpoints) == 1
 
     shown(script, "fib.py:fib", "4", watches=True)
 
@@ -177,11 +177,11 @@ def test_an_edit_meanwhile_begins_again_afterwards(folder: Path, monkeypatch: py
         await goes_on(screen)
         edit(folder / "ends.py", "n * endless(n)", "3")
         await screen.pilot.pause(0.1)
-        assert not screen.app.looker.replies
+        assert not screen.app.presenter.replies
         await screen.press("escape")
         await screen.pilot.pause(0.1)
         await screen.still()
-        assert [reply.command for reply in screen.app.looker.replies] == ["run", "reload"]
+        assert [reply.command for reply in screen.app.presenter.replies] == ["run", "reload"]
         await screen.do("run")
         assert "✓ 3 over" in screen.line("status")
 
@@ -197,8 +197,8 @@ def edit(file: Path, before: str, after: str) -> None:
 def test_an_edit_is_noticed_once(folder: Path) -> None:
     """The file of the program has changed when it was written since somebody looked, and then no more."""
     session = new_session()
-    session.load(Start("fib.py:fib", ("4",), session.options))
-    watched = Watched(session)
+    session.load_run(Start("fib.py:fib", ("4",), session.options))
+    watched = FileWatcher(session)
     assert not watched.has_changed()
     os.utime(folder / "fib.py", ns=(1, 1))
     assert watched.has_changed() and not watched.has_changed()
@@ -211,20 +211,20 @@ def test_an_edit_is_noticed_once(folder: Path) -> None:
 
 def test_the_theme_is_remembered(folder: Path) -> None:
     """F3, and the palette, choose the theme of the next time too; a start chooses nothing."""
-    remember("theme", "tagloom-light")
+    save_preference("theme", "tagloom-light")
 
     async def script(screen: Screen) -> None:
         assert screen.app.theme == "tagloom-light"
         (folder / "state" / "tagloom" / "theme").unlink()
         await screen.press("s")
-        assert not recall("theme")
+        assert not load_preference("theme")
         await screen.press("f3")
-        assert recall("theme") == "tagloom-dark"
+        assert load_preference("theme") == "tagloom-dark"
         screen.app.action_change_theme()
         await screen.pilot.pause(0.1)
         await screen.pilot.press(*"nord")
         await screen.pilot.pause(0.2)
         await screen.press("enter")
-        assert recall("theme") == "nord"
+        assert load_preference("theme") == "nord"
 
     shown(script, "fib.py:fib", "4")

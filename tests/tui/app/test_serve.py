@@ -15,7 +15,7 @@ import pytest
 from aiohttp import ClientSession, WSServerHandshakeError, web
 from support.pictures.chromium import chromium
 from tagloom.core.errors import Usage
-from tagloom.tui.app.serve import HOST, served, site
+from tagloom.tui.app.serve import HOST, build_site, serve_debugger
 
 FIB = str(Path(__file__).resolve().parents[3] / "papers_examples/recursion/fib.py")
 
@@ -31,7 +31,7 @@ def test_without_what_serves(missing: str, monkeypatch: pytest.MonkeyPatch, caps
     """Whichever of the two packages is missing, that is said, and no address is."""
     monkeypatch.setitem(sys.modules, missing, None)
     with pytest.raises(Usage, match="the browser needs textual-serve"):
-        served([FIB, "4"], 0)
+        serve_debugger([FIB, "4"], 0)
     assert capsys.readouterr().out == ""
 
 
@@ -43,7 +43,7 @@ def test_who_gets_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     async def run() -> None:
         port, secret = free_port(), "s3cret"
-        runner = web.AppRunner(await site([FIB, "4"], port, secret))
+        runner = web.AppRunner(await build_site([FIB, "4"], port, secret))
         await runner.setup()
         await web.TCPSite(runner, HOST, port).start()
         home = f"http://{HOST}:{port}"

@@ -6,27 +6,27 @@ from __future__ import annotations
 import pytest
 import tagloom as tl
 from support.observe.said import check_words
-from tagloom.tui.cli.explain import complaint, explain, parse_one, problems, rules
-from tagloom.tui.cli.lessons import LESSONS
+from tagloom.tui.cli.explain import describe_problem, explain, parse_one, rule_problems, rule_texts
+from tagloom.tui.cli.lessons import RULE_EXAMPLES
 
 
 def test_every_rule_is_explained() -> None:
     """Every numbered rule can be explained, in capitals or not; another number is refused with those there are."""
-    assert [number for number in rules() if explain(number.lower()).startswith(number)] == list(rules())
-    assert {f"V{k}" for k in range(1, 18)} <= set(LESSONS) and len(rules()) == 4 + 17 + 11 + 17 + 2 + 6 + 5
+    assert [number for number in rule_texts() if explain(number.lower()).startswith(number)] == list(rule_texts())
+    assert {f"V{k}" for k in range(1, 18)} <= set(RULE_EXAMPLES) and len(rule_texts()) == 4 + 17 + 11 + 17 + 2 + 6 + 5
     with pytest.raises(tl.Usage, match="no rule is called 'V99'"):
         explain("V99")
 
 
-@pytest.mark.parametrize("number", LESSONS)
+@pytest.mark.parametrize("number", RULE_EXAMPLES)
 def test_examples_are_right_and_wrong(number: str) -> None:
     """The right example breaks no rule; the wrong one breaks this rule first, and no other V rule besides."""
-    lesson = LESSONS[number]
-    assert problems(parse_one(lesson.right)) == []
-    found = [problem.rule for problem in problems(parse_one(lesson.wrong))]
-    check_words(problems(parse_one(lesson.wrong)))
+    lesson = RULE_EXAMPLES[number]
+    assert rule_problems(parse_one(lesson.right)) == []
+    found = [problem.rule for problem in rule_problems(parse_one(lesson.wrong))]
+    check_words(rule_problems(parse_one(lesson.wrong)))
     assert set(found) == ({number} if number.startswith("V") else {"V11"})
-    assert complaint(lesson).startswith(f"{number}: ")
+    assert describe_problem(lesson).startswith(f"{number}: ")
 
 
 def test_an_explanation() -> None:

@@ -6,16 +6,16 @@ import inspect
 
 import pytest
 import tagloom as tl
-from tagloom.core.ops.effect_op import ROWS
+from tagloom.core.ops.effect_op import ALL_OPS
 from tagloom.core.program.hints import example
-from tagloom.tui.cli.ops import described, listing
+from tagloom.tui.cli.ops import describe_op, list_ops
 
-NAMES = [name for name in ROWS if name != "store"]
+NAMES = [name for name in ALL_OPS if name != "store"]
 
 
 def test_every_op_is_listed() -> None:
     """A line for each op that a program may have, none longer than a terminal is wide."""
-    lines = listing().splitlines()
+    lines = list_ops().splitlines()
     assert sorted(line.split()[0] for line in lines) == sorted(NAMES)
     assert max(map(len, lines)) <= 100 and all(line.endswith(".") for line in lines)
 
@@ -23,10 +23,10 @@ def test_every_op_is_listed() -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_an_op_is_described(name: str) -> None:
     """Its operands, its attributes, how it is written, and what its row says."""
-    said = described(name)
-    assert said.startswith(f"{name}: ") and f"= {name}" in said and ROWS[name].doc.strip() in said
-    assert all(attribute in said for attribute in ROWS[name].attributes)
-    arity, written = ROWS[name].arity, example(name).partition(f"= {name} ")[2]
+    said = describe_op(name)
+    assert said.startswith(f"{name}: ") and f"= {name}" in said and ALL_OPS[name].doc.strip() in said
+    assert all(attribute in said for attribute in ALL_OPS[name].attributes)
+    arity, written = ALL_OPS[name].arity, example(name).partition(f"= {name} ")[2]
     operands = [each for each in written.rstrip("`").split(", ") if each.isalpha()]
     assert arity in (None, len(operands)), written
 
@@ -35,7 +35,7 @@ def test_another_name_is_refused() -> None:
     """With those that are nearly called so."""
     for wrong, meant in (("summ", "sum"), ("matrix_nrm", "matrix_norm"), ("total", "all ops are listed")):
         with pytest.raises(tl.Usage, match=f"no op is called '{wrong}'") as refused:
-            described(wrong)
+            describe_op(wrong)
         assert refused.value.hint is not None and meant in refused.value.hint
 
 
@@ -44,14 +44,14 @@ FUNCTIONS = [
     for prefix, of in (("", tl), ("linalg.", tl.linalg))
     for name, function in vars(of).items()
     if inspect.isfunction(function) and ".standard." in function.__module__ and not name.startswith("_")
-    if (of is tl or function.__module__ == of.__name__) and name not in ROWS
+    if (of is tl or function.__module__ == of.__name__) and name not in ALL_OPS
 ]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_described(name: str) -> None:
     """A function of arrays that is no op: how it is called, what it gives, and an example."""
-    said = described(name)
+    said = describe_op(name)
     assert said.startswith(("tl.", "tl.linalg.")) and f".{name.rpartition('.')[2]}(" in said and ">>>" in said
     assert "typing" not in said and "Any" not in said.splitlines()[0]
-    assert described("mean").startswith("tl.mean(x, /, *, axis=None, keepdims=False)")
+    assert describe_op("mean").startswith("tl.mean(x, /, *, axis=None, keepdims=False)")

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tagloom.interp.image.build import image
-from tagloom.interp.image.print_image import text
-from tagloom.tui.cli.show import STATIC, FormWord, Progress
-from tagloom.tui.load import find, forms
+from tagloom.interp.image.build import build_image
+from tagloom.interp.image.print_image import format_image
+from tagloom.tui.cli.show import STATIC_FORMS, LayoutProgress, PictureForm
+from tagloom.tui.load import find_program, program_and_graph
 
-RUNS = [form.value for form in FormWord if form not in STATIC]
+RUNS = [form.value for form in PictureForm if form not in STATIC_FORMS]
 
 
 @pytest.mark.parametrize("form", ["graph", *RUNS])
@@ -25,7 +25,7 @@ def test_every_form_of_a_run(tagloom: Any, folder: Path, form: str) -> None:
 def test_image(tagloom: Any, folder: Path) -> None:
     """The image is printed; it is no picture, and none of a run."""
     out = tagloom("show", "fib.py:fib", "--form", "image")
-    assert out == (0, text(image(forms(find("fib.py:fib"))[1])), "")
+    assert out == (0, format_image(build_image(program_and_graph(find_program("fib.py:fib"))[1])), "")
     for words in (["3"], ["-o", "a.svg"], ["--ascii"], ["--at", "3"]):
         refused = tagloom("show", "fib.py:fib", *words, "--form", "image")
         assert refused.code == 2 and "an image is of a graph, and text" in refused.err
@@ -116,9 +116,9 @@ def test_a_long_layout_says_so(monkeypatch: pytest.MonkeyPatch, terminal: bool) 
     screen = StringIO()
     monkeypatch.setattr(screen, "isatty", lambda: terminal)
     monkeypatch.setattr("sys.stderr", screen)
-    with Progress() as progress:
-        progress.tell(0.5)
+    with LayoutProgress() as progress:
+        progress.report(0.5)
         assert screen.getvalue() == ""
-        progress.tell(2.0)
+        progress.report(2.0)
     said = "\rlaying out the picture: 2 s (Ctrl-C ends it)\r\x1b[K"
     assert screen.getvalue() == (said if terminal else "")

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 import tagloom as tl
 from tagloom.tui.cli import against
-from tagloom.tui.cli.against import FIRINGS, MOST, small
-from tagloom.tui.cli.examples import programs
-from tagloom.tui.cli.tolerance import NEAR
-from tagloom.tui.load import find
+from tagloom.tui.cli.against import DEFAULT_FIRINGS, MAX_ARGUMENT_LISTS, small_arguments
+from tagloom.tui.cli.examples import example_programs
+from tagloom.tui.cli.tolerance import TOLERANCES
+from tagloom.tui.load import find_program
 
 ARGUMENTS = {
     "sums.py": (("2", "3"), "10"),
@@ -27,10 +27,10 @@ ARGUMENTS = {
 def test_examples_are_listed_and_copied(tagloom: Any, folder: Path) -> None:
     """Each has a line that says what it is; what is copied runs, and gives what it says."""
     listed = tagloom("examples")
-    assert listed.code == 0 and [line.split()[0] for line in listed.out.splitlines()] == sorted(programs())
+    assert listed.code == 0 and [line.split()[0] for line in listed.out.splitlines()] == sorted(example_programs())
     assert max(map(len, listed.out.splitlines())) <= 120
     assert tagloom("examples", "--copy", "lessons").code == 0
-    assert programs().keys() == ARGUMENTS.keys()
+    assert example_programs().keys() == ARGUMENTS.keys()
     for name, (words, value) in ARGUMENTS.items():
         assert tagloom("run", f"lessons/{name}", *words) == (0, f"{value}\n", "")
 
@@ -44,7 +44,7 @@ def test_copies_keep_what_was_edited(tagloom: Any, folder: Path) -> None:
     again = tagloom("examples", "--copy", "lessons")
     assert again.code == 1 and again.err.endswith("are others: lessons/fib.py\n")
     assert (folder / "lessons" / "fib.py").read_text() == "mine"
-    assert (folder / "lessons" / "sums.py").read_text() == programs()["sums.py"]
+    assert (folder / "lessons" / "sums.py").read_text() == example_programs()["sums.py"]
 
 
 def test_copies_stay_in_the_folder(tagloom: Any, folder: Path) -> None:
@@ -75,7 +75,7 @@ def test_an_exercise_that_is_right(tagloom: Any, folder: Path) -> None:
         "import tagloom as tl\n\n@tl.function\ndef far(a: tl.int64, b: tl.int64) -> tl.int64:\n    return abs(a - b)\n"
     )
     ran = tagloom("check", "mine.py", "--against", "lessons/distance.py")
-    assert ran.code == 0 and ran.out.splitlines()[-1] == f"{MOST} runs agree" and ran.err == ""
+    assert ran.code == 0 and ran.out.splitlines()[-1] == f"{MAX_ARGUMENT_LISTS} runs agree" and ran.err == ""
     assert (
         tagloom("check", "mine.py", "7", "3", "--against", "lessons/distance.py").out
         == "agrees    main(7, 3) 4\n1 run agrees\n"
@@ -157,10 +157,10 @@ def test_programs_with_other_arguments(tagloom: Any, folder: Path) -> None:
 def test_the_page_says_what_is_tried() -> None:
     """The numbers of the tutorial are those of the code."""
     page = (Path(__file__).resolve().parents[3] / "docs" / "tutorial.md").read_text()
-    rows = {"integer": against._WHOLE, "float": against._REAL, "bool": against._TRUTH}
+    rows = {"integer": against._INTEGERS, "float": against._FLOATS, "bool": against._BOOLEANS}
     assert all(f"| {kind} | {', '.join(words)}" in page for kind, words in rows.items())
-    assert f"of several parameters the {MOST}" in page and f"within {FIRINGS:,} firings" in page
-    near = [f"{NEAR[kind]:.0e}".replace("e-0", "e-") for kind in (tl.float64, tl.float32)]
+    assert f"of several parameters the {MAX_ARGUMENT_LISTS}" in page and f"within {DEFAULT_FIRINGS:,} firings" in page
+    near = [f"{TOLERANCES[kind]:.0e}".replace("e-0", "e-") for kind in (tl.float64, tl.float32)]
     assert "at most {} of the larger of 1 and what is required (float32: {})".format(*near) in page
 
 
@@ -168,8 +168,8 @@ def test_small_arguments(folder: Path) -> None:
     """The smallest come first, each once, of the kinds that the parameters have; arrays have to be named."""
     head = "import tagloom as tl\n\n@tl.function\ndef main("
     (folder / "a.py").write_text(f"{head}x: tl.uint8, y: tl.bool, z: tl.float64):\n    return z\n")
-    found = list(small(find("a.py")))
-    assert found[0] == ("0", "true", "0.0") and len(found) == len(set(found)) == MOST
+    found = list(small_arguments(find_program("a.py")))
+    assert found[0] == ("0", "true", "0.0") and len(found) == len(set(found)) == MAX_ARGUMENT_LISTS
     (folder / "b.py").write_text(f"{head}x: tl.Array[tl.float64, None]):\n    return x\n")
     with pytest.raises(Exception, match="what the argument x may be"):
-        list(small(find("b.py")))
+        list(small_arguments(find_program("b.py")))

@@ -11,60 +11,60 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 from onscreen import DEADLOCK, ROOT
-from tagloom.interp.engines.interrupt import interrupt
-from tagloom.interp.outcome.describe import shown
-from tagloom.tui.app.themes import CONTRAST, contrast, legible
-from tagloom.tui.panes.arrange import PANES, arranged
-from tagloom.tui.panes.events import events
-from tagloom.tui.panes.graph import FAR, Paper, laid_out, picture
-from tagloom.tui.panes.help import hints
-from tagloom.tui.panes.inspector import array_rows, inspector
-from tagloom.tui.panes.screen import Looker, Size
-from tagloom.tui.panes.source import source
-from tagloom.tui.panes.status import line_for, status
-from tagloom.tui.panes.tags import tags
-from tagloom.tui.panes.timeline import timeline
-from tagloom.tui.panes.tokens import MOST, cells, flight, store
+from tagloom.interp.engines.interrupt import interrupt_thread
+from tagloom.interp.outcome.describe import describe_value
+from tagloom.tui.app.themes import CONTRAST, contrast, legible_colour
+from tagloom.tui.panes.arrange import PANES, arrange_panes
+from tagloom.tui.panes.events import events_page
+from tagloom.tui.panes.graph import MAX_EXCESS, LayoutRequest, draw_tokens, lay_out_graph
+from tagloom.tui.panes.help import key_hints
+from tagloom.tui.panes.inspector import array_rows, inspector_page
+from tagloom.tui.panes.screen import PaneSize, ScreenPresenter
+from tagloom.tui.panes.source import source_page
+from tagloom.tui.panes.status import status_row, suggest_line
+from tagloom.tui.panes.tags import tags_page
+from tagloom.tui.panes.timeline import build_timeline
+from tagloom.tui.panes.tokens import MAX_TOKENS, cells_page, flight_page, waiting_page
 from tagloom.tui.run_start import Start
 from tagloom.tui.session import listing
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.session import Session
 from tagloom.viz.cells.drawing import Drawing, draw_cells
-from tagloom.viz.collapse import collapsed, folds
+from tagloom.viz.collapse import collapse_clusters, folding_order
 from tagloom.viz.graph_view import graph_view
-from tagloom.viz.state_view import at_moment, on_view
+from tagloom.viz.state_view import overlay_state, state_view
 from tagloom.viz.style import DARK, LIGHT, PALETTE
 
 
 def begun(target: str, *words: str, do: str = "") -> Session:
     """A session in which this run stands where these commands lead."""
     session = new_session()
-    session.load(Start(target, words, session.options))
+    session.load_run(Start(target, words, session.options))
     for line in filter(None, do.split(";")):
-        assert session.do(line).ok
-    session.run.known.catch_up(session.history)
+        assert session.execute(line).ok
+    session.run.index.catch_up(session.history)
     return session
 
 
 def test_flight_and_store(folder: Path) -> None:
     """The next token is marked; what waits says what it holds, and which ports are empty."""
     session = begun("fib.py:fib", "4", do="goto 22")
-    assert flight(session).text().splitlines() == [
+    assert flight_page(session).text().splitlines() == [
         ">   0 ▷     3 → fib.subtract.0  fib",
         "    1 ▷     3 → fib.subtract_1.0  fib",
         "    2 ▷     2 → fib.subtract.0  fib_1",
         "    3 ▷     2 → fib.subtract_1.0  fib_1",
     ]
     session = begun("fib.py:fib", "4", do="goto 96")
-    assert store(session).text() == "  main\n    fib.add 0:_ 1:○2"
-    session.do("only main/fib_1")
-    assert "no token waits" in store(session).text()
+    assert waiting_page(session).text() == "  main\n    fib.add 0:_ 1:○2"
+    session.execute("only main/fib_1")
+    assert "no token waits" in waiting_page(session).text()
 
 
 def test_cells(folder: Path) -> None:
     """An array of cells says what is full, who put it, and who is parked."""
     session = begun("acts.py:chain", "4", do="goto 40")
-    said = cells(session).text()
+    said = cells_page(session).text()
     assert "full" in said and "□" in said and "[" in said
 
 
@@ -84,13 +84,13 @@ def test_the_next_token_is_listed(folder: Path, schedule: str) -> None:
     (folder / "wide.py").write_text(WIDE)
     session = begun("wide.py", "1", do=f"load wide.py 1 --schedule {schedule}")
     flying = session.history.state.flight
-    while len(flying) <= MOST or (schedule == "random:5" and (session.history.next_choice or 0) < MOST):
-        assert session.do("event").ok
-    page, following = flight(session), session.history.next_choice
-    assert page.at == 0 and page.rows[0].here and page.rows[0].position == following
-    positions = [row.position for row in page.rows[:MOST]]
-    assert len(set(positions)) == MOST and page.rows[MOST].text == f"and {len(flying) - MOST:,} more"
-    reply = session.do("flight")
+    while len(flying) <= MAX_TOKENS or (schedule == "random:5" and (session.history.next_choice or 0) < MAX_TOKENS):
+        assert session.execute("event").ok
+    page, following = flight_page(session), session.history.next_choice
+    assert page.target_row == 0 and page.rows[0].is_current and page.rows[0].position == following
+    positions = [row.position for row in page.rows[:MAX_TOKENS]]
+    assert len(set(positions)) == MAX_TOKENS and page.rows[MAX_TOKENS].text == f"and {len(flying) - MAX_TOKENS:,} more"
+    reply = session.execute("flight")
     assert reply.text[0].startswith(f"-> {following}: ") and reply.text[-1] == f"and {len(flying) - 40:,} more"
     assert [row["position"] for row in reply.data["flight"]] == positions
 
@@ -98,9 +98,9 @@ def test_the_next_token_is_listed(folder: Path, schedule: str) -> None:
 def test_what_waits_is_counted(folder: Path) -> None:
     """Of what has no room it is said how many tokens they are."""
     session = begun("fib.py:fib", "14", do="load fib.py:fib 14 --schedule fifo;goto 6000")
-    page, waiting = store(session), session.history.state.waiting
+    page, waiting = waiting_page(session), session.history.state.waiting_count
     listed = sum(row.text.count("○") for row in page.rows)
-    assert len(page.rows) == MOST + 1 and page.rows[-1].text == f"and {waiting - listed:,} tokens more"
+    assert len(page.rows) == MAX_TOKENS + 1 and page.rows[-1].text == f"and {waiting - listed:,} tokens more"
 
 
 def is_under(tag: str, top: str) -> bool:
@@ -113,78 +113,78 @@ def test_only_what_is_under_a_tag(folder: Path, schedule: str) -> None:
     but for what is not under the tag."""
     session = begun("acts.py:twice", "9", do=f"load acts.py:twice 9 --schedule {schedule}")
     for position in (0, 60, 90, 120, 180):
-        assert session.do(f"goto {position}").ok
-        session.run.known.catch_up(session.history)
+        assert session.execute(f"goto {position}").ok
+        session.run.index.catch_up(session.history)
         for tag in ("main/chain", "main/chain_1/loop[2]"):
-            for pane in (flight, store, cells, events):
-                session.do("only")
+            for pane in (flight_page, waiting_page, cells_page, events_page):
+                session.execute("only")
                 wanted = [row.text for row in pane(session).rows if is_under(row.tag, tag)]
-                session.do(f"only {tag}")
+                session.execute(f"only {tag}")
                 made = pane(session)
                 assert [row.text for row in made.rows if is_under(row.tag, tag)] == wanted, (pane, tag)
                 assert all(is_under(row.tag, tag) or "full" in row.text for row in made.rows if row.tag)
                 assert wanted or "under" in made.text() or "no " in made.text()
-            count = len(listing.events(session))
-            assert not position or timeline(session, 40, 3).said.endswith(f" · {count} listed")
+            count = len(listing.list_events(session))
+            assert not position or build_timeline(session, 40, 3).subtitle.endswith(f" · {count} listed")
 
 
 def test_the_timeline_shows_what_is_listed(folder: Path) -> None:
     """Its bars stand where events are that the pane of events lists."""
     session = begun("fib.py:fib", "4", do="run;events op == 'add'")
-    found = list(events(session).rows)
-    made = timeline(session, len(session.history), 1)
+    found = list(events_page(session).rows)
+    made = build_timeline(session, len(session.history), 1)
     assert [at for at, sign in enumerate(made.rows[0].text) if sign != " "] == [
-        int(row.do.removeprefix("goto ")) - 1 for row in found
+        int(row.command.removeprefix("goto ")) - 1 for row in found
     ]
 
 
 def test_another_program_is_looked_at(folder: Path) -> None:
     """What was chosen in one program and is not in another is as if it was not chosen."""
     session = begun("fib.py:fib", "4", do="run;select add;only main/fib;events node == 'fib.add';load add.py:add 1 2")
-    looker = Looker(session)
-    seen = looker.look({pane: Size(40, 10) for pane in PANES})
+    looker = ScreenPresenter(session)
+    seen = looker.snapshot({pane: PaneSize(40, 10) for pane in PANES})
     assert "x" in seen.pages["flight"].text() or "add" in seen.pages["flight"].text()
-    assert seen.pages["inspector"].said == "add.x" and "return x + y" in seen.pages["source"].text()
-    assert session.only is None and "no event is such" in seen.pages["events"].text()
+    assert seen.pages["inspector"].subtitle == "add.x" and "return x + y" in seen.pages["source"].text()
+    assert session.root_tag is None and "no event is such" in seen.pages["events"].text()
 
 
 def test_tags(folder: Path) -> None:
     """The tree has calls with what went in, and, from when it came, what came out; loops have their variables."""
     session = begun("fib.py:fib", "3", do="run")
-    assert tags(session).text().splitlines()[:3] == [
+    assert tags_page(session).text().splitlines()[:3] == [
         "> ✓ fib(3) = 3",
         "    ✓ fib(2) = 2  fib",
         "      ✓ fib(1) = 1  fib",
     ]
-    session.do("goto 20")
-    assert "=" not in tags(session).text() and "more" not in tags(session).text()
-    assert "loop[0]: i = 0, n = 30" in tags(begun("acts.py:told", "30", do="goto 20")).text()
-    assert "19 more" in tags(begun("acts.py:told", "30", do="run")).text()
+    session.execute("goto 20")
+    assert "=" not in tags_page(session).text() and "more" not in tags_page(session).text()
+    assert "loop[0]: i = 0, n = 30" in tags_page(begun("acts.py:told", "30", do="goto 20")).text()
+    assert "19 more" in tags_page(begun("acts.py:told", "30", do="run")).text()
 
 
 def test_the_tree_is_told_without_a_screen(folder: Path) -> None:
     """`tags all` says of each activation what the pane says."""
     session = begun("fib.py:fib", "3", do="goto 40")
-    reply = session.do("tags all")
+    reply = session.execute("tags all")
     assert reply.text[0] == "   main: fib(3), open, 1 token" and reply.text[-1] == "     fib_1: fib(1) = 1"
-    rows = tags(session).rows
+    rows = tags_page(session).rows
     assert [row["tag"] for row in reply.data["activations"]] == [row.tag for row in rows]
     assert all(said["said"] in row.text for said, row in zip(reply.data["activations"], rows, strict=True))
-    assert not session.do("tags some").ok
+    assert not session.execute("tags some").ok
 
 
 def test_inspector(folder: Path) -> None:
     """It is about the present node, or the one that is selected: ports, firings, and values as a line of blocks."""
     session = begun("fib.py:fib", "5", do="run;select add")
-    said = inspector(session)
-    assert said.said == "fib.add (selected)" and "7 firings" in said.text() and "▁" in said.text()
+    said = inspector_page(session)
+    assert said.subtitle == "fib.add (selected)" and "7 firings" in said.text() and "▁" in said.text()
     assert next(row for row in said.rows if "→ 8" in row.text).do.startswith("goto ")
-    session.do("select"), session.do("goto 7")
-    assert "fib.subtract  subtract" in inspector(session).text()
-    assert "fires once port 0 has a token (S2)" in inspector(session).text()
-    assert "then computes, under the same tag (S5)" in inspector(session).text()
+    session.execute("select"), session.execute("goto 7")
+    assert "fib.subtract  subtract" in inspector_page(session).text()
+    assert "fires once port 0 has a token (S2)" in inspector_page(session).text()
+    assert "then computes, under the same tag (S5)" in inspector_page(session).text()
     said = begun("fib.py:fib", "5", do="goto 30;select cond;run;node-back cond")
-    ports = [each.text for each in inspector(said).rows if each.text.startswith("  port")]
+    ports = [each.text for each in inspector_page(said).rows if each.text.startswith("  port")]
     assert sorted(port.split()[2] for port in ports) == ["no", "▶"], "a merge takes one token"
 
 
@@ -195,18 +195,18 @@ def test_what_ports_have(folder: Path, target: str, schedule: str) -> None:
     `inspect`: what a firing took, what waits, or that there is nothing yet."""
     session = begun(target, "4", do=f"load {target} 4 --schedule {schedule}")
     for position in (30, 49):
-        assert session.do(f"goto {position}").ok
+        assert session.execute(f"goto {position}").ok
         history, fired = session.history, {}
         for event in history[:position]:
             if event.inputs is not None:
                 fired[event.token.node, event.token.tag] = event
-        waits = {(node, tag) for tag, record in history.state.records.items() for node in record.waiting}
+        waits = {(node, tag) for tag, record in history.state.records.items() for node in record.waiting_operands}
         for number, tag in fired.keys() | waits:
             node, event = history.graph.nodes[number], fired.get((number, tag))
-            reply = session.do(f"select {node} {tag}")
+            reply = session.execute(f"select {node} {tag}")
             assert reply.data["fired_here"] == (event is not None)
-            held = history.state.records[tag].waiting.get(number, {}) if event is None else {}
-            rows = iter(row.text for row in inspector(session).rows if row.text.startswith("  port"))
+            held = history.state.records[tag].waiting_operands.get(number, {}) if event is None else {}
+            rows = iter(row.text for row in inspector_page(session).rows if row.text.startswith("  port"))
             for port, said in zip(node.ports, reply.data["ports"], strict=True):
                 at, text = said["port"], next(rows)
                 came = event.inputs[at] if event and node.op != "merge" else held.get(at)
@@ -216,7 +216,7 @@ def test_what_ports_have(folder: Path, target: str, schedule: str) -> None:
                     assert said["has"] == ("took" if at == event.token.port else "passed")
                 else:
                     assert said["has"] == ("took" if event else "holds" if at in held else "nothing")
-                    assert said["value"] == (None if came is None else shown(history.graph, came))
+                    assert said["value"] == (None if came is None else describe_value(history.graph, came))
                 assert said["value"] is None or said["value"] in text
 
 
@@ -226,14 +226,14 @@ def test_an_old_firing_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     for near in (1, 2, 100):
         monkeypatch.setattr("tagloom.tui.session.node.NEAR", near)
         for iteration in (0, 7, 20, 39):
-            session.do(f"select told.add main/loop[{iteration}]")
-            assert f"port 0  ▶ {iteration}" in inspector(session).text()
+            session.execute(f"select told.add main/loop[{iteration}]")
+            assert f"port 0  ▶ {iteration}" in inspector_page(session).text()
 
 
 def test_arrays_are_told_without_a_screen(folder: Path) -> None:
     """`inspect` says of an array what the pane says: its type, its statistics, and the slice that is chosen."""
     session = begun("kinds.py:doubled", "[1, 2, 3]", do="run;slice 1:")
-    reply = session.do("inspect add")
+    reply = session.execute("inspect add")
     assert reply.text[-1] == "  int64[3], min 2, max 6, mean 4, std 1.633; [1:]: [4, 6]"
     assert reply.data["array"] == {
         "type": "int64[3]",
@@ -243,14 +243,14 @@ def test_arrays_are_told_without_a_screen(folder: Path) -> None:
         "std": pytest.approx(1.633, 1e-3),
         "odd": 0,
     }
-    assert "mean 4" in inspector(session).text()
+    assert "mean 4" in inspector_page(session).text()
 
 
 @pytest.mark.parametrize("width", [27, 40, 90])
 def test_sentences_are_as_wide_as_their_pane(folder: Path, width: int) -> None:
     """What a node does is said in lines that fit, and no word of it is lost."""
     session = begun("fib.py:fib", "5", do="run;select add")
-    rows = [each.text for each in inspector(session, width).rows]
+    rows = [each.text for each in inspector_page(session, width).rows]
     said = rows[2 : next(number for number, text in enumerate(rows) if text.startswith("gives"))]
     assert max(map(len, said)) <= width
     assert "fires once all have tokens: port 0, port 1 (S2)" in " ".join(" ".join(said).split())
@@ -260,19 +260,19 @@ def test_a_node_of_what_has_not_begun(folder: Path) -> None:
     """Of a node in a loop that has not opened nothing is said about ports: there is no activation, in which it could
     have tokens. Once there is one, they are told."""
     session = begun("acts.py:told", "3", do="select told.less")
-    assert "no activation of told.loop yet" in inspector(session).text()
-    assert "no activation of told.loop yet" in "\n".join(session.do("inspect told.less").text)
-    session.do("run")
-    assert "yet" not in inspector(session).text() and "under main/loop[3]" in inspector(session).text()
+    assert "no activation of told.loop yet" in inspector_page(session).text()
+    assert "no activation of told.loop yet" in "\n".join(session.execute("inspect told.less").text)
+    session.execute("run")
+    assert "yet" not in inspector_page(session).text() and "under main/loop[3]" in inspector_page(session).text()
 
 
 def test_the_slice_of_arrays_is_chosen(folder: Path) -> None:
     """`slice` says which part of arrays is shown; what is no slice is refused, and changes nothing."""
     session = begun("fib.py:fib", "3")
-    assert session.do("slice [0, 2:5]").ok and session.focus.slice == "0, 2:5"
+    assert session.execute("slice [0, 2:5]").ok and session.focus.array_slice == "0, 2:5"
     for wrong in ("", "main()", "::0", "..., ...", "1 2", "0,,1"):
-        assert not session.do(f"slice {wrong}").ok and session.focus.slice == "0, 2:5"
-    assert session.do("slice ...").ok and not session.focus.slice
+        assert not session.execute(f"slice {wrong}").ok and session.focus.array_slice == "0, 2:5"
+    assert session.execute("slice ...").ok and not session.focus.array_slice
 
 
 def test_arrays() -> None:
@@ -292,21 +292,21 @@ def test_arrays() -> None:
 def test_source(folder: Path) -> None:
     """The line of the present node is marked, and one with a breakpoint; a second click takes that away."""
     session = begun("fib.py:fib", "4", do="goto 6")
-    line = source(session).rows[5]
-    assert line.here and line.do == "break line == 6 and fired"
-    session.do(line.do)
-    again = source(session).rows[5]
-    assert again.text.startswith("●") and again.do == "delete 1"
+    line = source_page(session).rows[5]
+    assert line.is_current and line.command == "break line == 6 and fired"
+    session.execute(line.command)
+    again = source_page(session).rows[5]
+    assert again.text.startswith("●") and again.command == "delete 1"
 
 
 def test_events(folder: Path) -> None:
     """All that are known are listed; or those under a tag, or for which a condition holds, new ones too."""
     session = begun("fib.py:fib", "4", do="goto 50;goto 23")
-    assert len(events(session).rows) == 50 and events(session).rows[22].here
-    session.do("only main/fib_1"), session.do("events op == 'subtract'")
-    assert {row.tag for row in events(session).rows} == {"main/fib_1"} and len(events(session).rows) == 2
-    session.do("only"), session.do("run")
-    assert len(events(session).rows) == 8
+    assert len(events_page(session).rows) == 50 and events_page(session).rows[22].is_current
+    session.execute("only main/fib_1"), session.execute("events op == 'subtract'")
+    assert {row.tag for row in events_page(session).rows} == {"main/fib_1"} and len(events_page(session).rows) == 2
+    session.execute("only"), session.execute("run")
+    assert len(events_page(session).rows) == 8
 
 
 def test_timeline(folder: Path) -> None:
@@ -314,55 +314,55 @@ def test_timeline(folder: Path) -> None:
     for position in (0, 1, 30, 200):
         session = begun("fib.py:fib", "4", do="run;goto " + str(min(position, 99)))
         for width in (1, 10, 78, 300):
-            made = timeline(session, width, 3)
-            assert {len(row.text) for row in made.rows} == {width} and len(made.goes) == width
-            assert made.goes[-1] == "goto 101"
+            made = build_timeline(session, width, 3)
+            assert {len(row.text) for row in made.rows} == {width} and len(made.click_commands) == width
+            assert made.click_commands[-1] == "goto 101"
 
 
 def test_the_end_of_the_timeline(folder: Path) -> None:
     """At the end of what is known the sign stands in the last column, and all before it is past."""
     session = begun("fib.py:fib", "4", do="goto 26")
     for width in (10, 26, 77, 200):
-        assert timeline(session, width, 1).rows[-1].text == "━" * (width - 1) + "◆"
-    assert timeline(begun("fib.py:fib", "4"), 20, 1).said == "nothing has happened yet"
+        assert build_timeline(session, width, 1).rows[-1].text == "━" * (width - 1) + "◆"
+    assert build_timeline(begun("fib.py:fib", "4"), 20, 1).subtitle == "nothing has happened yet"
 
 
 def test_answers_are_wrapped(folder: Path) -> None:
     """No line is longer than the pane; what a line leads to, its rest leads to as well."""
-    looker = Looker(begun("fib.py:fib", "4"))
-    seen = looker.do("run", lambda _: {}), looker.do("why add", lambda _: {"answers": Size(41, 10)})
+    looker = ScreenPresenter(begun("fib.py:fib", "4"))
+    seen = looker.do("run", lambda _: {}), looker.do("why add", lambda _: {"answers": PaneSize(41, 10)})
     rows = seen[1].pages["answers"].rows
     assert max(len(row.text) for row in rows) <= 40
-    assert sum(row.do == "goto 99" for row in rows) == 2
+    assert sum(row.command == "goto 99" for row in rows) == 2
 
 
 def test_how_it_ended_is_told(folder: Path) -> None:
     """The status says that a run is over, or that it is deadlocked; the flight, where to look then."""
-    assert "✓ 5 over" in status(begun("fib.py:fib", "4", do="run")).text
+    assert "✓ 5 over" in status_row(begun("fib.py:fib", "4", do="run")).text
     stuck = begun(str(ROOT / DEADLOCK), "10", do="run")
-    assert "deadlocked" in status(stuck).text
-    assert "15 tokens left waiting" in flight(stuck).text() and "6 reads left parked" in flight(stuck).text()
+    assert "deadlocked" in status_row(stuck).text
+    assert "15 tokens left waiting" in flight_page(stuck).text() and "6 reads left parked" in flight_page(stuck).text()
 
 
 def test_what_is_folded_first(folder: Path) -> None:
     """Inner loops before what is around them; what somebody opened, and what is around that, never."""
     graph = begun(str(ROOT / "papers_examples/roots/wavefront.py"), "3").history.graph
     view = graph_view(graph)
-    names = {each.name: each.subject for each in view.outside.all()}
-    order, must = folds(view)
+    names = {each.name: each.subject for each in view.root.walk()}
+    order, must = folding_order(view)
     assert [names[each] for each in order][:2] == ["main.loop_1", "main.loop"] and must == 0
-    assert folds(view, most=60)[1] == 1
+    assert folding_order(view, most=60)[1] == 1
     inner = next(name for name, subject in names.items() if subject == "main.loop_1")
-    assert [names[each] for each in folds(view, {inner})[0]] == ["element"]
+    assert [names[each] for each in folding_order(view, {inner})[0]] == ["element"]
 
 
 def test_nothing_is_folded_in_vain() -> None:
     """With one fold less the graph would be too large, in the most legible writing too."""
     graph = begun(str(ROOT / "papers_examples/recursion/gradient.py"), "5.0").history.graph
-    draft = laid_out(Paper(graph, (), 62, 29))
-    assert draft.folded and _times(draft.drawing) <= FAR
-    less = folds(draft.plain, {"main"})[0][: len(draft.folded) - 1]
-    assert _times(draw_cells(collapsed(draft.plain, less), width=62, height=29, ways=1)) > FAR
+    draft = lay_out_graph(LayoutRequest(graph, (), 62, 29))
+    assert draft.folded and _times(draft.drawing) <= MAX_EXCESS
+    less = folding_order(draft.view, {"main"})[0][: len(draft.folded) - 1]
+    assert _times(draw_cells(collapse_clusters(draft.view, less), width=62, height=29, styles=1)) > MAX_EXCESS
 
 
 def _times(drawing: Drawing) -> float:
@@ -373,59 +373,59 @@ def _times(drawing: Drawing) -> float:
 def test_a_tag_alone_is_asked_about(folder: Path) -> None:
     """Where a row is about an activation, a question is about the present node in it."""
     session = begun("fib.py:fib", "4", do="goto 30")
-    line = line_for(session, COMMANDS["why"], tags(session).rows[1])
+    line = suggest_line(session, COMMANDS["why"], tags_page(session).rows[1])
     assert line.startswith("why fib.") and line.endswith(" main/fib")
 
 
 def test_graph(folder: Path) -> None:
     """The tokens on a layout are those of a picture that is drawn anew; only those under a tag, if one is chosen."""
     session = begun("fib.py:fib", "4", do="goto 30")
-    draft = laid_out(Paper(session.history.graph, (), 80, 40))
-    made = picture(draft, session)
-    assert made.nodes["n4"] == str(session.history.graph.nodes[4]) and made.at is not None
+    draft = lay_out_graph(LayoutRequest(session.history.graph, (), 80, 40))
+    made = draw_tokens(draft, session)
+    assert made.nodes["n4"] == str(session.history.graph.nodes[4]) and made.focus_cell is not None
     last = session.history[29]
-    assert on_view(graph_view(session.history.graph), session.history.state, last) == at_moment(
+    assert overlay_state(graph_view(session.history.graph), session.history.state, last) == state_view(
         session.history.state, last
     )
-    session.do("only main/fib/fib")
-    assert made.drawing.text().count("●") > picture(draft, session).drawing.text().count("●")
+    session.execute("only main/fib/fib")
+    assert made.drawing.text().count("●") > draw_tokens(draft, session).drawing.text().count("●")
 
 
 def test_what_a_key_means(folder: Path) -> None:
     """Where a command wants more words, they are taken from the row under the cursor, else from where one is."""
     session = begun("fib.py:fib", "4", do="goto 22")
-    second = flight(session).rows[1]
-    assert line_for(session, COMMANDS["change"], second) == "change 1 "
-    assert line_for(session, COMMANDS["choose"], second) == "choose 1"
-    assert line_for(session, COMMANDS["why-not"], second) == "why-not fib.subtract_1 main/fib"
-    assert line_for(session, COMMANDS["why"], None).startswith("why fib.")
-    assert line_for(session, COMMANDS["break"], source(session).rows[5]) == "break line == 6 and fired"
+    second = flight_page(session).rows[1]
+    assert suggest_line(session, COMMANDS["change"], second) == "change 1 "
+    assert suggest_line(session, COMMANDS["choose"], second) == "choose 1"
+    assert suggest_line(session, COMMANDS["why-not"], second) == "why-not fib.subtract_1 main/fib"
+    assert suggest_line(session, COMMANDS["why"], None).startswith("why fib.")
+    assert suggest_line(session, COMMANDS["break"], source_page(session).rows[5]) == "break line == 6 and fired"
 
 
 def test_a_look(folder: Path) -> None:
     """One look has all that a screen shows; an answer leads to the pane that has it."""
-    looker = Looker(begun("fib.py:fib", "4"))
-    sizes = {pane: Size(40, 10) for pane in PANES}
-    assert looker.do("step 8", lambda front: sizes).front is None
+    looker = ScreenPresenter(begun("fib.py:fib", "4"))
+    sizes = {pane: PaneSize(40, 10) for pane in PANES}
+    assert looker.do("step 8", lambda front: sizes).front_pane is None
     seen = looker.do("why subtract", lambda front: sizes)
-    assert seen.front == "answers" and set(seen.pages) == {*PANES} - {"graph", "timeline"}
-    assert any(row.do == "goto 7" for row in seen.pages["answers"].rows)
-    assert "8 fired" in status(looker.session).text and seen.wanted is not None
+    assert seen.front_pane == "answers" and set(seen.pages) == {*PANES} - {"graph", "timeline"}
+    assert any(row.command == "goto 7" for row in seen.pages["answers"].rows)
+    assert "8 fired" in status_row(looker.session).text and seen.layout_request is not None
 
 
 def test_what_is_printed_is_no_place(folder: Path) -> None:
     """A program may print what looks as a motion's answer does: that of `printed` is told all the same."""
     source = (folder / "acts.py").read_text().replace('"i is"', '"told: "')
     (folder / "acts.py").write_text(source)
-    looker = Looker(begun("acts.py:told", "2", do="run"))
-    assert looker.do("printed", lambda _: {}).happened.text == " told:  0"
+    looker = ScreenPresenter(begun("acts.py:told", "2", do="run"))
+    assert looker.do("printed", lambda _: {}).last_event.text == " told:  0"
 
 
 @given(some.integers(20, 400), some.integers(10, 120), some.permutations(PANES))
 def test_panes_fill_the_screen(width: int, height: int, asked: list[str]) -> None:
     """Whatever its size, and whichever panes were asked for: each pane has one place, and places fill the screen."""
     fronts = {pane: number for number, pane in enumerate(asked)}
-    slots = arranged(width, height, fronts)
+    slots = arrange_panes(width, height, fronts)
     assert sum(slot.width * slot.height for slot in slots) == width * height
     assert sorted(pane for slot in slots for pane in slot.panes) == sorted(PANES)
     assert all(slot.width > 0 and slot.height > 0 for slot in slots)
@@ -436,26 +436,26 @@ def test_colours_can_be_read() -> None:
     """Every colour of the table of looks, as text on either paper, has the contrast that text needs."""
     for theme in (LIGHT, DARK):
         for colour in PALETTE:
-            assert contrast(legible(colour, theme), theme.paper) >= CONTRAST
+            assert contrast(legible_colour(colour, theme), theme.background) >= CONTRAST
 
 
 def test_another_thread_is_interrupted(folder: Path) -> None:
     """What Ctrl-C is to the main thread, another has too: a motion stops where it has come to."""
     session = begun("ends.py:endless", "1")
     replies = []
-    thread = threading.Thread(target=lambda: replies.append(session.do("run")))
+    thread = threading.Thread(target=lambda: replies.append(session.execute("run")))
     thread.start()
     time.sleep(0.3)
     assert thread.ident is not None
-    interrupt(thread.ident)
+    interrupt_thread(thread.ident)
     thread.join(20)
     assert not thread.is_alive() and "interrupted" in replies[0].text[0]
-    assert session.do("step").data["position"] > 100
+    assert session.execute("step").data["position"] > 100
 
 
 def test_hints_end_with_a_whole_word() -> None:
     """As many keys are told as there is room for; the last one is not cut."""
     for width in range(30, 220):
-        said = hints("graph", width).text
+        said = key_hints("graph", width).text
         assert len(said) <= width and said == said.rstrip()
-    assert hints("graph", 80).text.endswith("y why") and "deliver" in hints("graph", 200).text
+    assert key_hints("graph", 80).text.endswith("y why") and "deliver" in key_hints("graph", 200).text

@@ -14,10 +14,10 @@ from support.laws.far_laws import near
 from tagloom.core.errors import Usage
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History
-from tagloom.tui.panes.inspector import inspector
-from tagloom.tui.panes.tags import tags
-from tagloom.tui.panes.timeline import timeline
-from tagloom.tui.run_start import Options, Start
+from tagloom.tui.panes.inspector import inspector_page
+from tagloom.tui.panes.tags import tags_page
+from tagloom.tui.panes.timeline import build_timeline
+from tagloom.tui.run_start import Start, StartOptions
 from tagloom.tui.session import fast_forward as far
 from tagloom.tui.session import node
 from tagloom.tui.session.commands import new_session
@@ -27,13 +27,13 @@ FIB = str(Path(__file__).resolve().parents[3] / "papers_examples/recursion/fib.p
 
 
 def begun(number: str, target: str = FIB, **options: Any) -> Session:
-    session = new_session(Options(**options))
-    session.load(Start(target, (number,), session.options))
+    session = new_session(StartOptions(**options))
+    session.load_run(Start(target, (number,), session.options))
     return session
 
 
 def said(session: Session, line: str) -> str:
-    reply = session.do(line)
+    reply = session.execute(line)
     assert reply.ok, reply.text
     return "\n".join(reply.text)
 
@@ -47,7 +47,7 @@ def test_a_place_far_ahead() -> None:
     assert (history.base, history.position, history.state.steps) == (380_000, 400_000, 400_000)
     first = history.state.snapshot()
     assert "400,001 events" in said(session, "event") and "400,000 events" in said(session, "event-back")
-    assert "known from 380,000 on" in timeline(session, 80, 2).said
+    assert "known from 380,000 on" in build_timeline(session, 80, 2).subtitle
     assert "381,000" in said(session, "goto 381000") and session.history is history
     said(session, "event-back")
     assert history.base == 360_000 and "380,999" in said(session, "where")
@@ -68,9 +68,9 @@ def test_the_end_and_a_breakpoint(monkeypatch: MonkeyPatch) -> None:
     for each in (session, ordinary):
         assert "it is over" in said(each, "run")
     assert session.history.base > 0 == ordinary.history.base
-    assert session.do("stats").data == ordinary.do("stats").data
-    assert session.do("outcome").text == ordinary.do("outcome").text
-    assert "the events of this run are not all known" in session.do("compare --schedule lifo").text[0]
+    assert session.execute("stats").data == ordinary.execute("stats").data
+    assert session.execute("outcome").text == ordinary.execute("outcome").text
+    assert "the events of this run are not all known" in session.execute("compare --schedule lifo").text[0]
     session = begun("7")
     said(session, "break trap")
     assert "it is over" in said(session, "continue") and session.history.base > 0
@@ -91,13 +91,13 @@ def test_hits_on_the_way(monkeypatch: MonkeyPatch) -> None:
     for each in (session, ordinary):
         said(each, "break op == 'add' and fired and value > 1 ignore 6")
         said(each, 'log value <= 3 and not fired "{step}: {value} under {tag}"')
-    replies = [each.do("continue").data for each in (session, ordinary)]
+    replies = [each.execute("continue").data for each in (session, ordinary)]
     assert replies[0] == {**replies[1], "base": session.history.base, "known": len(session.history)}
     assert session.history.base > 0 and replies[0]["hits"] == [
         "  breakpoint 1: op == 'add' and fired and value > 1, ignores 6 hits"
     ]
     assert len(replies[0]["logged"]) > 1
-    assert session.do("breaks").text == ordinary.do("breaks").text
+    assert session.execute("breaks").text == ordinary.execute("breaks").text
     session = begun("7", schedule="lifo")
     said(session, "break op == 'add' and fired"), said(session, "goto 250")
     assert "since event 242" in said(session, "breaks") and "since" not in said(ordinary, "breaks")
@@ -109,12 +109,12 @@ def test_a_value_far_ahead() -> None:
     said(session, "break value == 317811 and op == 'add' and fired")
     assert "breakpoint 1" in said(session, "continue")
     assert session.history.position > 1_000_000
-    assert session.history.last is not None and session.history.last.outputs[0][1] == 317_811
+    assert session.history.last_event is not None and session.history.last_event.outputs[0][1] == 317_811
 
 
 def pressed_after(events: int, monkeypatch: MonkeyPatch) -> None:
     """Have Escape pressed when the fast machine has come so far."""
-    go_ahead = History._go_ahead
+    go_ahead = History._run_machine
 
     def pressed(self: History, run: Any, goal: Any, stops: Any) -> Any:
         go_ahead(self, run, events, stops)
@@ -128,11 +128,11 @@ def test_escape_without_a_goal(monkeypatch: MonkeyPatch) -> None:
     near(monkeypatch)
     session = begun("20", schedule="lifo")
     pressed_after(30_000, monkeypatch)
-    reply = session.do("run")
+    reply = session.execute("run")
     assert not reply.ok and "interrupted: it stands after 30,000 events" in reply.text[0]
     session = begun("20", schedule="lifo")
     said(session, 'log value == 5 and fired "{step}"')
-    reply = session.do("continue")
+    reply = session.execute("continue")
     assert not reply.ok and "interrupted: it stands after 30,000 events" in reply.text[0]
     lines = [int(line) for line in reply.text if line.isdecimal()]
     assert lines and lines == sorted(lines) and lines[-1] <= 30_000, "what log points had said by then is said"
@@ -149,7 +149,7 @@ def test_undo_that_is_stopped(monkeypatch: MonkeyPatch) -> None:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(Session, "_return", stopped)
-    assert not session.do("undo").ok and session.history.position == there
+    assert not session.execute("undo").ok and session.history.position == there
     said(session, "undo")
     assert session.history.state.firings == 3
 
@@ -160,9 +160,9 @@ def test_a_fork_where_what_is_known_begins(monkeypatch: MonkeyPatch) -> None:
     session = begun("6", schedule="lifo")
     said(session, "goto 250"), said(session, "event-back 30")
     assert session.history.position == session.history.base
-    before = session.run.known.activation(ROOT).given
+    before = session.run.index.activation(ROOT).arguments
     said(session, "fork")
-    assert session.run.known.activation(ROOT).given == before != {}
+    assert session.run.index.activation(ROOT).arguments == before != {}
 
 
 def test_a_hit_far_ahead(monkeypatch: MonkeyPatch) -> None:
@@ -172,8 +172,8 @@ def test_a_hit_far_ahead(monkeypatch: MonkeyPatch) -> None:
     for whole in (False, True):
         session = begun("7", schedule="lifo", whole=whole)
         said(session, "break op == 'add' and fired and function == 'fib'")
-        reply = session.do("continue")
-        places.append((session.history.position, session.history.last, reply.data["hits"]))
+        reply = session.execute("continue")
+        places.append((session.history.position, session.history.last_event, reply.data["hits"]))
     assert places[0] == places[1] and places[0][0] > 40
 
 
@@ -185,14 +185,14 @@ def test_what_is_not_known_is_said(monkeypatch: MonkeyPatch) -> None:
     said(session, "goto 250")
     assert session.history.base == 242
     assert "sent before event 242" in said(session, "why cond")
-    assert "fib(…)" in tags(session).text() and "fib()" not in tags(session).text()
+    assert "fib(…)" in tags_page(session).text() and "fib()" not in tags_page(session).text()
     assert said(session, "inspect add").splitlines()[3].split()[0] == str(
-        session.history.state.counts[session.find("add")]
+        session.history.state.firings_by_node[session.find_node("add")]
     )
     for line in ("export it.jsonl", "schedule it.json", "picture it.svg tags", "why subtract main"):
-        reply = session.do(line)
+        reply = session.execute(line)
         assert not reply.ok and "known" in reply.text[0], reply.text
-    assert session.do("why-not add main").ok
+    assert session.execute("why-not add main").ok
 
 
 def test_who_cannot_go_far(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
@@ -211,7 +211,7 @@ def test_who_cannot_go_far(monkeypatch: MonkeyPatch, tmp_path: Path) -> None:
     said(session, "fork other")
     assert "every event was stepped: it is a fork" in said(session, "run")
     said(session, "goto 245")
-    reply = session.do("goto 20")
+    reply = session.execute("goto 20")
     assert not reply.ok and "far before what is known of other" in reply.text[0]
     said(session, "switch fib")
     said(session, "goto 20")
@@ -246,7 +246,7 @@ def test_ctrl_c_while_the_fast_machine_goes_ahead(monkeypatch: MonkeyPatch) -> N
     """It stands where it has come to, which is then where what is known begins, and goes on from there, and back."""
     session = begun("27", schedule="lifo")
     pressed_after(1_000_000, monkeypatch)
-    reply = session.do("goto 3000000")
+    reply = session.execute("goto 3000000")
     monkeypatch.undo()
     assert not reply.ok and "interrupted: it stands after 1,000,000 events" in reply.text[0]
     assert session.history.base == session.history.position == 1_000_000
@@ -259,9 +259,9 @@ def test_ctrl_c_while_the_fast_machine_goes_ahead(monkeypatch: MonkeyPatch) -> N
 
 
 def far_interrupt(history: History) -> Any:
-    from tagloom.interp.engines.reference import rung
+    from tagloom.interp.engines.reference import external_limit_error
 
-    return rung("interrupt", history.limits)
+    return external_limit_error("interrupt", history.limits)
 
 
 def test_python_goes_far_too() -> None:
@@ -291,7 +291,7 @@ def test_on_screen() -> None:
         assert "399,997/400,000" in screen.line("status")
 
     shown(script, FIB, "22", schedule="lifo")
-    assert far.FAR == 200_000
+    assert far.FAST_FORWARD_THRESHOLD == 200_000
 
 
 def test_a_node_whose_firing_is_not_known(monkeypatch: MonkeyPatch) -> None:
@@ -302,10 +302,10 @@ def test_a_node_whose_firing_is_not_known(monkeypatch: MonkeyPatch) -> None:
     said(session, "select fib.less_equal main")
     said(session, "goto 400000")
     assert "it has fired" in said(session, "inspect less_equal main")
-    assert any("consumed earlier" in each.text for each in inspector(session, 80).rows)
-    closed = session.do("inspect add main/fib_1/fib")
+    assert any("consumed earlier" in each.text for each in inspector_page(session, 80).rows)
+    closed = session.execute("inspect add main/fib_1/fib")
     assert not closed.ok and "the answer is in events that are not known" in closed.text[0]
     session = begun("22", schedule="lifo")
     for line in ("goto 1000", "select add main/fib_1/fib", "goto 400000"):
         said(session, line)
-    assert any("the answer is in events that are not known" in each.text for each in inspector(session, 80).rows)
+    assert any("the answer is in events that are not known" in each.text for each in inspector_page(session, 80).rows)

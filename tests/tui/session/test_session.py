@@ -18,36 +18,36 @@ from tagloom.interp.engines.reference import Limits
 from tagloom.interp.history.history import History
 from tagloom.tui.app import app
 from tagloom.tui.cli.main import debug
-from tagloom.tui.cli.prompt import converse
-from tagloom.tui.run_start import Options, Start
+from tagloom.tui.cli.prompt import run_prompt
+from tagloom.tui.run_start import Start, StartOptions
 from tagloom.tui.session import query_commands as asking
-from tagloom.tui.session.command import LEADER
+from tagloom.tui.session.command import LEADER_KEY
 from tagloom.tui.session.commands import COMMANDS, new_session
 from tagloom.tui.session.completion import completions
-from tagloom.tui.session.run import Run
+from tagloom.tui.session.run import SessionRun
 from tagloom.tui.session.session import Session
 
 
 def begun(target: str, *words: str, **options: Any) -> Session:
     """A session in which this run stands at its beginning."""
-    session = new_session(Options(**options))
-    session.load(Start(target, words, session.options))
+    session = new_session(StartOptions(**options))
+    session.load_run(Start(target, words, session.options))
     return session
 
 
 def done(session: Session, *lines: str) -> Any:
     """The data of the last of some commands, all of which can be done."""
     for line in lines:
-        reply = session.do(line)
+        reply = session.execute(line)
         assert reply.ok, reply
     return reply.data
 
 
 def refused(session: Session, line: str) -> str:
     """What is said of a command that cannot be done; it changes nothing."""
-    before = session.situation
-    reply = session.do(line)
-    assert not reply.ok and session.situation == before
+    before = session.snapshot
+    reply = session.execute(line)
+    assert not reply.ok and session.snapshot == before
     return "\n".join(reply.text)
 
 
@@ -58,11 +58,11 @@ def test_the_registry() -> None:
     """Names, keys and helps are there and are not given twice; a reverse is a command whose reverse it is. A key is one
     stroke, or the leader and a letter of the name."""
     keys = [command.key for command in COMMANDS.values()]
-    assert len(set(keys)) == len(keys) and not set(keys) & set(COMMANDS) and LEADER not in keys
+    assert len(set(keys)) == len(keys) and not set(keys) & set(COMMANDS) and LEADER_KEY not in keys
     for name, command in COMMANDS.items():
         first, *second = command.key
         assert name == command.name and command.help
-        assert not second if first != LEADER else len(second) == 1 and second[0].lower() in name
+        assert not second if first != LEADER_KEY else len(second) == 1 and second[0].lower() in name
         if command.reverse is not None:
             assert COMMANDS[command.reverse].reverse == name
 
@@ -71,7 +71,7 @@ def test_keys_and_names_mean_the_same(folder: Path) -> None:
     """A key is a short name; help tells a command, and what is nearly a name is told."""
     session = begun("fib.py:fib", "3")
     assert done(session, "s")["position"] == 1 and done(session, "S")["position"] == 0
-    assert session.do("help step").text[0] == "step [N]"
+    assert session.execute("help step").text[0] == "step [N]"
     assert "do you mean step" in refused(session, "stpe") and "do you mean back" in refused(session, "bac")
     assert "no command" in refused(session, "  ")
 
@@ -79,18 +79,18 @@ def test_keys_and_names_mean_the_same(folder: Path) -> None:
 def test_before_any_run() -> None:
     """Every command can be given before there is a run, and says so."""
     for name in COMMANDS:
-        reply = new_session().do(f"{name} 1")
+        reply = new_session().execute(f"{name} 1")
         assert reply.ok or reply.data["error"] in ("Usage", "Malformed"), reply
 
 
 def test_a_run_without_events(folder: Path) -> None:
     """Where nothing ever happens, every command has an answer all the same."""
     session = new_session()
-    session.add(tl.History(tl.Builder("empty").build(), []))
+    session.add_run(tl.History(tl.Builder("empty").build(), []))
     for name in COMMANDS:
         if name not in ("load", "replay", "export", "pytest", "schedule"):
             for words in ("", " 0", " main", " a main"):
-                assert session.do(name + words).text or name == "quit"
+                assert session.execute(name + words).text or name == "quit"
 
 
 # Motions
@@ -137,11 +137,11 @@ def test_over_goes_from_iteration_to_iteration(folder: Path) -> None:
 def test_limits_end_a_motion(folder: Path) -> None:
     """A motion over a run that does not end stops at a limit, says so, and the session goes on."""
     session = begun("ends.py:endless", "1", limits=Limits(firings=200))
-    assert "firings" in session.do("run").text[0]
+    assert "firings" in session.execute("run").text[0]
     assert done(session, "back", "where")["position"] > 0
     assert "the limit of 200" in refused(session, "goto 9999")
     session = begun("fib.py:fib", "4", limits=Limits(firings=0))
-    assert "the limit of 0" in session.do("run").text[0] and "the limit of 0" in done(session, "where")["stopped"]
+    assert "the limit of 0" in session.execute("run").text[0] and "the limit of 0" in done(session, "where")["stopped"]
 
 
 @pytest.mark.timeout(60)
@@ -150,11 +150,11 @@ def test_ctrl_c_ends_a_motion(folder: Path) -> None:
     motion changes nothing then."""
     session = begun("ends.py:endless", "1")
     for line, stays in (("run", True), ("compare --schedule lifo", False)):
-        before = session.situation
+        before = session.snapshot
         threading.Timer(0.3, signal.raise_signal, [signal.SIGINT]).start()
-        reply = session.do(line)
+        reply = session.execute(line)
         assert not reply.ok and "interrupted" in reply.text[0]
-        assert (session.situation != before) is stays
+        assert (session.snapshot != before) is stays
         assert done(session, "step")["position"] > 100
     assert done(session, "undo", "undo")["position"] > 100
     assert done(session, "undo")["position"] == 0
@@ -251,7 +251,7 @@ def test_what_could_go_next(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
             break
         at += 2
     assert found == [each.position for each in session.history.ask.could_fire()] and len(found) > 5
-    assert "more in flight: `enabled 2` goes on there" in session.do("enabled").text[-1]
+    assert "more in flight: `enabled 2` goes on there" in session.execute("enabled").text[-1]
 
 
 def test_choose(folder: Path) -> None:
@@ -287,8 +287,8 @@ def test_change_and_inject(folder: Path) -> None:
     number = next(at for at, token in enumerate(done(session, "flight")["flight"]) if token["value"] == "3")
     assert done(session, f"change {number} 1", "run")["results"] == ["3"]
     done(session, "switch fib", "inject add 0 main 40")
-    assert "nobody sent" in "\n".join(session.do("runs").text)
-    assert "a second token" in session.do("run").text[0] and session.history.outcome().status == "Broken"
+    assert "nobody sent" in "\n".join(session.execute("runs").text)
+    assert "a second token" in session.execute("run").text[0] and session.history.outcome().status == "Broken"
     assert "not a literal of this type" in refused(session, "inject add 0 main 1.5")
     assert "not a literal" in refused(session, "change add 0 main true")
     assert "a what-if is no run of a machine" in refused(session, "export x.jsonl")
@@ -316,7 +316,7 @@ def test_what_has_been_printed(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
         patch.setattr(History, "__getitem__", lambda self, number: (looked.append(number), read(self, number))[1])
         assert len(done(session, "printed")["lines"]) == len(looked) == 3
     assert done(session, "start", "printed")["lines"] == []
-    assert session.do("load fib.py:fib 3").ok and session.do("printed").text == ("nothing has been printed",)
+    assert session.execute("load fib.py:fib 3").ok and session.execute("printed").text == ("nothing has been printed",)
 
 
 def test_effects_after_a_choice(folder: Path) -> None:
@@ -344,10 +344,10 @@ def test_many_forks_and_many_activations(folder: Path) -> None:
     """Forks of forks go as deep as one likes; of many activations some are told, and how many there are."""
     session = begun("ends.py:endless", "1", limits=Limits(firings=3000))
     assert done(session, "run", "tags")["count"] > 500
-    assert session.do("tags").text[-1].endswith("more") and len(done(session, "tags")["open"]) == 200
+    assert session.execute("tags").text[-1].endswith("more") and len(done(session, "tags")["open"]) == 200
     for number in range(1500):
-        session.enter(Run(str(number), session.history, None, session.run.name))
-    assert session.do("runs").text[-1].startswith(f"->{'  ' * 1500} 1499: at")
+        session.enter_run(SessionRun(str(number), session.history, None, session.run.name))
+    assert session.execute("runs").text[-1].startswith(f"->{'  ' * 1500} 1499: at")
 
 
 # Comparing
@@ -362,7 +362,7 @@ def test_compare(folder: Path) -> None:
     (folder / "edited.py").write_text((folder / "fib.py").read_text().replace("lambda: 1", "lambda: 2"))
     found = done(session, "compare edited.py:fib")
     assert found["kind"] == "operands" and found["node"] == str(
-        session.history.graph.nodes[session.find(found["node"])]
+        session.history.graph.nodes[session.find_node(found["node"])]
     )
     sides = done(session, "difference")["sides"]
     assert sides[0]["last"]["node"] == sides[1]["last"]["node"]
@@ -470,7 +470,7 @@ def test_the_prompt(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytes
 
     monkeypatch.setattr("builtins.input", typed)
     session = begun("fib.py:fib", "3")
-    assert converse(session) == 0 and session.history.position == 1
+    assert run_prompt(session) == 0 and session.history.position == 1
     said = capsys.readouterr().out
     assert "after 1 event" in said and "there is no such command" in said
 
@@ -487,7 +487,7 @@ def test_replies_are_json(folder: Path) -> None:
     """What a reply says is JSON, values that JSON has no number for among it."""
     session = begun("kinds.py:half", "nan")
     done(session, "run")
-    assert json.loads(json.dumps(session.do("where").form(), allow_nan=False))["data"]["results"] == ["nan"]
+    assert json.loads(json.dumps(session.execute("where").to_json(), allow_nan=False))["data"]["results"] == ["nan"]
 
 
 def test_nothing_is_printed(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -501,7 +501,7 @@ def test_a_text_does_not_command_the_terminal(folder: Path) -> None:
     """What is printed comes as lines of signs, and raw only as data."""
     source = (folder / "acts.py").read_text()
     (folder / "acts.py").write_text(source.replace('"i is"', r'"a\tb\x1b[2J\nc"'))
-    reply = begun("acts.py:told", "1").do("run")
+    reply = begun("acts.py:told", "1").execute("run")
     assert reply.text[:2] == ("a   b·[2J", "c 0") and reply.data["printed"] == ["a\tb\x1b[2J\nc 0"]
 
 
@@ -519,5 +519,5 @@ def test_a_dumb_terminal_gets_the_prompt(monkeypatch: pytest.MonkeyPatch, term: 
     ways: list[str] = []
     monkeypatch.setattr(debug, "converse", lambda session: ways.append("prompt"))
     monkeypatch.setattr(app.Debugger, "run", lambda self: ways.append("app"))
-    debug.debug(Start("", (), Options()), debug.Manner())
+    debug.debug(Start("", (), StartOptions()), debug.Manner())
     assert ways == [way]

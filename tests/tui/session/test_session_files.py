@@ -16,18 +16,18 @@ BACKWARDS = Path(__file__).resolve().parents[3] / "docs" / "case_studies" / "bac
 @pytest.fixture
 def session() -> Session:
     made = Session(COMMANDS)
-    assert made.do(f"load '{BACKWARDS}' 6").ok
+    assert made.execute(f"load '{BACKWARDS}' 6").ok
     return made
 
 
 def test_every_picture(session: Session, tmp_path: Path) -> None:
     """`picture FILE FORM` draws where one is, in every form, and moves nothing."""
-    assert session.do("run").ok
-    before = session.do("where").text
+    assert session.execute("run").ok
+    before = session.execute("where").text
     for form in ("", *PICTURES):
-        assert session.do(f"picture '{tmp_path / 'run.svg'}' {form}").ok
+        assert session.execute(f"picture '{tmp_path / 'run.svg'}' {form}").ok
         assert "<svg" in (tmp_path / "run.svg").read_text()
-    assert session.do("where").text == before
+    assert session.execute("where").text == before
 
 
 @pytest.mark.parametrize(
@@ -46,18 +46,18 @@ def test_every_picture(session: Session, tmp_path: Path) -> None:
 def test_what_is_refused(session: Session, line: str, said: str) -> None:
     """In words; the file of the program stays what it is."""
     before = BACKWARDS.read_text()
-    reply = session.do(line)
+    reply = session.execute(line)
     assert not reply.ok and said in "\n".join(reply.text) and BACKWARDS.read_text() == before
 
 
 def test_a_larger_bound_compared(session: Session) -> None:
     """The same program with another bound is a run with a name of its own, and the difference names the node."""
-    reply = session.do("compare --k 6")
+    reply = session.execute("compare --k 6")
     assert reply.ok and reply.data["differs"] and reply.data["with"] == "backwards-k-6"
     assert (reply.data["node"], reply.data["tag"]) == ("backwards.loop.i", "main/loop[4]")
-    assert session.do("compare --seed 3 --schedule lifo").data["with"] == "backwards-lifo-seed-3"
-    assert session.do(f"load '{BACKWARDS}' 6 --k 6").ok and session.do("run").ok
-    assert "Returned" in "\n".join(session.do("outcome").text)
+    assert session.execute("compare --seed 3 --schedule lifo").data["with"] == "backwards-lifo-seed-3"
+    assert session.execute(f"load '{BACKWARDS}' 6 --k 6").ok and session.execute("run").ok
+    assert "Returned" in "\n".join(session.execute("outcome").text)
 
 
 def test_short_names_of_nodes() -> None:

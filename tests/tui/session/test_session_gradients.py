@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.tui.panes.tags import tags
+from tagloom.tui.panes.tags import tags_page
 from tagloom.tui.run_start import Start
 from tagloom.tui.session.commands import new_session
-from tagloom.tui.session.rule import does
+from tagloom.tui.session.rule import describe_effect
 from tagloom.tui.session.session import Session
 
 GRADIENT = str(Path(tl.__file__).parent / "papers_examples" / "recursion" / "gradient.py")
@@ -30,7 +30,7 @@ def main(x: tl.float64, n: tl.int64) -> tl.float64:
 @pytest.fixture
 def session(tmp_path: Path) -> Session:
     made = new_session()
-    made.load(Start(GRADIENT, ("4.0",), made.options))
+    made.load_run(Start(GRADIENT, ("4.0",), made.options))
     return made
 
 
@@ -38,13 +38,13 @@ def session(tmp_path: Path) -> Session:
 def loop(tmp_path: Path) -> Session:
     (tmp_path / "power.py").write_text(POWER)
     made = new_session()
-    made.load(Start(str(tmp_path / "power.py"), ("3.0", "3"), made.options))
+    made.load_run(Start(str(tmp_path / "power.py"), ("3.0", "3"), made.options))
     return made
 
 
 def last(session: Session, line: str) -> tuple[str, str]:
     """The node of the last event after a command, and its tag."""
-    reply = session.do(line)
+    reply = session.execute(line)
     assert reply.ok, reply
     event = session.history[session.history.position - 1]
     return session.history.graph.nodes[event.token.node].name, str(event.token.tag)
@@ -52,21 +52,21 @@ def last(session: Session, line: str) -> tuple[str, str]:
 
 def test_there_and_back(session: Session) -> None:
     """From the last product forwards to the products with its adjoint, under the same tag, and back."""
-    session.do("run")
+    session.execute("run")
     assert last(session, "node-back multiply") == ("multiply", "main/grad_fac/fac")
     position = session.history.position
-    reply = session.do("adjoint")
+    reply = session.execute("adjoint")
     assert [line.strip() for line in reply.text[2:]] == [f"also fac_split.back_multiply_1 at event {at(session, 1)}"]
     assert last(session, "where") == ("back_multiply", "main/grad_fac/fac")
     assert last(session, ")") == ("multiply", "main/grad_fac/fac")
     assert session.history.position == position
-    session.do("undo")
-    session.do("undo")
+    session.execute("undo")
+    session.execute("undo")
     assert session.history.position == position
 
 
 def at(session: Session, nth: int) -> Any:
-    reply = session.do("adjoint multiply main/grad_fac/fac")
+    reply = session.execute("adjoint multiply main/grad_fac/fac")
     return reply.data["partners"][nth]
 
 
@@ -81,7 +81,7 @@ def test_on_to_what_has_not_happened(session: Session) -> None:
 
 def test_through_a_loop(loop: Session) -> None:
     """In a loop the partner is that of the same iteration, from where the loop is left to where it began."""
-    loop.do("run")
+    loop.execute("run")
     tag = "main/grad_power/power/loop[1]"
     assert last(loop, f"adjoint loop.p {tag}") == ("back_loop", tag)
     assert last(loop, "forward") == ("loop.p", tag)
@@ -95,43 +95,43 @@ def test_through_a_loop(loop: Session) -> None:
 
 def test_what_passes_on(session: Session) -> None:
     """The adjoint of a difference has no node of its own: it is that of the call that the difference goes to."""
-    session.do("run")
+    session.execute("run")
     name, tag = last(session, "adjoint subtract main/grad_fac/fac")
     assert (name, tag) == ("back_fac", "main/grad_fac/fac/fac")
 
 
 def test_what_has_no_partner(session: Session) -> None:
     """A comparison has no adjoint; what runs forwards goes back through nothing; at the beginning nothing has fired."""
-    assert "nothing has fired yet" in session.do("adjoint").text[0]
-    session.do("run")
-    assert "nothing goes back through this firing" in session.do("adjoint less_equal main/grad_fac/fac").text[0]
-    assert "goes back through no other" in session.do("forward less_equal main/grad_fac/fac").text[0]
-    refused = session.do("adjoint multiply main/grad_fac/fac/fac/fac/fac")
+    assert "nothing has fired yet" in session.execute("adjoint").text[0]
+    session.execute("run")
+    assert "nothing goes back through this firing" in session.execute("adjoint less_equal main/grad_fac/fac").text[0]
+    assert "goes back through no other" in session.execute("forward less_equal main/grad_fac/fac").text[0]
+    refused = session.execute("adjoint multiply main/grad_fac/fac/fac/fac/fac")
     assert "has not fired" in refused.text[0] and "why-not" in refused.text[1]
 
 
 def test_why_an_adjoint(loop: Session) -> None:
     """An adjoint goes back to the forward values that it met and to the adjoint after it, through back and reenter."""
-    loop.do("run")
-    said = "\n".join(loop.do("why back_loop.d_multiply main/grad_power/power/loop[2]").text)
+    loop.execute("run")
+    said = "\n".join(loop.execute("why back_loop.d_multiply main/grad_power/power/loop[2]").text)
     assert "back_multiply" in said and "switch_x" in said and "loop[3]" in said and "back 1.0 -> 1.0" in said
-    loop.do("start")
-    loop.do("step 12")
-    answer = loop.do("why-not back_multiply main/grad_power/power/loop[0]")
+    loop.execute("start")
+    loop.execute("step 12")
+    answer = loop.execute("why-not back_multiply main/grad_power/power/loop[0]")
     assert answer.data["verdict"] == "pending"
-    loop.do("run")
-    assert loop.do("why-not back_multiply main/grad_power/power/loop[3]").data["verdict"] == "never"
+    loop.execute("run")
+    assert loop.execute("why-not back_multiply main/grad_power/power/loop[3]").data["verdict"] == "never"
 
 
 def test_the_tree_of_tags_says_both_phases(session: Session) -> None:
     """A call with what it took and made, and what its pullback did, as far as that has happened."""
-    session.do("run")
-    session.do("node-back back_multiply")
-    said = [str("".join(span.text for span in row.spans)) for row in tags(session).rows]
+    session.execute("run")
+    session.execute("node-back back_multiply")
+    said = [str("".join(span.text for span in row.spans)) for row in tags_page(session).rows]
     assert any("fac_split(4.0), ∂(1.0)" in line for line in said)
 
 
 def test_rules_of_what_goes_back(loop: Session) -> None:
     """The inspector names the rule by which a reenter or a back fires."""
     nodes = {node.op: node for node in loop.history.graph.nodes}
-    assert does(nodes["reenter"]).endswith("(S17)") and does(nodes["back"]).endswith("(S17)")
+    assert describe_effect(nodes["reenter"]).endswith("(S17)") and describe_effect(nodes["back"]).endswith("(S17)")

@@ -34,13 +34,13 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.interp.breakpoints.breakpoint import Breakpoints
 from tagloom.interp.history.history import History
-from tagloom.tui.run_start import Options, Start
+from tagloom.tui.run_start import Start, StartOptions
 from tagloom.tui.session import call_commands as activations
 from tagloom.tui.session import fork_commands as forking
 from tagloom.tui.session import step_commands as moving
-from tagloom.tui.session.activation import Activation
+from tagloom.tui.session.activation import ActivationSummary
 from tagloom.tui.session.commands import COMMANDS, new_session
-from tagloom.tui.session.run_index import Known, Part
+from tagloom.tui.session.run_index import RunIndex, RunIndexSegment
 from tagloom.tui.session.session import Session
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1")
@@ -135,10 +135,10 @@ def test_any_line_is_answered(lines: list[str]) -> None:
     for line in lines:
         if line.split(" ")[0] in ("load", "replay", "export", "pytest", "schedule", "compare"):
             continue
-        before = session.situation
-        reply = session.do(line)
-        assert list(reply_violations(reply.form())) == []
-        assert reply.ok or session.situation == before
+        before = session.snapshot
+        reply = session.execute(line)
+        assert list(reply_violations(reply.to_json())) == []
+        assert reply.ok or session.snapshot == before
     assert list(place_violations(session, "all of them", Replays())) == []
 
 
@@ -147,9 +147,9 @@ def test_any_line_is_answered(lines: list[str]) -> None:
 def test_any_condition_is_answered(name: str, text: str) -> None:
     """Conditions and texts are read by the language of breakpoints, and by nothing else."""
     session = begun(fib.graph, [3])
-    reply = session.do(f"{name} {text}")
+    reply = session.execute(f"{name} {text}")
     assert reply.ok or reply.data["error"] in ("Usage", "Malformed")
-    assert session.do("continue").ok and session.do("reverse").ok and session.do("breaks").ok
+    assert session.execute("continue").ok and session.execute("reverse").ok and session.execute("breaks").ok
 
 
 @pytest.mark.parametrize("name", RUNS)
@@ -157,15 +157,15 @@ def test_any_edit_is_answered(name: str) -> None:
     """A token can be changed or injected at every port of every node, or it is said why not; undone, nothing is left
     of it. Where it can be, the run goes on to some end."""
     session = begun(*RUNS[name], "waves", unchecked=True)
-    session.do("step 3")
-    before = session.situation
+    session.execute("step 3")
+    before = session.snapshot
     places = [f"{node} {port}" for node in session.history.graph.nodes for port in range(len(node.ports) + 1)]
     for edit, place, value in product(("change", "inject"), places, ("1", "true")):
-        reply = session.do(f"{edit} {place} main {value}")
-        assert reply.data["error"] in ("Usage", "Malformed") if not reply.ok else session.do("run").ok
-        assert not reply.ok or session.do("outcome").ok
-        while session.situation != before:
-            assert session.do("undo").ok
+        reply = session.execute(f"{edit} {place} main {value}")
+        assert reply.data["error"] in ("Usage", "Malformed") if not reply.ok else session.execute("run").ok
+        assert not reply.ok or session.execute("outcome").ok
+        while session.snapshot != before:
+            assert session.execute("undo").ok
 
 
 def test_python_is_not_evaluated() -> None:
@@ -177,7 +177,7 @@ def test_python_is_not_evaluated() -> None:
         "change 0 __import__('os')",
         'log fired "{().__class__}"',
     ):
-        assert not session.do(line).ok
+        assert not session.execute(line).ok
 
 
 CORPUS = sorted((Path(__file__).resolve().parents[2] / "corpus").glob("*.tl"))
@@ -186,9 +186,9 @@ CORPUS = sorted((Path(__file__).resolve().parents[2] / "corpus").glob("*.tl"))
 def corpus_violations(file: Path, seed: int, moves: int) -> Iterator[str]:
     """What goes wrong on a walk over a program of the corpus: that of its last case that can be run."""
     for case in reversed(tl.parse(file.read_text()).cases):
-        session = new_session(Options("waves", LIMITS, unchecked=True))
+        session = new_session(StartOptions("waves", LIMITS, unchecked=True))
         try:
-            session.load(Start(f"{file}:{case.name}", case.arguments, session.options))
+            session.load_run(Start(f"{file}:{case.name}", case.arguments, session.options))
         except tl.TagloomError:
             continue
         yield from walk_violations(session, seed, moves)
@@ -236,9 +236,9 @@ def test_over_and_out_of_generated_programs(case: Case, schedule: str) -> None:
 
 def stop_early(patch: MonkeyPatch) -> None:
     """A motion on stops one event early."""
-    ahead = moving.ahead
+    ahead = moving.step_forward
 
-    def early(history: History, kind: moving.Kind, places: Sequence[int] | None = None) -> bool:
+    def early(history: History, kind: moving.EventFilter, places: Sequence[int] | None = None) -> bool:
         found = ahead(history, kind, places)
         if found and history.position > 1:
             history.back()
@@ -250,7 +250,7 @@ def stop_early(patch: MonkeyPatch) -> None:
 def stop_here(patch: MonkeyPatch) -> None:
     """A motion back takes where one is for the last stop before."""
 
-    def behind(history: History, kind: moving.Kind, places: Sequence[int] | None = None) -> bool:
+    def behind(history: History, kind: moving.EventFilter, places: Sequence[int] | None = None) -> bool:
         for position in range(history.position, 0, -1):
             if kind(history[position - 1]):
                 history.jump(position)
@@ -263,9 +263,9 @@ def stop_here(patch: MonkeyPatch) -> None:
 
 def forget_the_run(patch: MonkeyPatch) -> None:
     """undo forgets which run was the current one."""
-    _return = Session._return
+    _return = Session._restore
     patch.setattr(
-        Session, "_return", lambda self, to: _return(self, replace(to, current=self.situation.current or to.current))
+        Session, "_return", lambda self, to: _return(self, replace(to, current=self.snapshot.current or to.current))
     )
 
 
@@ -281,22 +281,22 @@ def change_the_run_itself(patch: MonkeyPatch) -> None:
 
 def know_the_future_of_the_parent(patch: MonkeyPatch) -> None:
     """A fork knows of activations what its parent did after it began."""
-    patch.setattr(Activation, "until", lambda self, position: self)
+    patch.setattr(ActivationSummary, "until", lambda self, position: self)
 
 
 def open_again(patch: MonkeyPatch) -> None:
     """A fork takes activations that are open where it begins for new ones."""
-    patch.setattr(Part, "_is_new", lambda self, tag: True)
+    patch.setattr(RunIndexSegment, "_is_new", lambda self, tag: True)
 
 
 def begin_a_wave(patch: MonkeyPatch) -> None:
     """A fork counts the firings of the wave that goes on where it begins from zero."""
-    patch.setattr(Known, "_fired_in_wave", lambda self, position: 0)
+    patch.setattr(RunIndex, "_fired_in_wave", lambda self, position: 0)
 
 
 def overlook_iterations(patch: MonkeyPatch) -> None:
     """A loop is taken to have opened with the iteration where one is."""
-    patch.setattr(activations.Frame, "opened", lambda self, known: known.activation(self.tag).opened or 0)
+    patch.setattr(activations.ActivationScope, "opened", lambda self, known: known.activation(self.tag).opened or 0)
 
 
 def keep_later_hits(patch: MonkeyPatch) -> None:

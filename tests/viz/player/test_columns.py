@@ -13,31 +13,31 @@ from hypothesis import strategies as st
 from support.laws.view_laws import runs
 from support.observe.moments import chain
 from support.pictures.drawings import fib, nested
-from tagloom.core.value import show
+from tagloom.core.value import format_value
 from tagloom.interp.machine.event import Token
 from tagloom.interp.machine.state import State
-from tagloom.interp.outcome.describe import shown
-from tagloom.viz.player.columns import LONGEST, Columns
-from tagloom.viz.player.graph_layout import sketch
-from tagloom.viz.player.page import Choice, in_script, page_of_history
-from tagloom.viz.player.recording import Place, move, recorded
-from tagloom.viz.player.selection import part
-from tagloom.viz.state_view import brief
+from tagloom.interp.outcome.describe import describe_value
+from tagloom.viz.player.columns import MAX_VALUE_LENGTH, PlayerColumns
+from tagloom.viz.player.graph_layout import plan_view
+from tagloom.viz.player.page import PlayerSelection, page_of_history, script_json
+from tagloom.viz.player.recording import TokenPlace, apply_moves, record_tokens
+from tagloom.viz.player.selection import select_segment
+from tagloom.viz.state_view import abbreviate_value
 
 
 def form_of(history: tl.History, **choice: Any) -> Any:
     """What the page of a history is told, as the page reads it."""
-    recording = recorded(history.graph, history[:], history.arguments)
+    recording = record_tokens(history.graph, history[:], history.arguments)
     boxes = choice.pop("boxes", 400)
-    form = Columns(part(recording, **choice), sketch(history.graph, boxes), ()).form()
-    return json.loads(in_script(form))
+    form = PlayerColumns(select_segment(recording, **choice), plan_view(history.graph, boxes), ()).to_json()
+    return json.loads(script_json(form))
 
 
 class Replayed:
     """The run as a page replays it."""
 
     def __init__(self, form: Any) -> None:
-        self.form, self.live, self.position, self.begins = form, dict[int, Place](), 0, 0
+        self.form, self.live, self.position, self.begins = form, dict[int, TokenPlace](), 0, 0
         self._move(form["start"])
 
     def step(self) -> None:
@@ -46,13 +46,13 @@ class Replayed:
         self.begins, self.position = self.begins + size, self.position + 1
 
     def _move(self, codes: list[int]) -> None:
-        move(self.live, [(code >> 3, Place(code & 7)) for code in codes])
+        apply_moves(self.live, [(code >> 3, TokenPlace(code & 7)) for code in codes])
 
     def tag(self, number: int) -> str:
         up, step = self.form["tags"]["up"][number], self.form["tags"]["step"][number]
         return step if up < 0 else f"{self.tag(up)}/{step}"
 
-    def at(self, *places: Place) -> list[tuple[int, int, str, str]]:
+    def at(self, *places: TokenPlace) -> list[tuple[int, int, str, str]]:
         columns = self.form["tokens"]
         found = [number for number, place in self.live.items() if place in places]
         return [
@@ -62,16 +62,16 @@ class Replayed:
 
 
 def said(state: State, token: Token) -> tuple[int, int, str, str]:
-    value = shown(state.graph, token.value)
-    cut = value if len(value) <= LONGEST else f"{value[: LONGEST - 1]}\u2026"
-    return token.node, token.port, "/".join(reversed([tag.last for tag in token.tag.steps()])), cut
+    value = describe_value(state.graph, token.value)
+    cut = value if len(value) <= MAX_VALUE_LENGTH else f"{value[: MAX_VALUE_LENGTH - 1]}\u2026"
+    return token.node, token.port, "/".join(reversed([tag.last_step for tag in token.tag.self_and_ancestors()])), cut
 
 
 def waiting(state: State) -> list[Token]:
     return [
         Token(node, port, tag, value)
         for tag, record in state.records.items()
-        for node, held in record.waiting.items()
+        for node, held in record.waiting_operands.items()
         for port, value in held.items()
     ]
 
@@ -84,10 +84,10 @@ def test_the_page_is_told_the_history(history: tl.History) -> None:
     for position in range(len(history) + 1):
         state = history.jump(position)
         flight = [said(state, token) for token in state.flight]
-        assert page.at(Place.FLIGHT, Place.READY) == flight
-        assert Counter(page.at(Place.WAITS)) == Counter(said(state, token) for token in waiting(state))
-        assert {port: value for _, port, _, value in page.at(Place.CAME)} == {
-            result: shown(state.graph, value)[:LONGEST] for result, value in state.results.items()
+        assert page.at(TokenPlace.IN_FLIGHT, TokenPlace.READY) == flight
+        assert Counter(page.at(TokenPlace.WAITING)) == Counter(said(state, token) for token in waiting(state))
+        assert {port: value for _, port, _, value in page.at(TokenPlace.RETURNED)} == {
+            result: describe_value(state.graph, value)[:MAX_VALUE_LENGTH] for result, value in state.results.items()
         }
         if position < len(history):
             page.step()
@@ -107,7 +107,7 @@ def test_a_window_is_that_part_of_the_run(history: tl.History, data: Any) -> Non
     page = Replayed(form_of(history, first=first, most=20))
     for position in range(first, min(first + 20, len(history)) + 1):
         state = history.jump(position)
-        assert page.at(Place.FLIGHT, Place.READY) == [said(state, token) for token in state.flight]
+        assert page.at(TokenPlace.IN_FLIGHT, TokenPlace.READY) == [said(state, token) for token in state.flight]
         if position < min(first + 20, len(history)):
             page.step()
 
@@ -126,8 +126,8 @@ def test_the_cells_are_those_of_the_history() -> None:
                 parked[cell] += 1
             elif at <= position:
                 puts[cell], parked[cell] = value, 0
-        full = {cell for block in blocks.values() for cell in block.puts}
-        readers = {cell: len(tokens) for block in blocks.values() for cell, tokens in block.parked.items()}
+        full = {cell for block in blocks.values() for cell in block.writes}
+        readers = {cell: len(tokens) for block in blocks.values() for cell, tokens in block.deferred_reads.items()}
         assert (set(puts), +parked) == (full, readers)
 
 
@@ -145,7 +145,7 @@ def test_an_activation_is_its_tokens() -> None:
         page.step()
         state = history.jump(number + 1)
         flight = [said(state, token) for token in state.flight if str(token.tag).startswith(inside)]
-        assert page.at(Place.FLIGHT, Place.READY) == flight
+        assert page.at(TokenPlace.IN_FLIGHT, TokenPlace.READY) == flight
         seen = seen or bool(flight)
         assert page.position == place + 1
     assert seen
@@ -197,8 +197,12 @@ def test_what_is_folded() -> None:
     """Is one box, from Python as on the command line; so is what a limit on the boxes folds."""
     history = fib.history(3)
     history.run()
-    assert history.player(fold=["fib"]).html == page_of_history(history, Choice(fold=("fib",))).html
-    assert history.player(boxes=3).html == page_of_history(history, Choice(boxes=3)).html != history.player().html
+    assert history.player(fold=["fib"]).html == page_of_history(history, PlayerSelection(fold=("fib",))).html
+    assert (
+        history.player(boxes=3).html
+        == page_of_history(history, PlayerSelection(max_boxes=3)).html
+        != history.player().html
+    )
     with pytest.raises(tl.Usage, match="nobody"):
         history.player(fold=["nobody"])
 
@@ -246,4 +250,4 @@ def test_large_values_are_cut() -> None:
 
     page = twice.run(tl.zeros(10_000), keep="events").player()
     assert len(page.html) < 150_000
-    assert brief(3) == show(3)
+    assert abbreviate_value(3) == format_value(3)

@@ -9,14 +9,14 @@ import tagloom as tl
 from support.pictures.chromium import Tab
 from support.pictures.drawings import fib
 from tagloom.interp.queries.why import could_fire
-from tagloom.viz.player.page import Choice, page_of_history
+from tagloom.viz.player.page import PlayerSelection, page_of_history
 
 LAST = "document.getElementById('slider').value === document.getElementById('slider').max"
 
 
 def saved(history: tl.History, target: Path, **choice: int | str) -> Path:
     history.run()
-    page_of_history(history, Choice(**choice)).save(target)  # type: ignore[arg-type]
+    page_of_history(history, PlayerSelection(**choice)).save(target)  # type: ignore[arg-type]
     return target
 
 
@@ -106,7 +106,7 @@ def test_the_page_has_the_tokens_of_the_machine(tab: Tab, page: Path) -> None:
                 const more = / ?[+]([0-9]+)$/.exec(said);
                 return sum + (more ? Number(more[1]) : 0) + !said.startsWith('+'); }, 0)"""
         )
-        assert pills == len(state.flight) + state.waiting, at
+        assert pills == len(state.flight) + state.waiting_count, at
 
 
 def test_predictions_are_judged(tab: Tab, page: Path) -> None:
@@ -176,7 +176,7 @@ def test_what_is_said_of_tokens(tab: Tab, tmp_path: Path) -> None:
     target = saved(history, tmp_path / "page.html", first=40, most=30)
     state = history.jump(40)
     tab.open(target)
-    said = f"Before event 40: {len(state.flight)} tokens in flight, {state.waiting} waiting."
+    said = f"Before event 40: {len(state.flight)} tokens in flight, {state.waiting_count} waiting."
     assert tab.text("sentence").endswith(said)
 
 

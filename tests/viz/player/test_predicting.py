@@ -9,7 +9,7 @@ import pytest
 import tagloom as tl
 from support.pictures.chromium import Tab
 from support.pictures.drawings import fib
-from tagloom.viz.player.page import Choice, page_of_history
+from tagloom.viz.player.page import PlayerSelection, page_of_history
 
 GUESSED = "[...document.querySelectorAll('.guessed')].map(each => each.id)"
 
@@ -110,7 +110,7 @@ def test_a_wave_that_the_page_has_a_part_of(tab: Tab, run: tl.History, tmp_path:
     ends = waves_of(run)
     wide = next(number for number, (one, other) in enumerate(pairwise(ends)) if other - one > 3)
     begin, end = ends[wide] + 2, ends[wide + 2] + 1
-    page_of_history(run, Choice(first=begin, most=end - begin)).save(tmp_path / "page.html")
+    page_of_history(run, PlayerSelection(first=begin, max_events=end - begin)).save(tmp_path / "page.html")
     tab.open(tmp_path / "page.html")
     tab.key("p")
     asked = [tab.text("asked")]

@@ -16,16 +16,16 @@ from tagloom.interp.machine.event import Token
 from tagloom.interp.machine.state import State
 from tagloom.interp.queries.why import could_fire
 from tagloom.viz.player import recording as recordings
-from tagloom.viz.player.recording import Place, Recording, live_after, move, recorded
+from tagloom.viz.player.recording import TokenPlace, TokenRecording, apply_moves, live_tokens, record_tokens
 
-FLYING = (Place.FLIGHT, Place.READY)
+FLYING = (TokenPlace.IN_FLIGHT, TokenPlace.READY)
 
 
 def alike(token: Token) -> tuple[object, ...]:
     return (*token[:3], fingerprint(token.value))
 
 
-def differences(state: State, recording: Recording, live: dict[int, Place]) -> Iterator[str]:
+def differences(state: State, recording: TokenRecording, live: dict[int, TokenPlace]) -> Iterator[str]:
     """What a recording says that is otherwise in a state."""
     tokens = recording.tokens
     if list(map(alike, state.flight)) != [alike(tokens[each]) for each, place in live.items() if place in FLYING]:
@@ -33,36 +33,43 @@ def differences(state: State, recording: Recording, live: dict[int, Place]) -> I
     waiting = Counter(
         (node, port, tag, fingerprint(value))
         for tag, record in state.records.items()
-        for node, held in record.waiting.items()
+        for node, held in record.waiting_operands.items()
         for port, value in held.items()
     )
     parked = Counter(
-        alike(token) for block in state.cells.blocks.values() for each in block.parked.values() for token in each
+        alike(token)
+        for block in state.cells.blocks.values()
+        for each in block.deferred_reads.values()
+        for token in each
     )
-    held = Counter(alike(token) for entries in state.held.values() for _, token in entries)
-    for place, wanted in ((Place.WAITS, waiting), (Place.PARKED, parked), (Place.HELD, held)):
+    held = Counter(alike(token) for entries in state.throttled_tokens.values() for _, token in entries)
+    for place, wanted in ((TokenPlace.WAITING, waiting), (TokenPlace.PARKED, parked), (TokenPlace.THROTTLED, held)):
         if Counter(alike(tokens[each]) for each, there in live.items() if there is place) != wanted:
             yield f"{place.name} differs"
-    came = {tokens[each].port: fingerprint(tokens[each].value) for each, place in live.items() if place is Place.CAME}
+    came = {
+        tokens[each].port: fingerprint(tokens[each].value)
+        for each, place in live.items()
+        if place is TokenPlace.RETURNED
+    }
     if came != {position: fingerprint(value) for position, value in state.results.items()}:
         yield "the results differ"
     flight = [each for each, place in live.items() if place in FLYING]
     if [ready.position for ready in could_fire(state)] != [
-        position for position, each in enumerate(flight) if live[each] is Place.READY
+        position for position, each in enumerate(flight) if live[each] is TokenPlace.READY
     ]:
         yield "what could fire differs"
 
 
 def violations(history: History) -> Iterator[str]:
     """What the recording of a run says that is otherwise in its history."""
-    recording = recorded(history.graph, history[:], history.arguments)
-    live: dict[int, Place] = {}
-    move(live, recording.first)
+    recording = record_tokens(history.graph, history[:], history.arguments)
+    live: dict[int, TokenPlace] = {}
+    apply_moves(live, recording.initial_moves)
     for position in range(len(history) + 1):
         yield from differences(history.jump(position), recording, live)
         if position < len(history):
-            move(live, recording.moves[position])
-    if live != live_after(recording, len(history)):
+            apply_moves(live, recording.moves[position])
+    if live != live_tokens(recording, len(history)):
         yield "the end is otherwise than what the moves lead to"
 
 
@@ -84,13 +91,13 @@ def test_a_run_that_breaks_a_rule_is_recorded() -> None:
 @pytest.mark.parametrize("forgotten", ["_judged", "_begins", "_stays"])
 def test_a_recorder_that_forgets_is_caught(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
     """One that does not see what can fire, that leaves new tokens out, or delivered ones where they were."""
-    right = getattr(recordings._Recorder, forgotten)
+    right = getattr(recordings._TokenRecorder, forgotten)
     wrong = {
         "_judged": lambda self, numbers: [],
-        "_begins": lambda self, number, held: (right(self, number, held)[0], Place.GONE),
-        "_stays": lambda self, number, event: [(number, Place.FLIGHT), *right(self, number, event)[1:]],
+        "_begins": lambda self, number, held: (right(self, number, held)[0], TokenPlace.CONSUMED),
+        "_stays": lambda self, number, event: [(number, TokenPlace.IN_FLIGHT), *right(self, number, event)[1:]],
     }
     history = fib.history(3)
     history.run()
-    monkeypatch.setattr(recordings._Recorder, forgotten, wrong[forgotten])
+    monkeypatch.setattr(recordings._TokenRecorder, forgotten, wrong[forgotten])
     assert list(violations(history))

@@ -11,286 +11,312 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from ....image.image import COMING, LINE, LOW_BITS, NODE, PORT_BITS, SITE, Header
-from ...jit.memory import look, peek, poke, post, swap
+from ....image.image import ARGUMENT_UNIT, CACHE_LINE_WORDS, LOW_BITS, PORT_BITS, FrameHeader, NodeColumn, SiteColumn
+from ...jit.memory import atomic_exchange, atomic_load, atomic_store, peek, poke
 from ..deliver_scalar import NODE_BYTES, PORT_MASK, ROW_BYTES
-from ..frames import PENDING, SITE_WORDS, closed, closed_proxy, depth_of, opened, parent_of, site_of
-from ..registers import PROXY, A, Options, R, Why
-from ..rows import ROW
-from ..shared import ALL, MESSAGE, ONE, Messages
-from .messages import is_all_quiet, is_full, line_of, message_of, ring_of, write_message
+from ..frames import (
+    PENDING_MASK,
+    SITE_WORDS,
+    close_activation,
+    close_proxy,
+    depth_of,
+    open_activation,
+    parent_of,
+    site_of,
+)
+from ..registers import Address, ExitReason, MachineOption, ProxyWord, Register
+from ..rows import DeliveryColumn
+from ..shared import CoreLine, MessageKind, MessageWord, SharedLine
+from .messages import core_line, is_quiescent, is_ring_full, message_address, ring_offset, write_message
 
 if TYPE_CHECKING:
 
-    def youngest(a: int, sure: int, header: int) -> int: ...
+    def deliver_scalar_lifo(a: int, sure: int, header: int) -> int: ...
 
 
-LEAST = 256
+MIN_STEPS = 256
 """For how many steps there is to be room: a store that has room for fewer than twice as many can grow."""
-LOOKS = 32_000
+IDLE_POLLS = 32_000
 """At how many rings an idle core looks before it sleeps: for 25 us, since a burst takes 20."""
-SELDOM = 200
+POLLS_PER_QUIESCENCE_TEST = 200
 """How often core 0 looks at its own rings before it looks at all, as many as there are pairs of cores."""
-OLDEST = 128
+OFFER_WINDOW = 128
 """Among how many of the oldest tokens one is looked for that opens an activation."""
-TRIES = 64
+MAX_OFFER_DELIVERIES = 64
 """How many are delivered at most to come to one."""
-PATIENT = 15
+MAX_OFFER_BACKOFF = 15
 """After how many bursts at most it is tried again."""
-SMALL, LONG = 1000, 63
+SMALL_ACTIVATION_FIRINGS, MAX_REQUEST_BACKOFF = 1000, 63
 """Of how many firings an activation is worth its messages, and how many pauses are made at most: in each a core looks
 for messages, and sleeps once."""
 
 
 def run(a: Any, budget: Any, header: Any) -> Any:
     """Deliver tokens until all cores are quiet, so many bursts are done, or something else is to be done first."""
-    r, c = peek(a, A.REGISTERS), peek(a, A.SHARED)
-    mem, core = peek(a, A.MEMORY), peek(r, R.CORE)
+    r, c = peek(a, Address.REGISTERS), peek(a, Address.SHARED_WORDS)
+    mem, core = peek(a, Address.MEMORY), peek(r, Register.CORE)
     while budget > 0:
         budget -= 1
-        if look(c, ALL.STOP):
-            return Why.STOP
-        if room(a) < LEAST:
-            return Why.ROOM
+        if atomic_load(c, SharedLine.STOP_FLAG):
+            return ExitReason.STOP_CONDITION
+        if steps_with_room(a) < MIN_STEPS:
+            return ExitReason.ARRAY_FULL
         if not read_messages(a, r, mem, c, core, header):
-            return Why.ROOM
-        if peek(r, R.LENGTH):
-            withdraw(r, mem, c, core)
+            return ExitReason.ARRAY_FULL
+        if peek(r, Register.FLIGHT_LENGTH):
+            withdraw_request(r, mem, c, core)
             offer(a, r, mem, c, core, header)
-            sure = min(room(a), peek(c, ALL.BURST))
-            if sure > 0 and youngest(a, sure, header) < sure and peek(r, R.LENGTH) and not send(a, r, mem):
-                return Why.LEAVE
-        tell(a, r, mem)
-        if peek(r, R.LENGTH) == 0 and peek(r, R.CLOSED_PROXIES) == 0:
-            why = wait(a, r, c, core, header)
-            if why != Why.BUDGET:
+            sure = min(steps_with_room(a), peek(c, SharedLine.BURST_TOKENS))
+            if (
+                sure > 0
+                and deliver_scalar_lifo(a, sure, header) < sure
+                and peek(r, Register.FLIGHT_LENGTH)
+                and not forward_token(a, r, mem)
+            ):
+                return ExitReason.HOST_FIRING
+        report_closed_proxies(a, r, mem)
+        if peek(r, Register.FLIGHT_LENGTH) == 0 and peek(r, Register.CLOSED_PROXIES) == 0:
+            why = wait_for_work(a, r, c, core, header)
+            if why != ExitReason.BUDGET:
                 return why
-    return Why.BUDGET
+    return ExitReason.BUDGET
 
 
-def room(a: Any) -> Any:
+def steps_with_room(a: Any) -> Any:
     """How many steps surely fit into all arrays."""
-    o, r = peek(a, A.OPTIONS), peek(a, A.REGISTERS)
-    steps = (peek(a, A.MEMORY_SIZE) - peek(r, R.TOP)) // peek(o, Options.LARGEST) - 2
-    steps = min(steps, (peek(a, A.RING_SIZE) - peek(r, R.LENGTH)) // peek(o, Options.FAN) - 2)
-    return min(steps, peek(a, A.PROFILE_SIZE) - peek(r, R.WAVES))
+    o, r = peek(a, Address.OPTIONS), peek(a, Address.REGISTERS)
+    steps = (peek(a, Address.MEMORY_SIZE) - peek(r, Register.MEMORY_TOP)) // peek(o, MachineOption.LARGEST_FRAME) - 2
+    steps = min(
+        steps, (peek(a, Address.RING_SIZE) - peek(r, Register.FLIGHT_LENGTH)) // peek(o, MachineOption.FAN_OUT) - 2
+    )
+    return min(steps, peek(a, Address.PROFILE_SIZE) - peek(r, Register.WAVES))
 
 
-def put(a: Any, r: Any, token: Any, value: Any, wave: Any) -> None:
+def push_token(a: Any, r: Any, token: Any, value: Any, wave: Any) -> None:
     """A token more in flight, the youngest."""
-    at = peek(r, R.HEAD) + peek(r, R.LENGTH) & peek(a, A.RING_SIZE) - 1
-    poke(peek(a, A.RING), at << 1, token)
-    poke(peek(a, A.RING), (at << 1) + 1, value)
-    poke(peek(a, A.WAVES), at, wave)
-    poke(r, R.LENGTH, peek(r, R.LENGTH) + 1)
-    poke(r, R.WAVES, max(peek(r, R.WAVES), wave))
+    at = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) & peek(a, Address.RING_SIZE) - 1
+    poke(peek(a, Address.RING), at << 1, token)
+    poke(peek(a, Address.RING), (at << 1) + 1, value)
+    poke(peek(a, Address.TOKEN_WAVES), at, wave)
+    poke(r, Register.FLIGHT_LENGTH, peek(r, Register.FLIGHT_LENGTH) + 1)
+    poke(r, Register.WAVES, max(peek(r, Register.WAVES), wave))
 
 
 def new_proxy(a: Any, r: Any, mem: Any, header: Any) -> Any:
     """A proxy of nothing yet. All are as large as the largest frame."""
-    proxy, size = peek(r, R.FREE_PROXIES), peek(peek(a, A.OPTIONS), Options.LARGEST)
+    proxy, size = peek(r, Register.FREE_PROXIES), peek(peek(a, Address.OPTIONS), MachineOption.LARGEST_FRAME)
     if proxy:
-        poke(r, R.FREE_PROXIES, parent_of(mem, proxy))
+        poke(r, Register.FREE_PROXIES, parent_of(mem, proxy))
         return proxy
-    proxy = peek(r, R.TOP)
-    poke(r, R.TOP, proxy + size)
+    proxy = peek(r, Register.MEMORY_TOP)
+    poke(r, Register.MEMORY_TOP, proxy + size)
     for word in range(proxy + header, proxy + size):
         poke(mem, word, -1)
     return proxy
 
 
 def free_proxy(r: Any, mem: Any, proxy: Any) -> None:
-    poke(mem, proxy + Header.ABOVE, peek(r, R.FREE_PROXIES) << LOW_BITS)
-    poke(mem, proxy + Header.WHEN, -1)
-    poke(r, R.FREE_PROXIES, proxy)
+    poke(mem, proxy + FrameHeader.PARENT, peek(r, Register.FREE_PROXIES) << LOW_BITS)
+    poke(mem, proxy + FrameHeader.ITERATION, -1)
+    poke(r, Register.FREE_PROXIES, proxy)
 
 
-def link(a: Any, proxy: Any, core: Any, frame: Any, home: Any, child: Any) -> None:
-    words = peek(a, A.WAITS)
-    poke(words, proxy + PROXY.CORE, core)
-    poke(words, proxy + PROXY.FRAME, frame)
-    poke(words, proxy + PROXY.HOME, home)
-    poke(words, proxy + PROXY.CHILD, child)
+def write_proxy(a: Any, proxy: Any, core: Any, frame: Any, home: Any, child: Any) -> None:
+    words = peek(a, Address.OPERAND_WAVES)
+    poke(words, proxy + ProxyWord.CORE, core)
+    poke(words, proxy + ProxyWord.REMOTE_FRAME, frame)
+    poke(words, proxy + ProxyWord.REMOTE_PROXY, home)
+    poke(words, proxy + ProxyWord.CHILD_FRAME, child)
 
 
 def read_messages(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> Any:
     """Read all messages that have come; whether there was room for them."""
-    for sender in range(peek(c, ALL.CORES)):
-        ring = ring_of(c, sender, core)
-        number, end = peek(c, ring), look(c, ring + LINE)
+    for sender in range(peek(c, SharedLine.CORE_COUNT)):
+        ring = ring_offset(c, sender, core)
+        number, end = peek(c, ring), atomic_load(c, ring + CACHE_LINE_WORDS)
         while number < end:
-            if room(a) < 1:
+            if steps_with_room(a) < 1:
                 return False
-            post(c, line_of(core) + ONE.IDLE, 0)
-            read_message(a, r, mem, message_of(c, sender, core, number), sender, header)
+            atomic_store(c, core_line(core) + CoreLine.IS_IDLE, 0)
+            read_message(a, r, mem, message_address(c, sender, core, number), sender, header)
             number += 1
-            post(c, ring, number)
+            atomic_store(c, ring, number)
     return True
 
 
 def read_message(a: Any, r: Any, mem: Any, message: Any, sender: Any, header: Any) -> None:
-    kind, to = peek(message, MESSAGE.KIND), peek(message, MESSAGE.TO)
-    if kind == Messages.OPEN:
-        poke(mem, to + Header.ABOVE, peek(message, MESSAGE.AROUND))
-        poke(mem, to + Header.WHEN, peek(message, MESSAGE.DEPTH))
-        poke(mem, to + Header.COUNTS, 0)
-        poke(r, R.ASKING, 0)
-        began(r)
-        child = opened(a, r, mem, to, peek(message, MESSAGE.SITE), 0, header)
-        link(a, to, sender, peek(message, MESSAGE.FRAME), peek(message, MESSAGE.HOME), child)
-    elif kind == Messages.CLOSED:
+    kind, to = peek(message, MessageWord.KIND), peek(message, MessageWord.TARGET)
+    if kind == MessageKind.OPEN:
+        poke(mem, to + FrameHeader.PARENT, peek(message, MessageWord.PARENT_SITE))
+        poke(mem, to + FrameHeader.ITERATION, peek(message, MessageWord.PARENT_DEPTH))
+        poke(mem, to + FrameHeader.PENDING, 0)
+        poke(r, Register.REQUESTED_PROXY, 0)
+        note_arrival(r)
+        child = open_activation(a, r, mem, to, peek(message, MessageWord.SITE), 0, header)
+        write_proxy(
+            a, to, sender, peek(message, MessageWord.PARENT_FRAME), peek(message, MessageWord.SENDER_PROXY), child
+        )
+    elif kind == MessageKind.CLOSE:
         parent = parent_of(mem, to)
         free_proxy(r, mem, to)
-        left_open(a, r, mem, parent, header)
+        finish_pending(a, r, mem, parent, header)
     else:
         by = 1
-        if kind == Messages.ARGUMENT:
-            to, by = peek(peek(a, A.WAITS), to + PROXY.CHILD), COMING
-        poke(mem, to + Header.COUNTS, peek(mem, to + Header.COUNTS) + by)
-        token = to << PORT_BITS | peek(message, MESSAGE.PORT)
-        put(a, r, token, peek(message, MESSAGE.VALUE), peek(message, MESSAGE.WAVE))
+        if kind == MessageKind.ARGUMENT:
+            to, by = peek(peek(a, Address.OPERAND_WAVES), to + ProxyWord.CHILD_FRAME), ARGUMENT_UNIT
+        poke(mem, to + FrameHeader.PENDING, peek(mem, to + FrameHeader.PENDING) + by)
+        token = to << PORT_BITS | peek(message, MessageWord.PORT)
+        push_token(a, r, token, peek(message, MessageWord.VALUE), peek(message, MessageWord.WAVE))
 
 
-def began(r: Any) -> None:
+def note_arrival(r: Any) -> None:
     """An activation has come. Where the last one was small, longer and longer pauses are made before another is asked
     for: a chain of calls, of which there is one at a time, would go from core to core."""
-    is_small = peek(r, R.FIRINGS) - peek(r, R.SINCE) < SMALL
-    poke(r, R.PAUSE, min(2 * peek(r, R.PAUSE) + 1, LONG) if is_small else 0)
-    poke(r, R.LEFT, peek(r, R.PAUSE))
-    poke(r, R.SINCE, peek(r, R.FIRINGS))
+    is_small = peek(r, Register.FIRINGS) - peek(r, Register.FIRINGS_AT_ARRIVAL) < SMALL_ACTIVATION_FIRINGS
+    poke(
+        r,
+        Register.REQUEST_BACKOFF,
+        min(2 * peek(r, Register.REQUEST_BACKOFF) + 1, MAX_REQUEST_BACKOFF) if is_small else 0,
+    )
+    poke(r, Register.REQUEST_DELAY, peek(r, Register.REQUEST_BACKOFF))
+    poke(r, Register.FIRINGS_AT_ARRIVAL, peek(r, Register.FIRINGS))
 
 
-def left_open(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
+def finish_pending(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
     """An activation has one thing less that is pending; it may have been the last."""
-    counts = peek(mem, frame + Header.COUNTS) - 1
-    poke(mem, frame + Header.COUNTS, counts)
-    if (counts & PENDING) == 0:
-        closed(a, r, mem, frame, header)
+    counts = peek(mem, frame + FrameHeader.PENDING) - 1
+    poke(mem, frame + FrameHeader.PENDING, counts)
+    if (counts & PENDING_MASK) == 0:
+        close_activation(a, r, mem, frame, header)
 
 
-def send(a: Any, r: Any, mem: Any) -> Any:
+def forward_token(a: Any, r: Any, mem: Any) -> Any:
     """Send the youngest token as a message; whether it is for a proxy. Where there is no room for messages, later."""
-    at = peek(r, R.HEAD) + peek(r, R.LENGTH) - 1 & peek(a, A.RING_SIZE) - 1
-    token = peek(peek(a, A.RING), at << 1)
+    at = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) - 1 & peek(a, Address.RING_SIZE) - 1
+    token = peek(peek(a, Address.RING), at << 1)
     proxy = token >> PORT_BITS
-    row = peek(a, A.ROWS) + (token & PORT_MASK) * ROW_BYTES
-    if peek(mem, proxy + peek(row, ROW.STATE)) >= 0:
+    row = peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
+    if peek(mem, proxy + peek(row, DeliveryColumn.STATE)) >= 0:
         return False
-    words = peek(a, A.WAITS)
-    core, home = peek(words, proxy + PROXY.CORE), peek(words, proxy + PROXY.HOME)
-    if is_full(a, core):
+    words = peek(a, Address.OPERAND_WAVES)
+    core, home = peek(words, proxy + ProxyWord.CORE), peek(words, proxy + ProxyWord.REMOTE_PROXY)
+    if is_ring_full(a, core):
         return True
-    kind, value, wave = Messages.ARGUMENT, peek(peek(a, A.RING), (at << 1) + 1), peek(peek(a, A.WAVES), at)
+    kind, value, wave = (
+        MessageKind.ARGUMENT,
+        peek(peek(a, Address.RING), (at << 1) + 1),
+        peek(peek(a, Address.TOKEN_WAVES), at),
+    )
     if home:
-        kind = Messages.TOKEN
-    write_message(a, core, kind, peek(words, proxy + PROXY.FRAME), token & PORT_MASK, value, wave, 0, 0)
-    poke(r, R.LENGTH, peek(r, R.LENGTH) - 1)
-    counts = peek(mem, proxy + Header.COUNTS) - 1
-    poke(mem, proxy + Header.COUNTS, counts)
-    if (counts & PENDING) == 0:
-        closed_proxy(r, mem, proxy)
+        kind = MessageKind.TOKEN
+    write_message(a, core, kind, peek(words, proxy + ProxyWord.REMOTE_FRAME), token & PORT_MASK, value, wave, 0, 0)
+    poke(r, Register.FLIGHT_LENGTH, peek(r, Register.FLIGHT_LENGTH) - 1)
+    counts = peek(mem, proxy + FrameHeader.PENDING) - 1
+    poke(mem, proxy + FrameHeader.PENDING, counts)
+    if (counts & PENDING_MASK) == 0:
+        close_proxy(r, mem, proxy)
     return True
 
 
-def tell(a: Any, r: Any, mem: Any) -> None:
+def report_closed_proxies(a: Any, r: Any, mem: Any) -> None:
     """Tell others that proxies have closed, as far as there is room for messages."""
-    words = peek(a, A.WAITS)
-    while peek(r, R.CLOSED_PROXIES):
-        proxy = peek(r, R.CLOSED_PROXIES)
-        core, home = peek(words, proxy + PROXY.CORE), peek(words, proxy + PROXY.HOME)
+    words = peek(a, Address.OPERAND_WAVES)
+    while peek(r, Register.CLOSED_PROXIES):
+        proxy = peek(r, Register.CLOSED_PROXIES)
+        core, home = peek(words, proxy + ProxyWord.CORE), peek(words, proxy + ProxyWord.REMOTE_PROXY)
         if home:
-            if is_full(a, core):
+            if is_ring_full(a, core):
                 return
-            write_message(a, core, Messages.CLOSED, home, 0, 0, 0, 0, 0)
-        poke(r, R.CLOSED_PROXIES, parent_of(mem, proxy))
+            write_message(a, core, MessageKind.CLOSE, home, 0, 0, 0, 0, 0)
+        poke(r, Register.CLOSED_PROXIES, parent_of(mem, proxy))
         if home:
             free_proxy(r, mem, proxy)
         else:
             # the root
-            poke(r, R.OPEN, peek(r, R.OPEN) - 1)
+            poke(r, Register.OPEN_ACTIVATIONS, peek(r, Register.OPEN_ACTIVATIONS) - 1)
 
 
 def offer(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> None:
     """Give an activation to each other core that asks for one, while there are some."""
-    if peek(r, R.DELAY) > 0:
-        poke(r, R.DELAY, peek(r, R.DELAY) - 1)
+    if peek(r, Register.OFFER_DELAY) > 0:
+        poke(r, Register.OFFER_DELAY, peek(r, Register.OFFER_DELAY) - 1)
         return
-    for other in range(peek(c, ALL.CORES)):
-        if other != core and look(c, line_of(other) + ONE.WANT):
-            if not is_full(a, other) and give(a, r, mem, c, core, other, header):
-                poke(r, R.PATIENCE, 0)
+    for other in range(peek(c, SharedLine.CORE_COUNT)):
+        if other != core and atomic_load(c, core_line(other) + CoreLine.REQUESTED_PROXY):
+            if not is_ring_full(a, other) and donate(a, r, mem, c, core, other, header):
+                poke(r, Register.OFFER_BACKOFF, 0)
             else:
-                poke(r, R.PATIENCE, min(2 * peek(r, R.PATIENCE) + 1, PATIENT))
-                poke(r, R.DELAY, peek(r, R.PATIENCE))
+                poke(r, Register.OFFER_BACKOFF, min(2 * peek(r, Register.OFFER_BACKOFF) + 1, MAX_OFFER_BACKOFF))
+                poke(r, Register.OFFER_DELAY, peek(r, Register.OFFER_BACKOFF))
                 return
 
 
-def give(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -> Any:
+def donate(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -> Any:
     """Give an activation to a core that asks for one; whether there was one."""
-    position = found(a, r, mem, header)
-    if position < 0 or room(a) < 1:
+    position = find_offer(a, r, mem, header)
+    if position < 0 or steps_with_room(a) < 1:
         return False
-    theirs = swap(c, line_of(other) + ONE.WANT, 0)
+    theirs = atomic_exchange(c, core_line(other) + CoreLine.REQUESTED_PROXY, 0)
     if theirs == 0:
         return False
-    raised(a, r, position)
-    at = peek(r, R.HEAD) + peek(r, R.LENGTH) - 1 & peek(a, A.RING_SIZE) - 1
-    token = peek(peek(a, A.RING), at << 1)
-    frame, row = token >> PORT_BITS, peek(a, A.ROWS) + (token & PORT_MASK) * ROW_BYTES
-    site = peek(peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES, NODE.SITE)
+    make_youngest(a, r, position)
+    at = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) - 1 & peek(a, Address.RING_SIZE) - 1
+    token = peek(peek(a, Address.RING), at << 1)
+    frame, row = token >> PORT_BITS, peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
+    site = peek(peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES, NodeColumn.SITE)
     proxy = new_proxy(a, r, mem, header)
-    poke(mem, proxy + Header.ABOVE, frame << LOW_BITS | site)
-    poke(mem, proxy + Header.WHEN, 0)
-    poke(mem, proxy + Header.COUNTS, peek(peek(a, A.SITES), site * SITE_WORDS + SITE.COMING) + 1)
-    poke(mem, frame + Header.COUNTS, peek(mem, frame + Header.COUNTS) + 1)
-    link(a, proxy, other, theirs, 0, 0)
-    write_message(a, other, Messages.OPEN, theirs, site, site_of(mem, frame), depth_of(mem, frame), frame, proxy)
-    poke(r, R.NEXT_PROXY, proxy)
-    poke(r, R.GIVEN_AWAY, peek(r, R.GIVEN_AWAY) + 1)
-    youngest(a, 1, header)
-    if peek(peek(a, A.SITES), site * SITE_WORDS + SITE.COMING) > 1:
-        follow(a, r, mem, header)
+    poke(mem, proxy + FrameHeader.PARENT, frame << LOW_BITS | site)
+    poke(mem, proxy + FrameHeader.ITERATION, 0)
+    poke(mem, proxy + FrameHeader.PENDING, peek(peek(a, Address.SITES), site * SITE_WORDS + SiteColumn.ARGUMENTS) + 1)
+    poke(mem, frame + FrameHeader.PENDING, peek(mem, frame + FrameHeader.PENDING) + 1)
+    write_proxy(a, proxy, other, theirs, 0, 0)
+    write_message(a, other, MessageKind.OPEN, theirs, site, site_of(mem, frame), depth_of(mem, frame), frame, proxy)
+    poke(r, Register.NEXT_PROXY, proxy)
+    poke(r, Register.DONATIONS, peek(r, Register.DONATIONS) + 1)
+    deliver_scalar_lifo(a, 1, header)
+    if peek(peek(a, Address.SITES), site * SITE_WORDS + SiteColumn.ARGUMENTS) > 1:
+        deliver_outermost(a, r, mem, header)
     return True
 
 
-def follow(a: Any, r: Any, mem: Any, header: Any) -> None:
+def deliver_outermost(a: Any, r: Any, mem: Any, header: Any) -> None:
     """Deliver some of the outermost tokens: other arguments of what was given away are among them, or soon will be."""
-    for _ in range(TRIES):
-        if peek(r, R.LENGTH) < 2 or room(a) < 1:
+    for _ in range(MAX_OFFER_DELIVERIES):
+        if peek(r, Register.FLIGHT_LENGTH) < 2 or steps_with_room(a) < 1:
             return
-        raised(a, r, ~outermost(a, r, mem, False))
-        if youngest(a, 1, header) == 0 and not send(a, r, mem):
+        make_youngest(a, r, ~find_outermost(a, r, mem, False))
+        if deliver_scalar_lifo(a, 1, header) == 0 and not forward_token(a, r, mem):
             return
 
 
-def found(a: Any, r: Any, mem: Any, header: Any) -> Any:
+def find_offer(a: Any, r: Any, mem: Any, header: Any) -> Any:
     """Which token opens an activation that may be given away, counted from the oldest; or -1. Where none does, some of
     the outermost are delivered, to come to one. The only token there is stays here."""
-    for _ in range(TRIES):
-        if peek(r, R.LENGTH) < 2:
+    for _ in range(MAX_OFFER_DELIVERIES):
+        if peek(r, Register.FLIGHT_LENGTH) < 2:
             return -1
-        position = outermost(a, r, mem, True)
+        position = find_outermost(a, r, mem, True)
         if position >= 0:
             return position
-        if room(a) < 1:
+        if steps_with_room(a) < 1:
             return -1
-        raised(a, r, ~position)
-        if youngest(a, 1, header) == 0:
+        make_youngest(a, r, ~position)
+        if deliver_scalar_lifo(a, 1, header) == 0:
             return -1
     return -1
 
 
-def outermost(a: Any, r: Any, mem: Any, opening: Any) -> Any:
+def find_outermost(a: Any, r: Any, mem: Any, opening: Any) -> Any:
     """Of the oldest tokens that open an activation, if such are wanted, the one of the least depth, counted from the
     oldest; or, complemented, of the others. Of loops in a loop it is one of that loop."""
-    ring, mask, head = peek(a, A.RING), peek(a, A.RING_SIZE) - 1, peek(r, R.HEAD)
+    ring, mask, head = peek(a, Address.RING), peek(a, Address.RING_SIZE) - 1, peek(r, Register.FLIGHT_HEAD)
     least, at, least_opening, found_opening = 1 << LOW_BITS, 0, 1 << LOW_BITS, -1
-    for position in range(min(OLDEST, peek(r, R.LENGTH))):
+    for position in range(min(OFFER_WINDOW, peek(r, Register.FLIGHT_LENGTH))):
         token = peek(ring, (head + position & mask) << 1)
         depth = depth_of(mem, token >> PORT_BITS)
         if depth >= least and depth >= least_opening:
             continue
-        if not opens(a, mem, token):
+        if not opens_activation(a, mem, token):
             if depth < least:
                 least, at = depth, position
         elif depth < least_opening:
@@ -298,19 +324,26 @@ def outermost(a: Any, r: Any, mem: Any, opening: Any) -> Any:
     return found_opening if opening and found_opening >= 0 else ~at
 
 
-def opens(a: Any, mem: Any, token: Any) -> Any:
+def opens_activation(a: Any, mem: Any, token: Any) -> Any:
     """Whether a token opens an activation that may be given away."""
-    frame, row = token >> PORT_BITS, peek(a, A.ROWS) + (token & PORT_MASK) * ROW_BYTES
-    if peek(row, ROW.GIVES) == 0 or peek(mem, frame + peek(row, ROW.STATE)) & peek(row, ROW.CLASH):
+    frame, row = token >> PORT_BITS, peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
+    if peek(row, DeliveryColumn.IS_SHAREABLE) == 0 or peek(mem, frame + peek(row, DeliveryColumn.STATE)) & peek(
+        row, DeliveryColumn.CONFLICT_BITS
+    ):
         return False
-    place = peek(peek(a, A.NODES) + peek(row, ROW.NUMBER) * NODE_BYTES, NODE.PLACE)
+    place = peek(peek(a, Address.NODES) + peek(row, DeliveryColumn.NODE) * NODE_BYTES, NodeColumn.CHILD_WORD)
     is_open = place != 0 and peek(mem, frame + place) != 0
-    return not is_open and depth_of(mem, frame) < peek(peek(a, A.OPTIONS), Options.DEPTH)
+    return not is_open and depth_of(mem, frame) < peek(peek(a, Address.OPTIONS), MachineOption.DEPTH_LIMIT)
 
 
-def raised(a: Any, r: Any, position: Any) -> None:
+def make_youngest(a: Any, r: Any, position: Any) -> None:
     """Make a token the youngest."""
-    ring, waves, mask, head = peek(a, A.RING), peek(a, A.WAVES), peek(a, A.RING_SIZE) - 1, peek(r, R.HEAD)
+    ring, waves, mask, head = (
+        peek(a, Address.RING),
+        peek(a, Address.TOKEN_WAVES),
+        peek(a, Address.RING_SIZE) - 1,
+        peek(r, Register.FLIGHT_HEAD),
+    )
     at = head + position & mask
     token, value, wave = peek(ring, at << 1), peek(ring, (at << 1) + 1), peek(waves, at)
     for back in range(position, 0, -1):
@@ -318,33 +351,33 @@ def raised(a: Any, r: Any, position: Any) -> None:
         poke(ring, at << 1, peek(ring, of << 1))
         poke(ring, (at << 1) + 1, peek(ring, (of << 1) + 1))
         poke(waves, at, peek(waves, of))
-    poke(r, R.HEAD, head + 1 & mask)
-    poke(r, R.LENGTH, peek(r, R.LENGTH) - 1)
-    put(a, r, token, value, wave)
+    poke(r, Register.FLIGHT_HEAD, head + 1 & mask)
+    poke(r, Register.FLIGHT_LENGTH, peek(r, Register.FLIGHT_LENGTH) - 1)
+    push_token(a, r, token, value, wave)
 
 
-def withdraw(r: Any, mem: Any, c: Any, core: Any) -> None:
+def withdraw_request(r: Any, mem: Any, c: Any, core: Any) -> None:
     """Ask for nothing more, since there is work; where an activation has been given already, it comes."""
-    if peek(r, R.ASKING):
-        proxy = swap(c, line_of(core) + ONE.WANT, 0)
+    if peek(r, Register.REQUESTED_PROXY):
+        proxy = atomic_exchange(c, core_line(core) + CoreLine.REQUESTED_PROXY, 0)
         if proxy:
             free_proxy(r, mem, proxy)
-            poke(r, R.ASKING, 0)
+            poke(r, Register.REQUESTED_PROXY, 0)
 
 
-def wait(a: Any, r: Any, c: Any, core: Any, header: Any) -> Any:
+def wait_for_work(a: Any, r: Any, c: Any, core: Any, header: Any) -> Any:
     """Ask for an activation, and wait for messages for a while: BUDGET where some came, QUIET where all cores are."""
-    mine, is_late, cores = line_of(core), peek(r, R.LEFT) == 0, peek(c, ALL.CORES)
-    poke(r, R.LEFT, max(peek(r, R.LEFT) - 1, 0))
-    if cores > 1 and peek(r, R.ASKING) == 0 and is_late:
-        poke(r, R.ASKING, new_proxy(a, r, peek(a, A.MEMORY), header))
-        post(c, mine + ONE.WANT, peek(r, R.ASKING))
-    post(c, mine + ONE.IDLE, 1)
-    for number in range(LOOKS // cores):
+    mine, is_late, cores = core_line(core), peek(r, Register.REQUEST_DELAY) == 0, peek(c, SharedLine.CORE_COUNT)
+    poke(r, Register.REQUEST_DELAY, max(peek(r, Register.REQUEST_DELAY) - 1, 0))
+    if cores > 1 and peek(r, Register.REQUESTED_PROXY) == 0 and is_late:
+        poke(r, Register.REQUESTED_PROXY, new_proxy(a, r, peek(a, Address.MEMORY), header))
+        atomic_store(c, mine + CoreLine.REQUESTED_PROXY, peek(r, Register.REQUESTED_PROXY))
+    atomic_store(c, mine + CoreLine.IS_IDLE, 1)
+    for number in range(IDLE_POLLS // cores):
         for sender in range(cores):
-            ring = ring_of(c, sender, core)
-            if peek(c, ring) != look(c, ring + LINE):
-                return Why.BUDGET
-        if core == 0 and number % SELDOM == 0 and is_all_quiet(c):
-            return Why.QUIET
-    return Why.IDLE
+            ring = ring_offset(c, sender, core)
+            if peek(c, ring) != atomic_load(c, ring + CACHE_LINE_WORDS):
+                return ExitReason.BUDGET
+        if core == 0 and number % POLLS_PER_QUIESCENCE_TEST == 0 and is_quiescent(c):
+            return ExitReason.QUIESCENT
+    return ExitReason.IDLE

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core import dtypes
-from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.frontend.eager.array import ConcreteArray
 
 INTEGERS = [dtype for dtype in dtypes.ALL if dtype.is_integer]
 
@@ -100,4 +100,4 @@ def test_ranges_of_numpys_numbers() -> None:
     """A range is a concrete array, whatever its bounds are, unless one is symbolic."""
     for bounds in ((np.int64(3),), (tl.asarray(0), 3), (0, np.int8(3)), (np.float64(0.0), 3.0)):
         made = tl.arange(*bounds)
-        assert isinstance(made, Concrete) and np.asarray(made).tolist() == [0, 1, 2]
+        assert isinstance(made, ConcreteArray) and np.asarray(made).tolist() == [0, 1, 2]

@@ -12,7 +12,7 @@ import pytest
 import tagloom as tl
 from tagloom.core import dtypes
 from tagloom.core.ops import guarded
-from tagloom.core.value import admit, same
+from tagloom.core.value import admit, is_same_value
 
 DICE = np.random.default_rng(11)
 each_dtype = pytest.mark.parametrize("dtype", dtypes.ALL, ids=repr)
@@ -65,10 +65,10 @@ def test_gather_and_scatter(at: int, dtype: dtypes.DType) -> None:
         if dtype.kind != "b":
             with np.errstate(over="ignore"):
                 added[there] += values[here]
-    assert same(np.asarray(tl.gather(x, *indices)), admit(taken))
-    assert same(np.asarray(tl.scatter(x, values, *indices)), admit(put))
+    assert is_same_value(np.asarray(tl.gather(x, *indices)), admit(taken))
+    assert is_same_value(np.asarray(tl.scatter(x, values, *indices)), admit(put))
     if dtype.kind != "b":
-        assert same(np.asarray(tl.scatter_add(x, values, *indices)), admit(added))
+        assert is_same_value(np.asarray(tl.scatter_add(x, values, *indices)), admit(added))
 
 
 @each_dtype
@@ -79,7 +79,7 @@ def test_values_that_broadcast_are_put(dtype: dtypes.DType) -> None:
         wanted = x.copy()
         for k, row in enumerate(rows):
             wanted[row] = np.broadcast_to(value, (2, 3))[k]
-        assert same(np.asarray(tl.scatter(x, value, rows)), admit(wanted))
+        assert is_same_value(np.asarray(tl.scatter(x, value, rows)), admit(wanted))
 
 
 @each_dtype
@@ -93,7 +93,7 @@ def test_broadcast_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: d
     for at in np.ndindex(*over):
         own = at[len(over) - len(shape) :]
         wanted[at] = x[tuple(0 if size == 1 else k for k, size in zip(own, shape, strict=True))]
-    assert same(np.asarray(tl.broadcast_like(x, np.zeros(other)))[()], admit(wanted))
+    assert is_same_value(np.asarray(tl.broadcast_like(x, np.zeros(other)))[()], admit(wanted))
 
 
 @each_dtype
@@ -112,7 +112,7 @@ def test_sum_like(shape: tuple[int, ...], other: tuple[int, ...], dtype: dtypes.
     for at in np.ndindex(*shape):
         own = at[len(shape) - len(other) :]
         wanted[tuple(0 if size == 1 else k for k, size in zip(own, other, strict=True))] += x[at]
-    assert same(np.asarray(tl.sum_like(x, np.zeros(other, bool)))[()], admit(wanted))
+    assert is_same_value(np.asarray(tl.sum_like(x, np.zeros(other, bool)))[()], admit(wanted))
 
 
 def test_sums_like_what_does_not_fit() -> None:
@@ -145,10 +145,10 @@ def test_scatter_index(key: str, dtype: dtypes.DType) -> None:
     for number, value in zip(numbers.ravel().tolist(), values.ravel().tolist(), strict=True):
         wanted[number] = value
     made = np.asarray(tl.scatter_index(x, values, key))
-    assert same(made, admit(np.array(wanted, dtype.numpy).reshape(2, 3)))
-    assert same(np.asarray(tl.index(made, key))[()], admit(values))
+    assert is_same_value(made, admit(np.array(wanted, dtype.numpy).reshape(2, 3)))
+    assert is_same_value(np.asarray(tl.index(made, key))[()], admit(values))
     one = drawn((), dtype)
-    assert same(
+    assert is_same_value(
         np.asarray(tl.scatter_index(x, one, key)), np.asarray(tl.scatter_index(x, np.full(numbers.shape, one), key))
     )
 
@@ -182,7 +182,7 @@ def test_windows(shape: Any, wide: Any, strides: Any, dtype: dtypes.DType) -> No
         begins, within = at[front : front + len(wide)], at[front + len(wide) :]
         along = (begin * step + k for begin, step, k in zip(begins, strides, within, strict=True))
         wanted[at] = x[(*at[:front], *along)]
-    assert same(np.asarray(tl.windows(x, wide, strides=strides)), admit(wanted))
+    assert is_same_value(np.asarray(tl.windows(x, wide, strides=strides)), admit(wanted))
 
 
 def test_lengths_are_within_one_ulp() -> None:

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.programs import array_programs
-from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.frontend.eager.array import ConcreteArray
 
 DICE = np.random.default_rng(7)
 POINTS = np.concatenate([DICE.normal(centre, 0.3, (8, 2)) for centre in (-2.0, 0.0, 3.0)])
@@ -41,7 +41,7 @@ def test_concrete(name: str) -> None:
     """On concrete arrays each gives concrete arrays, with what NumPy gives on its own."""
     program, arguments = PROGRAMS[name]
     made = program(*map(tl.asarray, arguments))
-    assert near(made, program(*arguments)) and all(isinstance(each, Concrete) for each in several(made))
+    assert near(made, program(*arguments)) and all(isinstance(each, ConcreteArray) for each in several(made))
 
 
 @pytest.mark.parametrize(

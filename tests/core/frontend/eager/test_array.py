@@ -9,8 +9,8 @@ import pytest
 import tagloom as tl
 from support.generators.edges import EDGES
 from tagloom.core import dtypes
-from tagloom.core.frontend.eager.array import Concrete
-from tagloom.core.value import same
+from tagloom.core.frontend.eager.array import ConcreteArray
+from tagloom.core.value import is_same_value
 
 BINARY = ["add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "lt", "le", "gt", "ge", "eq", "ne"]
 
@@ -24,7 +24,7 @@ def test_operators_compute(name: str) -> None:
         pairs = [(apply(x, y), apply(one, other)), (apply(x, 2.0), apply(one, 2.0)), (apply(2.0, x), apply(2.0, one))]
         pairs += [(apply(x, other), apply(one, other)), (apply(one, y), apply(one, other))]
     for made, wanted in pairs:
-        assert isinstance(made, Concrete) and np.array_equal(np.asarray(made), wanted, equal_nan=True)
+        assert isinstance(made, ConcreteArray) and np.array_equal(np.asarray(made), wanted, equal_nan=True)
 
 
 def test_operators_of_one() -> None:
@@ -127,7 +127,7 @@ def test_like_begets_like() -> None:
         x[x > 1.0],
         tl.zeros(2),
     ):
-        assert isinstance(made, Concrete)
+        assert isinstance(made, ConcreteArray)
 
     @tl.function
     def f(p):  # type: ignore[no-untyped-def]
@@ -135,7 +135,11 @@ def test_like_begets_like() -> None:
 
     assert f({"x": np.ones(2)})["sum"] == 2.0 and type(f({"x": np.ones(2)})["sum"]) is float
     made = f({"x": tl.asarray([1.0, 2.0])})
-    assert isinstance(made["sum"], Concrete) and isinstance(made["rest"][0], Concrete) and float(made["sum"]) == 3.0
+    assert (
+        isinstance(made["sum"], ConcreteArray)
+        and isinstance(made["rest"][0], ConcreteArray)
+        and float(made["sum"]) == 3.0
+    )
 
 
 def test_in_a_trace() -> None:
@@ -161,12 +165,16 @@ def test_other_libraries(dtype: dtypes.DType) -> None:
     for shape in ((), (3,), (2, 0), (2, 2)):
         x = tl.asarray(np.resize(np.array(EDGES[dtype], dtype.numpy), shape))
         value = np.asarray(x)
-        assert same(np.asarray(np.from_dlpack(x)), value) and x.__dlpack_device__() == (1, 0)
+        assert is_same_value(np.asarray(np.from_dlpack(x)), value) and x.__dlpack_device__() == (1, 0)
         lent = np.asarray(np.from_dlpack(x))
         if lent.size and lent.flags.writeable:
             lent[...] = 0
         back = tl.from_dlpack(np.resize(np.array(EDGES[dtype], dtype.numpy), shape))
-        assert isinstance(back, Concrete) and same(np.asarray(back), value) and same(np.asarray(x), value)
+        assert (
+            isinstance(back, ConcreteArray)
+            and is_same_value(np.asarray(back), value)
+            and is_same_value(np.asarray(x), value)
+        )
     with pytest.raises(tl.Usage, match="cannot be taken over"):
         tl.from_dlpack([1, 2])
 

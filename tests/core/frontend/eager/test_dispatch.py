@@ -19,17 +19,17 @@ from tagloom.core import dtypes, types
 from tagloom.core.frontend import api
 from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.eager import dispatch
-from tagloom.core.frontend.eager.array import Concrete
+from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.frontend.eager.variable import Variable
-from tagloom.core.frontend.trace.annotation import Source
-from tagloom.core.frontend.trace.operators import OF_ELEMENTS
-from tagloom.core.frontend.trace.pytree import leaf
+from tagloom.core.frontend.trace.annotation import FunctionSpec
+from tagloom.core.frontend.trace.operators import ELEMENT_METHODS
+from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
-from tagloom.core.frontend.trace.trace import Trace
+from tagloom.core.frontend.trace.trace import ProgramBuilder
 from tagloom.core.graph.lower import lower
 from tagloom.core.ops.op import OPS, Op
 from tagloom.core.types import Type, type_of
-from tagloom.core.value import fingerprint, literal, same
+from tagloom.core.value import fingerprint, is_same_value, literal
 from tagloom.interp.engines.reference import run_graph
 
 each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name)
@@ -48,7 +48,7 @@ def ending(compute: Callable[[], Any]) -> Any:
         made = compute()
     except tl.TagloomError as error:
         return type(error), error.rule, error.message, str(error.required), str(error.got), error.hint
-    assert type(made) is Concrete and made._type == type_of(made._value)
+    assert type(made) is ConcreteArray and made._type == type_of(made._value)
     assert not isinstance(made._value, np.ndarray) or not made._value.flags.writeable
     return fingerprint(made._value)
 
@@ -56,7 +56,7 @@ def ending(compute: Callable[[], Any]) -> Any:
 def eagerly(case: Case) -> Any:
     """What an op of arrays gives."""
     name, operands, attributes = case
-    given = [Concrete(literal(each)) for each in operands]
+    given = [ConcreteArray(literal(each)) for each in operands]
     return ending(lambda: apply(name, *given, **dict(attributes)))
 
 
@@ -64,17 +64,17 @@ def with_numbers(case: Case) -> Any:
     """The same, where one of two operands is a number of Python's."""
     name, (x, y), attributes = case[0], case[1][:2], case[2]
     number = np.asarray(y).ravel()[:1].tolist() or [2]
-    return ending(lambda: apply(name, Concrete(literal(x)), *number, **dict(attributes)))
+    return ending(lambda: apply(name, ConcreteArray(literal(x)), *number, **dict(attributes)))
 
 
 def machine(case: Case) -> Any:
     """What the reference machine makes of it: bits, or a trap's words; None of what is refused before it runs."""
     name, operands, attributes = case
-    forms = [leaf(type_of(each)) for each in operands]
+    forms = [leaf_type(type_of(each)) for each in operands]
     declared = tuple(zip("xyzabc", forms, strict=False))
-    source = Source(lambda *given: apply(name, *given, **dict(attributes)), declared, None)
+    source = FunctionSpec(lambda *given: apply(name, *given, **dict(attributes)), declared, None)
     try:
-        program, _ = Trace(Symbol).program(source, tuple(forms))
+        program, _ = ProgramBuilder(Symbol).build_program(source, tuple(forms))
     except tl.TagloomError as error:
         return error.rule, error.message
     outcome = run_graph(lower(program), operands)
@@ -138,7 +138,7 @@ class Short(dict[Any, Any]):
         self.tables, self.what = tables, what
 
     def _short(self, key: Any) -> Any:
-        known = {id(each): each for each in types._INTERNED}
+        known = {id(each): each for each in types._INTERN_TABLE}
         parts = (self.what, *key) if type(key) is tuple else (self.what, key)
         return tuple(self.tables.leave_out(known.get(part, part) if type(part) is int else part) for part in parts)
 
@@ -207,21 +207,21 @@ TWO = tl.Variable(2)
 def test_the_second_time_nothing_is_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An op goes the long way once for operands of some types, and never again for these."""
     asked: list[str] = []
-    computed = api._computed
+    computed = api._compute_with_kernel
     monkeypatch.setattr(api, "_computed", lambda op, *rest: asked.append(op) or computed(op, *rest))
     arrays = list(shapes())
-    dispatch.forget()
+    dispatch.clear_tables()
     asked.clear()
     first = [FUNCTIONS[name](x) for x in arrays]
     assert asked
     asked.clear()
     second = [FUNCTIONS[name](x) for x in arrays]
-    assert not asked and all(same(one._value, other._value) for one, other in zip(first, second, strict=True))
+    assert not asked and all(is_same_value(one._value, other._value) for one, other in zip(first, second, strict=True))
 
 
 def test_the_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of however many shapes there are, no more than so many keys and types are kept."""
-    dispatch.forget()
+    dispatch.clear_tables()
     monkeypatch.setattr(dispatch, "MOST", 16)
     monkeypatch.setattr(types, "_INTERNED", {})
     monkeypatch.setattr(types, "MOST_INTERNED", 8)
@@ -230,7 +230,7 @@ def test_the_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         x = tl.asarray(np.ones(size))
         assert np.array_equal(x + x, np.full(size, 2.0)) and float(tl.sum(x)) == size
         assert np.array_equal(kept * 2.0, [2.0, 4.0])
-        assert sum(map(len, dispatch.TABLES.values())) <= 16 and len(types._INTERNED) <= 8
+        assert sum(map(len, dispatch.DISPATCH_TABLES.values())) <= 16 and len(types._INTERN_TABLE) <= 8
 
 
 def test_what_is_equal_may_be_another_key() -> None:
@@ -377,7 +377,7 @@ def test_arrays_are_pickled() -> None:
     """An array comes back as one of the same bits, which does not change either."""
     for x in (tl.asarray([1.0, 2.0]), tl.asarray(3, dtype=tl.int8), tl.asarray(1.5)):
         back = pickle.loads(pickle.dumps(x))
-        assert type(back) is Concrete and same(back._value, x._value) and back._type is x._type
+        assert type(back) is ConcreteArray and is_same_value(back._value, x._value) and back._type is x._type
         assert x.shape == () or not back._value.flags.writeable
 
 
@@ -403,10 +403,10 @@ def test_closed_over_arrays_die_with_the_last_that_has_them() -> None:
         gc.enable()
 
 
-@pytest.mark.parametrize("name", OF_ELEMENTS)
+@pytest.mark.parametrize("name", ELEMENT_METHODS)
 def test_who_has_elements(name: str) -> None:
     """What asks for elements concrete arrays have, symbolic ones refuse and variables hand on, each."""
-    assert all(name in vars(kind) for kind in (Concrete, Symbol, Variable))
+    assert all(name in vars(kind) for kind in (ConcreteArray, Symbol, Variable))
 
 
 @pytest.mark.parametrize("convert", [float, int, bool, complex, operator.index, np.asarray, list, len], ids=str)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.frontend.eager.array import Concrete
-from tagloom.core.value import same
+from tagloom.core.frontend.eager.array import ConcreteArray
+from tagloom.core.value import is_same_value
 
 
 def test_values_compute_eagerly() -> None:
     """On concrete values a function of tagloom gives its result, and a branch or loop is just run."""
-    assert tl.add(1, 2.5) == 3.5 and same(tl.multiply([1, 2], 3), np.array([3, 6]))
+    assert tl.add(1, 2.5) == 3.5 and is_same_value(tl.multiply([1, 2], 3), np.array([3, 6]))
     assert tl.cond(True, lambda: 1, lambda: 1 // 0) == 1 and tl.cond(np.bool_(False), lambda: 1, lambda: "any") == "any"
     assert tl.while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, 2 * i), 0, 0.5) == (3, 4.0)
 
@@ -19,7 +19,7 @@ def test_values_compute_eagerly() -> None:
 def test_loops_keep_their_types() -> None:
     """V5: a loop variable has the type that it begins with, as in a trace; an integer may become a float."""
     (x,) = tl.while_loop(lambda x: x < 3.0, lambda x: 4, 0.5)
-    assert same(x, 4.0)
+    assert is_same_value(x, 4.0)
     with pytest.raises(tl.Usage, match="a value of the wrong type"):
         tl.while_loop(lambda i: i < 3, lambda i: i + 0.5, 0)
     with pytest.raises(tl.Invalid, match="another number of values"):
@@ -51,10 +51,10 @@ def test_loop_variables_stay_what_they_are() -> None:
     """A variable that starts as a concrete array is one in the body, the condition and the end, and so is one that the
     body makes one; Python's numbers stay Python's, and NumPy's keep their dtypes."""
     (x,) = tl.while_loop(lambda x: x < 3, lambda x: x.__array_namespace__().add(x, 1), tl.asarray(0))
-    assert isinstance(x, Concrete) and int(x) == 3
+    assert isinstance(x, ConcreteArray) and int(x) == 3
     made = tl.while_loop(lambda k, x: k < 2, lambda k, x: (k + 1, tl.asarray(x)), 0, 1.5)
-    assert type(made[0]) is int and isinstance(made[1], Concrete)
+    assert type(made[0]) is int and isinstance(made[1], ConcreteArray)
     total = tl.foldl(lambda carried, x: carried + x, tl.asarray(0.0), tl.asarray([1.0, 2.0, 3.0]))
-    assert isinstance(total, Concrete) and float(total) == 6.0
+    assert isinstance(total, ConcreteArray) and float(total) == 6.0
     assert type(tl.while_loop(lambda x: x < 3, lambda x: x + 1, np.int64(0))[0]) is np.int64
     assert type(tl.foldl(lambda carried, x: carried + x, 0.0, [1.0])) is float

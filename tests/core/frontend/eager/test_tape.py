@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.programs.tape_programs import HAND_MADE
-from tagloom.core.frontend.eager.recording import RECORDERS
+from tagloom.core.frontend.eager.recording import TAPE_STACK
 
 
 def derivatives(function: Callable[..., Any], x: Any, order: int) -> list[float]:
@@ -252,7 +252,7 @@ def test_what_was_recorded_is_released() -> None:
         tape, x, y = recorded()
         assert alive() == before + 1
         tape.gradient(y, x)
-        assert (tape._records, tape._known) == ([], {})
+        assert (tape._entries, tape._tracked) == ([], {})
         del tape
         assert alive() == before
     finally:
@@ -264,7 +264,7 @@ def test_an_error_ends_recording() -> None:
     x = tl.asarray(0)
     with pytest.raises(tl.Trap), tl.Tape():
         1 // x
-    assert RECORDERS.get() == ()
+    assert TAPE_STACK.get() == ()
 
 
 def test_a_call_is_one_step() -> None:

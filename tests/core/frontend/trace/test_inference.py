@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tagloom.core.frontend.trace import trace as inference
 from tagloom.core.program.program import Function, Program, Region
-from tagloom.core.value import same
+from tagloom.core.value import is_same_value
 
 OPEN = tl.Array[tl.float64, None]
 
@@ -149,8 +149,8 @@ def test_the_program_is_that_of_the_annotation(name: str) -> None:
     """A function without result types becomes the program that it is with the right ones, name for name."""
     inferred, annotated = made(name, annotated=False), made(name, annotated=True)
     assert unplaced(inferred.program) == unplaced(annotated.program)
-    two = [2] * len(inferred.source.parameters)
-    assert same(inferred.run(*two).results[0], annotated.run(*two).results[0])
+    two = [2] * len(inferred.source.leaf_parameters)
+    assert is_same_value(inferred.run(*two).results[0], annotated.run(*two).results[0])
 
 
 NAMES = ("f", "g", "h")
@@ -219,7 +219,7 @@ def test_an_annotation_in_the_midst() -> None:
     def whole(n: tl.int64):  # type: ignore[no-untyped-def]
         return half(n - 1)
 
-    assert whole.program.main.results == (tl.Type(tl.float64),) and same(whole(3), 1.0)
+    assert whole.program.main.results == (tl.Type(tl.float64),) and is_same_value(whole(3), 1.0)
 
 
 def test_an_endless_function_with_an_annotation() -> None:
@@ -398,7 +398,7 @@ def test_a_long_chain() -> None:
         f.__name__ = f"f{k}"
         return tl.function(f)
 
-    functions += [link(k) for k in range(inference.DEEPEST * 5)]
+    functions += [link(k) for k in range(inference.MAX_NESTED_TRACES * 5)]
     assert functions[0](1) == len(functions)
     assert [f.name for f in functions[0].trace(1).program.functions] == [f"f{k}" for k in range(len(functions))]
 

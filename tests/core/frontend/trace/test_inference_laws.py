@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tagloom.interp.function.function import Traced
+from tagloom.interp.function.function import TracedProgram
 
 NAMES = ("f", "g", "h")
 ARGUMENTS = np.int64(3), np.float32(1)
@@ -43,7 +43,7 @@ def found(text: str, names: tuple[str, ...]) -> Types | None:
     scope: dict[str, Any] = {"tl": tl}
     exec(f"{text}@tl.function\ndef main(n, x):\n    return ({', '.join(f'{name}(n, x)' for name in names)},)\n", scope)
     try:
-        traced: Traced = scope["main"].trace(*ARGUMENTS)
+        traced: TracedProgram = scope["main"].trace(*ARGUMENTS)
     except tl.Invalid:
         return None
     return dict(zip(names, map(str, traced.program.main.results), strict=True))

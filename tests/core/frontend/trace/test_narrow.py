@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.core.ops.op import OPS, kernel
+from tagloom.core.ops.op import OPS, build_kernel
 from tagloom.core.types import Type
 
-NARROW = [row for row in OPS.values() if row.narrow is not None and row.arity == 1]
+NARROW = [row for row in OPS.values() if row.numpy_float32 is not None and row.arity == 1]
 """But for `nextafter`, which is exact, and of float32 another number than of float64, and products, which have a bound
 (test_array_ops.py)."""
 
@@ -23,7 +23,7 @@ def drawn() -> np.ndarray:
 def test_within_two_ulp(row: object) -> None:
     """Each element is within 2 ulp of what float64 makes of it, and NaN where that is."""
     numbers = drawn()
-    made = kernel(row, [Type(tl.float32, (None,))], Type(tl.float32, (None,)))(numbers)  # type: ignore[arg-type]
+    made = build_kernel(row, [Type(tl.float32, (None,))], Type(tl.float32, (None,)))(numbers)  # type: ignore[arg-type]
     exact = row.numpy(numbers.astype(np.float64))  # type: ignore[attr-defined]
     assert made.dtype == np.float32 and (np.isnan(made) == np.isnan(exact)).all()
     ulp = np.spacing(np.abs(exact).astype(np.float32))

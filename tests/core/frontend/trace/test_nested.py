@@ -11,7 +11,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
-from tagloom.core.value import same
+from tagloom.core.value import is_same_value
 from tagloom.interp.oracle.check import check
 from tagloom.tui import load
 from tagloom.tui.cli.main import app
@@ -206,7 +206,7 @@ def test_arrays_in_structures() -> None:
         return {"rows": rows * factor, "factor": factor}
 
     result = scaled(([1, 2, 3], 2))
-    assert same(result["rows"], np.array([2.0, 4.0, 6.0])) and same(result["factor"], 2.0)
+    assert is_same_value(result["rows"], np.array([2.0, 4.0, 6.0])) and is_same_value(result["factor"], 2.0)
 
 
 def test_calls_with_structures() -> None:
@@ -288,12 +288,12 @@ def test_a_result_that_did_not_come() -> None:
 def test_words_of_the_command_line(tmp_path: Path) -> None:
     """On the command line a nested parameter is one word for each leaf."""
     (tmp_path / "user.py").write_text(PASS)
-    subject = load.find(str(tmp_path / "user.py"))
+    subject = load.find_program(str(tmp_path / "user.py"))
     assert isinstance(subject, tl.Function)
     assert [name for name, _ in load.parameters(subject)] == ["p_x", "p_y", "n"]
-    values = load.arguments(subject, ["1.5", "2", "7"])
-    assert values == [1.5, 2.0, 7] and load.forms(subject, values)[1].name == "swapped"
-    swapped = subject.run(*subject.source.nested(values)).value
+    values = load.parse_arguments(subject, ["1.5", "2", "7"])
+    assert values == [1.5, 2.0, 7] and load.program_and_graph(subject, values)[1].name == "swapped"
+    swapped = subject.run(*subject.source.unflatten_arguments(values)).value
     assert (swapped["p"].x, swapped["p"].y, swapped["n"]) == (2.0, 1.5, 7)
     printed = CliRunner().invoke(app, ["run", f"{tmp_path / 'user.py'}:swapped", "1.5", "2", "7"])
     assert printed.stdout.splitlines() == ["p.x: 2.0", "p.y: 1.5", "n: 7"], "the leaves with the way to each"
@@ -333,13 +333,13 @@ def test_how_to_loosen_a_loop_variable() -> None:
     def f(n: tl.int64):  # type: ignore[no-untyped-def]
         return tl.while_loop(lambda a, k: k < n, lambda a, k: (a + np.ones(3), k + 1), opened(np.zeros(1)), 0)[0]
 
-    assert same(f(2), np.full(3, 2.0)) and same(f(0), np.zeros(1))
+    assert is_same_value(f(2), np.full(3, 2.0)) and is_same_value(f(0), np.zeros(1))
 
 
 def test_a_tuple_is_no_array() -> None:
     """A tuple is several values: where an array is wanted, a list is."""
     norm = tl.function(lambda a: a * a)
-    assert same(norm([1, 2]), np.array([1, 4]))
+    assert is_same_value(norm([1, 2]), np.array([1, 4]))
 
     @tl.function
     def doubled(a: tl.Array[tl.int64, 2]):  # type: ignore[no-untyped-def]

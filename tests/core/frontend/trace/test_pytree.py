@@ -13,8 +13,17 @@ import pytest
 import tagloom as tl
 from hypothesis import given
 from hypothesis import strategies as st
-from tagloom.core.frontend.trace.annotation import form_of
-from tagloom.core.frontend.trace.pytree import LEAF, Structure, compared, flat, flatten, labelled, leaf_names, unflatten
+from tagloom.core.frontend.trace.annotation import tree_type_of_annotation
+from tagloom.core.frontend.trace.pytree import (
+    LEAF,
+    TreeDef,
+    describe_difference,
+    flat_treedef,
+    flatten,
+    label_leaves,
+    leaf_names,
+    unflatten,
+)
 
 
 @dataclass
@@ -143,7 +152,7 @@ def test_structures_differ() -> None:
     """Classes, keys and nesting tell structures apart, even where leaves are as many."""
     values = [(1, 2), Row(1, 2), Bare(1, 2), Pair(1, 2), Point(1, 2), {"x": 1, "y": 2}, {"a": 1, "b": 2}, ((1, 2),)]
     assert len({flatten(value)[1] for value in values}) == len(values)
-    assert flatten((1, 2))[1] == flat(2) and Structure() == LEAF
+    assert flatten((1, 2))[1] == flat_treedef(2) and TreeDef() == LEAF
 
 
 class Own:
@@ -267,7 +276,7 @@ class Typed(NamedTuple):
 )
 def test_annotations_nest(annotation: Any, said: str) -> None:
     """Annotations nest as values do, in tuples, TypedDicts, NamedTuples and dataclasses, strings or not."""
-    assert str(form_of(annotation, {})) == said
+    assert str(tree_type_of_annotation(annotation, {})) == said
 
 
 T = TypeVar("T")
@@ -301,13 +310,13 @@ class Wider(Generic[T]):
 )  # fmt: skip
 def test_generic_classes(annotation: Any, said: str) -> None:
     """A generic class is the one with what its variables stand for."""
-    assert str(form_of(annotation, {})) == said
+    assert str(tree_type_of_annotation(annotation, {})) == said
 
 
 def test_order_of_what_is_labelled() -> None:
     """Leaves are labelled with the way to each, in the order of the value and not of the sorted keys."""
     leaves, structure = flatten({"r": Point(9, 2), "n": 3, "a": (1, {"z": 4})})
-    assert labelled(structure, leaves) == [("r.x", 9), ("r.y", 2), ("n", 3), ("a.0", 1), ("a.1.z", 4)]
+    assert label_leaves(structure, leaves) == [("r.x", 9), ("r.y", 2), ("n", 3), ("a.0", 1), ("a.1.z", 4)]
 
 
 @pytest.mark.parametrize(
@@ -321,7 +330,7 @@ def test_order_of_what_is_labelled() -> None:
 )
 def test_how_structures_differ(one: Any, other: Any, said: tuple[str, str]) -> None:
     """Two long structures are told apart by the first part in which they differ, and never at length."""
-    told = compared(flatten(one)[1], flatten(other)[1])
+    told = describe_difference(flatten(one)[1], flatten(other)[1])
     assert all(part.endswith(end) and len(part) < 200 for part, end in zip(told, said, strict=True))
 
 
@@ -365,5 +374,5 @@ class Lost:
 def test_annotations_that_mean_no_form(annotation: Any, said: str) -> None:
     """What has no fixed number of leaves, each with a type, is refused as an annotation."""
     with pytest.raises(tl.TagloomError) as refused:
-        form_of(annotation, {})
+        tree_type_of_annotation(annotation, {})
     assert re.search(said, str(refused.value)), refused.value

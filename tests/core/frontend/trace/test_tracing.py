@@ -13,7 +13,7 @@ import pytest
 import tagloom as tl
 from tagloom.core.program.program import Node, Program
 from tagloom.core.types import Type
-from tagloom.core.value import literal, same
+from tagloom.core.value import is_same_value, literal
 
 INT, FLOAT, BOOL = tl.Type(tl.int64), tl.Type(tl.float64), tl.Type(tl.bool)
 
@@ -186,7 +186,7 @@ def test_functions_without_annotations() -> None:
     def f(n: tl.int64, x: tl.float64) -> tuple[tl.int64, tl.float64, tl.float64]:
         return twice(n), *pair(twice(x))
 
-    assert twice(3) == 6 and twice(1.5) == 3.0 and same(twice([1.0, 2.0]), np.array([2.0, 4.0]))
+    assert twice(3) == 6 and twice(1.5) == 3.0 and is_same_value(twice([1.0, 2.0]), np.array([2.0, 4.0]))
     assert [function.name for function in f.program.functions] == ["f", "twice", "twice_1", "pair"]
     assert f(1, 0.5) == (2, 2.0, 4.0)
     assert twice.trace(3) is twice.trace(4) is not twice.trace(0.5)
@@ -341,8 +341,8 @@ def test_arrays() -> None:
         return tl.where(a < b, a, 0) + np.array([[1.0], [2.0]])
 
     assert [str(node.results[0].type) for node in f.program.main.body.nodes] == ["bool[2, ?]", *["float64[2, ?]"] * 2]
-    assert same(f([[1.0, 2.0], [3.0, 4.0]], [2.5, 2.5]), np.array([[2.0, 3.0], [2.0, 2.0]]))
-    assert same(f(np.zeros((2, 0)), np.zeros(0)), np.zeros((2, 0)))
+    assert is_same_value(f([[1.0, 2.0], [3.0, 4.0]], [2.5, 2.5]), np.array([[2.0, 3.0], [2.0, 2.0]]))
+    assert is_same_value(f(np.zeros((2, 0)), np.zeros(0)), np.zeros((2, 0)))
 
 
 def test_literals_are_copies() -> None:
@@ -352,7 +352,7 @@ def test_literals_are_copies() -> None:
     traced = scale.trace(1.0)
     weights[:] = 0.0
     assert traced.program.main.body.nodes[0].inputs[1] == literal([1.0, 2.0])
-    assert same(scale(1.0), np.array([1.0, 2.0]))
+    assert is_same_value(scale(1.0), np.array([1.0, 2.0]))
 
 
 class Model:

@@ -412,5 +412,7 @@ def test_user_code_beside_the_package(tmp_path: Path) -> None:
     from tagloom.core.frontend.trace import source_location as source
 
     ours = Path(tl.__file__).parent
-    assert not str(ours / "core_of_mine" / "user.py").startswith(source._OURS)
-    assert str(ours / "core" / "op.py").startswith(source._OURS) and not str(tmp_path).startswith(source._OURS)
+    assert not str(ours / "core_of_mine" / "user.py").startswith(source._INTERNAL_PATHS)
+    assert str(ours / "core" / "op.py").startswith(source._INTERNAL_PATHS) and not str(tmp_path).startswith(
+        source._INTERNAL_PATHS
+    )

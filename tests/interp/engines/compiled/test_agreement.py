@@ -21,14 +21,14 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.program.evaluate import evaluate
 from tagloom.core.program.program import Program
 from tagloom.core.text import parse
-from tagloom.core.text.literals import read
-from tagloom.interp.engines.compiled.support import supports
+from tagloom.core.text.literals import parse_value
+from tagloom.interp.engines.compiled.support import unsupported_program
 from tagloom.interp.engines.reference import admit_arguments
 
 
 def check(case: Case) -> str:
     """By what a program was compared; fails where it differs."""
-    assert supports(case.program) is None
+    assert unsupported_program(case.program) is None
     by, found = tried(case.program, lower(case.program), case.arguments)
     assert not found
     return by
@@ -90,7 +90,7 @@ def test_share(kind: str) -> None:
     def counted(case: Case) -> None:
         meant = evaluate(case.program, case.arguments, max_steps=STEPS, world=Witness())
         by["left" if needs_tokens(case.program, meant) else meant.status] += 1
-        ops.update({node.op for function in case.program.reachable() for node in function.body.walk()})
+        ops.update({node.op for function in case.program.reachable_functions() for node in function.body.walk()})
 
     counted()
     assert by["Returned"] + by["Trapped"] >= COMPARED[kind] * by.total()
@@ -144,10 +144,11 @@ def agreeing(file: str) -> int:
     document, count = parse((FOLDER / f"{file}.tl").read_text(encoding="utf-8"), f"{file}.tl"), 0
     for case in document.cases:
         program = document[case.name]
-        if not isinstance(program, Program) or case.kind not in ENDINGS or supports(program) is not None:
+        if not isinstance(program, Program) or case.kind not in ENDINGS or unsupported_program(program) is not None:
             continue
         arguments = [
-            read(text, type_) for text, (_, type_) in zip(case.arguments, program.main.body.parameters, strict=True)
+            parse_value(text, type_)
+            for text, (_, type_) in zip(case.arguments, program.main.body.parameters, strict=True)
         ]
         assert not list(differences(program, lower(program), arguments)), case
         count += 1

@@ -26,18 +26,18 @@ def test_what_is_compiled_runs_so(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_last_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that ran last are in memory, and not those that were compiled last."""
     monkeypatch.setattr(run, "_KEPT", 2)
-    monkeypatch.setattr(run, "_ready", type(run._ready)())
+    monkeypatch.setattr(run, "_ready", type(run._compiled_programs)())
     for function in (count, even, count, spread):
-        run.prepared(function.program)
-    assert [run.is_ready(function.program) for function in (count, even, spread)] == [True, False, True]
+        run.compile_program(function.program)
+    assert [run.is_compiled(function.program) for function in (count, even, spread)] == [True, False, True]
 
 
 def test_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the stack ends before the depth does, the run goes to the engine that keeps calls in memory."""
-    monkeypatch.setattr(thread, "SPARE", thread.STACK - 2**20)
+    monkeypatch.setattr(thread, "SPARE", thread.STACK_BYTES - 2**20)
     monkeypatch.setattr(run, "NEAR", 2**19)
     deep = 50_000
-    assert run.is_too_deep(count.run(deep, engine="compiled"))
-    reference = engine._on_reference  # which keeps calls in memory too, and needs no compiler
+    assert run.is_stack_exhausted(count.run(deep, engine="compiled"))
+    reference = engine._run_on_reference  # which keeps calls in memory too, and needs no compiler
     monkeypatch.setattr(engine, "_on_fast", reference)
     assert count(deep) == deep

@@ -13,7 +13,7 @@ import tagloom as tl
 from tagloom.core.types import Type
 from tagloom.core.value import borrow
 from tagloom.interp.engines.compiled import thread
-from tagloom.interp.engines.compiled.call_buffer import Words
+from tagloom.interp.engines.compiled.call_buffer import CallBuffer
 
 FLOATS = tl.Array[tl.float64, None]
 
@@ -71,13 +71,13 @@ def test_operands_of_a_trap_are_no_arguments() -> None:
     x, y = np.arange(5), np.arange(5) - 2
     out = divided.run(x, y, engine="compiled")
     x[:], y[:] = 7, 7
-    inputs: Any = out.trapped[0].inputs
+    inputs: Any = out.trap_events[0].inputs
     assert [inputs[0].tolist(), inputs[1].tolist()] == [[0, 1, 2, 3, 4], [-2, -1, 0, 1, 2]]
 
 
 def test_a_twin_that_gives_arguments_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine whose results are arguments is caught by what is asked above."""
-    monkeypatch.setattr(Words, "_own", lambda self, value: value)
+    monkeypatch.setattr(CallBuffer, "_own", lambda self, value: value)
     for law in (test_results_are_no_arguments, test_operands_of_a_trap_are_no_arguments):
         with pytest.raises(AssertionError):
             law()
@@ -104,7 +104,7 @@ def test_threads_are_kept() -> None:
         user.start()
     for user in users:
         user.join()
-    assert results == [2.0**20] * 12 and len(thread._idle) <= thread._KEPT
+    assert results == [2.0**20] * 12 and len(thread._idle_threads) <= thread._MAX_IDLE
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")
@@ -122,11 +122,11 @@ def test_a_child_has_threads_of_its_own() -> None:
 
 def test_a_runner_that_is_at_work_is_not_kept() -> None:
     """A thread is handed to the next run only at rest."""
-    going, runner = threading.Event(), thread.Runner(2**22)
+    going, runner = threading.Event(), thread.LargeStackThread(2**22)
     job: Callable[[], Any] = going.wait
-    runner.begin(job)
-    assert not runner.is_done(0.01)
-    runner.keep()
-    assert runner not in thread._idle
+    runner.start_job(job)
+    assert not runner.wait_until_done(0.01)
+    runner.recycle()
+    assert runner not in thread._idle_threads
     going.set()
-    assert runner.is_done() and runner.is_done()
+    assert runner.wait_until_done() and runner.wait_until_done()

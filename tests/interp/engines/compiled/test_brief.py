@@ -13,7 +13,7 @@ from support.laws.compiled_laws import differences, threads
 from support.programs.compiled_child import PRESSED, in_a_process
 from tagloom.interp.engines.compiled import cost as brief
 from tagloom.interp.engines.compiled import run
-from tagloom.interp.engines.compiled.cost import bounded, straight
+from tagloom.interp.engines.compiled.cost import constant_cost, elementwise_cost
 from tagloom.interp.engines.reference import admit_arguments
 
 FLOATS, INTS = tl.Array[tl.float64, None], tl.Array[tl.int64, None]
@@ -76,17 +76,17 @@ FACTORS = np.linspace(-1.0, 1.0, 128).reshape(8, 16), np.linspace(-0.5, 0.5, 256
 
 def test_which_are_straight() -> None:
     """What sizes bound: no loop, no call, no product, no draw of any size, and nothing that others see."""
-    assert straight(scaled.program) and straight(quotients.program) and straight(outer.program)
-    assert not any(straight(each.program) for each in (counted, twice, product, drawn, told))
+    assert elementwise_cost(scaled.program) and elementwise_cost(quotients.program) and elementwise_cost(outer.program)
+    assert not any(elementwise_cost(each.program) for each in (counted, twice, product, drawn, told))
 
 
 def test_which_are_bounded() -> None:
     """What types and counts bound: no size that the run decides, no loop up to an argument, no recursion, no effect."""
     program = slopes.trace(*FACTORS).program
-    found = bounded(program)
+    found = constant_cost(program)
     products = 4 * (1 + 2) * 8 * 16 * 16  # in four iterations one, and two for its adjoints
     assert found is not None and products / 8 < found.work < 10 * products
-    assert not any(bounded(each.program) for each in (counted, twice, product, drawn, told, recurring))
+    assert not any(constant_cost(each.program) for each in (counted, twice, product, drawn, told, recurring))
 
 
 def test_bounded_runs_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,10 +109,10 @@ def test_bounded_runs_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_sizes_bound_elements() -> None:
     """No array of a straight program has more elements than its bound, which broadcasting reaches."""
-    bound = straight(outer.program)
-    assert bound is not None and bound.elements([np.zeros((30, 1)), np.zeros(70)]) == 30 * 70
-    assert bound.elements([np.zeros((0, 1)), np.zeros(70)]) == 70
-    assert bound.elements([]) == 1
+    bound = elementwise_cost(outer.program)
+    assert bound is not None and bound.max_elements([np.zeros((30, 1)), np.zeros(70)]) == 30 * 70
+    assert bound.max_elements([np.zeros((0, 1)), np.zeros(70)]) == 70
+    assert bound.max_elements([]) == 1
 
 
 @pytest.mark.parametrize(("function", "arguments"), [(scaled, [np.arange(4.0), 2.0]), (scaled, [np.arange(4.0), -2.0])])
@@ -162,9 +162,9 @@ def test_from_any_thread() -> None:
 def test_none_is_long() -> None:
     """The most work that is done before anybody looks: less than a tenth of a second on this machine, or 0.2 s where
     others are at work."""
-    bound = straight(scaled.program)
+    bound = elementwise_cost(scaled.program)
     assert bound is not None
-    x = np.linspace(0.0, 1.0, brief.LONG // bound.work)
+    x = np.linspace(0.0, 1.0, brief.LONG_WORK // bound.work_per_element)
     scaled.run(x, 1.0, engine="compiled")
     begin = time.process_time()
     scaled.run(x, 1.0, engine="compiled")

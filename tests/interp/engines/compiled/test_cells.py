@@ -14,7 +14,7 @@ from support.programs.compiled_programs import exchanged, late, planted, prefix,
 from support.programs.papers import of_paper
 from tagloom.core import dtypes
 from tagloom.core.graph.lower import lower
-from tagloom.core.value import same
+from tagloom.core.value import is_same_value
 from tagloom.interp.engines.compiled.run import run_compiled
 from tagloom.interp.engines.reference import admit_arguments
 
@@ -59,7 +59,7 @@ def test_left(function: tl.Function, arguments: list[Any]) -> None:
     assert trial(function, arguments) == ("left", [])
     outcome, wanted = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
     assert outcome.engine == "fast" and outcome.status == wanted.status
-    assert str(outcome.error) == str(wanted.error) and all(map(same, outcome.results, wanted.results))
+    assert str(outcome.error) == str(wanted.error) and all(map(is_same_value, outcome.results, wanted.results))
 
 
 def test_negative() -> None:
@@ -153,4 +153,4 @@ def test_papers(file: str, name: str, arguments: list[Any], engine: str) -> None
     function = getattr(of_paper("roots", file), name)
     assert not trial(function, arguments).differences
     outcome, wanted = (function.run(*arguments, engine=name) for name in ("compiled", "reference"))
-    assert outcome.engine == engine and same(outcome.value, wanted.value)
+    assert outcome.engine == engine and is_same_value(outcome.value, wanted.value)

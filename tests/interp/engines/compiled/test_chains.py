@@ -12,9 +12,9 @@ import tagloom as tl
 from support.laws.compiled_laws import differences
 from support.programs.compiled_programs import elementary32, elementary64
 from tagloom.core.program.program import Program
-from tagloom.interp.engines.compiled.chains import BLOCK, Chain, planned
+from tagloom.interp.engines.compiled.chains import BLOCK_ELEMENTS, FusedChain, plan_fusion
 from tagloom.interp.engines.compiled.run import run_compiled
-from tagloom.interp.engines.compiled.source import text_of
+from tagloom.interp.engines.compiled.source import emit_module
 from tagloom.interp.engines.reference import Limits
 
 OPEN = tl.Array[tl.float64, None]
@@ -46,7 +46,7 @@ def of_mixed(size: int, others: int) -> list[Any]:
     return [x, y, dice.integers(-300, 300, others, dtype=np.int16), 1.5]
 
 
-SIZES = [(0, 0), (1, 1), (BLOCK - 1,) * 2, (2 * BLOCK + 1,) * 2, (5, 1), (1, 7), (3, 4)]
+SIZES = [(0, 0), (1, 1), (BLOCK_ELEMENTS - 1,) * 2, (2 * BLOCK_ELEMENTS + 1,) * 2, (5, 1), (1, 7), (3, 4)]
 
 
 @pytest.mark.parametrize(("size", "others"), SIZES)
@@ -68,9 +68,9 @@ def program(lines: str) -> Program:
 
 def chains(lines: str) -> list[tuple[list[str], list[str]]]:
     """The chains of a program, loop by loop: their nodes, and which of these are kept."""
-    parts = planned(program(lines).main.body)
-    loops = [loop for part in parts if isinstance(part, Chain) for loop in part.loops]
-    return [([node.name for node in loop.nodes], list(loop.kept)) for loop in loops]
+    parts = plan_fusion(program(lines).main.body)
+    loops = [loop for part in parts if isinstance(part, FusedChain) for loop in part.loops]
+    return [([node.name for node in loop.nodes], list(loop.outputs)) for loop in loops]
 
 
 def test_plan() -> None:
@@ -86,7 +86,7 @@ def test_plan() -> None:
 
 def test_one_loop() -> None:
     """A chain without NumPy's loops is a loop over blocks and one in it, and makes no array but the result."""
-    text = "\n".join(text_of(program("b = multiply x, 2.0\nc = add b, a\nd = divide c, x\nreturn d")).lines)
+    text = "\n".join(emit_module(program("b = multiply x, 2.0\nc = add b, a\nd = divide c, x\nreturn d")).lines)
     assert text.count("for ") == 2 and text.count("e.empty((") == 1
 
 
@@ -104,7 +104,7 @@ def test_ends_within_a_chain() -> None:
 def generated(seed: int) -> tuple[Program, list[Any]]:
     """A program of many ops on arrays whose sizes are known or open, and arguments that are of one shape or not."""
     dice = random.Random(seed)
-    size = dice.choice([0, 1, 2, 3, BLOCK + 1])
+    size = dice.choice([0, 1, 2, 3, BLOCK_ELEMENTS + 1])
     types = {f"x{at}": dice.choice(["float64", "float32", "int8", "uint32"]) for at in range(4)}
     sizes = [dice.choice(["?", "?", str(size), "1"]) for _ in types]
     nodes, kinds = [], dict(types)

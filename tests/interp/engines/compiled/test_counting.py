@@ -18,7 +18,7 @@ from tagloom.core.program.program import Program
 from tagloom.core.types import Type
 from tagloom.core.value import admit
 from tagloom.interp.engines.compiled import loops
-from tagloom.interp.engines.compiled.cost import bounded
+from tagloom.interp.engines.compiled.cost import constant_cost
 
 LOOP = """
 func main(x: {type}, bound: {type}) -> {type}, int64 {{
@@ -102,8 +102,8 @@ def counting(begin: int, end: int) -> Program:
 
 def test_what_wraps_is_not_bounded() -> None:
     """How many iterations it takes is known only of what does not."""
-    assert bounded(counting(HIGHEST - 8, HIGHEST)) and bounded(counting(HIGHEST, HIGHEST))
-    assert not bounded(counting(HIGHEST - 1, HIGHEST)) and bounded(counting(HIGHEST - 9, HIGHEST - 1))
+    assert constant_cost(counting(HIGHEST - 8, HIGHEST)) and constant_cost(counting(HIGHEST, HIGHEST))
+    assert not constant_cost(counting(HIGHEST - 1, HIGHEST)) and constant_cost(counting(HIGHEST - 9, HIGHEST - 1))
 
 
 ENDED = f"""

@@ -19,7 +19,7 @@ from support.twins.compiled_twins import afresh, broken
 from tagloom.interp.engines.jit import kernels
 from tagloom.interp.engines.jit import thread_pool as crew
 from tagloom.interp.engines.jit.machine import read_i, write
-from tagloom.interp.engines.jit.state import WANTED
+from tagloom.interp.engines.jit.state import POOL_REQUESTED
 
 
 @tl.function
@@ -35,7 +35,15 @@ def arguments(size: int) -> list[Any]:
     return [dice.normal(size=size), dice.normal(size=size).astype(np.float32), np.float32(1.1)]
 
 
-@pytest.mark.parametrize("size", [crew.LARGE - 1, crew.LARGE, crew.LARGE + 1, 7 * crew.SHARE + 3])
+@pytest.mark.parametrize(
+    "size",
+    [
+        crew.PARALLEL_MIN_ELEMENTS - 1,
+        crew.PARALLEL_MIN_ELEMENTS,
+        crew.PARALLEL_MIN_ELEMENTS + 1,
+        7 * crew.CHUNK_ELEMENTS + 3,
+    ],
+)
 def test_bits(size: int) -> None:
     """Whether a loop is shared out or not, all elements are the reference's."""
     assert not list(differences(wave.program, wave.graph, arguments(size)))
@@ -54,14 +62,14 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong share shows; no twin reads or writes beyond an array. What nobody computes may happen to lie there, of a
     run before: hardly for three sizes."""
     broken(monkeypatch, *TWINS[twin])
-    sizes = crew.LARGE + 1, 7 * crew.SHARE + 3, crew.LARGE + 77
+    sizes = crew.PARALLEL_MIN_ELEMENTS + 1, 7 * crew.CHUNK_ELEMENTS + 3, crew.PARALLEL_MIN_ELEMENTS + 77
     assert any(list(differences(wave.program, wave.graph, arguments(size))) for size in sizes)
 
 
 def test_a_division_that_rounds_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what is computed in float32, only that may be which rounds as float64 does."""
     afresh(monkeypatch)
-    monkeypatch.setitem(kernels._OWN_WIDTH, "divide", "({} * (float32(1.0) / {}))")  # type: ignore[index]
+    monkeypatch.setitem(kernels._NATIVE_WIDTH_FORMATS, "divide", "({} * (float32(1.0) / {}))")  # type: ignore[index]
     assert list(differences(wave.program, wave.graph, arguments(1000)))
 
 
@@ -74,25 +82,29 @@ def count(c: int, first: int, last: int) -> None:
 
 @njit(nogil=True)
 def shared(s: int, words: int, size: int) -> bool:
-    return crew.share_large(s, crew.address_of(count), words, size)  # type: ignore[no-any-return, call-arg]
+    return crew.parallel_for_large(s, crew.function_address(count), words, size)  # type: ignore[no-any-return, call-arg]
 
 
-@pytest.mark.parametrize("size", [0, 1, crew.LARGE - 1, crew.LARGE, 40 * crew.SHARE + 5])
+@pytest.mark.parametrize(
+    "size", [0, 1, crew.PARALLEL_MIN_ELEMENTS - 1, crew.PARALLEL_MIN_ELEMENTS, 40 * crew.CHUNK_ELEMENTS + 5]
+)
 def test_each_element_once(size: int) -> None:
     """Whatever the size, and whether there are helpers or not."""
-    for helping in (0, crew.begun()):
+    for helping in (0, crew.start_pool()):
         for _ in range(20):
             counts, state = np.zeros(size, np.int64), np.zeros(9, np.int64)
             state[8] = helping
             given = np.array([counts.ctypes.data], np.int64)
             assert shared(state.ctypes.data, given.ctypes.data, size)
-            assert (counts == 1).all() and state[8] == (helping or (size >= crew.LARGE and WANTED))
+            assert (counts == 1).all() and state[8] == (
+                helping or (size >= crew.PARALLEL_MIN_ELEMENTS and POOL_REQUESTED)
+            )
 
 
-@pytest.mark.skipif(not crew.helpers(), reason="nobody helps here")
+@pytest.mark.skipif(not crew.worker_count(), reason="nobody helps here")
 def test_signals_are_for_others() -> None:
     """A signal that is sent to a helper ends nobody: a pipe that nobody reads would be full one day."""
-    crew.begun()
+    crew.start_pool()
     before, came = signal.getsignal(signal.SIGUSR1), threading.Event()
     helping = [each for each in threading.enumerate() if each.name == "tagloom crew"]
     signal.signal(signal.SIGUSR1, lambda *_: came.set())
@@ -112,36 +124,38 @@ def test_without_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(crew, "_begun", {})
     monkeypatch.setattr(crew.os, "pipe", full)  # type: ignore[attr-defined]
-    assert not list(differences(wave.program, wave.graph, arguments(crew.LARGE))) and not crew.begun()
+    assert (
+        not list(differences(wave.program, wave.graph, arguments(crew.PARALLEL_MIN_ELEMENTS))) and not crew.start_pool()
+    )
 
 
-@pytest.mark.skipif(not crew.helpers() or sys.platform != "linux", reason="nobody helps here, or stays off a core")
+@pytest.mark.skipif(not crew.worker_count() or sys.platform != "linux", reason="nobody helps here, or stays off a core")
 def test_helpers_stay_off_the_core_that_calls_them() -> None:
     """Of all cores that the process may use they are kept off one: that of the run that woke them up."""
-    assert crew.begun()
+    assert crew.start_pool()
     time.sleep(0.1)  # until they sleep
-    assert not list(differences(wave.program, wave.graph, arguments(3 * crew.LARGE)))
-    words, cores = crew._begun[os.getpid()], os.sched_getaffinity(0)
+    assert not list(differences(wave.program, wave.graph, arguments(3 * crew.PARALLEL_MIN_ELEMENTS)))
+    words, cores = crew._pools[os.getpid()], os.sched_getaffinity(0)
     off = int(words[14]) - 1
     assert off in cores
-    helpers = words[crew._THREADS :][: words[10]].tolist()
-    assert [os.sched_getaffinity(each) for each in helpers] == [cores - {off}] * crew.helpers()
+    helpers = words[crew._THREAD_IDS :][: words[10]].tolist()
+    assert [os.sched_getaffinity(each) for each in helpers] == [cores - {off}] * crew.worker_count()
 
 
-@pytest.mark.skipif(not crew.helpers(), reason="nobody helps here")
+@pytest.mark.skipif(not crew.worker_count(), reason="nobody helps here")
 def test_who_waits_does_not_wait_for_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Helpers that have to be compiled keep nobody from looking at limits."""
     monkeypatch.setattr(crew, "_begun", {})
-    right, may = crew._crew, threading.Event()
+    right, may = crew._create_pool, threading.Event()
     monkeypatch.setattr(crew, "_crew", lambda count: may.wait(20.0) and right(count))
-    assert [crew.soon(), crew.soon()] == [0, 0]
+    assert [crew.start_pool_async(), crew.start_pool_async()] == [0, 0]
     may.set()
-    assert crew.begun() and crew.soon() == crew.begun()
+    assert crew.start_pool() and crew.start_pool_async() == crew.start_pool()
 
 
 def test_many_ask_at_once() -> None:
     """A crew is one run's at a time; whoever finds it at work computes alone."""
-    given = arguments(3 * crew.LARGE)
+    given = arguments(3 * crew.PARALLEL_MIN_ELEMENTS)
     wanted = [each.tobytes() for each in wave.run(*given, engine="compiled").value]
     wrong: list[int] = []
 
@@ -188,7 +202,7 @@ forked(lambda: wave.run(*arguments(9), engine="compiled"))
 
 
 @pytest.mark.heavy
-@pytest.mark.skipif(not crew.helpers() or not hasattr(os, "fork"), reason="nobody helps or forks here")
+@pytest.mark.skipif(not crew.worker_count() or not hasattr(os, "fork"), reason="nobody helps or forks here")
 def test_a_child_finds_no_lock_held() -> None:
     """A process that is forked while a thread loads the crew, or compiles a program, does both by itself."""
     assert in_a_process(FORKED) == ["0", "0"]

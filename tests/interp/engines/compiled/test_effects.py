@@ -15,7 +15,7 @@ from support.laws.compiled_laws import differences
 from support.programs.compiled_child import in_a_process
 from support.programs.compiled_programs import told
 from tagloom.interp.engines import engine
-from tagloom.interp.engines.compiled.support import supports
+from tagloom.interp.engines.compiled.support import unsupported_program
 
 VECTOR = tl.Array[tl.float64, None]
 
@@ -117,7 +117,7 @@ def test_with_cells() -> None:
     function = tl.function(lambda n: (tl.print(n), tl.put(tl.cells(1, tl.int64), 0, n)[0])[1])
     with pytest.raises(tl.Usage, match="begin again where there are cells"):
         function.run(3, engine="compiled")
-    assert supports(told.program) is None
+    assert unsupported_program(told.program) is None
 
 
 def test_auto_begins_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:

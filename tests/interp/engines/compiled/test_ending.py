@@ -15,7 +15,7 @@ from tagloom.interp.engines import engine
 from tagloom.interp.engines.compiled.run import run_compiled
 from tagloom.interp.engines.reference import Limits
 from tagloom.interp.outcome.outcome import Outcome
-from tagloom.interp.records.outcome_json import record
+from tagloom.interp.records.outcome_json import to_outcome_record
 
 DEEP = Limits(depth=10**9)
 
@@ -43,7 +43,7 @@ def test_trap_at_the_bottom() -> None:
         return tl.cond(n <= 0, lambda: 1 // n, lambda: deep(n - 1) + 1)
 
     outcome = run(deep, 20_000)
-    assert outcome.status == "Trapped" and outcome.trapped[0].token.tag.depth == 20_000
+    assert outcome.status == "Trapped" and outcome.trap_events[0].token.tag.depth == 20_000
     assert str(outcome.error) == str(deep.run(20_000, engine="reference").error)
 
 
@@ -115,7 +115,7 @@ def test_seconds_of_both_engines() -> None:
     n = 40_000_000
     assert waiting.run(3, engine="compiled").engine == "fast"
     spent: list[float] = []
-    right = engine._begun_on_fast
+    right = engine._run_on_fast_after
 
     def noted(subject: Any, arguments: Any, options: Any, seconds: float) -> Outcome:
         spent.append(seconds)
@@ -160,7 +160,7 @@ def test_outcome() -> None:
         _ = outcome.firings
     with pytest.raises(tl.Usage, match="kept no events"):
         _ = outcome.events
-    said = record(outcome)
+    said = to_outcome_record(outcome)
     assert said.firings is None and said.stats is None and said.results[0] is not None
 
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.interp.engines.compiled import arena, run
-from tagloom.interp.engines.compiled.call_buffer import Words
-from tagloom.interp.engines.jit.state import RECORD
+from tagloom.interp.engines.compiled.call_buffer import CallBuffer
+from tagloom.interp.engines.jit.state import TAPE_NEXT
 
 
 @tl.function
@@ -29,7 +29,7 @@ def picked(x: tl.Array[tl.float64, 3], at: tl.int64) -> tl.float64:
 
 def then(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
     """Let this come as soon as generated code has ended, as Ctrl-C does."""
-    right = run._work
+    right = run._entry_call
 
     def work(*given: Any) -> Callable[[], None]:
         wanted = right(*given)
@@ -80,9 +80,9 @@ def test_operands_of_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_memory_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept for the next run is short, also where one ended amid its records, as where an array did not fit."""
     monkeypatch.setattr(arena, "_idle", [])
-    for size, kept in ((arena._LARGE + 8, 0), (8, 1)):
-        words = Words([], Struct(""), 0, 0, 1, 0)
-        with pytest.raises(MemoryError), arena.Lent(words, 2 * arena._LARGE):
-            words.state[RECORD] += size
+    for size, kept in ((arena._MAX_IDLE_BYTES + 8, 0), (8, 1)):
+        words = CallBuffer([], Struct(""), 0, 0, 1, 0)
+        with pytest.raises(MemoryError), arena.RecordArena(words, 2 * arena._MAX_IDLE_BYTES):
+            words.state[TAPE_NEXT] += size
             raise MemoryError
-        assert len(arena._idle) == kept
+        assert len(arena._idle_blocks) == kept

@@ -18,10 +18,10 @@ from support.twins.compiled_twins import broken
 from tagloom.core.errors import Invalid
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.compiled import arena
-from tagloom.interp.engines.compiled.call_buffer import Words
-from tagloom.interp.engines.compiled.support import supports
-from tagloom.interp.engines.interrupt import resident
-from tagloom.interp.engines.jit.state import HIGHEST, RECORD
+from tagloom.interp.engines.compiled.call_buffer import CallBuffer
+from tagloom.interp.engines.compiled.support import unsupported_program
+from tagloom.interp.engines.interrupt import resident_memory
+from tagloom.interp.engines.jit.state import TAPE_HIGH_WATER, TAPE_NEXT
 
 KINDS: dict[str, st.SearchStrategy[Case]] = {
     "plain": cases(floats=True, exact=True),
@@ -40,7 +40,7 @@ def check(case: Case, order: int) -> str:
         return "refused"
     if derived is None:
         return "no floats"
-    assert supports(derived.program) is None
+    assert unsupported_program(derived.program) is None
     by, found = tried(derived.program, lower(derived.program), derived.arguments)
     assert not found
     return by
@@ -195,10 +195,10 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any) -> int:
     """The bytes of records that a run had at most."""
-    words: list[tuple[Words, int]] = []
-    lent = arena.Lent
+    words: list[tuple[CallBuffer, int]] = []
+    lent = arena.RecordArena
 
-    def noted(of: Words, size: int) -> Any:
+    def noted(of: CallBuffer, size: int) -> Any:
         made = lent(of, size)
         words.append((of, size))
         return made
@@ -206,7 +206,7 @@ def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any
     monkeypatch.setattr(arena, "Lent", noted)
     assert function.run(*arguments, engine="compiled").status == "Returned"
     ((found, _),) = words
-    return int(found.state[HIGHEST] - found.state[RECORD])
+    return int(found.state[TAPE_HIGH_WATER] - found.state[TAPE_NEXT])
 
 
 @pytest.mark.parametrize("twin", ["", r"records\.release\(s, v.*\)"])
@@ -248,7 +248,7 @@ def rows(x: tl.Array[tl.float64, None], n: tl.int64) -> tl.float64:
 
 def test_too_many_records() -> None:
     """They count as the run's memory, whose limit ends it before the machine has none."""
-    gradient, limits = tl.grad(power), tl.Limits(bytes=resident() + 2**27)
+    gradient, limits = tl.grad(power), tl.Limits(bytes=resident_memory() + 2**27)
     ended = gradient.run(0.5, 10**9, engine="compiled", limits=limits)
     assert (ended.status, getattr(ended.error, "limit", None)) == ("Exhausted", "bytes")
     assert gradient.run(1.0, 10**5, engine="compiled", limits=limits).value == 10**5

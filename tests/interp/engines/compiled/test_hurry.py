@@ -37,7 +37,7 @@ MANY = 10**8
 
 def afresh(monkeypatch: pytest.MonkeyPatch, often: float = 1.0) -> None:
     """Let no program have run, and all runs be quick that end; the watchdog looks so often."""
-    monkeypatch.setattr(run, "_ready", type(run._ready)())
+    monkeypatch.setattr(run, "_ready", type(run._compiled_programs)())
     monkeypatch.setattr(run, "QUICK", 60.0)
     monkeypatch.setattr(watchdog, "OFTEN", often)
     monkeypatch.setattr(watchdog, "_watchdog", watchdog.Watchdog())  # not one that is asleep until long after
@@ -123,8 +123,8 @@ def test_a_watchdog_that_cannot_begin(monkeypatch: pytest.MonkeyPatch) -> None:
     dog = watchdog.Watchdog()
     with monkeypatch.context() as patch:
         patch.setattr(threading.Thread, "start", raising(RuntimeError("can't start new thread")))
-        assert not dog.has_begun()
-    assert dog.has_begun()
+        assert not dog.ensure_started()
+    assert dog.ensure_started()
 
 
 def raising(error: Exception) -> Any:
@@ -190,8 +190,8 @@ def test_what_watches_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
 
     for _ in range(3):
         words = Words()
-        assert dog.has_begun()
-        with dog.watching(words):  # type: ignore[arg-type]
+        assert dog.ensure_started()
+        with dog.watch(words):  # type: ignore[arg-type]
             assert _soon(lambda words=words: words in stopped)  # type: ignore[misc]
         assert _soon(lambda: dog._is_asleep)
 

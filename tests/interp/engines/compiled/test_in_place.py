@@ -152,14 +152,14 @@ def test_generated_sums(case: Case) -> None:
 def test_what_is_made_in_place() -> None:
     """Products are added to what came from below, which may be zeros that nobody wrote; nothing is transposed."""
     function, given = RUNS["tree"]
-    text = "\n".join(source.text_of(function.trace(*given).program).lines)
+    text = "\n".join(source.emit_module(function.trace(*given).program).lines)
     assert "added_float32" in text and "e.is_blank" in text and "turned_float32" not in text
     assert not re.search(r"moves\(0, .*, 32, 8, ", text)  # the transposition of x
 
 
 def test_each_node_is_looked_at_once() -> None:
     """However often sums are summed."""
-    assert len(sums.plan(grown.program.main.body).sums) == 300
+    assert len(sums.plan_accumulation(grown.program.main.body).sums) == 300
 
 
 class Everything(set[str]):
@@ -170,7 +170,7 @@ class Everything(set[str]):
 
 
 def _spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sums.Plan, "is_spent", lambda plan, operand, node: isinstance(operand, str))
+    monkeypatch.setattr(sums.AccumulationPlan, "is_spent", lambda plan, operand, node: isinstance(operand, str))
 
 
 def _known(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,13 +183,13 @@ def _not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = facts.Known.__init__
+    right = facts.ArrayFactTable.__init__
 
-    def known(self: facts.Known, *given: Any) -> None:
+    def known(self: facts.ArrayFactTable, *given: Any) -> None:
         right(self, *given)
-        self.clean = Everything()
+        self.no_negative_zero = Everything()
 
-    monkeypatch.setattr(facts.Known, "__init__", known)
+    monkeypatch.setattr(facts.ArrayFactTable, "__init__", known)
 
 
 def _texts(pattern: str, instead: str) -> Any:
@@ -208,7 +208,7 @@ TWINS: dict[str, tuple[Any, str]] = {
     ),
     "factors that do not fit are multiplied": (_known, "opened"),
     "a sum is written to by another name": (
-        lambda patch: patch.setattr(facts.Known, "share", lambda known, texts: None),
+        lambda patch: patch.setattr(facts.ArrayFactTable, "share", lambda known, texts: None),
         "handed on",
     ),
     "what recurs hands on only what is its own": (_not_asked, "given back"),
@@ -219,7 +219,7 @@ TWINS: dict[str, tuple[Any, str]] = {
     ),
     "sums so far are lost": (_texts(r"2 if (e\.is_blank\(\w+\)) else 1", "2"), "tree"),
     "loops begin with what they made": (
-        lambda patch: patch.setattr(loops, "_variables", _shared_variables(loops._variables)),
+        lambda patch: patch.setattr(loops, "_variables", _shared_variables(loops._emit_loop_variables)),
         "repeated",
     ),
 }

@@ -17,8 +17,8 @@ from tagloom.core.frontend.api import apply
 from tagloom.core.ops.op import OPS
 from tagloom.core.program.program import Node, Var
 from tagloom.core.types import Type
-from tagloom.interp.engines.compiled.host_calls import Performer
-from tagloom.interp.engines.compiled.support import left_to_python, supports, takes_long
+from tagloom.interp.engines.compiled.host_calls import HostCallServer
+from tagloom.interp.engines.compiled.support import is_host_op, needs_poll, unsupported_program
 
 CODED = {"matmul", "sum"}
 """Those that have machine code though they do not compute element by element; sums of one axis, or all."""
@@ -31,8 +31,8 @@ def test_which_are_left() -> None:
         for given in attributes(row):
             node = Node(row.name, ("x",) * arities(row)[0], (Var("y", Type(dtypes.int64)),), attributes=given)
             several = isinstance(dict(given).get("axis"), tuple)
-            assert left_to_python(node) == (row.scalar is None and (row.name not in CODED or several))
-            assert takes_long(node) or not left_to_python(node)
+            assert is_host_op(node) == (row.scalar is None and (row.name not in CODED or several))
+            assert needs_poll(node) or not is_host_op(node)
 
 
 @tl.function
@@ -98,7 +98,7 @@ def told(x: tl.Array[tl.int64, None]):  # type: ignore[no-untyped-def]
 
 def test_beside_effects() -> None:
     """Effects stay in their order, on the thread that called, whatever is computed between them."""
-    assert supports(told.program) is None
+    assert unsupported_program(told.program) is None
     for value in (0, 5):
         worlds = [Witness(), Witness()]
         outcomes = [
@@ -112,14 +112,14 @@ def test_beside_effects() -> None:
 def broken(name: str) -> Any:
     """A performer that is wrong in one way."""
 
-    class Wrong(Performer):
+    class Wrong(HostCallServer):
         def _computed(self, number: int, node: Node) -> int:
             if name == "forgets to trap":
                 return min(super()._computed(number, node), 0)
             if name == "answers the first again":
                 self.first = getattr(self, "first", {})
-                first = self.first.setdefault((self.asking[number].types, node.results[0].type), number)
-                return super()._computed(first, self.asking[first].node)  # type: ignore[arg-type]
+                first = self.first.setdefault((self.trap_sites[number].types, node.results[0].type), number)
+                return super()._computed(first, self.trap_sites[first].node)  # type: ignore[arg-type]
             raise AssertionError
 
     return Wrong

@@ -31,7 +31,7 @@ MORE = [
     Case("permute_dims", ([list(range(at, at + 19)) for at in range(20)],), {"axes": (1, 0)}),
     *(Case("size", ((2, 3),), {"axis": axis}) for axis in (None, 0, -1)),
 ]
-RULES = {op: [case for case in (*CASES, *MORE) if case.op == op] for op in moves.WRITTEN}
+RULES = {op: [case for case in (*CASES, *MORE) if case.op == op] for op in moves.EMITTERS}
 LEFT = {
     "reshape": 0,
     "reshape_like": 2,
@@ -89,7 +89,7 @@ def wrong(op: str, dtype: Any, is_open: bool) -> list[str]:
 
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(
-    "op", [op if op in QUICK else pytest.param(op, marks=pytest.mark.heavy) for op in moves.WRITTEN]
+    "op", [op if op in QUICK else pytest.param(op, marks=pytest.mark.heavy) for op in moves.EMITTERS]
 )
 def test_agreement(op: str, is_open: bool) -> None:
     """Of known sizes and of open ones."""
@@ -98,10 +98,10 @@ def test_agreement(op: str, is_open: bool) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("op", moves.WRITTEN)
+@pytest.mark.parametrize("op", moves.EMITTERS)
 def test_little_is_left_to_python(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The law is not empty: where sizes are known, machine code does it."""
-    left, right = Counter[str](), effects.written
+    left, right = Counter[str](), effects.emit_host_call
 
     def noted(writer: Any, node: Any, inputs: Any) -> str:
         left[node.op] += 1

@@ -14,7 +14,7 @@ from tagloom.core.ops.op import OPS
 from tagloom.interp.engines.jit import matrices
 from tagloom.interp.engines.jit import thread_pool as crew
 
-ROWS = matrices._ROWS
+ROWS = matrices._TILE_ROWS
 DTYPES = np.float32, np.float64
 SIZES = [
     *((ROWS, 1, 1), (ROWS - 1, 4, 64), (ROWS, 5, 32), (ROWS + 1, 300, 33), (2 * ROWS - 1, 7, 95)),
@@ -27,7 +27,7 @@ def _wrapped(product: Any, real: Any) -> Any:
     return njit(real[:, ::1](int64, real[:, ::1], real[:, ::1]), nogil=True)(lambda s, x, y: product(s, x, y))
 
 
-PRODUCTS = {np.float32: _wrapped(matrices.product, float32), np.float64: _wrapped(matrices.product, float64)}
+PRODUCTS = {np.float32: _wrapped(matrices.matmul, float32), np.float64: _wrapped(matrices.matmul, float64)}
 
 
 def factors(size: tuple[int, int, int], dtype: Any) -> tuple[Any, Any]:
@@ -49,9 +49,9 @@ def test_bound(size: tuple[int, int, int], dtype: Any) -> None:
     x, y = factors(size, dtype)
     alone = product(0, x, y)
     exact = x.astype(np.longdouble) @ y.astype(np.longdouble)
-    assert (np.abs(alone - exact) <= OPS["matmul"].bound(x, y)).all()  # type: ignore[misc]
+    assert (np.abs(alone - exact) <= OPS["matmul"].error_bound(x, y)).all()  # type: ignore[misc]
     for _ in range(5):
-        assert product(crew.begun(), x, y).tobytes() == alone.tobytes()
+        assert product(crew.start_pool(), x, y).tobytes() == alone.tobytes()
 
 
 @pytest.mark.parametrize("size", [(1, 2**20, 1), (2, 2**20, 3), (ROWS, 2**20, 1), (ROWS, 2**20, 2)])
@@ -97,14 +97,14 @@ def test_other_forms(dtype: Any) -> None:
     addition rounds once."""
     real = float32 if dtype is np.float32 else float64
     matrix = real[:, ::1]
-    turned, few, added = matrices.turned, matrices.few, matrices.added
+    turned, few, added = matrices.matmul_transposed_left, matrices.matmul_transposed_right, matrices.matmul_accumulate
     left = njit(matrix(int64, matrix, matrix))(lambda s, x, y: turned(s, x, y))
     right = njit(matrix(matrix, matrix))(lambda x, y: few(x, y))
     plus = njit(void(int64, matrix, matrix, matrix, int64, int64))(lambda s, z, x, y, t, how: added(s, z, x, y, t, how))
     state = np.zeros(9, np.int64)
     for size in ((16, 40, 64), (5, 3, 70), (16, 40, 7), (16, 1, 7), (5, 0, 3)):
         x, y = factors(size, dtype)
-        exact, bound = x.astype(np.longdouble) @ y, OPS["matmul"].bound(x, y)  # type: ignore[misc]
+        exact, bound = x.astype(np.longdouble) @ y, OPS["matmul"].error_bound(x, y)  # type: ignore[misc]
         assert (np.abs(left(state.ctypes.data, x.T.copy(), y) - exact) <= bound).all()
         assert (np.abs(right(x[:3], y.T.copy()) - exact[:3]) <= bound[:3]).all()
     for inner, begin in product_of((40, 1), (0.1, -0.0)):
@@ -113,9 +113,9 @@ def test_other_forms(dtype: Any) -> None:
         alone = product(0, x, y)
         for is_turned, given in ((0, x), (1, x.T.copy())):
             to = np.full((16, 64), dtype(begin))
-            plus(state.ctypes.data, to, given, y, is_turned, matrices.ADDED)
+            plus(state.ctypes.data, to, given, y, is_turned, matrices.ADD_TO_TARGET)
             assert to.tobytes() == (alone + dtype(begin)).tobytes()
-            plus(state.ctypes.data, to, given, y, is_turned, matrices.ZEROS)
+            plus(state.ctypes.data, to, given, y, is_turned, matrices.ADD_TO_ZEROS)
             assert to.tobytes() == (alone + dtype(0.0)).tobytes()
 
 
@@ -134,7 +134,7 @@ TWINS = {
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles that leave something out, or lie elsewhere in it, are beyond the bound."""
     right, wrong = TWINS[twin]
-    source = inspect.getsource(matrices._strips.py_func)
+    source = inspect.getsource(matrices._compute_strips.py_func)
     assert right in source
     scope = dict(vars(matrices))
     exec("@kernel\ndef _part_for(x): return crew.address_of(_strips64)", scope)
@@ -144,4 +144,4 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     x, y = factors((4 * ROWS + 1, 90, 83), np.float64)
     state = np.zeros(9, np.int64)
     made = _wrapped(scope["product"], float64)(state.ctypes.data, x, y)
-    assert not (np.abs(made - x @ y) <= 2 * OPS["matmul"].bound(x, y)).all()  # type: ignore[misc]
+    assert not (np.abs(made - x @ y) <= 2 * OPS["matmul"].error_bound(x, y)).all()  # type: ignore[misc]

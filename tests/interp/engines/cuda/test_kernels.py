@@ -11,12 +11,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from support.generators.edges import EDGES
 from support.observe.kernel_tables import ELEMENTARY, Signature, same, signatures
-from tagloom.core.graph.graph import Node, Output
-from tagloom.core.ops.op import kernel, trap_message
+from tagloom.core.graph.graph import GraphNode, OutputPort
+from tagloom.core.ops.op import build_kernel, trap_message
 from tagloom.interp.engines.cuda.device import is_simulated
-from tagloom.interp.engines.cuda.kernels import table
-from tagloom.interp.image.image import value_of, word_of
-from tagloom.interp.image.opcodes import FIRST, arms, cast_code, code_of
+from tagloom.interp.engines.cuda.kernels import evaluate_opcodes
+from tagloom.interp.image.image import decode_word, encode_word
+from tagloom.interp.image.opcodes import FIRST_KERNEL, cast_code, opcode_of, scalar_kernels
 
 ROWS = 200
 """How many rows of operands an op has on each dtype: the simulator makes some 30,000 a second."""
@@ -36,9 +36,9 @@ def firings(dice: Random) -> Iterator[Firing]:
     """Every op that has an opcode of its own, on edge values of every dtype that it takes."""
     for signature in signatures():
         row, operands, result, _ = signature
-        node = Node(row.name, row.name, (None,) * row.arity, (Output(result, ()),), "main")
-        code = code_of(node, operands, False)
-        if code >= FIRST and len({type_.dtype for type_ in operands[row.name == "where" :]}) == 1:
+        node = GraphNode(row.name, row.name, (None,) * row.arity, (OutputPort(result, ()),), "main")
+        code = opcode_of(node, operands, False)
+        if code >= FIRST_KERNEL and len({type_.dtype for type_ in operands[row.name == "where" :]}) == 1:
             found = list(itertools.product(*(EDGES[type_.dtype] for type_ in operands)))
             for each in found if len(found) <= ROWS else dice.sample(found, ROWS):
                 yield Firing(signature, code, each)
@@ -46,7 +46,7 @@ def firings(dice: Random) -> Iterator[Firing]:
 
 def words(firing: Firing) -> list[int]:
     pairs = zip(firing.operands, firing.signature.operands, strict=True)
-    return ([word_of(value, type_.dtype) for value, type_ in pairs] + [0, 0])[:3]
+    return ([encode_word(value, type_.dtype) for value, type_ in pairs] + [0, 0])[:3]
 
 
 def agree(name: str, value: Any, meant: Any) -> bool:
@@ -62,13 +62,13 @@ def differences(fired: Sequence[Firing]) -> Iterator[str]:
     codes = np.array([firing.code for firing in fired], np.int64)
     casts = np.array([cast_code(firing.signature.result.dtype) for firing in fired], np.int64)
     a, b, c = np.array([words(firing) for firing in fired], np.int64).T.copy()
-    made, trapped = table(codes, casts, a, b, c)
+    made, trapped = evaluate_opcodes(codes, casts, a, b, c)
     for (signature, _, operands), word, traps in zip(fired, made.tolist(), trapped.tolist(), strict=True):
         if bool(traps) != (trap_message(signature.row, operands) is not None):
             yield f"{signature.row.name} of {operands} {'traps' if traps else 'does not trap'}"
         elif not traps:
-            meant = kernel(signature.row, signature.operands, signature.result, signature.attributes)(*operands)
-            value = value_of(word, signature.result.dtype)
+            meant = build_kernel(signature.row, signature.operands, signature.result, signature.attributes)(*operands)
+            value = decode_word(word, signature.result.dtype)
             if not agree(signature.row.name, np.asarray(value).item(), np.asarray(meant).item()):
                 yield f"{signature.row.name} of {signature.operands} {operands}: {value!r}, not {meant!r}"
 
@@ -76,5 +76,5 @@ def differences(fired: Sequence[Firing]) -> Iterator[str]:
 def test_edges() -> None:
     """Every arm of the table, on edge values of every dtype: the bits of the reference, and its traps."""
     fired = list(firings(Random(1)))
-    assert {firing.code for firing in fired} == set(range(FIRST, FIRST + len(arms())))
+    assert {firing.code for firing in fired} == set(range(FIRST_KERNEL, FIRST_KERNEL + len(scalar_kernels())))
     assert not list(differences(fired))

@@ -26,14 +26,14 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.program.program import Program
 from tagloom.core.text import parse
-from tagloom.core.text.literals import read
+from tagloom.core.text.literals import parse_value
 from tagloom.interp.engines.cuda import device, wave
 from tagloom.interp.engines.cuda import run as cuda
 from tagloom.interp.engines.cuda.device import is_simulated
-from tagloom.interp.engines.cuda.run import supports
-from tagloom.interp.engines.cuda.wave import Waves
+from tagloom.interp.engines.cuda.run import unsupported
+from tagloom.interp.engines.cuda.wave import WaveRun
 from tagloom.interp.engines.fast import store
-from tagloom.interp.engines.fast.registers import R
+from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.fast.run import Fast
 from tagloom.interp.engines.reference import Limits, admit_arguments, first_state, run_graph
 
@@ -92,9 +92,9 @@ def supported(path: Path) -> Iterator[tuple[Graph, list[Any]]]:
     for case in [case for case in document.cases if case.kind not in ("refused", "breaks")]:
         subject = document[case.name]
         graph = lower(subject) if isinstance(subject, Program) else subject
-        if not graph_problems(graph) and supports(graph, ASKED) is None:
-            wanted = graph.arguments[graph.hidden :]
-            yield graph, [read(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)]
+        if not graph_problems(graph) and unsupported(graph, ASKED) is None:
+            wanted = graph.arguments[graph.hidden_count :]
+            yield graph, [parse_value(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)]
 
 
 def test_corpus() -> None:
@@ -104,7 +104,7 @@ def test_corpus() -> None:
         for graph, arguments in islice(supported(path), 1):
             wanted = run_graph(graph, arguments, limits=SHORT)
             if wanted.status != "Exhausted":
-                run = Waves(first_state(graph, admit_arguments(graph, arguments), "waves"), Limits())
+                run = WaveRun(first_state(graph, admit_arguments(graph, arguments), "waves"), Limits())
                 assert told(run.outcome(run.go(), wanted.structure)) == told(wanted), path.name
                 ran += 1
     assert ran > 10
@@ -119,9 +119,9 @@ def test_generated_programs() -> None:
     @given(scalar_cases())
     def agrees(case: Case) -> None:
         graph = lower(case.program)
-        if supports(graph, ASKED) is None and (is_simulated() or ELEMENTARY.isdisjoint(n.op for n in graph.nodes)):
+        if unsupported(graph, ASKED) is None and (is_simulated() or ELEMENTARY.isdisjoint(n.op for n in graph.nodes)):
             wanted = run_graph(graph, case.arguments, limits=limits, schedule="waves")
-            run = Waves(first_state(graph, case.arguments, "waves"), limits)
+            run = WaveRun(first_state(graph, case.arguments, "waves"), limits)
             assert told(run.outcome(run.go(), wanted.structure)) == told(wanted)
             endings[wanted.status] += 1
 
@@ -146,8 +146,8 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(("function", "argument"), [(fib, 7), (quotients, 100)], ids=["fib", "quotients"])
 def test_arrays_grow(monkeypatch: pytest.MonkeyPatch, function: tl.Function, argument: int) -> None:
     """On the device they grow with the tokens, the activations and the waves."""
-    wanted, grown, grow = told(function.run(argument, engine="reference")), Counter[str](), Waves._grow
-    monkeypatch.setattr(Waves, "_grow", lambda self, shapes: (grown.update([*shapes]), grow(self, shapes)))
+    wanted, grown, grow = told(function.run(argument, engine="reference")), Counter[str](), WaveRun._grow
+    monkeypatch.setattr(WaveRun, "_grow", lambda self, shapes: (grown.update([*shapes]), grow(self, shapes)))
     assert told(function.run(argument, engine="cuda")) == wanted
     assert min(grown[name] for name in ("ring", "work", "sums", "totals", "mem", "latest", "profile")) > 1
 
@@ -170,7 +170,7 @@ def test_where_the_device_has_no_room(monkeypatch: pytest.MonkeyPatch, known: bo
         return allocate(shape, dtype)
 
     def gone_on(self: Fast) -> Any:
-        left.append(self.store.live)
+        left.append(self.store.live_tokens)
         return go(self)
 
     wanted = told(fib.run(7, engine="reference"))
@@ -185,11 +185,11 @@ def test_the_laws_catch_a_careless_copy(monkeypatch: pytest.MonkeyPatch) -> None
     """Of a flight that wraps around the end of the ring, what is copied is not what lies there first."""
     if not is_simulated():
         pytest.skip("tokens that are none lead anywhere, which no graphics processor recovers from")
-    used = wave._used
+    used = wave._live_parts
 
     def careless(name: str, array: Any, registers: Any) -> Any:
         registers = registers.copy()
-        registers[R.HEAD] = 0
+        registers[Register.FLIGHT_HEAD] = 0
         return used(name, array, registers)
 
     monkeypatch.setattr(wave, "_used", careless)
@@ -210,8 +210,8 @@ def test_bytes() -> None:
 def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends a run between two waves, and what was done by then is told."""
     fib.run(3, engine="cuda")  # compiled by then: before, Ctrl-C is what it always is
-    made = Waves.wave
-    monkeypatch.setattr(Waves, "wave", lambda self: (made(self), signal.raise_signal(signal.SIGINT))[0])
+    made = WaveRun.run_wave
+    monkeypatch.setattr(WaveRun, "wave", lambda self: (made(self), signal.raise_signal(signal.SIGINT))[0])
     out = fib.run(7, engine="cuda")
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[attr-defined]
     assert 0 < out.firings < 20
@@ -220,15 +220,15 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_ctrl_c_in_the_last_wave(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is raised where nothing is left to do."""
     fib.run(3, engine="cuda")
-    made = Waves.wave
+    made = WaveRun.run_wave
 
-    def wave(self: Waves) -> bool:
+    def wave(self: WaveRun) -> bool:
         is_done = made(self)
-        if not self.fast.store.registers[R.LENGTH]:
+        if not self.fallback.store.registers[Register.FLIGHT_LENGTH]:
             signal.raise_signal(signal.SIGINT)
         return is_done
 
-    monkeypatch.setattr(Waves, "wave", wave)
+    monkeypatch.setattr(WaveRun, "wave", wave)
     with pytest.raises(KeyboardInterrupt):
         fib.run(3, engine="cuda")
 
@@ -251,12 +251,12 @@ def test_limits_are_exact(limits: tl.Limits) -> None:
 def test_what_goes_on_elsewhere_has_the_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """S12: the clock does not begin anew where a run goes on as `fast`."""
 
-    def slow(self: Waves) -> bool:
+    def slow(self: WaveRun) -> bool:
         time.sleep(0.4)
         return False
 
     endless.run(1, engine="fast", limits=Limits(firings=1))
-    monkeypatch.setattr(Waves, "wave", slow)
+    monkeypatch.setattr(WaveRun, "wave", slow)
     begun = time.monotonic()
     out = endless.run(1, engine="cuda", limits=Limits(seconds=0.5))
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "seconds")  # type: ignore[attr-defined]

@@ -12,15 +12,15 @@ import tagloom as tl
 from support.laws.fast_laws import exact, told
 from support.programs.handmade import counting_loop
 from tagloom.core import dtypes
-from tagloom.core.frontend.trace.pytree import flat
+from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph
 from tagloom.core.text import parse_graph
 from tagloom.core.types import Type
 from tagloom.core.value import admit
 from tagloom.interp.engines.cuda import device, load
 from tagloom.interp.engines.cuda.passes import KERNELS
-from tagloom.interp.engines.cuda.wave import Waves
-from tagloom.interp.engines.fast.registers import R
+from tagloom.interp.engines.cuda.wave import WaveRun
+from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.jit import cache
 from tagloom.interp.engines.reference import Limits, admit_arguments, drive, first_state, run_graph
 from tagloom.interp.machine.schedule import schedule
@@ -91,18 +91,18 @@ def ticks(graph: Graph, arguments: Sequence[Any], limits: Limits) -> Iterator[St
             yield state
 
 
-def begun(graph: Graph, arguments: Sequence[Any]) -> Waves:
-    return Waves(first_state(graph, admit_arguments(graph, arguments), "waves"), Limits())
+def begun(graph: Graph, arguments: Sequence[Any]) -> WaveRun:
+    return WaveRun(first_state(graph, admit_arguments(graph, arguments), "waves"), Limits())
 
 
 def differences(graph: Graph, arguments: Sequence[Any]) -> Iterator[str]:
     """Where a wave leaves another state than the reference; one in which something traps is to leave it as it was."""
     run, before = begun(graph, arguments), None
     for wave, state in enumerate(ticks(graph, arguments, Limits())):
-        done = not wave or run.wave()
+        done = not wave or run.run_wave()
         wanted = exact(state.snapshot()) if done else before
-        if done == bool(state.traps):
-            yield f"wave {wave} is {'done' if done else 'not done'}, and there are {len(state.traps)} traps"
+        if done == bool(state.trap_events):
+            yield f"wave {wave} is {'done' if done else 'not done'}, and there are {len(state.trap_events)} traps"
         if exact(run.state().snapshot()) != wanted:
             yield f"the states differ after {wave} waves"
         if not done or exact(run.state().snapshot()) != wanted:
@@ -170,7 +170,7 @@ def backwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     in their order, so those of every day see only one."""
     monkeypatch.setattr(device, "BLOCK", 3)
     monkeypatch.setattr("tagloom.interp.engines.cuda.wave.SHARE", 2)
-    monkeypatch.setitem(load._NUMBERS, "SHARE", 2)
+    monkeypatch.setitem(load._CONSTANTS, "SHARE", 2)
     text = load.text().replace("g = cuda.grid(1)\n    if g >= r[1]", "g = r[1] - 1 - cuda.grid(1)\n    if g < 0")
     assert text.count("if g < 0") == len(KERNELS) - len(("count", "total", "tick"))
     monkeypatch.setattr(load, "text", lambda: text)
@@ -206,9 +206,14 @@ def test_nothing_is_left() -> None:
     """After a run that was looked at wave by wave, no token, no activation and no tag is left."""
     run = begun(fib.graph, [4])
     while run.state().flight:
-        run.wave()
-    store = run.fast.store
-    assert (store.live, int(store.registers[R.OPEN]), list(store.frames()), store.tags) == (0, 0, [], {})
+        run.run_wave()
+    store = run.fallback.store
+    assert (store.live_tokens, int(store.registers[Register.OPEN_ACTIVATIONS]), list(store.frames()), store.tags) == (
+        0,
+        0,
+        [],
+        {},
+    )
 
 
 def test_taken_over() -> None:
@@ -216,8 +221,8 @@ def test_taken_over() -> None:
     wanted = told(run_graph(fib.graph, [4], schedule="waves"))
     for waves in (0, 1, 7, 20):
         *_, state = islice(ticks(fib.graph, [4], Limits()), waves + 1)
-        run = Waves(state, Limits())
+        run = WaveRun(state, Limits())
         stopped = run.go()
-        got = told(run.outcome(stopped, flat(1)))
+        got = told(run.outcome(stopped, flat_treedef(1)))
         assert got["stats"].by_node == wanted["stats"].by_node
         assert [got[key] for key in ENDING] == [wanted[key] for key in ENDING]

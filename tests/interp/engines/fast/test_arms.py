@@ -28,7 +28,7 @@ def forms(row: Op) -> Iterator[tuple[tuple[dtypes.DType, ...], tuple[tuple[str, 
     every = (itertools.product(dtypes.ALL, repeat=arity) for arity in arities(row))
     for operands, given in itertools.product(itertools.chain(*every), attributes(row)):
         try:
-            row.types(*map(Type, operands), **dict(given))
+            row.type_rule(*map(Type, operands), **dict(given))
         except Invalid:
             continue
         yield operands, given
@@ -37,7 +37,7 @@ def forms(row: Op) -> Iterator[tuple[tuple[dtypes.DType, ...], tuple[tuple[str, 
 def at_edges(row: Op, operands: tuple[dtypes.DType, ...], given: Any, dice: Random) -> tuple[Graph, list[Any]]:
     """A graph of the same op again and again, and operands for each from the edges of their dtypes."""
     builder, results, values = tl.Builder("edges"), [], []
-    result = row.types(*map(Type, operands), **dict(given))
+    result = row.type_rule(*map(Type, operands), **dict(given))
     for number in range(NODES):
         values += [dice.choice(_edges(row, dtype)) for dtype in operands]
         ports = [builder.argument(f"x{number}_{port}", Type(dtype)) for port, dtype in enumerate(operands)]

@@ -17,8 +17,8 @@ from support.generators.acts_generator import Witness
 from support.laws.fast_laws import Asked, begun, differences
 from support.programs.fast_programs import endless, flood, parking, printing, triangle
 from tagloom.interp.engines.fast import store
-from tagloom.interp.engines.fast.series import Series
-from tagloom.interp.engines.interrupt import resident
+from tagloom.interp.engines.fast.series import IntegerSeries
+from tagloom.interp.engines.interrupt import resident_memory
 from tagloom.interp.engines.reference import Limits
 
 TESTS = Path(__file__).resolve().parents[3]
@@ -80,10 +80,10 @@ def test_bytes(name: str) -> None:
     begin."""
     assert limit_of(fib.run(5, engine="fast", schedule=name, limits=Limits(bytes=1))) == "bytes"
     room = 64 * 2**20
-    limits = Limits(bytes=resident() + room, firings=10**15, tokens=10**15, depth=10**15)
-    begin = resident()
+    limits = Limits(bytes=resident_memory() + room, firings=10**15, tokens=10**15, depth=10**15)
+    begin = resident_memory()
     out = flood.run(1, engine="fast", schedule=name, limits=limits)
-    assert limit_of(out) == "bytes" and resident() - begin < 2 * room
+    assert limit_of(out) == "bytes" and resident_memory() - begin < 2 * room
 
 
 def test_bytes_of_arrays() -> None:
@@ -93,7 +93,7 @@ def test_bytes_of_arrays() -> None:
     def growing(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
         return growing(x + 1.0) + x
 
-    out = growing.run(np.zeros(2**17), engine="fast", limits=Limits(bytes=resident() + 40 * 2**20, depth=10_000))
+    out = growing.run(np.zeros(2**17), engine="fast", limits=Limits(bytes=resident_memory() + 40 * 2**20, depth=10_000))
     assert limit_of(out) == "bytes" and out.firings < 10 * 200
 
 
@@ -191,10 +191,10 @@ def test_no_limit_takes_the_process_with_it(seed: int, runs: int) -> None:
 def test_what_grows_is_copied_while_it_is_small(name: str, promised: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Large arrays get all the room that they may need, so that no copy keeps Ctrl-C waiting; where the system does not
     promise so much, they get less, and more later."""
-    copied, true_grow, true_aligned = [0], store.Store.grow, store.aligned
+    copied, true_grow, true_aligned = [0], store.TokenStore.grow, store.aligned_words
 
-    def grow(self: store.Store) -> None:
-        copied.append(self.growth())
+    def grow(self: store.TokenStore) -> None:
+        copied.append(self.growth_bytes())
         true_grow(self)
 
     def aligned(words: int) -> Any:
@@ -202,11 +202,11 @@ def test_what_grows_is_copied_while_it_is_small(name: str, promised: int, monkey
             raise MemoryError
         return true_aligned(words)
 
-    monkeypatch.setattr(store.Store, "grow", grow)
+    monkeypatch.setattr(store.TokenStore, "grow", grow)
     monkeypatch.setattr(store, "aligned", aligned)
     out = triangle.run(400_000, engine="fast", schedule=name, limits=Limits(depth=10**6))
     assert (out.value, out.stats.deepest_tag) == (400_000 * 400_001 // 2, 400_000)
-    assert max(copied) < (store.LEAP * store.SMALL if promised == 2**62 else promised)
+    assert max(copied) < (store.SMALL_GROWTH_FACTOR * store.SMALL_ARRAY_BYTES if promised == 2**62 else promised)
 
 
 DEEP = """
@@ -238,7 +238,7 @@ def test_measures_of_many_waves_wait_until_somebody_looks() -> None:
         return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0)[0]
 
     out = count.run(3000, engine="fast")
-    assert isinstance(out.stats.profile, Series) and isinstance(out.stats.waiting, Series)
+    assert isinstance(out.stats.profile, IntegerSeries) and isinstance(out.stats.waiting, IntegerSeries)
     assert out.stats == count.run(3000, engine="reference").stats
     assert (len(out.stats.profile), sum(out.stats.profile)) == (out.stats.critical_path, out.firings)
 

@@ -19,9 +19,9 @@ from tagloom.core.text import parse
 from tagloom.interp.engines import engine
 from tagloom.interp.engines.fast import load, store
 from tagloom.interp.engines.fast.event_keepers import Last
-from tagloom.interp.engines.fast.events import Reader
+from tagloom.interp.engines.fast.events import JournalReader
 from tagloom.interp.engines.fast.run import Fast
-from tagloom.interp.engines.fast.stops import Stops
+from tagloom.interp.engines.fast.stops import StopConditions
 from tagloom.interp.engines.reference import Limits, drive, first_state
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
@@ -86,7 +86,7 @@ def told(events: Sequence[Event]) -> list[Any]:
     return list(map(bits, events))
 
 
-@pytest.fixture(params=[pytest.param(0, marks=pytest.mark.heavy), store.PAGE], ids=["small_pages", "pages"])
+@pytest.fixture(params=[pytest.param(0, marks=pytest.mark.heavy), store.PAGE_WORDS], ids=["small_pages", "pages"])
 def page(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "PAGE", request.param)
 
@@ -142,8 +142,8 @@ def test_every_number_is_written(dtype: dtypes.DType, tmp_path: Path) -> None:
         logs = []
         for machine in ("reference", "fast"):
             path = tmp_path / f"{machine}.jsonl"
-            subject = engine.Subject(graph, tl.run_graph(graph, [value, True]).structure)
-            engine.run(subject, [value, True], engine.Options(keep=path), machine)
+            subject = engine.Job(graph, tl.run_graph(graph, [value, True]).structure)
+            engine.run(subject, [value, True], engine.RunOptions(keep=path), machine)
             logs.append(path.read_text().replace(f'"engine":"{machine}"', ""))
         assert logs[0] == logs[1]
 
@@ -168,14 +168,14 @@ def test_a_window_may_be_wider_than_any_run(machine: str) -> None:
 
 def test_a_window_is_made_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
     """It is words until somebody looks; then as many events are made as that takes, and each once."""
-    made, true_events = [0], Reader.events
+    made, true_events = [0], JournalReader.events
 
-    def counted(self: Reader, page: Any) -> Iterator[Event]:
+    def counted(self: JournalReader, page: Any) -> Iterator[Event]:
         for event in true_events(self, page):
             made[0] += 1
             yield event
 
-    monkeypatch.setattr(Reader, "events", counted)
+    monkeypatch.setattr(JournalReader, "events", counted)
     out = fib.run(12, keep=3000, engine="fast")
     assert (len(out.events), made) == (3000, [0])
     last = out.events[-1]
@@ -208,7 +208,7 @@ def test_arrays_go_with_their_events() -> None:
         first_state(fading.graph, [np.zeros(2**17), 200], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper
     )
     assert run.go() is None and len(list(keeper.events())) == 10
-    assert sum(getattr(value, "nbytes", 0) for value in run.store.objects) < 2 * store.HEAVY
+    assert sum(getattr(value, "nbytes", 0) for value in run.store.objects) < 2 * store.PAGE_TURN_BYTES
 
 
 def test_up_to_a_breakpoint() -> None:
@@ -217,7 +217,7 @@ def test_up_to_a_breakpoint() -> None:
     state = first_state(fib.graph, [9], "lifo")
     wanted = list(drive(state, schedule("lifo"), limits))
     run = Fast(first_state(fib.graph, [9], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper)
-    stops = Stops(nodes=frozenset([fib.graph.only("add")]))
+    stops = StopConditions(nodes=frozenset([fib.graph.only("add")]))
     for _ in range(10):
         run.go(stops=stops)
         at = run.state().steps
@@ -230,4 +230,4 @@ def test_a_run_without_events_has_no_trace_of_them() -> None:
     """The machine that keeps none is compiled of a text in which nothing asks for them."""
     plain = load.text()
     assert "note_" not in plain and "if JOURNAL" not in plain
-    assert "note_firing" in load.text(load.Variant.NOTING)
+    assert "note_firing" in load.text(load.MachineVariant.JOURNAL)

@@ -21,10 +21,10 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
 from tagloom.core.program.program import Program
 from tagloom.core.text import parse
-from tagloom.core.text.literals import read
+from tagloom.core.text.literals import parse_value
 from tagloom.core.types import Type
 from tagloom.core.value import admit
-from tagloom.interp.engines.fast.registers import R
+from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.fast.run import Fast
 from tagloom.interp.engines.reference import Limits, admit_arguments
 
@@ -184,7 +184,7 @@ def test_large_programs_of_the_papers(name: str, row: dict[str, Any]) -> None:
     limits = Limits(firings=row.get("max_firings", 10**11), tokens=10**9)
     out = getattr(paper(name), function).run(*arguments, engine="fast", limits=limits, until=row.get("until", "quiet"))
     assert out.status == row.get("status", "Returned")
-    assert (out.results[0] if out.single else out.results) == row["result"]
+    assert (out.results[0] if out.has_single_result else out.results) == row["result"]
     if "calls" in row:
         assert out.activations() == row["calls"]
 
@@ -196,10 +196,10 @@ def of_the_corpus(file: str, most: int | None, limits: Limits, names: Sequence[s
         subject = document[case.name]
         graph = lower(subject) if isinstance(subject, Program) else subject
         if not graph_problems(graph):
-            wanted = graph.arguments[graph.hidden :]
+            wanted = graph.arguments[graph.hidden_count :]
             check(
                 graph,
-                [read(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)],
+                [parse_value(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)],
                 limits,
                 names,
             )
@@ -265,9 +265,9 @@ def test_nothing_is_left(function: tl.Function, arguments: tuple[Any, ...], name
     run = gone(function, arguments, name)
     store, graph = run.store, function.graph
     literals, results = len(store.image.objects), sum(not o.is_scalar for o in result_types(graph))
-    assert (run.store.live, int(store.registers[R.OPEN])) == (0, 0)
+    assert (run.store.live_tokens, int(store.registers[Register.OPEN_ACTIVATIONS])) == (0, 0)
     assert sum(value is not None for value in store.objects[literals:]) == results
-    assert len(set(store.unused)) == len(store.unused) == len(store.objects) - literals - results
+    assert len(set(store.unused_objects)) == len(store.unused_objects) == len(store.objects) - literals - results
     assert [tag for tag in store.tags if tag is not None] == []
     assert list(store.frames()) == []
 
@@ -300,17 +300,18 @@ def test_memory_of_a_long_loop_is_that_of_one_trip() -> None:
     for name in SCHEDULES:
         run = gone(total, [1_000_000], name, Limits(firings=10**9))
         image = run.store.image
-        assert run.store.registers[R.TOP] <= len(image.literals) + (32 if name == "random:7" else 4) * image.largest, (
-            name
-        )
-        assert len(run.store.ring) <= 2048 * image.fan
-        assert int(run.store.results[0, 1]) == 1_000_000 * 999_999 // 2
+        assert (
+            run.store.registers[Register.MEMORY_TOP]
+            <= len(image.literals) + (32 if name == "random:7" else 4) * image.largest_frame
+        ), name
+        assert len(run.store.ring) <= 2048 * image.max_fanout
+        assert int(run.store.result_words[0, 1]) == 1_000_000 * 999_999 // 2
 
 
 def test_objects_of_a_long_loop_are_those_of_one_trip() -> None:
     """An array for each trip of a loop needs no more places than those that are there at once."""
     run = gone(arrays_in_a_loop, [5_000, VECTOR])
-    assert len(run.store.objects) < 64 and run.store.registers[R.TOP] < 1_000
+    assert len(run.store.objects) < 64 and run.store.registers[Register.MEMORY_TOP] < 1_000
 
 
 @tl.function

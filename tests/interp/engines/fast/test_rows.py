@@ -7,10 +7,10 @@ import tagloom as tl
 from hypothesis import given, settings
 from support.generators.generator import Case, cases
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.fast.rows import ROW, rows_of
-from tagloom.interp.image.build import image
-from tagloom.interp.image.image import NODE, PORT
-from tagloom.interp.image.opcodes import Code
+from tagloom.interp.engines.fast.rows import DeliveryColumn, delivery_table
+from tagloom.interp.image.build import build_image
+from tagloom.interp.image.image import NodeColumn, PortColumn
+from tagloom.interp.image.opcodes import Opcode
 
 
 @tl.function
@@ -27,12 +27,15 @@ def rounds(n: tl.int64, x: tl.int32) -> tl.int32:
 @given(cases())
 def test_edges(case: Case) -> None:
     """What a list of sends holds is what the outputs of the node feed, in their order."""
-    made = image(lower(case.program))
-    rows, sends, _ = rows_of(made)
-    assert rows_of(made)[0] is rows
+    made = build_image(lower(case.program))
+    rows, sends, _ = delivery_table(made)
+    assert delivery_table(made)[0] is rows
     for row, port in zip(rows, made.ports, strict=True):
-        node = made.nodes[port[PORT.NODE]]
-        for begin, first, end in ((ROW.FIRST, NODE.FIRST, NODE.SECOND), (ROW.SECOND, NODE.SECOND, NODE.END)):
+        node = made.nodes[port[PortColumn.NODE]]
+        for begin, first, end in (
+            (DeliveryColumn.FIRST_SENDS, NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN),
+            (DeliveryColumn.SECOND_SENDS, NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.EDGES_END),
+        ):
             found, at = [], int(row[begin])
             while at and (not found or sends[at - 1] >= 0):
                 found.append(max(int(sends[at]), ~int(sends[at])))
@@ -43,6 +46,10 @@ def test_edges(case: Case) -> None:
 def test_programs_of_scalars_are_plain() -> None:
     """All that a program of scalars does is done by the loop for that, but for giving its results."""
     for function in (fib, rounds):
-        made = image(lower(function.program))
-        left = np.unique(rows_of(made).rows[rows_of(made).rows[:, ROW.CODE] == Code.LEAVE, ROW.NUMBER])
-        assert left.tolist() == np.flatnonzero(made.nodes[:, NODE.CODE] == Code.RESULT).tolist()
+        made = build_image(lower(function.program))
+        left = np.unique(
+            delivery_table(made).rows[
+                delivery_table(made).rows[:, DeliveryColumn.CODE] == Opcode.FALLBACK, DeliveryColumn.NODE
+            ]
+        )
+        assert left.tolist() == np.flatnonzero(made.nodes[:, NodeColumn.CODE] == Opcode.RESULT).tolist()

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tagloom.interp.engines.fast.series import Series
+from tagloom.interp.engines.fast.series import IntegerSeries
 
 NUMBERS = st.lists(st.integers(0, 3), max_size=6).map(tuple)
 
@@ -17,9 +17,9 @@ NUMBERS = st.lists(st.integers(0, 3), max_size=6).map(tuple)
 @given(NUMBERS, NUMBERS)
 def test_it_is_a_tuple_to_whoever_looks(some: tuple[int, ...], others: tuple[int, ...]) -> None:
     """It equals, hashes, prints, counts and is sliced as its tuple, on either side, and is told from others."""
-    made = Series(np.array(some, np.int64))
+    made = IntegerSeries(np.array(some, np.int64))
     assert (made == others, others == made) == (some == others, some == others)
-    assert (made == Series(np.array(others, np.int64))) == (some == others)
+    assert (made == IntegerSeries(np.array(others, np.int64))) == (some == others)
     assert (hash(made), repr(made), len(made), list(made)) == (hash(some), repr(some), len(some), list(some))
     assert (made[1:], made[::2], sum(made)) == (some[1:], some[::2], sum(some))
     assert all(type(number) is int and number == made[at] for at, number in enumerate(made))
@@ -31,7 +31,7 @@ def test_it_is_a_tuple_to_whoever_looks(some: tuple[int, ...], others: tuple[int
 def test_numpy_gets_the_array_itself(some: tuple[int, ...]) -> None:
     """Without a copy it may not be written to; a copy is whoever's asks for it, of the dtype that is wanted."""
     numbers = np.array(some, np.int32)
-    made = Series(numbers)
+    made = IntegerSeries(numbers)
     seen, copied, cast = np.asarray(made), np.array(made), np.asarray(made, np.float64)
     assert (seen.base is numbers or not some) and seen.dtype == np.int32 and not seen.flags.writeable
     assert copied.flags.writeable and not np.shares_memory(copied, numbers) and cast.dtype == np.float64

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core.frontend.trace.pytree import LEAF
-from tagloom.core.graph.graph import Node
-from tagloom.interp.engines.fast.registers import Sign, What
+from tagloom.core.graph.graph import GraphNode
+from tagloom.interp.engines.fast.registers import StopOperator, StopQuantity
 from tagloom.interp.engines.fast.run import Fast
-from tagloom.interp.engines.fast.stops import Need, Spot, Stops
+from tagloom.interp.engines.fast.stops import StopComparison, StopConditions, StopPoint
 from tagloom.interp.engines.reference import Limits, drive, first_state
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
@@ -53,7 +53,7 @@ def test_before_a_node_fires() -> None:
             stops.append(before)
         before = state.snapshot()
     met = []
-    while run.go(stops=Stops(nodes=frozenset([node]))) is None and run.stopped_by == "node":
+    while run.go(stops=StopConditions(nodes=frozenset([node]))) is None and run.stopped_by == "node":
         met.append(run.state().snapshot())
     assert met == stops and len(met) == 12
     assert run.outcome(None, LEAF).value == fib.run(6, engine="reference").value
@@ -62,20 +62,20 @@ def test_before_a_node_fires() -> None:
 def test_before_it_goes_too_deep() -> None:
     """The run stops before it opens an activation that is so deep, and after that goes on; a limit is another thing."""
     run = begun(fib, 8)
-    assert run.go(stops=Stops(depth=3)) is None and run.stopped_by == "depth"
+    assert run.go(stops=StopConditions(depth=3)) is None and run.stopped_by == "depth"
     assert max(tag.depth for tag in run.state().records) == 2
     assert run.go() is None and run.stopped_by is None
     assert run.outcome(None, LEAF).stats == fib.run(8, engine="reference", schedule="lifo").stats
     limited = begun(fib, 8, limits=Limits(depth=3))
-    assert limited.go(stops=Stops(depth=7)) is not None and limited.stopped_by is None
+    assert limited.go(stops=StopConditions(depth=7)) is not None and limited.stopped_by is None
 
 
 def test_after_a_trap() -> None:
     """The run stops after each firing that traps; at its end all of them are there."""
     run, traps = begun(halved, 7, "waves"), 0
-    while run.go(stops=Stops(traps=True)) is None and run.stopped_by == "trap":
+    while run.go(stops=StopConditions(traps=True)) is None and run.stopped_by == "trap":
         traps += 1
-        assert len(run.state().traps) == traps
+        assert len(run.state().trap_events) == traps
     wanted = halved.run(7, engine="reference")
     assert (traps, list(map(str, run.outcome(None, LEAF).traps))) == (len(wanted.traps), list(map(str, wanted.traps)))
 
@@ -84,8 +84,8 @@ def test_after_so_many_steps_of_many_runs() -> None:
     """Steps and stops may be mixed in any way: what comes out is the run."""
     node, run = fib.graph.only("less_equal"), begun(fib, 9, "random:5")
     turns = 0
-    while run.store.live:
-        assert run.go(7, Stops(nodes=frozenset([node]), depth=4)) is None
+    while run.store.live_tokens:
+        assert run.go(7, StopConditions(nodes=frozenset([node]), depth=4)) is None
         turns += 1
     assert turns > 100
     assert run.outcome(None, LEAF).stats == fib.run(9, engine="reference", schedule="random:5").stats
@@ -96,42 +96,44 @@ def wandering(n: tl.int64, x: tl.float32) -> tl.float32:
     return tl.while_loop(lambda i, y: i < n, lambda i, y: (i + 1, y * y - 1.5 + tl.astype(i % 3, tl.float32)), 0, x)[1]
 
 
-READS: dict[What, Callable[[State, Event], Any]] = {
-    What.VALUE: lambda state, event: event.outputs[0][1] if event.outputs else event.token.value,
-    What.FIRST: lambda state, event: None if event.inputs is None else event.inputs[0],
-    What.SECOND: lambda state, event: None if event.inputs is None else event.inputs[-1],
-    What.DEPTH: lambda state, event: event.token.tag.depth,
-    What.ITERATION: lambda state, event: event.token.tag.iteration,
-    What.COUNT: lambda state, event: state.counts[event.token.node],
-    What.FIRINGS: lambda state, event: state.firings,
-    What.STEP: lambda state, event: state.steps,
+READS: dict[StopQuantity, Callable[[State, Event], Any]] = {
+    StopQuantity.VALUE: lambda state, event: event.outputs[0][1] if event.outputs else event.token.value,
+    StopQuantity.OPERAND_0: lambda state, event: None if event.inputs is None else event.inputs[0],
+    StopQuantity.OPERAND_1: lambda state, event: None if event.inputs is None else event.inputs[-1],
+    StopQuantity.DEPTH: lambda state, event: event.token.tag.depth,
+    StopQuantity.ITERATION: lambda state, event: event.token.tag.iteration,
+    StopQuantity.NODE_FIRINGS: lambda state, event: state.firings_by_node[event.token.node],
+    StopQuantity.FIRINGS: lambda state, event: state.firings,
+    StopQuantity.STEP: lambda state, event: state.steps,
 }
 SIGNS = {
-    Sign.EQUAL: operator.eq, Sign.OTHER: operator.ne, Sign.LESS: operator.lt,
-    Sign.MOST: operator.le, Sign.MORE: operator.gt, Sign.LEAST: operator.ge,
+    StopOperator.EQUAL: operator.eq, StopOperator.NOT_EQUAL: operator.ne, StopOperator.LESS: operator.lt,
+    StopOperator.LESS_EQUAL: operator.le, StopOperator.GREATER: operator.gt, StopOperator.GREATER_EQUAL: operator.ge,
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ["lifo", "waves"])
 @pytest.mark.parametrize("what", READS)
-def test_where_a_number_compares(what: What, name: str) -> None:
+def test_where_a_number_compares(what: StopQuantity, name: str) -> None:
     """The machine stops before the firings, and the tokens that stay, at which the comparison holds, and at no other;
     what it asks there is the event that the reference makes."""
     graph, arguments = wandering.graph, [7, np.float32(0.25)]
     state = first_state(graph, arguments, name)
     happened = [(READS[what](state, event), *seen(state, event)) for event in drive(state, schedule(name), QUIET)]
     for node in [number for number, row in enumerate(graph.nodes) if row.op in ("add", "multiply")]:
-        ports = [] if what in (What.FIRST, What.SECOND) else waiting(graph.nodes[node])
+        ports = [] if what in (StopQuantity.OPERAND_0, StopQuantity.OPERAND_1) else waiting(graph.nodes[node])
         here = [each for each in happened if each[3].node == node and (each[4] is not None or ports)]
         middle = here[len(here) // 2][0]
         is_float = not isinstance(middle, int)
         for sign, holds in SIGNS.items():
             asked: list[Any] = []
-            need = Need(what, sign, float(middle) if is_float else middle, is_float)
-            spots: list[Spot] = [(node, port) for port in (None, *ports)]
-            stops = Stops(needs=dict.fromkeys(spots, need), is_hit=lambda *given: asked.append(seen(*given)))  # noqa: B023
+            need = StopComparison(what, sign, float(middle) if is_float else middle, is_float)
+            spots: list[StopPoint] = [(node, port) for port in (None, *ports)]
+            stops = StopConditions(
+                comparisons=dict.fromkeys(spots, need), is_hit=lambda *given: asked.append(seen(*given))
+            )  # noqa: B023
             run = Fast(first_state(graph, arguments, name), name, until="quiet", limits=QUIET)
-            assert run.go(stops=stops) is None and not run.store.live
+            assert run.go(stops=stops) is None and not run.store.live_tokens
             assert asked == [each[1:] for each in here if holds(each[0], middle)]
 
 
@@ -139,6 +141,6 @@ def seen(state: State, event: Event) -> tuple[Any, ...]:
     return state.steps, state.firings, event.token, event.inputs, event.outputs
 
 
-def waiting(node: Node) -> list[int]:
+def waiting(node: GraphNode) -> list[int]:
     """The ports at which tokens wait for each other."""
     return [port for port, literal in enumerate(node.ports) if literal is None]

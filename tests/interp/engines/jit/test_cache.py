@@ -97,7 +97,7 @@ def test_folder_that_is_full(kept: Path) -> None:
     process = subprocess.Popen(ran, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     assert finished(process)[0] == 0
     with pytest.raises(TypeError):
-        cache.write(kept / "file", "no bytes")  # type: ignore[arg-type]
+        cache.write_atomically(kept / "file", "no bytes")  # type: ignore[arg-type]
     assert not [path for path in kept.rglob("*") if path.suffix == ".tmp" or path.name == "sums.json"]
 
 
@@ -132,18 +132,18 @@ def test_folder_that_others_may_write_to(shared: str, kept: Path) -> None:
 
 def test_folder_of_another_user(kept: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It is not believed either; what root put there is."""
-    assert cache.folder_of(TEXT).parent == kept
+    assert cache.module_folder(TEXT).parent == kept
     user = os.geteuid() + 1 if os.geteuid() else 4711
     monkeypatch.setattr(os, "geteuid", lambda: user)
     if kept.stat().st_uid == 0:
-        assert cache.folder_of(TEXT).parent == kept
+        assert cache.module_folder(TEXT).parent == kept
         monkeypatch.setattr(os, "geteuid", lambda: 0)
         os.chown(kept, user, -1)
-    cache._note.cache_clear()
+    cache._warn_insecure_folder.cache_clear()
     with pytest.warns(RuntimeWarning, match="neither reads nor keeps"), pytest.raises(PermissionError):
-        cache.folder_of(TEXT)
+        cache.module_folder(TEXT)
     with pytest.raises(PermissionError):  # and it is not said again
-        cache.folder_of(TEXT)
+        cache.module_folder(TEXT)
 
 
 def test_temporary_files_are_new(tmp_path: Path) -> None:
@@ -151,7 +151,7 @@ def test_temporary_files_are_new(tmp_path: Path) -> None:
     made = [tmp_path / f"file.{os.getpid()}.{threading.get_ident()}", tmp_path / "file.tmp"]
     for each in made:
         each.symlink_to(tmp_path / "other")
-    cache.write(tmp_path / "file", b"words")
+    cache.write_atomically(tmp_path / "file", b"words")
     assert (tmp_path / "file").read_bytes() == b"words" and not (tmp_path / "other").exists()
     assert (tmp_path / "file").stat().st_mode & 0o077 == 0 and len(list(tmp_path.iterdir())) == 3
 
@@ -163,14 +163,14 @@ def test_home_that_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "getuid", lambda: 2**31 - 7)
     with pytest.raises(OSError, match="home"):
         cache.cache_folder()
-    assert cache.load("unkept", TEXT).quotient(-7, 2) == -4
+    assert cache.load_module("unkept", TEXT).quotient(-7, 2) == -4
 
 
 def test_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """The key changes with the text, with the source of any kernel, and with numba's settings; else it does not."""
-    cache._surroundings.cache_clear()
-    before = cache.key(TEXT)
-    assert cache.key(TEXT + " ") != before
+    cache._environment_fingerprint.cache_clear()
+    before = cache.cache_key(TEXT)
+    assert cache.cache_key(TEXT + " ") != before
     for source in ("core/ops/op.py", "core/ops/guarded.py", "core/mix.py", "interp/engines/jit/opaque.py"):
         path = tmp_path / source
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -179,21 +179,21 @@ def test_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     keys = {before}
     for source in ("core/ops/op.py", "core/ops/guarded.py", "core/mix.py", "interp/engines/jit/opaque.py"):
         (tmp_path / source).write_text("# changed")
-        cache._surroundings.cache_clear()
-        keys.add(cache.key(TEXT))
+        cache._environment_fingerprint.cache_clear()
+        keys.add(cache.cache_key(TEXT))
     monkeypatch.setenv("NUMBA_OPT", "1")
-    cache._surroundings.cache_clear()
-    keys.add(cache.key(TEXT))
+    cache._environment_fingerprint.cache_clear()
+    keys.add(cache.cache_key(TEXT))
     assert len(keys) == 6
     monkeypatch.undo()
-    cache._surroundings.cache_clear()
-    assert cache.key(TEXT) == before
+    cache._environment_fingerprint.cache_clear()
+    assert cache.cache_key(TEXT) == before
 
 
 def test_text_that_cannot_be_compiled(kept: Path) -> None:
     """The fault of a text is raised, and nothing is kept of it."""
     with pytest.raises(SyntaxError):
-        cache.load("broken", "def f(:")
+        cache.load_module("broken", "def f(:")
     assert not list(kept.glob("*/sums.json"))
     assert not [name for name in sys.modules if name.startswith("_tagloom") and name.endswith("_broken")]
 
@@ -220,7 +220,7 @@ def told(monkeypatch: pytest.MonkeyPatch, seconds: float) -> str:
 
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
-    with progress.compiling("fib"):
+    with progress.show_compiling("fib"):
         time.sleep(seconds)
     return terminal.said
 
@@ -240,4 +240,4 @@ def test_a_text_that_takes_a_deep_stack(kept: Path) -> None:
     """numba goes through the blocks of a long function by recursion; the limit is back afterwards."""
     limit = sys.getrecursionlimit()
     text = f"def down(n):\n    return n and down(n - 1)\ndown({3 * limit})\nentry = 7\n"
-    assert (cache.load("deep", text).entry, sys.getrecursionlimit()) == (7, limit)
+    assert (cache.load_module("deep", text).entry, sys.getrecursionlimit()) == (7, limit)

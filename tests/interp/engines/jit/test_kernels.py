@@ -64,8 +64,8 @@ def test_every_op_is_supported() -> None:
     """There is text for every op on scalars of every dtype that it takes, and for no array."""
     assert len(ALL) > 1000
     for row, operands, result, _ in ALL:
-        assert kernels.supported(row.name, operands, result)
-        assert not kernels.supported(row.name, operands, Type(result.dtype, (3,)))
+        assert kernels.is_supported(row.name, operands, result)
+        assert not kernels.is_supported(row.name, operands, Type(result.dtype, (3,)))
 
 
 @pytest.mark.parametrize("group", grouped(QUICK), ids=lambda group: "-".join(group[0].lanes))
@@ -172,7 +172,7 @@ def test_no_fused_multiply_add() -> None:
 def test_literals(dtype: dtypes.DType) -> None:
     """Text of a scalar is that scalar, in its lane."""
     module: dict[str, Any] = {}
-    values = [kernels.constant(value, dtype) for value in EDGES[dtype]]
+    values = [kernels.literal_expression(value, dtype) for value in EDGES[dtype]]
     exec(f"{kernels.HEADER}\n@njit\ndef run():\n return ({', '.join(values)},)", module)
     made = module["run"].py_func()
     module["run"]()

@@ -32,7 +32,7 @@ def kept(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
     """Where the object code of TEXT is kept."""
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
     monkeypatch.setattr(native, "_loaded", {})
-    return cache.cache_folder() / cache.key(TEXT) / "trial.o"
+    return cache.cache_folder() / cache.cache_key(TEXT) / "trial.o"
 
 
 def test_the_second_process_needs_no_numba(kept: Path, tmp_path: Path) -> None:
@@ -50,31 +50,31 @@ def test_the_second_process_needs_no_numba(kept: Path, tmp_path: Path) -> None:
 def test_each_function_is_linked_once(kept: Path, monkeypatch: MonkeyPatch) -> None:
     """It is never freed; so it is found again, also by a program that was forgotten meanwhile."""
     monkeypatch.setattr(native, "_kept", [])
-    first, *others = [native.native("trial", TEXT, "run", 2) for _ in range(3)]
-    assert all(each is first for each in others) and len(native._kept) == 1
+    first, *others = [native.load_native("trial", TEXT, "run", 2) for _ in range(3)]
+    assert all(each is first for each in others) and len(native._engines) == 1
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}\n", b"5\n[]\nabc", "cut", "changed"])
 def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> None:
     """A file that is empty, cut short, or has a byte that is another, is written anew, and the function is right."""
-    assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
+    assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
     whole = kept.read_bytes()
     changed = whole[:-100] + bytes([whole[-100] ^ 1]) + whole[-99:]
     kept.write_bytes(
         {"cut": whole[:-1], "changed": changed}.get(str(damage), damage if isinstance(damage, bytes) else b"")
     )
-    native._loaded.clear()
-    assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
-    assert native._linked(kept.read_bytes(), 2)(2, 5) == WANTED
+    native._functions.clear()
+    assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
+    assert native._link_object(kept.read_bytes(), 2)(2, 5) == WANTED
 
 
 def test_no_changed_bit_is_believed(kept: Path) -> None:
     """Neither in what is said of the code, before it, nor in it: a wrong symbol would be an address that is none."""
-    native.native("trial", TEXT, "run", 2)
+    native.load_native("trial", TEXT, "run", 2)
     whole = kept.read_bytes()
     for at in [*range(200), *range(200, len(whole), 97)]:
         with pytest.raises(ValueError, match="damaged"):
-            native._linked(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :], 2)
+            native._link_object(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :], 2)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:
@@ -83,23 +83,23 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatc
     occupied.write_text("")
     monkeypatch.setattr(native, "_loaded", {})
     monkeypatch.setenv("TAGLOOM_CACHE", str(occupied))
-    assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
+    assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
 
 
 def test_a_folder_that_others_may_write_to(kept: Path, monkeypatch: MonkeyPatch) -> None:
     """What lies there is neither run nor written anew."""
     other = TEXT.replace("+ b", "- b")
-    native.native("trial", other, "run", 2)
-    planted = (cache.cache_folder() / cache.key(other) / "trial.o").read_bytes()
-    native.native("trial", TEXT, "run", 2)
+    native.load_native("trial", other, "run", 2)
+    planted = (cache.cache_folder() / cache.cache_key(other) / "trial.o").read_bytes()
+    native.load_native("trial", TEXT, "run", 2)
     kept.write_bytes(planted)
-    native._loaded.clear()
-    assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED - 10
-    native._loaded.clear()
+    native._functions.clear()
+    assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED - 10
+    native._functions.clear()
     kept.parent.chmod(0o777)
-    cache._note.cache_clear()
+    cache._warn_insecure_folder.cache_clear()
     with pytest.warns(RuntimeWarning, match="neither reads nor keeps"):
-        assert native.native("trial", TEXT, "run", 2)(2, 5) == WANTED
+        assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
     assert kept.read_bytes() == planted
 
 
@@ -107,8 +107,8 @@ def test_what_is_called_is_there(kept: Path) -> None:
     """Object code that calls what only numba knows would end the next process; it is not kept."""
     text = TEXT.replace("return ", "c = np.zeros(a)\n    return np.int64(c[0]) + ")
     with pytest.raises(native.Unlinkable, match="NRT_"):
-        native.native("trial", text, "run", 2)
-    assert not (cache.cache_folder() / cache.key(text) / "trial.o").exists()
+        native.load_native("trial", text, "run", 2)
+    assert not (cache.cache_folder() / cache.cache_key(text) / "trial.o").exists()
 
 
 def test_numba_keeps_what_it_raises_by(kept: Path) -> None:
