@@ -58,7 +58,7 @@ def lock_across_fork(lock: Any) -> Any:
     A child has none of the threads that would give it back. A new one there would not do: who compiles has also the
     locks of numba and llvmlite, and LLVM is at work."""
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(before=lock.acquire, after_in_parent=lock.free_objects, after_in_child=lock.free_objects)
+        os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
     return lock
 
 

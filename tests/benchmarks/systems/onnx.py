@@ -150,6 +150,6 @@ def build(system: str, row: str, size: Size) -> Built:
         if key not in _made:
             _made[key] = make()
         (value,) = _made[key].run(None, feed)
-        return value if value.shape else value.compile_item()
+        return value if value.shape else value.item()
 
     return Built(run)

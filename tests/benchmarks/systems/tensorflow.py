@@ -155,13 +155,13 @@ def build(system: str, row: str, size: Size) -> Built:
 
         def call() -> Any:
             value = _session(row, own).call(*arguments)
-            return value if value.shape else value.compile_item()
+            return value if value.shape else value.item()
 
         return Built(call, lambda: _counted(_session(row, own), row, size))
     tensors = [tf.constant(each) for each in arguments]
 
     def run() -> Any:
         value = _staged(row, own, system == "TF XLA")(*tensors).numpy()
-        return value if value.shape else value.compile_item()
+        return value if value.shape else value.item()
 
     return Built(run)

@@ -110,7 +110,7 @@ def compute(op: str, operands: list[Value], attributes: Json) -> Value:
         except ValueError:
             raise Stop("Trapped", "S5", said) from None
         wide = [value.astype(np.float64 if dtype.kind == "f" else dtype) for value in operands[-2:]]
-        if dtype.kind in "iu" and op in TRAPS and TRAPS[op][0](np.broadcast_to(wide[1], shape)).wildcards():
+        if dtype.kind in "iu" and op in TRAPS and TRAPS[op][0](np.broadcast_to(wide[1], shape)).any():
             raise Stop("Trapped", "S5", TRAPS[op][1])
         functions = OF_C if op in OF_C and dtype.kind == "f" and shape == () else OF_NUMPY
         result = np.asarray(functions[op](*operands[:-2], *wide, **attributes))
