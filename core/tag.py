@@ -3,10 +3,11 @@
 A tag is a path of (site, iteration), kept as a link to its parent, so that making one costs the same at any
 depth. The algebra, with `t` any tag (tests/core/test_tag.py shows each law):
 
-T1  parent(child(t, site, k)) = t, and depth grows by one.
-T2  child(t, s, k) = child(u, r, j) only if t = u, s = r and k = j. The whole parent counts, its iteration too.
+T1  parent(child(t, site, k)) = t, and a child is one deeper than its parent.
+T2  child(t, s, k) = child(u, r, j) only if t = u, s = r and k = j. The whole parent counts, its iteration included.
 T3  following(child(t, loop, k)) = child(t, loop, k + 1).
-T4  Tags are equal exactly if their paths are, however they were made, and then their keys are, in every process.
+T4  Tags are equal if and only if their paths are equal, however they were made. Equal tags have equal keys, in every
+    process.
 
 The technique is that of Kostopoulou, Charalambidis and Rondogiannis (arXiv 2410.20225) for calls, and of
 TensorFlow's frames (Yu et al., EuroSys 2018) for loops; here both are one path.

@@ -1,13 +1,14 @@
 """Differentiation: pullbacks of plain functions become those of split functions (docs/gradients.md).
 
-D1  What is differentiated has a rule: each op, on the way from an argument to a result, or a gradient of its own.
-D2  An order has an end: a function that takes the gradient of another is not called by that, and a function is
-    differentiated six times at most.
-D3  Gradients are by floats, and of one float of no axes; an adjoint nests as the result does, and is of its types.
-D4  Cells of floats are used along one thread: what was put to is not used again, but by the handle that the put gave,
-    and what is read was put before.
-D5  What a pullback computes again is the same again: it draws nothing, and in a trace it has no effects.
-D6  A gradient by rows is by a table of which only rows are taken, along the first axis, and that no loop changes.
+D1  Whatever is differentiated has a rule: each op on the way from an argument to a result, or a custom gradient.
+D2  Orders are finite: a function that takes the gradient of another is not called by that other, and a function is
+    differentiated at most six times.
+D3  Gradients are of one float scalar, with respect to floats; an adjoint has the nesting and the types of the result.
+D4  Cells of floats are used along one thread of handles: after a put only the handle that the put returned is used, and
+    a value is put before it is read.
+D5  A pullback that computes a value again gets the same value: it draws nothing, and in a trace it has no effects.
+D6  A gradient by rows is with respect to a table from which only rows are taken, along the first axis, and which no
+    loop changes.
 
 activity   which values an adjoint is wanted of
 reverse    the phases of a region, and behind them those that run its adjoints back

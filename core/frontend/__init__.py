@@ -1,6 +1,6 @@
 """From Python to programs: tracing, and the functions that people call.
 
-F1  What needs a concrete value (if, while, and, or, not, chained comparison, in, assert, int(), iteration, ...) is
-    refused on a symbolic value, with the line and what to write instead.
+F1  An operation that needs a concrete value (`if`, `while`, `and`, `or`, `not`, chained comparison, `in`, `assert`,
+    `int()`, iteration, ...) is refused on a symbolic value, with the line and what to write instead.
 F2  A symbolic value is used in the function, branch or loop that made it, or inside those; it leaves only as a result.
 """

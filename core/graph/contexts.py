@@ -1,22 +1,20 @@
-"""Places: where every value of a graph lives, and the rules V10 to V14, which are statements about places.
+"""Control contexts: where every value of a graph lives, and the rules V10 to V14 and V16, which are about them.
 
-A place is a context (a function, or a loop) and a guard: which predicates, with which outcome, lie between the
-beginning of the context and here. Places are inferred in the order in which tokens can get there; what closes
-cycles (returns, next_iterations) is checked afterwards.
+A control context is an owner (a function, or a loop) and a guard: the predicates, with their outcomes, that lie between
+the entry of the owner and the value. Contexts are inferred in the order in which tokens can get there; edges that close
+cycles (returns, next_iterations) are checked afterwards.
 
-V10  The ports of a node live in one place: one function or loop, under the same branches.
-V11  The ports of a merge exclude each other and leave no gap: both sides of a switch; a loop's enter and its
-     next_iteration; the call sites of one function, each once.
-V12  The calls of a site are made in one place; each feeds one entry merge of its function, and each entry merge has
-     one call of every site. Where the entry itself is called, the arguments feed its entry merges likewise.
-V13  The variables of a loop enter at one place, come back when its condition holds, and leave when it does not;
-     the condition is the same for all, and so is the bound on its iterations, if it has one.
-V16  A loop goes back as it came: a reenter gets the trip count of an exit of its loop, and is merged with what an
-     iteration that goes on makes, and that goes back.
+V10  The ports of a node have one control context: one function or loop, under the same branches.
+V11  The ports of a merge exclude each other and leave no gap: both sides of a switch; a loop's `enter` and its
+     `next_iteration`; the call sites of one function, each once.
+V12  The calls of a site have one control context. Each feeds one entry merge of its function, and each entry merge has
+     one call of every site. If the entry itself is called, the arguments of the run feed its entry merges in the same
+     way.
+V13  The variables of a loop enter in one control context, go on when its condition holds, and leave when it does not.
+     The condition is the same for all, and so is the bound on its iterations, if there is one.
+V16  A loop runs back the way it came: a `reenter` gets the trip count of an `exit` of its loop, and is merged with a
+     value from an iteration whose condition holds; the merge feeds a `back`.
 V14  Every node can be reached by tokens: no node waits for itself.
-
-
-Places in words, and what the rules of places say of graphs that break them.
 """
 
 from __future__ import annotations

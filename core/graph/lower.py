@@ -1,22 +1,23 @@
 """Lowering: a structured program becomes a flat, static, cyclic graph.
 
-L1  The body of each function stands once, however many sites call it.
+L1  The body of each function appears once, however many sites call it.
 L2  A parameter is an entry merge, fed by one `call` per site, and by the environment if the function is the entry.
-L3  A result has one `return` per site; the machine sends it to the return of the site on top of its tag.
+L3  A result has one `return` per site; the machine sends it to the `return` of the site on top of its tag.
 L4  A cond switches each value that a branch uses, and merges the results of its branches.
-L5  A loop variable is a merge of `enter` and `next_iteration`, switched on the condition, left through `exit`.
+L5  A loop variable is a merge of `enter` and `next_iteration`, switched on the condition; it leaves through `exit`.
 L6  A value that a loop only reads is a loop variable whose next value is itself.
 L7  A literal sits on a port and needs no token; a node with nothing but literals fires on its region's trigger.
-L8  Each region has one trigger. A function that needs one, or has no parameters, has a hidden first argument,
-    sent on the caller's region trigger; a branch's is switch(pred, pred); a loop's is its first loop variable.
-L9  A put is a `store`, and its result the edge of the handle that it was given, which waits for nothing.
-L10 The effects on a resource pass on one order token, in program order: through branches as a value that both use,
+L8  Each region has one trigger. A function that needs one, or has no parameters, has a hidden first argument, sent on
+    the trigger of the caller's region. The trigger of a branch is switch(pred, pred); that of a loop is its first loop
+    variable.
+L9  A put becomes a `store`. Its result is the edge of the handle that it takes, which does not wait for the store.
+L10 The effects on a resource hand on one order token, in program order: through branches as a value that both use,
     through loops as a variable, and through the functions that have such effects as a hidden argument and a hidden
     result. The environment sends the first.
-L11 A pullback of a call is more arguments and results of its site. That of a cond switches on the predicate that the
-    cond has; that of a loop comes back by `reenter` to the iteration that was left, and goes from iteration to
-    iteration by `back`, to an `identity` where nothing is done with it (S11 counts what arrives); that of such a
-    pullback is a loop as the first was, on the same condition.
+L11 A pullback of a call adds arguments and results to its site. A pullback of a cond switches on the predicate of the
+    cond. A pullback of a loop starts, by `reenter`, in the iteration that left the loop, and goes from iteration to
+    iteration by `back`. Where nothing uses what arrives, an `identity` takes it (S11 counts what arrives). A pullback
+    of that pullback is a loop like the first, on the same condition.
 
 Nodes are made function by function: the entry merges, then the body in program order, phase by phase, so that their
 numbers order the firings of an activation as a sequential evaluation would. The returns to the environment come last.

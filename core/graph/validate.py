@@ -1,14 +1,14 @@
 """The well-formedness rules of graphs. On a graph that keeps them no port gets two tokens under one tag, every
 token is consumed, and a run that becomes quiet without a trap has all its results.
 
-V7   A node's op exists, and the node has as many ports and outputs, and the attributes, that the op says; routing
-     ops, and no others, have a site, of a call or of a loop. Edges end on ports that exist. The hidden arguments
-     are among the arguments.
-V8   A port has exactly one source: an edge, or a literal. A merge takes no literal, nor does a switch's predicate;
-     a node with nothing but literals, or an effect, and no other, has a trigger, which takes a token.
-V9   Types agree along edges, and with the op; a hidden argument is one bool, and no argument or result a handle.
-V10 to V14 are statements about places, in `place`.
-V15  The results are return nodes to the environment.
+V7   A node's op exists, and the node has the number of ports and outputs, and the attributes, that the op requires.
+     Routing ops that touch tags, and no others, have a site, of a call or of a loop. Edges end on ports that exist. The
+     hidden arguments are among the arguments.
+V8   A port has exactly one source: an edge or a literal. A merge takes no literal, nor does the predicate of a switch.
+     A node with nothing but literals, or with an effect, has a trigger, which takes a token; no other node has one.
+V9   Types agree along edges, and with the op. A hidden argument is one bool; no argument or result is a cell handle.
+Rules V10 to V14 and V16 are statements about control contexts, in `contexts`.
+V15  The results are `return` nodes to the environment.
 """
 
 from __future__ import annotations

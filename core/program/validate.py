@@ -2,25 +2,21 @@
 
 V1  A name is defined before it is used, in the region that uses it.
 V2  Names are unique: functions in a program; parameters and nodes in a function, and in each of its regions.
-V3  A node's op exists, and the node has as many operands, results and regions, and the attributes, that the op says.
-V4  Operands have types that the op takes; the results have the types that it makes.
+V3  A node's op exists, and the node has the number of operands, results and regions, and the attributes, that the op
+    requires.
+V4  Operands have types that the op accepts; the results have the types that it produces.
 V5  Branches and loops fit: a predicate is one bool; branches take the operands; the results have the narrowest types
     that admit what both branches yield; loop variables have the types of the results throughout.
-V6  A call names a function of the program and gives it its arguments; its results have the types of the function's.
-    A function returns as many results as it says, of these types. The entry is a function that neither takes nor
-    returns handles of cells.
+V6  A call names a function of the program and passes the arguments that it takes; its results have the types of the
+    function's results. A function returns as many results as it declares, of the declared types. The entry is a
+    function that neither takes nor returns cell handles.
 
-V17 A call, cond or loop that has a further phase is followed by one pullback of it, in the region where it stands or in
-    a phase of that behind it, and that by one again while there is a further phase. A pullback takes and makes what
-    the phase does, whose regions fit as V5 says. The entry has one phase; no effect stands in a further one, nor below
-    one.
+V17 A call, cond or loop that has a further phase is followed by one `pullback` of it, in the same region or in a later
+    phase of that region, and that `pullback` by another as long as there is a further phase. A `pullback` takes and
+    returns what its phase does, and the regions of a phase fit as in V5. The entry has one phase. A further phase has
+    no effects, nor has any function that it calls.
 
-The rules of graphs, V7 to V16, are in `validate_graph`.
-
-
-What the rules of programs say of what breaks them, and where.
-
-The rule V17: the phases of calls, conds and loops. `validate` says what it is.
+The rules of graphs, V7 to V16, are in `core.graph.validate` and `core.graph.contexts`.
 """
 
 from __future__ import annotations

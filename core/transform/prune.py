@@ -3,15 +3,15 @@
 Any value may be fetched and any fed, and what is not needed is left out, as a step of TensorFlow's sessions has it
 (Abadi et al., OSDI 2016, 3.2).
 
-P1  What is fetched or fed is a value of the main body: a parameter, or what a node there makes, by its name. It is no
-    handle of cells, and what is fed is of its type.
-P2  What is fed comes in place of what its node makes: that fires only if something else that it makes is needed.
-P3  Needed is what is fetched, and what a needed node takes. A node of the main body that nobody needs does not fire,
-    does not trap, and has no effect; nor do nodes within a cond or loop, or a function that is called at one place,
-    that only make results of it that nobody needs, unless they have effects or may put to cells.
-P4  With cells that are needed everything is that may put to them; of a call, cond or loop as many phases are as the
-    last one that is needed.
-P5  What is drawn at random is what the whole program draws.
+P1  A value that is fetched or fed is a value of the main body, by its name: a parameter, or a result of a node there.
+    It is not a cell handle, and a value that is fed has its type.
+P2  A value that is fed replaces the result of its node; the node fires only if another of its results is needed.
+P3  A value is needed if it is fetched, or if a needed node takes it. A node of the main body that is not needed does
+    not fire, does not trap, and has no effect. Nor do nodes inside a cond, a loop, or a function with one call site
+    that contribute only to results that are not needed, unless they have effects or may put to cells.
+P4  If cells are needed, so is everything that may put to them. If a phase of a call, cond or loop is needed, so are all
+    phases before it.
+P5  Random draws are those of the whole program.
 
 Values in regions and functions have many values in a run, each under its tag; they are `interp.tagged`'s.
 """

@@ -1,9 +1,10 @@
 """What a node does when it fires on more than its operands: on cells, or on the world outside.
 
-S14 An effect happens when its node fires: `print` prints a line, `callback` calls a Python function, and traps where it
-    raises or returns what it may not. What it returned is in the event; replay and stepping back never repeat it.
-S15 A draw of random numbers has the key splitmix64(tag ^ name, seed): of the seed of the run, the key of the tag, and
-    that of the node's name. It does not depend on the schedule, nor on any other draw.
+S14 An effect happens when its node fires: `print` prints a line; `callback` calls a Python function, and traps if the
+    function raises or returns what it may not. The result is recorded in the event; replay and stepping back never
+    repeat the effect.
+S15 A draw of random numbers has the key splitmix64(tag ^ name, seed), of the key of the tag, the key of the node's
+    name, and the seed of the run. It depends neither on the schedule nor on any other draw.
 """
 
 from __future__ import annotations

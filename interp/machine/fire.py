@@ -2,15 +2,16 @@
 
 The numbered rules go on from `step`, which owns S1 to S4.
 
-S5  An ordinary node computes its op and sends the result under the same tag. Where the op has no value for the
-    operands it traps: it sends nothing, and the run goes on.
-S6  merge passes on the one token it got. switch sends the value to output 0 if the predicate holds, else to 1.
-S7  call sends t -> t/site, and enter t -> t/loop[0].
-S8  return sends t/site -> t, and exit t/loop[k] -> t, with k on its second output.
-S9  next_iteration sends t/loop[k] -> t/loop[k+1].
-S17 reenter sends t -> t/loop[k], k being the number on port 1; back sends t/loop[k] -> t/loop[k-1] on output 0, and
+S5  An ordinary node computes its op and sends the result under the same tag. If the op has no value for the operands,
+    the node traps: it sends nothing, and the run goes on.
+S6  `merge` passes on the token that it got. `switch` sends the value to output 0 if the predicate is true, else to
+    output 1.
+S7  `call` sends t -> t/site, and `enter` t -> t/loop[0].
+S8  `return` sends t/site -> t, and `exit` t/loop[k] -> t, with k on its second output.
+S9  `next_iteration` sends t/loop[k] -> t/loop[k+1].
+S17 `reenter` sends t -> t/loop[k], k being the number on port 1; `back` sends t/loop[k] -> t/loop[k-1] on output 0, and
     t/loop[0] -> t on output 1.
-S10 An output that feeds return nodes sends to those whose site is on top of the tag, and to no other.
+S10 An output that feeds `return` nodes sends to those whose site is on top of the tag, and to no others.
 """
 
 from __future__ import annotations

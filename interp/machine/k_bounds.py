@@ -1,9 +1,10 @@
 """Bounds on the iterations of a loop that run at once.
 
-S16 Where a loop has a bound k, what a next_iteration of its first phase sends into iteration j is held while iteration
-    j-k is busy: while a token lies or waits under its tag or below it, parked gets included, tokens held for itself
-    not, nor those bound for nodes of the reverse pass. The event after which that iteration is not busy releases what
-    is held for it, behind the flight; under `waves`, the event that ends the wave.
+S16 If a loop has a bound k, what a `next_iteration` of its first phase sends into iteration j is held while iteration
+    j-k is busy: while a token is in flight or waits under its tag or below it. Deferred reads count; tokens held at the
+    entry of iteration j-k itself, and tokens bound for nodes of the reverse pass, do not. The event after which
+    iteration j-k is no longer busy releases the held tokens to the end of the flight; under `waves`, the event that
+    ends the wave does.
 """
 
 from __future__ import annotations

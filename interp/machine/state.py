@@ -4,9 +4,9 @@
 the centre: it knows what waits under the tag and what has fired, interns the tags below it, and counts what is
 alive in it. S11 says when it closes.
 
-S11 An activation closes when no token is in it, no activation below it is open, its arguments (an iteration: its
-    loop variables) have come in and its results have gone out. Its tag is released with it. What is counted
-    reaches the parent only when a record opens or closes.
+S11 An activation closes when no token is in it, no activation below it is open, its arguments (of an iteration, its
+    loop variables) have come in and its results have gone out. Its tag is released with it. What is counted reaches the
+    parent only when a record opens or closes.
 """
 
 from __future__ import annotations

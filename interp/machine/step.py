@@ -1,12 +1,12 @@
 """The one rule of the token machine: `step` reads a state and says what happens next. It changes nothing.
 
 S1  A step delivers one token of the flight to its port.
-S2  A node fires when every port that takes a token has one under the same tag, a merge when any has; until then
-    the token waits. Firing consumes those tokens.
-S3  Results are sent at once, in the order of outputs, then of edges, to the end of the flight.
+S2  A node fires when every port that takes a token has one under the same tag; a merge fires when any port has one.
+    Until then the token waits. Firing consumes those tokens.
+S3  A firing sends its results at once, in the order of outputs, then of edges, to the end of the flight.
 S4  A node fires at most once under a tag, and no port gets a second token under it.
 
-S5 to S10 are in `fire`, S11 in `state`.
+Rules S5 to S10 are in `fire`, S11 in `state`.
 """
 
 from __future__ import annotations

@@ -3,9 +3,9 @@
 S12 A run ends in one of five ways, decided in this order:
     Broken      a graph that breaks the rules was run all the same, and S4 was breached
     Exhausted   a limit would have been exceeded
-    Trapped     the machine became quiet (or was told to stop at a trap), and at least one firing had trapped
+    Trapped     the machine became quiescent (or was told to stop at a trap), and at least one firing had trapped
     Returned    all results have come
-    Deadlocked  the machine became quiet, and a result is missing
+    Deadlocked  the machine became quiescent, and a result is missing
 """
 
 from __future__ import annotations
