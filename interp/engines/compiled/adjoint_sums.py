@@ -284,7 +284,7 @@ def _emit_lazy_zeros(writer: SumEmitter, node: Node) -> str:
     """Zeros that are not written."""
     type_ = node.results[0].type
     text = writer.assign(
-        f"e.blank(({', '.join(map(str, type_.shape or ()))},), {numpy_dtype(numba_dtype(type_.dtype))})"
+        f"e.lazy_zeros(({', '.join(map(str, type_.shape or ()))},), {numpy_dtype(numba_dtype(type_.dtype))})"
     )
     writer.facts.set_facts(text, ArrayFacts(is_unique=True, has_no_negative_zero=True, may_be_lazy=True))
     return text
@@ -300,7 +300,7 @@ def _emit_sum(writer: SumEmitter, node: Node, a: str, b: str, spent: set[str]) -
     handed = {other for one, other in pairs if one in known.lazy}  # one of which may be the sum
     for one, other in pairs:
         if one in known.lazy:
-            writer.emit(f"{head} e.is_blank({one}): {made} = {other}")
+            writer.emit(f"{head} e.is_lazy({one}): {made} = {other}")
             head = "elif"
     with writer.block("else:") if handed else nullcontext():
         writer.emit(f"{made} = {_emit_array_sum(writer, type_, a, b, mine)}")
@@ -313,10 +313,10 @@ def _emit_array_sum(writer: SumEmitter, type_: Type, a: str, b: str, mine: set[s
     """The sum of two arrays that are there; where one is nobody else's, it is made there."""
     sizes = [str(size) for size in type_.shape or ()]
     into = a if a in mine else b if b in mine else emit_empty(writer, sizes, type_)
-    words = [f"w.address({into})", f"w.address({a})", str(type_.dtype.numpy.itemsize), f"w.address({b})"]
-    writer.emit(f"moves({', '.join([str(STRIDED_ADD_ARRAYS), *words, str(_element_count(type_)), *['0'] * 10])})")
+    words = [f"w.data_address({into})", f"w.data_address({a})", str(type_.dtype.numpy.itemsize), f"w.data_address({b})"]
+    writer.emit(f"strided_op({', '.join([str(STRIDED_ADD_ARRAYS), *words, str(_element_count(type_)), *['0'] * 10])})")
     for text in dict.fromkeys((into, a, b)):
-        writer.emit(f"w.keep({text})")
+        writer.emit(f"w.keep_alive({text})")
     return into
 
 
@@ -331,18 +331,18 @@ def _emit_accumulated_product(
         made = emit_empty(writer, [str(rows), str(columns)], type_)
         width, count = type_.dtype.numpy.itemsize, rows * columns  # type: ignore[operator]
         writer.materialize(to.text)
-        words = [f"w.address({made})", f"w.address({to.text})", str(width), "1", "1", "1", str(count)]
-        writer.emit(f"moves({', '.join(['0', *words, '0', '0', '0', '1', '0', '0', '0', '1'])})")
-        writer.emit(f"w.keep({to.text})")
+        words = [f"w.data_address({made})", f"w.data_address({to.text})", str(width), "1", "1", "1", str(count)]
+        writer.emit(f"strided_op({', '.join(['0', *words, '0', '0', '0', '1', '0', '0', '0', '1'])})")
+        writer.emit(f"w.keep_alive({to.text})")
         how = "1"
     elif to.text in known.lazy:
-        how = writer.assign(f"2 if e.is_blank({to.text}) else 1")
-        made = writer.assign(f"e.room({to.text})")
+        how = writer.assign(f"2 if e.is_lazy({to.text}) else 1")
+        made = writer.assign(f"e.materialize_uninitialized({to.text})")
     else:
         made, how = to.text, "1"
     x, y = factors
     name = numba_dtype(type_.dtype)
     is_turned = "1" if isinstance(x, Transposed) else "0"
-    writer.emit(f"added_{name}(s, {made}, {x.text}, {y.text}, {is_turned}, {how})")
+    writer.emit(f"matmul_accumulate_{name}(s, {made}, {x.text}, {y.text}, {is_turned}, {how})")
     known.set_facts(made, fact)
     return made

@@ -20,7 +20,7 @@ class RecordArena:
     """While this lasts, the words of a run refer to memory of so many bytes for its records; to less, where the system
     does not give so much. A class, since each run has one: by a generator it takes twice as long, 2 us."""
 
-    __slots__ = ("_begin", "_memory", "_size", "_call_buffer")
+    __slots__ = ("_begin", "_call_buffer", "_memory", "_size")
 
     def __init__(self, words: CallBuffer, size: int) -> None:
         self._call_buffer, self._size = words, size

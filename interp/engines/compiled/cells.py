@@ -34,7 +34,8 @@ class _CellArrays(NamedTuple):
 
     def dereference(self, at: str) -> str:
         """Text of the array in a cell, of those that are referred to."""
-        return f"r.referred({self.values}, {at}, {numpy_dtype(numba_dtype(self.element_type.dtype))}, {axes_tuple(self.element_type)})"
+        kind = numpy_dtype(numba_dtype(self.element_type.dtype))
+        return f"r.dereference({self.values}, {at}, {kind}, {axes_tuple(self.element_type)})"
 
 
 def _cell_arrays(handle: TypedExpression) -> _CellArrays:
@@ -43,8 +44,8 @@ def _cell_arrays(handle: TypedExpression) -> _CellArrays:
 
 
 def _emit_cells(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
-    """More than an array may have, or than MOST_ROWS references, are made elsewhere, where only those take memory that
-    are put."""
+    """Allocate cells. More cells than an array may have elements, or more than MAX_REFERENCES references, are left to a
+    machine with tokens, where only cells that are put take memory."""
     count, of = inputs[0].text, element_type(node.results[0].type)
     writer.emit_trap(node, inputs, f"{count} < 0")
     known = () if has_unknown_size(of) else of.shape or ()
@@ -52,7 +53,7 @@ def _emit_cells(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpressi
     writer.emit_fallback_exit(exceeds_max_elements(sizes))
     if has_unknown_size(of):
         writer.emit_fallback_exit(f"{count} > {MAX_REFERENCES}")
-        values = writer.assign(f"r.rows({count}, {axes_tuple(of)})")
+        values = writer.assign(f"r.allocate_references({count}, {axes_tuple(of)})")
     else:
         values = emit_empty(writer, sizes, Type(of.dtype, (None, *known)))
     return f"({values}, {writer.assign(f'np.zeros({count}, np.bool_)')})"
@@ -63,7 +64,7 @@ def _emit_put(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression
     at = _emit_cell_index(writer, full, inputs[1])
     writer.emit_fallback_exit(f"{full}[{at}]")
     if has_unknown_size(of):
-        writer.emit(f"r.refer({values}, int64({at}), {value})")
+        writer.emit(f"r.set_reference({values}, int64({at}), {value})")
     elif of.is_scalar:
         writer.emit(f"{values}[{at}] = {value}")
     else:

@@ -1,9 +1,9 @@
 """Chains of ops on arrays of one shape, as one loop: each element of each operand is read once, and only what is used
 elsewhere is written.
 
-What functions of NumPy's own loops (jit.loops) take and give lies in blocks that fit into a processor's nearest memory,
-so a chain with such functions in it is several loops over each block, its stages. Between blocks a run looks at whether
-it is to end.
+Operands and results of NumPy's own loops (jit.numpy_loops) lie in blocks that fit into a processor's nearest memory, so
+a chain that calls such loops is several loops over each block, its stages. Between blocks a run looks at whether it is
+to end.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ _MAX_NODES = 64
 
 @dataclass(frozen=True, slots=True)
 class FusedLoop:
-    """Nodes that are one loop, in order; `kept` are those whose results are used elsewhere, `given` the arrays that
-    come from elsewhere. Each result that is kept depends on all of these, so that it is of the shape that they
+    """Nodes that are one loop, in order; `outputs` are those whose results are used elsewhere, `inputs` the arrays
+    that come from elsewhere. Each of the outputs depends on all of these, so that it is of the shape that they
     broadcast to; or all sizes are known."""
 
     nodes: tuple[Node, ...]

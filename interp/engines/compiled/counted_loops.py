@@ -15,7 +15,7 @@ _LARGEST_STEP = 2**20
 
 @dataclass(frozen=True, slots=True)
 class InductionVariable:
-    """Which loop variable counts, by how much, and up to what: a number, or the loop variable `invariant`."""
+    """Which loop variable counts, by how much, and up to what: a number, or the loop variable `bound_index`."""
 
     index: int
     step: int

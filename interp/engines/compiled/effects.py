@@ -1,5 +1,5 @@
 """What is left to Python in the text: effects, and ops that have no machine code. The operands go into slots of the
-state, Python does what the node does (performing), and what that gave comes back in the first slot."""
+state, Python does what the node does (host_calls), and what that gave comes back in the first slot."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class EffectEmitter(arrays.ArrayEmitter, Protocol):
 def emit_host_call(writer: EffectEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """An effect, or an op; it has been done when this is over, or has trapped, or the run is to end."""
     writer.store_operands(inputs)
-    how = writer.assign(f"m.perform(s, {writer.add_trap_site(node, inputs)})")
+    how = writer.assign(f"m.call_host(s, {writer.add_trap_site(node, inputs)})")
     if node.op != "print":
         writer.emit_trap(node, inputs, f"{how} == {HOST_FAILED}")
     if node.op not in EFFECT_OPS:
@@ -37,4 +37,4 @@ def emit_host_call(writer: EffectEmitter, node: Node, inputs: Sequence[TypedExpr
         return "True"
     if made.is_scalar:
         return writer.assign(f"m.read_{lane(made.dtype)}(s, {OPERANDS})")
-    return writer.assign(f"m.taken(s, {OPERANDS}, {numpy_dtype(numba_dtype(made.dtype))}, {axes_tuple(made)})")
+    return writer.assign(f"m.take_array(s, {OPERANDS}, {numpy_dtype(numba_dtype(made.dtype))}, {axes_tuple(made)})")

@@ -1,7 +1,7 @@
 """Arrays in the text: ops element by element as loops, literals, and draws.
 
 Sizes are checked where types leave them open: what does not broadcast traps, before anything else about an op does.
-Elements are computed as scalars are, but for those functions whose last bits are NumPy's choice (jit.loops).
+Elements are computed as scalars are, but for those functions whose last bits are NumPy's choice (jit.numpy_loops).
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ def emit_empty_together(writer: ArrayEmitter, sizes: Sequence[str], types: Seque
         ends.append(ends[-1] + -(count * each.dtype.numpy.itemsize // -_ALIGNMENT) * _ALIGNMENT)
     block, shape = writer.assign(f"e.empty(({ends[-1]},), np.uint8)"), f"({', '.join(sizes)},)"
     return [
-        writer.assign(f"e.cut({block}, {begin}, {shape}, {numpy_dtype(numba_dtype(each.dtype))})")
+        writer.assign(f"e.array_in_block({block}, {begin}, {shape}, {numpy_dtype(numba_dtype(each.dtype))})")
         for begin, each in zip(ends[:-1], types, strict=True)
     ]
 
@@ -185,7 +185,7 @@ def _broadcast_size(writer: ArrayEmitter, trap: Callable[[str], None], fixed: in
     return size
 
 
-class _ElementLoops:  # noqa: N801 - read as a word
+class _ElementLoops:
     """The loops over all elements; gives the names of the indices."""
 
     def __init__(self, writer: ArrayEmitter, sizes: Sequence[str]) -> None:

@@ -1,8 +1,8 @@
 """What is known of variables of the text that hold arrays, while it is written:
 
-- `own`: nobody else refers to the elements, no argument, record, view or other variable that is still used;
-- `clean`: no element is -0.0, so that to add zeros changes no bit;
-- `blank`: it may be zeros that are not written yet: sizes without elements (jit.arrays).
+- `is_unique`: nobody else refers to the elements, no argument, record, view or other variable that is still used;
+- `has_no_negative_zero`: no element is -0.0, so that to add zeros changes no bit;
+- `may_be_lazy`: it may be zeros that are not written yet: sizes without elements (jit.arrays).
 """
 
 from __future__ import annotations

@@ -137,7 +137,7 @@ class _FusedLoopEmitter:
         )
         made = dict(zip(self.loop.outputs, make(writer, self.sizes, types), strict=True))
         for text in made.values() if not self.is_small else ():
-            writer.emit(f"n.advise({text})")
+            writer.emit(f"n.advise_huge_pages({text})")
         whole: dict[Operand, TypedExpression] = {operand: self.operands[operand] for operand in self.loop.inputs}
         whole |= {name: TypedExpression(text, self.nodes[name].results[0].type) for name, text in made.items()}
         scalars: dict[Operand, TypedExpression] = {
@@ -174,7 +174,7 @@ class _FusedLoopEmitter:
     def emit_parallel(
         self, whole: Mapping[Operand, TypedExpression], scalars: Mapping[Operand, TypedExpression], count: str
     ) -> None:
-        """The loop as a function of its own, and that the crew is asked to compute it (jit.crew): what it needs is
+        """Outline the loop as a function, and have the thread pool compute it (jit.thread_pool). Its operands are
         passed in words."""
         writer = self.writer
         sums, at_sums = self.block_sums, 2 + len(whole) + len(scalars)
@@ -187,15 +187,16 @@ class _FusedLoopEmitter:
                 self.operands = {**self.operands, operand: TypedExpression(text, type_)}
             if sums:
                 blocks = f"({size} + {BLOCK_ELEMENTS - 1}) // {BLOCK_ELEMENTS}"
-                self.block_sums = writer.assign(f"w.array(m.read_i({c}, {at_sums}), {blocks}, np.{self.sum_lane})")
+                self.block_sums = writer.assign(f"w.array_at(m.read_i({c}, {at_sums}), {blocks}, np.{self.sum_lane})")
             self.emit_blocks(flat, state)
         self.block_sums = sums
         given = [*(value.text for value in whole.values()), *(_lane_expression(value) for value in scalars.values())]
-        address = writer.assign(f"e.words((s, {', '.join([count, *given, *[sums] * bool(sums)])}))")
-        with writer.block(f"if not w.share_large(s, {writer.module.outline_aliases[part]}(), {address}, {count}):"):
+        address = writer.assign(f"e.pack_words((s, {', '.join([count, *given, *[sums] * bool(sums)])}))")
+        part = writer.module.outline_aliases[part]
+        with writer.block(f"if not w.parallel_for_large(s, {part}(), {address}, {count}):"):
             writer.emit("raise MemoryError")
         held = [*[sums] * bool(sums), *(value.text for value in whole.values())]
-        writer.emit(f"w.keep(({', '.join(held)},))")
+        writer.emit(f"w.keep_alive(({', '.join(held)},))")
         if not self.is_small:
             writer.emit_poll()
 
@@ -206,29 +207,31 @@ class _FusedLoopEmitter:
         width = writer.assign(f"(min({BLOCK_ELEMENTS}, last - first) + 7) // 8 * 64")
         memory = writer.assign(f"e.empty(({len(buffers)} * {width},), np.uint8)") if buffers else ""
         with writer.block(f"for {begin} in range(first, last, {BLOCK_ELEMENTS}):"):
-            writer.emit(f"if m.look({state}) != 0: return")
+            writer.emit(f"if m.load_relaxed({state}) != 0: return")
             count = writer.assign(f"min({BLOCK_ELEMENTS}, last - {begin})")
             for operand, address in whole.items():
                 dtype = self.type_of(operand).dtype
-                given = f"{address} + {dtype.numpy.itemsize} * {begin}, {count}, {layout.numpy_dtype(layout.numba_dtype(dtype))}"
-                self.block_arrays[operand] = writer.assign(f"w.array({given})")
+                kind = layout.numpy_dtype(layout.numba_dtype(dtype))
+                place = f"{address} + {dtype.numpy.itemsize} * {begin}"
+                self.block_arrays[operand] = writer.assign(f"w.array_at({place}, {count}, {kind})")
             for at, (key, dtype) in enumerate(buffers.items()):
-                place = (
-                    f"w.address({memory}) + {at} * {width}, {count}, {layout.numpy_dtype(layout.numba_dtype(dtype))}"
-                )
-                (self.block_arrays if isinstance(key, str) else self.converted_blocks)[key] = writer.assign(
-                    f"w.array({place})"
-                )  # type: ignore[index]
+                kind = layout.numpy_dtype(layout.numba_dtype(dtype))
+                place = f"w.data_address({memory}) + {at} * {width}"
+                block = writer.assign(f"w.array_at({place}, {count}, {kind})")
+                if isinstance(key, str):
+                    self.block_arrays[key] = block
+                else:
+                    self.converted_blocks[key] = block
             for stage in range(self.stages.count):
                 self.emit_stage(stage, count)
             if self.loop.sum_node:
                 block = self.block_arrays[self.loop.sum_node.inputs[0]]
-                writer.emit(f"{self.block_sums}[{begin} // {BLOCK_ELEMENTS}] = p.total({block}, {self.sum_lane}(0))")
+                writer.emit(f"{self.block_sums}[{begin} // {BLOCK_ELEMENTS}] = p.sum_all({block}, {self.sum_lane}(0))")
         if buffers:
-            writer.emit(f"w.keep({memory})")
+            writer.emit(f"w.keep_alive({memory})")
 
     def buffer_dtypes(self) -> dict[str | tuple[str, int], DType]:
-        """What else lies in memory, and of what dtype: values by name, copies as in `copied`."""
+        """What else lies in memory, and of what dtype: values by name, copies as in `converted_blocks`."""
         found: dict[str | tuple[str, int], DType] = {
             node.name: node.results[0].type.dtype
             for node in self.loop.nodes
@@ -287,9 +290,8 @@ class _FusedLoopEmitter:
         if operand not in self.element_names:
             self.element_names[operand] = self.writer.fresh_name()
             read = f"{self.block_arrays[operand]}[{self.index}]"
-            lines.append(
-                f"{self.element_names[operand]} = {read if dtype is dtypes.float32 else f'{LANE_TYPES[lane(dtype)]}({read})'}"
-            )
+            text = read if dtype is dtypes.float32 else f"{LANE_TYPES[lane(dtype)]}({read})"
+            lines.append(f"{self.element_names[operand]} = {text}")
         return self.element_names[operand]
 
     def lane_expression(self, operand: Operand, lines: list[str]) -> str:

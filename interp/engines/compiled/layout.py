@@ -65,9 +65,10 @@ def zero_expression(slot: str) -> str:
     if slot in _ZERO_LITERALS:
         return _ZERO_LITERALS[slot]
     if slot.startswith("Tuple(("):
-        return f"({zero_expression(slot[len('Tuple((') : -len(f', {_FULL_FLAGS_TYPE}))')])}, {zero_expression(_FULL_FLAGS_TYPE)})"
+        values = slot[len("Tuple((") : -len(f", {_FULL_FLAGS_TYPE}))")]
+        return f"({zero_expression(values)}, {zero_expression(_FULL_FLAGS_TYPE)})"
     dtype, rank, _ = slot[len("Array(") :].split(", ")
-    return f"e.nothing({numpy_dtype(dtype)}, ({'0, ' * int(rank)}))"
+    return f"e.null_array({numpy_dtype(dtype)}, ({'0, ' * int(rank)}))"
 
 
 def numpy_dtype(element: str) -> str:

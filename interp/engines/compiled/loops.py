@@ -1,8 +1,8 @@
 """The text of loops: their first phase, which decides how many iterations there are, and further ones, which go through
 the same iterations, from the last to the first and back again in turn.
 
-A loop looks at the state after each iteration, or, where it only counts, after STRIP of them: then numba may still
-unroll it.
+A loop polls the state after each iteration, or, where it only counts, after STRIP_ITERATIONS of them: then numba may
+still unroll it.
 """
 
 from __future__ import annotations
@@ -222,7 +222,7 @@ class _ForwardLoopEmitter:
 
 def emit_tape_allocation(writer: LoopEmitter, kept: TapeLayout) -> str:
     """A new record."""
-    made = writer.assign(f"records.room(s, {kept.end})")
+    made = writer.assign(f"records.allocate_words(s, {kept.end})")
     with writer.block(f"if {made} == 0:"):
-        writer.emit_exit(f"m.leave(s, {EXIT_TAPE_FULL}, 0)")
+        writer.emit_exit(f"m.abort_run(s, {EXIT_TAPE_FULL}, 0)")
     return made

@@ -88,10 +88,10 @@ def _emit_strided_call(
 ) -> str:
     """Have something done with the elements of an array from a number on; text of whether an index was outside."""
     width = _item_size(of.type.dtype)
-    begin = f"w.address({of.text})" + (f" + {width} * ({offset})" if offset != "0" else "")
+    begin = f"w.data_address({of.text})" + (f" + {width} * ({offset})" if offset != "0" else "")
     given = [str(which), to, begin, *words]
-    done = writer.assign(f"moves({', '.join([*given, *['0'] * (STRIDED_PARAMETERS - len(given))])})")
-    writer.emit(f"w.keep({of.text})")
+    done = writer.assign(f"strided_op({', '.join([*given, *['0'] * (STRIDED_PARAMETERS - len(given))])})")
+    writer.emit(f"w.keep_alive({of.text})")
     return done
 
 
@@ -105,10 +105,10 @@ def _emit_copy(
     """Copy elements of an array to another one, from its first on or as `to` says."""
     width = _item_size(of.type.dtype)
     strides = contiguous_strides(moved.sizes) if to is None else to.strides
-    address = f"w.address({made})" + ("" if to is None or to.offset == "0" else f" + {width} * ({to.offset})")
+    address = f"w.data_address({made})" + ("" if to is None or to.offset == "0" else f" + {width} * ({to.offset})")
     words = [str(width), *_pad_axes(moved.sizes, "1"), *_pad_axes(strides, "0"), *_pad_axes(moved.strides, "0")]
     _emit_strided_call(writer, STRIDED_COPY, address, of, words, offset=moved.offset)
-    writer.emit(f"w.keep({made})")
+    writer.emit(f"w.keep_alive({made})")
 
 
 def _emit_size_check(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression], sizes: Sequence[str]) -> None:
@@ -118,7 +118,7 @@ def _emit_size_check(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExp
 
 def _emit_subarray(writer: ArrayEmitter, value: TypedExpression, begin: str, sizes: Sequence[str]) -> str:
     """Elements that lie one after another, in another shape."""
-    return writer.assign(f"e.part({value.text}, int64({begin}), ({''.join(f'int64({size}), ' for size in sizes)}))")
+    return writer.assign(f"e.subarray({value.text}, int64({begin}), ({''.join(f'int64({size}), ' for size in sizes)}))")
 
 
 def _broadcast_strides(value: TypedExpression, rank: int) -> list[str]:
@@ -273,14 +273,14 @@ def _emit_take(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpressio
     row = product_expression([*sizes[at + 1 :], str(_item_size(x.type.dtype))])
     words = [
         row,
-        f"w.address({index.text})",
+        f"w.data_address({index.text})",
         product_expression(sizes_of(index)),
         product_expression(sizes[:at]),
         sizes[at],
     ]
-    outside = _emit_strided_call(writer, STRIDED_TAKE_ROWS, f"w.address({made})", x, words)
-    writer.emit(f"w.keep({made})")
-    writer.emit(f"w.keep({index.text})")
+    outside = _emit_strided_call(writer, STRIDED_TAKE_ROWS, f"w.data_address({made})", x, words)
+    writer.emit(f"w.keep_alive({made})")
+    writer.emit(f"w.keep_alive({index.text})")
     writer.emit_trap(node, inputs, f"{outside} != 0")
     return made
 
@@ -299,10 +299,10 @@ def _emit_scatter_add(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedEx
         return None
     index, of, made = _as_array(writer, indices), _as_array(writer, values), _emit_writable(writer, x)
     count, row = product_expression(sizes_of(index)), product_expression(sizes_of(x)[1:])
-    words = [str(_item_size(x.type.dtype)), f"w.address({index.text})", count, sizes_of(x)[0], row]
-    outside = _emit_strided_call(writer, STRIDED_ADD_ROWS, f"w.address({made})", of, words)
-    writer.emit(f"w.keep({made})")
-    writer.emit(f"w.keep({index.text})")
+    words = [str(_item_size(x.type.dtype)), f"w.data_address({index.text})", count, sizes_of(x)[0], row]
+    outside = _emit_strided_call(writer, STRIDED_ADD_ROWS, f"w.data_address({made})", of, words)
+    writer.emit(f"w.keep_alive({made})")
+    writer.emit(f"w.keep_alive({index.text})")
     writer.emit_trap(node, inputs, f"{outside} != 0")
     return made
 
@@ -329,8 +329,8 @@ def _emit_concat(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpress
 def _emit_fold(writer: ArrayEmitter, which: int, of: TypedExpression, made: str, strides: Sequence[str]) -> None:
     """Fold an array into one whose elements are so far apart, 0 along the axes that go."""
     words = [str(_item_size(of.type.dtype)), *_pad_axes(sizes_of(of), "1"), *_pad_axes(strides, "0")]
-    _emit_strided_call(writer, which, f"w.address({made})", of, words)
-    writer.emit(f"w.keep({made})")
+    _emit_strided_call(writer, which, f"w.data_address({made})", of, words)
+    writer.emit(f"w.keep_alive({made})")
 
 
 def _emit_sum_like(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:

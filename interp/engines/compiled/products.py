@@ -15,7 +15,7 @@ MATMUL_SUM_OPS = ("matmul", "sum")
 
 
 def emit_matmul_or_sum(writer: ArrayEmitter, node: Node, inputs: list[TypedExpression]) -> str:
-    """One of the ops of these NAMES."""
+    """One of MATMUL_SUM_OPS."""
     return _emit_matmul(writer, node, inputs) if node.op == "matmul" else _emit_sum(writer, node, inputs[0])
 
 
@@ -23,7 +23,7 @@ def emit_full_sum(writer: ArrayEmitter, node: Node, array: str) -> str:
     """The sum of all elements of an array, as the value of a sum over all axes."""
     made = node.results[0].type
     kind = LANE_TYPES[lane(made.dtype)]
-    text = writer.assign(_rounded_format(made).format(f"p.total({array}, {kind}(0))"))
+    text = writer.assign(_rounded_format(made).format(f"p.sum_all({array}, {kind}(0))"))
     if made.is_scalar:
         return text
     sizes = tuple_expression(["1"] * len(made.shape or ()))
@@ -47,7 +47,7 @@ def _emit_sum(writer: ArrayEmitter, node: Node, given: TypedExpression) -> str:
     sizes = _size_expressions(given)
     before, after = sizes[: axis % rank], sizes[axis % rank + 1 :]
     folded = [_product_expression(before), sizes[axis % rank], _product_expression(after)]
-    sums = writer.assign(f"p.along({given.text}.reshape({tuple_expression(folded)}), np.{kind})")
+    sums = writer.assign(f"p.sum_middle_axis({given.text}.reshape({tuple_expression(folded)}), np.{kind})")
     if made.is_scalar:
         return writer.assign(_rounded_format(made).format(f"{sums}[0, 0]"))
     shape = [*before, *["1"] * node.attribute("keepdims"), *after]
@@ -93,8 +93,8 @@ def _emit_transposed_matmul(writer: ArrayEmitter, made: Type, factors: list[Type
     """A product of two matrices of which one has its rows as columns; None where none has."""
     texts, name = ", ".join(value.text for value in factors), numba_dtype(made.dtype)
     if isinstance(factors[0], Transposed):
-        return writer.assign(f"turned_{name}(s, {texts})")
-    return writer.assign(f"few_{name}({texts})") if isinstance(factors[1], Transposed) else None
+        return writer.assign(f"matmul_transposed_left_{name}(s, {texts})")
+    return writer.assign(f"matmul_transposed_right_{name}({texts})") if isinstance(factors[1], Transposed) else None
 
 
 def _factor_dtype(value: TypedExpression, made: Type) -> DType:
@@ -110,8 +110,8 @@ def _factor_expression(value: TypedExpression, made: Type) -> str:
 
 def _matmul_expression(made: Type, x: str, y: str) -> str:
     if made.dtype.kind == "f":
-        return f"product_{numba_dtype(made.dtype)}(s, {x}, {y})"
-    return f"p.of_integers({x}, {y}, {numpy_dtype(numba_dtype(made.dtype))})"
+        return f"matmul_{numba_dtype(made.dtype)}(s, {x}, {y})"
+    return f"p.integer_matmul({x}, {y}, {numpy_dtype(numba_dtype(made.dtype))})"
 
 
 def _emit_stacked_matmul(writer: ArrayEmitter, made: Type, factors: list[TypedExpression], stack: list[str]) -> str:

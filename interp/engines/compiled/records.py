@@ -1,5 +1,5 @@
-"""The text of records (kept.py says what is in them): values are written at the end of a phase, and read where a later
-one first uses them. What no phase reads any more is given back as soon as nothing lies behind it that one does.
+"""The text of records (tape_layout.py says what is in them): values are written at the end of a phase, and read where a
+later one first uses them. What no phase reads any more is given back as soon as nothing lies behind it that one does.
 """
 
 from __future__ import annotations
@@ -54,12 +54,13 @@ def emit_save(writer: RecordEmitter, record: TapeReference, name: str, value: Ty
     at, (text, type_) = record.layout.value_offset[name], value
     if isinstance(type_.dtype, HandleType):
         values, full = text[1:-1].split(", ")
-        writer.emit(f"records.keep(s, {record.address}, {at}, {values})")
-        writer.emit(f"records.keep(s, {record.address}, {at + ROW_WORDS + len(_cell_storage_axes(type_))}, {full})")
+        writer.emit(f"records.save_array(s, {record.address}, {at}, {values})")
+        at_full = at + ROW_WORDS + len(_cell_storage_axes(type_))
+        writer.emit(f"records.save_array(s, {record.address}, {at_full}, {full})")
     elif type_.is_scalar:
         writer.emit(f"m.write({record.address}, {at}, {LANE_TYPES[lane(type_.dtype)]}({text}))")
     else:
-        writer.emit(f"records.keep(s, {record.address}, {at}, {text})")
+        writer.emit(f"records.save_array(s, {record.address}, {at}, {text})")
 
 
 def emit_load(writer: RecordEmitter, record: TapeReference, name: str) -> TypedExpression:
@@ -78,7 +79,7 @@ def emit_load(writer: RecordEmitter, record: TapeReference, name: str) -> TypedE
 
 
 def _emit_load_array(writer: RecordEmitter, record: TapeReference, at: int, kind: str, rank: int) -> str:
-    return writer.assign(f"records.kept({record.address}, {at}, {kind}, ({'0, ' * rank}))")
+    return writer.assign(f"records.load_array({record.address}, {at}, {kind}, ({'0, ' * rank}))")
 
 
 def _cell_storage_axes(type_: Type) -> Sequence[object]:
@@ -89,7 +90,7 @@ def _cell_storage_axes(type_: Type) -> Sequence[object]:
 
 class TapeScope:
     """The records that nodes of one phase of a region make, in order: each with the node whose they are, and a mark of
-    where they begin, if they end in this phase. `ended` are nodes whose last phase is over."""
+    where they begin, if they end in this phase. `finished_nodes` are those whose last phase is over."""
 
     def __init__(self, writer: RecordEmitter, kept: TapeLayout, phase: int) -> None:
         self.writer, self.layout = writer, kept

@@ -118,7 +118,7 @@ def _compile_uncached(program: Program) -> CompiledProgram:
     with show_compiling(program.entry):
         text, entry = _load_entry(program)
     of_scalars, acts = is_of_scalars(program), has_effects(program)
-    asks = any("m.perform(" in line for line in text.lines)
+    asks = any("m.call_host(" in line for line in text.lines)
     brief = None if asks else elementwise_cost(program) or constant_cost(program)
     form = arguments_struct([parameter.type for parameter in program.main.body.parameters])
     return CompiledProgram(
@@ -376,7 +376,7 @@ def _thread_pool_module() -> Any:
 
 def _start_pool_async() -> int:
     """Have a crew that is not there yet begin."""
-    return int(_thread_pool_module().soon())
+    return int(_thread_pool_module().start_pool_async())
 
 
 def _attach_thread_pool(ready: CompiledProgram, words: CallBuffer) -> None:
@@ -387,9 +387,9 @@ def _attach_thread_pool(ready: CompiledProgram, words: CallBuffer) -> None:
     crew = _thread_pool_module()
     for each in words.borrowed_arguments:
         if each.size >= PARALLEL_MIN_ELEMENTS:
-            words.set_thread_pool(crew.begun())
+            words.set_thread_pool(crew.start_pool())
             return
-    words.set_thread_pool(crew.at_hand())
+    words.set_thread_pool(crew.pool_address())
 
 
 def _memory_error(ready: CompiledProgram) -> Exhausted:

@@ -7,7 +7,7 @@ who called asks the state and returns too. While they return, they note which ca
 
 A function asks before its first call whether the tag may be deeper and the stack longer. What may take long is followed
 by a look of its own. Each phase of a function is a function of the text, which finds in a record what earlier ones left
-to it (kept).
+to it (tape_layout).
 
 The functions are written by `writer`, one after another; here is what is around them.
 """
@@ -66,11 +66,11 @@ def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
         before = len(made.lines)
         _emit_group(program, made, kept, whose, component)
         if len(made.lines) - before > MAX_INLINE_LINES and not native:
-            made.lines.append(f"{component.name} = m.apart({component.name})")
+            made.lines.append(f"{component.name} = m.noinline({component.name})")
     _emit_entry(program, made, whose[program.entry, 0], kept[program.entry], native)
     where = __package__.rpartition(".")[0]
-    if any("moves(" in line for line in made.lines):
-        made.lines.insert(0, f"from {where}.jit.moves import moves")
+    if any("strided_op(" in line for line in made.lines):
+        made.lines.insert(0, f"from {where}.jit.moves import strided_op")
     called = {name for line in made.lines for name in re.findall(r"\b(\w+_float(?:32|64))\(s?", line)} & set(
         MATMUL_FUNCTIONS
     )
@@ -146,7 +146,7 @@ def _emit_entry(program: Program, made: GeneratedModule, component: PhaseGroup, 
     for _, type_ in main.body.parameters:
         kind = f"{layout.numpy_dtype(layout.numba_dtype(type_.dtype))}, {layout.axes_tuple(type_)}"
         arguments.append(
-            f"m.read_{lane(type_.dtype)}(a, {begin})" if type_.is_scalar else f"m.taken(a, {begin}, {kind})"
+            f"m.read_{lane(type_.dtype)}(a, {begin})" if type_.is_scalar else f"m.take_array(a, {begin}, {kind})"
         )
         begin += 1 if type_.is_scalar else 2 + len(type_.shape or ())
     said = {"s": "s", "left": "left", "record": "record", "key": "uint64(key)"}
@@ -156,14 +156,15 @@ def _emit_entry(program: Program, made: GeneratedModule, component: PhaseGroup, 
     made.lines += [
         *([] if native else [f"@njit(int64(int64, int64, int64, int64, int64), {_NJIT_OPTIONS})"]),
         "def entry(s, a, r, left, key):",
-        f" m.write(s, 3, max(m.stack() - m.read_i(s, 3), m.read_i(s, {STACK_FLOOR})))",
+        f" m.write(s, 3, max(m.stack_pointer() - m.read_i(s, 3), m.read_i(s, {STACK_FLOOR})))",
         *[f" begin = m.read_i(s, {TAPE_NEXT})"] * made.has_tapes,
-        *[f" record = records.room(s, {kept.end * made.has_tapes})"] * component.has_tape,
+        *[f" record = records.allocate_words(s, {kept.end * made.has_tapes})"] * component.has_tape,
         f" made = {component.name}({', '.join([*hidden, *slots])})",
         *[" records.release(s, begin, 0)"] * made.has_tapes,
         " if m.read_i(s, 0) != 0: return 0",  # arrays that mean nothing would be held for ever
     ]
     for at, place in enumerate(layout.slot_positions(layout.slot_types(main.results), component.results)):
         part = f"made[{place}]" if len(component.results) > 1 else "made"
-        made.lines.append(f" m.{'write' if main.results[at].is_scalar else 'hold'}(r, {SLOT_WORDS * at}, {part})")
+        store = "write" if main.results[at].is_scalar else "store_array"
+        made.lines.append(f" m.{store}(r, {SLOT_WORDS * at}, {part})")
     made.lines.append(" return 0")

@@ -47,7 +47,7 @@ class TapeLayout:
     inner_layouts: dict[str, tuple[TapeLayout, ...]]
     """The regions of a cond or loop."""
     start: int
-    """Where what is kept of the region begins, and `size` where it ends."""
+    """Where what is kept of the region begins, and `end` where it ends."""
     end: int
 
     @property

@@ -90,7 +90,7 @@ class FunctionEmitter:
     @contextmanager
     def outline(self) -> Iterator[tuple[str, str]]:
         """What is written meanwhile is a function before this one, of a name, of the address of words, and of `first`
-        and `last`; if there is none that does the same: see `Text.alike`."""
+        and `last`; if there is none that does the same: see `GeneratedModule.outline_aliases`."""
         name, words = self.fresh_name(f"{self.group.name}_"), self.fresh_name("c")
         outside, indent = self.module.lines, self.indent
         self.module.lines, self.indent = [], 1
@@ -103,7 +103,8 @@ class FunctionEmitter:
         if alike not in self.module.outlined_functions:
             self.module.outlined_functions[alike] = name
             head = ["@kernel(void(int64, int64, int64), cache=True)", f"def {name}({words}, first, last):"]
-            outside[self.start_line : self.start_line] = [*head, *self.module.lines, f"{name} = w.there({name})"]
+            tail = f"{name} = w.address_function({name})"
+            outside[self.start_line : self.start_line] = [*head, *self.module.lines, tail]
         self.module.outline_aliases[name] = self.module.outlined_functions[alike]
         self.module.lines, self.indent = outside, indent
 
@@ -130,9 +131,9 @@ class FunctionEmitter:
         slots = [f"x{at}" for at in range(len(own.parameters))]
         names = [*(name for name, _ in own.implicit_parameters), *slots]
         if is_recursive_group(own.members):
-            self.module.lines.append(f"{SELF_NAME} = m.again({own.signature})")
+            self.module.lines.append(f"{SELF_NAME} = m.recursive_call({own.signature})")
         if own.has_arrays:
-            self.module.lines.append(f"{NULL_RESULT_NAME} = m.nothing({layout.numba_result_type(own.results)})")
+            self.module.lines.append(f"{NULL_RESULT_NAME} = m.null_function({layout.numba_result_type(own.results)})")
         self.module.lines += [f"@kernel({own.signature}, cache=True)", f"def {own.name}({', '.join(names)}):"]
         for number, member in enumerate(own.members):
             self.function_name = member.function.name
@@ -158,9 +159,8 @@ class FunctionEmitter:
         self.result_facts[phase.key] = self.facts.facts_of(made)
         if before:
             recording.emit_release(self, before)
-        self.emit(
-            f"return {layout.tuple_expression(layout.fill_slots(made, layout.slot_types(phase.results), self.group.results))}"
-        )
+        slots = layout.fill_slots(made, layout.slot_types(phase.results), self.group.results)
+        self.emit(f"return {layout.tuple_expression(slots)}")
 
     @property
     def null_return(self) -> str:
@@ -176,16 +176,16 @@ class FunctionEmitter:
         if why is not None:
             self.emit(why)
         for site, count in reversed(self.enclosing_loops) if records_tag else ():
-            self.emit(f"m.note(s, {site}, {count})")
+            self.emit(f"m.record_tag_step(s, {site}, {count})")
         self.emit(self.null_return)
 
     def emit_depth_check(self, levels: int, *, stack: bool) -> None:
         """Whether the tag may be so much deeper here, and the stack longer, where that has not been asked."""
         if levels <= self.checked_limits.levels and (self.checked_limits.is_stack_checked or not stack):
             return
-        longer = "m.stack() < m.read_i(s, 3) or " if stack else ""  # in this order: fib(32) takes 6 % less
+        longer = "m.stack_pointer() < m.read_i(s, 3) or " if stack else ""  # in this order: fib(32) takes 6 % less
         with self.block(f"if {longer}left < {levels}:"):
-            self.emit_exit(f"m.leave(s, {EXIT_DEPTH} if left < {levels} else {EXIT_STACK}, 0)")
+            self.emit_exit(f"m.abort_run(s, {EXIT_DEPTH} if left < {levels} else {EXIT_STACK}, 0)")
         self.checked_limits = _CheckedLimits(
             max(levels, self.checked_limits.levels), stack or self.checked_limits.is_stack_checked
         )
@@ -196,7 +196,7 @@ class FunctionEmitter:
 
     def child_key(self, node: Node, count: str) -> str:
         """The key of the tag of a call or an iteration here."""
-        return f"d.child({self.tag_keys[-1]}, uint64({site_key(node.site(self.function_name))}), uint64({count}))"
+        return f"d.child_key({self.tag_keys[-1]}, uint64({site_key(node.site(self.function_name))}), uint64({count}))"
 
     def emit_region(self, record: TapeReference, number: int, given: Sequence[str]) -> list[str]:
         """Write the nodes of a phase; text of the results."""
@@ -270,7 +270,7 @@ class FunctionEmitter:
     def materialize(self, text: str) -> str:
         """A variable; if it may be zeros that are not written, they are written now."""
         if text in self.facts.lazy:
-            self.emit(f"{text} = e.solid({text})")
+            self.emit(f"{text} = e.materialize({text})")
             self.facts.lazy.discard(text)
         return text
 
@@ -309,23 +309,23 @@ class FunctionEmitter:
         """A node has no value, on a condition."""
         with self.block(f"if {condition}:"):
             self.store_operands(inputs)
-            self.emit_exit(f"m.leave(s, {EXIT_TRAP}, {self.add_trap_site(node, inputs)})", records_tag=True)
+            self.emit_exit(f"m.abort_run(s, {EXIT_TRAP}, {self.add_trap_site(node, inputs)})", records_tag=True)
 
     def store_operands(self, inputs: Sequence[TypedExpression]) -> None:
         """Operands go where whoever waits for the run finds them."""
         for at, (text, type_) in enumerate(inputs):
-            self.emit(f"m.{'write' if type_.is_scalar else 'hold'}(s, {OPERANDS + SLOT_WORDS * at}, {text})")
+            self.emit(f"m.{'write' if type_.is_scalar else 'store_array'}(s, {OPERANDS + SLOT_WORDS * at}, {text})")
 
     def emit_memory_exit(self, node: Node | FusedChain, inputs: Sequence[TypedExpression], condition: str) -> None:
         """What a node makes is too large, on a condition."""
         with self.block(f"if {condition}:"):
-            self.emit_exit(f"m.leave(s, {EXIT_MEMORY}, {self.add_trap_site(node, inputs)})")
+            self.emit_exit(f"m.abort_run(s, {EXIT_MEMORY}, {self.add_trap_site(node, inputs)})")
 
     def emit_fallback_exit(self, condition: str) -> None:
         """Only a machine with tokens goes on, on a condition."""
         if condition != "False":
             with self.block(f"if {condition}:"):
-                self.emit_exit(f"m.leave(s, {EXIT_FALLBACK}, 0)")
+                self.emit_exit(f"m.abort_run(s, {EXIT_FALLBACK}, 0)")
 
     def add_trap_site(self, node: Node | FusedChain, inputs: Sequence[TypedExpression]) -> int:
         self.module.trap_sites.append(TrapSite(self.function_name, node, tuple(type_ for _, type_ in inputs)))
@@ -333,7 +333,7 @@ class FunctionEmitter:
 
     def emit_draw_key(self, node: Node) -> str:
         where = name_key(f"{self.function_name}.{node.name}")
-        return self.assign(f"d.base(m.read_u(s, 6), uint64({where}), {self.tag_keys[-1]})")
+        return self.assign(f"d.draw_key(m.read_u(s, 6), uint64({where}), {self.tag_keys[-1]})")
 
     def emit_cond(self, record: TapeReference, node: Node, texts: Sequence[str]) -> list[str]:
         if node.name in record.layout.structure_offset:
@@ -392,7 +392,7 @@ class FunctionEmitter:
             f"{name} = {called}({', '.join([*(hidden[each] for each, _ in component.implicit_parameters), *slots])})"
         )
         with self.block("if m.read_i(s, 0) != 0:"):
-            self.emit_exit(f"m.note(s, {self.add_site(begun.root)}, 0)", records_tag=True)
+            self.emit_exit(f"m.record_tag_step(s, {self.add_site(begun.root)}, 0)", records_tag=True)
         places = layout.slot_positions(layout.slot_types(callee.results), component.results)
         texts = [f"{name}[{place}]" if len(component.results) > 1 else name for place in places]
         texts = [self.unpack_handle(text, result.type) for text, result in zip(texts, node.results, strict=True)]
@@ -431,7 +431,7 @@ class FunctionEmitter:
 
     def emit_poll(self) -> None:
         """Whether whoever waits wants to end it."""
-        with self.block("if m.look(s) != 0:"):
+        with self.block("if m.load_relaxed(s) != 0:"):
             self.emit_exit()
 
     def needs_tag_key(self, node: Node) -> bool:

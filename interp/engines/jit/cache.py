@@ -71,9 +71,9 @@ _modules_loading_from_disk: set[str] = set()
 def load_module(name: str, text: str, compile_all: CompileAll = lambda _: None) -> ModuleType:
     """The module of this text, compiled, from disk if it can be.
 
-    Functions in it are `@njit(signature, cache=True)`: with their signatures, or else `use` calls each of them, so that
-    all of it is compiled when this returns. What is compiled later is not found to be complete by the next process, and
-    compiled again there.
+    Functions in it are `@njit(signature, cache=True)`: with their signatures, or else `compile_all` calls each of
+    them, so that all of it is compiled when this returns. What is compiled later is not found to be complete by the
+    next process, and compiled again there.
 
     Raises what the text raises, where it cannot be compiled.
     """

@@ -36,7 +36,7 @@ HEADER = f"""\
 from math import inf, nan
 from numba import boolean, float32, float64, int8, int16, int32, int64, njit, uint8, uint16, uint32, uint64
 from {__package__} import jitted as k
-from {__package__}.inner import inner, kernel
+from {__package__}.inner import internal_njit, kernel
 """
 """The first lines of a generated module."""
 
@@ -72,7 +72,7 @@ _WRAPPING_FORMATS: Mapping[Callable[..., Any], str] = {
 """Those of signed integers. An operator of Python's numba marks as one that never overflows (`nsw`), so that LLVM takes
 the square of a number, or the difference of a negative one and a positive one, for what has a known sign."""
 _INTEGER_LITERAL = re.compile(r"-?\d+|\(-?\d+ - 1\)")
-"""What `constant` makes of an integer in the lane of signed ones."""
+"""What `literal_expression` makes of an integer in the lane of signed ones."""
 _NATIVE_WIDTH_FORMATS: Mapping[str, str] = {
     "add": "({} + {})",
     "subtract": "({} - {})",
@@ -176,8 +176,10 @@ def trap_message(op_name: str) -> str:
 def literal_expression(value: Value, dtype: DType) -> str:
     """Text of a scalar in its lane.
 
-    >>> constant(-(2**63), dtypes.int64), constant(3, dtypes.uint8), constant(-0.0, dtypes.float64)
-    ('(-9223372036854775807 - 1)', 'uint64(3)', '-0.0')
+    >>> literal_expression(-(2**63), dtypes.int64), literal_expression(3, dtypes.uint8)
+    ('(-9223372036854775807 - 1)', 'uint64(3)')
+    >>> literal_expression(-0.0, dtypes.float64)
+    '-0.0'
     """
     match dtype.kind:
         case "b":

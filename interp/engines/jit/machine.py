@@ -76,7 +76,8 @@ def take_array(typing: Any, base: Any, index: Any, dtype: Any, like: Any) -> Any
 
 @intrinsic
 def call_host(typing: Any, base: Any, number: Any) -> Any:
-    """Have done what has this number: DONE, FAILED, UNFIT where its result is too large, LEFT if all is to be left."""
+    """Have done what has this number: HOST_DONE, HOST_FAILED, HOST_TOO_LARGE where its result is too
+    large, HOST_ABORTED if all is to be left."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_WORD, [_WORD])

@@ -42,9 +42,9 @@ _VECTOR_BYTES, _TILE_ROWS = (64, 8) if _HAS_AVX512 else (32, 4)
 
 
 def _tile_intrinsic(halves: int) -> Any:
-    """What computes _ROWS rows and so many vectors of columns of a product, from three addresses on: of rows that are
-    `row` elements apart, and `inner` elements that are `step` apart, of rows of `count` in the other factor, and of
-    rows of `wide` in the product. It is WRITTEN there, ADDED to what is there, or added to ZEROS."""
+    """What computes _TILE_ROWS rows and so many vectors of columns of a product, from three addresses on: of rows that
+    are `row` elements apart, and `inner` elements that are `step` apart, of rows of `count` in the other factor, and of
+    rows of `wide` in the product. `how` is one of STORE_RESULT, ADD_TO_TARGET, ADD_TO_ZEROS."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _TileEmitter(context, builder, signature.args[-1].dtype, halves).emit(*arguments[:-1])
@@ -334,7 +334,8 @@ def matmul_transposed_right(x, y):  # type: ignore[no-untyped-def]
 
 @kernel
 def matmul_accumulate(s, to, x, y, is_turned, how):  # type: ignore[no-untyped-def]
-    """A product of matrices of floats that is ADDED to an array, or written as to ZEROS. All tiles are whole."""
+    """A product of matrices of floats that is added to an array (ADD_TO_TARGET), or to zeros (ADD_TO_ZEROS). All
+    tiles are whole."""
     rows, inner = to.shape[0], y.shape[0]
     if inner == 1:
         _outer_product(x, y, to, how)

@@ -111,7 +111,7 @@ def _emit_atomic_store(builder: Any, pointer: Any, word: Any) -> Any:
 
 
 atomic_store: Any = _atomic_intrinsic(_emit_atomic_store)
-"""Write a word; who reads it with `look` sees all that was written before."""
+"""Write a word; who reads it with `atomic_load` sees all that was written before."""
 atomic_exchange: Any = _atomic_intrinsic(
     lambda builder, pointer, word: builder.atomic_rmw("xchg", pointer, word, "seq_cst")
 )
@@ -120,7 +120,7 @@ atomic_exchange: Any = _atomic_intrinsic(
 
 @intrinsic
 def atomic_load(context: Any, address: Any, index: Any) -> Any:
-    """A word that others `post`."""
+    """A word that others write with `atomic_store`."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(element_pointer(builder, _WORD, *arguments), "seq_cst", 8)

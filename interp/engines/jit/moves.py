@@ -1,4 +1,4 @@
-"""The machine code of `moving`, for compiled code to call: made once, and kept on disk."""
+"""The machine code of `moves_source`, for compiled code to call: made once, and kept on disk."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from .native import load_native
 from .state import STRIDED_PARAMETERS as ARITY
 
 _PARAMETERS = ", ".join(f"a{at}" for at in range(ARITY))
-_MODULE_TEXT = (
-    f"from {__package__}.moves_source import moves as do\ndef moves({_PARAMETERS}): return do({_PARAMETERS})\n"
-)
-_SYMBOL = "tagloom_moves"
-_native_function: Any = load_native("moves", _MODULE_TEXT, "moves", ARITY)
+_MODULE_TEXT = f"""\
+from {__package__}.moves_source import strided_op as do
+def strided_op({_PARAMETERS}): return do({_PARAMETERS})
+"""
+_SYMBOL = "tagloom_strided_op"
+_native_function: Any = load_native("moves", _MODULE_TEXT, "strided_op", ARITY)
 llvm.add_symbol(_SYMBOL, ctypes.cast(_native_function, ctypes.c_void_p).value)
 strided_op = types.ExternalFunction(_SYMBOL, int64(*[int64] * ARITY))

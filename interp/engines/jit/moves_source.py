@@ -1,5 +1,5 @@
-"""Ops that only move elements, and those that fold many into one, as one function of words: `moves` (moves.py) is its
-machine code.
+"""Ops that only move elements, and those that fold many into one, as one function of words: `strided_op` of moves.py is
+its machine code.
 
 An array is an address; how it is gone through is said by four sizes and, for each side, four strides in elements. What
 has fewer axes has sizes of 1 before them. A stride of 0 says that an element is read, or written, again and again.
@@ -242,13 +242,18 @@ def _take_rows(to, of, index, count, before, size, width):  # type: ignore[no-un
 def strided_op(which, to, of, width, a, b, c, d, e, f, g, h, i, j, k, m):  # type: ignore[no-untyped-def]
     """Whether an index is outside: 1, and nothing is done then; else 0.
 
-    COPY    width, sizes, strides of `to`, strides of `of`
-    SUM     width of what is added, sizes, strides of `to`, which are sums so far
-    LARGEST, SMALLEST
-            width, sizes, strides of `to`
-    TAKE    bytes of a row, the address of indices, how many there are, how many rows of rows, how many rows they have
-    ADD     width of an element, the address of indices, how many there are, how many rows, elements of a row
-    PLUS    width of an element, the address of the other array, how many elements; `to` may be either array
+    STRIDED_COPY
+        width, sizes, strides of `to`, strides of `of`
+    STRIDED_SUM
+        width of what is added, sizes, strides of `to`, which are sums so far
+    STRIDED_MAX, STRIDED_MIN
+        width, sizes, strides of `to`
+    STRIDED_TAKE_ROWS
+        bytes of a row, the address of indices, how many there are, how many rows of rows, how many rows they have
+    STRIDED_ADD_ROWS
+        width of an element, the address of indices, how many there are, how many rows, elements of a row
+    STRIDED_ADD_ARRAYS
+        width of an element, the address of the other array, how many elements; `to` may be either array
     """
     if which == STRIDED_COPY:
         _copy(to, of, width, a, b, c, d, e, f, g, h, i, j, k, m)

@@ -1,4 +1,4 @@
-"""Records in compiled code: words that one phase of a function writes, and a later one reads (compiled/kept.py).
+"""Records in compiled code: words that one phase of a function writes, and a later one reads (compiled/tape_layout.py).
 
 They lie one after another in memory that has all its addresses from the beginning, so that none ever moves: a record is
 its address. What is given back is given back from the end: all that came after a mark. An array in a record is a row of

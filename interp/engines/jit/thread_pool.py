@@ -160,7 +160,7 @@ def function_address(typing: Any, part: Any) -> Any:
 
 def address_function(part: Any) -> Any:
     """A function that gives the address of a compiled function of three words, which is not copied to who asks: see
-    `machine.apart`."""
+    `machine.noinline`."""
     cache.check_cache_hit(part)
     (compiled,) = part.overloads.values()
 
@@ -318,8 +318,8 @@ _WORKER_TEXT = f"""\
 from numba import int64, njit, void
 from {__package__} import thread_pool as crew
 @njit(void(int64), cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True)
-def serve(c):
- crew.serve(c)
+def run_worker(c):
+ crew.run_worker(c)
 """
 _pools: dict[int, Any] = {}
 """By process, the words of its crew: a child that was forked has none of the threads."""
@@ -362,7 +362,7 @@ def _create_pool(count: int) -> Any:
         words[8:11] = *os.pipe(), count
     if words[10]:
         os.set_blocking(int(words[9]), False)  # a pipe that is full wakes everybody up as it is
-        serving = cache.load_module("crew", _WORKER_TEXT).serve
+        serving = cache.load_module("crew", _WORKER_TEXT).run_worker
         for at in range(count):
             helper = threading.Thread(target=_worker_main, args=(serving, words), name="tagloom crew", daemon=True)
             helper.start()

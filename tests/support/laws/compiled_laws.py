@@ -135,6 +135,6 @@ def threads(monkeypatch: pytest.MonkeyPatch, function: Function, *arguments: Any
     used: list[object] = []
     right = run.run_on_thread
     with monkeypatch.context() as patch:
-        patch.setattr(run, "running", lambda *given, **more: used.append(1) or right(*given, **more))
+        patch.setattr(run, "run_on_thread", lambda *given, **more: used.append(1) or right(*given, **more))
         function.run(*arguments, engine="compiled", **options)
     return len(used)

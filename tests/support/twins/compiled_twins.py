@@ -13,14 +13,14 @@ from tagloom.interp.engines.compiled.text import GeneratedModule
 
 def afresh(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let no program be compiled already."""
-    monkeypatch.setattr(engine, "_ready", type(engine._compiled_programs)())
+    monkeypatch.setattr(engine, "_compiled_programs", type(engine._compiled_programs)())
 
 
 def broken(monkeypatch: pytest.MonkeyPatch, pattern: str, instead: str) -> None:
     """Let texts be wrong. Fails where a text has nothing of this pattern."""
     right = source.emit_module
 
-    def text_of(program: Program, *, native: bool = False) -> GeneratedModule:
+    def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
         made = right(program, native=native)
         lines = [re.sub(pattern, instead, line) for line in made.lines]
         assert lines != made.lines, "this twin is not wrong at all"
@@ -28,4 +28,4 @@ def broken(monkeypatch: pytest.MonkeyPatch, pattern: str, instead: str) -> None:
         return made
 
     afresh(monkeypatch)
-    monkeypatch.setattr(source, "text_of", text_of)
+    monkeypatch.setattr(source, "emit_module", emit_module)

@@ -25,8 +25,8 @@ def test_what_is_compiled_runs_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_the_last_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those that ran last are in memory, and not those that were compiled last."""
-    monkeypatch.setattr(run, "_KEPT", 2)
-    monkeypatch.setattr(run, "_ready", type(run._compiled_programs)())
+    monkeypatch.setattr(run, "_MAX_PROGRAMS", 2)
+    monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
     for function in (count, even, count, spread):
         run.compile_program(function.program)
     assert [run.is_compiled(function.program) for function in (count, even, spread)] == [True, False, True]
@@ -34,10 +34,10 @@ def test_the_last_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the stack ends before the depth does, the run goes to the engine that keeps calls in memory."""
-    monkeypatch.setattr(thread, "SPARE", thread.STACK_BYTES - 2**20)
-    monkeypatch.setattr(run, "NEAR", 2**19)
+    monkeypatch.setattr(thread, "RESERVED_STACK_BYTES", thread.STACK_BYTES - 2**20)
+    monkeypatch.setattr(run, "CALLER_STACK_BYTES", 2**19)
     deep = 50_000
     assert run.is_stack_exhausted(count.run(deep, engine="compiled"))
     reference = engine._run_on_reference  # which keeps calls in memory too, and needs no compiler
-    monkeypatch.setattr(engine, "_on_fast", reference)
+    monkeypatch.setattr(engine, "_run_on_fast", reference)
     assert count(deep) == deep

@@ -77,7 +77,7 @@ def test_operands_of_a_trap_are_no_arguments() -> None:
 
 def test_a_twin_that_gives_arguments_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine whose results are arguments is caught by what is asked above."""
-    monkeypatch.setattr(CallBuffer, "_own", lambda self, value: value)
+    monkeypatch.setattr(CallBuffer, "_own_value", lambda self, value: value)
     for law in (test_results_are_no_arguments, test_operands_of_a_trap_are_no_arguments):
         with pytest.raises(AssertionError):
             law()

@@ -91,7 +91,7 @@ def test_which_are_bounded() -> None:
 
 def test_bounded_runs_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not on the main thread; any other may have little stack. There is no difference otherwise."""
-    monkeypatch.setattr(run, "QUICK", 0)
+    monkeypatch.setattr(run, "QUICK_SECONDS", 0)
     assert threads(monkeypatch, slopes, *FACTORS) == 0
     here, elsewhere = slopes.run(*FACTORS, engine="compiled").value, list[Any]()
     before = threading.stack_size(2**17)
@@ -102,7 +102,7 @@ def test_bounded_runs_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
         threading.stack_size(before)
     user.join()
     assert elsewhere[0].tobytes() == here.tobytes()
-    monkeypatch.setattr(run, "LONG", 10)
+    monkeypatch.setattr(run, "LONG_WORK", 10)
     assert threads(monkeypatch, slopes, *FACTORS) == 1
     assert slopes.run(*FACTORS, engine="compiled").value.tobytes() == here.tobytes()
 
@@ -118,10 +118,10 @@ def test_sizes_bound_elements() -> None:
 @pytest.mark.parametrize(("function", "arguments"), [(scaled, [np.arange(4.0), 2.0]), (scaled, [np.arange(4.0), -2.0])])
 def test_they_need_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Function, arguments: list[Any]) -> None:
     """A run that is over at once is no other thread's; one that may last or has seconds is."""
-    monkeypatch.setattr(run, "QUICK", 0)
+    monkeypatch.setattr(run, "QUICK_SECONDS", 0)
     assert threads(monkeypatch, function, *arguments) == 0
     assert threads(monkeypatch, function, *arguments, limits=tl.Limits(seconds=1.0)) == 1
-    monkeypatch.setattr(run, "LONG", 10)
+    monkeypatch.setattr(run, "LONG_WORK", 10)
     assert threads(monkeypatch, function, *arguments) == 1
 
 
@@ -179,7 +179,7 @@ def test_interrupt() -> None:
 def scaled(x: tl.Array[tl.float64, None]) -> tl.Array[tl.float64, None]:
     return tl.exp(x) * 2.0
 scaled.run([1.0], engine="compiled")
-engine._work = pressed
+engine._entry_call = pressed
 out = scaled.run([1.0], engine="compiled")
 print(out.status, out.error.limit)
 """

@@ -77,7 +77,7 @@ def near_ends(draw: Any) -> Case:
 def check(case: Case) -> None:
     """Fails where the engine differs; a strip is of four iterations."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loops, "STRIP", 4)
+        patch.setattr(loops, "STRIP_ITERATIONS", 4)
         assert not differences(case.program, lower(case.program), case.arguments)
 
 
@@ -117,7 +117,7 @@ def ended(function, *arguments, **limits):
     if not limits:
         threading.Thread(target=press).start()
     print(function.run(*arguments, engine="compiled", limits=Limits(**limits)).error.limit, flush=True)
-engine.QUICK = 60.0
+engine.QUICK_SECONDS = 60.0
 given.run(0, 5, engine="compiled")
 ended(given, {HIGHEST - 1}, {HIGHEST})
 ended(given, {HIGHEST - 1}, {HIGHEST}, seconds=0.1)
@@ -132,19 +132,19 @@ def test_what_wraps_is_ended() -> None:
 
 
 ON_AND_ON = """
-right = engine.source.text_of
-def text_of(program, *, native):
+right = engine.source.emit_module
+def emit_module(program, *, native):
     import re
     made = right(program, native=native)
     made.lines = [re.sub(r"while (n\\d+) < v\\d+:", r"while \\1 >= 0:", line) for line in made.lines]
     return made
-engine.source.text_of = text_of
+engine.source.emit_module = emit_module
 """
 
 
 @pytest.mark.heavy
 def test_a_strip_without_end_is_caught() -> None:
     """One that nobody looks at."""
-    code = ENDED.replace("engine.QUICK", f"{ON_AND_ON}\nengine.QUICK")
+    code = ENDED.replace("engine.QUICK_SECONDS", f"{ON_AND_ON}\nengine.QUICK_SECONDS")
     with pytest.raises(subprocess.TimeoutExpired):
         in_a_process(code.replace("given.run(0, 5", "given.run(5, 5"), seconds=5.0)

@@ -50,7 +50,7 @@ def test_bits(size: int) -> None:
 
 
 TWINS = {
-    "an element that nobody computes": (r"(w\.share_large\(.*), (v\d+)\):", r"\1, \2 - 1):"),
+    "an element that nobody computes": (r"(w\.parallel_for_large\(.*), (v\d+)\):", r"\1, \2 - 1):"),
     "a share begins late": (r"range\(first, last", "range(first + 1, last"),
     "a share ends early": (r"last - (i\d+)\)", r"last - \1 - 1)"),
     "the words of another array": (r"m\.read_i\((c\d+), 3\)", r"m.read_i(\1, 2)"),
@@ -122,7 +122,7 @@ def test_without_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     def full() -> None:
         raise OSError
 
-    monkeypatch.setattr(crew, "_begun", {})
+    monkeypatch.setattr(crew, "_pools", {})
     monkeypatch.setattr(crew.os, "pipe", full)  # type: ignore[attr-defined]
     assert (
         not list(differences(wave.program, wave.graph, arguments(crew.PARALLEL_MIN_ELEMENTS))) and not crew.start_pool()
@@ -145,9 +145,9 @@ def test_helpers_stay_off_the_core_that_calls_them() -> None:
 @pytest.mark.skipif(not crew.worker_count(), reason="nobody helps here")
 def test_who_waits_does_not_wait_for_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Helpers that have to be compiled keep nobody from looking at limits."""
-    monkeypatch.setattr(crew, "_begun", {})
+    monkeypatch.setattr(crew, "_pools", {})
     right, may = crew._create_pool, threading.Event()
-    monkeypatch.setattr(crew, "_crew", lambda count: may.wait(20.0) and right(count))
+    monkeypatch.setattr(crew, "_create_pool", lambda count: may.wait(20.0) and right(count))
     assert [crew.start_pool_async(), crew.start_pool_async()] == [0, 0]
     may.set()
     assert crew.start_pool() and crew.start_pool_async() == crew.start_pool()
@@ -177,13 +177,13 @@ FORKED = """
 from tagloom.interp.engines.jit import cache, thread_pool as crew
 from test_crew import arguments, wave
 other = tl.function(lambda x: x * 3 + 1)
-right, loading = cache._load, threading.Event()
+right, loading = cache._load_or_compile, threading.Event()
 def load(*given):
     loading.set()
     time.sleep(0.5)
     return right(*given)
 def forked(others):
-    cache._load = load
+    cache._load_or_compile = load
     user = threading.Thread(target=others)
     user.start()
     loading.wait()
@@ -191,12 +191,12 @@ def forked(others):
     child = os.fork()
     if not child:
         signal.alarm(30)
-        cache._load = right
-        given = arguments(crew.LARGE)
+        cache._load_or_compile = right
+        given = arguments(crew.PARALLEL_MIN_ELEMENTS)
         os._exit(0 if wave.run(*given, engine="compiled").value and other.run(3, engine="compiled").value == 10 else 1)
     user.join()
     print(os.waitpid(child, 0)[1])
-forked(crew.begun)
+forked(crew.start_pool)
 forked(lambda: wave.run(*arguments(9), engine="compiled"))
 """
 

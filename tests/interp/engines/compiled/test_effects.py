@@ -122,7 +122,7 @@ def test_with_cells() -> None:
 
 def test_auto_begins_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program with effects is handed over, and never begun again, whether it is compiled already or not."""
-    monkeypatch.setattr(engine, "WARM", 30)
+    monkeypatch.setattr(engine, "WARMUP_FIRINGS", 30)
     for _ in "12":
         world, wanted = Witness(), Witness()
         out = told.run(20, world=world, account=False)

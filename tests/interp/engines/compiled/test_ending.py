@@ -122,7 +122,7 @@ def test_seconds_of_both_engines() -> None:
         return right(subject, arguments, options, seconds)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "_begun_on_fast", noted)
+        patch.setattr(engine, "_run_on_fast_after", noted)
         outcome = waiting.run(n, engine="compiled", limits=Limits(seconds=1.0, firings=10**12))
     assert outcome.error.limit == "seconds" and 0.01 < spent[0] < 1.0  # type: ignore[union-attr]
 

@@ -40,7 +40,7 @@ def then(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
 
         return both
 
-    monkeypatch.setattr(run, "_work", work)
+    monkeypatch.setattr(run, "_entry_call", work)
 
 
 @pytest.mark.parametrize(("error", "status"), [(None, "Returned"), (MemoryError, "Exhausted")])
@@ -79,7 +79,7 @@ def test_operands_of_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_memory_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept for the next run is short, also where one ended amid its records, as where an array did not fit."""
-    monkeypatch.setattr(arena, "_idle", [])
+    monkeypatch.setattr(arena, "_idle_blocks", [])
     for size, kept in ((arena._MAX_IDLE_BYTES + 8, 0), (8, 1)):
         words = CallBuffer([], Struct(""), 0, 0, 1, 0)
         with pytest.raises(MemoryError), arena.RecordArena(words, 2 * arena._MAX_IDLE_BYTES):

@@ -165,7 +165,11 @@ def test_gradients(name: str) -> None:
 
 
 TWINS = {
-    "records lie upon each other": (r"(v\d+) = (records\.room\(s, 4\))", r"\1 = \2; m.write(s, 9, \1)", "power"),
+    "records lie upon each other": (
+        r"(v\d+) = (records\.allocate_words\(s, 4\))",
+        r"\1 = \2; m.write(s, 9, \1)",
+        "power",
+    ),
     "a record ends with its first phase": (
         r"(v\d+ = f\d+_cube_split\(s, left - \d, int64\((v\d+)\), .*\))",
         r"\1; m.write(s, 9, \2)",
@@ -176,7 +180,11 @@ TWINS = {
     "the first iteration does not go back": (r"while (n\d+) >= 0:", r"while \1 >= 1:", "power"),
     "a branch is forgotten": (r"= m\.read_b\(.*\)", "= True", "nested"),
     "all that goes forth again is in the first": (r"(v\d+) = m\.read_i\(\1, 1\)", r"\1 = \1", "second"),
-    "trips back are miscounted": (r"m\.note\(s, (\d+), (n\d+)\)", r"m.note(s, \1, \2 + 1)", "falls"),
+    "trips back are miscounted": (
+        r"m\.record_tag_step\(s, (\d+), (n\d+)\)",
+        r"m.record_tag_step(s, \1, \2 + 1)",
+        "falls",
+    ),
 }
 
 
@@ -203,7 +211,7 @@ def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any
         words.append((of, size))
         return made
 
-    monkeypatch.setattr(arena, "Lent", noted)
+    monkeypatch.setattr(arena, "RecordArena", noted)
     assert function.run(*arguments, engine="compiled").status == "Returned"
     ((found, _),) = words
     return int(found.state[TAPE_HIGH_WATER] - found.state[TAPE_NEXT])

@@ -37,9 +37,9 @@ MANY = 10**8
 
 def afresh(monkeypatch: pytest.MonkeyPatch, often: float = 1.0) -> None:
     """Let no program have run, and all runs be quick that end; the watchdog looks so often."""
-    monkeypatch.setattr(run, "_ready", type(run._compiled_programs)())
-    monkeypatch.setattr(run, "QUICK", 60.0)
-    monkeypatch.setattr(watchdog, "OFTEN", often)
+    monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
+    monkeypatch.setattr(run, "QUICK_SECONDS", 60.0)
+    monkeypatch.setattr(watchdog, "POLL_SECONDS", often)
     monkeypatch.setattr(watchdog, "_watchdog", watchdog.Watchdog())  # not one that is asleep until long after
 
 
@@ -72,10 +72,10 @@ def test_who_is_not_quick_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert _is_begun_again(monkeypatch)
     right = turned.run(MANY, engine="compiled", limits=tl.Limits(seconds=60.0)).value
     turned.run(5, engine="compiled")
-    monkeypatch.setattr(run, "QUICK", 0)
+    monkeypatch.setattr(run, "QUICK_SECONDS", 0)
     assert turned.run(MANY, engine="compiled").value == right
     tried: list[object] = []
-    monkeypatch.setattr(run, "_hurried", lambda *given: tried.append(1))
+    monkeypatch.setattr(run, "_run_with_watchdog", lambda *given: tried.append(1))
     assert threads(monkeypatch, turned, 5) == 1 and not tried
 
 
@@ -93,7 +93,7 @@ def test_who_is_stopped_amid_elements_begins_again(monkeypatch: pytest.MonkeyPat
 
 def test_a_watchdog_that_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A broken twin, which the law above finds."""
-    monkeypatch.setattr(watchdog, "watching", lambda words: contextlib.nullcontext())
+    monkeypatch.setattr(watchdog, "watch", lambda words: contextlib.nullcontext())
     assert not _is_begun_again(monkeypatch)
 
 
@@ -111,10 +111,10 @@ def test_who_has_no_stack_left_begins_again(monkeypatch: pytest.MonkeyPatch) -> 
     afresh(monkeypatch)
     count.run(5, engine="compiled")
     assert threads(monkeypatch, count, 5) == 0
-    monkeypatch.setattr(run, "near_stack", lambda: 2**62)
+    monkeypatch.setattr(run, "caller_stack_floor", lambda: 2**62)
     assert threads(monkeypatch, count, 5) == 1
     afresh(monkeypatch)
-    monkeypatch.setattr(run, "near_stack", lambda: None)
+    monkeypatch.setattr(run, "caller_stack_floor", lambda: None)
     assert [threads(monkeypatch, count, 5) for _ in range(3)] == [1, 1, 1]
 
 
@@ -141,13 +141,13 @@ def test_interrupt() -> None:
 @tl.function
 def turned(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + i), 0, 1)[1]
-engine.QUICK = 60.0
+engine.QUICK_SECONDS = 60.0
 turned.run(5, engine="compiled")
-engine._work, running = pressed, engine.running
-del engine.running
+engine._entry_call, running = pressed, engine.run_on_thread
+del engine.run_on_thread
 out = turned.run(5, engine="compiled")
 print(out.status, out.error.limit)
-engine._work, engine.running = right, running
+engine._entry_call, engine.run_on_thread = right, running
 def press():
     time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGINT)
@@ -162,14 +162,14 @@ def test_a_child_has_a_watchdog_of_its_own() -> None:
     """One that was forked."""
     code = """
 from tagloom.interp.engines.compiled import run as engine
-engine.QUICK = 60.0
+engine.QUICK_SECONDS = 60.0
 turned = tl.function(lambda n: tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + i), 0, 1)[1])
 for _ in range(3):
     turned.run(5, engine="compiled")
 child = os.fork()
 if not child:
-    right, used = engine.running, []
-    engine.running = lambda *given, **more: used.append(1) or right(*given, **more)
+    right, used = engine.run_on_thread, []
+    engine.run_on_thread = lambda *given, **more: used.append(1) or right(*given, **more)
     value = turned.run(10**8, engine="compiled").status
     os._exit(0 if value == "Returned" and used else 1)
 print(os.waitpid(child, 0)[1])
@@ -180,12 +180,12 @@ print(os.waitpid(child, 0)[1])
 def test_what_watches_sleeps(monkeypatch: pytest.MonkeyPatch) -> None:
     """A watchdog with nothing to watch looks no more, and wakes up for the next run."""
     dog = watchdog.Watchdog()
-    monkeypatch.setattr(watchdog, "_PATIENCE", 2)
-    monkeypatch.setattr(watchdog, "OFTEN", 0.005)
+    monkeypatch.setattr(watchdog, "_MAX_IDLE_POLLS", 2)
+    monkeypatch.setattr(watchdog, "POLL_SECONDS", 0.005)
     stopped: list[Any] = []
 
     class Words:
-        def stop(self) -> None:
+        def request_stop(self) -> None:
             stopped.append(self)
 
     for _ in range(3):

@@ -153,8 +153,8 @@ def test_what_is_made_in_place() -> None:
     """Products are added to what came from below, which may be zeros that nobody wrote; nothing is transposed."""
     function, given = RUNS["tree"]
     text = "\n".join(source.emit_module(function.trace(*given).program).lines)
-    assert "added_float32" in text and "e.is_blank" in text and "turned_float32" not in text
-    assert not re.search(r"moves\(0, .*, 32, 8, ", text)  # the transposition of x
+    assert "matmul_accumulate_float32" in text and "e.is_lazy" in text and "matmul_transposed_left_float32" not in text
+    assert not re.search(r"strided_op\(0, .*, 32, 8, ", text)  # the transposition of x
 
 
 def test_each_node_is_looked_at_once() -> None:
@@ -170,16 +170,16 @@ class Everything(set[str]):
 
 
 def _spent(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sums.AccumulationPlan, "is_spent", lambda plan, operand, node: isinstance(operand, str))
+    monkeypatch.setattr(sums.AccumulationPlan, "is_last_use", lambda plan, operand, node: isinstance(operand, str))
 
 
 def _known(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = lambda type_: [8 if size is None else size for size in type_.shape or ()]  # noqa: E731
-    monkeypatch.setattr(sums, "_count", lambda type_: None if type_.is_scalar else math.prod(sizes(type_)))
+    monkeypatch.setattr(sums, "_element_count", lambda type_: None if type_.is_scalar else math.prod(sizes(type_)))
 
 
 def _not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "_weaker", lambda assumed, found: assumed)
+    monkeypatch.setattr(source, "_weaken_facts", lambda assumed, found: assumed)
 
 
 def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -203,23 +203,23 @@ TWINS: dict[str, tuple[Any, str]] = {
         "viewed",
     ),
     "what is multiplied is written to": (
-        lambda patch: patch.setattr(sums, "_read_by", lambda uses, product: set()),
+        lambda patch: patch.setattr(sums, "_operands_read", lambda uses, product: set()),
         "its own factor",
     ),
     "factors that do not fit are multiplied": (_known, "opened"),
     "a sum is written to by another name": (
-        lambda patch: patch.setattr(facts.ArrayFactTable, "share", lambda known, texts: None),
+        lambda patch: patch.setattr(facts.ArrayFactTable, "mark_shared", lambda known, texts: None),
         "handed on",
     ),
     "what recurs hands on only what is its own": (_not_asked, "given back"),
     "zeros change no sign": (_clean, "zeros"),
     "what is added to zeros is lost": (
-        _texts(r"(e\.is_blank\((\w+)\)): (\w+) = \w+", r"\1: \3 = \2"),
+        _texts(r"(e\.is_lazy\((\w+)\)): (\w+) = \w+", r"\1: \3 = \2"),
         "tree",
     ),
-    "sums so far are lost": (_texts(r"2 if (e\.is_blank\(\w+\)) else 1", "2"), "tree"),
+    "sums so far are lost": (_texts(r"2 if (e\.is_lazy\(\w+\)) else 1", "2"), "tree"),
     "loops begin with what they made": (
-        lambda patch: patch.setattr(loops, "_variables", _shared_variables(loops._emit_loop_variables)),
+        lambda patch: patch.setattr(loops, "_emit_loop_variables", _shared_variables(loops._emit_loop_variables)),
         "repeated",
     ),
 }

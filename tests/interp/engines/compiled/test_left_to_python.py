@@ -113,13 +113,13 @@ def broken(name: str) -> Any:
     """A performer that is wrong in one way."""
 
     class Wrong(HostCallServer):
-        def _computed(self, number: int, node: Node) -> int:
+        def _compute_op(self, number: int, node: Node) -> int:
             if name == "forgets to trap":
-                return min(super()._computed(number, node), 0)
+                return min(super()._compute_op(number, node), 0)
             if name == "answers the first again":
                 self.first = getattr(self, "first", {})
                 first = self.first.setdefault((self.trap_sites[number].types, node.results[0].type), number)
-                return super()._computed(first, self.trap_sites[first].node)  # type: ignore[arg-type]
+                return super()._compute_op(first, self.trap_sites[first].node)  # type: ignore[arg-type]
             raise AssertionError
 
     return Wrong
@@ -128,7 +128,7 @@ def broken(name: str) -> Any:
 @pytest.mark.parametrize("name", ["forgets to trap", "answers the first again"])
 def test_the_laws_see_what_is_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A performer that is wrong in one way is found out."""
-    monkeypatch.setattr("tagloom.interp.engines.compiled.run.Performer", broken(name))
+    monkeypatch.setattr("tagloom.interp.engines.compiled.run.HostCallServer", broken(name))
     found = [bool(differences(chosen.program, chosen.graph, [np.array([0.5, -1.0, 2.0]), count])) for count in (3, 4)]
     assert any(found)
 
@@ -139,17 +139,17 @@ def test_an_op_that_raises_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None
     def kernel(*_: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("tagloom.interp.engines.compiled.host_calls.kernel", kernel)
+    monkeypatch.setattr("tagloom.interp.engines.compiled.host_calls.build_kernel", kernel)
     with pytest.raises(tl.Crash, match="compiled code failed") as crashed:
         spread.run(10, engine="compiled")
     assert isinstance(crashed.value.__cause__, ZeroDivisionError)
 
 
 RAISING = """
-from tagloom.interp.engines.compiled import host_calls as performing
+from tagloom.interp.engines.compiled import host_calls
 def kernel(*_):
     raise DeprecationWarning
-performing.kernel = kernel
+host_calls.build_kernel = kernel
 ordered = tl.function(lambda x: tl.sort(x))
 least = tl.function(lambda x: tl.take(ordered(x), 0))
 try:

@@ -107,7 +107,7 @@ def test_little_is_left_to_python(op: str, monkeypatch: pytest.MonkeyPatch) -> N
         left[node.op] += 1
         return right(writer, node, inputs)
 
-    monkeypatch.setattr(effects, "written", noted)
+    monkeypatch.setattr(effects, "emit_host_call", noted)
     program, given = program_of(RULES[op], np.float64, False)
     run_compiled(program, lower(program), given)
     assert left[op] <= LEFT.get(op, 0)
@@ -154,5 +154,5 @@ def test_traps(name: str) -> None:
 
 def test_wrong_strides_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all elements are the first, the law says so."""
-    monkeypatch.setattr(moves, "_again", lambda value, rank: ["0"] * rank)
+    monkeypatch.setattr(moves, "_broadcast_strides", lambda value, rank: ["0"] * rank)
     assert wrong("broadcast_like", np.float64, False)

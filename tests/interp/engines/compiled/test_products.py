@@ -125,7 +125,7 @@ TWINS = {
         "for number in range(first, last)",
         "for number in range(first, last - (last > 1))",
     ),
-    "the last rows are left out": ("range(0, rows, _ROWS)", "range(0, rows - _ROWS + 1, _ROWS)"),
+    "the last rows are left out": ("range(0, rows, _TILE_ROWS)", "range(0, rows - _TILE_ROWS + 1, _TILE_ROWS)"),
     "rows of another matrix": ("row * apart * size", "row * count * size"),
 }
 
@@ -137,11 +137,18 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     source = inspect.getsource(matrices._compute_strips.py_func)
     assert right in source
     scope = dict(vars(matrices))
-    exec("@kernel\ndef _part_for(x): return crew.address_of(_strips64)", scope)
-    for name in ("_strips", "_strips64", "_shared", "_narrow", "_tiled", "product"):
+    exec("@kernel\ndef _part_address(x): return crew.function_address(_compute_strips64)", scope)
+    for name in (
+        "_compute_strips",
+        "_compute_strips64",
+        "_matmul_by_strips",
+        "_matmul_narrow",
+        "_matmul_tiled",
+        "matmul",
+    ):
         text = inspect.getsource(vars(matrices)[name].py_func)
-        exec(text.replace(right, wrong) if name == "_strips" else text, scope)
+        exec(text.replace(right, wrong) if name == "_compute_strips" else text, scope)
     x, y = factors((4 * ROWS + 1, 90, 83), np.float64)
     state = np.zeros(9, np.int64)
-    made = _wrapped(scope["product"], float64)(state.ctypes.data, x, y)
+    made = _wrapped(scope["matmul"], float64)(state.ctypes.data, x, y)
     assert not (np.abs(made - x @ y) <= 2 * OPS["matmul"].error_bound(x, y)).all()  # type: ignore[misc]

@@ -87,7 +87,7 @@ def test_bits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     x = np.random.default_rng(size).normal(size=size)
     wanted = scaled.run(x, 0.1, engine="compiled").value
     assert len({scaled.run(x, 0.1, engine="compiled").value for _ in range(20)}) == 1
-    monkeypatch.setattr(crew, "begun", lambda: 0)
+    monkeypatch.setattr(crew, "start_pool", lambda: 0)
     assert scaled.run(x, 0.1, engine="compiled").value == wanted
     terms = 0.1 * x + 1.0
     exact = np.sum(terms.astype(np.longdouble))
@@ -95,7 +95,7 @@ def test_bits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 TWINS = {
-    "blocks are added where they are": (r"\[(i\d+) // 2048\] = (p\.total.*)", r"[0] += \2"),
+    "blocks are added where they are": (r"\[(i\d+) // 2048\] = (p\.sum_all.*)", r"[0] += \2"),
     "the last block is left out": (r"np\.zeros\(\((v\d+) \+ 2047\)", r"np.zeros((\1 + 0)"),
     "a block has another's place": (r"\[(i\d+) // 2048\] = p", r"[(\1 // 2048) // 2 * 2] = p"),
 }

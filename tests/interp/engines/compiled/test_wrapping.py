@@ -50,6 +50,6 @@ def test_what_overflows_has_no_known_sign() -> None:
 
 def test_operators_that_do_not_overflow_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """The operators of numba's own are other ones."""
-    monkeypatch.setattr(run, "_ready", type(run._compiled_programs)())
-    monkeypatch.setattr(kernels, "_WRAPPING", {})
+    monkeypatch.setattr(run, "_compiled_programs", type(run._compiled_programs)())
+    monkeypatch.setattr(kernels, "_WRAPPING_FORMATS", {})
     assert wrong()

@@ -20,7 +20,7 @@ def quotient(x, y):
 CODE = """
 import sys, time
 from tagloom.interp.engines.jit import cache
-module = cache.load("quotients", sys.argv[1])
+module = cache.load_module("quotients", sys.argv[1])
 (hits,) = module.quotient.stats.cache_hits.values() or (0,)
 print(module.quotient(-7, 2), hits, module.__file__)
 """
@@ -175,7 +175,7 @@ def test_key(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
         path = tmp_path / source
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
-    monkeypatch.setattr(cache, "_ROOT", tmp_path)
+    monkeypatch.setattr(cache, "_PACKAGE_ROOT", tmp_path)
     keys = {before}
     for source in ("core/ops/op.py", "core/ops/guarded.py", "core/mix.py", "interp/engines/jit/opaque.py"):
         (tmp_path / source).write_text("# changed")
@@ -228,7 +228,7 @@ def told(monkeypatch: pytest.MonkeyPatch, seconds: float) -> str:
 def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line says that something is compiled where that takes long, is gone afterwards, and can be done without."""
     assert told(monkeypatch, 0.0) == ""
-    monkeypatch.setattr(progress, "AFTER", 0.01)
+    monkeypatch.setattr(progress, "DELAY_SECONDS", 0.01)
     line = "compiling fib ..."
     assert told(monkeypatch, 0.3) == f"{line}\r{' ' * len(line)}\r"
     monkeypatch.setenv("TAGLOOM_PROGRESS", "off")

@@ -22,7 +22,7 @@ CHILD = """
 import sys
 from pathlib import Path
 from tagloom.interp.engines.jit import native
-run = native.native("trial", Path(sys.argv[1]).read_text(), "run", 2)
+run = native.load_native("trial", Path(sys.argv[1]).read_text(), "run", 2)
 print(run(2, 5), "numba" in sys.modules)
 """
 
@@ -31,7 +31,7 @@ print(run(2, 5), "numba" in sys.modules)
 def kept(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
     """Where the object code of TEXT is kept."""
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
-    monkeypatch.setattr(native, "_loaded", {})
+    monkeypatch.setattr(native, "_functions", {})
     return cache.cache_folder() / cache.cache_key(TEXT) / "trial.o"
 
 
@@ -49,7 +49,7 @@ def test_the_second_process_needs_no_numba(kept: Path, tmp_path: Path) -> None:
 
 def test_each_function_is_linked_once(kept: Path, monkeypatch: MonkeyPatch) -> None:
     """It is never freed; so it is found again, also by a program that was forgotten meanwhile."""
-    monkeypatch.setattr(native, "_kept", [])
+    monkeypatch.setattr(native, "_engines", [])
     first, *others = [native.load_native("trial", TEXT, "run", 2) for _ in range(3)]
     assert all(each is first for each in others) and len(native._engines) == 1
 
@@ -81,7 +81,7 @@ def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatc
     """Where nothing can be kept, everything is compiled, and runs."""
     occupied = tmp_path / "file"
     occupied.write_text("")
-    monkeypatch.setattr(native, "_loaded", {})
+    monkeypatch.setattr(native, "_functions", {})
     monkeypatch.setenv("TAGLOOM_CACHE", str(occupied))
     assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
 
@@ -114,7 +114,7 @@ def test_what_is_called_is_there(kept: Path) -> None:
 def test_numba_keeps_what_it_raises_by(kept: Path) -> None:
     """Object code is given functions that end the process for those that raise; numba's own code is not."""
     code = "import sys, numba\nfrom pathlib import Path\nfrom tagloom.interp.engines.jit import native\n"
-    code += "native.native('trial', Path(sys.argv[1]).read_text(), 'run', 2)\n"
+    code += "native.load_native('trial', Path(sys.argv[1]).read_text(), 'run', 2)\n"
     code += "@numba.njit\ndef fails(x):\n    raise ValueError('so much', x)\n"
     code += "try:\n    fails(3)\nexcept ValueError as error:\n    print(error.args)\n"
     text = kept.parents[2] / "text.py"
