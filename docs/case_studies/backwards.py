@@ -1,4 +1,4 @@
-"""How much of a list is still to come at each place, from its end on. It never ends: see docs/case-studies.md."""
+"""Sums of the numbers from each place of a list to its end, in cells. It never ends: see docs/case-studies.md."""
 
 import tagloom as tl
 
