@@ -12,8 +12,8 @@ import numpy as np
 
 from ..mix import MASK64
 from . import guarded
-from .gradients.elementwise import RULES
-from .op import TrapCondition, op
+from .gradient_rules import Term, adjoint_rule, slopes, zero_gradient
+from .op import Gradient, TrapCondition, op
 from .rules import elementwise_type_rule, scalar_by_kind
 
 _NUMERIC = elementwise_type_rule("if")
@@ -46,6 +46,20 @@ def _multiply_no_nan_array(x: Any, y: Any) -> Any:
     return np.where(y == 0, 0.0, np.multiply(x, y))
 
 
+def _selection_rule(op: str) -> Gradient:
+    """Of the one that is chosen: the first, where it is `op` than the second."""
+
+    def adjoint(g: Term, x: Term, y: Term) -> Term:
+        return x.op(op, x, y).where(g, x.equal(y).where(0.5 * g, 0.0))
+
+    return adjoint_rule(lambda g, z, x, y: adjoint(g, x, y), lambda g, z, x, y: adjoint(g, y, x))
+
+
+def _multiply_no_nan_adjoint(y: Term, g: Term) -> Term:
+    """The slope is y; where that is 0 the product is, whatever x, and an infinite adjoint adds nothing either."""
+    return y.equal(0.0).where(0.0, y.multiply_no_nan(g))
+
+
 add = op(
     "add",
     arity=2,
@@ -54,7 +68,7 @@ add = op(
     scalar=operator.add,
     symbol="+",
     has_innocuous_rounding=True,
-    gradient=RULES["add"],
+    gradient=adjoint_rule(lambda g, z, x, y: g, lambda g, z, x, y: g),
     doc="""Sum. Integers wrap.
 
 >>> tl.add(2, 3)
@@ -69,7 +83,7 @@ subtract = op(
     scalar=operator.sub,
     symbol="-",
     has_innocuous_rounding=True,
-    gradient=RULES["subtract"],
+    gradient=adjoint_rule(lambda g, z, x, y: g, lambda g, z, x, y: -g),
     doc="""Difference. Integers wrap.
 
 >>> tl.subtract(2, 3)
@@ -84,7 +98,7 @@ multiply = op(
     scalar=operator.mul,
     symbol="*",
     has_innocuous_rounding=True,
-    gradient=RULES["multiply"],
+    gradient=slopes(lambda x, y, z: y, lambda x, y, z: x),
     doc="""Product. Integers wrap.
 
 >>> tl.multiply(2**62, 2) == -2**63
@@ -99,7 +113,7 @@ divide = op(
     scalar=guarded.div,
     symbol="/",
     has_innocuous_rounding=True,
-    gradient=RULES["divide"],
+    gradient=slopes(lambda x, y, z: 1.0 / y, lambda x, y, z: -(z / y)),
     doc="""Quotient of floats: x/0 is an infinity with the sign of both, 0/0 is NaN. Integers: use floor_divide.
 
 >>> tl.divide(1.0, 0.0)
@@ -113,7 +127,7 @@ multiply_no_nan = op(
     numpy=_multiply_no_nan_array,
     scalar=guarded.product_or_zero,
     has_innocuous_rounding=True,
-    gradient=RULES["multiply_no_nan"],
+    gradient=adjoint_rule(lambda g, z, x, y: _multiply_no_nan_adjoint(y, g), lambda g, z, x, y: x.multiply_no_nan(g)),
     doc="""Product of floats, and 0 where y is 0, whatever x is: infinite, or NaN. A y of NaN gives NaN.
 
 >>> tl.multiply_no_nan(float("inf"), 0.0)
@@ -128,7 +142,7 @@ floor_divide = op(
     scalar=scalar_by_kind(guarded.integer_floordiv, fallback=guarded.floordiv),
     symbol="//",
     trap_condition=TrapCondition(_is_zero_divisor, "integer division by zero"),
-    gradient=RULES["floor_divide"],
+    gradient=zero_gradient,
     doc="""Quotient, rounded down. Integer division by zero traps; the lowest integer // -1 wraps to itself.
 
 >>> tl.floor_divide(-7, 2)
@@ -143,7 +157,7 @@ remainder = op(
     scalar=scalar_by_kind(guarded.integer_mod, fallback=guarded.mod),
     symbol="%",
     trap_condition=TrapCondition(_is_zero_divisor, "integer remainder by zero"),
-    gradient=RULES["remainder"],
+    gradient=adjoint_rule(lambda g, z, x, y: g, lambda g, z, x, y: (-x.floor_divide(y)).multiply_no_nan(g)),
     doc="""Remainder with the sign of the divisor. Integer remainder by zero traps; of floats it is NaN.
 
 >>> tl.remainder(-7, 2)
@@ -158,7 +172,10 @@ pow = op(
     scalar=scalar_by_kind(guarded.integer_power, 1, MASK64, fallback=guarded.power),
     symbol="**",
     trap_condition=TrapCondition(_is_negative_exponent, "integer to a negative power"),
-    gradient=RULES["pow"],
+    gradient=slopes(
+        lambda x, y, z: x.pow(y - 1.0).multiply_no_nan(y),
+        lambda x, y, z: z.multiply_no_nan(x.equal(0.0).where(1.0, x).log()),
+    ),
     doc="""Power. Integers wrap, and trap on a negative exponent; floats follow C's pow.
 
 >>> tl.pow(2, 10)
@@ -173,7 +190,7 @@ negative = op(
     scalar=operator.neg,
     symbol="-",
     has_innocuous_rounding=True,
-    gradient=RULES["negative"],
+    gradient=adjoint_rule(lambda g, z, x: -g),
     doc="""The number with its sign changed. Integers wrap: the lowest is its own negative, and
 an unsigned x has 2**bits - x.
 
@@ -189,7 +206,7 @@ abs = op(
     scalar=operator.abs,
     symbol="abs",
     has_innocuous_rounding=True,
-    gradient=RULES["abs"],
+    gradient=slopes(lambda x, z: x.sign()),
     doc="""Absolute value; the lowest signed integer is its own.
 
 >>> tl.abs(-3)
@@ -204,7 +221,7 @@ minimum = op(
     scalar=guarded.minimum,
     symbol="min",
     has_innocuous_rounding=True,
-    gradient=RULES["minimum"],
+    gradient=_selection_rule("less"),
     doc="""The smaller of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
 
 >>> tl.minimum(2, 3)
@@ -219,7 +236,7 @@ maximum = op(
     scalar=guarded.maximum,
     symbol="max",
     has_innocuous_rounding=True,
-    gradient=RULES["maximum"],
+    gradient=_selection_rule("greater"),
     doc="""The larger of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
 
 >>> tl.maximum(2, 3)

@@ -1,9 +1,17 @@
-"""Linear algebra of LAPACK's: what square matrices are, what they solve, and what matrices are products of.
+"""Linear algebra computed by LAPACK: determinants, inverses, solutions of equations, and factorisations.
 
-A matrix is the last two axes of an array; what comes before is a stack of them. Each result of a factorisation is a row
-of its own. float32 is computed in float64 and rounded. All engines call the same routine, and make the same bits;
-between machines they differ by rounding errors, which are those of backward stable algorithms (Anderson and others,
+A matrix is the last two axes of an array; the axes before are a stack of matrices. Each result of a factorisation is a
+row of its own. float32 is computed in float64 and rounded. All engines call the same routine and so give the same bits;
+between machines results differ by rounding errors, which are those of backward stable algorithms (Anderson and others,
 LAPACK Users' Guide, chapter 4).
+
+In gradient rules the adjoint of a factor is named as the factor, with a bar. The adjoint of a symmetric matrix, of
+which one half is read, is symmetric. There is no adjoint where a factorisation is not unique: for singular matrices,
+and for vectors of two equal eigenvalues or singular values.
+
+Inverses, products and cholesky: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation", 2008. qr: Walter and Lehmann, "Algorithmic differentiation of linear algebra functions", 2018. svd:
+Townsend, "Differentiating the singular value decomposition", 2016.
 """
 
 from __future__ import annotations
@@ -19,8 +27,18 @@ from ..errors import Invalid
 from ..types import Type, broadcast_shape
 from .attribute import format_attribute
 from .axes import ATTRIBUTE_INTEGER_BOUND, Sizes, check_bool, check_numeric, describe_shapes, require_sizes
-from .gradients.factor import RULES
-from .op import TrapCondition, op
+from .gradient_rules import (
+    Term,
+    adjoint_rule,
+    column_vector,
+    iota,
+    movement_rule,
+    rank,
+    row_vector,
+    transpose,
+    zero_gradient,
+)
+from .op import Gradient, TrapCondition, op
 from .rules import promote_operands
 
 
@@ -176,7 +194,7 @@ _EMPTY_NOTE = "Of a matrix without rows or columns it has no elements, or is an 
 
 
 def _factorization_op(
-    name: str, types: Any, numpy: Any, doc: str, *attributes: str, arity: int = 1, trap: str = ""
+    name: str, types: Any, numpy: Any, doc: str, *attributes: str, gradient: Gradient, arity: int = 1, trap: str = ""
 ) -> None:
     undefined = TrapCondition(_failure_condition(numpy, trap == _NO_CONVERGENCE_MESSAGE), trap, "f") if trap else None
     columns: dict[str, Any] = {"attributes": attributes, "trap_condition": undefined}
@@ -184,7 +202,7 @@ def _factorization_op(
     edges = [_CONVERGENCE_NOTE, _FLOAT32_NOTE] if trap == _NO_CONVERGENCE_MESSAGE else [_FLOAT32_NOTE, _NONFINITE_NOTE]
     edges += [_EMPTY_NOTE] * (types is not _scalar_type)
     doc = f"{textwrap.fill(' '.join([said, *edges]), 119)}\n\n>>> {example}"
-    op(name, arity=arity, type_rule=types, numpy=numpy, shape_rule=None, gradient=RULES[name], doc=doc, **columns)
+    op(name, arity=arity, type_rule=types, numpy=numpy, shape_rule=None, gradient=gradient, doc=doc, **columns)
 
 
 def _diagonal_array(x: Any, offset: int) -> Any:
@@ -198,6 +216,138 @@ def _solve_array(a: Any, b: Any) -> Any:
     return np.linalg.solve(a, b[:, None])[..., 0] if np.ndim(b) == 1 else np.linalg.solve(a, b)
 
 
+def _per_matrix(numbers: Term) -> Term:
+    """A number a matrix, for all of its elements."""
+    return numbers.index(key="..., None, None")
+
+
+def _row_and_column_indices(x: Term) -> tuple[Term, Term]:
+    """Number of the row, and of the column, of each element of a square matrix of so many columns."""
+    numbers = iota(x.size(axis=-1))
+    return column_vector(numbers), numbers
+
+
+def _scaled_lower_triangle(x: Term, diagonal: float) -> Term:
+    """What is on and below the diagonal, and on it so many times."""
+    i, j = _row_and_column_indices(x)
+    return i.greater(j).where(x, i.equal(j).where(diagonal * x, 0.0))
+
+
+def _symmetrize(x: Term) -> Term:
+    return 0.5 * (x + transpose(x))
+
+
+def _multiply_by_inverse(x: Term, a: Term) -> Term:
+    """x @ inv(a)"""
+    return transpose(transpose(a).solve(transpose(x)))
+
+
+def _divide_by_gaps(x: Term, numbers: Term) -> Term:
+    """Each element off the diagonal over the j-th less the i-th of these numbers, on the diagonal 0."""
+    i, j = _row_and_column_indices(numbers)
+    gaps = i.equal(j).where(1.0, row_vector(numbers) - column_vector(numbers))
+    return i.equal(j).where(0.0, (1.0 / gaps).multiply_no_nan(x))
+
+
+def _det_adjoint(g: Term, z: Term, x: Term) -> Term:
+    return transpose(x.inv()) * _per_matrix(z * g)
+
+
+def _logabsdet_adjoint(g: Term, z: Term, x: Term) -> Term:
+    return transpose(x.inv()) * _per_matrix(g)
+
+
+def _inv_adjoint(g: Term, z: Term, x: Term) -> Term:
+    return -(transpose(z) @ g @ transpose(z))
+
+
+def _solve_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
+    """Of what a solution was asked for, as matrices."""
+    return transpose(a).solve(column_vector(g) if rank(b) == 1 else g)
+
+
+def _solve_a_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
+    solution = column_vector(z) if rank(b) == 1 else z
+    return (-(_solve_adjoint(g, z, a, b) @ transpose(solution))).sum_like(a)
+
+
+def _solve_b_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
+    made = _solve_adjoint(g, z, a, b)
+    return (made.index(key="..., 0") if rank(b) == 1 else made).sum_like(b)
+
+
+def _cholesky_adjoint(g: Term, z: Term, x: Term, upper: bool) -> Term:
+    l, l_bar = (transpose(z), transpose(g)) if upper else (z, g)  # noqa: E741
+    inner = _scaled_lower_triangle(transpose(l) @ l_bar, 0.5)
+    return _symmetrize(_multiply_by_inverse(transpose(l).solve(inner), l))
+
+
+def _qr_q_adjoint(g: Term, z: Term, x: Term, mode: str) -> Term:
+    _check_qr_is_unique(x, mode)
+    return _multiply_by_inverse(g - _multiply_by_symmetric(z, transpose(g) @ z), transpose(x.qr_r(mode=mode)))
+
+
+def _qr_r_adjoint(g: Term, z: Term, x: Term, mode: str) -> Term:
+    _check_qr_is_unique(x, mode)
+    return _multiply_by_inverse(_multiply_by_symmetric(x.qr_q(mode=mode), z @ transpose(g)), transpose(z))
+
+
+def _multiply_by_symmetric(q: Term, x: Term) -> Term:
+    """q by the symmetric matrix of which x is the lower half."""
+    return q @ (_scaled_lower_triangle(x, 1.0) + transpose(_scaled_lower_triangle(x, 0.0)))
+
+
+def _check_qr_is_unique(x: Term, mode: str) -> None:
+    rows, columns = require_sizes(x.type)[-2:]
+    is_square = rows is not None and rows == columns
+    is_wide = rows is not None and columns is not None and rows < columns
+    if is_wide or (mode == "complete" and not is_square):
+        required = 'as many rows as columns, or, with mode="reduced", more'
+        raise Invalid("qr of this matrix cannot be differentiated", required=required, got=x.type)
+
+
+def _eigvalsh_adjoint(g: Term, z: Term, x: Term) -> Term:
+    v = x.eigh_vectors()
+    return (v * row_vector(g)) @ transpose(v)
+
+
+def _eigh_vectors_adjoint(g: Term, z: Term, x: Term) -> Term:
+    inner = _divide_by_gaps(transpose(z) @ g, x.eigvalsh())
+    return _symmetrize(z @ inner @ transpose(z))
+
+
+def _svdvals_adjoint(g: Term, z: Term, x: Term) -> Term:
+    u, vh = x.svd_u(full_matrices=False), x.svd_vh(full_matrices=False)
+    return (u * row_vector(g)) @ vh
+
+
+def _svd_u_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
+    _check_svd_is_unique(x, full_matrices)
+    s, vh = x.svdvals(), x.svd_vh(full_matrices=False)
+    return _singular_vectors_adjoint(g, z, s) @ vh
+
+
+def _svd_vh_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
+    """Those of the matrix with rows as columns."""
+    _check_svd_is_unique(x, full_matrices)
+    s, u = x.svdvals(), x.svd_u(full_matrices=False)
+    return u @ transpose(_singular_vectors_adjoint(transpose(g), transpose(z), s))
+
+
+def _singular_vectors_adjoint(u_bar: Term, u: Term, s: Term) -> Term:
+    """The adjoint of `x @ v`, by that of u."""
+    inner = transpose(u) @ u_bar
+    within = u @ (_divide_by_gaps(inner - transpose(inner), s * s) * row_vector(s))
+    return within + (u_bar - u @ inner) / row_vector(s)
+
+
+def _check_svd_is_unique(x: Term, full_matrices: bool) -> None:
+    rows, columns = require_sizes(x.type)[-2:]
+    if full_matrices and (rows is None or rows != columns):
+        required = "a square matrix, or full_matrices=False"
+        raise Invalid("all singular vectors cannot be differentiated", required=required, got=x.type)
+
+
 _qr, _svd = _cache_last_result(np.linalg.qr), _cache_last_result(np.linalg.svd)
 
 _factorization_op(
@@ -205,6 +355,7 @@ _factorization_op(
     _scalar_type,
     np.linalg.det,
     "Determinant of a square matrix, 1 of one without rows.\n\n>>> tl.linalg.det([[2.0, 0.0], [0.0, 3.0]])\n6.0\n",
+    gradient=adjoint_rule(_det_adjoint),
 )
 _factorization_op(
     "slogdet_sign",
@@ -212,6 +363,7 @@ _factorization_op(
     lambda x: np.linalg.slogdet(x)[0],
     "Sign of the determinant of a square matrix: -1, 0 or 1; 1 of one without rows.\n\n"
     ">>> tl.linalg.slogdet([[-2.0]]).sign\n-1.0\n",
+    gradient=zero_gradient,
 )
 _factorization_op(
     "slogdet_logabsdet",
@@ -220,6 +372,7 @@ _factorization_op(
     "Logarithm of the absolute value of the determinant of a square matrix: -inf where that is 0, and 0 of one\n"
     "without rows.\n\n"
     ">>> tl.linalg.slogdet([[1.0]]).logabsdet\n0.0\n",
+    gradient=adjoint_rule(_logabsdet_adjoint),
 )
 _factorization_op(
     "inv",
@@ -228,6 +381,7 @@ _factorization_op(
     "Inverse of a square matrix; traps where it is singular.\n\n"
     ">>> tl.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[[0.5, 0.0], [0.0, 0.25]]\n",
     trap=_SINGULAR_MESSAGE,
+    gradient=adjoint_rule(_inv_adjoint),
 )
 _factorization_op(
     "solve",
@@ -237,6 +391,7 @@ _factorization_op(
     ">>> tl.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()\n[1.0, 0.5]\n",
     arity=2,
     trap=_SINGULAR_MESSAGE,
+    gradient=adjoint_rule(_solve_a_adjoint, _solve_b_adjoint),
 )
 _factorization_op(
     "cholesky",
@@ -247,6 +402,7 @@ _factorization_op(
     ">>> tl.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).tolist()\n[[2.0, 0.0], [1.0, 1.0]]\n",
     "upper",
     trap="the matrix is not positive definite",
+    gradient=adjoint_rule(_cholesky_adjoint),
 )
 _factorization_op(
     "qr_q",
@@ -254,6 +410,7 @@ _factorization_op(
     lambda x, mode: _qr(x, mode=mode)[0],
     "The q of a matrix `q @ r`: its columns are orthonormal.\n\n>>> tl.linalg.qr([[-3.0]]).Q.tolist()\n[[1.0]]\n",
     "mode",
+    gradient=adjoint_rule(_qr_q_adjoint),
 )
 _factorization_op(
     "qr_r",
@@ -261,6 +418,7 @@ _factorization_op(
     lambda x, mode: _qr(x, mode=mode)[1],
     "The r of a matrix `q @ r`: it has zeros below its diagonal.\n\n>>> tl.linalg.qr([[-3.0]]).R.tolist()\n[[-3.0]]\n",
     "mode",
+    gradient=adjoint_rule(_qr_r_adjoint),
 )
 _factorization_op(
     "eigvalsh",
@@ -269,6 +427,7 @@ _factorization_op(
     "Eigenvalues of a symmetric matrix, of which the lower half is read, the smallest first.\n\n"
     ">>> tl.linalg.eigvalsh([[2.0, 0.0], [0.0, 1.0]]).tolist()\n[1.0, 2.0]\n",
     trap=_NO_CONVERGENCE_MESSAGE,
+    gradient=adjoint_rule(_eigvalsh_adjoint),
 )
 _factorization_op(
     "eigh_vectors",
@@ -277,6 +436,7 @@ _factorization_op(
     "Eigenvectors of a symmetric matrix, of which the lower half is read: a column for each of its eigenvalues.\n\n"
     ">>> abs(tl.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvectors).tolist()\n[[0.0, 1.0], [1.0, 0.0]]\n",
     trap=_NO_CONVERGENCE_MESSAGE,
+    gradient=adjoint_rule(_eigh_vectors_adjoint),
 )
 _factorization_op(
     "svd_u",
@@ -286,6 +446,7 @@ _factorization_op(
     ">>> abs(tl.linalg.svd([[2.0]]).U).tolist()\n[[1.0]]\n",
     "full_matrices",
     trap=_NO_CONVERGENCE_MESSAGE,
+    gradient=adjoint_rule(_svd_u_adjoint),
 )
 _factorization_op(
     "svdvals",
@@ -294,6 +455,7 @@ _factorization_op(
     "Singular values of a matrix, the largest first.\n\n"
     ">>> tl.linalg.svdvals([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[4.0, 2.0]\n",
     trap=_NO_CONVERGENCE_MESSAGE,
+    gradient=adjoint_rule(_svdvals_adjoint),
 )
 _factorization_op(
     "svd_vh",
@@ -303,6 +465,7 @@ _factorization_op(
     ">>> abs(tl.linalg.svd([[2.0]]).Vh).tolist()\n[[1.0]]\n",
     "full_matrices",
     trap=_NO_CONVERGENCE_MESSAGE,
+    gradient=adjoint_rule(_svd_vh_adjoint),
 )
 op(
     "diagonal",
@@ -311,7 +474,7 @@ op(
     numpy=_diagonal_array,
     shape_rule=None,
     attributes=("offset",),
-    gradient=RULES["diagonal"],
+    gradient=movement_rule("diagonal"),
     doc="""The elements of a diagonal of a matrix: of the one that is `offset` above the main one.
 
 >>> tl.linalg.diagonal([[1, 2], [3, 4]]).tolist()

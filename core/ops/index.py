@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import operator
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +14,9 @@ from .. import dtypes
 from ..errors import Invalid
 from ..types import Type, broadcast_shape
 from .axes import check_numeric, check_rank, describe_shapes, require_sizes, resolve_axis
-from .gradients.index import RULES
+from .gradient_rules import Term, adjoint_rule, iota, movement_rule, scatter_back, zeros_like
 from .key import indexed_shape, parse_key
-from .op import TrapCondition, op
+from .op import OpBuilder, TrapCondition, op
 from .rules import promote_operands
 
 
@@ -177,6 +177,39 @@ def _take_along_axis_array(x: Any, indices: Any, axis: int) -> Any:
     return np.take_along_axis(spread[0], spread[1], at)
 
 
+def _take_adjoint(g: Term, z: Term, x: Term, indices: Term, axis: int) -> Term:
+    if resolve_axis(axis, x.type) == 0:
+        return zeros_like(x).scatter_add(g, indices)
+    return scatter_back("take", g, x, indices, axis=axis)
+
+
+def _scatter_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
+    """Of several values for one place only the last one has been put there: their numbers are put alike, and those that
+    are still there count. What integers stand elsewhere does not matter."""
+    taken = g.gather(*indices)
+    numbers = iota(taken.size(axis=None)).reshape_like(taken)
+    last = x.astype(dtype=dtypes.int64).scatter(numbers, *indices).gather(*indices)
+    return last.equal(numbers).where(taken, 0.0).sum_like(values)
+
+
+def row_adjoint(
+    do: OpBuilder, op: str, adjoint: Any, operands: Sequence[Any], attributes: Mapping[str, Any]
+) -> tuple[Any, Any] | None:
+    """The adjoint of what an op takes rows of, by these: their numbers from 0, in a row, and the adjoint of each. None
+    where it takes something else of its first operand."""
+    if op not in ("take", "gather") or len(operands) != 2:
+        return None
+    x, indices, g = (Term(do, each) for each in (*operands, adjoint))
+    if op == "take" and resolve_axis(attributes["axis"], x.type) != 0:
+        return None
+    places = indices if indices.type.dtype is dtypes.int64 else indices.astype(dtype=dtypes.int64)
+    shape = indices.type.shape
+    if shape is None or len(shape) != 1:
+        places = places.reshape(shape=(-1,))
+        g = g.reshape_like(x.take(places, axis=0))
+    return places.less(0).where(places + x.size(axis=0), places).value, g.value
+
+
 _OUT_OF_RANGE_MESSAGE = "an index is out of range"
 
 op(
@@ -188,7 +221,7 @@ op(
     attributes=("key",),
     shape_rule=None,
     is_data_movement=True,
-    gradient=RULES["index"],
+    gradient=adjoint_rule(lambda g, z, x, key: zeros_like(x).scatter_index(g, key=key)),
     doc="""What `x[key]` takes, the key being static: integers, slices, None for a new axis of size 1, and ... for the
 axes that nothing is said of; as text (attribute `key`). A slice takes what there is, an integer outside traps.
 
@@ -208,7 +241,7 @@ op(
         lambda x, indices, axis: _is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE
     ),
     has_innocuous_rounding=True,
-    gradient=RULES["take"],
+    gradient=adjoint_rule(_take_adjoint, None),
     doc="""The elements at these indices, integers of any shape, along an axis (attribute `axis`; it may be left out
 where there is only one). Negative ones count from the end; one outside traps.
 
@@ -228,7 +261,7 @@ op(
         lambda x, indices, axis: _is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE
     ),
     has_innocuous_rounding=True,
-    gradient=RULES["take_along_axis"],
+    gradient=movement_rule("take_along_axis"),
     doc="""For each place of the other axes, which broadcast, the elements at its own indices along an axis (attribute
 `axis`), as argsort gives them. Negative ones count from the end; one outside traps.
 
@@ -245,7 +278,7 @@ op(
     same_dtype_operands=(0, 1),
     trap_condition=TrapCondition(_is_any_out_of_range, _OUT_OF_RANGE_MESSAGE),
     has_innocuous_rounding=True,
-    gradient=RULES["gather"],
+    gradient=adjoint_rule(lambda g, z, x, *indices: zeros_like(x).scatter_add(g, *indices), None),
     doc="""What `x[i, j, ...]` takes: integers, or arrays of them which broadcast, are indices along the first axes.
 Negative ones count from the end; one outside traps.
 
@@ -262,7 +295,7 @@ op(
     same_dtype_operands=(0, 2),
     trap_condition=TrapCondition(_is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE),
     has_innocuous_rounding=True,
-    gradient=RULES["scatter"],
+    gradient=adjoint_rule(lambda g, z, x, values, *indices: g.scatter(0.0, *indices), _scatter_values_adjoint, None),
     doc="""x with other values at the places that `gather(x, i, j, ...)` takes, to whose shape they broadcast. Where
 several go to one place, the last stays, in the order of the indices.
 
@@ -278,7 +311,11 @@ op(
     shape_rule=None,
     same_dtype_operands=(0, 2),
     trap_condition=TrapCondition(_is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE),
-    gradient=RULES["scatter_add"],
+    gradient=adjoint_rule(
+        lambda g, z, x, values, *indices: g,
+        lambda g, z, x, values, *indices: g.gather(*indices).sum_like(values),
+        None,
+    ),
     doc="""x with values added at the places that `gather(x, i, j, ...)` takes, to whose shape they broadcast. Where
 several go to one place all are added, in the order of the indices. float32 is added in float64, and rounded once.
 
@@ -294,7 +331,10 @@ op(
     attributes=("key",),
     shape_rule=None,
     has_innocuous_rounding=True,
-    gradient=RULES["scatter_index"],
+    gradient=adjoint_rule(
+        lambda g, z, x, values, key: g.scatter_index(0.0, key=key),
+        lambda g, z, x, values, key: g.index(key=key).sum_like(values),
+    ),
     doc="""x with other values at the places that `index(x, key)` takes (attribute `key`), to whose shape they
 broadcast.
 
@@ -310,7 +350,7 @@ op(
     shape_rule=None,
     same_dtype_operands=(0, 1),
     has_innocuous_rounding=True,
-    gradient=RULES["boolean_mask"],
+    gradient=movement_rule("boolean_mask"),
     doc="""What `x[mask]` takes: the elements where the mask holds, in the order of their indices, along one axis in
 the place of those of the mask. How many, the run decides.
 

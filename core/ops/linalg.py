@@ -8,7 +8,7 @@ import numpy as np
 
 from ..errors import Invalid
 from ..types import Shape, Type, broadcast_shape
-from .gradients.linalg import RULES
+from .gradient_rules import Term, adjoint_rule, column_vector, rank, row_vector, transpose
 from .op import op
 from .rules import elementwise_type_rule, promote_operands
 
@@ -53,6 +53,27 @@ def _matmul_error_bound(x: Any, y: Any) -> Any:
     return rounded / (1 - rounded) * size
 
 
+def _left_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
+    made = _adjoint_as_matrix(g, x, y) @ (transpose(y) if rank(y) > 1 else row_vector(y))
+    return _sum_over_stack(made if rank(x) > 1 else made.index(key="..., 0, :"), x, y)
+
+
+def _right_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
+    made = (transpose(x) if rank(x) > 1 else column_vector(x)) @ _adjoint_as_matrix(g, x, y)
+    return _sum_over_stack(made if rank(y) > 1 else made.index(key="..., 0"), y, x)
+
+
+def _sum_over_stack(made: Term, x: Term, other: Term) -> Term:
+    """Summed over what x was multiplied by again and again: where one of both is a stack."""
+    return made.sum_like(x) if max(rank(x), rank(other)) > 2 else made
+
+
+def _adjoint_as_matrix(g: Term, x: Term, y: Term) -> Term:
+    """With an axis of one row, or column, for a vector among the factors."""
+    wide = g if rank(y) > 1 else column_vector(g)
+    return wide if rank(x) > 1 else row_vector(wide)
+
+
 matmul = op(
     "matmul",
     arity=2,
@@ -63,7 +84,7 @@ matmul = op(
     shape_rule=_matmul_shape,
     shape_mismatch="do not multiply",
     error_bound=_matmul_error_bound,
-    gradient=RULES["matmul"],
+    gradient=adjoint_rule(_left_operand_adjoint, _right_operand_adjoint),
     symbol="@",
     doc="""Matrix product; a vector is a row on the left, and a column on the right. Before the last two axes are stacks
 of matrices, which broadcast. Shapes whose inner sizes differ trap where types leave them open.

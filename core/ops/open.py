@@ -11,7 +11,7 @@ from .. import dtypes
 from ..errors import Invalid
 from ..types import Type
 from .axes import check_numeric, describe_shapes, require_sizes, resolve_axis
-from .gradients.open import RULES
+from .gradient_rules import Term, adjoint_rule, iota, movement_rule, zeros_like
 from .op import MAX_ELEMENTS, TrapCondition, op
 from .rules import elementwise_type_rule, promote_operands
 
@@ -99,6 +99,17 @@ def _unique_parts(x: Any) -> tuple[Any, Any, Any]:
     return first, back.reshape(np.shape(x)), counts
 
 
+def _arange_step_adjoint(g: Term, z: Term, start: Term, stop: Term, step: Term) -> Term:
+    """How many steps lie before each number."""
+    numbers = iota(g.size(axis=None)).astype(dtype=g.type.dtype)
+    return numbers.multiply_no_nan(g).sum(axis=None, keepdims=False)
+
+
+def _unique_values_adjoint(g: Term, z: Term, x: Term) -> Term:
+    """Of equal elements it is the first that stands there."""
+    return zeros_like(x).reshape(shape=(-1,)).scatter_add(g, x.unique_indices()).reshape_like(x)
+
+
 op(
     "arange",
     arity=3,
@@ -106,7 +117,7 @@ op(
     numpy=_arange_array,
     shape_rule=None,
     trap_condition=TrapCondition(_is_endless_range, "arange without an end", "iuf"),
-    gradient=RULES["arange"],
+    gradient=adjoint_rule(lambda g, z, start, stop, step: g.sum(axis=None, keepdims=False), None, _arange_step_adjoint),
     doc="""The numbers start, start + step and so on, that come before `stop`, along one axis. How many, the run
 decides, unless all three are Python's numbers. Traps on a step of 0, and on infinite bounds.
 
@@ -123,7 +134,7 @@ op(
     shape_rule=None,
     same_dtype_operands=(0, 1),
     trap_condition=TrapCondition(lambda x, repeats, axis: repeats < 0, "fewer than no repeats"),
-    gradient=RULES["repeat"],
+    gradient=movement_rule("repeat"),
     doc="""Each element along an axis (attribute `axis`) so many times: one number for all, or one for each. Traps on a
 negative number.
 
@@ -151,7 +162,7 @@ op(
     type_rule=_unique_values_type,
     numpy=lambda x: np.ravel(x)[_unique_parts(x)[0]],
     shape_rule=None,
-    gradient=RULES["unique_values"],
+    gradient=adjoint_rule(_unique_values_adjoint),
     doc="""The different elements, in order; of 0.0 and -0.0 the one that comes first. Every NaN is one of its own.
 
 >>> tl.unique_values([3, 1, 3]).tolist()

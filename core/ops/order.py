@@ -11,7 +11,7 @@ from ..errors import Invalid
 from ..types import Type
 from .attribute import format_attribute
 from .axes import check_bool, check_numeric, describe_shapes, require_sizes, resolve_axis
-from .gradients.order import RULES
+from .gradient_rules import Term, adjoint_rule, flip, index_along, iota, product_before
 from .op import op
 from .reduce import accumulator_dtype
 from .rules import promote_operands
@@ -57,6 +57,27 @@ def _searchsorted_type(x: Type, y: Type, side: object) -> Type:
     return Type(dtypes.int64, y.shape)
 
 
+def _cumulative_sum_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
+    return flip(flip(g, axis).cumulative_sum(axis=axis), axis)
+
+
+def _cumulative_prod_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
+    """Along the axis `at` is the factor, along the next one the product: from what is behind the factor on."""
+    at = resolve_axis(axis, x.type)
+    rest = ", None" * (len(z.type.shape or ()) - at - 1)
+    product = iota(x.size(axis=at)).index(key=f":{rest}")
+    factor = product.index(key=":, None")
+    further = factor.less(product).where(index_along(x, at, "None"), 1.0).cumulative_prod(axis=at + 1)
+    each = factor.less_equal(product).where(further.multiply_no_nan(index_along(g, at, "None")), 0.0)
+    return product_before(x, at).multiply_no_nan(each.sum(axis=at + 1, keepdims=False))
+
+
+def _sort_adjoint(g: Term, z: Term, x: Term, axis: int, descending: bool) -> Term:
+    """The order of the order is where each element has gone."""
+    gone_to = x.argsort(axis=axis, descending=descending).argsort(axis=axis, descending=False)
+    return g.take_along_axis(gone_to, axis=axis)
+
+
 op(
     "cumulative_sum",
     arity=1,
@@ -64,7 +85,7 @@ op(
     numpy=lambda x, axis: np.cumsum(x, axis=axis),
     attributes=("axis",),
     shape_rule=None,
-    gradient=RULES["cumulative_sum"],
+    gradient=adjoint_rule(_cumulative_sum_adjoint),
     doc="""Sums of the elements so far, along an axis (attribute `axis`; it may be left out where there is only one),
 one after another. Integers become int64 or uint64, and wrap; float32 is added in float64, and each sum rounded.
 
@@ -79,7 +100,7 @@ op(
     numpy=lambda x, axis: np.cumprod(x, axis=axis),
     attributes=("axis",),
     shape_rule=None,
-    gradient=RULES["cumulative_prod"],
+    gradient=adjoint_rule(_cumulative_prod_adjoint),
     doc="""Products of the elements so far, along an axis (attribute `axis`; it may be left out where there is only
 one), one after another. Integers become int64 or uint64, and wrap; float32 is multiplied in float64, and rounded.
 
@@ -94,7 +115,7 @@ op(
     numpy=_sort_array,
     attributes=("axis", "descending"),
     shape_rule=None,
-    gradient=RULES["sort"],
+    gradient=adjoint_rule(_sort_adjoint),
     doc="""The elements along an axis in order, the smallest first, or the largest if `descending`. Equal ones (0.0 and
 -0.0 are) stay in the order in which they were; NaN is larger than all.
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from .. import dtypes
 from . import guarded
-from .gradients.elementwise import RULES
+from .gradient_rules import slopes, zero_gradient
 from .op import op
 from .rules import elementwise_type_rule, scalar_by_kind, short_symbol
 
@@ -32,7 +32,7 @@ def _rounding_op(name: str, numpy: Any, scalar: Any, said: str, example: str) ->
         numpy=_on_floats_only(numpy),
         scalar=scalar_by_kind(guarded.unchanged, fallback=scalar),
         symbol=short_symbol(name),
-        gradient=RULES[name],
+        gradient=zero_gradient,
         doc=f"{said} An integer is one already.\n\n>>> tl.{name}({example}\n",
     )
 
@@ -60,7 +60,7 @@ sign = op(
     numpy=np.sign,
     scalar=scalar_by_kind(guarded.integer_sign, 1, fallback=guarded.sign),
     symbol="sign",
-    gradient=RULES["sign"],
+    gradient=zero_gradient,
     doc="""-1, 0 or 1, as a number is below, at or above zero; NaN of NaN. Of -0.0 it is 0.0.
 
 >>> tl.sign(-2.5)
@@ -73,7 +73,7 @@ copysign = op(
     type_rule=_FLOATING,
     numpy=np.copysign,
     scalar=math.copysign,
-    gradient=RULES["copysign"],
+    gradient=slopes(lambda x, y, z: x.sign() * x.op("copysign", 1.0, y), None),
     doc="""The first with the sign of the second, of a zero and a NaN too.
 
 >>> tl.copysign(2.0, -0.0)
@@ -99,7 +99,7 @@ nextafter = op(
     type_rule=_FLOATING,
     numpy=np.nextafter,
     numpy_float32=np.nextafter,
-    gradient=RULES["nextafter"],
+    gradient=zero_gradient,
     doc="""The next float after the first, of its dtype, on the way to the second, which it is if they are equal.
 
 >>> tl.nextafter(1.0, 2.0)

@@ -18,10 +18,11 @@ from .axes import (
     describe_shapes,
     element_count,
     reduced_shape,
+    require_sizes,
     resolve_axes,
     resolve_axis,
 )
-from .gradients.reduce import RULES
+from .gradient_rules import Term, adjoint_rule, product_after, product_before, zeros_like
 from .op import TypeRule, op
 from .rules import elementwise_type_rule, rounding_bound
 
@@ -172,8 +173,44 @@ def _product_error_bound(x: Any, axis: Any = None, keepdims: bool = False) -> An
 
 
 def _reduction_op(name: str, types: TypeRule, numpy: Any, doc: str, **columns: Any) -> None:
-    columns |= {"attributes": ("axis", "keepdims"), "gradient": RULES.get(name), "doc": doc}
+    columns |= {"attributes": ("axis", "keepdims"), "doc": doc}
     op(name, arity=1, type_rule=types, numpy=numpy, shape_rule=None, **columns)
+
+
+def _broadcast_reduced(made: Term, x: Term, axis: Any, keepdims: bool) -> Term:
+    """What was made along axes, for each element that it was made of."""
+    if axis is None or keepdims:
+        return made.broadcast_like(x)
+    gone = resolve_axes(axis, x.type)
+    key = ", ".join("None" if at in gone else ":" for at in range(len(require_sizes(x.type))))
+    return made.index(key=key).broadcast_like(x)
+
+
+def _sum_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
+    return _broadcast_reduced(g, x, axis, keepdims)
+
+
+def _prod_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
+    if axis is None:
+        return _product_excluding_self(x.reshape(shape=(-1,)), (0,)).reshape_like(x).multiply_no_nan(g)
+    return _product_excluding_self(x, resolve_axes(axis, x.type)).multiply_no_nan(
+        _broadcast_reduced(g, x, axis, keepdims)
+    )
+
+
+def _product_excluding_self(x: Term, axes: tuple[int, ...]) -> Term:
+    """For each factor the product of all others along these axes."""
+    if not axes:
+        return zeros_like(x) + 1.0
+    axis, *further = axes
+    others = product_before(x, axis) * product_after(x, axis)
+    return others * _product_excluding_self(x.prod(axis=axis, keepdims=True), tuple(further)) if further else others
+
+
+def _extremum_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
+    is_it = x.equal(_broadcast_reduced(z, x, axis, keepdims))
+    count = is_it.astype(dtype=x.type.dtype).sum(axis=axis, keepdims=keepdims)
+    return is_it.where(_broadcast_reduced(g / count, x, axis, keepdims), 0.0)
 
 
 sum = op(
@@ -187,7 +224,7 @@ sum = op(
     attributes=("axis", "keepdims"),
     shape_rule=None,
     error_bound=_sum_error_bound,
-    gradient=RULES["sum"],
+    gradient=adjoint_rule(_sum_adjoint),
     symbol="sum",
     doc="""Sum of the elements along an axis, or several (attribute `axis`; None: of all), 0 where there are none; with
 `keepdims` those axes stay, with size 1.
@@ -207,7 +244,7 @@ op(
     shape_rule=None,
     same_dtype_operands=(0, 1),
     error_bound=_sum_like_error_bound,
-    gradient=RULES["sum_like"],
+    gradient=adjoint_rule(lambda g, z, x, y: g.broadcast_like(x), None),
     doc="""x summed along the axes along which y would be broadcast to the shape of x: the reverse of `broadcast_like`,
 of the shape of y. Of y only the shape counts; traps where it does not broadcast to that of x.
 
@@ -231,6 +268,7 @@ Integers become int64 or uint64, and wrap. Of n floats the order is open: a prod
 """,
     error_bound=_product_error_bound,
     symbol="prod",
+    gradient=adjoint_rule(_prod_adjoint),
 )
 _reduction_op(
     "max",
@@ -245,6 +283,7 @@ with size 1.
 """,
     symbol="max",
     has_innocuous_rounding=True,
+    gradient=adjoint_rule(_extremum_adjoint),
 )
 _reduction_op(
     "min",
@@ -259,6 +298,7 @@ with size 1.
 """,
     symbol="min",
     has_innocuous_rounding=True,
+    gradient=adjoint_rule(_extremum_adjoint),
 )
 _reduction_op(
     "argmax",

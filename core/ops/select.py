@@ -11,7 +11,7 @@ from ..dtypes import DType
 from ..errors import Invalid
 from ..types import HandleType, Type, broadcast_shape
 from . import guarded
-from .gradients.elementwise import RULES
+from .gradient_rules import adjoint_rule, zero_gradient
 from .op import ScalarByDtype, ScalarFunction, op
 from .rules import promote_operands
 
@@ -78,7 +78,7 @@ where = op(
     scalar=lambda condition, x, y: x if condition else y,
     same_dtype_operands=(1, None),
     has_innocuous_rounding=True,
-    gradient=RULES["where"],
+    gradient=adjoint_rule(None, lambda g, z, c, x, y: c.where(g, 0.0), lambda g, z, c, x, y: c.where(0.0, g)),
     doc="""x where the condition holds, else y. All three are computed; `tl.cond` computes only one side.
 
 >>> tl.where(True, 1, 2)
@@ -92,7 +92,7 @@ identity = op(
     numpy=lambda x: x,
     scalar=lambda x: x,
     has_innocuous_rounding=True,
-    gradient=RULES["identity"],
+    gradient=adjoint_rule(lambda g, z, x: g),
     doc="""The value itself. In a graph it gives a literal a token of its own.
 
 >>> tl.identity(3)
@@ -106,7 +106,7 @@ stop_gradient = op(
     numpy=lambda x: x,
     scalar=lambda x: x,
     has_innocuous_rounding=True,
-    gradient=RULES["stop_gradient"],
+    gradient=zero_gradient,
     doc="""The value itself, taken for a constant where gradients are: nothing flows back through it.
 
 >>> tl.grad(lambda x: tl.stop_gradient(x) * x)(3.0)
@@ -120,7 +120,7 @@ astype = op(
     numpy=_astype_array,
     scalar=ScalarByDtype(_astype_scalar),
     attributes=("dtype",),
-    gradient=RULES["astype"],
+    gradient=adjoint_rule(lambda g, z, x, dtype: g if dtype.kind == "f" else None),
     doc="""x as another dtype (attribute `dtype`).
 
 A float to an integer goes toward zero; beyond the dtype's range to its nearest number, and NaN gives 0. An integer

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from operator import methodcaller
+from functools import reduce
+from operator import add, methodcaller
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,8 @@ from .axes import (
     resolve_axes,
     resolve_axis,
 )
-from .gradients.shape import RULES
-from .op import op
+from .gradient_rules import Term, adjoint_rule, movement_rule
+from .op import OpBuilder, op
 from .rules import promote_operands
 
 
@@ -154,10 +155,34 @@ def _size_type(x: Type, axis: object) -> Type:
     return Type(dtypes.int64)
 
 
+def _permute_dims_adjoint(g: Term, z: Term, x: Term, axes: Any) -> Term:
+    order = [resolve_axis(axis, x.type) for axis in (axes if isinstance(axes, tuple) else (axes,))]
+    return g.permute_dims(axes=tuple(order.index(axis) for axis in range(len(order))))
+
+
+def _roll_adjoint(g: Term, z: Term, x: Term, shift: Any, axis: Any) -> Term:
+    return g.roll(shift=tuple(-step for step in shift) if isinstance(shift, tuple) else -shift, axis=axis)
+
+
+def _concat_rule(do: OpBuilder, index: int, adjoint: Any, result: Any, *operands: Any, axis: int) -> Any:
+    """The part that an operand became: where sizes are open, the run says where it begins."""
+    at, parts = resolve_axis(axis, do.type(operands[0])), [Term(do, operand) for operand in operands[: index + 1]]
+    widths = [require_sizes(part.type)[at] for part in parts]
+
+    def part(g: Term, z: Term, *_: Term, axis: int) -> Term:
+        if None not in widths:
+            begin = sum(filter(None, widths[:-1]))
+            return g.index(key=f"{':, ' * at}{begin}:{begin + (widths[-1] or 0)}")
+        ends = [reduce(add, (each.size(axis=at) for each in parts[:count])) for count in (index, index + 1) if count]
+        return g.take(g.op("arange", ends[0] if index else 0, ends[-1], 1), axis=at)
+
+    return adjoint_rule(part)(do, index, adjoint, result, *operands, axis=axis)
+
+
 def _movement_op(
     name: str, arity: int | None, types: Any, numpy: Any, attributes: tuple[str, ...], doc: str, **columns: Any
 ) -> None:
-    columns |= {"attributes": attributes, "gradient": RULES.get(name), "doc": doc}
+    columns |= {"attributes": attributes, "doc": doc}
     columns |= {} if arity is None else {"same_dtype_operands": (0, 1)}
     op(name, arity=arity, type_rule=types, numpy=numpy, shape_rule=None, is_data_movement=True, **columns)
 
@@ -173,6 +198,7 @@ _movement_op(
 >>> tl.broadcast_to([1, 2], (2, 2)).tolist()
 [[1, 2], [1, 2]]
 """,
+    gradient=adjoint_rule(lambda g, z, x, shape: g.sum_like(x)),
 )
 op(
     "broadcast_like",
@@ -181,7 +207,7 @@ op(
     numpy=lambda x, y: np.broadcast_to(x, np.broadcast_shapes(np.shape(x), np.shape(y))),
     same_dtype_operands=(0, 1),
     has_innocuous_rounding=True,
-    gradient=RULES["broadcast_like"],
+    gradient=adjoint_rule(lambda g, z, x, y: g.sum_like(x), None),
     doc="""x in the shape to which x and y broadcast. Of y only the shape counts.
 
 >>> tl.broadcast_like(0.5, [1, 2, 3]).tolist()
@@ -201,6 +227,7 @@ are more elements, or fewer.
 [[1, 2], [3, 4]]
 """,
     specialize_numpy=lambda _, shape: methodcaller("reshape", shape),
+    gradient=adjoint_rule(lambda g, z, x, shape: g.reshape_like(x)),
 )
 op(
     "reshape_like",
@@ -210,7 +237,7 @@ op(
     shape_rule=None,
     same_dtype_operands=(0, 1),
     has_innocuous_rounding=True,
-    gradient=RULES["reshape_like"],
+    gradient=adjoint_rule(lambda g, z, x, y: g.reshape_like(x), None),
     doc="""The elements of x, in the order of their indices, in the shape of y. Of y only the shape counts. Traps where
 there are more elements, or fewer.
 
@@ -230,6 +257,7 @@ _movement_op(
 [[1], [2], [3]]
 """,
     specialize_numpy=lambda _, axes: methodcaller("transpose", axes),
+    gradient=adjoint_rule(_permute_dims_adjoint),
 )
 _movement_op(
     "squeeze",
@@ -242,6 +270,7 @@ _movement_op(
 >>> tl.squeeze([[1, 2]], 0).tolist()
 [1, 2]
 """,
+    gradient=adjoint_rule(lambda g, z, x, axis: g.reshape_like(x)),
 )
 _movement_op(
     "roll",
@@ -255,6 +284,7 @@ with `axis` None along all axes, in the order of their indices.
 >>> tl.roll([1, 2, 3, 4], 1).tolist()
 [4, 1, 2, 3]
 """,
+    gradient=adjoint_rule(_roll_adjoint),
 )
 _movement_op(
     "concat",
@@ -268,6 +298,7 @@ order). Sizes along the others are the same: else it traps. Dtypes promote.
 >>> tl.concat([[1, 2], [3]]).tolist()
 [1, 2, 3]
 """,
+    gradient=_concat_rule,
 )
 _movement_op(
     "windows",
@@ -281,6 +312,7 @@ Convolutions are products with these, and pooling the largest or the mean of eac
 >>> tl.windows([1, 2, 3, 4], (2,), strides=(2,)).tolist()
 [[1, 2], [3, 4]]
 """,
+    gradient=movement_rule("windows"),
 )
 _movement_op(
     "size",

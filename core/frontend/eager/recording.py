@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ...autodiff.rows import Rows, row_use_error
 from ...errors import Invalid, Usage
-from ...ops.gradients.index import row_adjoint
+from ...ops.index import row_adjoint
 from ...ops.op import lookup_op
 from ...types import HandleType, Type
 from ...value import Literal, literal

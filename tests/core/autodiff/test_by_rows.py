@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.laws.laws import cleanliness, firings, results
 from tagloom.core.autodiff import reverse, rows
-from tagloom.core.ops.gradients import index
+from tagloom.core.ops import index
 
 COUNT = 5
 TABLE = np.linspace(-1.0, 2.0, 2 * COUNT).reshape(COUNT, 2)
@@ -317,12 +317,12 @@ def drops_duplicates(patch: pytest.MonkeyPatch) -> None:
         first = do("unique_indices", found[0])
         return rows.Rows(*(do("take", each, first, axis=0) for each in found))
 
-    patch.setattr(reverse, "taken_rows", taken)
+    patch.setattr(reverse, "gathered_rows", taken)
 
 
 def forgets_a_look_up(patch: pytest.MonkeyPatch) -> None:
     """Of two look-ups the last one counts."""
-    patch.setattr(reverse, "joined", lambda do, one, other: other)
+    patch.setattr(reverse, "add_rows", lambda do, one, other: other)
 
 
 def counts_from_the_end(patch: pytest.MonkeyPatch) -> None:
@@ -331,7 +331,7 @@ def counts_from_the_end(patch: pytest.MonkeyPatch) -> None:
     def taken(do: Any, node: Any, adjoint: Any) -> Any:
         return rows.Rows(node.inputs[1], adjoint)
 
-    patch.setattr(reverse, "taken_rows", taken)
+    patch.setattr(reverse, "gathered_rows", taken)
 
 
 def forgets_what_came_in(patch: pytest.MonkeyPatch) -> None:
@@ -340,10 +340,10 @@ def forgets_what_came_in(patch: pytest.MonkeyPatch) -> None:
 
     def given(self: Any, of: Any, number: int, at: int, writer: Any) -> Any:
         variables = right(self, of, number, at, writer)
-        of.rows.clear()
+        of.row_adjoints.clear()
         return variables
 
-    patch.setattr(reverse.Reverser, "given", given)
+    patch.setattr(reverse.Reverser, "add_incoming_adjoint", given)
 
 
 TWINS = {
@@ -367,5 +367,5 @@ def test_a_broken_tape_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """One that forgets the rows of all look-ups but one."""
     ids = np.array([4, 0, -1, 4])
     assert violations("two look-ups", ids, by_tape) == []
-    monkeypatch.setattr("tagloom.core.frontend.eager.tape.joined", lambda do, one, other: other)
+    monkeypatch.setattr("tagloom.core.frontend.eager.tape.add_rows", lambda do, one, other: other)
     assert violations("two look-ups", ids, by_tape)

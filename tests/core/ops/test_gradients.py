@@ -23,7 +23,7 @@ from tagloom.core.frontend.trace.annotation import FunctionSpec
 from tagloom.core.frontend.trace.pytree import leaf_type
 from tagloom.core.frontend.trace.symbol import Symbol
 from tagloom.core.frontend.trace.trace import ProgramBuilder
-from tagloom.core.ops.gradients.term import adjoint_rule, slopes, zeros_like
+from tagloom.core.ops.gradient_rules import adjoint_rule, slopes, zeros_like
 from tagloom.core.ops.op import OPS, Gradient, Op
 from tagloom.core.program.evaluate import evaluate
 from tagloom.core.program.validate import program_problems

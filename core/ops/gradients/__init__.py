@@ -1,1 +1,0 @@
-"""The rules of the column `gradient`, family by family: each says an adjoint, and computes nothing."""
