@@ -1,0 +1,57 @@
+"""The glossary is one list of terms, which docs/glossary.md and F1 show; links on all pages lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from glossary import PAGE, format_entry, page_text
+from tagloom.tui.panes.glossary import GLOSSARY_FILE, TERM_WIDTH, glossary_entries
+
+ROOT = PAGE.parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+
+
+def test_the_page_is_generated() -> None:
+    """docs/glossary.md is what `python tests/glossary.py` writes, and a program can read its lines."""
+    text = PAGE.read_text(encoding="utf-8")
+    assert text == page_text()
+    rows = re.findall(r"^- \*\*(.+?)\*\*: (.+) \(\[.+\]\((.+)\)\)$", text, re.MULTILINE)
+    assert rows == [tuple(entry) for entry in glossary_entries()]
+
+
+def test_terms_are_in_order_and_short() -> None:
+    """Each term is there once, in alphabetical order, with a definition of one line."""
+    terms = [entry.term for entry in glossary_entries()]
+    assert terms == sorted({*terms}, key=str.lower) and len(terms) > 100
+    for entry in glossary_entries():
+        assert len(entry.term) < TERM_WIDTH and not entry.definition.endswith("."), entry
+        assert len(f"**{entry.term}**: {entry.definition}") <= 120, format_entry(entry)
+
+
+def test_it_is_shipped_and_linked() -> None:
+    """The data lies in the package, and README and the list of pages lead to the page."""
+    with (ROOT / "pyproject.toml").open("rb") as file:
+        data = tomllib.load(file)["tool"]["setuptools"]["package-data"]
+    assert GLOSSARY_FILE.name in data["tagloom.tui.panes"]
+    assert "(docs/glossary.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
+    assert "(glossary.md)" in (ROOT / "docs" / "README.md").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_links_lead_somewhere(page: Path) -> None:
+    """Every link on a page leads to a file of the repository, and to a heading of it where it names one."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    for target in re.findall(r"\]\((?!https?:)([^)\s]+)\)", re.sub(r"`[^`\n]*`", "", text)):
+        path, _, anchor = target.partition("#")
+        file = (page.parent / path).resolve() if path else page
+        assert file.exists(), target
+        assert not anchor or anchor in anchors(file), target
+
+
+def anchors(file: Path) -> set[str]:
+    """The anchors that GitHub makes of the headings of a page."""
+    headings = re.findall(r"^#+ (.*)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
