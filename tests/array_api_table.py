@@ -91,7 +91,7 @@ def _ways(op: str, types: Sequence[Type], given: Attributes) -> tuple[str, str, 
     number = next(number for number, each in enumerate(made.graph.nodes) if each.op == op)
     is_left = made.nodes[number, NodeColumn.CODE] == Opcode.FALLBACK
     on_device = next(cuda_lacks(made), None) is None
-    if any("m.perform(" in line for line in emit_module(program).lines):
+    if any("m.call_host(" in line for line in emit_module(program).lines):
         compiled = "Python calls NumPy"
     elif is_ufunc_node(node) and not node.results[0].type.is_scalar:
         compiled = "NumPy's loop, in blocks of a chain"

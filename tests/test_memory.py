@@ -67,7 +67,7 @@ def test_nothing_is_allocated() -> None:
 
 def test_the_limit_is_that_of_elements(monkeypatch: pytest.MonkeyPatch) -> None:
     """At the limit the op computes, one above it does not; scalars and arrays of one size are as free as before."""
-    monkeypatch.setattr(op, "MOST_ELEMENTS", 6)
+    monkeypatch.setattr(op, "MAX_ELEMENTS", 6)
     column, row = np.ones((2, 1)), np.ones((1, 3))
     assert outer.run(column, row).status == "Returned"
     assert outer.run(column, np.ones((1, 4))).status == "Exhausted"
@@ -150,7 +150,7 @@ def test_nothing_of_a_trace_waits_for_a_collection(broken: str, monkeypatch: pyt
     tell."""
     made_and_used()
     if broken:
-        monkeypatch.setattr(ProgramBuilder, "_end", lambda self: None)
+        monkeypatch.setattr(ProgramBuilder, "_release", lambda self: None)
     gc.collect()
     gc.disable()
     gc.set_debug(gc.DEBUG_SAVEALL)

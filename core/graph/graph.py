@@ -182,7 +182,7 @@ class Builder:
                 "ports": [port if isinstance(port, Literal) else None for port in ports],
                 "types": list(types),
                 "function": owner,
-                "triggered": trigger is not None,
+                "has_trigger": trigger is not None,
                 **details,
             }
         )

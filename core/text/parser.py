@@ -180,7 +180,7 @@ class _SyntaxTransformer(Transformer[Token, Any]):
         calls = _syntax_tokens(children, "CALL", "PULLBACK")
         op, callee = (calls[0], names[0]) if calls else (names[0], None)
         block = _first_child_of_type(children, _RegionBlock)
-        at = block.at if block else _first_child_of_type(children, LocationSyntax)
+        at = block.location if block else _first_child_of_type(children, LocationSyntax)
         arguments = _rule_result(children, "arguments")
         return NodeSyntax(
             _rule_result(children, "targets"), op, callee, arguments, block.regions if block else None, at
@@ -202,7 +202,7 @@ class _SyntaxTransformer(Transformer[Token, Any]):
 
     def attribute(self, children: list[Any]) -> AttributeSyntax:
         name, value = _convert_tokens(children)
-        return AttributeSyntax(SyntaxToken(name.text.rstrip("= \t"), name.spot), value)
+        return AttributeSyntax(SyntaxToken(name.text.rstrip("= \t"), name.position), value)
 
     def graph(self, children: list[Any]) -> GraphSyntax:
         (name,) = _syntax_tokens(children, "NAME")
@@ -281,17 +281,17 @@ class _SyntaxTransformer(Transformer[Token, Any]):
         """A token before the brackets, and one or none in them; or just a literal."""
         first, *inside = _convert_tokens(children)
         if isinstance(children[0], Token) and children[0].type == "TYPED":
-            return LiteralSyntax(f"{first.text}{inside[0].text if inside else ''})", first.spot)
-        return LiteralSyntax(first.text, first.spot)
+            return LiteralSyntax(f"{first.text}{inside[0].text if inside else ''})", first.position)
+        return LiteralSyntax(first.text, first.position)
 
     def array(self, children: list[Any]) -> LiteralSyntax:
         opening, *elements = _convert_tokens(children)
         depth = 1 + max((each.depth for each in elements if isinstance(each, LiteralSyntax)), default=0)
         if depth > MAX_BRACKET_DEPTH:
             raise SyntaxFault(
-                "brackets nest too deep", opening.spot, required=f"{MAX_BRACKET_DEPTH} at most, as in arrays"
+                "brackets nest too deep", opening.position, required=f"{MAX_BRACKET_DEPTH} at most, as in arrays"
             )
-        return LiteralSyntax(f"[{', '.join(element.text for element in elements)}]", opening.spot, depth)
+        return LiteralSyntax(f"[{', '.join(element.text for element in elements)}]", opening.position, depth)
 
 
 class _ResultTypes(NamedTuple):

@@ -217,7 +217,7 @@ def _outcome_of(history: History, until: Until) -> Outcome:
         schedule=WHAT_IF if history.edits else history.schedule,
         engine="reference",
         structure=history.structure,
-        kept=tuple(history),
+        kept_events=tuple(history),
     )
 
 

@@ -243,7 +243,7 @@ def _outcome_here(state: State, stopped: TagloomError | None, events: Sequence[E
     structure = default_structure(state.graph)
     kept = tuple(events)
     return build_outcome(
-        state, stats, stopped, "quiet", schedule=BY_HAND, engine="reference", structure=structure, kept=kept
+        state, stats, stopped, "quiet", schedule=BY_HAND, engine="reference", structure=structure, kept_events=kept
     )
 
 

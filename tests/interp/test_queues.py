@@ -92,29 +92,29 @@ def kept(patch: MonkeyPatch) -> None:
 
     def other(queue: Any) -> Any:
         taken = draw(queue)
-        if queue._drawn % 3 == 0:
-            queue._first.append(taken)
+        if queue._draw_count % 3 == 0:
+            queue._draw_pool.append(taken)
         return taken
 
     patch.setattr(Queue, "_draw", other)
 
 
 def given_too_early(patch: MonkeyPatch) -> None:
-    patch.setattr(Queue, "_can_give", lambda queue, count: queue._is_closed or queue._held >= count)
+    patch.setattr(Queue, "_can_take", lambda queue, count: queue._is_closed or queue._count >= count)
 
 
 def drained_too_early(patch: MonkeyPatch) -> None:
     """Forgets who waits for a place."""
-    patch.setattr(Queue, "_can_give", lambda queue, n: queue._is_closed or queue._held >= queue.least + n - 1)
+    patch.setattr(Queue, "_can_take", lambda queue, n: queue._is_closed or queue._count >= queue.least + n - 1)
 
 
 def too_full(patch: MonkeyPatch) -> None:
     until = QueueWait.wait_until
-    patch.setattr(QueueWait, "until", lambda wait, *rest: None if "place" in wait._what else until(wait, *rest))
+    patch.setattr(QueueWait, "wait_until", lambda wait, *rest: None if "place" in wait._description else until(wait, *rest))
 
 
 def open_for_ever(patch: MonkeyPatch) -> None:
-    patch.setattr(Queue, "_end", lambda queue, cancel: True)
+    patch.setattr(Queue, "_close", lambda queue, cancel: True)
 
 
 TWINS = (last_in_first_out, drawn_from_all, kept, given_too_early, drained_too_early, too_full, open_for_ever)

@@ -67,19 +67,19 @@ def lose_a_parked_get(patch: MonkeyPatch) -> None:
 def overwrite(patch: MonkeyPatch) -> None:
     """S13: a second store is no trap, and its value takes the place of the first."""
     _after(patch, "store", lambda act, blocks, inputs: act._replace(trap=None))
-    patch.setattr(cells.CellBlock, "value", lambda self, number: self.puts[number][-1].inputs[2])
+    patch.setattr(cells.CellBlock, "read", lambda self, number: self.writes[number][-1].inputs[2])
 
 
 def report_by_arrival(patch: MonkeyPatch) -> None:
     """S13: the trap of a cell is that of the store that came second."""
-    said = outcome.cells.second_put_trap
+    said = outcome.cells.second_put_trap_message
 
     def second(graph: Any, puts: Any) -> Event:
         put = puts[1]
         token = Token(put.node, 0, put.tag, put.inputs[0])
         return Event(token, 0, put.inputs, (), (), said(put.inputs[1]), (), False)
 
-    patch.setattr(outcome, "_second", second)
+    patch.setattr(outcome, "_second_write_event", second)
 
 
 def wake_at_the_front(patch: MonkeyPatch) -> None:
@@ -112,7 +112,7 @@ def forget_the_condition(patch: MonkeyPatch) -> None:
             scope.order_tokens.update(before)
         return results
 
-    patch.setattr(lower._ProgramLowering, "region", forgetful)
+    patch.setattr(lower._ProgramLowering, "lower_region", forgetful)
 
 
 def repeat_effects(patch: MonkeyPatch) -> None:
@@ -138,7 +138,7 @@ def _keyed(patch: MonkeyPatch, key: Callable[[int, int, Tag], int]) -> None:
             return None
         return lambda inputs, tag: ((0, draw(key(seed, name_key(str(node)), tag), *inputs[:arity], **attributes)),)
 
-    patch.setattr(fire, "drawing", drawing)
+    patch.setattr(fire, "draw_rule", drawing)
 
 
 def draw_without_the_iteration(patch: MonkeyPatch) -> None:
@@ -192,7 +192,7 @@ def count_held_tokens(patch: MonkeyPatch) -> None:
         for _, token in released:
             self.add_busy(token.tag, -1)
 
-    patch.setattr(state.State, "_send", counting)
+    patch.setattr(state.State, "_apply_send", counting)
     patch.setattr(state.State, "_release", releasing)
 
 
@@ -204,12 +204,12 @@ def release_one_iteration_early(patch: MonkeyPatch) -> None:
         bound = at.loop_bounds.get(tag.site)
         return None if bound is None else following(at, tag, tag.iteration + bound + 1)
 
-    patch.setattr(bounds, "_following", early)
+    patch.setattr(bounds, "_throttled_iteration", early)
 
 
 def hold_nothing(patch: MonkeyPatch) -> None:
     """S16: a bound holds no token."""
-    patch.setattr(step, "is_held", lambda at, rule, record: False)
+    patch.setattr(step, "is_throttled", lambda at, rule, record: False)
 
 
 def forget_what_inner_loops_hold(patch: MonkeyPatch) -> None:
@@ -226,7 +226,7 @@ def forget_what_inner_loops_hold(patch: MonkeyPatch) -> None:
             self.add_busy(token.tag.parent, 1)
         release(self, released)
 
-    patch.setattr(state.State, "_send", sending)
+    patch.setattr(state.State, "_apply_send", sending)
     patch.setattr(state.State, "_release", releasing)
 
 

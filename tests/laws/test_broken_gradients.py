@@ -36,7 +36,7 @@ def overwrites(patch: pytest.MonkeyPatch) -> None:
         if isinstance(operand, str) and of.activity.is_active(operand):
             of.adjoints[operand] = adjoint
 
-    patch.setattr(Reverser, "contribute", contribute)
+    patch.setattr(Reverser, "accumulate", contribute)
 
 
 def lacks_a_factor(patch: pytest.MonkeyPatch) -> None:
@@ -54,7 +54,7 @@ def mixes_adjoints(patch: pytest.MonkeyPatch) -> None:
         made = right(self, of, number, writer)
         return replace(made, results=tuple(reversed(made.results)))
 
-    patch.setattr(Reverser, "back", back)
+    patch.setattr(Reverser, "reverse_phase", back)
 
 
 def takes_all_for_constant(patch: pytest.MonkeyPatch) -> None:
@@ -67,7 +67,7 @@ def takes_all_for_constant(patch: pytest.MonkeyPatch) -> None:
         found = right(self, area, root, number, positions)
         return [False] * len(found) if root.op == "cond" else found
 
-    patch.setattr(ActivityAnalysis, "forwards_below", forwards_below)
+    patch.setattr(ActivityAnalysis, "propagate_varied_inside", forwards_below)
 
 
 def drops_a_branch(patch: pytest.MonkeyPatch) -> None:
@@ -83,7 +83,7 @@ def drops_a_branch(patch: pytest.MonkeyPatch) -> None:
         zeros = tuple(literal(0.0, type_) for type_ in of.inner_reversals[node.name][1].adjoint_types[0])
         return replace(made, regions=(one, replace(other, pullback=replace(back, results=zeros))))
 
-    patch.setattr(Reverser, "forward", forward)
+    patch.setattr(Reverser, "forward_node", forward)
 
 
 def goes_forwards(patch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,7 @@ def factorial() -> Any:
 
 def forgets_what_arrives(patch: pytest.MonkeyPatch) -> None:
     """An adjoint that an iteration does nothing with is lost on its way there: the iteration never closes."""
-    patch.setattr(Builder, "leads", lambda self, source: True)
+    patch.setattr(Builder, "has_edges", lambda self, source: True)
 
 
 def turns() -> Any:
@@ -160,7 +160,7 @@ def drops_an_argument(patch: pytest.MonkeyPatch) -> None:
         right(self, of, function, given, writer)
         del of.adjoints[rule_parameters(self.activity.program, function).inputs[-1].name]
 
-    patch.setattr(Reverser, "rule", rule)
+    patch.setattr(Reverser, "apply_gradient_rule", rule)
 
 
 def pulls_twice(patch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def pulls_twice(patch: pytest.MonkeyPatch) -> None:
         right(self, of, function, given, writer)
         right(self, of, function, given, writer)
 
-    patch.setattr(Reverser, "rule", rule)
+    patch.setattr(Reverser, "apply_gradient_rule", rule)
 
 
 def forgets_the_adjoint(patch: pytest.MonkeyPatch) -> None:
@@ -182,7 +182,7 @@ def forgets_the_adjoint(patch: pytest.MonkeyPatch) -> None:
         ones = {at: Var(str(writer("broadcast_like", 1.0, var.name)), var.type) for at, var in given.items()}
         right(self, of, function, ones, writer)
 
-    patch.setattr(Reverser, "rule", rule)
+    patch.setattr(Reverser, "apply_gradient_rule", rule)
 
 
 def closes_over_constants(patch: pytest.MonkeyPatch) -> None:
@@ -193,7 +193,7 @@ def closes_over_constants(patch: pytest.MonkeyPatch) -> None:
             len(rule_parameters(program, function).inputs if function.gradient_rule else function.body.parameters)
         )
 
-    patch.setattr(activity, "mattering", mattering)
+    patch.setattr(activity, "relevant_parameters", mattering)
 
 
 def on_tapes(wrong: Callable[[list[Any]], list[Any]], *, ones: bool = False) -> Broken:
@@ -204,7 +204,7 @@ def on_tapes(wrong: Callable[[list[Any]], list[Any]], *, ones: bool = False) -> 
             right(by, made, lambda given, *more: wrong(pull([1.0] * len(given) if ones else given, *more)))
 
         right = custom.record_entry
-        patch.setattr(custom, "record", record)
+        patch.setattr(custom, "record_entry", record)
 
     return broken
 
@@ -277,7 +277,7 @@ def misses(node_is: Callable[[Node], bool]) -> Broken:
                 right(self, of, node, writer)
 
         right = Reverser.reverse_structured_node
-        patch.setattr(Reverser, "chain", chain)
+        patch.setattr(Reverser, "reverse_structured_node", chain)
 
     return broken
 

@@ -44,12 +44,12 @@ def return_to_the_wrong_site(patch: MonkeyPatch) -> None:
         sites = [site for site in found or {} if site is not None]
         return found and {None: found[None], **{a: found[b] for a, b in zip(sites, sites[1:] + sites[:1], strict=True)}}
 
-    patch.setattr(fire, "_routes", confused)
+    patch.setattr(fire, "_build_routes", confused)
 
 
 def return_to_every_site(patch: MonkeyPatch) -> None:
     """S10: a result goes to the returns of all sites, as if tags did not matter."""
-    patch.setattr(fire, "_routes", lambda graph, edges: None)
+    patch.setattr(fire, "_build_routes", lambda graph, edges: None)
 
 
 def keep_the_merged_token(patch: MonkeyPatch) -> None:
@@ -87,7 +87,7 @@ def _change_sent(patch: MonkeyPatch, change: Callable[[tuple[Token, ...]], tuple
 
 
 def _use_step(patch: MonkeyPatch, changed: Callable[[state.State, int], Event]) -> None:
-    for module in ("tagloom.interp.engines.reference", "laws"):
+    for module in ("tagloom.interp.engines.reference", "support.laws.laws"):
         patch.setattr(f"{module}.step", changed)
 
 
@@ -116,7 +116,7 @@ def forget_the_trigger(patch: MonkeyPatch) -> None:
 
         return tuple(replace(rule, edges=tuple(map(kept, rule.edges))) for rule in rules(graph))
 
-    patch.setattr(state, "rules", untriggered)
+    patch.setattr(state, "build_rules", untriggered)
 
 
 def skip_an_iteration(patch: MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def switch_backwards(patch: MonkeyPatch) -> None:
 
 def close_too_early(patch: MonkeyPatch) -> None:
     """S11: an activation closes although its results have not gone out."""
-    patch.setattr(state, "_signatures", lambda graph: {})
+    patch.setattr(state, "_activation_signatures", lambda graph: {})
 
 
 def prefer_the_latest_operand(patch: MonkeyPatch) -> None:

@@ -29,12 +29,12 @@ Broken = Callable[[pytest.MonkeyPatch], None]
 def keeps_what_is_fed(patch: pytest.MonkeyPatch) -> None:
     """The node that made what is fed fires all the same."""
     right = partial._MainBody.required_nodes
-    patch.setattr(partial._MainBody, "needed", lambda self, wanted, fed, keep: right(self, wanted, (), keep))
+    patch.setattr(partial._MainBody, "required_nodes", lambda self, wanted, fed, keep: right(self, wanted, (), keep))
 
 
 def leaves_the_old_value(patch: pytest.MonkeyPatch) -> None:
     """What is fed is a parameter, and what takes it takes what is computed."""
-    patch.setattr(partial, "_taking", lambda node, calls: node)
+    patch.setattr(partial, "_rename_inputs", lambda node, calls: node)
 
 
 def fetches_the_first(patch: pytest.MonkeyPatch) -> None:
@@ -44,7 +44,7 @@ def fetches_the_first(patch: pytest.MonkeyPatch) -> None:
         return main.producers[name].name if name in main.producers else name
 
     right = partial._MainBody.check_value
-    patch.setattr(partial._MainBody, "value", lambda self, name, done: first(self, right(self, name, done)))
+    patch.setattr(partial._MainBody, "check_value", lambda self, name, done: first(self, right(self, name, done)))
 
 
 def keeps_effects(patch: pytest.MonkeyPatch) -> None:
@@ -55,23 +55,23 @@ def keeps_effects(patch: pytest.MonkeyPatch) -> None:
         effects = [node.name for node in self.body.nodes if resource_of(node.op)]
         return right(self, wanted, fed, [*keep, *effects])
 
-    patch.setattr(partial._MainBody, "needed", needed)
+    patch.setattr(partial._MainBody, "required_nodes", needed)
 
 
 def forgets_puts(patch: pytest.MonkeyPatch) -> None:
     """What puts to cells is needed for its own result only."""
-    patch.setattr(partial._MainBody, "_cells", lambda self: {})
+    patch.setattr(partial._MainBody, "_cell_writers", lambda self: {})
 
 
 def leaves_phases_open(patch: pytest.MonkeyPatch) -> None:
     """A call keeps its phases, though nobody begins them."""
-    patch.setattr(PhasePruner, "node", lambda self, node, phases: node)
+    patch.setattr(PhasePruner, "prune_node", lambda self, node, phases: node)
 
 
 def cuts_too_short(patch: pytest.MonkeyPatch) -> None:
     """No node has a further phase."""
     right = PhasePruner.prune_node
-    patch.setattr(PhasePruner, "node", lambda self, node, phases: right(self, node, 1))
+    patch.setattr(PhasePruner, "prune_node", lambda self, node, phases: right(self, node, 1))
 
 
 def calls_itself_in_part(patch: pytest.MonkeyPatch) -> None:
@@ -81,7 +81,7 @@ def calls_itself_in_part(patch: pytest.MonkeyPatch) -> None:
         others = [function for function in program.functions if function.name != program.entry]
         return replace(program, functions=(main, *others))
 
-    patch.setattr(partial, "_with_entry", with_entry)
+    patch.setattr(partial, "_replace_entry", with_entry)
 
 
 def renames(patch: pytest.MonkeyPatch) -> None:
@@ -93,12 +93,12 @@ def renames(patch: pytest.MonkeyPatch) -> None:
         names = {function.name: f"{function.name}_part" for function in made.functions if function.name != made.entry}
         return replace(made, functions=tuple(rename_functions(function, names) for function in made.functions))
 
-    patch.setattr(partial, "_with_entry", with_entry)
+    patch.setattr(partial, "_replace_entry", with_entry)
 
 
 def draws_by_another_name(patch: pytest.MonkeyPatch) -> None:
     """A function in two forms is not refused where it draws."""
-    patch.setattr(partial, "_check_draws", lambda program, name, of: None)
+    patch.setattr(partial, "_check_random_draws", lambda program, name, of: None)
 
 
 def keeps_parameters(patch: pytest.MonkeyPatch) -> None:
@@ -111,18 +111,18 @@ def keeps_parameters(patch: pytest.MonkeyPatch) -> None:
         functions = tuple(replace(f, body=body) if f.name == part.entry else f for f in part.functions)
         return PruneResult(replace(part, functions=functions), (*taken, *(var.name for var in more)))
 
-    patch.setattr("partial_laws.pruned", kept)
+    patch.setattr("support.laws.partial_laws.prune_program", kept)
 
 
 def yields_the_first(patch: pytest.MonkeyPatch) -> None:
     """Of a region with fewer results it is the first ones that are left."""
     right = ResultPruner.prune_region
-    patch.setattr(ResultPruner, "region", lambda self, region, wanted: right(self, region, range(len(wanted))))
+    patch.setattr(ResultPruner, "prune_region", lambda self, region, wanted: right(self, region, range(len(wanted))))
 
 
 def drops_puts(patch: pytest.MonkeyPatch) -> None:
     """In a loop what puts to cells is needed for its own result only."""
-    patch.setattr(ResultPruner, "_acts", lambda self, node, types: False)
+    patch.setattr(ResultPruner, "_has_effects", lambda self, node, types: False)
 
 
 def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
@@ -130,10 +130,10 @@ def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
     right = ResultPruner._prune_loop
 
     def loop(self: ResultPruner, node: Node, wanted: list[int]) -> Node:
-        patch.setattr(fewer_results, "parameters_used", lambda region: [])
+        patch.setattr(fewer_results, "used_parameters", lambda region: [])
         return right(self, node, wanted)
 
-    patch.setattr(ResultPruner, "_loop", loop)
+    patch.setattr(ResultPruner, "_prune_loop", loop)
 
 
 def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
@@ -144,13 +144,13 @@ def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
         found = list(right(region))
         yield from {node.attribute("function"): (node, used) for node, used in reversed(found)}.values()
 
-    patch.setattr(fewer_calls, "_calls", first)
+    patch.setattr(fewer_calls, "_calls_with_uses", first)
 
 
 def drops_arguments(patch: pytest.MonkeyPatch) -> None:
     """A function that gives less takes its first argument only."""
     right = fewer_calls.used_parameters
-    patch.setattr(fewer_calls, "parameters_used", lambda region: right(region)[:1])
+    patch.setattr(fewer_calls, "used_parameters", lambda region: right(region)[:1])
 
 
 def keeps_what_nobody_calls(patch: pytest.MonkeyPatch) -> None:
@@ -162,7 +162,7 @@ def keeps_what_nobody_calls(patch: pytest.MonkeyPatch) -> None:
         uncalled = (each for each in program.functions if each.name not in {other.name for other in left.functions})
         return replace(left, functions=(*left.functions, *uncalled))
 
-    patch.setattr(fewer_calls, "_narrowed", narrowed)
+    patch.setattr(fewer_calls, "_prune_call", narrowed)
 
 
 def looks_at_the_main_body_only(patch: pytest.MonkeyPatch) -> None:
@@ -172,7 +172,7 @@ def looks_at_the_main_body_only(patch: pytest.MonkeyPatch) -> None:
         whole = partial._prune_main(program, *asked)
         return whole if whole.program is program else prune_program(program, *asked)
 
-    patch.setattr("partial_laws.pruned", looked)
+    patch.setattr("support.laws.partial_laws.prune_program", looked)
 
 
 BROKEN: tuple[Broken, ...] = (
@@ -199,14 +199,14 @@ BROKEN: tuple[Broken, ...] = (
 
 def feeds_nothing(patch: pytest.MonkeyPatch) -> None:
     """What is fed under a tag is fetched, and the tokens keep their values."""
-    patch.setattr(tagged, "_fed", lambda history, event, value: history)
+    patch.setattr(tagged, "_apply_feed", lambda history, event, value: history)
 
 
 def feeds_everywhere(patch: pytest.MonkeyPatch) -> None:
     """What is fed under one tag is fed under all."""
     right = tagged.parse_location
     everywhere = lambda graph, text: right(graph, text)._replace(matches=lambda tag: True)  # noqa: E731
-    patch.setattr("tagloom.interp.function.fetch_feed.place", everywhere)
+    patch.setattr("tagloom.interp.function.fetch_feed.parse_location", everywhere)
 
 
 def fetches_the_machine_s_value(patch: pytest.MonkeyPatch) -> None:
@@ -219,24 +219,24 @@ def fetches_the_machine_s_value(patch: pytest.MonkeyPatch) -> None:
             if event.token.node in place.nodes and place.matches(tag):
                 seen[event.token.tag, event.token.node] = tag, value
 
-    patch.setattr(tagged._FetchObserver, "_take", take)
+    patch.setattr(tagged._FetchObserver, "_record_result", take)
 
 
 def takes_the_tag_of_the_firing(patch: pytest.MonkeyPatch) -> None:
     """What a call or loop makes counts as made inside of it."""
-    patch.setattr(tagged, "made_under", lambda graph, event: event.token.tag)
+    patch.setattr(tagged, "result_tag", lambda graph, event: event.token.tag)
 
 
 def feeds_the_first_consumer(patch: pytest.MonkeyPatch) -> None:
     """Of several tokens that carry a value one is changed."""
     right = tagged._apply_feed
     only = lambda history, event, value: right(history, event._replace(sent=event.sent[:1]), value)  # noqa: E731
-    patch.setattr(tagged, "_fed", only)
+    patch.setattr(tagged, "_apply_feed", only)
 
 
 def looks_on(patch: pytest.MonkeyPatch) -> None:
     """A run goes on where it has what is fetched."""
-    patch.setattr(tagged._FetchObserver, "is_enough", lambda self, state: False)
+    patch.setattr(tagged._FetchObserver, "is_complete", lambda self, state: False)
 
 
 @pytest.mark.parametrize(

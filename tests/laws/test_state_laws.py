@@ -88,20 +88,20 @@ BRANCH = (CAUGHT, Statement("cond", "w", 0, ((Statement("add", "a", 5), Statemen
 def test_a_branch_that_sees_what_was_before(monkeypatch: pytest.MonkeyPatch) -> None:
     """A region that reads what its surroundings hold, instead of what it has assigned, is caught."""
     assert staged(BRANCH, engine="reference") == eagerly(BRANCH)
-    monkeypatch.setattr(RegionBuilder, "held", _first_of_both)
+    monkeypatch.setattr(RegionBuilder, "read_resource", _first_of_both)
     assert staged(BRANCH, engine="reference") != eagerly(BRANCH)
 
 
 def test_a_loop_that_forgets(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop of which each iteration begins with what variables held before it is caught."""
     assert staged(LOOP, engine="reference") == eagerly(LOOP)
-    monkeypatch.setattr(looping, "in_order", lambda resources: ())
+    monkeypatch.setattr(looping, "sort_resources", lambda resources: ())
     assert staged(LOOP, engine="reference") != eagerly(LOOP)
 
 
 def _decides_first(turned: Any, *variables: Any) -> Any:
     """A trip that decides on the next one before it has done anything."""
-    going_on = turned.decided(variables[:-1])
+    going_on = turned.evaluate_condition(variables[:-1])
     return turned.body(*variables[:-1]), going_on
 
 

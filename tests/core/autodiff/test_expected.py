@@ -304,6 +304,6 @@ def test_what_waits_is_linear(name: str) -> None:
     """The most tokens that wait at once are so many for each activation, and some."""
     function, arguments, each = WAITING[name]
     found: list[Any] = [function.run(*arguments(n), engine="reference") for n in (4, 5, 7, 9)]  # type: ignore[attr-defined]
-    activations = [sum(run.stats.opened.values()) for run in found]
+    activations = [sum(run.stats.activations_by_site.values()) for run in found]
     least = found[0].stats.largest_store - each * activations[0]
     assert [run.stats.largest_store for run in found] == [least + each * count for count in activations]

@@ -267,7 +267,7 @@ def test_it_is_refused_exactly_where_it_would_be_wrong(steps: list[Step]) -> Non
     assume(tl.function(function).run(X).status == "Returned")
     refused = is_refused(function)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(resolve, "waiting", lambda *_: ())
+        patch.setattr(resolve, "check_deferred_reads", lambda *_: ())
         found = tl.grad(function)(X)
     is_wrong = found != pytest.approx(slope(function), rel=1e-5, abs=1e-5)
     assert refused == is_wrong or (refused and any(step.kind == "what was read" for step in steps))
@@ -339,7 +339,7 @@ def test_what_waits_for_a_later_put_is_refused(function: Callable[[Any], Any]) -
 @pytest.mark.parametrize("function", WRONG)
 def test_that_would_be_wrong(function: Callable[[Any], Any], monkeypatch: pytest.MonkeyPatch) -> None:
     """A derivation that lets it through gives another slope than finite differences."""
-    monkeypatch.setattr(resolve, "waiting", lambda *_: ())
+    monkeypatch.setattr(resolve, "check_deferred_reads", lambda *_: ())
     assert tl.grad(function)(X) != pytest.approx(slope(function), rel=1e-6)
 
 
@@ -351,7 +351,7 @@ def test_what_is_right_is_not_refused(function: Callable[[Any], Any]) -> None:
 
 @pytest.mark.parametrize(
     ("broken", "function"),
-    [("_is_varied", of_a_constant), ("_may_be_same_cell", of_a_number_that_differs), ("_is_same_cell", in_a_row)],
+    [("_puts_varied_value", of_a_constant), ("_may_be_same_cell", of_a_number_that_differs), ("_is_same_cell", in_a_row)],
 )
 def test_what_refuses_too_much_is_caught(broken: str, function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """So is one that takes every put for such a put."""

@@ -66,12 +66,12 @@ def edge(graph: Graph, name: str, to: Edge) -> Graph:
     return rewired(graph, [*wires(graph), (source(graph, name), to)])
 
 
-def ports(graph: Graph, name: str, *given: object, triggered: bool = False) -> Graph:
+def ports(graph: Graph, name: str, *given: object, has_trigger: bool = False) -> Graph:
     """A node with these on its ports: a value is a literal, None still takes its token."""
     end, kept = number(graph, name), [port for port, value in enumerate(given) if value is None]
     new = [(leaving, to) for leaving, to in wires(graph) if to.node != end or to.port in kept]
     fixed = tuple(None if value is None else literal(value) for value in given)
-    return changed(rewired(graph, new), name, ports=fixed, triggered=triggered)
+    return changed(rewired(graph, new), name, ports=fixed, has_trigger=has_trigger)
 
 
 def merging(graph: Graph, name: str, *names: str) -> Graph:
@@ -106,8 +106,8 @@ BROKEN: dict[str, tuple[str, Graph, str]] = {
     "a merge of a literal": ("V8", ports(FAC, "fac.cond", 1, None), "merge must have a token"),
     "a switch on a literal": ("V8", ports(FAC, "fac.cond.switch_n", None, True), "switch must have a token"),
     "literals without a trigger": ("V8", ports(FAC, "fac.literal", 1), "literals only, and no trigger"),
-    "a trigger without need": ("V8", changed(FAC, "fac.multiply", op="abs", triggered=True), "it does not need"),
-    "a literal as trigger": ("V8", ports(FAC, "fac.literal", 1, True, triggered=True), "identity must have a token"),
+    "a trigger without need": ("V8", changed(FAC, "fac.multiply", op="abs", has_trigger=True), "it does not need"),
+    "a literal as trigger": ("V8", ports(FAC, "fac.literal", 1, True, has_trigger=True), "identity must have a token"),
     "an integer and a float": ("V9", ports(FAC, "fac.subtract", None, 1.0), "int64, float64"),
     "an output of another type": ("V9", typed(FAC, "fac.less_equal", INT), "got: int64"),
     "a predicate that is no bool": ("V9", feed(FAC, "fac.cond.switch_n", 1, "fac.n"), "got: int64"),

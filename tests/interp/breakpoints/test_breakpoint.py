@@ -263,7 +263,7 @@ def keep_what_did_not_come_again(patch: MonkeyPatch) -> None:
         self.hits = sorted({*before, *self.hits})
         return found
 
-    patch.setattr(module._BreakpointEntry, "look", stubborn)
+    patch.setattr(module._BreakpointEntry, "observe", stubborn)
 
 
 def ignore_one_too_few(patch: MonkeyPatch) -> None:

@@ -372,11 +372,11 @@ def test_mistakes_look_so() -> None:
 
 
 def short_circuit_wrongly(patch: MonkeyPatch) -> None:
-    patch.setattr(expression, "_every", lambda tests: tests[0])
+    patch.setattr(expression, "_all_of", lambda tests: tests[0])
 
 
 def compare_truths_with_numbers(patch: MonkeyPatch) -> None:
-    patch.setattr(expression_values, "_NUMBERS", (int, float, bool))
+    patch.setattr(expression_values, "_NUMBER_TYPES", (int, float, bool))
 
 
 def subtract_from_the_right(patch: MonkeyPatch) -> None:

@@ -78,18 +78,18 @@ def test_deep_tags_are_matched() -> None:
         if depth > 75_000:
             found += matches(tag)
     assert found == 75_000 // 3
-    assert len(matches.__self__.known) <= 350_001  # type: ignore[attr-defined]
+    assert len(matches.__self__.cache) <= 350_001  # type: ignore[attr-defined]
 
 
 # Broken twins.
 
 
 def start_anywhere(patch: MonkeyPatch) -> None:
-    patch.setattr(tag_pattern._TagAutomaton, "_closed", lambda self, states: states)
+    patch.setattr(tag_pattern._TagAutomaton, "_epsilon_closure", lambda self, states: states)
 
 
 def stay_nowhere(patch: MonkeyPatch) -> None:
-    patch.setattr(tag_pattern, "_once", lambda steps: [each for each in steps if each[0] != "**"])
+    patch.setattr(tag_pattern, "_collapse_wildcards", lambda steps: [each for each in steps if each[0] != "**"])
 
 
 @pytest.mark.parametrize("twin", [start_anywhere, stay_nowhere], ids=lambda twin: twin.__name__)

@@ -87,7 +87,7 @@ def by_name_of_variable(patch: MonkeyPatch) -> None:
                 if node.tensor is not None and node.tensor.endswith(variable.name):
                     yield id(variable), node.tensor
 
-    patch.setattr(Restoration, "_matches", matches)
+    patch.setattr(Restoration, "_match_tensors", matches)
 
 
 def by_order(patch: MonkeyPatch) -> None:
@@ -98,13 +98,13 @@ def by_order(patch: MonkeyPatch) -> None:
         tensors = [node.tensor for node in self._nodes if node.tensor is not None]
         return zip(map(id, sorted(there, key=lambda each: each._resource.creation_order)), tensors, strict=False)
 
-    patch.setattr(Restoration, "_matches", matches)
+    patch.setattr(Restoration, "_match_tensors", matches)
 
 
 def saved_as_float32(patch: MonkeyPatch) -> None:
     patch.setattr(
         checkpoint,
-        "write",
+        "write_checkpoint",
         lambda path, nodes, held: write_checkpoint(
             path, nodes, {name: x.astype(np.float32) for name, x in held.items()}
         ),
@@ -121,7 +121,7 @@ def only_the_first_edge(patch: MonkeyPatch) -> None:
             led.update(each.edges.values())
         return there
 
-    patch.setattr(checkpoint, "found", other)
+    patch.setattr(checkpoint, "find_objects", other)
 
 
 @pytest.mark.parametrize(

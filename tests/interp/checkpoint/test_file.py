@@ -127,7 +127,7 @@ def test_what_nobody_could_read_is_not_written(tmp_path: Path, monkeypatch: Monk
     """Readers of safetensors take no more names than so many, so that more are refused before the old file is gone."""
     path = tmp_path / "it"
     tl.Checkpoint(w=tl.Variable(1)).save(path)
-    monkeypatch.setattr(file, "LONGEST", 1000)
+    monkeypatch.setattr(file, "MAX_HEADER_BYTES", 1000)
     with pytest.raises(tl.Usage, match="too many objects for a file"):
         tl.Checkpoint(w=[tl.Variable(n) for n in range(100)]).save(path)
     assert list(load_file(path)) == ["w"]
@@ -284,7 +284,7 @@ def test_mutations(tmp_path: Path) -> None:
 
 def torn_reading(patch: MonkeyPatch) -> None:
     """Takes what can be read, and leaves out the rest."""
-    patch.setattr(file, "_nodes", lambda metadata, path, tensors: [file.CheckpointNode({})])
+    patch.setattr(file, "_parse_nodes", lambda metadata, path, tensors: [file.CheckpointNode({})])
 
 
 def test_reading_that_believes_is_caught(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:

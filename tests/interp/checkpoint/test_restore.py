@@ -252,15 +252,15 @@ def late(path: Path) -> tuple[float, ...]:
 
 
 def never_later(patch: MonkeyPatch) -> None:
-    patch.setattr(Checkpoint, "fill_new", lambda checkpoint: None)
+    patch.setattr(Checkpoint, "fill_new_variables", lambda checkpoint: None)
 
 
 def over_what_was_used(patch: MonkeyPatch) -> None:
-    patch.setattr(Checkpoint, "fill_new", Checkpoint.complete)
+    patch.setattr(Checkpoint, "fill_new_variables", Checkpoint.complete)
 
 
 def over_what_was_given(patch: MonkeyPatch) -> None:
-    patch.setattr(Restoration, "_given_to", lambda restoration, variable: None)
+    patch.setattr(Restoration, "_assigned_tensor", lambda restoration, variable: None)
     over_what_was_used(patch)
 
 
@@ -323,7 +323,7 @@ def test_saving_before_the_first_step_loses_nothing(path: Path, monkeypatch: Mon
     leaves out what nobody has got is noticed."""
     assert kept_slots(path)
     path.unlink()
-    monkeypatch.setattr(Restoration, "left", lambda restoration: {})
+    monkeypatch.setattr(Restoration, "pending_parts", lambda restoration: {})
     assert not kept_slots(path)
 
 

@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from tagloom.core.world import World
 from tagloom.interp.function import call_replay as made
-from tagloom.interp.function.function import function
+from tagloom.interp.function import function
 
 
 def queued() -> tuple[Any, list[Any], Callable[[Any], Any]]:
@@ -108,18 +108,18 @@ def happens_again(patch: pytest.MonkeyPatch) -> None:
     def world_of(traced: Any, *_: Any) -> World:
         return World(callbacks=traced.callbacks)
 
-    patch.setattr(function, "world_of", world_of)
+    patch.setattr(function, "call_world", world_of)
 
 
 def gives_the_last(patch: pytest.MonkeyPatch) -> None:
     """Callbacks give what they gave, from the last to the first."""
     right = made.callback_replay_world
-    patch.setattr(made, "again", lambda given: right(given[::-1]))
+    patch.setattr(made, "callback_replay_world", lambda given: right(given[::-1]))
 
 
 def borrows(patch: pytest.MonkeyPatch) -> None:
     """Arguments are not copied."""
-    patch.setattr(function, "as_it_is", lambda leaf, type_: leaf)
+    patch.setattr(function, "snapshot_leaf", lambda leaf, type_: leaf)
 
 
 @pytest.mark.parametrize("broken", [happens_again, gives_the_last])

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.interp.function.function import function
+from tagloom.interp.function import function
 
 
 def test_each_difference_is_said() -> None:
@@ -261,6 +261,6 @@ def test_arrays_find_their_tracing_by_dtype_and_shape() -> None:
 def test_arrays_told_apart_by_less_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys that do not say the dtype, or the shape, find the program of others."""
     for key in (lambda given: tuple(each.shape for each in given), lambda given: tuple(each.dtype for each in given)):
-        monkeypatch.setattr(function, "_short", key)
+        monkeypatch.setattr(function, "_short_key", key)
         with pytest.raises((AssertionError, tl.Usage)):
             _found_again()

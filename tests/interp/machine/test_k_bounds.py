@@ -135,7 +135,7 @@ def test_the_words_of_a_deadlock_by_a_bound() -> None:
         "  required: 1 result\n  got: 0, and 18 waiting tokens\n"
         "  hint: a larger bound on the iterations of ahead.loop may do: --k N, or k=N"
     )
-    notes = [note.split(" (test_bounds.py:")[0] + note.split(")", 1)[1] for note in error.__notes__[:8]]
+    notes = [note.split(" (test_k_bounds.py:")[0] + note.split(")", 1)[1] for note in error.__notes__[:8]]
     assert (
         notes[0]
         == "  ahead.get waits under main/loop[0] for cell 5 of ahead.cells, made under main, which nobody has put"

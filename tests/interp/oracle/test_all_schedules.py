@@ -267,9 +267,9 @@ def test_runs_that_are_too_large_are_refused(monkeypatch: MonkeyPatch) -> None:
 
     with pytest.raises(tl.Exhausted):
         explore(endless.graph, [1])
-    monkeypatch.setattr(module, "FIRINGS", 3)
+    monkeypatch.setattr(module, "MAX_FIRINGS", 3)
     assert explore(sum_graph(), [3, 4]).endings[0].outcome.firings == 3
-    monkeypatch.setattr(module, "FIRINGS", 2)
+    monkeypatch.setattr(module, "MAX_FIRINGS", 2)
     with pytest.raises(tl.Exhausted, match="more than 2 firings"):
         explore(sum_graph(), [3, 4])
 
@@ -376,7 +376,7 @@ def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:
     twins: list[tuple[str, Any]] = [
         (key_of, lambda state: 0),
         (key_of, lambda state: (true_key(state), tuple(state.flight))),
-        (key_of, lambda state: (true_key(state), state.ahead)),
+        (key_of, lambda state: (true_key(state), state.wave_remaining)),
     ]
     for name, twin in twins:
         with monkeypatch.context() as patch:
@@ -384,7 +384,7 @@ def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:
             assert faults(sum_graph(), [3, 4]) | faults(counting_loop([("count", 0)]), [1]), name
     with monkeypatch.context() as patch:
         patch.setattr(module, "step", hoarding)
-        patch.setattr(module._StateSearch, "_key", lambda walk: true_key(walk.state))
+        patch.setattr(module._StateSearch, "_search_key", lambda walk: true_key(walk.state))
         assert len(explore(sink(), [1, 2, 3], unchecked=True).endings) == 1, "what fired is needed in the key"
     with monkeypatch.context() as patch:
         patch.setattr(f"{__name__}.every_firing", lambda state: [0][: len(state.flight)])

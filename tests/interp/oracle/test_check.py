@@ -15,7 +15,7 @@ from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
 from tagloom.interp.oracle.check import SCHEDULES, Verdict, check
-from tagloom.interp.oracle.check import check as oracle
+from tagloom.interp.oracle import check as oracle
 
 
 @tl.function

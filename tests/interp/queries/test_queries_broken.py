@@ -148,12 +148,12 @@ def forget_tags(patch: MonkeyPatch) -> None:
 
 def believe_every_edge(patch: MonkeyPatch) -> None:
     """A switch that fired is taken to have sent to both its sides."""
-    patch.setattr(index, "_has", lambda sent, node, port: True)
+    patch.setattr(index, "_has_token", lambda sent, node, port: True)
 
 
 def use_every_port_of_a_merge(patch: MonkeyPatch) -> None:
     """A merge that fired is taken to have consumed what any of its ports got."""
-    patch.setattr(index.EventIndex, "user", lambda self, node, port, tag: None if node < 0 else self.fired(node, tag))
+    patch.setattr(index.EventIndex, "user", lambda self, node, port, tag: None if node < 0 else self.firing_event(node, tag))
 
 
 def walk_by_depth(patch: MonkeyPatch) -> None:
@@ -174,7 +174,7 @@ def tell_the_future(patch: MonkeyPatch) -> None:
         follow(self, walk, position)
         self.end_position = inf
 
-    patch.setattr(index.EventIndex, "follow", prophetic)
+    patch.setattr(index.EventIndex, "catch_up", prophetic)
 
 
 def know_what_the_parent_did(patch: MonkeyPatch) -> None:
@@ -184,7 +184,7 @@ def know_what_the_parent_did(patch: MonkeyPatch) -> None:
     def endless(self: index.EventIndex) -> Iterator[tuple[index.EventIndexSegment, float]]:
         return ((part, inf) for part, _ in parts(self))
 
-    patch.setattr(index.EventIndex, "_parts", endless)
+    patch.setattr(index.EventIndex, "_segments", endless)
 
 
 def forget_the_parent(patch: MonkeyPatch) -> None:
@@ -196,7 +196,7 @@ def forget_the_parent(patch: MonkeyPatch) -> None:
         made._shared_segments = ()
         return made
 
-    patch.setattr(index.EventIndex, "branch", forgetful)
+    patch.setattr(index.EventIndex, "fork", forgetful)
 
 
 def fire_on_any_token(patch: MonkeyPatch) -> None:
@@ -209,28 +209,28 @@ def fire_on_any_token(patch: MonkeyPatch) -> None:
 def stay_in_the_first_iteration(patch: MonkeyPatch) -> None:
     """Every loop is taken to be in iteration 0."""
     last = why._UpstreamSearch.last_iteration
-    patch.setattr(why._UpstreamSearch, "last", lambda self, tag, site: last(self, tag, site) and 0)
+    patch.setattr(why._UpstreamSearch, "last_iteration", lambda self, tag, site: last(self, tag, site) and 0)
 
 
 def leave_from_the_last_iteration_only(patch: MonkeyPatch) -> None:
     """What leaves a loop never waits for an iteration that has not opened."""
     leaving = why._UpstreamSearch.exit_reasons
-    patch.setattr(why._UpstreamSearch, "leaving", lambda self, *asked: [next(leaving(self, *asked))])
+    patch.setattr(why._UpstreamSearch, "exit_reasons", lambda self, *asked: [next(leaving(self, *asked))])
 
 
 def keep_circles_alive(patch: MonkeyPatch) -> None:
     """Nodes that wait for each other are said to be able to fire, as all are."""
-    patch.setattr(why, "alive", lambda search, places, needs, lives: [True] * len(places))
+    patch.setattr(why, "compute_liveness", lambda search, places, needs, lives: [True] * len(places))
 
 
 def wait_for_all_ports_of_a_merge(patch: MonkeyPatch) -> None:
     """A merge needs a token on every port."""
-    patch.setattr(why._UpstreamSearch, "takes_any", lambda self, place: isinstance(place, why.UnopenedActivation))
+    patch.setattr(why._UpstreamSearch, "needs_any_port", lambda self, place: isinstance(place, why.UnopenedActivation))
 
 
 def be_content_with_any_port(patch: MonkeyPatch) -> None:
     """Every node is alive if any of its ports is."""
-    patch.setattr(why._UpstreamSearch, "takes_any", lambda self, place: True)
+    patch.setattr(why._UpstreamSearch, "needs_any_port", lambda self, place: True)
 
 
 def blame_the_parent(patch: MonkeyPatch) -> None:
@@ -242,7 +242,7 @@ def blame_the_parent(patch: MonkeyPatch) -> None:
             return iter([self.absence_reason(source.node, tag)])
         return upstream(self, source, tag)
 
-    patch.setattr(why._UpstreamSearch, "upstream", wrong)
+    patch.setattr(why._UpstreamSearch, "upstream_reasons", wrong)
 
 
 def count_the_flight_from_the_end(patch: MonkeyPatch) -> None:
@@ -253,30 +253,30 @@ def count_the_flight_from_the_end(patch: MonkeyPatch) -> None:
         found = true(search, token)
         return None if found is None else len(search.state.flight) - 1 - found
 
-    patch.setattr(why._UpstreamSearch, "position", position)
+    patch.setattr(why._UpstreamSearch, "flight_position", position)
 
 
 def see_no_store(patch: MonkeyPatch) -> None:
     """No store is ever said to be able to fill a cell."""
-    patch.setattr(staying.ParkedTokens, "stores_to", lambda self, cell: (staying.UnfilledCell(()),))
+    patch.setattr(staying.ParkedTokens, "filling_reasons", lambda self, cell: (staying.UnfilledCell(()),))
 
 
 def let_everything_go(patch: MonkeyPatch) -> None:
     """No iteration is ever said to be busy."""
-    patch.setattr(staying.ParkedTokens, "under", lambda self, top: iter(()))
+    patch.setattr(staying.ParkedTokens, "tokens_below", lambda self, top: iter(()))
 
 
 def overlook_who_waits(patch: MonkeyPatch) -> None:
     """What waits in an iteration is said not to keep it busy."""
     under = staying.ParkedTokens.tokens_below
     patch.setattr(
-        staying.ParkedTokens, "under", lambda self, top: (each for each in under(self, top) if each[1] != "waits")
+        staying.ParkedTokens, "tokens_below", lambda self, top: (each for each in under(self, top) if each[1] != "waits")
     )
 
 
 def take_any_difference_for_the_first(patch: MonkeyPatch) -> None:
     """What a difference depends on is not looked at."""
-    patch.setattr(difference._ComparedRun, "depends_on_none_wrong", lambda self, number: True)
+    patch.setattr(difference._ComparedRun, "has_agreeing_operands", lambda self, number: True)
 
 
 def take_the_earliest_event(patch: MonkeyPatch) -> None:
@@ -286,7 +286,7 @@ def take_the_earliest_event(patch: MonkeyPatch) -> None:
 
 def overlook_the_end(patch: MonkeyPatch) -> None:
     """A run that was stopped is taken for one that became quiet."""
-    patch.setattr(difference, "_is_quiet", lambda index: True)
+    patch.setattr(difference, "_is_quiescent", lambda index: True)
 
 
 def overlook_results(patch: MonkeyPatch) -> None:

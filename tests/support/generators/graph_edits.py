@@ -197,12 +197,12 @@ def token_for_trigger(dice: random.Random, graph: Graph) -> Graph:
     position = dice.choice(triggered)
     ports = graph.nodes[position].ports[:-1]
     moved = [(s, Edge(position, 0) if e == Edge(position, len(ports)) else e) for s, e in wires(graph)]
-    return rewired(at(graph, position, ports=(None, *ports[1:]), triggered=False), moved)
+    return rewired(at(graph, position, ports=(None, *ports[1:]), has_trigger=False), moved)
 
 
 def change_trigger(dice: random.Random, graph: Graph) -> Graph:
     position = dice.randrange(len(graph.nodes))
-    return at(graph, position, triggered=not graph.nodes[position].has_trigger)
+    return at(graph, position, has_trigger=not graph.nodes[position].has_trigger)
 
 
 def change_site(dice: random.Random, graph: Graph) -> Graph:

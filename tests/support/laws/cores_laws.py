@@ -61,7 +61,7 @@ def eager() -> Iterator[list[Eager]]:
         return runs[-1]
 
     with MonkeyPatch.context() as patch:
-        patch.setattr(several, "Several", made)
+        patch.setattr(several, "ParallelRun", made)
         yield runs
 
 

@@ -432,7 +432,7 @@ def _one(answer: WhyNotAnswer, at: int, state: State, index: EventIndex, future:
 
 def _parked_holds(place: ParkedToken, waits: Any, state: State, future: Future) -> Iterator[str]:
     """A parked token: the cells are empty, and who puts to them in the end is among those that are said to."""
-    for need in waits.needs:
+    for need in waits.requirements:
         cell = place.cell._replace(number=-1 - need.port)
         if cell.number in state.cells.blocks[cell.handle].writes:
             yield f"{cell} is full"
@@ -440,7 +440,7 @@ def _parked_holds(place: ParkedToken, waits: Any, state: State, future: Future) 
         for put in future.puts.get(cell, ()):
             if UnfiredNode(*put) not in need.reasons and put not in unfilled and (put[0], None) not in unfilled:
                 yield f"{put} put to {cell}"
-    if not waits.alive and all(place.cell._replace(number=-1 - need.port) in future.puts for need in waits.needs):
+    if not waits.is_live and all(place.cell._replace(number=-1 - need.port) in future.puts for need in waits.requirements):
         yield f"{place.cell} was put in the end"
 
 
@@ -450,10 +450,10 @@ def _stores_are_so(place: ParkedToken, waits: Any, state: State, index: EventInd
     block, sent = state.cells.blocks[place.cell.handle], sent_to_stores(index)
     gathers = all(state.graph.nodes[token.node].op == "collect" for token in block.deferred_reads[place.cell.number])
     empty = [number for number in range(place.cell.number, place.cell.handle.size) if number not in block.writes]
-    cells = [-1 - need.port for need in waits.needs]
+    cells = [-1 - need.port for need in waits.requirements]
     if cells != (empty if gathers else empty[:1]):
         yield f"{place} waits for the cells {cells} of {empty}"
-    for number, need in zip(cells, waits.needs, strict=True):
+    for number, need in zip(cells, waits.requirements, strict=True):
         told = {(reason.node, reason.tag) for reason in need.reasons if isinstance(reason, UnfiredNode)}
         wanted = {store for store, got in sent.items() if (got.get(0), got.get(1)) == (place.cell.handle, number)}
         if told != wanted:
@@ -502,11 +502,11 @@ def _held_holds(place: ThrottledToken, waits: Any, state: State, future: Future)
     """A held token: the iteration before is busy, with what is said; and it is let go only if that may be over."""
     record = state.records.get(place.busy_iteration)
     over = record is None or record.busy_count == 0
-    if over != (waits.needs[0].reasons == (EndOfWave(),)):
+    if over != (waits.requirements[0].reasons == (EndOfWave(),)):
         yield f"that {place.busy_iteration} is busy is {not over}"
-    if not waits.alive and place.tag in future.released:
+    if not waits.is_live and place.tag in future.released:
         yield f"what was held under {place.tag} was let go"
-    reasons = [reason for need in waits.needs for reason in need.reasons]
+    reasons = [reason for need in waits.requirements for reason in need.reasons]
     inside = {tag for tag in state.records if place.busy_iteration in (tag, *_above(tag))}
     waiting = {UnfiredNode(node, tag) for tag in inside for node in state.records[tag].waiting_operands}
     if waiting != {reason for reason in reasons if isinstance(reason, UnfiredNode)}:

@@ -121,9 +121,9 @@ def _names(graph: Graph, event: Event, state: Any) -> dict[str, Any]:
         "depth": len(token.tag.path()),
         "tag.iteration": token.tag.path()[-1][1] if token.tag.path() else 0,
         "iteration": token.tag.path()[-1][1] if token.tag.path() else 0,
-        "count": state.counts[token.node],
+        "count": state.firings_by_node[token.node],
         "firings": state.firings,
         "step": state.steps,
-        "store": state.waiting,
+        "store": state.waiting_count,
         "flight": len(state.flight),
     }

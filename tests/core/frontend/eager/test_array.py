@@ -73,7 +73,7 @@ def test_what_is_refused() -> None:
     ):
         with pytest.raises(tl.Usage) as refused:
             wrong()
-        assert "test_concrete.py" in str(refused.value.where)
+        assert "test_array.py" in str(refused.value.where)
     with pytest.raises(tl.Usage, match="no version of the standard"):
         x.__array_namespace__(api_version="2019.01")
     with pytest.raises(TypeError):
@@ -189,7 +189,7 @@ def test_elements_are_not_lent() -> None:
     ):
         with pytest.raises(BufferError) as refused:
             lend()
-        assert isinstance(refused.value, tl.Usage) and "test_concrete.py" in str(refused.value.where)
+        assert isinstance(refused.value, tl.Usage) and "test_array.py" in str(refused.value.where)
     assert tl.from_dlpack(x, copy=False) is x and np.asarray(x, dtype=np.float32).tolist() == [1.0]
     with pytest.raises(ValueError, match="WRITEABLE"):
         np.asarray(x).flags.writeable = True

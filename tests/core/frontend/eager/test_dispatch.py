@@ -86,9 +86,9 @@ def violations(found: Sequence[Case], tables: dict[Any, Any]) -> Iterator[str]:
     for compute in (eagerly, with_numbers):
         those = [case for case in found if compute is eagerly or len(case[1]) == 2]
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(dispatch, "TABLES", Nothing())
+            patch.setattr(dispatch, "DISPATCH_TABLES", Nothing())
             wanted = [compute(case) for case in those]
-            patch.setattr(dispatch, "TABLES", tables)
+            patch.setattr(dispatch, "DISPATCH_TABLES", tables)
             for time in ("first", "second"):
                 for case, right in zip(those, wanted, strict=True):
                     try:
@@ -208,7 +208,7 @@ def test_the_second_time_nothing_is_asked(name: str, monkeypatch: pytest.MonkeyP
     """An op goes the long way once for operands of some types, and never again for these."""
     asked: list[str] = []
     computed = api._compute_with_kernel
-    monkeypatch.setattr(api, "_computed", lambda op, *rest: asked.append(op) or computed(op, *rest))
+    monkeypatch.setattr(api, "_compute_with_kernel", lambda op, *rest: asked.append(op) or computed(op, *rest))
     arrays = list(shapes())
     dispatch.clear_tables()
     asked.clear()
@@ -222,9 +222,9 @@ def test_the_second_time_nothing_is_asked(name: str, monkeypatch: pytest.MonkeyP
 def test_the_table_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of however many shapes there are, no more than so many keys and types are kept."""
     dispatch.clear_tables()
-    monkeypatch.setattr(dispatch, "MOST", 16)
-    monkeypatch.setattr(types, "_INTERNED", {})
-    monkeypatch.setattr(types, "MOST_INTERNED", 8)
+    monkeypatch.setattr(dispatch, "MAX_ENTRIES", 16)
+    monkeypatch.setattr(types, "_INTERN_TABLE", {})
+    monkeypatch.setattr(types, "MAX_INTERNED", 8)
     kept = tl.asarray([1.0, 2.0])
     for size in range(100):
         x = tl.asarray(np.ones(size))

@@ -144,7 +144,7 @@ def test_a_gradient_is_by_one_variable(way: Way, story: Story) -> None:
 
 def shares(patch: pytest.MonkeyPatch) -> None:
     """What others have is what the tape has."""
-    patch.setattr(reading, "same_as", lambda array: array)
+    patch.setattr(reading, "identity_copy", lambda array: array)
 
 
 def tells_nobody(patch: pytest.MonkeyPatch) -> None:
@@ -155,7 +155,7 @@ def tells_nobody(patch: pytest.MonkeyPatch) -> None:
 
 def forgets(patch: pytest.MonkeyPatch) -> None:
     """What a variable holds is told apart each time that it is read."""
-    patch.setattr(tl.Tape, "seen", lambda *_: None)
+    patch.setattr(tl.Tape, "resolve_watched_array", lambda *_: None)
 
 
 @both_ways

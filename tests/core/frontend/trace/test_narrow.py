@@ -34,8 +34,8 @@ def test_within_two_ulp(row: object) -> None:
 def test_an_element_is_computed_alike_wherever_it_stands(row: object) -> None:
     """At the end of an array or in the midst of it, beside others or far from them, alone too."""
     numbers = drawn()[::50][:2000]
-    made = row.narrow(numbers)  # type: ignore[attr-defined]
-    assert row.narrow(np.repeat(numbers, 3)[::3]).tobytes() == made.tobytes()  # type: ignore[attr-defined]
-    assert row.narrow(numbers[::-1])[::-1].tobytes() == made.tobytes()  # type: ignore[attr-defined]
+    made = row.numpy_float32(numbers)  # type: ignore[attr-defined]
+    assert row.numpy_float32(np.repeat(numbers, 3)[::3]).tobytes() == made.tobytes()  # type: ignore[attr-defined]
+    assert row.numpy_float32(numbers[::-1])[::-1].tobytes() == made.tobytes()  # type: ignore[attr-defined]
     for begin, end in ((1, 2000), (7, 24), (0, 15), (500, 501), (1999, 2000)):
-        assert row.narrow(numbers[begin:end].copy()).tobytes() == made[begin:end].tobytes()  # type: ignore[attr-defined]
+        assert row.numpy_float32(numbers[begin:end].copy()).tobytes() == made[begin:end].tobytes()  # type: ignore[attr-defined]

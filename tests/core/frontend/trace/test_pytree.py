@@ -228,7 +228,7 @@ def test_what_cannot_be_rebuilt(value: Any, said: str) -> None:
     """What could not be put together again is refused when it is taken apart, at the line."""
     with pytest.raises(tl.Invalid, match=said) as refused:
         flatten(value)
-    assert "test_structure.py" in str(refused.value.where)
+    assert "test_pytree.py" in str(refused.value.where)
 
 
 def test_an_instance_that_changes_its_fields() -> None:
