@@ -33,9 +33,9 @@ def glossary_entries() -> tuple[GlossaryEntry, ...]:
 def glossary_lines(width: int = 85) -> list[str]:
     """All terms for a terminal of this many columns: the term, and beside it its definition, wrapped.
 
-    >>> glossary_lines(120)[-2:]
-    ['work                the number of firings of a run: S1',
-     'world               what effects act on: the output, and the Python functions that a run may call']
+    >>> print("\n".join(glossary_lines()[-3:-1]))
+    work                the number of firings of a run: S1
+    world               what effects act on: the output, and the Python functions that a
     """
     return [
         line
