@@ -31,7 +31,7 @@ def glossary_entries() -> tuple[GlossaryEntry, ...]:
 
 
 def glossary_lines(width: int = 85) -> list[str]:
-    """All terms for a terminal of this many columns: the term, and beside it its definition, wrapped.
+    r"""All terms for a terminal of this many columns: the term, and beside it its definition, wrapped.
 
     >>> print("\n".join(glossary_lines()[-3:-1]))
     work                the number of firings of a run: S1
