@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 from glossary import PAGE, format_entry, page_text
-from tagloom.tui.panes.glossary import GLOSSARY_FILE, TERM_WIDTH, glossary_entries
+from tagloom.tui.panes.glossary import GLOSSARY_FILE, TERM_WIDTH, glossary_entries, glossary_lines
+from tagloom.tui.panes.help import help_pages
+from tagloom.tui.session.commands import COMMANDS
 
 ROOT = PAGE.parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -29,6 +31,14 @@ def test_terms_are_in_order_and_short() -> None:
     for entry in glossary_entries():
         assert len(entry.term) < TERM_WIDTH and not entry.definition.endswith("."), entry
         assert len(f"**{entry.term}**: {entry.definition}") <= 120, format_entry(entry)
+
+
+def test_help_shows_the_same_lines() -> None:
+    """The last page of F1 is the glossary, whatever its width."""
+    for width in (71, 85):
+        page = help_pages("graph", COMMANDS.values(), width)[-1]
+        assert page.splitlines()[-len(glossary_lines(width)) :] == glossary_lines(width)
+        assert all(len(line) <= width for line in glossary_lines(width))
 
 
 def test_it_is_shipped_and_linked() -> None:

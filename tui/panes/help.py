@@ -7,6 +7,7 @@ from textwrap import fill
 
 from ...viz.style import GREY, SKY
 from ..session.command import LEADER_KEY, Command
+from .glossary import glossary_lines
 from .page import PageRow, PageSpan
 
 PANE_HELP: Mapping[str, str] = {
@@ -136,10 +137,10 @@ def second_key_hints(commands: Iterable[Command], width: int) -> tuple[PageRow, 
 def key_at(row: PageRow, column: int) -> str:
     """The key that a click on a column of the hints is for: of two signs the second, but for a click on the first.
 
-    >>> told = hints("graph", 80)
+    >>> told = key_hints("graph", 80)
     >>> told.text[:25], [key_at(told, column) for column in (1, 3, 6, 11, 21, 90)]
     (' < > zoom  s step  S back', ['<', '>', '>', 's', 'S', ''])
-    >>> told = hints("timeline", 80)
+    >>> told = key_hints("timeline", 80)
     >>> told.text[:20], [key_at(told, column) for column in (1, 4, 7, 12)]
     (' Left Right an event', ['Left', 'Left', 'Right', 'Right'])
     """
@@ -175,8 +176,8 @@ def explain_pane(pane: str) -> str:
 
 
 def help_pages(pane: str, commands: Iterable[Command], width: int = 85) -> list[str]:
-    """What F1 says, in so many columns: of the pane, with the keys of the screen; then the commands, some groups a
-    page."""
+    """The pages of F1, this many columns wide: the pane, with the keys of the screen; the commands, some groups a page;
+    the glossary."""
     keys = "\n".join(f"{key:>4}  {said}" for key, said in SCREEN_KEYS)
     pages, group = [f"{explain_pane(pane)}\n\n{keys}"], ""
     for command in commands:
@@ -187,7 +188,7 @@ def help_pages(pane: str, commands: Iterable[Command], width: int = 85) -> list[
             pages[-1] += f"{'' if not pages[-1] else chr(10)}{group}\n"
         begin = f"  {command.key or ' ':2} {command.name:11} "
         pages[-1] += fill(command.help, width, initial_indent=begin, subsequent_indent=" " * len(begin)) + "\n"
-    return pages
+    return [*pages, "\n".join(["terms", *glossary_lines(width)])]
 
 
 _PAGE_GROUPS = ("moving", "looking", "forking", "marking")
