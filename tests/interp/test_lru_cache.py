@@ -34,7 +34,7 @@ def test_a_cache_that_forgets_what_was_made_first_is_caught() -> None:
     """A twin for which use does not count."""
 
     class Broken(LRUCache[int, int]):
-        def used(self, key: int) -> int | None:
+        def get(self, key: int) -> int | None:
             return self._entries.get(key)
 
     assert violations(Broken, 2, [1, 2, 1, 3])

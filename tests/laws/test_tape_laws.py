@@ -89,21 +89,21 @@ def test_a_tape_on_arrays(data: st.DataObject) -> None:
 class Forgetful(tl.Tape):
     """The last contribution to an adjoint takes the place of the others."""
 
-    def _add(self, known: Any, more: Any) -> Any:
+    def _accumulate(self, known: Any, more: Any) -> Any:
         return more
 
 
 class Slow(tl.Tape):
     """What runs eagerly is taken down as all else is."""
 
-    def note(self, step: DeferredOpEntry) -> None:
+    def record_eager_op(self, step: DeferredOpEntry) -> None:
         self.record(OpTapeEntry(*step))
 
 
 class ByValue(Slow):
     """Arrays that hold the same are one; in a trace those of one type."""
 
-    def _key(self, value: Any) -> Any:
+    def _identity_key(self, value: Any) -> Any:
         return value._type if isinstance(value, Symbol) else fingerprint(value._tagloom_literal.value)
 
 
@@ -122,8 +122,8 @@ class Alone(tl.Tape):
 class Forwards(tl.Tape):
     """The reverse pass begins with the first step."""
 
-    def _pulled_back(self, records: Any, *further: Any) -> dict[Any, Any]:
-        return super()._pulled_back(records[::-1], *further)
+    def _backpropagate(self, records: Any, *further: Any) -> dict[Any, Any]:
+        return super()._backpropagate(records[::-1], *further)
 
 
 class Shortsighted(Slow):

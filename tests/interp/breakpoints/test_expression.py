@@ -19,10 +19,10 @@ from tagloom.interp.breakpoints import expression
 from tagloom.interp.breakpoints import names as expression_names
 from tagloom.interp.breakpoints import reader as expression_text
 from tagloom.interp.breakpoints import values as expression_values
-from tagloom.interp.breakpoints.expression import Expression, compile_condition, compile_expression
+from tagloom.interp.breakpoints.expression import compile_condition, compile_expression
 from tagloom.interp.breakpoints.names import NAMES
 from tagloom.interp.breakpoints.reader import MAX_DEPTH, MAX_LENGTH, parse_expression
-from tagloom.interp.breakpoints.template import compile_template
+from tagloom.interp.breakpoints.template import LogTemplate, compile_template
 from tagloom.interp.breakpoints.tree import (
     ArithmeticChain,
     BooleanLiteral,
@@ -197,8 +197,10 @@ def test_any_text_is_an_expression_or_a_mistake(text: str) -> None:
         else:
             assert make(str(made), FIB) == made
             for moment in moments("fib")[::25]:
-                made.evaluate(moment.state, moment.event)
-                if isinstance(made, Expression):
+                if isinstance(made, LogTemplate):
+                    made.render(moment.state, moment.event)
+                else:
+                    made.evaluate(moment.state, moment.event)
                     assert isinstance(made.holds(moment.state, moment.event), bool)
                     assert isinstance(made.describe_value(moment.state, moment.event), str)
 

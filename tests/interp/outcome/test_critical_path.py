@@ -18,6 +18,7 @@ from support.programs.handmade import sum_graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.value import fingerprint
 from tagloom.interp.engines.reference import run_graph
+from tagloom.interp.outcome import critical_path as critical
 from tagloom.interp.outcome.critical_path import (
     CriticalFiring,
     Dependence,
@@ -28,7 +29,6 @@ from tagloom.interp.outcome.critical_path import (
     times_on,
 )
 from tagloom.interp.outcome.outcome import Outcome
-from tagloom.interp.outcome.outcome import critical_path as critical
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 SCHEDULES = ("waves", "lifo", "random:1", "random:2")
@@ -245,7 +245,7 @@ def test_broken_measures_are_caught(monkeypatch: MonkeyPatch) -> None:
     are told apart by the order of events; a unit of time has room for one more; what is ready is not looked for."""
     made = [fib.run(6, keep="events", schedule=name) for name in SCHEDULES]
     assert faults(made) == set() and overruns(made[0], 3) == set()
-    true_dependences, true_room = critical.dependences, critical._with_room
+    true_dependences, true_room = critical.dependences, critical._first_free_time
 
     def last_only(graph: Any, events: Any) -> Any:
         found: dict[int, Dependence] = {}
@@ -256,9 +256,9 @@ def test_broken_measures_are_caught(monkeypatch: MonkeyPatch) -> None:
 
     twins: list[tuple[str, Any]] = [
         ("dependences", last_only),
-        ("_ranks", lambda graph, events, firings: {number: number for number in firings}),
-        ("_with_room", lambda later, time: time),
-        ("_with_room", lambda later, time: true_room(later, time) + 1),
+        ("_program_ranks", lambda graph, events, firings: {number: number for number in firings}),
+        ("_first_free_time", lambda later, time: time),
+        ("_first_free_time", lambda later, time: true_room(later, time) + 1),
     ]
     for name, twin in twins:
         with monkeypatch.context() as patch:

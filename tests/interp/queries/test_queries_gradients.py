@@ -26,8 +26,8 @@ def test_provenance_and_reasons_hold_going_back(name: str, seed: int) -> None:
 
 
 WRONG: dict[str, tuple[str, Any]] = {
-    "no iteration is after this one": ("is_last", lambda self, tag: True),
-    "adjoints come back to the first iteration": ("left_at", lambda self, reenter, tag: 0),
+    "no iteration is after this one": ("is_last_iteration", lambda self, tag: True),
+    "adjoints come back to the first iteration": ("exit_iteration", lambda self, reenter, tag: 0),
 }
 
 

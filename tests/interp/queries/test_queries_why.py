@@ -120,7 +120,7 @@ def test_a_token_in_flight() -> None:
 def test_a_run_that_a_limit_ended() -> None:
     """What ended the run is said, where a token was still in flight."""
     stopped = run_graph(down.graph, [5], limits=tl.Limits(firings=9)).error
-    assert asked(down.graph, 5, 9, stopped=stopped)[-1] == (
+    assert asked(down.graph, 5, 9, stop_error=stopped)[-1] == (
         "  hint: it might have, but the run exceeds the limit of 9 on firings"
     )
 

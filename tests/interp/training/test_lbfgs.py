@@ -24,8 +24,8 @@ class _Forgetful(LBFGS):
 class _Blind(LBFGS):
     """It takes every step, whatever the loss."""
 
-    def _search(self, loss: Any, leaves: Any, start: Any, towards: Any) -> None:
-        super()._search(lambda: -tl.inf, leaves, start, towards)
+    def _line_search(self, loss: Any, leaves: Any, start: Any, towards: Any) -> None:
+        super()._line_search(lambda: -tl.inf, leaves, start, towards)
 
 
 def valley(kind: Any, how: str, steps: int) -> tuple[float, bytes]:

@@ -88,9 +88,9 @@ def moments(run: str) -> tuple[Moment, ...]:
         state = SimpleNamespace(
             steps=step,
             firings=sum(fired.values()),
-            waiting=sum(held.values()),
+            waiting_count=sum(held.values()),
             flight=range(flight),
-            counts=[fired[number] for number in range(len(graph.nodes))],
+            firings_by_node=[fired[number] for number in range(len(graph.nodes))],
         )
         found.append(Moment(graph, state, event, _names(graph, event, state)))
     return tuple(found)
