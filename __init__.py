@@ -18,6 +18,7 @@ from .core import display as _display
 from .core.autodiff.rows import Rows
 from .core.dtypes import bool, float32, float64, int8, int16, int32, int64, uint8, uint16, uint32, uint64
 from .core.errors import Broken, Crash, Deadlock, Disagreement, Exhausted, Invalid, Malformed, TagloomError, Trap, Usage
+from .core.frontend import functions as _functions
 from .core.frontend.api import cond, while_loop
 from .core.frontend.array_api import linalg
 from .core.frontend.array_api.clipping import clip_by_global_norm, clip_by_norm
@@ -63,7 +64,7 @@ from .core.frontend.array_api.indexing import (
     take,
     take_along_axis,
 )
-from .core.frontend.array_api.linalg import tensordot, vecdot
+from .core.frontend.array_api.linalg import matmul, tensordot, vecdot
 from .core.frontend.array_api.manipulation import (
     broadcast_arrays,
     broadcast_shapes,
@@ -139,73 +140,7 @@ from .core.frontend.effects import (
     put,
     uniform,
 )
-from .core.frontend.functions import (
-    abs,
-    acos,
-    acosh,
-    add,
-    asin,
-    asinh,
-    atan,
-    atan2,
-    atanh,
-    bitwise_and,
-    bitwise_invert,
-    bitwise_left_shift,
-    bitwise_or,
-    bitwise_right_shift,
-    bitwise_xor,
-    ceil,
-    copysign,
-    cos,
-    cosh,
-    divide,
-    equal,
-    exp,
-    expm1,
-    floor,
-    floor_divide,
-    greater,
-    greater_equal,
-    hypot,
-    identity,
-    isfinite,
-    isinf,
-    isnan,
-    less,
-    less_equal,
-    log,
-    log1p,
-    log2,
-    log10,
-    logaddexp,
-    logical_and,
-    logical_not,
-    logical_or,
-    logical_xor,
-    matmul,
-    maximum,
-    minimum,
-    multiply,
-    multiply_no_nan,
-    negative,
-    nextafter,
-    not_equal,
-    pow,
-    remainder,
-    round,
-    sign,
-    signbit,
-    sin,
-    sinh,
-    sqrt,
-    stop_gradient,
-    subtract,
-    tan,
-    tanh,
-    trunc,
-    where,
-)
+from .core.frontend.functions import *  # noqa: F403
 from .core.frontend.generator import Generator, integers_at, normal_at, permutation_at, set_seed, uniform_at
 from .core.frontend.loops import foldl, map, scan
 from .core.frontend.trace.operators import ArrayOperators as _Operators
@@ -219,7 +154,8 @@ from .core.world import World
 from .interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
 from .interp.checkpoint.checkpoint import Checkpoint
 from .interp.checkpoint.manager import CheckpointManager
-from .interp.engines.reference import Limits, run_graph
+from .interp.engines.limits import Limits
+from .interp.engines.reference import run_graph
 from .interp.function.function import Function, function
 from .interp.function.gradient import grad, jvp, value_and_grad, vjp
 from .interp.history.history import History
@@ -251,32 +187,27 @@ _display.hooks.open_debugger = _debug_run
 
 __all__ = [
     "Array", "Breakpoints", "Broken", "Builder", "Candidates", "Cells", "Checkpoint", "CheckpointManager", "Crash",
-    "Deadlock", "Disagreement", "Document", "Embedding", "EventLog", "Exhausted", "FIFOQueue", "Function", "Generator",
-    "Graph", "History", "Invalid", "Limits", "Malformed", "Outcome", "OutcomeRecord", "Program", "QueueClosed",
-    "QueueTimeout", "Rows", "Script", "ShuffleQueue", "Static", "TagloomError", "Tape", "Trap", "Type", "Usage",
-    "Variable", "World", "__array_namespace_info__", "abs", "acos", "acosh", "add", "all", "any", "arange", "argmax",
-    "argmin", "argsort", "asarray", "asin", "asinh", "astype", "atan", "atan2", "atanh", "bitwise_and",
-    "bitwise_invert", "bitwise_left_shift", "bitwise_or", "bitwise_right_shift", "bitwise_xor", "bool", "boolean_mask",
-    "breakpoint", "breakpoint_on", "broadcast_arrays", "broadcast_like", "broadcast_shapes", "broadcast_to", "callback",
-    "can_cast", "ceil", "cells", "clip", "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv",
-    "copysign", "cos", "cosh", "count_nonzero", "cumulative_prod", "cumulative_sum", "curve", "custom_gradient", "diff",
-    "divide", "e", "empty", "empty_like", "equal", "exp", "expand_dims", "expm1", "eye", "feeding", "finfo", "flip",
-    "float32", "float64", "floor", "floor_divide", "foldl", "from_dlpack", "from_json", "full", "full_like", "function",
-    "gather", "get", "grad", "greater", "greater_equal", "hypot", "identity", "iinfo", "index", "inf", "init_scope",
-    "int8", "int16", "int32", "int64", "integers", "integers_at", "inverse_indices", "isdtype", "isfinite", "isinf",
-    "isnan", "jvp", "less", "less_equal", "linalg", "linspace", "load_run", "log", "log1p", "log2", "log10",
-    "log_softmax", "log_uniform_candidates", "logaddexp", "logical_and", "logical_not", "logical_or", "logical_xor",
-    "lower", "map", "matmul", "matrix_transpose", "max", "max_pool", "maximum", "mean", "mean_pool", "meshgrid", "min",
-    "minimum", "moveaxis", "multiply", "multiply_no_nan", "nan", "negative", "newaxis", "nextafter", "nonzero",
-    "normal", "normal_at", "not_equal", "one_hot", "ones", "ones_like", "optimizers", "pad", "parse", "parse_graph",
-    "parse_program", "permutation", "permutation_at", "permute_dims", "pi", "picture", "positive", "pow", "print",
-    "print_document", "print_graph", "print_program", "prod", "progress", "put", "read_events", "read_json",
-    "read_metrics", "read_script", "reciprocal", "remainder", "repeat", "reshape", "reshape_like", "result_type",
-    "roll", "round", "run_graph", "sampled_softmax", "scan", "scatter", "scatter_add", "scatter_index", "searchsorted",
-    "segment_sum", "set_seed", "sign", "signbit", "sin", "sinh", "size", "softmax", "sort", "sqrt", "square", "squeeze",
-    "stack", "std", "stop_gradient", "subtract", "sum", "sum_like", "take", "take_along_axis", "tan", "tanh",
-    "tensordot", "tile", "to_json", "tril", "triu", "trunc", "uint8", "uint16", "uint32", "uint64", "uniform",
-    "uniform_at", "unique_all", "unique_counts", "unique_indices", "unique_inverse", "unique_values", "unstack",
-    "value_and_grad", "value_counts", "var", "vecdot", "vjp", "where", "while_loop", "windows", "write_json",
-    "write_script", "zeros", "zeros_like",
+    "Deadlock", "Disagreement", "Document", "Embedding", "EventLog", "Exhausted", "FIFOQueue", "Function",
+    "Generator", "Graph", "History", "Invalid", "Limits", "Malformed", "Outcome", "OutcomeRecord", "Program",
+    "QueueClosed", "QueueTimeout", "Rows", "Script", "ShuffleQueue", "Static", "TagloomError", "Tape", "Trap",
+    "Type", "Usage", "Variable", "World", "__array_namespace_info__", "all", "any", "arange", "argmax", "argmin",
+    "argsort", "asarray", "astype", "bool", "boolean_mask", "breakpoint", "breakpoint_on", "broadcast_arrays",
+    "broadcast_like", "broadcast_shapes", "broadcast_to", "callback", "can_cast", "cells", "clip",
+    "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv", "count_nonzero", "cumulative_prod",
+    "cumulative_sum", "curve", "custom_gradient", "diff", "e", "empty", "empty_like", "expand_dims", "eye",
+    "feeding", "finfo", "flip", "float32", "float64", "foldl", "from_dlpack", "from_json", "full", "full_like",
+    "function", "gather", "get", "grad", "iinfo", "index", "inf", "init_scope", "int8", "int16", "int32", "int64",
+    "integers", "integers_at", "inverse_indices", "isdtype", "jvp", "linalg", "linspace", "load_run", "log_softmax",
+    "log_uniform_candidates", "lower", "map", "matmul", "matrix_transpose", "max", "max_pool", "mean", "mean_pool",
+    "meshgrid", "min", "moveaxis", "nan", "newaxis", "nonzero", "normal", "normal_at", "one_hot", "ones",
+    "ones_like", "optimizers", "pad", "parse", "parse_graph", "parse_program", "permutation", "permutation_at",
+    "permute_dims", "pi", "picture", "positive", "print", "print_document", "print_graph", "print_program", "prod",
+    "progress", "put", "read_events", "read_json", "read_metrics", "read_script", "reciprocal", "repeat", "reshape",
+    "reshape_like", "result_type", "roll", "run_graph", "sampled_softmax", "scan", "scatter", "scatter_add",
+    "scatter_index", "searchsorted", "segment_sum", "set_seed", "size", "softmax", "sort", "square", "squeeze",
+    "stack", "std", "sum", "sum_like", "take", "take_along_axis", "tensordot", "tile", "to_json", "tril", "triu",
+    "uint8", "uint16", "uint32", "uint64", "uniform", "uniform_at", "unique_all", "unique_counts", "unique_indices",
+    "unique_inverse", "unique_values", "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp",
+    "while_loop", "windows", "write_json", "write_script", "zeros", "zeros_like",
 ]  # fmt: skip
+__all__ += _functions.__all__

@@ -169,6 +169,7 @@ pow = op(
     arity=2,
     type_rule=_NUMERIC,
     numpy=_power_array,
+    float_loop=np.power,
     scalar=scalar_by_kind(guarded.integer_power, 1, MASK64, fallback=guarded.power),
     symbol="**",
     trap_condition=TrapCondition(_is_negative_exponent, "integer to a negative power"),

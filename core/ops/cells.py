@@ -138,7 +138,7 @@ def shapes_trap_message(values: Sequence[Value]) -> str | None:
 
 
 def build_zeros(handle: Handle, element: Type) -> Value:
-    """What `cell_zeros` makes, of elements whose sizes are known; raises MemoryError as `stacked` does."""
+    """What `cell_zeros` makes, of elements whose sizes are known; raises MemoryError as `stack_values` does."""
     shape = (handle.size, *cast("tuple[int, ...]", element.shape))
     if math.prod(filter(None, shape)) > MAX_ELEMENTS:
         raise MemoryError(f"an array of shape {shape}")

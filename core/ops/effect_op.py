@@ -23,7 +23,7 @@ class EffectOp:
 
     `arity` is None where any number of operands will do. `resource` names what an effect is ordered on, and an effect
     has the order token as its trigger and as its second output. `form` says where the op stands: a `put` of a program
-    is a `store` in a graph. `draw` computes random values from a key, the operands and the attributes; `undefined`
+    is a `store` in a graph. `draw` computes random values from a key, the operands and the attributes; `trap_reason`
     says why there are none.
     """
 

@@ -194,10 +194,18 @@ _EMPTY_NOTE = "Of a matrix without rows or columns it has no elements, or is an 
 
 
 def _factorization_op(
-    name: str, types: Any, numpy: Any, doc: str, *attributes: str, gradient: Gradient, arity: int = 1, trap: str = ""
+    name: str,
+    types: Any,
+    numpy: Any,
+    doc: str,
+    *attributes: str,
+    gradient: Gradient,
+    arity: int = 1,
+    trap: str = "",
+    **columns: Any,
 ) -> None:
     undefined = TrapCondition(_failure_condition(numpy, trap == _NO_CONVERGENCE_MESSAGE), trap, "f") if trap else None
-    columns: dict[str, Any] = {"attributes": attributes, "trap_condition": undefined}
+    columns |= {"attributes": attributes, "trap_condition": undefined}
     said, example = doc.split("\n\n>>> ")
     edges = [_CONVERGENCE_NOTE, _FLOAT32_NOTE] if trap == _NO_CONVERGENCE_MESSAGE else [_FLOAT32_NOTE, _NONFINITE_NOTE]
     edges += [_EMPTY_NOTE] * (types is not _scalar_type)
@@ -356,6 +364,7 @@ _factorization_op(
     np.linalg.det,
     "Determinant of a square matrix, 1 of one without rows.\n\n>>> tl.linalg.det([[2.0, 0.0], [0.0, 3.0]])\n6.0\n",
     gradient=adjoint_rule(_det_adjoint),
+    namespace="linalg",
 )
 _factorization_op(
     "slogdet_sign",
@@ -382,6 +391,7 @@ _factorization_op(
     ">>> tl.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[[0.5, 0.0], [0.0, 0.25]]\n",
     trap=_SINGULAR_MESSAGE,
     gradient=adjoint_rule(_inv_adjoint),
+    namespace="linalg",
 )
 _factorization_op(
     "solve",
@@ -392,6 +402,7 @@ _factorization_op(
     arity=2,
     trap=_SINGULAR_MESSAGE,
     gradient=adjoint_rule(_solve_a_adjoint, _solve_b_adjoint),
+    namespace="linalg",
 )
 _factorization_op(
     "cholesky",
@@ -403,6 +414,8 @@ _factorization_op(
     "upper",
     trap="the matrix is not positive definite",
     gradient=adjoint_rule(_cholesky_adjoint),
+    namespace="linalg",
+    attribute_defaults={"upper": False},
 )
 _factorization_op(
     "qr_q",
@@ -428,6 +441,7 @@ _factorization_op(
     ">>> tl.linalg.eigvalsh([[2.0, 0.0], [0.0, 1.0]]).tolist()\n[1.0, 2.0]\n",
     trap=_NO_CONVERGENCE_MESSAGE,
     gradient=adjoint_rule(_eigvalsh_adjoint),
+    namespace="linalg",
 )
 _factorization_op(
     "eigh_vectors",
@@ -456,6 +470,7 @@ _factorization_op(
     ">>> tl.linalg.svdvals([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[4.0, 2.0]\n",
     trap=_NO_CONVERGENCE_MESSAGE,
     gradient=adjoint_rule(_svdvals_adjoint),
+    namespace="linalg",
 )
 _factorization_op(
     "svd_vh",

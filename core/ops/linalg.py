@@ -78,6 +78,7 @@ matmul = op(
     "matmul",
     arity=2,
     type_rule=_matmul_type,
+    namespace="linalg",
     numpy=np.matmul,
     numpy_float32=np.matmul,
     specialize_numpy=_matmul_kernel,

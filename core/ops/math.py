@@ -18,9 +18,12 @@ from .rules import elementwise_type_rule, short_symbol
 
 
 def _elementary_op(numpy: Any, scalar: Any, said: str, example: str, *, arity: int = 1, **columns: Any) -> None:
-    """A row of the name of its scalar column."""
+    """A row with the name of its scalar column. NumPy's loops give the bits of arrays, unless rounding leaves only one
+    result."""
     name, doc = scalar.__name__, f"{said}\n\n>>> tl.{example}\n"
     columns |= {"symbol": short_symbol(name), "doc": doc}
+    if isinstance(numpy, np.ufunc) and not columns.get("has_innocuous_rounding"):
+        columns["float_loop"] = numpy
     op(name, arity=arity, type_rule=elementwise_type_rule("f"), numpy=numpy, scalar=scalar, **columns)
 
 

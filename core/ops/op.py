@@ -1,15 +1,18 @@
-"""The op record and the registry. An op is a row, declared once, in its family's file.
+"""The registry of ops. An op is one row, declared once, in the file of its family; everything else is derived from it.
 
-Columns: what it takes, what type it makes, what it computes on scalars and on arrays, where it has no value.
-Results are cast to the row's dtype here, never by a kernel.
+Columns hold the types that an op takes and returns, its kernels for scalars and for arrays, the operands on which it
+traps, its gradient, and its documentation. Kernels are cast to the dtype of the result here; a kernel never does that.
+
+A row with a fault (a column that is missing, misspelt, or raises) breaks only the programs that use its op: these get
+an error that names the op and the column. tests/core/ops/test_rows.py lists the faults of all rows.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, field, fields
+from functools import partial, wraps
 from types import MappingProxyType, MethodDescriptorType
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
@@ -17,7 +20,7 @@ import numpy as np
 
 from .. import dtypes
 from ..dtypes import DType
-from ..errors import Invalid, Usage
+from ..errors import Invalid, TagloomError, Usage
 from ..types import Shape, Type, broadcast_shape, type_of
 from ..value import MAX_PRINTED_ELEMENTS, Value, format_value, normalize
 from .cast import (
@@ -37,27 +40,28 @@ Attributes: TypeAlias = tuple[tuple[str, Any], ...]
 
 
 class OpBuilder(Protocol):
-    """What a gradient rule calls ops with: nodes of a program that is being made, or values, eagerly."""
+    """Applies ops for a gradient rule: adds nodes to a program, or computes values eagerly."""
 
     def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
-        """The op of these operands: each is what the rule was given, what this gave, or a Python number, which takes
-        the dtype of what it meets."""
+        """Apply an op. An operand is one of the rule's, the result of another call, or a Python number, which takes
+        the dtype of the other operands."""
 
     def type(self, operand: Any) -> Type:
-        """The type of an operand, as far as it is known."""
+        """The type of an operand; sizes may be unknown."""
 
 
 Gradient: TypeAlias = Callable[..., Any]
-"""`gradient(do, index, adjoint, result, *operands, **attributes)`: the adjoint of the operand at `index`, given that of
-the result, or None where that operand has none. It is asked for operands of floats only, calls ops and computes
-nothing, so that one rule serves graphs, tapes and every order. Of an op that broadcasts it may have the shape of the
-result: whoever asked sums it to that of the operand."""
+"""`gradient(builder, index, adjoint, result, *operands, **attributes)` returns the adjoint of the operand at `index`,
+given the adjoint of the result, or None if that operand has no adjoint. It is called for float operands only. It
+applies ops and computes nothing itself, so that one rule serves graphs, tapes and every order of derivative. For an op
+that broadcasts, the adjoint may have the shape of the result: the caller sums it to the shape of the operand."""
 
 
 @dataclass(frozen=True, slots=True)
 class TrapCondition:
-    """Where an op has no value: `when` says for which operands (scalars or arrays), `message` why. It takes the
-    attributes by keyword, too; `kinds` are those of the last operand that it is asked for."""
+    """The operands for which an op has no value, and the message of the trap. `predicate` takes the operands, scalars
+    or arrays, and the attributes by keyword; it is called only where the dtype of the last operand is of one of
+    `dtype_kinds`."""
 
     predicate: Callable[..., Any]
     message: str
@@ -65,8 +69,8 @@ class TrapCondition:
 
 
 class ScalarFunction(NamedTuple):
-    """What computes plain numbers: a function that never raises and that numba can compile, and what it takes after
-    the operands. `int` among these is the class of the result's integers, whatever a machine has for them."""
+    """A function of plain numbers that never raises and that numba can compile, and its arguments after the operands.
+    Among these, `int` stands for the integer type of the result on the machine that runs the function."""
 
     function: Callable[..., Any]
     extra_arguments: tuple[Any, ...] = ()
@@ -74,8 +78,8 @@ class ScalarFunction(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class ScalarByDtype:
-    """A scalar column that depends on dtypes: that of the first operand, and that of the result. Of these only the
-    kinds may decide which function it is."""
+    """A scalar column that depends on the dtypes of the first operand and of the result. The choice of the function may
+    depend only on their kinds, except for a function that is called with the dtypes' ranges."""
 
     select: Callable[[DType, DType], ScalarFunction]
 
@@ -84,30 +88,43 @@ class ScalarByDtype:
 class Op:
     """A row of the table of ops.
 
-    `types` maps operand types to the result's type or raises Invalid. `scalar` is the op's meaning on Python
-    scalars and never raises; `numpy` computes arrays. `undefined` says which operands trap. `attributes` names
-    the static attributes, which `types`, `numpy` and `bound` take by keyword; `scalar` has the result's dtype to go by.
+    Required columns:
 
-    An op without a `scalar` column is not computed element by element: `numpy` is its meaning on scalars too. `shape`
-    is that of the result, by those of the operands, and raises Invalid where these do not fit; `misfit` is what they
-    do not do. Without it the type rule says both, of what the operands turn out to be. `bound` says how far an engine
-    may be from the exact result; without one all engines make the same bits.
+    - `name`.
+    - `arity`: the number of operands; None is any number from 1.
+    - `type_rule`: maps the types of operands, and the attributes by keyword, to the type of the result, or raises
+      Invalid.
+    - `numpy`: computes arrays. Without a `scalar` column it computes scalars too.
+    - `doc`: a sentence that says what the op computes, and a doctest.
 
-    `arity` is None where any number of operands from 1 will do. `alike` says which of the operands share a dtype, which
-    Python's numbers among them take: those from a place on, and before another.
+    Columns with defaults:
 
-    Arrays of float32 are computed in float64 and rounded, as scalars are, unless `narrow` is there: then that computes
-    them as they are, each element within 2 ulp of the exact number, or as `bound` says. `innocuous` says that rounding
-    twice gives the bits of rounding once, as for sums, products, quotients and roots, and what rounds nothing
-    (Figueroa, When is double rounding innocuous?, 1995): then nobody sees that `numpy` computes them as they are.
-    `moves` says that elements are moved alone, of which nothing is computed.
-
-    `static` makes of the types of operands and the attributes what `numpy` is with them, where that is quicker, else
-    None; a method of NumPy's arrays is one that fills a new array, row after row. With `widens` it takes float32 for
-    float64 by itself; where the row is `narrow`, it takes float32 as it is. `alone` is what `numpy` makes of one
-    number.
-
-    `gradient` is the rule of its adjoints; an op of floats without one cannot be differentiated.
+    - `scalar`: the meaning of the op on Python scalars, element by element; never raises, and numba can compile it. Of
+      the attributes it knows only the dtype of the result.
+    - `gradient`: the rule of its adjoints; an op on floats without a rule cannot be differentiated.
+    - `symbol`: the operator or short word that pictures show.
+    - `attributes`: the names of the static attributes, which `type_rule`, `numpy` and `error_bound` take by keyword;
+      `attribute_defaults` has default values of the last ones.
+    - `namespace`: the module in which users find the function of the op, "tagloom" or "linalg", where that is derived
+      from the row; None where it is written by hand, in core/frontend/array_api, or there is none. The default is
+      "tagloom" for an op with a `scalar` column, else None.
+    - `trap_condition`: the operands for which the op has no value.
+    - `shape_rule`: the shape of the result from the shapes of the operands; raises Invalid where these do not fit, and
+      `shape_mismatch` is the verb of that message. With None the type rule does both, on the types at run time.
+    - `same_dtype_operands`: the operands, from one index to another, that share a dtype, which Python numbers among
+      them take.
+    - `error_bound`: how far an engine may be from the exact result; without it, all engines give the same bits.
+    - `numpy_float32`: computes arrays of float32 as such, each element within 2 ulp of the exact number, or within
+      `error_bound`. Without it they are computed in float64 and rounded, as scalars are.
+    - `has_innocuous_rounding`: rounding twice gives the bits of rounding once, as for sums, products, quotients, roots,
+      and ops that do not round (Figueroa, When is double rounding innocuous?, 1995): `numpy` computes float32 as such.
+    - `is_data_movement`: elements are only moved.
+    - `float_loop`: NumPy's function whose own loop decides the last bits of arrays of floats. Compiled code calls that
+      loop; arrays of other ops are computed there by the `scalar` column.
+    - `specialize_numpy`: returns a quicker function than `numpy` for some types of operands and attributes, else None.
+      A method of NumPy's arrays is one that fills a new array. With `accepts_float32` it widens float32 by itself; in a
+      row with `numpy_float32` it takes float32 as such.
+    - `numpy_scalar`: what `numpy` makes of one number.
     """
 
     name: str
@@ -118,6 +135,8 @@ class Op:
     scalar: Callable[..., Any] | ScalarByDtype | None = None
     symbol: str = ""
     attributes: tuple[str, ...] = ()
+    attribute_defaults: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    namespace: str | None = None
     trap_condition: TrapCondition | None = None
     shape_rule: Callable[[list[Shape]], Shape] | None = broadcast_shape
     shape_mismatch: str = "do not broadcast"
@@ -126,22 +145,25 @@ class Op:
     numpy_float32: Callable[..., Any] | None = None
     has_innocuous_rounding: bool = False
     is_data_movement: bool = False
+    float_loop: np.ufunc | None = None
     specialize_numpy: Callable[..., Callable[..., Any] | None] | None = None
     accepts_float32: bool = False
     numpy_scalar: Callable[[Any], Any] | None = None
     gradient: Gradient | None = None
+    faults: tuple[str, ...] = ()
+    """Why the row cannot be used, each naming a column; set by `op`."""
 
     def computes_in_float32(self, dtype: DType) -> bool:
-        """Whether arrays are computed in float32, the result being of this dtype."""
+        """Whether arrays are computed in float32 where the result has this dtype."""
         return self.numpy_float32 is not None and dtype is dtypes.float32
 
     @property
     def output_count(self) -> int:
-        """How many a node of a graph has."""
+        """The number of outputs of a node of a graph."""
         return 1
 
     def scalar_kernel(self, operand: DType, result: DType) -> ScalarFunction:
-        """What computes scalars, the first operand and the result being of these dtypes."""
+        """The function that computes scalars, for the dtypes of the first operand and of the result."""
         assert self.scalar is not None
         return (
             self.scalar.select(operand, result)
@@ -157,13 +179,78 @@ _REGISTRY: dict[str, Op] = {}
 OPS: Mapping[str, Op] = MappingProxyType(_REGISTRY)
 """Every op that computes a value, by name, in the order of the families."""
 
+_COLUMNS = {each.name for each in fields(Op)} - {"name", "faults"}
+_REQUIRED_COLUMNS: dict[str, Any] = {"arity": None, "type_rule": None, "numpy": None, "doc": ""}
+"""The columns that every row has, and what stands in their place in a row that lacks one."""
+
 
 def op(name: str, **columns: Any) -> Op:
-    """Declare a row."""
+    """Declare a row. It is registered whatever its faults are; the type rule of a faulty row raises Usage."""
     assert name not in _REGISTRY, f"{name} is declared twice"
-    row = Op(name=name, **columns)
+    missing = [f"the column {each} is missing" for each in _REQUIRED_COLUMNS if each not in columns]
+    unknown = [f"there is no column {each}" for each in columns if each not in _COLUMNS]
+    faults = (*missing, *unknown, *_column_faults(columns))
+    columns = {**_REQUIRED_COLUMNS, **{key: column for key, column in columns.items() if key in _COLUMNS}}
+    columns.setdefault("namespace", "tagloom" if columns.get("scalar") is not None else None)
+    columns["type_rule"] = _refuse(name, faults) if faults else _name_column(name, "type_rule", columns["type_rule"])
+    if callable(columns.get("gradient")):
+        columns["gradient"] = _name_column(name, "gradient", columns["gradient"])
+    row = Op(name=name, faults=faults, **columns)
     _REGISTRY[name] = row
     return row
+
+
+def _column_faults(columns: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with columns by themselves."""
+    arity, scalar = columns.get("arity"), columns.get("scalar")
+    if arity is not None and (type(arity) is not int or arity < 1):
+        yield f"the column arity is {arity!r}, and no number of operands from 1"
+    for name in ("type_rule", "numpy"):
+        if name in columns and not callable(columns[name]):
+            yield f"the column {name} is no function"
+    for name in ("gradient", "error_bound", "numpy_float32", "shape_rule", "specialize_numpy", "numpy_scalar"):
+        if columns.get(name) is not None and not callable(columns[name]):
+            yield f"the column {name} is no function"
+    if scalar is not None and not isinstance(scalar, ScalarByDtype) and not callable(scalar):
+        yield "the column scalar is no function"
+
+
+def fault_error(name: str, faults: str) -> Usage:
+    """The error of a program that uses an op whose row has a fault."""
+    return Usage(f"the row of the op {name!r} is broken: {faults}", hint="mend its row; other ops are not affected")
+
+
+def column_error(row: Op, operands: Sequence[Value], error: Exception) -> Exception:
+    """The error of a program in which a kernel has raised: one that names the op and the column. Errors of tagloom, and
+    of memory, mean what they say and stay."""
+    if isinstance(error, TagloomError | MemoryError | RecursionError):
+        return error
+    is_scalar = row.scalar is not None and not any(isinstance(each, np.ndarray) for each in operands)
+    said = fault_error(row.name, f"the column {'scalar' if is_scalar else 'numpy'} raised {error!r}")
+    said.__cause__ = error
+    return said
+
+
+def _refuse(name: str, faults: Sequence[str]) -> TypeRule:
+    def type_rule(*_: Type, **__: Any) -> Type:
+        raise fault_error(name, "; ".join(faults))
+
+    return type_rule
+
+
+def _name_column(name: str, column: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """A column whose exceptions, unless they are tagloom's, become errors that name the op and the column."""
+
+    @wraps(function, updated=())
+    def call(*operands: Any, **attributes: Any) -> Any:
+        try:
+            return function(*operands, **attributes)
+        except (TagloomError, MemoryError, RecursionError):
+            raise
+        except Exception as error:
+            raise fault_error(name, f"the column {column} raised {error!r}") from error
+
+    return call
 
 
 def lookup_op(name: str) -> Op:
@@ -174,7 +261,7 @@ def lookup_op(name: str) -> Op:
 
 
 def wrap(number: int, dtype: DType = dtypes.int64) -> int:
-    """An integer modulo 2 to the number of bits, in the range of its dtype: the table's cast to integers.
+    """An integer modulo 2 to the number of bits, in the range of a dtype.
 
     >>> wrap(2**63) == -2**63, wrap(300, dtypes.uint8), wrap(200, dtypes.int8)
     (True, 44, -56)
@@ -189,9 +276,10 @@ _LOW, _HIGH = dtypes.int64.range
 def build_kernel(
     row: Op, operands: Sequence[Type], result: Type, attributes: Attributes = (), *, may_alias: bool = False
 ) -> Kernel:
-    """What computes this op on operands of these types: on scalars the scalar column, if it has one, else NumPy's.
+    """The function that computes an op on operands of these types: the scalar column on scalars, if there is one, else
+    the NumPy column.
 
-    `shares` says that nobody writes to the elements of operands, so that a result may have the same.
+    With `may_alias` a result may share elements with an operand, since nothing writes to operands.
     """
     if row.scalar is None:
         return _array_kernel(row, operands, result, attributes, may_alias=may_alias)
@@ -213,7 +301,7 @@ def build_kernel(
 
 
 def _dynamic_shape_kernel(row: Op, operands: Sequence[Type], result: Type, attributes: Attributes) -> Kernel:
-    """Where only the run tells whether the operands are scalars."""
+    """A kernel for a result of unknown shape: it looks at run time whether the operands are scalars."""
     on_scalars = build_kernel(row, operands, Type(result.dtype), attributes)
     on_arrays = _array_kernel(row, operands, result, attributes)
 
@@ -224,24 +312,24 @@ def _dynamic_shape_kernel(row: Op, operands: Sequence[Type], result: Type, attri
 
 
 def _array_function(row: Op, attributes: Attributes, *, is_float32: bool) -> Callable[..., Any]:
-    """What computes arrays, of operands alone."""
+    """The column that computes arrays, as a function of the operands alone."""
     column = row.numpy_float32 if is_float32 and row.numpy_float32 else row.numpy
     return partial(column, **dict(attributes)) if attributes else column
 
 
 def _append_arguments(function: Callable[..., Any], further: tuple[Any, ...]) -> Callable[..., Any]:
-    """A function of the operands alone."""
+    """The function with these arguments after the operands."""
     return (lambda *operands: function(*operands, *further)) if further else function
 
 
 def _boxed_kernel(column: Callable[..., Any], operands: Sequence[Type], dtype: DType) -> Kernel:
-    """On scalars that are not all Python's own: they are unboxed, and the result is boxed."""
+    """A kernel for scalars of dtypes that are not Python's own: it unboxes operands and boxes the result."""
     box, computed = _box_function(dtype), compose_casts(list(map(unboxing_cast, operands)), column)
     return lambda *operands: box(computed(*operands))
 
 
 def _box_function(dtype: DType) -> Callable[[Any], Any]:
-    """The table's cast of a number of Python's."""
+    """The cast of a Python number to a scalar of this dtype."""
     make = dtype.numpy.type
     if dtype.is_integer:
         return lambda number: wrap(number, dtype) if dtype in dtypes.PYTHON_DTYPES else make(wrap(number, dtype))
@@ -274,7 +362,7 @@ def _array_kernel(
     computed, is_array = compose_casts(casts, column), bool(result.shape)
 
     def normalize_result(made: Any, operands: tuple[Value, ...]) -> Value:
-        """What a column made, in the one form of a value."""
+        """The result of a column in the one form that values have."""
         if type(made) is not array:
             return normalize(made, result) if is_array else number(made)
         if not made.ndim:
@@ -301,7 +389,7 @@ def _array_kernel(
     begin, end, narrow = ERROR_STATE.set, ERROR_STATE.reset, np.float32 if result.dtype is dtypes.float32 else None
 
     def compute_number(x: Value) -> Value:
-        """One number of an array, written out: 0.2 us less."""
+        """One number of an array. Written out, it takes 0.2 us less."""
         before = begin(IGNORE_ERRORS)
         try:
             made = computed(x)
@@ -312,11 +400,11 @@ def _array_kernel(
             end(before)
 
     def compute_data_movement(*operands: Value) -> Value:
-        """What needs no word about floats: 0.15 us less."""
+        """Without NumPy's error state, which moved elements cannot need: 0.15 us less."""
         return normalize_result(computed(*operands), operands)
 
     def compute_view(x: Value) -> Value:
-        """A part of an array mostly, which is in order already: 0.2 us less."""
+        """A view of an array, which mostly has the form of a value already: 0.2 us less."""
         made = computed(x)
         flags = made.flags
         return made if flags.c_contiguous and not flags.writeable else normalize_result(made, (x,))
@@ -327,7 +415,7 @@ def _array_kernel(
 
 
 def _scalar_constructor(dtype: DType) -> Callable[[Any], Any]:
-    """What makes a scalar of one of NumPy's."""
+    """The constructor of scalars of this dtype from NumPy's."""
     if dtype in dtypes.PYTHON_DTYPES:
         return {"f": float, "b": bool}.get(dtype.kind, int)
     make = dtype.numpy.type
@@ -337,17 +425,17 @@ def _scalar_constructor(dtype: DType) -> Callable[[Any], Any]:
 
 
 MAX_ELEMENTS = 2**30
-"""How many elements an op may make: 8 GiB of float64. A column and a row of a megabyte each broadcast to more."""
+"""How many elements a result may have: 8 GiB of float64. A column and a row of a megabyte each broadcast to more."""
 
 
 def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = ()) -> str | None:
-    """Why the op has no value for these operands, or None where it has one.
+    """Why the op has no value for these operands; None if it has one.
 
-    Sizes that types leave unknown may turn out not to fit: that is a trap of every op. Of an op that computes element
-    by element, a result without elements has none that could trap.
+    Every op traps where sizes that types leave unknown do not fit at run time. An op that computes element by element
+    does not trap if its result has no elements.
 
-    Raises MemoryError, before anything is allocated, where the result would have more than MOST_ELEMENTS; sizes of 0
-    count as 1 there, since NumPy bounds their product with the others too.
+    Raises MemoryError, before anything is allocated, if the result would have more than MAX_ELEMENTS; sizes of 0 count
+    as 1 there, since NumPy bounds the product of the other sizes too.
     """
     if row.scalar is None or any(isinstance(operand, np.ndarray) for operand in operands):
         try:
@@ -361,14 +449,19 @@ def trap_message(row: Op, operands: tuple[Value, ...], attributes: Attributes = 
     undefined = row.trap_condition
     if undefined is None or np.asarray(operands[-1]).dtype.kind not in undefined.dtype_kinds:
         return None
-    return undefined.message if np.any(undefined.predicate(*operands, **dict(attributes))) else None
+    try:
+        return undefined.message if np.any(undefined.predicate(*operands, **dict(attributes))) else None
+    except (TagloomError, MemoryError):
+        raise
+    except Exception as error:
+        raise fault_error(row.name, f"the column trap_condition raised {error!r}") from error
 
 
 def describe_trapping_element(
     op: str, operands: Sequence[Value], attributes: Attributes, message: str
 ) -> Iterator[str]:
-    """A note on a trap with this message: which element of the last operand the op has no value for, where it is an
-    element that it has none for, of an array that messages do not write out."""
+    """A note on a trap with this message that names the element of the last operand which traps, if that operand is an
+    array too large for messages."""
     undefined = OPS[op].trap_condition if op in OPS else None
     if undefined is None or message != undefined.message:
         return
@@ -381,7 +474,7 @@ def describe_trapping_element(
 
 
 def _result_shape(row: Op, operands: tuple[Value, ...], attributes: Attributes) -> tuple[int | None, ...]:
-    """The shape of the result; a size that values decide is None. Raises Invalid, with words for a trap."""
+    """The shape of the result; a size that depends on values is None. Raises Invalid with the message of a trap."""
     if row.shape_rule is None:
         return row.type_rule(*map(type_of, operands), **dict(attributes)).shape or ()
     try:
@@ -396,7 +489,7 @@ def _operand_shape(operand: Any) -> tuple[int, ...]:
 
 
 def can_trap(row: Op, result: Type) -> bool:
-    """Whether this op, with a result of this type, can trap at all: machines ask before they run."""
+    """Whether this op can trap at all with a result of this type. Machines ask before they run."""
     if row.shape_rule is None or (row.arity != 1 and (row.scalar is None or not result.is_scalar)):
         return True
     return row.trap_condition is not None and result.dtype.kind in row.trap_condition.dtype_kinds

@@ -96,6 +96,7 @@ _predicate_op("isnan", np.isnan, guarded.isnan, "Whether it is NaN.", "isnan(2.0
 nextafter = op(
     "nextafter",
     arity=2,
+    namespace="tagloom",
     type_rule=_FLOATING,
     numpy=np.nextafter,
     numpy_float32=np.nextafter,

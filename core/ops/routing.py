@@ -13,9 +13,9 @@ from typing import Literal
 class RoutingOp:
     """A routing op: how many ports (None: any number) and outputs it has, and where its results go.
 
-    `to` is the tag of the results, for a firing at tag t: the same tag, a child of t at the op's site, the
+    `result_tag` is the tag of the results, for a firing at tag t: the same tag, a child of t at the op's site, the
     parent of t, the next iteration of t's loop, the iteration of it below t that an operand says, or the one before t,
-    and the parent of t from the first. `site` is the kind of site that it has, if it has one.
+    and the parent of t from the first. `site_kind` is the kind of site that it has, if it has one.
     """
 
     name: str

@@ -120,6 +120,7 @@ astype = op(
     numpy=_astype_array,
     scalar=ScalarByDtype(_astype_scalar),
     attributes=("dtype",),
+    namespace=None,
     gradient=adjoint_rule(lambda g, z, x, dtype: g if dtype.kind == "f" else None),
     doc="""x as another dtype (attribute `dtype`).
 

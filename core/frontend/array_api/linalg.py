@@ -10,6 +10,7 @@ from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ...ops.axes import ATTRIBUTE_INTEGER_BOUND
 from ..api import apply
+from ..linalg_functions import *  # noqa: F403
 from ..trace.source_location import user_location
 from .common import (
     check_floating,
@@ -59,10 +60,6 @@ class Slogdet(NamedTuple):
 
     sign: Any
     logabsdet: Any
-
-
-def matmul(x1: Any, x2: Any, /) -> Any:
-    return apply("matmul", x1, x2)
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
@@ -171,10 +168,6 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     return apply("subtract", left, apply("multiply", rotate(one, before), rotate(other, after)))
 
 
-def det(x: Any, /) -> Any:
-    return apply("det", x)
-
-
 def slogdet(x: Any, /) -> Slogdet:
     """The sign of the determinant, and the logarithm of its absolute value.
 
@@ -182,18 +175,6 @@ def slogdet(x: Any, /) -> Slogdet:
     Slogdet(sign=-1.0, logabsdet=0.0)
     """
     return Slogdet(apply("slogdet_sign", x), apply("slogdet_logabsdet", x))
-
-
-def inv(x: Any, /) -> Any:
-    return apply("inv", x)
-
-
-def solve(x1: Any, x2: Any, /) -> Any:
-    return apply("solve", x1, x2)
-
-
-def cholesky(x: Any, /, *, upper: bool = False) -> Any:
-    return apply("cholesky", x, upper=upper)
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> QR:
@@ -206,10 +187,6 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QR:
     return QR(apply("qr_q", x, mode=mode), apply("qr_r", x, mode=mode))
 
 
-def eigvalsh(x: Any, /) -> Any:
-    return apply("eigvalsh", x)
-
-
 def eigh(x: Any, /) -> Eigh:
     """Eigenvalues of a symmetric matrix, the smallest first, and a column for each.
 
@@ -217,10 +194,6 @@ def eigh(x: Any, /) -> Eigh:
     [1.0, 2.0]
     """
     return Eigh(apply("eigvalsh", x), apply("eigh_vectors", x))
-
-
-def svdvals(x: Any, /) -> Any:
-    return apply("svdvals", x)
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
@@ -262,7 +235,7 @@ def matrix_power(x: Any, n: int, /) -> Any:
     if count == 0:
         one = diagonal_of_ones(shape[-1], shape[-1], 0, type_of(x).dtype)
         return apply("broadcast_like", one, x)
-    base = inv(x) if count < 0 else x
+    base = apply("inv", x) if count < 0 else x
     made, left = None, abs(count)
     while left:
         if left & 1:

@@ -1,0 +1,264 @@
+"""Written by `python tests/op_stubs.py` from the registry of ops."""
+
+from typing import Any
+
+__all__ = [
+    "abs",
+    "acos",
+    "acosh",
+    "add",
+    "asin",
+    "asinh",
+    "atan",
+    "atan2",
+    "atanh",
+    "bitwise_and",
+    "bitwise_invert",
+    "bitwise_left_shift",
+    "bitwise_or",
+    "bitwise_right_shift",
+    "bitwise_xor",
+    "ceil",
+    "copysign",
+    "cos",
+    "cosh",
+    "divide",
+    "equal",
+    "exp",
+    "expm1",
+    "floor",
+    "floor_divide",
+    "greater",
+    "greater_equal",
+    "hypot",
+    "identity",
+    "isfinite",
+    "isinf",
+    "isnan",
+    "less",
+    "less_equal",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "logaddexp",
+    "logical_and",
+    "logical_not",
+    "logical_or",
+    "logical_xor",
+    "maximum",
+    "minimum",
+    "multiply",
+    "multiply_no_nan",
+    "negative",
+    "nextafter",
+    "not_equal",
+    "pow",
+    "remainder",
+    "round",
+    "sign",
+    "signbit",
+    "sin",
+    "sinh",
+    "sqrt",
+    "stop_gradient",
+    "subtract",
+    "tan",
+    "tanh",
+    "trunc",
+    "where",
+]
+
+def abs(x: Any, /) -> Any:
+    """Absolute value; the lowest signed integer is its own."""
+
+def acos(x: Any, /) -> Any:
+    """Arccosine, in radians; NaN outside -1 to 1."""
+
+def acosh(x: Any, /) -> Any:
+    """Inverse hyperbolic cosine; NaN below 1."""
+
+def add(x: Any, y: Any, /) -> Any:
+    """Sum. Integers wrap."""
+
+def asin(x: Any, /) -> Any:
+    """Arcsine, in radians; NaN outside -1 to 1."""
+
+def asinh(x: Any, /) -> Any:
+    """Inverse hyperbolic sine."""
+
+def atan(x: Any, /) -> Any:
+    """Arctangent, in radians."""
+
+def atan2(x: Any, y: Any, /) -> Any:
+    """The angle of the point (y, x), in radians from -pi to pi; the first operand is y."""
+
+def atanh(x: Any, /) -> Any:
+    """Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside."""
+
+def bitwise_and(x: Any, y: Any, /) -> Any:
+    """The bits that both have."""
+
+def bitwise_invert(x: Any, /) -> Any:
+    """The bits that it does not have."""
+
+def bitwise_left_shift(x: Any, y: Any, /) -> Any:
+    """The bits of x moved to the left by y, and so x * 2**y, which wraps; 0 from the number of bits on. Traps on a
+    negative y."""
+
+def bitwise_or(x: Any, y: Any, /) -> Any:
+    """The bits that at least one has."""
+
+def bitwise_right_shift(x: Any, y: Any, /) -> Any:
+    """The bits of x moved to the right by y, and so x // 2**y; traps on a negative y."""
+
+def bitwise_xor(x: Any, y: Any, /) -> Any:
+    """The bits that exactly one has."""
+
+def ceil(x: Any, /) -> Any:
+    """The nearest whole number that is not below. An integer is one already."""
+
+def copysign(x: Any, y: Any, /) -> Any:
+    """The first with the sign of the second, of a zero and a NaN too."""
+
+def cos(x: Any, /) -> Any:
+    """Cosine of radians; NaN at infinities."""
+
+def cosh(x: Any, /) -> Any:
+    """Hyperbolic cosine; inf where it overflows."""
+
+def divide(x: Any, y: Any, /) -> Any:
+    """Quotient of floats: x/0 is an infinity with the sign of both, 0/0 is NaN. Integers: use floor_divide."""
+
+def equal(x: Any, y: Any, /) -> Any:
+    """Whether x equals y."""
+
+def exp(x: Any, /) -> Any:
+    """Exponential; inf where it overflows."""
+
+def expm1(x: Any, /) -> Any:
+    """Exponential less 1, exact near zero, too."""
+
+def floor(x: Any, /) -> Any:
+    """The nearest whole number that is not above. An integer is one already."""
+
+def floor_divide(x: Any, y: Any, /) -> Any:
+    """Quotient, rounded down. Integer division by zero traps; the lowest integer // -1 wraps to itself."""
+
+def greater(x: Any, y: Any, /) -> Any:
+    """Whether x > y."""
+
+def greater_equal(x: Any, y: Any, /) -> Any:
+    """Whether x >= y."""
+
+def hypot(x: Any, y: Any, /) -> Any:
+    """The length of (x, y): the square root of x * x + y * y, which overflows nowhere on the way."""
+
+def identity(x: Any, /) -> Any:
+    """The value itself. In a graph it gives a literal a token of its own."""
+
+def isfinite(x: Any, /) -> Any:
+    """Whether it is neither infinite nor NaN."""
+
+def isinf(x: Any, /) -> Any:
+    """Whether it is infinite."""
+
+def isnan(x: Any, /) -> Any:
+    """Whether it is NaN."""
+
+def less(x: Any, y: Any, /) -> Any:
+    """Whether x < y."""
+
+def less_equal(x: Any, y: Any, /) -> Any:
+    """Whether x <= y."""
+
+def log(x: Any, /) -> Any:
+    """Natural logarithm; -inf at zero, NaN below."""
+
+def log1p(x: Any, /) -> Any:
+    """Natural logarithm of 1 + x, exact near zero, too."""
+
+def log2(x: Any, /) -> Any:
+    """Logarithm to the base 2; -inf at zero, NaN below."""
+
+def log10(x: Any, /) -> Any:
+    """Logarithm to the base 10; -inf at zero, NaN below."""
+
+def logaddexp(x: Any, y: Any, /) -> Any:
+    """log(exp(x) + exp(y)), which overflows nowhere on the way."""
+
+def logical_and(x: Any, y: Any, /) -> Any:
+    """Whether both hold. Both operands are computed."""
+
+def logical_not(x: Any, /) -> Any:
+    """Whether it does not hold."""
+
+def logical_or(x: Any, y: Any, /) -> Any:
+    """Whether at least one holds. Both operands are computed."""
+
+def logical_xor(x: Any, y: Any, /) -> Any:
+    """Whether exactly one holds."""
+
+def maximum(x: Any, y: Any, /) -> Any:
+    """The larger of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too."""
+
+def minimum(x: Any, y: Any, /) -> Any:
+    """The smaller of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too."""
+
+def multiply(x: Any, y: Any, /) -> Any:
+    """Product. Integers wrap."""
+
+def multiply_no_nan(x: Any, y: Any, /) -> Any:
+    """Product of floats, and 0 where y is 0, whatever x is: infinite, or NaN. A y of NaN gives NaN."""
+
+def negative(x: Any, /) -> Any:
+    """The number with its sign changed. Integers wrap: the lowest is its own negative, and an unsigned x has 2**bits -
+    x."""
+
+def nextafter(x: Any, y: Any, /) -> Any:
+    """The next float after the first, of its dtype, on the way to the second, which it is if they are equal."""
+
+def not_equal(x: Any, y: Any, /) -> Any:
+    """Whether x differs from y."""
+
+def pow(x: Any, y: Any, /) -> Any:
+    """Power. Integers wrap, and trap on a negative exponent; floats follow C's pow."""
+
+def remainder(x: Any, y: Any, /) -> Any:
+    """Remainder with the sign of the divisor. Integer remainder by zero traps; of floats it is NaN."""
+
+def round(x: Any, /) -> Any:
+    """The nearest whole number, of two the even one. An integer is one already."""
+
+def sign(x: Any, /) -> Any:
+    """-1, 0 or 1, as a number is below, at or above zero; NaN of NaN. Of -0.0 it is 0.0."""
+
+def signbit(x: Any, /) -> Any:
+    """Whether the sign of a float is minus, as that of -0.0 is."""
+
+def sin(x: Any, /) -> Any:
+    """Sine of radians; NaN at infinities."""
+
+def sinh(x: Any, /) -> Any:
+    """Hyperbolic sine; infinite where it overflows."""
+
+def sqrt(x: Any, /) -> Any:
+    """Square root; NaN below zero."""
+
+def stop_gradient(x: Any, /) -> Any:
+    """The value itself, taken for a constant where gradients are: nothing flows back through it."""
+
+def subtract(x: Any, y: Any, /) -> Any:
+    """Difference. Integers wrap."""
+
+def tan(x: Any, /) -> Any:
+    """Tangent of radians; NaN at infinities."""
+
+def tanh(x: Any, /) -> Any:
+    """Hyperbolic tangent."""
+
+def trunc(x: Any, /) -> Any:
+    """The whole number on the way to zero. An integer is one already."""
+
+def where(x: Any, y: Any, z: Any, /) -> Any:
+    """x where the condition holds, else y. All three are computed; `tl.cond` computes only one side."""

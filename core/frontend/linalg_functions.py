@@ -1,0 +1,13 @@
+"""The functions of ops that users find in `tagloom.linalg`, derived from the registry.
+
+linalg_functions.pyi is the same for type checkers and editors; `python tests/op_stubs.py` writes it, and a test
+compares it.
+"""
+
+from __future__ import annotations
+
+from .op_functions import derive_functions
+
+_functions = derive_functions("linalg")
+globals().update(_functions)
+__all__ = list(_functions)
