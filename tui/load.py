@@ -145,7 +145,7 @@ def _user_code_errors(what: str, file: str, recursion_hint: str | None = None) -
     """Errors of the user's own Python become words that name the last line of the user's file that ran.
 
     Where it was our own code that failed further in, the error is ours, and keeps its traceback. Endless recursion
-    is the user's, wherever it ends; `of_recursion` is the hint there.
+    is the user's, wherever it ends; `recursion_hint` is the hint there.
     """
     try:
         yield

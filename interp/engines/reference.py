@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
-from typing import Literal as Word
+from dataclasses import replace
+from typing import Any
 
 from ...core.errors import Broken, Crash, Exhausted, Invalid, TagloomError, Usage
 from ...core.frontend.trace.pytree import LEAF, TreeDef, flat_treedef
@@ -26,32 +24,9 @@ from ..machine.step import DuplicateToken, completes_operands, step
 from ..outcome.outcome import Outcome, build_outcome, limit_exceeded
 from ..outcome.statistics import Meter
 from ..records.keep import KeepOption, log_path, open_event_sink
-from .interrupt import CLOCK_CHECK_STEPS, Interrupt, LimitMonitor, interrupt_between_steps, machine_memory
-
-Until: TypeAlias = Word["quiet", "result", "trap"]
-UNTIL_CHOICES: tuple[Until, ...] = ("quiet", "result", "trap")
-
-
-@dataclass(frozen=True, slots=True)
-class Limits:
-    """What ends a run that would not end by itself. Firings, tokens and depth are exact."""
-
-    firings: int = 100_000_000
-    tokens: int = 10_000_000
-    """Tokens alive at once: in flight, waiting, parked and held."""
-    depth: int = 250_000
-    """The depth of a tag: nested calls and loops."""
-    bytes: int = field(default_factory=lambda: machine_memory() // 2)
-    """The memory that the process has; by default half of the machine's."""
-    seconds: float | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("firings", "tokens", "depth", "bytes"):
-            number = getattr(self, name)
-            if not isinstance(number, int) or isinstance(number, bool) or number < 0:
-                raise Usage(f"the limit on {name} must be an integer from 0 up", got=repr(number))
-        if self.seconds is not None and not (type(self.seconds) in (int, float) and 0 <= self.seconds < math.inf):
-            raise Usage("the limit on seconds must be a number from 0 up", got=repr(self.seconds))
+from .interrupt import CLOCK_CHECK_STEPS, Interrupt, LimitMonitor, interrupt_at_once, interrupt_between_steps
+from .limits import Limits, Until, check_until, resolve_limits
+from .protocol import Job, RunOptions
 
 
 def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None = None) -> Iterator[Event]:
@@ -211,7 +186,7 @@ def run_validated(
     k: int | None = None,
     world: World | None = None,
 ) -> Outcome:
-    """Run a graph whose rules have been checked; `broken` says that it breaks some."""
+    """Run a graph whose rules have been checked; `is_ill_formed` says that it breaks some."""
     schedule = resolve_schedule(schedule)
     pick = schedule_named(schedule)
     check_until(until)
@@ -236,19 +211,6 @@ def run_validated(
             **kept.outcome_fields(state.steps),
         )
         return kept.finish(outcome)
-
-
-def check_until(until: Until) -> None:
-    """Raises Usage where a run cannot go on until that."""
-    if until not in UNTIL_CHOICES:
-        raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL_CHOICES))
-
-
-def resolve_limits(limits: Limits | None) -> Limits:
-    """The limits that are given, or those by default; raises Usage where they are none."""
-    if limits is not None and not isinstance(limits, Limits):
-        raise Usage("limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits))
-    return Limits() if limits is None else limits
 
 
 def first_state(
@@ -300,8 +262,9 @@ def resume(
     observers: Sequence[Callable[[Event], object]],
     is_ill_formed: bool,
 ) -> TagloomError | None:
-    """Drive a state until it is quiet, or an event is enough; what else stopped it. Each event is shown to those who
-    `watch` before anybody is asked. `broken` says that the graph breaks rules, or did what it does not do by itself.
+    """Drive a state until it is quiet, or an event is enough; what else stopped it. Each event is shown to the
+    `observers` before anybody is asked. `is_ill_formed` says that the graph breaks rules, or did what it does not do by
+    itself.
 
     Whoever presses Ctrl-C is told so, even where an event was enough at the same time; where nothing is left to do, by
     KeyboardInterrupt.
@@ -384,3 +347,27 @@ def admit_arguments(graph: Graph, arguments: Sequence[object], convert: Callable
             error.message, error.where = f"argument {name} of {graph.name}: {error.message}", user_location()
             raise
     return admitted
+
+
+class ReferenceEngine:
+    """The engine `reference`: the meaning of every program. Takes schedules by hand, and graphs that break rules."""
+
+    name = "reference"
+    has_tokens = True
+
+    def unsupported(self, job: Job, options: RunOptions) -> str | None:
+        return None
+
+    def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
+        with interrupt_at_once():
+            return run_validated(
+                job.graph,
+                arguments,
+                keep=options.keep,
+                structure=job.structure,
+                is_ill_formed=job.is_ill_formed,
+                **options.token_engine_options(),
+            )
+
+
+ENGINE = ReferenceEngine()

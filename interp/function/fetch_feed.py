@@ -22,7 +22,9 @@ from ...core.transform.prune import check_name, enclosing_nodes, prune_program
 from ...core.types import Type
 from ...core.value import Value, admit
 from ...core.world import resolve_world
-from ..engines.engine import Job, RunOptions, resolve_engine, run
+from ..engines.protocol import Job, RunOptions
+from ..engines.registry import resolve_engine
+from ..engines.run import run
 from ..history.history import History
 from ..outcome.outcome import Outcome
 from .tagged_values import ValueLocation, has_tag, location_types, parse_location, run_tagged, split_name
@@ -79,7 +81,7 @@ class Partial:
         feed: Mapping[str, object] | None,
         get_or_prune: GetOrPrune,
     ) -> None:
-        """`keeping` has what was pruned at hand for others that fetch and feed the same."""
+        """`get_or_prune` has what was pruned at hand for others that fetch and feed the same."""
         self.name = name
         self._resolve_call = resolve_call
         self._get_or_prune = get_or_prune

@@ -32,8 +32,9 @@ from ...core.program.validate import program_problems
 from ...core.types import Type, type_of
 from ...core.value import Value
 from ...core.world import World, resolve_world
-from ..engines.engine import Job, RunOptions, run
-from ..engines.reference import Limits, Until
+from ..engines.limits import Limits, Until
+from ..engines.protocol import Job, RunOptions
+from ..engines.run import run
 from ..history.history import History
 from ..lru_cache import LRUCache
 from ..machine.script import Script
@@ -119,8 +120,8 @@ class Function(SvgReprMixin):
         self, arguments: Sequence[Any], replay: CallReplay | None = None, callback_log: list[Value] | None = None
     ) -> Any:
         """What a call returns, of which tapes under way are told: its reverse pass is a run of its own. One that makes
-        a call `before` again has what resources held then, and assigns nothing; its effects have happened. Else
-        `given`, if it is wanted, takes what callbacks give."""
+        a call `replay` again has what resources held then, and assigns nothing; its effects have happened. Else
+        `callback_log`, if it is wanted, takes what callbacks give."""
         traced, leaves = self._resolve_call("call", arguments)
         is_heard = bool(recording_tapes())
         settled = self.snapshot_arguments(arguments, traced) if is_heard else ()

@@ -19,7 +19,8 @@ from ...core.types import HandleType, Type
 from ...core.value import Value
 from ..breakpoints.fault import ExpressionFault, to_error
 from ..breakpoints.tag_pattern import compile_tag_pattern
-from ..engines.reference import Until, check_until, is_until_met
+from ..engines.limits import Until, check_until
+from ..engines.reference import is_until_met
 from ..history.advance import WHAT_IF
 from ..history.history import History
 from ..machine.event import Event

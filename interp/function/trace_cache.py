@@ -47,7 +47,7 @@ class TracedProgram:
     """Whether it draws random numbers."""
 
     def all_arguments(self, leaves: Sequence[Any], resource_values: Mapping[Resource, Any] | None = None) -> list[Any]:
-        """All arguments of the program; `held` is what resources hold instead of what they hold now."""
+        """All arguments of the program; `resource_values` is what resources hold instead of what they hold now."""
         found = self.resource_values() if resource_values is None else resource_values
         return [*leaves, *(found[each]._tagloom_literal.value for each in self.captures)]
 

@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Self
 
 from ...core.errors import Exhausted, TagloomError, Usage
 from ...core.ops.effect_op import resource_of
-from ..engines.engine import Job, RunOptions, unsupported
+from ..engines.protocol import Job, RunOptions
 from ..engines.reference import first_state
+from ..engines.registry import find_engine
 from ..image.build import cached_image
 from ..machine.state import State
 from ..outcome.statistics import Meter
@@ -65,7 +66,7 @@ class FastForward(Advance):
             return "it is a fork"
         if any(resource_of(node.op) is not None for node in self.graph.nodes):
             return "the program has effects, which would happen again"
-        return unsupported("fast", *self._fast_job) or self._image_error()
+        return find_engine("fast").unsupported(*self._fast_job) or self._image_error()
 
     @property
     def _fast_job(self) -> tuple[Job, RunOptions]:

@@ -1,4 +1,4 @@
-"""Checking a program against itself: several schedules, the big-step evaluator, and the engines `fast` and `compiled`.
+"""Checking a program against itself: several schedules, the big-step evaluator, and every registered engine.
 
 The reference machine under `waves` is the standard; the first difference from it is a Disagreement.
 """
@@ -8,26 +8,28 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from ...core.errors import Disagreement, Exhausted, plural
+from ...core.errors import Disagreement, Exhausted, Usage, plural
 from ...core.graph.graph import Graph
 from ...core.program.evaluate import evaluate
 from ...core.program.program import Program
 from ...core.value import Value, format_value, is_same_value
 from ...core.world import World
-from ..engines.engine import Job, RunOptions, unsupported
-from ..engines.engine import run as run_on
-from ..engines.reference import Limits, admit_arguments, default_structure, run_graph
+from ..engines.limits import Limits
+from ..engines.protocol import Engine, Job, RunOptions
+from ..engines.reference import admit_arguments, default_structure, run_graph
+from ..engines.registry import engine_names, find_engine
+from ..engines.run import run as run_on
 from ..outcome.outcome import Outcome
 
-FAST_SCHEDULES = ("waves", "lifo", "random:0")
-"""The schedules that the fast machine is tried under."""
+ENGINE_SCHEDULES = ("waves", "lifo", "random:0")
+"""The schedules that engines are tried under, where they support them."""
 SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(5)))
 
 
 class Verdict(NamedTuple):
     """What one way of running a program gave, and how it differs from the standard, if it does.
 
-    `status` is how it ended, `said` its results or its trap, and what it took.
+    `status` is how it ended, `summary` its results or its trap, and what it took.
     """
 
     variant: str
@@ -68,15 +70,45 @@ def check(
         yield _check_evaluator(program, standard, arguments, seed, World(lines.append, callbacks), printed, lines)
     if not engines:
         return
-    for name in FAST_SCHEDULES:
-        lines = []
-        run = _run_captured(graph, arguments, name, limits, seed, callbacks, lines, engine="fast")
-        difference = _run_difference(graph, standard, run) or _print_difference(run, printed, lines)
-        yield Verdict(f"fast:{name}", run.status, _describe_run(run), difference)
-    subject = Job(graph, default_structure(graph), program)
-    lines = []
-    options = RunOptions(limits=limits, seed=seed, world=World(lines.append, callbacks))
-    yield _check_compiled(subject, standard, arguments, options, printed, lines)
+    job = Job(graph, default_structure(graph), program)
+    for name in engine_names():
+        if name not in ("auto", "reference"):  # the first chooses among the others, the second is the standard
+            yield from _check_engine(name, job, standard, arguments, limits, seed, callbacks, printed)
+
+
+def _check_engine(
+    name: str,
+    job: Job,
+    standard: Outcome,
+    arguments: Sequence[Value],
+    limits: Limits | None,
+    seed: int,
+    callbacks: Mapping[str, Callable[..., Any]] | None,
+    printed: Sequence[str],
+) -> Iterator[Verdict]:
+    """A verdict for each schedule that an engine supports, or one that says why it supports none."""
+    options = RunOptions(limits=limits, seed=seed)
+    try:
+        engine = find_engine(name)
+    except Usage as error:
+        yield Verdict(name, "Refused", error.message, None)
+        return
+    reason = engine.unsupported(job, options)
+    if reason is not None:
+        yield Verdict(name, "Refused", reason, None)
+        return
+    schedules = [
+        schedule
+        for schedule in ENGINE_SCHEDULES
+        if engine.unsupported(job, options._replace(schedule=schedule)) is None
+    ]
+    for schedule in schedules:
+        variant = name if schedules == ["waves"] else f"{name}:{schedule}"
+        lines: list[str] = []
+        world = World(lines.append, callbacks)
+        yield _check_run(
+            variant, engine, job, standard, arguments, options._replace(schedule=schedule, world=world), printed, lines
+        )
 
 
 def _run_captured(
@@ -87,48 +119,57 @@ def _run_captured(
     seed: int,
     callbacks: Mapping[str, Callable[..., Any]] | None,
     lines: list[str],
-    engine: str = "reference",
 ) -> Outcome:
-    """A run whose lines are kept."""
+    """A run on the reference machine; `lines` gets what it prints."""
     world = World(lines.append, callbacks)
-    if engine == "reference":
-        run = run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world)
-    else:
-        options = RunOptions(schedule=schedule, limits=limits, seed=seed, world=world)
-        run = run_on(Job(graph, default_structure(graph)), arguments, options, engine)
+    return _raise_interrupt(run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world))
+
+
+def _raise_interrupt(run: Outcome) -> Outcome:
+    """A run that Ctrl-C ended ends the whole check."""
     if isinstance(run.error, Exhausted) and run.error.limit == "interrupt":
-        raise KeyboardInterrupt  # one run of several: the others are not wanted either
+        raise KeyboardInterrupt
     return run
 
 
-def _check_compiled(
-    subject: Job,
+def _check_run(
+    variant: str,
+    engine: Engine,
+    job: Job,
     standard: Outcome,
     arguments: Sequence[Value],
     options: RunOptions,
     printed: Sequence[str],
     lines: Sequence[str],
 ) -> Verdict:
-    """Without tokens too: it gives results, or the trap that a sequential evaluation meets first. What a limit ended on
-    the machine may go on for ever here. What cells forbid is run as `fast`, and said to be."""
-    why = unsupported("compiled", subject, options)
-    if standard.status in ("Exhausted", "Deadlocked"):
-        why = f"what is {standard.status} on the machine may go on for ever without tokens"
-    if why is not None:
-        return Verdict("compiled", "Refused", why, None)
-    run = run_on(subject, arguments, options, "compiled")
+    """The verdict on one run of an engine.
+
+    A token engine is compared in everything. Another one gives results, or the trap that a sequential evaluation meets
+    first; it may never end where the standard is Exhausted or Deadlocked, and is not run there.
+    """
+    has_tokens: bool = getattr(engine, "has_tokens", False)
+    if not has_tokens and standard.status in ("Exhausted", "Deadlocked"):
+        reason = f"what is {standard.status} on the machine may go on for ever without tokens"
+        return Verdict(variant, "Refused", reason, None)
+    run = _raise_interrupt(run_on(job, arguments, options, engine.name))
+    if has_tokens:
+        difference = _run_difference(job.graph, standard, run) or _print_difference(run, printed, lines)
+        return Verdict(variant, run.status, _describe_run(run), difference)
     agrees = _is_compatible(standard.results, run.results)
     if run.status != "Exhausted":
         traps = [outcome.traps[0].message if outcome.traps else "" for outcome in (standard, run)]
         agrees = agrees and standard.status == run.status and traps[0] == traps[1]
-    said = _format_results(run.results) if not run.traps else run.traps[0].message
-    said += "" if run.engine == "compiled" else f", as {run.engine}"
+    ending = _format_results(run.results) if not run.traps else run.traps[0].message
+    ending += "" if run.engine == engine.name else f", as {run.engine}"
     if agrees:
         difference = _print_difference(run, printed, lines) if run.status == "Returned" else None
-        return Verdict("compiled", run.status, said, difference)
-    where, ended = f"{standard.graph.name} on engine compiled", f"{standard.status} {_format_results(standard.results)}"
-    difference = Disagreement("the endings differ", where=where, required=ended, got=f"{run.status} {said}")
-    return Verdict("compiled", run.status, said, difference)
+        return Verdict(variant, run.status, ending, difference)
+    where, required = (
+        f"{job.graph.name} on engine {engine.name}",
+        f"{standard.status} {_format_results(standard.results)}",
+    )
+    difference = Disagreement("the endings differ", where=where, required=required, got=f"{run.status} {ending}")
+    return Verdict(variant, run.status, ending, difference)
 
 
 def _print_difference(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disagreement | None:

@@ -166,6 +166,37 @@ class Outcome(SvgReprMixin, PlayerMixin):
         return time_on(self.graph, self._all_events, processors)
 
 
+def value_outcome(
+    graph: Graph,
+    structure: TreeDef,
+    engine: str,
+    results: Sequence[Value] | None,
+    error: TagloomError | None = None,
+    trap_events: tuple[Event, ...] = (),
+) -> Outcome:
+    """The outcome of an engine without tokens: its results; or, without any, the trap or the limit that ended the run.
+
+    It has no statistics, no residue and no events.
+    """
+    status: Status = "Returned" if results is not None else "Trapped" if isinstance(error, Trap) else "Exhausted"
+    count = len(graph.results)
+    return Outcome(
+        status=status,
+        graph=graph,
+        results=(None,) * count if results is None else tuple(results),
+        missing=tuple(range(count)) if results is None else (),
+        structure=structure,
+        measured_stats=None,
+        traps=(error,) if isinstance(error, Trap) else (),
+        residue=(),
+        open_activations=0,
+        engine=engine,
+        schedule="sequential",
+        error=error,
+        trap_events=trap_events,
+    )
+
+
 def build_outcome(
     state: State,
     stats: Stats,
@@ -176,9 +207,9 @@ def build_outcome(
     open_activations: int | None = None,
     **details: Any,
 ) -> Outcome:
-    """The outcome of a run that has ended in this state; `stopped` is the Broken or Exhausted that ended it, `until`
-    what it was told to go on to. Where the state has no records, `left` is the residue, and `open_activations` says how
-    many there were."""
+    """The outcome of a run that has ended in this state; `stop_error` is the Broken or Exhausted that ended it, `until`
+    what it was told to go on to. Where the state has no records, `residue_override` is the residue, and
+    `open_activations` says how many there were."""
     graph = state.graph
     missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
     trapped = _collect_trap_events(state)
@@ -391,7 +422,8 @@ def _describe_block(graph: Graph, waiting: ResidueToken) -> str:
     node = graph.nodes[waiting.node]
     line = f" ({node.location})" if node.location else ""
     if isinstance(waiting.blocked_on, CellAddress):
-        return f"  {node}{line} waits under {waiting.tag} for {describe_cell(graph, waiting.blocked_on)}, which nobody has put"
+        cell = describe_cell(graph, waiting.blocked_on)
+        return f"  {node}{line} waits under {waiting.tag} for {cell}, which nobody has put"
     assert waiting.blocked_on is not None
     return f"  a token for {node}{line} is held under {waiting.tag}: {describe_bound(waiting.tag, waiting.blocked_on)}"
 

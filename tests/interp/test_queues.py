@@ -110,7 +110,8 @@ def drained_too_early(patch: MonkeyPatch) -> None:
 
 def too_full(patch: MonkeyPatch) -> None:
     until = QueueWait.wait_until
-    patch.setattr(QueueWait, "wait_until", lambda wait, *rest: None if "place" in wait._description else until(wait, *rest))
+    impatient = lambda wait, *rest: None if "place" in wait._description else until(wait, *rest)  # noqa: E731
+    patch.setattr(QueueWait, "wait_until", impatient)
 
 
 def open_for_ever(patch: MonkeyPatch) -> None:

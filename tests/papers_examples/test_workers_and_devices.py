@@ -13,7 +13,8 @@ import pytest
 import tagloom as tl
 from support.programs.papers import of_paper_anew
 from tagloom.core.graph.graph import Graph
-from tagloom.interp.engines.engine import Job, RunOptions, run
+from tagloom.interp.engines.protocol import Job, RunOptions
+from tagloom.interp.engines.run import run
 from tagloom.interp.engines.reference import default_structure
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1")

@@ -28,7 +28,7 @@ _ASCII_GLYPHS = {
 def to_ascii(text: str) -> str:
     """A text of the screen, as wide, in ASCII; what is like no letter of that is a question mark.
 
-    >>> in_ascii("╭─ 3 → fib.n ●✓ 数"), in_ascii("as it is")
+    >>> to_ascii("╭─ 3 → fib.n ●✓ 数"), to_ascii("as it is")
     (',- 3 > fib.n *= ??', 'as it is')
     """
     return text if text.isascii() else "".join(map(_ascii_glyph, text))

@@ -23,7 +23,7 @@ MAX_CACHED_LINES = 2000
 """So many lines are kept as they were painted: when the graph scrolls, most are the same."""
 
 
-_GLYPH = itemgetter(GridCell._fields.index("sign"))
+_GLYPH = itemgetter(GridCell._fields.index("glyph"))
 
 _NO_BOXES: frozenset[str] = frozenset()
 

@@ -92,7 +92,7 @@ class Pane(ScrollView, can_focus=True):
         raise NotImplementedError
 
     def paint_line(self, line: Any) -> Strip:
-        """A line of the pane, `inside` wide, from that."""
+        """A line of the pane, as wide as the pane is inside, from that."""
         raise NotImplementedError
 
     def render_lines(self, crop: Region) -> list[Strip]:

@@ -13,7 +13,7 @@ from ...core.errors import Exhausted, Usage, plural
 from ...core.types import Type
 from ...core.value import format_value
 from ...core.world import World
-from ...interp.engines.reference import Limits
+from ...interp.engines.limits import Limits
 from ...interp.history.history import History
 from ...interp.outcome.outcome import Outcome
 from ..load import Runnable, find_program, parameters

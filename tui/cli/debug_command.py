@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ...interp.engines.reference import Limits
+from ...interp.engines.limits import Limits
 from ..run_start import Start, StartOptions
 from .debug import DebugMode
 from .debug import debug as debugged

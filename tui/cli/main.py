@@ -20,10 +20,10 @@ from ... import __version__
 from ...core.errors import Deadlock, Disagreement, Exhausted, TagloomError, Trap, Usage, plural
 from ...core.text import Document, print_case
 from ...core.world import World
-from ...interp.engines.engine import Job
-from ...interp.engines.engine import RunOptions as RunOptions
-from ...interp.engines.engine import run as run_on
-from ...interp.engines.reference import Limits, breaks_rules, default_structure
+from ...interp.engines.limits import Limits
+from ...interp.engines.protocol import Job, RunOptions
+from ...interp.engines.reference import breaks_rules, default_structure
+from ...interp.engines.run import run as run_on
 from ...interp.function.function import Function
 from ...interp.history.replay import open_log
 from ...interp.oracle.all_schedules import MAX_STATES, ChooseTokens, every_firing, every_token

@@ -30,7 +30,7 @@ def ops(
 def list_ops() -> str:
     """Every op that a program may have, a line each: how it is written, and its first sentence.
 
-    >>> print(listing().splitlines()[0])
+    >>> print(list_ops().splitlines()[0])
     add a, b                               Sum.
     """
     return "\n".join(f"{_op_syntax(row):38} {_first_sentence(row)}" for row in _listed_ops())

@@ -65,7 +65,7 @@ def _describe_counts(found: Exploration) -> str:
 def _format_number(number: int) -> str:
     """A number that may have thousands of digits.
 
-    >>> _number(12345), _number(10**5000)
+    >>> _format_number(12345), _format_number(10**5000)
     ('12,345', 'about 10^5000')
     """
     return f"{number:,}" if number < 10**50 else f"about 10^{round((number.bit_length() - 0.5) * 0.30102999566)}"

@@ -1,7 +1,7 @@
 """Whether two programs gave the same, but for how floats are rounded: `x * x * x` is not `x ** 3` to the last bit.
 
-Floats are alike where they differ by no more than `NEAR` of the larger of 1 and the one that is required; NaN is like
-NaN, and an infinity like itself alone. All else must be the same.
+Floats are alike where they differ by no more than `TOLERANCES` of the larger of 1 and the one that is required; NaN is
+like NaN, and an infinity like itself alone. All else must be the same.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DECIMAL = re.compile(r"(-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+))")
 def is_close(got: Value, required: Value) -> bool:
     """Whether two values have one type and are the same, floats nearly.
 
-    >>> alike(0.1 + 0.2, 0.3), alike(1, 1.0), alike(float("nan"), float("nan")), alike(0.0, float("inf"))
+    >>> is_close(0.1 + 0.2, 0.3), is_close(1, 1.0), is_close(float("nan"), float("nan")), is_close(0.0, float("inf"))
     (True, False, True, False)
     """
     kind = type_of(required)
@@ -34,7 +34,7 @@ def is_close(got: Value, required: Value) -> bool:
 def are_lines_close(got: str, required: str) -> bool:
     """Whether two printed lines are the same, floats in them nearly.
 
-    >>> alike_lines("x is 0.30000000000000004", "x is 0.3"), alike_lines("x is 3", "x is 3.0")
+    >>> are_lines_close("x is 0.30000000000000004", "x is 0.3"), are_lines_close("x is 3", "x is 3.0")
     (True, False)
     """
     near = TOLERANCES[float32 if "float32(" in required else float64]

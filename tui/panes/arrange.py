@@ -35,7 +35,7 @@ def key_of(pane: str) -> str:
 def arrange_panes(width: int, height: int, fronts: Mapping[str, int], alone: str | None = None) -> list[PaneArea]:
     """The places on a screen; `fronts` says when each pane was asked for last, `alone` which one has all the room.
 
-    >>> [slot.front for slot in arranged(80, 22, {"source": 1})]
+    >>> [slot.front for slot in arrange_panes(80, 22, {"source": 1})]
     ['source', 'flight', 'timeline']
     """
     if alone is not None:

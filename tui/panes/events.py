@@ -44,8 +44,8 @@ def _event_row(graph: Graph, number: int, event: Event, position: int) -> PageRo
         (f"{number:>5,} ", GREY),
         *event_spans(graph, event, faint=number >= position),
         (f"  {abbreviate_tag(event.token.tag)}", GREY),
-        do=f"goto {number + 1}",
-        here=number + 1 == position,
+        command=f"goto {number + 1}",
+        is_current=number + 1 == position,
         node=str(graph.nodes[event.token.node]),
         tag=str(event.token.tag),
     )
@@ -96,11 +96,11 @@ def _wrap_line(line: str, width: int, colour: str, do: str = "") -> Iterator[Pag
     """A line, and where it is too long the rest of it below."""
     indent = len(line) - len(line.lstrip()) + 2
     if not width or len(line) <= width or indent > width // 2:
-        yield build_row((line, colour), do=do)
+        yield build_row((line, colour), command=do)
         return
     options: dict[str, Any] = {"subsequent_indent": " " * indent, "drop_whitespace": True, "break_on_hyphens": False}
     for piece in wrap(line, width, **options):
-        yield build_row((piece, colour), do=do)
+        yield build_row((piece, colour), command=do)
 
 
 def _goto_command(line: str) -> str:

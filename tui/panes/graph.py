@@ -37,8 +37,8 @@ class LayoutRequest(NamedTuple):
     width: int
     height: int
     zoom: int = 0
-    """Where it is larger than its place by more than FAR, inner loops and functions are folded until it is not. Each
-    step of the zoom doubles that; below 0 it is folded until all of it is in sight."""
+    """Where it is larger than its place by more than MAX_EXCESS, inner loops and functions are folded until it is not.
+    Each step of the zoom doubles that; below 0 it is folded until all of it is in sight."""
     unfolded: tuple[str, ...] = ()
     """The functions and loops that are not folded, however large the graph is then."""
 

@@ -45,7 +45,7 @@ def inspector_page(session: Session, width: int = DEFAULT_WIDTH) -> PanePage:
 
 
 def _header_rows(node: GraphNode, width: int) -> Iterator[PageRow]:
-    about = {"node": str(node), "do": ""}
+    about = {"node": str(node), "command": ""}
     yield build_row(PageSpan(str(node), BOX_LOOKS[kind_of(node.op)].colour, True), (f"  {node.op}", ""), **about)
     where = f"{node.location}" if node.location else "made by no line"
     yield build_row((f"{where}{f', site {node.site}' if node.site else ''}", GREY), **about)
@@ -113,7 +113,7 @@ def _firing_rows(session: Session, number: int) -> Iterator[PageRow]:
             (f"  {at:>5,} ", GREY),
             gave,
             (f"  {abbreviate_tag(event.token.tag)}", GREY),
-            do=f"goto {at + 1}",
+            command=f"goto {at + 1}",
             node=str(graph.nodes[number]),
             tag=str(event.token.tag),
         )

@@ -87,7 +87,7 @@ class LazyRows(Sequence[PageRow]):
 def build_row(*pieces: str | tuple[str, str] | PageSpan, **about: object) -> PageRow:
     r"""A row of plain texts, texts with their colours, and spans; what no terminal shows is a dot.
 
-    >>> row("a ", ("b\x1b", "#E69F00")).text
+    >>> build_row("a ", ("b\x1b", "#E69F00")).text
     'a b·'
     """
     made = (
@@ -100,7 +100,7 @@ def build_row(*pieces: str | tuple[str, str] | PageSpan, **about: object) -> Pag
 def list_rows(count: int, make: Callable[[int], PageRow], *rest: str) -> LazyRows:
     """So many rows, and below them what is said of those that are not listed.
 
-    >>> [each.text for each in listed(2, lambda number: row(f"row {number}"), "and 3 more")]
+    >>> [each.text for each in list_rows(2, lambda number: build_row(f"row {number}"), "and 3 more")]
     ['row 0', 'row 1', 'and 3 more']
     """
     return LazyRows(

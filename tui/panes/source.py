@@ -46,7 +46,7 @@ def source_page(session: Session) -> PanePage:
 def breakpoint_condition(line: int) -> str:
     """The condition of a breakpoint on a line.
 
-    >>> condition_of(20)
+    >>> breakpoint_condition(20)
     'line == 20 and fired'
     """
     return f"line == {line} and fired"
@@ -57,7 +57,7 @@ def _source_row(number: int, text: str, here: int, made: list[str], points: dict
     do = f"delete {point}" if point is not None else f"break {breakpoint_condition(number)}" if made else ""
     gutter = PageSpan("●" if point is not None else "·" if made else " ", VERMILLION if point is not None else GREY)
     spans = (PageSpan(text, GREEN),) if is_text else _highlight(text)
-    about = {"do": do, "here": number == here, "node": made[0] if made else "", "line": number}
+    about = {"command": do, "is_current": number == here, "node": made[0] if made else "", "line": number}
     return build_row(gutter, (f"{number:4} ", YELLOW if number == here else GREY), *spans, **about)
 
 

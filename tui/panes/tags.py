@@ -45,7 +45,7 @@ class _ActivationRows:
             sign,
             title,
             (site + held, GREY),
-            here=is_here,
+            is_current=is_here,
             tag=text,
-            do="only" if is_only else f"only {text}",
+            command="only" if is_only else f"only {text}",
         )

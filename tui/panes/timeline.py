@@ -51,7 +51,7 @@ def build_timeline(session: Session, width: int, height: int) -> Timeline:
 def _events_per_column(numbers: Sequence[int], ends: list[int]) -> list[int]:
     """For each column, how many of these events are in it.
 
-    >>> _listed([0, 1, 5, 9], [2, 5, 10])
+    >>> _events_per_column([0, 1, 5, 9], [2, 5, 10])
     [2, 0, 2]
     """
     columns = np.searchsorted(np.array(ends), np.array(numbers, dtype=np.int64), "right")

@@ -60,8 +60,8 @@ def _flight_row(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bo
         f"→ {name}",
         (f".{token.port}" if token.node >= 0 else f" {token.port}", GREY),
         (f"  {abbreviate_tag(token.tag)}", GREY),
-        here=is_next,
-        do=f"select {name} {tag}" if token.node >= 0 else "",
+        is_current=is_next,
+        command=f"select {name} {tag}" if token.node >= 0 else "",
         node=name,
         tag=tag,
         position=at,
@@ -87,7 +87,7 @@ def _store_row(graph: Graph, found: Tag | WaitingNode | Token) -> PageRow:
         case WaitingNode():
             return _waiting_row(graph, found)
     tag = str(found)
-    return build_row((tag, GREY), do=f"only {tag}", tag=tag)
+    return build_row((tag, GREY), command=f"only {tag}", tag=tag)
 
 
 def _waiting_row(graph: Graph, found: WaitingNode) -> PageRow:
@@ -99,7 +99,7 @@ def _waiting_row(graph: Graph, found: WaitingNode) -> PageRow:
             pieces += [(f" {port}:", GREY), said]
     if node.has_trigger and len(node.ports) not in held:
         pieces.append((" trigger:_", GREY))
-    return build_row(f"  {node}", *pieces, do=f"select {node} {tag}", node=str(node), tag=tag)
+    return build_row(f"  {node}", *pieces, command=f"select {node} {tag}", node=str(node), tag=tag)
 
 
 def _throttled_row(graph: Graph, token: Token) -> PageRow:
@@ -131,7 +131,7 @@ def _array_row(graph: Graph, handle: Handle, block: CellBlock) -> PageRow:
 
 def _cell_row(graph: Graph, at: int, who: CellWrite | Token) -> PageRow:
     node, tag = str(graph.nodes[who.node]), str(who.tag)
-    about = {"do": f"select {node} {tag}", "node": node, "tag": tag}
+    about = {"command": f"select {node} {tag}", "node": node, "tag": tag}
     if isinstance(who, Token):
         parked = (f"{BADGE_LOOKS['parked'].glyph} {node}", YELLOW)
         return build_row((f"  [{at}] ", ORANGE), parked, (f"  {abbreviate_tag(who.tag)}", GREY), **about)

@@ -14,7 +14,7 @@ def split_words(text: str) -> list[str]:
     """The words of a line. Brackets keep together what stands in them, and quotes do, and go away where they stand
     around a word.
 
-    >>> split("change 3 [1, 2]"), split("load 'my file.py' -3")
+    >>> split_words("change 3 [1, 2]"), split_words("load 'my file.py' -3")
     (['change', '3', '[1, 2]'], ['load', 'my file.py', '-3'])
     """
     words, word, depth, quote = list[str](), "", 0, ""
@@ -104,7 +104,7 @@ class CommandArguments:
 def parse_number(word: str, least: int, usage: str) -> int:
     """A word as an integer from `least` up; raises Usage where it is none.
 
-    >>> number("1_000", 0, "goto N"), number("1,000", 0, "goto N")
+    >>> parse_number("1_000", 0, "goto N"), parse_number("1,000", 0, "goto N")
     (1000, 1000)
     """
     digits = word.replace(",", "").replace("_", "")

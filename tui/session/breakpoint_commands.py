@@ -65,7 +65,7 @@ def _parse_breakpoint_number(words: CommandArguments) -> int:
 def _replace_breakpoint(session: Session, wanted: int, **changed: Any) -> CommandResult:
     point = _find_breakpoint(session, wanted)
     made = replace(point, **changed)
-    session.update_state(points=tuple(made if each is point else each for each in session.snapshot.breakpoints))
+    session.update_state(breakpoints=tuple(made if each is point else each for each in session.snapshot.breakpoints))
     return CommandResult([f"breakpoint {made}"], {"breakpoint": _breakpoint_data(made)})
 
 
@@ -98,10 +98,10 @@ def disable(session: Session, words: CommandArguments) -> CommandResult:
 @breakpoint_commands.register("delete", "[N]", key=",D", help="take breakpoint N away; without N, all")
 def delete(session: Session, words: CommandArguments) -> CommandResult:
     if not words:
-        session.update_state(points=())
+        session.update_state(breakpoints=())
         return CommandResult(["there are no breakpoints"])
     point = _find_breakpoint(session, _parse_breakpoint_number(words))
-    session.update_state(points=tuple(each for each in session.snapshot.breakpoints if each is not point))
+    session.update_state(breakpoints=tuple(each for each in session.snapshot.breakpoints if each is not point))
     return CommandResult([f"deleted {point}"], {"breakpoint": _breakpoint_data(point)})
 
 

@@ -22,8 +22,9 @@ LEADER_KEY = ","
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """One command. `key` is its short word, and the key of a screen: one stroke, or two, the first of which is LEADER;
-    `reverse` names the command that goes the other way, if there is one. Whatever a command did, `undo` undoes."""
+    """One command. `key` is its short word, and the key of a screen: one stroke, or two, the first of which is
+    LEADER_KEY; `reverse` names the command that goes the other way, if there is one. Whatever a command did, `undo`
+    undoes."""
 
     name: str
     key: str

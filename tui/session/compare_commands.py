@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from ...core.errors import Usage
-from ...interp.engines.engine import resolve_engine
+from ...interp.engines.registry import resolve_engine
 from ...interp.queries.difference import Difference, first_difference
 from ..load import split_target
 from ..run_start import Start
@@ -39,10 +39,10 @@ def compare(session: Session, words: CommandArguments) -> CommandResult:
     for each, place in zip((run, other), places, strict=True):
         each.history.jump(place)
     if found is None:
-        session.update_state(apart=None, current=run.name)
+        session.update_state(difference=None, current=run.name)
         return CommandResult([f"{run.name} and {other.name} do the same"], {"with": other.name, "differs": False})
     session.update_state(
-        apart=RunDifference(run.name, other.name, _difference_positions(run, other, found)), current=run.name
+        difference=RunDifference(run.name, other.name, _difference_positions(run, other, found)), current=run.name
     )
     lines = [f"first is {run.name}, second is {other.name}; `difference` goes there", *str(found).splitlines()]
     return CommandResult(lines, {"with": other.name, "differs": True, **_difference_data(found)})

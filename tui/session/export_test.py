@@ -190,8 +190,10 @@ def _python_literal(value: Value) -> str:
     """A value as Python writes it, of whatever dtype the place has where it goes; what is empty has no list that says
     its shape.
 
-    >>> _python(np.int8(3)), _python(float("nan")), _python(np.array([1.0, 2.5])), _python(np.zeros((0, 3)))
-    ('3', 'float("nan")', '[1.0, 2.5]', 'np.zeros((0, 3), "float64")')
+    >>> _python_literal(np.int8(3)), _python_literal(float("nan"))
+    ('3', 'float("nan")')
+    >>> _python_literal(np.array([1.0, 2.5])), _python_literal(np.zeros((0, 3)))
+    ('[1.0, 2.5]', 'np.zeros((0, 3), "float64")')
     """
     array = np.asarray(value)
     if array.ndim > 1 and not array.size:

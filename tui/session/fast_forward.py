@@ -1,7 +1,7 @@
 """Going far: where the fast machine goes ahead of what is known, and what a session says of it.
 
-What is `FAR` ahead or less is stepped, event by event, and known from then on. What is further is left to the fast
-machine, where it can do that; known are then the events near where one has come to.
+What is `FAST_FORWARD_THRESHOLD` ahead or less is stepped, event by event, and known from then on. What is further is
+left to the fast machine, where it can do that; known are then the events near where one has come to.
 """
 
 from __future__ import annotations

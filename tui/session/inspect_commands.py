@@ -251,7 +251,8 @@ def _describe_open_activations(records: dict[Tag, ActivationRecord], here: Tag) 
         tag = ahead.pop()
         record = records[tag]
         arrow, depth = "->" if tag == here else "  ", min(tag.depth, 30)
-        yield f"{arrow} {'  ' * depth}{tag.last_step}: {plural(record.token_count, 'token')}, {len(record.fired_nodes)} fired"
+        counts = f"{plural(record.token_count, 'token')}, {len(record.fired_nodes)} fired"
+        yield f"{arrow} {'  ' * depth}{tag.last_step}: {counts}"
         ahead.extend(child for child in reversed(record.child_tags.values()))
 
 

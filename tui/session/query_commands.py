@@ -95,7 +95,7 @@ def why_not(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _waiting_tag(session: Session, name: str) -> Tag:
-    """A tag under which a node waits; where it waits under none, that of `last_tag`."""
+    """A tag under which a node waits; where it waits under none, that of `last_firing_tag`."""
     node = session.find_node(name)
     waits = (tag for tag, record in session.history.state.records.items() if node in record.waiting_operands)
     return next(waits, None) or last_firing_tag(session, name)

@@ -38,7 +38,7 @@ class CommandReply:
 def sanitize(text: str) -> str:
     r"""A text of one line as a terminal is to have it: a sign that no terminal shows, or that commands it, is a dot.
 
-    >>> visible("a\tb\x1b[2J")
+    >>> sanitize("a\tb\x1b[2J")
     'a   b·[2J'
     """
     return text if text.isprintable() else "".join(c if _is_printable(c) else "·" for c in text.expandtabs(4))
@@ -63,7 +63,7 @@ def error_result(error: TagloomError) -> CommandResult:
 def with_omitted_count(lines: Sequence[str], count: int) -> list[str]:
     """The first of `count` lines, with one more that says how many are not there.
 
-    >>> shortened(["a", "b"], 2), shortened(["a", "b"], 1002)
+    >>> with_omitted_count(["a", "b"], 2), with_omitted_count(["a", "b"], 1002)
     (['a', 'b'], ['a', 'b', 'and 1,000 more'])
     """
     return [*lines, *([f"and {count - len(lines):,} more"] if count > len(lines) else [])]
@@ -72,7 +72,7 @@ def with_omitted_count(lines: Sequence[str], count: int) -> list[str]:
 def truncate_lines(lines: Sequence[str], most: int, noun: str = "more") -> list[str]:
     """As many lines, the last of which says how many have no room.
 
-    >>> cut(["a", "b", "c"], 2), cut(["a", "b"], 2)
+    >>> truncate_lines(["a", "b", "c"], 2), truncate_lines(["a", "b"], 2)
     (['a', 'and 2 more'], ['a', 'b'])
     """
     if len(lines) <= most:

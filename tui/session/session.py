@@ -1,7 +1,7 @@
-"""The session: runs, where each stands, and what was noted; `do` takes a line, and answers with plain data.
+"""The session: runs, where each stands, and what was noted; `execute` takes a line, and answers with plain data.
 
-A command is a function of the session; it changes what stands here by `change`, or moves a history. All that it did is
-undone by `undo`. A command that fails leaves everything as it was.
+A command is a function of the session; it changes what stands here by `update_state`, or moves a history. All that it
+did is undone by `undo`. A command that fails leaves everything as it was.
 """
 
 from __future__ import annotations
@@ -190,7 +190,7 @@ class Session:
     def add_breakpoint(self, condition: str, ignore: int = 0, log: str | None = None) -> BreakpointSpec:
         """Set a breakpoint."""
         point = BreakpointSpec(self._state.last_breakpoint_number + 1, condition, ignore, log)
-        self.update_state(points=(*self._state.breakpoints, point), numbered=point.number)
+        self.update_state(breakpoints=(*self._state.breakpoints, point), last_breakpoint_number=point.number)
         return point
 
     # Where one is

@@ -16,7 +16,7 @@ from ....core.tag import ROOT
 from ....core.types import type_of
 from ....core.value import Literal, Value
 from ...machine.event import Event, Token
-from ...outcome.outcome import Outcome, Status, build_trap
+from ...outcome.outcome import Outcome, build_trap, value_outcome
 from .call_buffer import CallBuffer
 from .chains import FusedChain
 from .text import GeneratedModule
@@ -31,34 +31,14 @@ def build_outcome(
     structure: TreeDef,
     failed: str | None,
 ) -> Outcome:
-    """The outcome of a run with these results, or that `stopped` ended; else it met a trap, which the words tell, or
-    `failed` where it is one of an effect."""
-    status: Status = "Returned"
-    trapped: tuple[Event, ...]
-    traps: tuple[TagloomError, ...]
-    error, trapped, traps = stopped, (), ()
+    """The outcome of a run with these results, or that `stopped` ended; without either it met a trap, which the words
+    describe, or `failed` where it is one of an effect."""
     if stopped is not None:
-        status, results = "Exhausted", None
-    elif results is None:
-        status, trapped = "Trapped", (_build_trap_event(text, graph, words, failed),)
-        traps = (build_trap(graph, trapped[0]),)
-        error = traps[0]
-    count = len(graph.results)
-    return Outcome(
-        status=status,
-        graph=graph,
-        results=(None,) * count if results is None else results,
-        missing=tuple(range(count)) if results is None else (),
-        structure=structure,
-        measured_stats=None,
-        traps=traps,
-        residue=(),
-        open_activations=0,
-        engine="compiled",
-        schedule="sequential",
-        error=error,
-        trap_events=trapped,
-    )
+        return value_outcome(graph, structure, "compiled", None, stopped)
+    if results is not None:
+        return value_outcome(graph, structure, "compiled", results)
+    event = _build_trap_event(text, graph, words, failed)
+    return value_outcome(graph, structure, "compiled", None, build_trap(graph, event), (event,))
 
 
 def _build_trap_event(text: GeneratedModule, graph: Graph, words: CallBuffer, failed: str | None) -> Event:

@@ -34,7 +34,8 @@ from ..jit.native import Unlinkable, load_native
 from ..jit.progress import show_compiling
 from ..jit.state import EXIT_DEPTH, EXIT_FALLBACK, EXIT_MEMORY, EXIT_TAPE_FULL, EXIT_TRAP, PARALLEL_MIN_ELEMENTS
 from ..jit.state import EXIT_STACK as NO_STACK
-from ..reference import Limits, admit_arguments, default_structure, external_limit_error, resolve_limits
+from ..limits import Limits, resolve_limits
+from ..reference import admit_arguments, default_structure, external_limit_error
 from . import arena, source, watchdog
 from .call_buffer import CallBuffer, arguments_struct
 from .components import is_recursive

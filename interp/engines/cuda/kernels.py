@@ -55,7 +55,7 @@ _CALL = re.compile(r"\bk\.(\w+)")
 @cache
 def text() -> str:
     """The source of the three functions for the device, with the imports that they need."""
-    said = arms.text().replace(kernels.HEADER, HEADER).replace("@inner\n", "@cuda.jit(device=True)\n")
+    said = arms.text().replace(kernels.HEADER, HEADER).replace("@internal_njit\n", "@cuda.jit(device=True)\n")
     return _CALL.sub(r"k_\1", said)
 
 

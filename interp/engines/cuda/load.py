@@ -18,12 +18,14 @@ from .device import describe_device
 
 _COMPILED_MARK = "# Compiled from here on.\n"
 _ENUMS = int_enums(image, opcode, registers, passes)
+_IMAGE_CONSTANTS = "PORT_BITS", "SCRATCH_WORD", "LOW_BITS", "ARGUMENT_UNIT", "RESULT_UNIT", "TAG_BUILT"
+_PASSES_CONSTANTS = "SENT_ROW", "WAITING_ROW", "TOKENS_PER_THREAD", "CONFLICT_FLAG", "TRAP_FLAG"
 _CONSTANTS = {
-    **{name: getattr(image, name) for name in ("PORT_BITS", "SCRATCH", "LOW_BITS", "COMING", "LEAVING", "TAGGED")},
-    **{name: getattr(passes, name) for name in ("SENT", "WAITS", "SHARE", "BROKEN", "TRAPPED")},
-    "FIRST": opcode.FIRST_KERNEL,
+    **{name: getattr(image, name) for name in _IMAGE_CONSTANTS},
+    **{name: getattr(passes, name) for name in _PASSES_CONSTANTS},
+    "FIRST_KERNEL": opcode.FIRST_KERNEL,
 }
-_PRELUDE = f"import {kernels.__name__} as called\nglobals().update(called.names())"
+_PRELUDE = f"import {kernels.__name__} as called\nglobals().update(called.device_functions())"
 _DEFINITION = re.compile(r"(?m)^def (\w+)")
 _kernels: dict[str, Any] = {}
 
@@ -37,7 +39,7 @@ def text() -> str:
 
 
 def load_wave_kernels(launch_all: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """The kernels, by name. `launched` launches each of those that it is given, which is when numba compiles it, or
+    """The kernels, by name. `launch_all` launches each of those that it is given, which is when numba compiles it, or
     reads it from disk."""
     if not _kernels:
         module = load_module("wave", text(), lambda module: launch_all(_kernels_of(module)))

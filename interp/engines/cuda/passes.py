@@ -1,15 +1,17 @@
 """One wave, as kernels of a token a thread that run one after the other; the part of Python that numba compiles.
 
-    arrive   each token sets its bit; of those that come to one node in this wave, the last in the flight is remembered
-    settle   that one fires, if all operands are there; others lay down their values where operands wait
-    fire     what fires, computes, and says how many tokens it will send, and whether an activation has to be opened
-    undo     where something traps: as before the wave, which is then made by another machine
-    opening  open those activations, from the end of memory on
-    count    the places of what is sent: each thread adds up some tokens that lie side by side
-    total    a thread a row: sums over those
-    send     into the next flight, and the counts of activations
-    close    activations in which nothing is pending, and those around them (S11)
-    tick     one thread: the clock
+    mark_arrivals      each token sets its bit; of those that come to one node in this wave, the last in the flight is
+                       remembered
+    select_firings     that one fires, if all operands are there; others lay down their values where operands wait
+    fire               what fires, computes, and says how many tokens it will send, and whether an activation has to be
+                       opened
+    undo               where something traps: as before the wave, which is then made by another machine
+    open_activations   open those activations, from the end of memory on
+    sum_shares         the places of what is sent: each thread adds up some tokens that lie side by side
+    sum_totals         a thread a row: sums over those
+    send               into the next flight, and the counts of activations
+    close_activations  activations in which nothing is pending, and those around them (S11)
+    advance_clock      one thread: the clock
 
 A kernel reads only what an earlier one has written, or atomically; so the next flight, in the order of the tokens that
 completed nodes, is the one that the reference has under `waves` after as many steps.
@@ -65,7 +67,10 @@ class WaveColumn(IntEnum):
     END_2 = 10
 
 
-KERNELS = ("arrive", "settle", "fire", "undo", "opening", "count", "total", "send", "close", "tick")
+KERNELS = (
+    "mark_arrivals", "select_firings", "fire", "undo", "open_activations",
+    "sum_shares", "sum_totals", "send", "close_activations", "advance_clock",
+)  # fmt: skip
 SENT_ROW = 0
 """The row of `sums` that counts tokens sent."""
 WAITING_ROW = 1
@@ -73,7 +78,7 @@ WAITING_ROW = 1
 TOKENS_PER_THREAD = 256
 """How many tokens a thread adds up."""
 CONFLICT_FLAG = 0
-"""What `told` says: whether S4 was breached, which no graph that keeps the rules does."""
+"""What `flags` says: whether S4 was breached, which no graph that keeps the rules does."""
 TRAP_FLAG = 1
 
 # Compiled from here on.
@@ -95,7 +100,7 @@ def operand(mem: Any, frame: Any, place: Any, own: Any) -> Any:
 def mark_arrivals(
     r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, match_words: Any, flags: Any
 ):
-    """`joints` has a word of the frame for each node with several operands, that is no other's; `latest` the step that
+    """`match_words` has a word of the frame for each node with several operands, that is no other's; `latest` the step that
     delivers the last token there: in a frame steps only grow, and when one is opened it is cleared."""
     g = cuda.grid(1)
     if g >= r[Register.FLIGHT_LENGTH]:
@@ -207,8 +212,8 @@ def undo(r: Any, work: Any, mem: Any, nodes: Any, ports: Any):
 
 
 def open_activations(
-    r: Any, work: Any, mem: Any, latest: Any, nodes: Any, ports: Any, codes: Any, sites: Any, scopes: Any, opened_counts: Any,
-    header: Any,
+    r: Any, work: Any, mem: Any, latest: Any, nodes: Any, ports: Any, codes: Any, sites: Any, scopes: Any,
+    opened_counts: Any, header: Any,
 ):  # fmt: skip
     g = cuda.grid(1)
     if g >= r[Register.FLIGHT_LENGTH] or not work[WaveColumn.FIRES, g] or not work[WaveColumn.OPENS, g]:

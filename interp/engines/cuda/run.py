@@ -13,7 +13,8 @@ from ...image.build import build_image
 from ...image.image import Image, NodeColumn, is_boxed
 from ...image.opcodes import Opcode
 from ...outcome.outcome import Outcome
-from ..reference import Limits, admit_arguments, first_state, resolve_limits
+from ..limits import Limits, resolve_limits
+from ..reference import admit_arguments, first_state
 from .device import missing_requirement
 from .wave import WaveRun
 
@@ -22,7 +23,7 @@ _run_lock = Lock()
 
 
 def unsupported(graph: Graph, options: dict[str, Any]) -> str | None:
-    """Why a graph that keeps the rules cannot be run so, or None. `asked` says which schedule, `until`, `keep` and `k`
+    """Why a graph that keeps the rules cannot be run so, or None. `options` says which schedule, `until`, `keep` and `k`
     are wanted."""
     return (
         next(chain(_unsupported_options(options), unsupported_nodes(build_image(graph))), None) or missing_requirement()

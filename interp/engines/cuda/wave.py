@@ -26,17 +26,18 @@ from ..fast.registers import MachineOption, Register
 from ..fast.run import Fast, RunMonitor
 from ..interrupt import interrupt_between_steps, resident_memory
 from ..jit.progress import show_compiling
-from ..reference import Limits, external_limit_error
+from ..limits import Limits
+from ..reference import external_limit_error
 from .device import allocate, free_bytes, launch, numba_cuda, simulator_warnings_off
 from .load import load_wave_kernels
 from .passes import TOKENS_PER_THREAD, WaveColumn
 
 _STORE_ARRAYS = {
     "r": "registers",
-    "counts": "counts",
-    "begun": "begun",
-    "results": "results",
-    "lost": "lost",
+    "counts": "firing_counts",
+    "opened_counts": "opened_counts",
+    "results": "result_words",
+    "dropped_tags": "dropped_tags",
 }
 """The arrays of the store that kernels change, by their names there; but for those that grow."""
 
@@ -65,7 +66,7 @@ class WaveRun:
                 return False
             there = self._device_arrays
             self._launch_firing(n, there)
-            broken, trapped = there["told"].copy_to_host().tolist()
+            broken, trapped = there["flags"].copy_to_host().tolist()
             if broken:
                 raise Crash("a graph that keeps the rules broke the machine", where=store.image.graph.name)
             if trapped:
@@ -182,7 +183,7 @@ class WaveRun:
         store, image = self.fallback.store, self.fallback.store.image
         arrays = {name: getattr(store, of) for name, of in _STORE_ARRAYS.items()}
         arrays |= {name: getattr(image, name) for name in ("nodes", "ports", "edges", "routes", "sites", "scopes")}
-        return arrays | {"codes": store.codes, "joints": _match_words(image), "told": np.zeros(2, np.int64)}
+        return arrays | {"codes": store.codes, "match_words": _match_words(image), "flags": np.zeros(2, np.int64)}
 
     def _copy_back(self) -> None:
         """Copy what has changed back into the store, which may be changed from here on."""
@@ -206,17 +207,17 @@ class WaveRun:
         axes = {name: array.ndim for name, array in self._fixed_arrays().items()}
         axes |= {name: len(shape) for name, shape in self._required_shapes(1, 1)}
         blank = {name: numba_cuda().to_device(np.zeros((64,) * n, _dtype_of(name))) for name, n in axes.items()}
-        for launched in (self._launch_firing, self._launch_undo, self._launch_send):
-            launched(1, blank)
-        launch(kernels["total"], 2, blank["totals"], 0)
+        for launch_part in (self._launch_firing, self._launch_undo, self._launch_send):
+            launch_part(1, blank)
+        launch(kernels["sum_totals"], 2, blank["totals"], 0)
 
     def _launch_firing(self, n: int, d: dict[str, Any]) -> None:
         """What can be taken back of a wave."""
-        k, r, work, mem, sums, told = self._kernels, d["r"], d["work"], d["mem"], d["sums"], d["told"]
+        k, r, work, mem, sums, flags = self._kernels, d["r"], d["work"], d["mem"], d["sums"], d["flags"]
         nodes, ports, ring, latest = d["nodes"], d["ports"], d["ring"], d["latest"]
-        launch(k["arrive"], n, r, work, mem, latest, ring, nodes, ports, d["joints"], told)
-        launch(k["settle"], n, r, work, mem, latest, ring, nodes, ports, d["joints"], sums)
-        launch(k["fire"], n, r, work, mem, latest, ring, nodes, ports, d["codes"], d["routes"], sums, told)
+        launch(k["mark_arrivals"], n, r, work, mem, latest, ring, nodes, ports, d["match_words"], flags)
+        launch(k["select_firings"], n, r, work, mem, latest, ring, nodes, ports, d["match_words"], sums)
+        launch(k["fire"], n, r, work, mem, latest, ring, nodes, ports, d["codes"], d["routes"], sums, flags)
 
     def _launch_undo(self, n: int, d: dict[str, Any]) -> None:
         """Take that back."""
@@ -226,14 +227,19 @@ class WaveRun:
         """The rest."""
         k, r, work, mem, sums, image = self._kernels, d["r"], d["work"], d["mem"], d["sums"], self.fallback.store.image
         nodes, ports, codes, ring, totals = d["nodes"], d["ports"], d["codes"], d["ring"], d["totals"]
-        scopes, ends = (d["sites"], d["scopes"], d["begun"]), (d["edges"], sums, totals, d["counts"], d["results"])
-        launch(k["opening"], n, r, work, mem, d["latest"], nodes, ports, codes, *scopes, int(image.header_words))
-        launch(k["count"], _share_count(n), r, sums, totals)
+        scopes, ends = (
+            (d["sites"], d["scopes"], d["opened_counts"]),
+            (d["edges"], sums, totals, d["counts"], d["results"]),
+        )
+        launch(
+            k["open_activations"], n, r, work, mem, d["latest"], nodes, ports, codes, *scopes, int(image.header_words)
+        )
+        launch(k["sum_shares"], _share_count(n), r, sums, totals)
         if n > TOKENS_PER_THREAD:
-            launch(k["total"], 2, totals, _share_count(n))
+            launch(k["sum_totals"], 2, totals, _share_count(n))
         launch(k["send"], n, r, work, mem, ring, nodes, ports, codes, *ends)
-        launch(k["close"], n, r, work, mem, d["lost"])
-        launch(k["tick"], 1, r, sums, totals, d["profile"], len(ring) - 1)
+        launch(k["close_activations"], n, r, work, mem, d["dropped_tags"])
+        launch(k["advance_clock"], 1, r, sums, totals, d["profile"], len(ring) - 1)
 
 
 def _live_parts(name: str, array: Any, registers: WordArray) -> Iterator[tuple[int, Any]]:

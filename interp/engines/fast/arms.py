@@ -20,13 +20,13 @@ def text() -> str:
 
 
 def _emit_functions() -> Iterator[str]:
-    yield "@inner"
+    yield "@internal_njit"
     yield "def compute(code, a, b, c):"
     yield from _emit_cases((FIRST_KERNEL + n, _emit_compute(arm)) for n, arm in enumerate(scalar_kernels()))
-    yield "@inner"
+    yield "@internal_njit"
     yield "def cast(code, a):"
     yield from _emit_cases((n, _emit_cast(dtype)) for n, dtype in enumerate(CAST_DTYPES) if dtype is not None)
-    yield "@inner"
+    yield "@internal_njit"
     yield "def traps(code, a, b):"
     trapping = scalar_kernels()[first_trapping_opcode() - FIRST_KERNEL :]
     yield from _emit_cases((first_trapping_opcode() + n, _emit_trap_test(arm)) for n, arm in enumerate(trapping))

@@ -1,8 +1,8 @@
 """Most deliveries: those of words, with no bound and no object, whose limits are far. What else comes is left to
 `machine`, before anything has changed. The rules are the same; what is kept is what the rules of `machine` keep.
 
-`load` makes two functions of `plain`: `youngest`, which has the token that is next in its hand and the others in the
-ring, and `oldest`.
+`load` makes two functions of `deliver_scalar`: `deliver_scalar_lifo`, which has the token that is next in its hand and
+the others in the ring, and `deliver_scalar_fifo`.
 """
 
 # mypy: ignore-errors

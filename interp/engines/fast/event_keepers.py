@@ -129,8 +129,8 @@ class Last(EventKeeper):
         return tuple(self.window())
 
     def window(self, earlier_events: Collection[Event] = ()) -> EventWindow:
-        """The same, made when they are looked at, which is to be before the run goes on; `before` are those that were
-        kept when it was taken over."""
+        """The same, made when they are looked at, which is to be before the run goes on; `earlier_events` are
+        those that were kept when it was taken over."""
         self._discard_pages()
         store, end = self.store, int(self.store.registers[Register.STEPS])
         page = _FullPage(
@@ -193,7 +193,7 @@ class EventWindow(TupleLike[Event]):
         return self._decoded
 
     def _decode_between(self, begin: int, end: int) -> Iterator[Event]:
-        """The events from a place up to another, those of `before` left out."""
+        """The events from a place up to another, those of `_earlier_events` left out."""
         begin, end = max(begin - len(self._earlier_events), 0), max(end - len(self._earlier_events), 0)
         return islice(self._events_from(self._first_step + begin), end - begin)
 

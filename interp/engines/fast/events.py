@@ -20,20 +20,25 @@ from .store import TokenStore
 _PORT_MASK = (1 << PORT_BITS) - 1
 _LOW_MASK = (1 << 32) - 1
 # As integers, which are read in a third of the time that members of an enumeration take.
-TOKEN, VALUE, TARGET, FIRST_EDGES, FIRST_OUTPUT, SECOND_EDGES, SECOND_OUTPUT, FIRING_WORDS, NO_FIRING_WORDS = map(
-    int,
-    (
-        JournalWord.TOKEN, JournalWord.VALUE, JournalWord.TARGET, JournalWord.FIRST_EDGES, JournalWord.FIRST_OUTPUT, JournalWord.SECOND_EDGES, JournalWord.SECOND_OUTPUT,
-        JournalWord.FIRING_WORDS, JournalWord.NO_FIRING_WORDS,
-    ),
-)  # fmt: skip
-KIND_MASK, FIRING, CLOSE, HOST_FIRING, ENDS_WAVE, OPENS_ACTIVATION, IS_THROTTLED, OUTPUT_COUNT_SHIFT, OPERAND_COUNT_SHIFT, POSITION_SHIFT = map(
-    int,
-    (
-        JournalHead.KIND_MASK, JournalItem.FIRING, JournalItem.CLOSE, JournalHead.HOST_FIRING, JournalHead.ENDS_WAVE, JournalHead.OPENS_ACTIVATION, JournalHead.IS_THROTTLED, JournalHead.OUTPUT_COUNT_SHIFT, JournalHead.OPERAND_COUNT_SHIFT,
-        JournalHead.POSITION_SHIFT,
-    ),
-)  # fmt: skip
+TOKEN = int(JournalWord.TOKEN)
+VALUE = int(JournalWord.VALUE)
+TARGET = int(JournalWord.TARGET)
+FIRST_EDGES = int(JournalWord.FIRST_EDGES)
+FIRST_OUTPUT = int(JournalWord.FIRST_OUTPUT)
+SECOND_EDGES = int(JournalWord.SECOND_EDGES)
+SECOND_OUTPUT = int(JournalWord.SECOND_OUTPUT)
+FIRING_WORDS = int(JournalWord.FIRING_WORDS)
+NO_FIRING_WORDS = int(JournalWord.NO_FIRING_WORDS)
+KIND_MASK = int(JournalHead.KIND_MASK)
+FIRING = int(JournalItem.FIRING)
+CLOSE = int(JournalItem.CLOSE)
+HOST_FIRING = int(JournalHead.HOST_FIRING)
+ENDS_WAVE = int(JournalHead.ENDS_WAVE)
+OPENS_ACTIVATION = int(JournalHead.OPENS_ACTIVATION)
+IS_THROTTLED = int(JournalHead.IS_THROTTLED)
+OUTPUT_COUNT_SHIFT = int(JournalHead.OUTPUT_COUNT_SHIFT)
+OPERAND_COUNT_SHIFT = int(JournalHead.OPERAND_COUNT_SHIFT)
+POSITION_SHIFT = int(JournalHead.POSITION_SHIFT)
 _tuple_new: Any = tuple.__new__
 """Of a frozen value, in half of the time."""
 WordReader = Callable[[int], Value]
@@ -187,8 +192,8 @@ class JournalReader:
         while at < end:
             head, word = words[at], words[at + TOKEN]
             way, tag, value = self._decoders[word & _PORT_MASK], self.tags[word >> PORT_BITS], words[at + VALUE]
-            if way.read is not None:
-                value = way.read(value)
+            if way.read_word is not None:
+                value = way.read_word(value)
             token = _tuple_new(Token, (way.node, way.port, tag, value))
             more = next(said) if head & HOST_FIRING else _NO_NOTE
             if head & KIND_MASK == FIRING:
@@ -219,10 +224,11 @@ class JournalReader:
             assert way.rule.node.site is not None
             opened = tag.next_iteration() if way.rule.node.op == "next_iteration" else tag.child(way.rule.node.site)
             self.tags[target] = opened
+        sent = self._sent_tokens(words, at, way, outputs)
         return _tuple_new(
             Event,
             (
-                token, head >> POSITION_SHIFT, tuple(inputs), outputs, self._sent_tokens(words, at, way, outputs), said.trap, (),
+                token, head >> POSITION_SHIFT, tuple(inputs), outputs, sent, said.trap, (),
                 head & ENDS_WAVE != 0, None, said.woken, head & IS_THROTTLED != 0, (),
             ),
         )  # fmt: skip

@@ -205,5 +205,5 @@ def _fill_operands(store: TokenStore, records: list[ActivationRecord], frames: W
             there = waits[bits[waits] & where[PortColumn.BIT] != 0]
             words = memory[frames[there] + where[PortColumn.OPERAND_WORD]].tolist()
             for at, word in zip(there.tolist(), words, strict=True):
-                records[at].waiting.setdefault(number, {})[port] = store.to_value(word, type_)
-                records[at].tokens += 1
+                records[at].waiting_operands.setdefault(number, {})[port] = store.to_value(word, type_)
+                records[at].token_count += 1

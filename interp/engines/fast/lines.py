@@ -1,5 +1,5 @@
 """The lines of a log, made of the words of a journal in the part of Python that numba compiles: a line takes 0.2 us,
-where events that `log` writes take 10. `scribe` compiles this, and gives it what it reads; `b` has the addresses.
+where events that `event_log` writes take 10. `scribe` compiles this, and gives it what it reads; `b` has the addresses.
 
 What is written is ASCII. Eight bytes are written at once, of which what is too much is written over, or beyond the end.
 """

@@ -27,25 +27,25 @@ def int_enums(*modules: ModuleType) -> dict[str, type[IntEnum]]:
 def inline_constants(text: str, enums: Mapping[str, type[IntEnum]]) -> str:
     """A text with numbers for the names of columns, and for how many there are."""
     names = "|".join(enums)
-    text = text.replace("first_trapping()", str(opcode.first_trapping_opcode()))
+    text = text.replace("first_trapping_opcode()", str(opcode.first_trapping_opcode()))
     text = re.sub(rf"\blen\(({names})\)", lambda found: str(len(enums[found[1]])), text)
     return re.sub(rf"\b({names})\.([A-Z_0-9]+)\b", lambda found: str(int(enums[found[1]][found[2]])), text)
 
 
 _ENUMS = int_enums(image, opcode, registers, rows, shared)
-_SCALAR_FUNCTIONS = ("youngest", "True"), ("oldest", "False")
-"""What `plain` is compiled as, and what it is told of YOUNGEST."""
+_SCALAR_FUNCTIONS = ("deliver_scalar_lifo", "True"), ("deliver_scalar_fifo", "False")
+"""What `deliver_scalar` is compiled as, and what it is told of IS_LIFO."""
 _IMPORTS = f"""\
-from tagloom.interp.engines.jit.memory import look, peek, poke, post, prefetch, rare, swap
+from tagloom.interp.engines.jit.memory import atomic_exchange, atomic_load, atomic_store, peek, poke, prefetch, unlikely
 PORT_BITS = {image.PORT_BITS}
-SCRATCH = {image.SCRATCH_WORD}
-FIRST = {opcode.FIRST_KERNEL}
+SCRATCH_WORD = {image.SCRATCH_WORD}
+FIRST_KERNEL = {opcode.FIRST_KERNEL}
 LOW_BITS = {image.LOW_BITS}
-COMING = {image.ARGUMENT_UNIT}
-LEAVING = {image.RESULT_UNIT}
-TAGGED = {image.TAG_BUILT}
-LINE = {image.CACHE_LINE_WORDS}
-MOST_MESSAGES = {shared.RING_CAPACITY}
+ARGUMENT_UNIT = {image.ARGUMENT_UNIT}
+RESULT_UNIT = {image.RESULT_UNIT}
+TAG_BUILT = {image.TAG_BUILT}
+CACHE_LINE_WORDS = {image.CACHE_LINE_WORDS}
+RING_CAPACITY = {shared.RING_CAPACITY}
 """
 
 
@@ -62,7 +62,11 @@ _SOURCE_FILES = {
     MachineVariant.JOURNAL: ("journal", "frames", "k_bounds", "stop_test", "machine", "deliver_scalar"),
     MachineVariant.MULTICORE: ("frames", "deliver_scalar", "parallel/messages", "parallel/core"),
 }
-_VARIANT_FLAGS = {MachineVariant.BASE: "", MachineVariant.JOURNAL: "JOURNAL", MachineVariant.MULTICORE: "STAMPED"}
+_VARIANT_FLAGS = {
+    MachineVariant.BASE: "",
+    MachineVariant.JOURNAL: "HAS_JOURNAL",
+    MachineVariant.MULTICORE: "IS_MULTICORE",
+}
 """What stands in the text under a condition of this name is there in this machine, and in the others not."""
 
 
@@ -76,14 +80,13 @@ def load_machine(variant: MachineVariant = MachineVariant.BASE) -> Callable[[int
 def text(variant: MachineVariant = MachineVariant.BASE) -> str:
     """What is compiled: constants and functions. Names of columns become numbers: numba is slow with enumerations, when
     it compiles them and when they are used."""
-    parts = jitted_source(_SOURCE_FILES[variant], _ENUMS, {"run"}, _VariantSelector(_VARIANT_FLAGS[variant])).split(
-        "\n@inner\n"
-    )
-    plain = next(part for part in parts if part.startswith("def plain("))
-    rest = "\n@inner\n".join(part for part in parts if part is not plain)
+    source = jitted_source(_SOURCE_FILES[variant], _ENUMS, {"run"}, _VariantSelector(_VARIANT_FLAGS[variant]))
+    parts = source.split("\n@internal_njit\n")
+    scalar = next(part for part in parts if part.startswith("def deliver_scalar("))
+    rest = "\n@internal_njit\n".join(part for part in parts if part is not scalar)
     twice = [
-        f"@inner\n{plain}".replace("def plain", f"def {name}").replace("YOUNGEST", told)
-        for name, told in _SCALAR_FUNCTIONS
+        f"@internal_njit\n{scalar}".replace("def deliver_scalar(", f"def {name}(").replace("IS_LIFO", is_lifo)
+        for name, is_lifo in _SCALAR_FUNCTIONS
     ]
     return "\n".join([arms.text(), _IMPORTS, rest, *twice])
 
@@ -94,12 +97,12 @@ def jitted_source(
     entry_points: Collection[str],
     transformer: ast.NodeTransformer | None = None,
 ) -> str:
-    """The constants and functions of files of this folder, where all but the `entries` are jitted."""
+    """The constants and functions of files of this folder, where all but the `entry_points` are jitted."""
     here, transformer = Path(__file__).parent, transformer or ast.NodeTransformer()
     trees = [parse_python(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in files]
     nodes = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
     body = inline_constants("\n".join(ast.unparse(transformer.visit(node)) for node in nodes), enums)
-    return re.sub(rf"(?m)^def (?!(?:{'|'.join(entry_points)})\()", "@inner\ndef ", body)
+    return re.sub(rf"(?m)^def (?!(?:{'|'.join(entry_points)})\()", "@internal_njit\ndef ", body)
 
 
 class _VariantSelector(ast.NodeTransformer):

@@ -45,20 +45,20 @@ class Register(IntEnum):
     NEXT_PROXY = 23
     """The frame that the next activation to be opened gets, since another core has it; or 0."""
     CLOSED_PROXIES = 24
-    """The proxies that have closed, of which nobody has been told, as a list that goes on where ABOVE says; or 0."""
+    """The proxies that have closed, of which nobody has been told, as a list that goes on in PARENT; or 0."""
     FREE_PROXIES = 25
     """Those that may be used again."""
     REQUESTED_PROXY = 26
     """The proxy of the activation that this core asks for; or 0."""
     OFFER_BACKOFF = 27
-    """How many bursts it makes between two attempts to find something for others, and DELAY, how many are to come."""
+    """How many bursts it makes between two attempts to find something for others, and OFFER_DELAY, how many are to come."""
     OFFER_DELAY = 28
     DONATIONS = 29
     """How many activations others have got."""
     FIRINGS_AT_ARRIVAL = 30
     """The firings when this core was given one last."""
     REQUEST_BACKOFF = 31
-    """How often it waits before it asks again, and LEFT, how often it still does."""
+    """How often it waits before it asks again, and REQUEST_DELAY, how often it still does."""
     REQUEST_DELAY = 32
     RESUME_STEP = 33
     """The step that is made although the run would stop before it: it has stood there. Or -1."""
@@ -107,7 +107,7 @@ class Address(IntEnum):
     TOKEN_WAVES = 34
     """The wave in which each token of the ring is delivered."""
     OPERAND_WAVES = 35
-    """The wave in which what waits at each word of memory was delivered; of a proxy, what PROXY says."""
+    """The wave in which what waits at each word of memory was delivered; of a proxy, what ProxyWord says."""
     SHARED_WORDS = 36
     """What several cores share; `messages` says what is there."""
     COMPARISONS = 37
@@ -129,7 +129,7 @@ class ProxyWord(IntEnum):
     CORE = 0
     """Which core that is."""
     REMOTE_FRAME = 1
-    """Where tokens go there: the frame itself, or, where HOME is 0, the proxy of what is around it."""
+    """Where tokens go there: the frame itself, or, where REMOTE_PROXY is 0, the proxy of what is around it."""
     REMOTE_PROXY = 2
     """Where this is what is around an activation that was given here: its proxy there; else 0."""
     CHILD_FRAME = 3
@@ -163,7 +163,7 @@ class MachineOption(IntEnum):
     FAN_OUT = 7
     LARGEST_FRAME = 8
     HAS_SCALAR_PATH = 9
-    """Whether `plain` may deliver what it knows."""
+    """Whether `deliver_scalar` may deliver what it knows."""
     STEP_JOURNAL_WORDS = 10
     """The most words that a step adds to the journal, what it makes to be noted later included."""
     CLOSE_JOURNAL_WORDS = 11
@@ -295,7 +295,7 @@ class JournalHead(IntEnum):
     OPERAND_COUNT_SHIFT = 10
     """Where seven bits begin that say how many operands follow."""
     POSITION_SHIFT = 17
-    """Where the position begins of the token that was delivered; of CLOSED, how many words of bits follow."""
+    """Where the position begins of the token that was delivered; of CLOSE, how many words of bits follow."""
 
 
 class JournalWord(IntEnum):
@@ -306,7 +306,7 @@ class JournalWord(IntEnum):
     NO_FIRING_WORDS = 3
 
     TARGET = 3
-    """Of FIRED: the frame that it sends to."""
+    """Of FIRING: the frame that it sends to."""
     FIRST_EDGES = 4
     """The edges of output 0: where they begin, and in the low bits where they end."""
     FIRST_OUTPUT = 5
@@ -321,5 +321,5 @@ class JournalWord(IntEnum):
     CLOSE_WORDS = 4
 
     STEP = 3
-    """Of RELEASED: which step sent it."""
+    """Of RELEASE: which step sent it."""
     RELEASE_WORDS = 4

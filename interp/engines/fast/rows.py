@@ -32,7 +32,7 @@ class DeliveryColumn(IntEnum):
     """The word of the frame where its operand waits."""
     FIRED = 5
     CODE = 6
-    """What the node does; LEAVE, too, for what is left to `machine`."""
+    """What the node does; FALLBACK, too, for what is left to `machine`."""
     NODE = 7
     """That of the node."""
     FRAME_MASK = 8
@@ -43,10 +43,10 @@ class DeliveryColumn(IntEnum):
     """Whether the token that comes is operand 1, or none; and not operand 0."""
     NEEDS = 11
     FIRST_SENDS = 12
-    """Where in `sends` the list begins of what output 0 feeds; of output 1, SECOND; 0 where it feeds nothing."""
+    """Where in `sends` the list begins of what output 0 feeds; of output 1, SECOND_SENDS; 0 where it feeds nothing."""
     SECOND_SENDS = 13
     SPECIAL = 14
-    """1 where ROUTE or CAST of the node says something; 2 more where operands lie where PORT says, and not as above."""
+    """1 where ROUTE or CAST of the node says something; 2 more where operands lie where PortColumn says, and not as above."""
     IS_SHAREABLE = 15
     """Whether it opens an activation that may be another core's."""
 
@@ -124,7 +124,7 @@ def _fill_operand_columns(rows: WordArray, ports: WordArray) -> None:
 
 
 def _is_scalar(image: Image) -> npt.NDArray[np.bool_]:
-    """Which nodes `plain` does: not those that handle objects or leave the loop, nor rare ways to send."""
+    """Which nodes `deliver_scalar` does: not those that handle objects or leave the loop, nor rare ways to send."""
     nodes, code = image.nodes, image.nodes[:, NodeColumn.CODE]
     has_route, opens = nodes[:, NodeColumn.ROUTE] >= 0, (code == Opcode.CALL) | (code == Opcode.NEXT_ITERATION)
     is_rare = (opens & has_route) | (nodes[:, NodeColumn.ROUTE_SECOND] >= 0)

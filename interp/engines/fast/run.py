@@ -31,16 +31,8 @@ from ..interrupt import (
     interrupt_between_steps,
     resident_memory,
 )
-from ..reference import (  # fmt: skip
-    Limits,
-    Until,
-    admit_arguments,
-    check_until,
-    external_limit_error,
-    first_state,
-    out_of_memory_error,
-    resolve_limits,
-)
+from ..limits import Limits, Until, check_until, resolve_limits
+from ..reference import admit_arguments, external_limit_error, first_state, out_of_memory_error
 from .event_keepers import EventKeeper, Last, without_gc
 from .export_state import export_meter, export_state, result_values, throttled_tokens, waiting_operands
 from .host_firings import HostFirings
@@ -82,7 +74,7 @@ class Fast:
         keeper: EventKeeper | None = None,
     ) -> None:
         """Take a run over from the reference machine, where it has got to by itself; `meter` has watched it so far, and
-        so many seconds are `spent`. The `keeper`, if there is one, gets what happens from here on.
+        so many seconds have `elapsed`. The `keeper`, if there is one, gets what happens from here on.
 
         Raises Usage where the schedule has no name, and where the graph is too large.
         """
@@ -386,7 +378,7 @@ def run_fast(
     world: World | None = None,
     elapsed: float = 0.0,
 ) -> Outcome:
-    """Run a graph whose rules have been checked; how it ends is data. `spent` are seconds that count as this run's.
+    """Run a graph whose rules have been checked; how it ends is data. `elapsed` are seconds that count as this run's.
 
     Raises Usage where the arguments do not fit, or an option is none.
     """
@@ -394,7 +386,7 @@ def run_fast(
     admitted = admit_arguments(graph, arguments)
     state = first_state(graph, admitted, schedule, seed, k, world)
     with open_event_sink(keep, graph, admitted, schedule, seed, k) as kept:
-        return resume_to_outcome(state, schedule, until, resolve_limits(limits), structure, kept, spent=elapsed)
+        return resume_to_outcome(state, schedule, until, resolve_limits(limits), structure, kept, elapsed=elapsed)
 
 
 def resume_to_outcome(

@@ -1,6 +1,6 @@
 """Writes the log of a run on the fast machine, to the letter as the reference writes it, from the words of its journal.
 
-`lines` does that for graphs of scalars. Where values are objects, events are made, and written by `log`.
+`lines` does that for graphs of scalars. Where values are objects, events are made, and written by `event_log`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from .store import TokenStore
 VALUE_BYTES = 64
 """What a value takes at most, a literal's excepted; and a token twice as much."""
 _CONSTANTS = f"""\
-from tagloom.interp.engines.jit.memory import peek, peek_bytes, poke, poke_bytes
+from tagloom.interp.engines.jit.memory import peek, peek_unaligned, poke, poke_unaligned
 PORT_BITS = {PORT_BITS}
 LOW_BITS = {LOW_BITS}
 LENGTH_BITS = {LENGTH_BITS}
@@ -219,8 +219,8 @@ class Scribe(EventKeeper):
         if len(words):
             self._write(words, said)
 
-    def rest(self) -> None:
-        self.turn()
+    def on_pause(self) -> None:
+        self.turn_page()
 
     def _write(self, words: WordArray, said: Sequence[HostFiringNote]) -> None:
         b, ends = self._addresses, len(words)

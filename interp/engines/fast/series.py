@@ -31,7 +31,7 @@ class IntegerSeries(TupleLike[int]):
 
     Whoever makes one leaves the array as it is.
 
-    >>> Series(np.array([1, 2, 3])) == (1, 2, 3), Series(np.array([1, 2, 3]))[1:]
+    >>> IntegerSeries(np.array([1, 2, 3])) == (1, 2, 3), IntegerSeries(np.array([1, 2, 3]))[1:]
     (True, (2, 3))
     """
 

@@ -28,7 +28,7 @@ from ...image.image import (
     is_boxed,
 )
 from ..interrupt import machine_memory
-from ..reference import Limits
+from ..limits import Limits
 from .arrays import aligned_words, grow_rows, next_power_of_two
 from .registers import (
     Address,
@@ -122,7 +122,7 @@ class TokenStore:
 
     @property
     def allows_scalar_path(self) -> bool:
-        """Whether most deliveries may be those of `plain`."""
+        """Whether most deliveries may be those of `deliver_scalar`."""
         return not self.image.has_loop_bounds and bool(self.options[MachineOption.ORDER] != DeliveryOrder.RANDOM)
 
     def address_table(self) -> int:
@@ -134,14 +134,36 @@ class TokenStore:
     def _build_address_table(self) -> WordArray:
         image = self.image
         rows: dict[Address, npt.NDArray[Any]] = {
-            Address.OPTIONS: self.options, Address.REGISTERS: self.registers, Address.MEMORY: self.memory, Address.RING: self.ring,
-            Address.PROFILE: self.profile, Address.DEAD_OBJECTS: self.dead_objects, Address.DROPPED_TAGS: self.dropped_tags, Address.REFERENCE_COUNTS: self.reference_counts,
-            Address.NODES: image.nodes, Address.PORTS: image.ports, Address.EDGES: image.edges, Address.ROUTES: image.routes,
-            Address.SITES: image.sites, Address.SCOPES: image.scopes, Address.CODES: self.codes, Address.FIRING_COUNTS: self.firing_counts,
-            Address.OPENED_COUNTS: self.opened_counts, Address.FREE_FRAMES: self.free_frames, Address.RESULTS: self.result_words, Address.HOST_RESULT: self.host_result, Address.WOKEN_TOKENS: self.woken_tokens,
-            Address.THROTTLED: self.throttled, Address.RELEASE_ROWS: self.release_rows, Address.DELIVERY_ROWS: self.delivery_rows, Address.SEND_LISTS: self._send_lists, Address.SEND_ROUTES: self._send_routes,
-            Address.JOURNAL: self.journal, Address.STATE_WORDS: self.state_words, Address.COMPARISONS: self.comparisons,
-        }  # fmt: skip
+            Address.OPTIONS: self.options,
+            Address.REGISTERS: self.registers,
+            Address.MEMORY: self.memory,
+            Address.RING: self.ring,
+            Address.PROFILE: self.profile,
+            Address.DEAD_OBJECTS: self.dead_objects,
+            Address.DROPPED_TAGS: self.dropped_tags,
+            Address.REFERENCE_COUNTS: self.reference_counts,
+            Address.NODES: image.nodes,
+            Address.PORTS: image.ports,
+            Address.EDGES: image.edges,
+            Address.ROUTES: image.routes,
+            Address.SITES: image.sites,
+            Address.SCOPES: image.scopes,
+            Address.CODES: self.codes,
+            Address.FIRING_COUNTS: self.firing_counts,
+            Address.OPENED_COUNTS: self.opened_counts,
+            Address.FREE_FRAMES: self.free_frames,
+            Address.RESULTS: self.result_words,
+            Address.HOST_RESULT: self.host_result,
+            Address.WOKEN_TOKENS: self.woken_tokens,
+            Address.THROTTLED: self.throttled,
+            Address.RELEASE_ROWS: self.release_rows,
+            Address.DELIVERY_ROWS: self.delivery_rows,
+            Address.SEND_LISTS: self._send_lists,
+            Address.SEND_ROUTES: self._send_routes,
+            Address.JOURNAL: self.journal,
+            Address.STATE_WORDS: self.state_words,
+            Address.COMPARISONS: self.comparisons,
+        }
         found = np.zeros(len(Address), np.int64)
         for of, array in rows.items():
             assert array.flags.c_contiguous
@@ -321,7 +343,7 @@ class TokenStore:
         self.unused_objects.append(number)
 
     def start_journal(self) -> None:
-        """Keep one from now on, of which `turn` gives the pages."""
+        """Keep one from now on, of which `turn_page` gives the pages."""
         image = self.image
         last = [
             int(image.nodes[members, NodeColumn.MASK_WORD].max(initial=image.header_words - 1))

@@ -17,7 +17,8 @@ from tagloom.core.program.evaluate import evaluate
 from tagloom.core.program.program import Program
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, is_same_value
-from tagloom.interp.engines.engine import Job, RunOptions, run
+from tagloom.interp.engines.protocol import Job, RunOptions
+from tagloom.interp.engines.run import run
 from tagloom.interp.engines.reference import default_structure
 
 MATMUL, SUM = OPS["matmul"], OPS["sum"]

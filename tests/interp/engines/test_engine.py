@@ -9,7 +9,7 @@ import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
 from tagloom.core.value import is_same_value
-from tagloom.interp.engines import engine
+from tagloom.interp.engines import auto, registry
 
 WARM = 300
 
@@ -38,7 +38,7 @@ def random_sum(n: tl.int64) -> tl.float64:
 @pytest.fixture
 def warm(monkeypatch: MonkeyPatch) -> None:
     """Runs are handed over soon."""
-    monkeypatch.setattr(engine, "WARM", WARM)
+    monkeypatch.setattr(auto, "WARMUP_FIRINGS", WARM)
 
 
 def described(out: Any) -> Any:
@@ -115,9 +115,9 @@ def test_by_name(monkeypatch: MonkeyPatch) -> None:
         "fast",
         "compiled",
     ]
-    monkeypatch.setenv(engine.ENGINE_VARIABLE, "fast")
+    monkeypatch.setenv(registry.ENGINE_VARIABLE, "fast")
     assert (fib.run(5).engine, fib.run(5, engine="reference").engine) == ("fast", "reference")
-    monkeypatch.setenv(engine.ENGINE_VARIABLE, "slow")
+    monkeypatch.setenv(registry.ENGINE_VARIABLE, "slow")
     with pytest.raises(tl.Usage, match="'slow', which TAGLOOM_ENGINE says"):
         fib.run(5)
 

@@ -283,7 +283,7 @@ def pressed_at_the_end(patch: pytest.MonkeyPatch) -> None:
             signal.raise_signal(signal.SIGINT)
 
     patch.setattr(State, "apply", applied)
-    patch.setattr(Fast, "_burst", lambda self, steps: (burst(self, steps), signal.raise_signal(signal.SIGINT))[0])
+    patch.setattr(Fast, "_run_burst", lambda self, steps: (burst(self, steps), signal.raise_signal(signal.SIGINT))[0])
 
 
 @pytest.mark.parametrize("engine", ["reference", "fast"])
@@ -293,7 +293,7 @@ def test_ctrl_c_where_nothing_is_left_to_do(engine: str, handled: None, monkeypa
     with pytest.raises(KeyboardInterrupt):
         short.run(1, engine=engine)
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
-    monkeypatch.setattr(Interrupt, "end", lambda self: None)
+    monkeypatch.setattr(Interrupt, "raise_unacknowledged", lambda self: None)
     assert not is_told(lambda: short.run(1, engine=engine))
 
 
@@ -304,9 +304,9 @@ def counted() -> tl.int64:
 
 def test_ctrl_c_is_told_once(handled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that has begun again as `compiled`, and is interrupted there, ends so, and raises nothing besides."""
-    monkeypatch.setattr("tagloom.interp.engines.engine.WARM", 10)
+    monkeypatch.setattr("tagloom.interp.engines.auto.WARMUP_FIRINGS", 10)
     press = lambda: signal.raise_signal(signal.SIGINT)  # noqa: E731
-    monkeypatch.setattr("tagloom.interp.engines.compiled.run._work", lambda *_: press)
+    monkeypatch.setattr("tagloom.interp.engines.compiled.run._entry_call", lambda *_: press)
     out = counted.run(account=False)
     assert out.engine == "compiled" and isinstance(out.error, tl.Exhausted) and out.error.limit == "interrupt"
 
@@ -382,7 +382,7 @@ def test_what_a_run_swallows_comes_again(engine: str, handled: None, monkeypatch
     ("name", "patched", "asked"),
     [
         ("run_compiled", lambda *_, **__: None, {"engine": "compiled"}),  # only a machine with tokens can tell
-        ("is_too_deep", lambda _: True, {"account": False}),
+        ("is_stack_exhausted", lambda _: True, {"account": False}),
     ],
 )
 def test_so_does_what_is_swallowed_where_compiled_gives_up(

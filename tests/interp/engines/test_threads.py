@@ -244,8 +244,8 @@ def test_tapes_and_traces_in_many_threads() -> None:
 @pytest.mark.parametrize("engine", ["fast", "compiled"])
 def test_what_engines_keep_is_shared(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More programs than an engine keeps, on several threads: each takes out what others have put in."""
-    monkeypatch.setattr(imaging._image_cache, "most", 3)
-    monkeypatch.setattr(compiled_run, "_KEPT", 3)
+    monkeypatch.setattr(imaging._image_cache, "capacity", 3)
+    monkeypatch.setattr(compiled_run, "_MAX_PROGRAMS", 3)
     functions = [looping(k + 0.5) for k in range(6)]
     for each in functions:
         each.run(3, 2.0, engine=engine)

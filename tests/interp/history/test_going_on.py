@@ -16,7 +16,7 @@ from support.generators.json_edits import fib
 from support.laws.history_laws import replayed, seen
 from support.programs.handmade import race
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.reference import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history import segment as stretch
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Event
@@ -71,7 +71,7 @@ def branched(history: History) -> None:
 @pytest.mark.parametrize("happens", [asked, exhausted, interrupted, broken_off, branched])
 def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever it was asked, and however it ended: nothing but its holder keeps it, and nothing stays set aside."""
-    monkeypatch.setattr(stretch, "LONG", 50)
+    monkeypatch.setattr(stretch, "LONG_HISTORY", 50)
     history = History(FIB, [6], spacing=10)
     happens(history)
     assert gc.isenabled() and gc.get_freeze_count() > 0
@@ -83,7 +83,7 @@ def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch
 def test_questions_are_kept_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """What was looked through for a question is not again: not where the run goes back, and not by a branch."""
     history, seen, see = History(FIB, [6]), [], EventIndex.add
-    monkeypatch.setattr(EventIndex, "see", lambda self, event: (seen.append(event), see(self, event))[1])
+    monkeypatch.setattr(EventIndex, "add", lambda self, event: (seen.append(event), see(self, event))[1])
     history.run()
     assert len(history.ask.index) == len(seen) == len(history)
     history.jump(9)
@@ -112,7 +112,7 @@ def test_a_search_sets_up_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
     """Over events that are known it goes event by event, and from the end on in one go, where the place is right."""
     history, calls, places = History(FIB, [6]), [], []
     true_go_on = History._drive
-    monkeypatch.setattr(History, "_go_on", lambda self, *how: (calls.append(len(self)), true_go_on(self, *how))[1])
+    monkeypatch.setattr(History, "_drive", lambda self, *how: (calls.append(len(self)), true_go_on(self, *how))[1])
     for _ in range(10):
         history.forward()
     history.jump(5)

@@ -24,7 +24,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.handle import Handle
 from tagloom.core.tag import ROOT
 from tagloom.interp.engines import reference
-from tagloom.interp.engines.reference import Limits, Until
+from tagloom.interp.engines.limits import Limits, Until
 from tagloom.interp.history import collector
 from tagloom.interp.history import segment as stretch
 from tagloom.interp.history.edit import TokenSlot
@@ -482,7 +482,7 @@ def test_names() -> None:
 
 def test_an_interrupted_history_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C, at any moment of a step or jump: what is known is where replay is, and goes on to the same end."""
-    for method, owner in (("apply", State), ("revert", State), ("see", Meter), ("_keep", stretch.Segment)):
+    for method, owner in (("apply", State), ("revert", State), ("observe", Meter), ("_add_keyframe", stretch.Segment)):
         for after in range(5):
             history = History(FIB, [6], spacing=9)
             with monkeypatch.context() as patch:
@@ -558,7 +558,7 @@ def _interrupt(patch: pytest.MonkeyPatch, owner: type, method: str, after: int) 
 
 def test_what_is_set_aside_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long history keeps the collector from its events, and gives back all when the last branch of it is gone."""
-    monkeypatch.setattr(stretch, "LONG", 50)
+    monkeypatch.setattr(stretch, "LONG_HISTORY", 50)
     assert gc.get_freeze_count() == 0
     history = History(FIB, [6], spacing=10)
     while len(history) < 49:

@@ -101,9 +101,9 @@ def test_what_routes_and_what_acts() -> None:
         name: Opcode(opcode_of(GraphNode("n", name, (None, None), (OutputPort(types[0], ()),), "f"), types, False)).name
         for name in {**ROUTING_OPS, **EFFECT_OPS}
     }
-    passing = {"merge": "PASS", "breakpoint": "PASS", "enter": "CALL", "next_iteration": "NEXT"}
+    passing = {"merge": "PASS", "breakpoint": "PASS", "enter": "CALL", "next_iteration": "NEXT_ITERATION"}
     alike = {name: name.upper() for name in ("switch", "call", "return", "exit", "reenter", "back")}
-    assert codes == {**dict.fromkeys(EFFECT_OPS, "LEAVE"), **passing, **alike}
+    assert codes == {**dict.fromkeys(EFFECT_OPS, "FALLBACK"), **passing, **alike}
 
 
 def test_narrow_dtypes_have_casts() -> None:

@@ -9,13 +9,13 @@ import tagloom as tl
 from pytest import MonkeyPatch
 from tagloom.core.program import evaluate as big_step
 from tagloom.interp.engines import reference
-from tagloom.interp.engines.reference import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.machine import fire
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
-from tagloom.interp.oracle.check import SCHEDULES, Verdict, check
 from tagloom.interp.oracle import check as oracle
+from tagloom.interp.oracle.check import SCHEDULES, Verdict, check
 
 
 @tl.function

@@ -153,7 +153,8 @@ def believe_every_edge(patch: MonkeyPatch) -> None:
 
 def use_every_port_of_a_merge(patch: MonkeyPatch) -> None:
     """A merge that fired is taken to have consumed what any of its ports got."""
-    patch.setattr(index.EventIndex, "user", lambda self, node, port, tag: None if node < 0 else self.firing_event(node, tag))
+    fired = index.EventIndex.firing_event
+    patch.setattr(index.EventIndex, "user", lambda self, node, port, tag: None if node < 0 else fired(self, node, tag))
 
 
 def walk_by_depth(patch: MonkeyPatch) -> None:
@@ -269,9 +270,8 @@ def let_everything_go(patch: MonkeyPatch) -> None:
 def overlook_who_waits(patch: MonkeyPatch) -> None:
     """What waits in an iteration is said not to keep it busy."""
     under = staying.ParkedTokens.tokens_below
-    patch.setattr(
-        staying.ParkedTokens, "tokens_below", lambda self, top: (each for each in under(self, top) if each[1] != "waits")
-    )
+    awake = lambda self, top: (each for each in under(self, top) if each[1] != "waits")  # noqa: E731
+    patch.setattr(staying.ParkedTokens, "tokens_below", awake)
 
 
 def take_any_difference_for_the_first(patch: MonkeyPatch) -> None:

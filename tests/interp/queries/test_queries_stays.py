@@ -9,7 +9,8 @@ import pytest
 import tagloom as tl
 from support.laws.question_laws import begun, quietness, reasons
 from tagloom.core.tag import ROOT
-from tagloom.interp.engines.reference import Limits, drive
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import drive
 from tagloom.interp.machine.schedule import schedule as schedules
 from tagloom.interp.machine.step import step
 from tagloom.interp.queries.causes import EndOfWave, InFlightToken, ParkedToken, ThrottledToken, UnfilledCell

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tagloom.interp.function.function import function
+from tagloom.interp.function import function
 
 COMMANDS = ("run", "check", "show")
 

@@ -11,7 +11,7 @@ import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
 from tagloom.interp.machine import fire
-from tagloom.interp.oracle.check import FAST_SCHEDULES, SCHEDULES
+from tagloom.interp.oracle.check import ENGINE_SCHEDULES, SCHEDULES
 
 
 def test_values_are_printed(tagloom: Any) -> None:
@@ -296,7 +296,8 @@ def test_check_agrees(tagloom: Any) -> None:
     code, out, err = tagloom("check", "fib.py", "7")
     lines = [line.split(maxsplit=3) for line in out.splitlines()]
     assert (code, err) == (0, "")
-    of_tokens, others = (*SCHEDULES, *(f"fast:{name}" for name in FAST_SCHEDULES)), ("evaluator", "compiled")
+    of_tokens, others = (*SCHEDULES, *(f"fast:{name}" for name in ENGINE_SCHEDULES)), ("evaluator", "compiled")
+    assert lines.pop()[:3] == ["cuda", "-", "Refused"]  # no test machine has a graphics processor
     said = {line[0]: line[3] for line in lines}
     assert [line[1:3] for line in lines] == [["agrees", "Returned"]] * len(lines)
     assert said == dict.fromkeys(of_tokens, f"22 after {json_firings(tagloom)} firings") | dict.fromkeys(others, "22")
@@ -312,7 +313,7 @@ def test_check_differs(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
     monkeypatch.setitem(fire._ROUTING, "merge", lambda inputs, tag: ((0, 1),))
     code, out, err = tagloom("check", "add.py", "2", "3")
     differing = [line.split()[0] for line in out.splitlines() if line.split()[1] == "differs"]
-    assert (code, differing) == (1, ["evaluator", *(f"fast:{name}" for name in FAST_SCHEDULES), "compiled"])
+    assert (code, differing) == (1, ["evaluator", *(f"fast:{name}" for name in ENGINE_SCHEDULES), "compiled"])
     assert err.splitlines() == [
         "the results differ (add, evaluated without tokens)",
         "  required: Returned 2",
@@ -323,7 +324,7 @@ def test_check_differs(tagloom: Any, monkeypatch: MonkeyPatch) -> None:
 def test_check_of_what_a_limit_ended(tagloom: Any) -> None:
     """Where a limit ended the runs, check says how little was compared."""
     code, out, err = tagloom("check", "ends.py:endless", "2", "--max-firings", "100")
-    assert (code, out.count("agrees   Exhausted")) == (0, len(SCHEDULES) + len(FAST_SCHEDULES) + 1)
+    assert (code, out.count("agrees   Exhausted")) == (0, len(SCHEDULES) + len(ENGINE_SCHEDULES) + 1)
     assert "compiled      -        Refused" in out
     assert err == "a limit ended some of these runs: of them, only results that had come were compared\n"
 
@@ -332,11 +333,11 @@ def test_check_of_other_programs(tagloom: Any) -> None:
     """check takes what run takes: no annotations, graphs, traps."""
     assert tagloom("check", "kinds.py:anything", "2.5").code == 0
     assert tagloom("check", "graphs.py:double", "-2").out.count("agrees   Returned   -4") == len(
-        (*SCHEDULES, *FAST_SCHEDULES)
+        (*SCHEDULES, *ENGINE_SCHEDULES)
     )
     assert (
         tagloom("check", "ends.py:divide", "1", "0").out.count("agrees   Trapped")
-        == len((*SCHEDULES, *FAST_SCHEDULES)) + 2
+        == len((*SCHEDULES, *ENGINE_SCHEDULES)) + 2
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.interp.oracle.check import FAST_SCHEDULES, SCHEDULES
+from tagloom.interp.oracle.check import ENGINE_SCHEDULES, SCHEDULES
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_json_files_are_programs(shown: Any, file: str) -> None:
     """run, check and show take a program or a graph from JSON, as from Python."""
     assert shown("run", file, "10") == (0, "89\n", "")
     code, out, err = shown("check", file, "5")
-    assert (code, err, out.count("agrees")) == (0, "", len((*SCHEDULES, *FAST_SCHEDULES)) + 2 * ("program" in file))
+    assert (code, err, out.count("agrees")) == (0, "", len((*SCHEDULES, *ENGINE_SCHEDULES)) + 2 * ("program" in file))
     assert shown("show", file, "--form", "graph").out == shown("show", "fib.py:fib", "--form", "graph").out
 
 

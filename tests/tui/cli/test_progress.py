@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.tui.cli.main import main as cli
+from tagloom.tui.cli import main as cli
 
 CODE = """
 import tagloom as tl

@@ -2,8 +2,8 @@
 gives activations to cores that ask for one, and asks where it has none.
 
 Each core has memory of its own, which no other reads. An activation that another core has is a proxy: a frame whose
-bits are all set, so that `plain` stops at any token for it, before anything has changed; the token is sent then as a
-message. Of what is around an activation that was given away there is a proxy, too, where it went to.
+bits are all set, so that `deliver_scalar` stops at any token for it, before anything has changed; the token is sent
+then as a message. Of what is around an activation that was given away there is a proxy, too, where it went to.
 """
 
 # mypy: ignore-errors
@@ -366,7 +366,8 @@ def withdraw_request(r: Any, mem: Any, c: Any, core: Any) -> None:
 
 
 def wait_for_work(a: Any, r: Any, c: Any, core: Any, header: Any) -> Any:
-    """Ask for an activation, and wait for messages for a while: BUDGET where some came, QUIET where all cores are."""
+    """Ask for an activation, and wait for messages for a while: BUDGET where some came, QUIESCENT where all cores
+    are."""
     mine, is_late, cores = core_line(core), peek(r, Register.REQUEST_DELAY) == 0, peek(c, SharedLine.CORE_COUNT)
     poke(r, Register.REQUEST_DELAY, max(peek(r, Register.REQUEST_DELAY) - 1, 0))
     if cores > 1 and peek(r, Register.REQUESTED_PROXY) == 0 and is_late:

@@ -1,6 +1,6 @@
 """What cores send each other, in the part of Python that numba compiles: messages, in a ring for each sender and
 receiver, in the order in which they were sent. `machine` says how this is compiled.
-`shared` says what lies where. Whoever writes a word that others read does it with `post`.
+`shared` says what lies where. Whoever writes a word that others read does it with `atomic_store`.
 """
 
 # mypy: ignore-errors

@@ -23,7 +23,8 @@ from ....machine.state import State
 from ....outcome.outcome import Outcome, build_outcome
 from ....outcome.statistics import Meter, Stats
 from ...interrupt import LimitMonitor, interrupt_between_steps, resident_memory
-from ...reference import Limits, Until, admit_arguments, external_limit_error, first_state, resolve_limits
+from ...limits import Limits, Until, resolve_limits
+from ...reference import admit_arguments, external_limit_error, first_state
 from ..export_state import result_values
 from ..host_firings import HostFirings
 from ..import_state import import_state

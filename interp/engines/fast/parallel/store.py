@@ -13,7 +13,7 @@ from .....core.tag import Tag
 from ....image.image import Image, NodeColumn, ScopeColumn, SiteColumn, WordArray
 from ....image.opcodes import Opcode
 from ....outcome.statistics import Stats
-from ...reference import Limits
+from ...limits import Limits
 from ..arrays import next_power_of_two
 from ..registers import Address, DeliveryOrder, ProfileColumn, ProxyWord, Register
 from ..rows import DeliveryColumn, delivery_table
@@ -110,8 +110,8 @@ class CoreStore(TokenStore):
 
 
 def parallel_delivery_rows(image: Image) -> WordArray:
-    """The rows of an image, with results, which `plain` takes itself there, and with what may be given away: what each
-    argument sends one token to, so that whoever gets it knows how many have come."""
+    """The rows of an image, with results, which `deliver_scalar` takes itself there, and with what may be given away:
+    what each argument sends one token to, so that whoever gets it knows how many have come."""
     rows, nodes = delivery_table(image).rows.copy(), image.nodes
     code = nodes[:, NodeColumn.CODE]
     sends = nodes[:, NodeColumn.SECOND_EDGES_BEGIN] - nodes[:, NodeColumn.EDGES_BEGIN]

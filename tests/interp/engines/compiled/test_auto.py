@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 from support.programs.compiled_programs import count, even, spread
-from tagloom.interp.engines import engine
+from tagloom.interp.engines import auto, reference
 from tagloom.interp.engines.compiled import run, thread
+from tagloom.interp.engines.fast.engine import FastEngine
 
 
 def forbidden(*arguments: Any, **options: Any) -> Any:
@@ -19,7 +20,7 @@ def test_what_is_compiled_runs_so(monkeypatch: pytest.MonkeyPatch) -> None:
     the value does."""
     count.run(3, engine="compiled")
     assert count.run(3).engine == "reference"
-    monkeypatch.setattr(engine, "first_state", forbidden)
+    monkeypatch.setattr(auto, "first_state", forbidden)
     assert count(5) == 5
 
 
@@ -38,6 +39,6 @@ def test_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "CALLER_STACK_BYTES", 2**19)
     deep = 50_000
     assert run.is_stack_exhausted(count.run(deep, engine="compiled"))
-    reference = engine._run_on_reference  # which keeps calls in memory too, and needs no compiler
-    monkeypatch.setattr(engine, "_run_on_fast", reference)
+    run_on_reference = reference.ENGINE.run  # keeps calls in memory too, and needs no compiler
+    monkeypatch.setattr(FastEngine, "run", lambda self, *given: run_on_reference(*given))
     assert count(deep) == deep

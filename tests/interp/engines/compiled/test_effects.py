@@ -14,7 +14,7 @@ from support.generators.acts_generator import Witness
 from support.laws.compiled_laws import differences
 from support.programs.compiled_child import in_a_process
 from support.programs.compiled_programs import told
-from tagloom.interp.engines import engine
+from tagloom.interp.engines import auto
 from tagloom.interp.engines.compiled.support import unsupported_program
 
 VECTOR = tl.Array[tl.float64, None]
@@ -122,7 +122,7 @@ def test_with_cells() -> None:
 
 def test_auto_begins_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """A program with effects is handed over, and never begun again, whether it is compiled already or not."""
-    monkeypatch.setattr(engine, "WARMUP_FIRINGS", 30)
+    monkeypatch.setattr(auto, "WARMUP_FIRINGS", 30)
     for _ in "12":
         world, wanted = Witness(), Witness()
         out = told.run(20, world=world, account=False)

@@ -11,9 +11,9 @@ import tagloom as tl
 from support.laws.compiled_laws import differences
 from support.programs.compiled_child import in_a_process
 from support.programs.compiled_programs import count, counting, divided, drawing, forever, looped, nested, tree
-from tagloom.interp.engines import engine
+from tagloom.interp.engines.compiled import engine
 from tagloom.interp.engines.compiled.run import run_compiled
-from tagloom.interp.engines.reference import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.outcome.outcome import Outcome
 from tagloom.interp.records.outcome_json import to_outcome_record
 
@@ -115,14 +115,14 @@ def test_seconds_of_both_engines() -> None:
     n = 40_000_000
     assert waiting.run(3, engine="compiled").engine == "fast"
     spent: list[float] = []
-    right = engine._run_on_fast_after
+    right = engine.run_on_one_core
 
     def noted(subject: Any, arguments: Any, options: Any, seconds: float) -> Outcome:
         spent.append(seconds)
         return right(subject, arguments, options, seconds)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(engine, "_run_on_fast_after", noted)
+        patch.setattr(engine, "run_on_one_core", noted)
         outcome = waiting.run(n, engine="compiled", limits=Limits(seconds=1.0, firings=10**12))
     assert outcome.error.limit == "seconds" and 0.01 < spent[0] < 1.0  # type: ignore[union-attr]
 

@@ -35,7 +35,8 @@ from tagloom.interp.engines.cuda.wave import WaveRun
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.fast.run import Fast
-from tagloom.interp.engines.reference import Limits, admit_arguments, first_state, run_graph
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import admit_arguments, first_state, run_graph
 
 ROOT = Path(tl.__file__).resolve().parent
 CORPUS = sorted(path for path in (ROOT / "tests" / "corpus").glob("*.tl") if not path.stem.startswith("refused"))
@@ -138,7 +139,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
         array.copy_to_device(np.full(shape, np.iinfo(dtype).max // 2, dtype))
         return array
 
-    monkeypatch.setattr(store, "SLACK", 1)
+    monkeypatch.setattr(store, "SLACK_STEPS", 1)
     monkeypatch.setattr(wave, "allocate", used_before)
 
 
@@ -175,7 +176,7 @@ def test_where_the_device_has_no_room(monkeypatch: pytest.MonkeyPatch, known: bo
 
     wanted = told(fib.run(7, engine="reference"))
     monkeypatch.setattr(Fast, "go", gone_on)
-    monkeypatch.setattr(wave, *(("free", free) if known else ("allocate", failing)))
+    monkeypatch.setattr(wave, *(("free_bytes", free) if known else ("allocate", failing)))
     assert told(fib.run(7, engine="cuda")) == wanted
     assert left and left[0] > 0
 
@@ -192,7 +193,7 @@ def test_the_laws_catch_a_careless_copy(monkeypatch: pytest.MonkeyPatch) -> None
         registers[Register.FLIGHT_HEAD] = 0
         return used(name, array, registers)
 
-    monkeypatch.setattr(wave, "_used", careless)
+    monkeypatch.setattr(wave, "_live_parts", careless)
     wanted = told(fib.run(7, engine="reference"))
     try:
         differs = told(fib.run(7, engine="cuda", limits=Limits(firings=1_000))) != wanted
@@ -211,7 +212,7 @@ def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends a run between two waves, and what was done by then is told."""
     fib.run(3, engine="cuda")  # compiled by then: before, Ctrl-C is what it always is
     made = WaveRun.run_wave
-    monkeypatch.setattr(WaveRun, "wave", lambda self: (made(self), signal.raise_signal(signal.SIGINT))[0])
+    monkeypatch.setattr(WaveRun, "run_wave", lambda self: (made(self), signal.raise_signal(signal.SIGINT))[0])
     out = fib.run(7, engine="cuda")
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "interrupt")  # type: ignore[attr-defined]
     assert 0 < out.firings < 20
@@ -228,7 +229,7 @@ def test_ctrl_c_in_the_last_wave(monkeypatch: pytest.MonkeyPatch) -> None:
             signal.raise_signal(signal.SIGINT)
         return is_done
 
-    monkeypatch.setattr(WaveRun, "wave", wave)
+    monkeypatch.setattr(WaveRun, "run_wave", wave)
     with pytest.raises(KeyboardInterrupt):
         fib.run(3, engine="cuda")
 
@@ -256,7 +257,7 @@ def test_what_goes_on_elsewhere_has_the_seconds_that_are_left(monkeypatch: pytes
         return False
 
     endless.run(1, engine="fast", limits=Limits(firings=1))
-    monkeypatch.setattr(WaveRun, "wave", slow)
+    monkeypatch.setattr(WaveRun, "run_wave", slow)
     begun = time.monotonic()
     out = endless.run(1, engine="cuda", limits=Limits(seconds=0.5))
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "seconds")  # type: ignore[attr-defined]
@@ -284,7 +285,7 @@ def test_refusals(function: tl.Function, options: dict[str, Any], why: str) -> N
 
 def test_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
     """So is a device that is missing, and how to do without one."""
-    monkeypatch.setattr(cuda, "lacks", lambda: "numba.cuda finds no GPU")
+    monkeypatch.setattr(cuda, "missing_requirement", lambda: "numba.cuda finds no GPU")
     with pytest.raises(tl.Usage, match="finds no GPU"):
         fib.run(5, engine="cuda")
 

@@ -22,7 +22,8 @@ from tagloom.interp.engines.cuda.passes import KERNELS
 from tagloom.interp.engines.cuda.wave import WaveRun
 from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.jit import cache
-from tagloom.interp.engines.reference import Limits, admit_arguments, drive, first_state, run_graph
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import admit_arguments, drive, first_state, run_graph
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State
 
@@ -168,11 +169,11 @@ def test_every_wave_of_a_loop_over_a_dtype(name: str) -> None:
 def backwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Kernels whose last thread takes the first token, in blocks of 3; and each adds up 2. The simulator starts threads
     in their order, so those of every day see only one."""
-    monkeypatch.setattr(device, "BLOCK", 3)
-    monkeypatch.setattr("tagloom.interp.engines.cuda.wave.SHARE", 2)
-    monkeypatch.setitem(load._CONSTANTS, "SHARE", 2)
+    monkeypatch.setattr(device, "BLOCK_THREADS", 3)
+    monkeypatch.setattr("tagloom.interp.engines.cuda.wave.TOKENS_PER_THREAD", 2)
+    monkeypatch.setitem(load._CONSTANTS, "TOKENS_PER_THREAD", 2)
     text = load.text().replace("g = cuda.grid(1)\n    if g >= r[1]", "g = r[1] - 1 - cuda.grid(1)\n    if g < 0")
-    assert text.count("if g < 0") == len(KERNELS) - len(("count", "total", "tick"))
+    assert text.count("if g < 0") == len(KERNELS) - len(("sum_shares", "sum_totals", "advance_clock"))
     monkeypatch.setattr(load, "text", lambda: text)
     monkeypatch.setattr(load, "_kernels", {})
     yield
@@ -189,7 +190,7 @@ def test_kernels_are_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     """What a process has compiled is on disk for the next; the machine code too, where there is any."""
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
     for hits in (0, 1):
-        monkeypatch.setattr(cache, "_loaded", {})
+        monkeypatch.setattr(cache, "_modules", {})
         monkeypatch.setattr(load, "_kernels", {})
         kernels = begun(fib.graph, [3])._kernels
         assert set(kernels) == set(KERNELS)

@@ -19,7 +19,7 @@ from support.programs.fast_programs import endless, flood, parking, printing, tr
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.series import IntegerSeries
 from tagloom.interp.engines.interrupt import resident_memory
-from tagloom.interp.engines.reference import Limits
+from tagloom.interp.engines.limits import Limits
 
 TESTS = Path(__file__).resolve().parents[3]
 
@@ -203,21 +203,21 @@ def test_what_grows_is_copied_while_it_is_small(name: str, promised: int, monkey
         return true_aligned(words)
 
     monkeypatch.setattr(store.TokenStore, "grow", grow)
-    monkeypatch.setattr(store, "aligned", aligned)
+    monkeypatch.setattr(store, "aligned_words", aligned)
     out = triangle.run(400_000, engine="fast", schedule=name, limits=Limits(depth=10**6))
     assert (out.value, out.stats.deepest_tag) == (400_000 * 400_001 // 2, 400_000)
     assert max(copied) < (store.SMALL_GROWTH_FACTOR * store.SMALL_ARRAY_BYTES if promised == 2**62 else promised)
 
 
 DEEP = """
-from tagloom.interp.engines.interrupt import resident
-before = resident()
+from tagloom.interp.engines.interrupt import resident_memory
+before = resident_memory()
 out = triangle.run(10**7, engine="fast", schedule="fifo", limits=Limits(firings=10**10, tokens=10**9, depth=10**8))
 if out.status == "Exhausted":
     assert out.error.limit == "bytes" and "bytes of memory" in str(out.error), out.error
 else:
     assert out.value == 10**7 * (10**7 + 1) // 2 and out.stats.deepest_tag == 10**7 and not out.residue
-print((resident() - before) // 2**20, out.status)
+print((resident_memory() - before) // 2**20, out.status)
 """
 
 

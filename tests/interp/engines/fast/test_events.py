@@ -16,13 +16,15 @@ from support.observe.ctrl_c import default_ctrl_c
 from support.observe.event_bits import bits
 from tagloom.core import dtypes
 from tagloom.core.text import parse
-from tagloom.interp.engines import engine
+from tagloom.interp.engines import auto, protocol
 from tagloom.interp.engines.fast import load, store
 from tagloom.interp.engines.fast.event_keepers import Last
 from tagloom.interp.engines.fast.events import JournalReader
 from tagloom.interp.engines.fast.run import Fast
 from tagloom.interp.engines.fast.stops import StopConditions
-from tagloom.interp.engines.reference import Limits, drive, first_state
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import drive, first_state
+from tagloom.interp.engines.run import run as run_job
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
 
@@ -88,7 +90,7 @@ def told(events: Sequence[Event]) -> list[Any]:
 
 @pytest.fixture(params=[pytest.param(0, marks=pytest.mark.heavy), store.PAGE_WORDS], ids=["small_pages", "pages"])
 def page(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(store, "PAGE", request.param)
+    monkeypatch.setattr(store, "PAGE_WORDS", request.param)
 
 
 @pytest.mark.parametrize("name", SCHEDULES)
@@ -112,7 +114,7 @@ def test_what_is_kept(function: Any, argument: int, name: str, tmp_path: Path) -
 @pytest.mark.parametrize("function", [fib, parking, asking])
 def test_auto_hands_its_events_over(function: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of the reference are followed by those of the fast machine, wherever they go."""
-    monkeypatch.setattr(engine, "WARM", 70)
+    monkeypatch.setattr(auto, "WARMUP_FIRINGS", 70)
     whole = function.run(9, keep="events", engine="reference").events
     for keep in ("events", 30, len(whole) - 10):
         out = function.run(9, keep=keep)
@@ -142,8 +144,8 @@ def test_every_number_is_written(dtype: dtypes.DType, tmp_path: Path) -> None:
         logs = []
         for machine in ("reference", "fast"):
             path = tmp_path / f"{machine}.jsonl"
-            subject = engine.Job(graph, tl.run_graph(graph, [value, True]).structure)
-            engine.run(subject, [value, True], engine.RunOptions(keep=path), machine)
+            subject = protocol.Job(graph, tl.run_graph(graph, [value, True]).structure)
+            run_job(subject, [value, True], protocol.RunOptions(keep=path), machine)
             logs.append(path.read_text().replace(f'"engine":"{machine}"', ""))
         assert logs[0] == logs[1]
 

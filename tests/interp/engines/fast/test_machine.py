@@ -26,7 +26,8 @@ from tagloom.core.types import Type
 from tagloom.core.value import admit
 from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.fast.run import Fast
-from tagloom.interp.engines.reference import Limits, admit_arguments
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import admit_arguments
 
 ROOT = Path(tl.__file__).resolve().parent
 CORPUS = sorted(path.stem for path in (ROOT / "tests" / "corpus").glob("*.tl") if not path.stem.startswith("refused"))
@@ -166,7 +167,7 @@ def test_programs_of_the_papers(name: str) -> None:
             function, *arguments = row["run"]
             of = getattr(paper(name), function)
             traced = of.trace(*arguments)
-            given = admit_arguments(traced.graph, traced.given(of.leaves(*arguments)))
+            given = admit_arguments(traced.graph, traced.all_arguments(of.leaves(*arguments)))
             graph, until, callbacks = traced.graph, row.get("until", "quiet"), traced.callbacks
             for schedule in ("waves", "lifo"):
                 each = Asked(schedule, SMALL, until, k=row.get("k"), callbacks=callbacks)

@@ -14,7 +14,8 @@ from tagloom.core.graph.graph import GraphNode
 from tagloom.interp.engines.fast.registers import StopOperator, StopQuantity
 from tagloom.interp.engines.fast.run import Fast
 from tagloom.interp.engines.fast.stops import StopComparison, StopConditions, StopPoint
-from tagloom.interp.engines.reference import Limits, drive, first_state
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State
@@ -129,9 +130,8 @@ def test_where_a_number_compares(what: StopQuantity, name: str) -> None:
             asked: list[Any] = []
             need = StopComparison(what, sign, float(middle) if is_float else middle, is_float)
             spots: list[StopPoint] = [(node, port) for port in (None, *ports)]
-            stops = StopConditions(
-                comparisons=dict.fromkeys(spots, need), is_hit=lambda *given: asked.append(seen(*given))
-            )  # noqa: B023
+            is_hit = lambda *given: asked.append(seen(*given))  # noqa: B023, E731
+            stops = StopConditions(comparisons=dict.fromkeys(spots, need), is_hit=is_hit)
             run = Fast(first_state(graph, arguments, name), name, until="quiet", limits=QUIET)
             assert run.go(stops=stops) is None and not run.store.live_tokens
             assert asked == [each[1:] for each in here if holds(each[0], middle)]

@@ -1,0 +1,95 @@
+"""The engine `auto`: an engine over others.
+
+A run begins on the reference, so that small runs wait for no compiler. One that goes on for long is handed over to
+`fast`, or, where the caller wants only its value, begins again as `compiled`; that program then begins as `compiled`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from functools import cache
+from typing import Any
+
+from ...core.ops.effect_op import resource_of
+from ..machine.schedule import schedule
+from ..outcome.outcome import Outcome, build_outcome
+from ..outcome.statistics import Meter
+from ..records.keep import log_path, open_event_sink
+from . import reference
+from .compiled import engine as compiled_engine
+from .fast import engine as fast_engine
+from .interrupt import interrupt_at_once
+from .limits import resolve_limits
+from .protocol import Job, RunOptions
+from .reference import admit_arguments, first_state, is_until_met, resume
+
+WARMUP_FIRINGS = 50_000
+"""How many firings the reference makes before `auto` asks a compiler: about a third of a second, which numba takes to
+begin."""
+
+
+class AutoEngine:
+    """Runs everything, on the engine that suits the run."""
+
+    name = "auto"
+
+    def unsupported(self, job: Job, options: RunOptions) -> str | None:
+        return None
+
+    def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
+        if fast_engine.ENGINE.unsupported(job, options) is not None:
+            return reference.ENGINE.run(job, arguments, options)
+        log_path(options.keep)
+        if not _has_usable_machine_code(job, options):
+            with interrupt_at_once():
+                outcome = _start_on_reference(job, arguments, options)
+            if outcome is not None:
+                return outcome
+        outcome = compiled_engine.ENGINE.run(job, arguments, options)
+        if compiled_engine.ran_out_of_stack(outcome):
+            return fast_engine.ENGINE.run(job, arguments, options)
+        return outcome
+
+
+def _start_on_reference(job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome | None:
+    """Begin on the reference, and hand a long run over to `fast`; None where it is to begin again as `compiled`."""
+    began, limits = time.monotonic(), resolve_limits(options.limits)
+    admitted = admit_arguments(job.graph, arguments)
+    name = str(options.schedule)
+    state = first_state(job.graph, admitted, name, options.seed, options.k, options.world)
+    with open_event_sink(options.keep, job.graph, admitted, name, options.seed, options.k) as sink:
+        meter = Meter(state, is_clocked=state.is_clocked)
+        can_hand_over = cache(lambda: fast_engine.can_take_over(state))
+
+        def is_enough() -> bool:
+            return (state.firings >= WARMUP_FIRINGS and can_hand_over()) or is_until_met(options.until, state)
+
+        observers = [meter.observe, *sink.observers]
+        stop_error = resume(state, schedule(name), limits, is_enough, observers, is_ill_formed=False)
+        if stop_error is not None or not state.flight or is_until_met(options.until, state):
+            details: dict[str, Any] = {"schedule": name, "engine": "reference", "structure": job.structure}
+            details |= sink.outcome_fields(state.steps)
+            return sink.finish(build_outcome(state, meter.stats(), stop_error, options.until, **details))
+        if _can_restart_as_compiled(job, options):
+            return None
+        from .fast.run import resume_to_outcome
+
+        elapsed = time.monotonic() - began
+        return resume_to_outcome(state, name, options.until, limits, job.structure, sink, meter=meter, elapsed=elapsed)
+
+
+def _has_usable_machine_code(job: Job, options: RunOptions) -> bool:
+    """Whether the machine code of a program is in memory, and can do what the options ask for."""
+    return compiled_engine.has_machine_code(job.program) and _can_restart_as_compiled(job, options)
+
+
+def _can_restart_as_compiled(job: Job, options: RunOptions) -> bool:
+    """Whether a run may begin again as `compiled`: the caller wants only its value, and it has no effects."""
+    if options.account or options.limits is not None or options.keep is not None:
+        return False
+    has_no_effects = all(resource_of(node.op) is None for node in job.graph.nodes)
+    return has_no_effects and compiled_engine.ENGINE.unsupported(job, options) is None
+
+
+ENGINE = AutoEngine()

@@ -1,0 +1,76 @@
+"""The engine `compiled`: the structured program as machine code, without tokens: it gives a value, and no counts."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ....core.program.program import Program
+from ...outcome.outcome import Outcome
+from ..fast.engine import run_on_one_core
+from ..interrupt import block_interrupt, interrupt_at_once
+from ..jit.availability import numba_unavailable
+from ..protocol import Job, RunOptions
+from .support import unsupported_option, unsupported_program
+
+
+class CompiledEngine:
+    """Runs programs. Where only a token engine can tell how a run ends, `fast` begins it again."""
+
+    name = "compiled"
+
+    def unsupported(self, job: Job, options: RunOptions) -> str | None:
+        if job.program is None:
+            return "it needs the program that a graph came from"
+        if options.k is not None:
+            return "it runs one iteration after another, and knows no bounds on them"
+        reason = unsupported_option(options.schedule, options.until, options.keep) or numba_unavailable()
+        return reason or (None if has_machine_code(job.program) else unsupported_program(job.program))
+
+    def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
+        # Without `interrupt_at_once`: short runs report Ctrl-C by themselves.
+        run = _run_module()
+        assert job.program is not None
+        run.compile_program(job.program)
+        began = time.monotonic()
+        outcome: Outcome | None = run.run_compiled(
+            job.program,
+            job.graph,
+            arguments,
+            limits=options.limits,
+            structure=job.structure,
+            seed=options.seed,
+            world=options.world,
+        )
+        if outcome is None:
+            with interrupt_at_once():
+                return run_on_one_core(job, arguments, options, time.monotonic() - began)
+        return outcome
+
+
+@cache
+def _run_module() -> Any:
+    """The module `run`. It imports numba, and Ctrl-C waits meanwhile."""
+    with block_interrupt():
+        return import_module(f"{__package__}.run")
+
+
+def has_machine_code(program: Program | None) -> bool:
+    """Whether the machine code of a program is in memory. Imports nothing: that takes a third of a second."""
+    run = sys.modules.get(f"{__package__}.run")
+    is_compiled = getattr(run, "is_compiled", None)  # another thread may be importing the module
+    return is_compiled is not None and is_compiled(program)
+
+
+def ran_out_of_stack(outcome: Outcome) -> bool:
+    """Whether a run of this engine ended because its stack was too short."""
+    from .run import is_stack_exhausted
+
+    return is_stack_exhausted(outcome)
+
+
+ENGINE = CompiledEngine()

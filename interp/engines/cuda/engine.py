@@ -1,0 +1,33 @@
+"""The engine `cuda`: tokens a wave at a time, on a graphics processor or numba's simulator of one; scalars only."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ...outcome.outcome import Outcome
+from ..interrupt import interrupt_at_once
+from ..protocol import Job, RunOptions
+
+
+class CudaEngine:
+    """Runs graphs of scalars by waves."""
+
+    name = "cuda"
+    has_tokens = True
+
+    def unsupported(self, job: Job, options: RunOptions) -> str | None:
+        from .run import unsupported
+
+        if job.is_ill_formed:
+            return "the graph breaks rules"
+        names = ("schedule", "until", "keep", "k")
+        return unsupported(job.graph, {name: getattr(options, name) for name in names})
+
+    def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
+        from .run import run_cuda
+
+        with interrupt_at_once():
+            return run_cuda(job.graph, arguments, limits=options.limits, structure=job.structure, seed=options.seed)
+
+
+ENGINE = CudaEngine()

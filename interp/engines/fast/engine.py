@@ -1,0 +1,74 @@
+"""The engine `fast`: the tokens of the reference machine, in machine code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ....core.errors import Usage
+from ....core.graph.phases import adjoint_dependent_nodes
+from ...machine.fire import loop_bounds
+from ...machine.script import FIXED_SCHEDULES, random_seed
+from ...machine.state import State
+from ...outcome.outcome import Outcome
+from ..interrupt import interrupt_at_once
+from ..jit.availability import numba_unavailable
+from ..protocol import Job, RunOptions
+
+
+class FastEngine:
+    """Runs graphs that keep the rules, on one core or several. Numba is imported at the first run."""
+
+    name = "fast"
+    has_tokens = True
+
+    def unsupported(self, job: Job, options: RunOptions) -> str | None:
+        reason = numba_unavailable()
+        if reason is not None:
+            return reason
+        if job.is_ill_formed:
+            return "the graph breaks rules"
+        schedule = options.schedule
+        if not isinstance(schedule, str) or (schedule not in FIXED_SCHEDULES and random_seed(schedule) is None):
+            return "it takes tokens in the order of fifo, lifo, waves or random:SEED"
+        if loop_bounds(job.graph, options.k) and adjoint_dependent_nodes(job.graph):
+            return "where iterations are bounded it does not tell tokens of the reverse pass from others"
+        return None
+
+    def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
+        with interrupt_at_once():
+            if options.cores is None:
+                return run_on_one_core(job, arguments, options)
+            from .parallel.run import run_on_cores
+
+            structure = job.structure
+            return run_on_cores(
+                options.cores, job.graph, arguments, structure=structure, **options.token_engine_options()
+            )
+
+
+def run_on_one_core(job: Job, arguments: Sequence[object], options: RunOptions, elapsed: float = 0.0) -> Outcome:
+    """Run a job. `elapsed` seconds of another engine's attempt count as this run's."""
+    from .run import run_fast
+
+    return run_fast(
+        job.graph,
+        arguments,
+        structure=job.structure,
+        keep=options.keep,
+        elapsed=elapsed,
+        **options.token_engine_options(),
+    )
+
+
+def can_take_over(state: State) -> bool:
+    """Whether a run that began on the reference can go on here: an image has room for most graphs, not for all."""
+    from ...image.build import cached_image
+
+    try:
+        cached_image(state.graph, state.loop_bounds)
+    except Usage:
+        return False
+    return True
+
+
+ENGINE = FastEngine()
