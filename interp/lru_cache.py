@@ -13,8 +13,8 @@ Value = TypeVar("Value")
 class LRUCache(Generic[Key, Value]):
     """Values by key, so many at most: the one that was used longest ago is the first to go.
 
-    >>> known = Recent(2)
-    >>> known.keep("a", 1), known.keep("b", 2), known.used("a"), known.keep("c", 3)
+    >>> known = LRUCache(2)
+    >>> known.put("a", 1), known.put("b", 2), known.get("a"), known.put("c", 3)
     (1, 2, 1, 3)
     >>> known.values()
     [1, 3]

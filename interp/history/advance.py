@@ -9,16 +9,8 @@ from math import inf
 from ...core.errors import Broken, Exhausted, TagloomError, Usage, plural
 from ...core.world import World
 from ..breakpoints.breakpoint import Breakpoints
-from ..engines.reference import (
-    Limits,
-    Until,
-    add_first_token_note,
-    check_callbacks,
-    check_until,
-    is_until_met,
-    resolve_limits,
-    resume,
-)
+from ..engines.limits import Limits, Until, check_until, resolve_limits
+from ..engines.reference import add_first_token_note, check_callbacks, is_until_met, resume
 from ..machine.event import Event
 from ..machine.schedule import BY_HAND, Pick
 from ..machine.schedule import schedule as schedule_named
@@ -82,7 +74,7 @@ class Advance(HistoryCursor):
 
     def forward_to(self, wanted: EventSelector = None, limit: float = inf) -> Event | None:
         """On to after the next event that is wanted, in the state that it led to; None where the run ends before, or at
-        position `most`. What is wanted is a condition, as `node == 'add' and value < 0`; a function of both;
+        position `limit`. What is wanted is a condition, as `node == 'add' and value < 0`; a function of both;
         Breakpoints, whose `lines` get what they log; or, without any, the program's own `tl.breakpoint`."""
         holds = wanted.should_stop if isinstance(wanted, Breakpoints) else predicate_of(wanted, self.state)
         self._observe_past(wanted)
@@ -202,7 +194,7 @@ class Advance(HistoryCursor):
             schedule=self._effective_schedule(),
             engine="reference",
             structure=self.structure,
-            kept=kept,
+            kept_events=kept,
             first_kept=self.base,
         )
         if outcome.error is not None:

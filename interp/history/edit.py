@@ -48,7 +48,8 @@ class TokenChange(NamedTuple):
     def describe(self, graph: Graph) -> str:
         """In words: `3 instead of 5 on port 1 of node fib.add under main/fib`."""
         number, port, tag, value = self.token
-        return f"{format_value(self.value)} instead of {format_value(value)} on port {port} of node {graph.nodes[number]} under {tag}"
+        values = f"{format_value(self.value)} instead of {format_value(value)}"
+        return f"{values} on port {port} of node {graph.nodes[number]} under {tag}"
 
 
 class TokenInjection(NamedTuple):

@@ -88,7 +88,7 @@ class FastForward(Advance):
         before where the fast machine stops, if it stops earlier, or where the run is over. This history itself, where
         what it knows leads there. Nothing is looked for in what this one knows.
 
-        Where the run is interrupted, or out of time or memory, it begins where it has come to; `stopped` says why.
+        Where the run is interrupted, or out of time or memory, it begins where it has come to; `stop_error` says why.
         Raises Usage where the fast machine cannot do that.
         """
         why = self.unsupported_reason

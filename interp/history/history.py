@@ -20,15 +20,8 @@ from ...core.graph.graph import Graph
 from ...core.ops.effect_op import resource_of
 from ...core.tag import Tag
 from ...core.world import World
-from ..engines.reference import (
-    Limits,
-    Until,
-    admit_arguments,
-    breaks_rules,
-    default_structure,
-    first_state,
-    resolve_limits,
-)
+from ..engines.limits import Limits, Until, resolve_limits
+from ..engines.reference import admit_arguments, breaks_rules, default_structure, first_state
 from ..machine.event import Event
 from ..machine.schedule import resolve_schedule
 from ..machine.schedule import schedule as schedule_named

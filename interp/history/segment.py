@@ -63,7 +63,7 @@ class Segment:
         return self.start + len(self.events)
 
     def add(self, event: Event) -> None:
-        """Take an event that the meter's state has just done. The event itself comes last: see `settle`."""
+        """Take an event that the meter's state has just done. The event itself comes last: see `roll_back`."""
         self.meter.observe(event)
         if len(self.events) + 1 >= self._keyframe_due:
             self._add_keyframe()
@@ -104,8 +104,8 @@ class Segment:
         return self.events[start - self.start : stop - self.start]
 
     def state_at(self, position: int, current: tuple[State, int] | None = None) -> State:
-        """The state at a position of this stretch. `here`, a state of this stretch and its position, is used up if it
-        is the nearest."""
+        """The state at a position of this stretch. `current`, a state of this stretch and its position, is used up if
+        it is the nearest."""
         ways = [*self._nearby_keyframes(position), *([current] if current else [])]
         state, at = min(ways, key=lambda way: self._replay_cost(way, way is current, position))
         if current is None or state is not current[0]:

@@ -43,13 +43,23 @@ NODE_NAMES = {"node", "function", "op", "site", "line", "fired"}
 TOKEN_NAMES = {"parked", "woken", "held", "lost", "store", "flight"}
 """Those that say what becomes of tokens."""
 COMPARISON_SIGNS = {
-    "==": StopOperator.EQUAL, "!=": StopOperator.NOT_EQUAL, "<": StopOperator.LESS, "<=": StopOperator.LESS_EQUAL, ">": StopOperator.GREATER, ">=": StopOperator.GREATER_EQUAL
-}  # fmt: skip
+    "==": StopOperator.EQUAL,
+    "!=": StopOperator.NOT_EQUAL,
+    "<": StopOperator.LESS,
+    "<=": StopOperator.LESS_EQUAL,
+    ">": StopOperator.GREATER,
+    ">=": StopOperator.GREATER_EQUAL,
+}
 MIRRORED_SIGNS = {"==": "==", "!=": "!=", "<": ">", "<=": ">=", ">": "<", ">=": "<="}
 COUNTER_FIELDS = {
-    "depth": StopQuantity.DEPTH, "tag.depth": StopQuantity.DEPTH, "iteration": StopQuantity.ITERATION, "tag.iteration": StopQuantity.ITERATION,
-    "count": StopQuantity.NODE_FIRINGS, "firings": StopQuantity.FIRINGS, "step": StopQuantity.STEP,
-}  # fmt: skip
+    "depth": StopQuantity.DEPTH,
+    "tag.depth": StopQuantity.DEPTH,
+    "iteration": StopQuantity.ITERATION,
+    "tag.iteration": StopQuantity.ITERATION,
+    "count": StopQuantity.NODE_FIRINGS,
+    "firings": StopQuantity.FIRINGS,
+    "step": StopQuantity.STEP,
+}
 """What is counted, whichever node it is."""
 MAX_EXACT_INTEGER = 2**53
 """Integers up to here are floats too."""

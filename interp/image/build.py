@@ -47,7 +47,7 @@ def build_image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image
 
 _image_cache: LRUCache[tuple[int, tuple[tuple[Site, int], ...]], Image] = LRUCache(64)
 _image_cache_lock = Lock()
-"""Held while `_kept` changes: several threads may run programs."""
+"""Held while `_image_cache` changes: several threads may run programs."""
 
 
 def cached_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
@@ -103,16 +103,20 @@ class _ImageBuilder:
         for number, node in enumerate(graph.nodes):
             self._fill_node(number, node, nodes, types)
             self._fill_ports(number, node, ports, types)
+        padding = [0] * (_round_up_to_cache_line(len(self.literals)) - len(self.literals))
+        arguments = (
+            tuple(self._port_number(edge.node, edge.port) for edge in output.edges) for _, output in graph.arguments
+        )
         return Image(
             graph, nodes, ports,
             np.array(self.edges or [0], np.int64),
             np.array(self.routes or [(0, 0)], np.int64),
             np.array([self._site_row(site) for site in self.sites], np.int64),
             scopes,
-            np.array(self.literals + [0] * (_round_up_to_cache_line(len(self.literals)) - len(self.literals)), np.int64),
-            tuple(self.objects), tuple(self.sites), tuple(self.scopes), tuple(types),
-            tuple(tuple(self._port_number(edge.node, edge.port) for edge in output.edges) for _, output in graph.arguments),
-            self.header_words, self.has_tag_keys, self.has_loop_bounds, tuple(self.first_port), tuple(map(self._scope_members, self.scopes)),
+            np.array(self.literals + padding, np.int64),
+            tuple(self.objects), tuple(self.sites), tuple(self.scopes), tuple(types), tuple(arguments),
+            self.header_words, self.has_tag_keys, self.has_loop_bounds, tuple(self.first_port),
+            tuple(map(self._scope_members, self.scopes)),
         )  # fmt: skip
 
     def _scope_members(self, scope: str | Site) -> WordArray:

@@ -8,7 +8,8 @@ loops, or those of one loop; that is a scope, and all frames of a scope look ali
 A value is one word of 64 bits: a bool or an integer as itself, a float by its bits, float32 as the float64 it equals.
 What does not fit into a word, arrays and handles of cells, is an object, and its word the number of it.
 
-The columns of the arrays are the names in NODE, PORT, SITE, SCOPE and HEADER; `show --form image` writes them out.
+The columns of the arrays are the names in NodeColumn, PortColumn, SiteColumn, ScopeColumn and FrameHeader;
+`show --form image` writes them out.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ class FrameHeader(IntEnum):
 
 
 LOW_BITS = 24
-"""How many low bits of ABOVE are the site, and of WHEN the depth."""
+"""How many low bits of PARENT are the site, and of ITERATION the depth."""
 MAX_DEPTH = 2**LOW_BITS - 2
 """The deepest tag, whatever the limit."""
 ARGUMENT_UNIT = 1 << 32
@@ -89,7 +90,7 @@ class NodeColumn(IntEnum):
     MASK_WORD = 4
     """The word of the frame that has these bits."""
     EDGES_BEGIN = 5
-    """The edges of output 0 begin here, of output 1 at SECOND, and end at END."""
+    """The edges of output 0 begin here, of output 1 at SECOND_EDGES_BEGIN, and end at EDGES_END."""
     SECOND_EDGES_BEGIN = 6
     EDGES_END = 7
     ROUTE = 8
@@ -103,7 +104,7 @@ class NodeColumn(IntEnum):
     """1 where output 0 is an object; 2 more where its trigger is; 4 more where the operand at port 0 is a literal."""
     BOUND = 14
     IS_SPECIAL = 15
-    """Whether any of ROUTE, ROUTE_SECOND, CAST and BOXED says something."""
+    """Whether any of ROUTE, ROUTE_SECOND, CAST and BOXED_FLAGS says something."""
 
 
 class PortColumn(IntEnum):
@@ -214,7 +215,7 @@ def is_boxed(type_: Type) -> bool:
 def encode_word(value: Value, dtype: DType) -> int:
     """The word of a scalar.
 
-    >>> word_of(True, dtypes.bool), word_of(-1, dtypes.int64), hex(word_of(1.0, dtypes.float64))
+    >>> encode_word(True, dtypes.bool), encode_word(-1, dtypes.int64), hex(encode_word(1.0, dtypes.float64))
     (1, -1, '0x3ff0000000000000')
     """
     if dtype.kind == "f":

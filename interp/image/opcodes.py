@@ -21,7 +21,7 @@ from ...core.types import Type
 
 
 class Opcode(IntEnum):
-    """What is no scalar kernel. The codes of those begin at FIRST."""
+    """What is no scalar kernel. The codes of those begin at FIRST_KERNEL."""
 
     PASS = 0
     """Pass on operand 0: merges, and ops that give what they get."""
@@ -75,7 +75,7 @@ class ScalarKernel(NamedTuple):
 
 @cache
 def scalar_kernels() -> tuple[ScalarKernel, ...]:
-    """Every arm, in the order of the registry, those that may trap last: the code of the first is FIRST."""
+    """Every arm, in the order of the registry, those that may trap last: the code of the first is FIRST_KERNEL."""
     found = [arm for row in OPS.values() for arm in _kernels_of(row)]
     return tuple(sorted(found, key=lambda arm: _can_trap(arm)))
 

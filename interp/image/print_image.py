@@ -28,15 +28,15 @@ _KEY_MASK = 2**64 - 1
 
 
 def format_image(image: Image) -> str:
-    """An image as people read it; equal images are printed alike, and this form changes only with VERSION.
+    """An image as people read it; equal images are printed alike, and this form changes only with IMAGE_VERSION.
 
     >>> from tagloom.core.dtypes import int64
     >>> from tagloom.core.graph.graph import Builder
     >>> from tagloom.core.types import Type
-    >>> from tagloom.interp.image.build import image
+    >>> from tagloom.interp.image.build import build_image
     >>> builder = Builder("twice")
     >>> x = builder.argument("x", Type(int64))
-    >>> made = text(image(builder.build(builder.node("add", "y", [x, x], [Type(int64)]))))
+    >>> made = format_image(build_image(builder.build(builder.node("add", "y", [x, x], [Type(int64)]))))
     >>> print(made.partition(",")[0])
     image of twice
     """

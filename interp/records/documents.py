@@ -1,6 +1,6 @@
 """Programs, graphs and outcomes as JSON: the one door to their forms. Reading a document never runs code.
 
-Event logs, which are many lines, are `log`'s and `replay`'s.
+Event logs, which are many lines, are `event_log`'s and `replay`'s.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class EventSink:
         if self.events is None:
             return {"log": self.path}
         kept = tuple(self.events) if window is None else window
-        return {"kept": kept, "first_kept": steps - len(kept), "log": self.path}
+        return {"kept_events": kept, "first_kept": steps - len(kept), "log": self.path}
 
     def finish(self, outcome: Outcome) -> Outcome:
         """The last line of a log."""

@@ -23,7 +23,7 @@ class OpenTags:
     def __init__(self) -> None:
         self.tag_numbers: dict[Tag, int] = {ROOT: 0}
         self._tags_by_number = {0: ROOT}
-        """Those of `numbers` by number."""
+        """Those of `tag_numbers` by number."""
         self._declared_tags: list[Tag] = []
         """What the next event is to use: a tag, and what is around it and not open."""
         self._first_declaration: JsonCursor | None = None
@@ -180,15 +180,15 @@ def _read_released(at: JsonCursor) -> Any:
 
 _FIELD_READERS: dict[str, Any] = {
     "deliver": _read_token,
-    "inputs": lambda at: at.each(_read_fingerprint),
-    "outputs": lambda at: at.each(_read_output),
+    "inputs": lambda at: at.map_entries(_read_fingerprint),
+    "outputs": lambda at: at.map_entries(_read_output),
     "trap": JsonCursor.text,
-    "sent": lambda at: at.each(_read_token),
-    "closed": lambda at: at.each(_read_closed),
+    "sent": lambda at: at.map_entries(_read_token),
+    "closed": lambda at: at.map_entries(_read_closed),
     "parked": _read_cell,
-    "woken": lambda at: at.each(_read_token),
+    "woken": lambda at: at.map_entries(_read_token),
     "held": JsonCursor.boolean,
-    "released": lambda at: at.each(_read_released),
+    "released": lambda at: at.map_entries(_read_released),
 }
 _FIELD_DEFAULTS: dict[str, Any] = {
     "inputs": None, "outputs": None, "trap": None, "sent": (), "closed": (),

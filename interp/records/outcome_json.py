@@ -306,8 +306,8 @@ def _read_trap(at: JsonCursor, tags: list[Tag]) -> TrapRecord:
         "node", "name", "tag", "message", "operands", "where", "words"
     )
     return TrapRecord(
-        read_natural(node), name.text(), tags[read_index(tag, len(tags))], message.text(), operands.map_entries(read_token_literal),
-        read_location(where), said.optional(JsonCursor.text),
+        read_natural(node), name.text(), tags[read_index(tag, len(tags))], message.text(),
+        operands.map_entries(read_token_literal), read_location(where), said.optional(JsonCursor.text),
     )  # fmt: skip
 
 

@@ -17,7 +17,7 @@ from tagloom.interp.engines.fast import load
 from tagloom.interp.engines.fast.parallel import run as several
 from tagloom.interp.engines.fast.parallel import store as stamped
 from tagloom.interp.engines.fast.rows import DeliveryColumn
-from tagloom.interp.engines.reference import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.image.image import Image, WordArray
 
 _machines: dict[str, Any] = {}
@@ -30,7 +30,7 @@ def rewritten(said: str, line: str, instead: str, *marks: Any) -> Any:
         text, numbered = load.text(load.MachineVariant.MULTICORE), lambda line: load.inline_constants(line, load._ENUMS)
         assert numbered(line) in text, f"no line of the machine is {line}"
         patch.setattr(load, "text", lambda variant: text.replace(numbered(line), numbered(instead)))
-        patch.setattr(several, "machine", _machines.setdefault(said, cache(load.load_machine.__wrapped__)))
+        patch.setattr(several, "load_machine", _machines.setdefault(said, cache(load.load_machine.__wrapped__)))
 
     return pytest.param(how, id=said.replace(" ", "_"), marks=marks)
 
@@ -41,12 +41,12 @@ def in_python(said: str, how: Break) -> Any:
 
 def forgets_a_core(patch: MonkeyPatch) -> None:
     true = stamped.parallel_stats
-    patch.setattr(several, "stats_of", lambda stores, by_wave, opening: true(stores[:1], by_wave, opening))
+    patch.setattr(several, "parallel_stats", lambda stores, by_wave, opening: true(stores[:1], by_wave, opening))
 
 
 def forgets_profiles(patch: MonkeyPatch) -> None:
     true = stamped.wave_profile
-    patch.setattr(several, "profile", lambda stores, begun: true(stores[-1:], begun))
+    patch.setattr(several, "wave_profile", lambda stores, begun: true(stores[-1:], begun))
 
 
 def gives_results(patch: MonkeyPatch) -> None:
@@ -58,33 +58,59 @@ def gives_results(patch: MonkeyPatch) -> None:
         made[:, DeliveryColumn.CODE] = stamped.delivery_table(image).rows[:, DeliveryColumn.CODE]
         return made
 
-    patch.setattr(stamped, "rows_for_cores", rows)
+    patch.setattr(stamped, "parallel_delivery_rows", rows)
 
 
 HEAVY = pytest.mark.heavy
-MESSAGE = "read_message(a, r, mem, message_of(c, sender, core, number), sender, header)"
-ABOVE, WHEN = "poke(mem, to + Header.ABOVE", "poke(mem, to + Header.WHEN"
+MESSAGE = "read_message(a, r, mem, message_address(c, sender, core, number), sender, header)"
+ABOVE, WHEN = "poke(mem, to + FrameHeader.PARENT", "poke(mem, to + FrameHeader.ITERATION"
 TWINS = (
     in_python("the counts of one core only", forgets_a_core),
     in_python("the profile of one core only", forgets_profiles),
     in_python("results are left to one core", gives_results),
-    rewritten("what waits forgets its wave", "poke(waits, frame + peek(row, ROW.WAIT), wave)", "wave = wave", HEAVY),
+    rewritten(
+        "what waits forgets its wave", "poke(waits, frame + peek(row, DeliveryColumn.WAIT), wave)", "wave = wave", HEAVY
+    ),
     rewritten("messages are lost", MESSAGE, f"if number % 7 != 6:\n                {MESSAGE}", HEAVY),
     rewritten("messages are read twice", MESSAGE, f"{MESSAGE}\n            {MESSAGE}", HEAVY),
     rewritten(
-        "messages forget their waves", "poke(message, MESSAGE.WAVE, three)", "poke(message, MESSAGE.WAVE, 0)", HEAVY
+        "messages forget their waves",
+        "poke(message, MessageWord.WAVE, three)",
+        "poke(message, MessageWord.WAVE, 0)",
+        HEAVY,
     ),
-    rewritten("a proxy closes too early", "SITE_WORDS + SITE.COMING) + 1)", "SITE_WORDS + SITE.COMING))", HEAVY),
+    rewritten(
+        "a proxy closes too early",
+        "SITE_WORDS + SiteColumn.ARGUMENTS) + 1)",
+        "SITE_WORDS + SiteColumn.ARGUMENTS))",
+        HEAVY,
+    ),
     rewritten("an open activation is given away", "is_open = place", "is_open = False and place", HEAVY),
     rewritten("messages under way are nobody's", "return under_way == 0", "return True", HEAVY),
     rewritten(
-        "nobody waits for who is at work", "line_of(core) + ONE.IDLE) == 0", "line_of(core) + ONE.IDLE) == 2", HEAVY
+        "nobody waits for who is at work",
+        "core_line(core) + CoreLine.IS_IDLE) == 0",
+        "core_line(core) + CoreLine.IS_IDLE) == 2",
+        HEAVY,
     ),
-    rewritten("depth begins anew", f"{WHEN}, peek(message, MESSAGE.DEPTH))", f"{WHEN}, 0)", HEAVY),
-    rewritten("results of calls go to another site", f"{ABOVE}, peek(message, MESSAGE.AROUND))", f"{ABOVE}, 0)", HEAVY),
-    rewritten("the caller may close", "+ Header.COUNTS) + 1)\n    link", "+ Header.COUNTS))\n    link", HEAVY),
+    rewritten("depth begins anew", f"{WHEN}, peek(message, MessageWord.PARENT_DEPTH))", f"{WHEN}, 0)", HEAVY),
     rewritten(
-        "all that closed is the root", "if home:\n            if is_full", "if False:\n            if is_full", HEAVY
+        "results of calls go to another site",
+        f"{ABOVE}, peek(message, MessageWord.PARENT_SITE))",
+        f"{ABOVE}, 0)",
+        HEAVY,
+    ),
+    rewritten(
+        "the caller may close",
+        "+ FrameHeader.PENDING) + 1)\n    write_proxy",
+        "+ FrameHeader.PENDING))\n    write_proxy",
+        HEAVY,
+    ),
+    rewritten(
+        "all that closed is the root",
+        "if home:\n            if is_ring_full",
+        "if False:\n            if is_ring_full",
+        HEAVY,
     ),
 )
 

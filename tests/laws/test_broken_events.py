@@ -22,7 +22,10 @@ from tagloom.interp.engines.fast.load import MachineVariant
 from tagloom.interp.engines.jit.native import load_native
 
 PLAIN, ACTING, BOUNDED = cases(), act_cases(bounded=False), act_cases()
-ABOVE = "poke(journal, Noted.ABOVE, peek(mem, frame + Header.ABOVE))"
+WHEN = "JournalWord.WHEN, peek(mem, frame + FrameHeader.ITERATION)"
+PARTNER = "peek(mem, (token >> PORT_BITS) + peek(port, PortColumn.OPERAND_WORD))"
+SENDER = "peek(item, JournalWord.TOKEN) >> 24 << 24"
+ABOVE = "poke(journal, JournalWord.ABOVE, peek(mem, frame + FrameHeader.PARENT))"
 
 
 @tl.function
@@ -62,7 +65,7 @@ def noting(said: str, line: str, instead: str, programs: st.SearchStrategy[Case]
         )
         assert old in text, f"no line of the machine is {line}"
         patch.setattr(load, "text", lambda variant: text.replace(old, new))
-        patch.setattr(run, "machine", _compiled.setdefault(said, cache(load.load_machine.__wrapped__)))
+        patch.setattr(run, "load_machine", _compiled.setdefault(said, cache(load.load_machine.__wrapped__)))
 
     return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
 
@@ -142,26 +145,26 @@ def at_once(true_let_go: Any) -> Any:
 
 
 TWINS = (
-    patched("the last but one are kept", keeping, "_without", later),
-    patched("a window skips a step", keeping.EventWindow, "_events", late),
+    patched("the last but one are kept", keeping, "_skip_steps", later),
+    patched("a window skips a step", keeping.EventWindow, "_events_from", late),
     patched("a window forgets what was before", keeping.Last, "window", alone),
-    patched("pages go too early", keeping.Last, "_forget", hasty),
-    patched("tags are read from memory", keeping, "links", lambda true: lambda pages: {}),
-    patched("links are read forwards", keeping, "links", forwards),
-    patched("objects go too early", store.TokenStore, "_let_go", at_once, ACTING),
-    noting("a close is forgotten", "note_closed(a, r, mem, frame, scope, header)", "scope = scope"),
+    patched("pages go too early", keeping.Last, "_discard_pages", hasty),
+    patched("tags are read from memory", keeping, "reopened_frame_links", lambda true: lambda pages: {}),
+    patched("links are read forwards", keeping, "reopened_frame_links", forwards),
+    patched("objects go too early", store.TokenStore, "_free_object", at_once, ACTING),
+    noting("a close is forgotten", "note_close(a, r, mem, frame, scope, header)", "scope = scope"),
     noting("a wrong position", "poke(journal, 0, position <<", "poke(journal, 0, (position >> 1) <<"),
-    noting("a close forgets what was around it", ABOVE, ABOVE.replace("))", ") & LOW)")),
-    noting("a close is noted after its frame is free", "Noted.WHEN, peek(mem, frame + Header.WHEN)", "Noted.WHEN, -1"),
-    noting("the partner is what came", "peek(mem, (token >> PORT_BITS) + peek(port, PORT.WAIT))", "value"),
-    noting("released tokens are not noted", "note_released(a, r, held + (of << 3))", "of = of", BOUNDED),
-    noting("what is opened is not noted", "flags += Head.OPENED", "flags += 0"),
+    noting("a close forgets what was around it", ABOVE, ABOVE.replace("))", ") & LOW_MASK)")),
+    noting("a close is noted after its frame is free", WHEN, "JournalWord.WHEN, -1"),
+    noting("the partner is what came", PARTNER, "value"),
+    noting("released tokens are not noted", "note_release(a, r, held + (of << 3))", "of = of", BOUNDED),
+    noting("what is opened is not noted", "flags += JournalHead.OPENS_ACTIVATION", "flags += 0"),
     noting("the youngest was the oldest", "end - head - 1", "0"),
-    noting("the clock is not noted", "Head.ENDS * (ahead == 1)", "Head.ENDS * (ahead == 2)"),
+    noting("the clock is not noted", "JournalHead.ENDS_WAVE * (ahead == 1)", "JournalHead.ENDS_WAVE * (ahead == 2)"),
     writing("an iteration too few", "peek(mine, Tagged.ITERATION) + 1", "peek(mine, Tagged.ITERATION)"),
-    writing("the tag of who sends", "peek(item, Noted.TARGET) << PORT_BITS", "peek(item, Noted.TOKEN) >> 24 << 24"),
+    writing("the tag of who sends", "peek(item, JournalWord.TARGET) << PORT_BITS", SENDER),
     writing("a larger float than it is", "if peek(floats, middle) < word", "if peek(floats, middle) <= word", SPEAKING),
-    writing("the first output of a switch", "return peek(item, Noted.VALUE) == 0", "return False"),
+    writing("the first output of a switch", "return peek(item, JournalWord.VALUE) == 0", "return False"),
     writing("what was said is read once", "poke(b, Ink.SAID_READ, read + 1)", "poke(b, Ink.SAID_READ, read)", SPEAKING),
 )  # fmt: skip
 

@@ -55,8 +55,8 @@ def rewritten(said: str, line: str, instead: str, programs: st.SearchStrategy[Ca
 
 
 def general(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
-    """The same of one that leaves nothing to `plain`."""
-    return _rewritten(said, {line: instead, "peek(o, Options.PLAIN)": "False"}, programs)
+    """The same of one that leaves nothing to `deliver_scalar`."""
+    return _rewritten(said, {line: instead, "peek(o, MachineOption.HAS_SCALAR_PATH)": "False"}, programs)
 
 
 def _rewritten(said: str, lines: dict[str, str], programs: st.SearchStrategy[Case]) -> Any:
@@ -66,7 +66,7 @@ def _rewritten(said: str, lines: dict[str, str], programs: st.SearchStrategy[Cas
             assert in_numbers(line) in text, f"no line of the machine is {line}"
             text = text.replace(in_numbers(line), in_numbers(instead))
         patch.setattr(load, "text", lambda variant: text)
-        patch.setattr(run, "machine", _machines.setdefault(said, cache(load.load_machine.__wrapped__)))
+        patch.setattr(run, "load_machine", _machines.setdefault(said, cache(load.load_machine.__wrapped__)))
 
     return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
 
@@ -88,7 +88,7 @@ def imaged(said: str, change: Callable[[Image], None]) -> Any:
             change(made)
             return made
 
-        patch.setattr(run, "known_image", changed)
+        patch.setattr(run, "cached_image", changed)
 
     return pytest.param(Twin(said, how), id=said.replace(" ", "_"))
 
@@ -143,9 +143,12 @@ def forgetful_tag(patch: MonkeyPatch) -> None:
 
 FORTH = "for edge in range(begin, end):\n                        at ="
 BACK = FORTH.replace("begin, end", "end - 1, begin - 1, -1")
-WOKEN = "peek(r, R.PARKED) - peek(given, Given.WOKEN)"
-NOT_BUSY = "peek(mem, before + Header.BUSY) == 0 and before != target"
-FAR = "peek(o, Options.FIRINGS) - peek(r, R.FIRINGS)"
+WOKEN = "peek(r, Register.PARKED) - peek(given, HostResult.WOKEN_COUNT)"
+NOT_BUSY = "peek(mem, before + FrameHeader.BUSY) == 0 and before != target"
+FAR = "peek(o, MachineOption.FIRING_LIMIT) - peek(r, Register.FIRINGS)"
+IS_SECOND = "if peek(row, DeliveryColumn.IS_SECOND)"
+FIRST_WAY, SECOND_WAY = "send = peek(row, DeliveryColumn.FIRST_SENDS)", "send = peek(row, DeliveryColumn.SECOND_SENDS)"
+IS_LIFO = "peek(o, MachineOption.ORDER) == DeliveryOrder.YOUNGEST"
 NEXT = "iteration_of(mem, frame) + 1 - bound"
 TWINS = (
     imaged("one wrong opcode", wrong_opcode),
@@ -154,27 +157,27 @@ TWINS = (
     general("one firing too many", "firings >= firings_limit", "firings > firings_limit"),
     general("one token too few", "- needs > tokens_limit", "- needs >= tokens_limit"),
     general("calls go one deeper", "depth_of(mem, frame) >= depth_limit", "depth_of(mem, frame) > depth_limit"),
-    rewritten("activations do not wait for arguments", "peek(sites, row + SITE.COMING) + ", ""),
+    rewritten("activations do not wait for arguments", "peek(sites, row + SiteColumn.ARGUMENTS) + ", ""),
     general("operands are not consumed", "bits & ~full | fired)", "bits | fired)"),
     general("nobody knows what has fired", "bits & ~full | fired)", "bits & ~full)"),
     general("edges in the wrong order", FORTH, BACK),
-    general("the oldest is taken for the youngest", "mode == Mode.YOUNGEST", "mode == Mode.RANDOM"),
-    rewritten("narrow numbers do not wrap", "out = cast(peek(node, NODE.CAST), out)", "out = out", NARROW),
+    general("the oldest is taken for the youngest", "mode == DeliveryOrder.YOUNGEST", "mode == DeliveryOrder.RANDOM"),
+    rewritten("narrow numbers do not wrap", "out = cast(peek(node, NodeColumn.CAST), out)", "out = out", NARROW),
     rewritten("the clock ticks a token late", "if ahead == 0:", "if ahead < 0:"),
     general("the youngest but one", "position = length - 1", "position = max(length - 2, 0)"),
     general("tokens are held one iteration more", NEXT, NEXT.replace("1", "2"), BOUNDED),
     general("held tokens go too early", NOT_BUSY, "True", BOUNDED),
-    general("what was sent makes nobody busy", "busier(mem, target, sent)", "busier(mem, target, 0)", BOUNDED),
-    general("woken tokens stay parked", WOKEN, "peek(r, R.PARKED)", EARLY),
+    general("what was sent makes nobody busy", "add_busy(mem, target, sent)", "add_busy(mem, target, 0)", BOUNDED),
+    general("woken tokens stay parked", WOKEN, "peek(r, Register.PARKED)", EARLY),
     rewritten("plain: operands are not consumed", "bits & ~others |", "bits |"),
-    rewritten("plain: nobody knows what has fired", "| peek(row, ROW.FIRED))", ")"),
-    rewritten("plain: operands change places", "if peek(row, ROW.IS_SECOND):", "if peek(row, ROW.IS_SECOND) == 0:"),
-    rewritten("plain: a switch knows one way", "send = peek(row, ROW.SECOND)", "send = peek(row, ROW.FIRST)"),
+    rewritten("plain: nobody knows what has fired", "| peek(row, DeliveryColumn.FIRED))", ")"),
+    rewritten("plain: operands change places", f"{IS_SECOND}:", f"{IS_SECOND} == 0:"),
+    rewritten("plain: a switch knows one way", SECOND_WAY, FIRST_WAY),
     rewritten("plain: nothing traps", "code >= FIRST_TRAPPING and traps(code, out, second)", "False"),
     rewritten("plain: one firing too many", FAR, f"{FAR} + 1"),
     rewritten("plain: one flight too small", "max(flight, end - head)", "max(flight, end - head - 1)"),
-    rewritten("plain: the oldest is taken for the youngest", "peek(o, Options.MODE) == Mode.YOUNGEST", "False"),
-    rewritten("plain: results of calls go everywhere", "if peek(node, NODE.ROUTE) >= 0 and send:", "if False:"),
+    rewritten("plain: the oldest is taken for the youngest", IS_LIFO, "False"),
+    rewritten("plain: results of calls go everywhere", "if peek(node, NodeColumn.ROUTE) >= 0 and send:", "if False:"),
 )  # fmt: skip
 
 

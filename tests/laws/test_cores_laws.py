@@ -39,7 +39,8 @@ from tagloom.interp.engines.fast.parallel.store import IDLE_SLEEP, MAX_IDLE_SLEE
 from tagloom.interp.engines.fast.registers import ExitReason, Register
 from tagloom.interp.engines.fast.shared import new_shared_words
 from tagloom.interp.engines.interrupt import resident_memory
-from tagloom.interp.engines.reference import Limits, first_state
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import first_state
 from tagloom.interp.image.build import build_image
 from tagloom.interp.image.image import CACHE_LINE_WORDS
 from tagloom.interp.machine.event import Token
@@ -157,7 +158,7 @@ def test_threads(cores: int) -> None:
     wanted = [fib.run(17, engine="fast", cores=1), sums.run(12, engine="fast", cores=1)]
     for burst in (1, 3, 50, 700):
         for function, arguments, one in ((fib, [17], wanted[0]), (sums, [12], wanted[1])):
-            run = several(function, arguments, cores, burst=burst, enlist=0)
+            run = several(function, arguments, cores, burst_tokens=burst, bursts_before_threads=0)
             assert run.is_conclusive
             assert told(run.outcome(flat_treedef(1))) == told(one)
 
@@ -232,7 +233,7 @@ def test_other_endings_of_turns(function: tl.Function, arguments: list[int], lim
 @pytest.mark.parametrize(("tokens", "ended"), [(10**6, "quiet"), (500, "again")])
 def test_waves_are_looked_at_while_it_runs(tokens: int, ended: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run of which a wave may have had more tokens than the limit is left before its end, and no other is."""
-    monkeypatch.setattr(module, "FIRST_LOOK", 1_000)
+    monkeypatch.setattr(module, "FIRST_TOKEN_CHECK", 1_000)
     with eager() as runs:
         out = fib.run(18, engine="fast", cores=2, limits=Limits(tokens=tokens))
     assert (runs[0].end_reason, out.cores) == (ended, 2 if ended == "quiet" else 1)
@@ -290,7 +291,7 @@ def press_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
         if self.end_reason is not None and store is self.stores[0]:
             signal.raise_signal(signal.SIGINT)
 
-    monkeypatch.setattr(ParallelRun, "work", work)
+    monkeypatch.setattr(ParallelRun, "run_bursts", work)
 
 
 def test_ctrl_c_while_cores_leave(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,16 +315,16 @@ def test_a_run_that_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     spent: list[float] = []
 
     def slow(variant: Any) -> Any:
-        monkeypatch.setattr(module, "machine", true)
+        monkeypatch.setattr(module, "load_machine", true)
         time.sleep(1)
         return true(variant)
 
     def run_fast(*arguments: Any, **options: Any) -> Any:
         assert alive() == before
-        spent.append(options["spent"])
+        spent.append(options["elapsed"])
         return rerun(*arguments, **options)
 
-    monkeypatch.setattr(module, "machine", slow)
+    monkeypatch.setattr(module, "load_machine", slow)
     monkeypatch.setattr(module, "run_fast", run_fast)
     gc.disable()
     try:
@@ -349,7 +350,7 @@ def test_idle_cores_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
         true(seconds)
 
     monkeypatch.setattr(time, "sleep", sleep)
-    run = several(endless, [0], 2, enlist=0, limits=Limits(seconds=0.3))
+    run = several(endless, [0], 2, bursts_before_threads=0, limits=Limits(seconds=0.3))
     assert run.end_reason == "seconds"
     assert slept["tagloom core"][:2] == [IDLE_SLEEP, 2 * IDLE_SLEEP]
     assert max(slept["tagloom core"]) == MAX_IDLE_SLEEP
@@ -367,7 +368,7 @@ def test_no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(threading.Thread, "start", start)
     for cores in (2, 1):
-        run = several(fib, [17], 3, enlist=0)
+        run = several(fib, [17], 3, bursts_before_threads=0)
         assert run.is_conclusive
         out = run.outcome(flat_treedef(1))
         assert (out.results, out.cores) == ((1597,), cores)
@@ -427,7 +428,7 @@ def test_failing_core(monkeypatch: pytest.MonkeyPatch) -> None:
 
     run = ParallelRun(first_state(fib.graph, [30], "waves"), Limits(), 2, bursts_before_threads=0)
     monkeypatch.setattr(
-        ParallelRun, "work", lambda self, store, bursts: fails(self) if store is self.stores[1] else None
+        ParallelRun, "run_bursts", lambda self, store, bursts: fails(self) if store is self.stores[1] else None
     )
     with pytest.raises(RuntimeError, match="of a thread"):
         run.go()

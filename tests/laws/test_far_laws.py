@@ -76,7 +76,7 @@ def test_many_programs(case: Case, schedule: str, seed: int) -> None:
 def begin_one_late(patch: MonkeyPatch) -> None:
     """The base is one event after the state that was handed over."""
     stretch = far.RunOrigin.new_segment
-    patch.setattr(far.RunOrigin, "stretch", lambda self, start, meter: stretch(self, start + bool(start), meter))
+    patch.setattr(far.RunOrigin, "new_segment", lambda self, start, meter: stretch(self, start + bool(start), meter))
 
 
 def miscount_waves(patch: MonkeyPatch) -> None:
@@ -88,7 +88,7 @@ def miscount_waves(patch: MonkeyPatch) -> None:
         made.wave_profile = made.wave_profile[:-1]
         return made
 
-    patch.setattr(run, "to_meter", short)
+    patch.setattr(run, "export_meter", short)
 
 
 def lose_parked_readers(patch: MonkeyPatch) -> None:
@@ -103,7 +103,7 @@ def lose_parked_readers(patch: MonkeyPatch) -> None:
             made.deferred_reads = {}
         return state
 
-    patch.setattr(run, "to_state", lossy)
+    patch.setattr(run, "export_state", lossy)
 
 
 def reveal_to_the_wrong_place(patch: MonkeyPatch) -> None:
@@ -120,12 +120,12 @@ def reveal_to_the_wrong_place(patch: MonkeyPatch) -> None:
 
 def take_what_is_not_known_for_nothing(patch: MonkeyPatch) -> None:
     """A node that fired before the base has not fired, for questions."""
-    patch.setattr(late.PartialIndex, "fired", late.EventIndex.firing_event)
+    patch.setattr(late.PartialIndex, "firing_event", late.EventIndex.firing_event)
 
 
 def forget_what_was_there(patch: MonkeyPatch) -> None:
     """A token that was there where what is known begins was sent by nobody."""
-    patch.setattr(late.PartialIndex, "_was_there", lambda self, token: False)
+    patch.setattr(late.PartialIndex, "_existed_at_base", lambda self, token: False)
 
 
 def stop_after_the_node(patch: MonkeyPatch) -> None:
@@ -134,11 +134,11 @@ def stop_after_the_node(patch: MonkeyPatch) -> None:
 
     def beyond(self: far.FastForward, machine: Any, goal: Any, stops: Any) -> Any:
         stopped = go_ahead(self, machine, goal, stops)
-        if stops is not None and stops.needs and machine.stopped_by == "node":
+        if stops is not None and stops.comparisons and machine.stopped_by == "node":
             stopped = go_ahead(self, machine, goal, stops)
         return stopped
 
-    patch.setattr(far.FastForward, "_go_ahead", beyond)
+    patch.setattr(far.FastForward, "_run_machine", beyond)
 
 
 def turn_comparisons_round(patch: MonkeyPatch) -> None:
@@ -156,19 +156,19 @@ def count_before_the_step(patch: MonkeyPatch) -> None:
         state.steps -= 1
         return state, event
 
-    patch.setattr(run, "coming", late_by_one)
+    patch.setattr(run, "next_event", late_by_one)
 
 
 def forget_tokens_that_stay(patch: MonkeyPatch) -> None:
     """The machine stops only before nodes that fire."""
     need = ahead.ConditionAnalysis.comparison_at
     fires = lambda self, number, port: need(self, number, None) if port is None else None  # noqa: E731
-    patch.setattr(ahead.ConditionAnalysis, "need", fires)
+    patch.setattr(ahead.ConditionAnalysis, "comparison_at", fires)
 
 
 def forget_hits_on_the_way(patch: MonkeyPatch) -> None:
     """Hits that the fast machine passed are counted as if nobody had looked."""
-    patch.setattr(Breakpoints, "passed", lambda self, start, step: None)
+    patch.setattr(Breakpoints, "mark_observed", lambda self, start, step: None)
 
 
 WRONG: tuple[Callable[[MonkeyPatch], None], ...] = (

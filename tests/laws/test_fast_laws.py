@@ -64,7 +64,7 @@ def test_programs_with_bounds(case: Case, dice: Random) -> None:
 def test_plain_programs_in_general(case: Case, dice: Random) -> None:
     """The same where nothing is left to the loop for plain words."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TokenStore, "is_plain", False)
+        patch.setattr(TokenStore, "allows_scalar_path", False)
         check(case, dice)
 
 

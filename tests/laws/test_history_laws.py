@@ -13,7 +13,7 @@ from support.generators.generator import Case, cases
 from support.laws.history_laws import outcome_violations, walk_violations
 from support.twins.twins import Break, broken, caught
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.reference import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history import edit, history
 from tagloom.interp.history import segment as stretch
 from tagloom.interp.machine.event import Event
@@ -38,7 +38,7 @@ def test_a_history_is_where_replay_is(case: Case, schedule: str, seed: int, spac
 def test_keyframes_far_apart(case: Case, schedule: str, seed: int, spacing: int) -> None:
     """The same where open activations cost so much that keyframes are further apart than their spacing."""
     with MonkeyPatch.context() as patch:
-        patch.setattr(stretch, "FORK", 3.0)
+        patch.setattr(stretch, "FORK_COST", 3.0)
         assert list(walk_violations(lower(case.program), case.arguments, schedule, seed, spacing)) == []
 
 
@@ -75,7 +75,7 @@ def share_records(patch: MonkeyPatch) -> None:
 def jump_one_short(patch: MonkeyPatch) -> None:
     """Going on from a keyframe stops one event early."""
     between = stretch.Segment.events_between
-    patch.setattr(stretch.Segment, "between", lambda self, start, stop: between(self, start, stop)[:-1])
+    patch.setattr(stretch.Segment, "events_between", lambda self, start, stop: between(self, start, stop)[:-1])
 
 
 def forget_the_clock(patch: MonkeyPatch) -> None:
@@ -97,7 +97,7 @@ def revert_in_order(patch: MonkeyPatch) -> None:
 
 def keep_the_state_itself(patch: MonkeyPatch) -> None:
     """A keyframe is the state that goes on."""
-    patch.setattr(stretch.Segment, "_fork", lambda self, state: state)
+    patch.setattr(stretch.Segment, "_fork_state", lambda self, state: state)
 
 
 def misplace_keyframes(patch: MonkeyPatch) -> None:
@@ -107,17 +107,17 @@ def misplace_keyframes(patch: MonkeyPatch) -> None:
     def misplaced(self: stretch.Segment, position: int) -> Any:
         return ((state, at + (at > self.start)) for state, at in keyframes(self, position))
 
-    patch.setattr(stretch.Segment, "_keyframes", misplaced)
+    patch.setattr(stretch.Segment, "_nearby_keyframes", misplaced)
 
 
 def share_the_future(patch: MonkeyPatch) -> None:
     """A branch writes its events where its parent does."""
-    patch.setattr(stretch.Lineage, "branch", lambda self, own: self)
+    patch.setattr(stretch.Lineage, "fork", lambda self, own: self)
 
 
 def forget_the_edit(patch: MonkeyPatch) -> None:
     """A branch says that a token was changed, and it was not."""
-    patch.setattr(history, "make", lambda state, change: None)
+    patch.setattr(history, "apply_edit", lambda state, change: None)
 
 
 def edit_the_parent_too(patch: MonkeyPatch) -> None:
@@ -130,7 +130,7 @@ def edit_the_parent_too(patch: MonkeyPatch) -> None:
         else:
             state.records[change.token.tag].waiting_operands[change.token.node][change.token.port] = change.value
 
-    patch.setattr(history, "make", rash)
+    patch.setattr(history, "apply_edit", rash)
 
 
 def go_round_the_edit(patch: MonkeyPatch) -> None:
@@ -141,7 +141,7 @@ def go_round_the_edit(patch: MonkeyPatch) -> None:
         return first if position <= first.end else true_stretch(self, position)
 
     true_stretch = stretch.Lineage.segment_at
-    patch.setattr(stretch.Lineage, "stretch", reach)
+    patch.setattr(stretch.Lineage, "segment_at", reach)
 
 
 WRONG_WALKS: tuple[Break, ...] = (
@@ -160,7 +160,7 @@ WRONG_WALKS: tuple[Break, ...] = (
 
 def count_twice(patch: MonkeyPatch) -> None:
     """The measures of a branch go on from the parent's end."""
-    patch.setattr(stretch.Segment, "measured", lambda self, position: _meter(self, position))
+    patch.setattr(stretch.Segment, "meter_at", lambda self, position: _meter(self, position))
 
 
 def _meter(at: stretch.Segment, position: int) -> Meter:

@@ -100,8 +100,8 @@ def operand(mem: Any, frame: Any, place: Any, own: Any) -> Any:
 def mark_arrivals(
     r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, match_words: Any, flags: Any
 ):
-    """`match_words` has a word of the frame for each node with several operands, that is no other's; `latest` the step that
-    delivers the last token there: in a frame steps only grow, and when one is opened it is cleared."""
+    """`match_words` has a word of the frame for each node with several operands, that is no other's; `latest` the step
+    that delivers the last token there: in a frame steps only grow, and when one is opened it is cleared."""
     g = cuda.grid(1)
     if g >= r[Register.FLIGHT_LENGTH]:
         return

@@ -23,8 +23,8 @@ _run_lock = Lock()
 
 
 def unsupported(graph: Graph, options: dict[str, Any]) -> str | None:
-    """Why a graph that keeps the rules cannot be run so, or None. `options` says which schedule, `until`, `keep` and `k`
-    are wanted."""
+    """Why a graph that keeps the rules cannot be run so, or None. `options` says which schedule, `until`, `keep` and
+    `k` are wanted."""
     return (
         next(chain(_unsupported_options(options), unsupported_nodes(build_image(graph))), None) or missing_requirement()
     )

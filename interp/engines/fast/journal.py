@@ -79,7 +79,8 @@ def note_scalar_firing(
     a: Any, r: Any, mem: Any, row: Any, token: Any, value: Any, position: Any, flags: Any, target: Any, second: Any,
     out: Any,
 ) -> None:  # fmt: skip
-    """A firing of `deliver_scalar`, which knows edges by other numbers, and does not ask for what an exit sends nowhere."""
+    """A firing of `deliver_scalar`, which knows edges by other numbers, and does not ask for what an exit sends
+    nowhere."""
     node = peek(a, Address.NODES) + (peek(row, DeliveryColumn.NODE) * len(NodeColumn) << 3)
     port = peek(a, Address.PORTS) + ((token & (1 << PORT_BITS) - 1) * len(PortColumn) << 3)
     begin, end, outputs, out_2 = peek(node, NodeColumn.EDGES_BEGIN), peek(node, NodeColumn.SECOND_EDGES_BEGIN), 1, 0

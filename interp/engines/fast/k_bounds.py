@@ -102,8 +102,8 @@ def step_of(held: Any, row: Any) -> Any:
 
 
 def find_releasable(a: Any, mem: Any, frame: Any, consumed: Any) -> Any:
-    """Count what a firing consumed; how many held tokens are to be let go, whose rows are in RELEASE_ROWS then, by their steps:
-    those for which an activation was waited for that has stopped being busy."""
+    """Count what a firing consumed; how many held tokens are to be let go, whose rows are in RELEASE_ROWS then, by
+    their steps: those for which an activation was waited for that has stopped being busy."""
     held, rows, found, by = peek(a, Address.THROTTLED), peek(a, Address.RELEASE_ROWS), 0, -consumed
     while frame and by:
         before = peek(mem, frame + FrameHeader.BUSY)

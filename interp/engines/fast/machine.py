@@ -6,8 +6,8 @@ before anything has changed; then the same token is delivered again, with what i
 No step asks for room: how many surely fit is worked out for many at once. Where a limit is near, steps are `careful`,
 one by one, so that limits are exact.
 
-`load` compiles the text of this file, of `frames`, `k_bounds` and `stop_test`, with numbers for the names of columns and
-registers, together with `compute`, `cast` and `traps`, which `arms` makes from the table of opcodes. Arrays are
+`load` compiles the text of this file, of `frames`, `k_bounds` and `stop_test`, with numbers for the names of columns
+and registers, together with `compute`, `cast` and `traps`, which `arms` makes from the table of opcodes. Arrays are
 addresses, read with `peek`.
 """
 

@@ -51,7 +51,8 @@ class Register(IntEnum):
     REQUESTED_PROXY = 26
     """The proxy of the activation that this core asks for; or 0."""
     OFFER_BACKOFF = 27
-    """How many bursts it makes between two attempts to find something for others, and OFFER_DELAY, how many are to come."""
+    """How many bursts it makes between two attempts to find something for others, and OFFER_DELAY, how many are to
+    come."""
     OFFER_DELAY = 28
     DONATIONS = 29
     """How many activations others have got."""

@@ -46,7 +46,8 @@ class DeliveryColumn(IntEnum):
     """Where in `sends` the list begins of what output 0 feeds; of output 1, SECOND_SENDS; 0 where it feeds nothing."""
     SECOND_SENDS = 13
     SPECIAL = 14
-    """1 where ROUTE or CAST of the node says something; 2 more where operands lie where PortColumn says, and not as above."""
+    """1 where ROUTE or CAST of the node says something; 2 more where operands lie where PortColumn says, and not as
+    above."""
     IS_SHAREABLE = 15
     """Whether it opens an activation that may be another core's."""
 

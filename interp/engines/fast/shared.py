@@ -69,7 +69,8 @@ def new_shared_words(cores: int, burst: int) -> WordArray:
 
 
 def unread_messages(words: WordArray) -> WordArray:
-    """The messages that are under way, a row each, of shape (messages, CACHE_LINE_WORDS); nobody reads or writes meanwhile."""
+    """The messages that are under way, a row each, of shape (messages, CACHE_LINE_WORDS); nobody reads or writes
+    meanwhile."""
     cores = int(words[SharedLine.CORE_COUNT])
     lines = words.reshape(-1, CACHE_LINE_WORDS)[1 + cores :]
     counts, messages = lines[: 2 * cores**2, 0].reshape(-1, 2), lines[2 * cores**2 :]

@@ -46,8 +46,8 @@ class StopConditions:
     """Where a run is to stop: before one of these nodes fires, before an activation opens that is so deep, or after a
     firing that trapped.
 
-    `comparisons` are spots where it stops where something more holds; then `is_hit` is asked, of the event that is next and a
-    state that has done it, of which only the counts of steps and firings are there.
+    `comparisons` are spots where it stops where something more holds; then `is_hit` is asked, of the event that is
+    next and a state that has done it, of which only the counts of steps and firings are there.
     """
 
     nodes: frozenset[int] = frozenset()

@@ -19,7 +19,8 @@ from tagloom.interp.engines.fast.parallel import run as several
 from tagloom.interp.engines.fast.parallel.run import ParallelRun, run_on_cores
 from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.fast.shared import CoreLine, SharedLine
-from tagloom.interp.engines.reference import Limits, drive, first_state, run_graph
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import drive, first_state, run_graph
 from tagloom.interp.image.image import CACHE_LINE_WORDS
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State
@@ -35,8 +36,8 @@ class Eager(ParallelRun):
     def __init__(self, state: State, limits: Limits, cores: int) -> None:
         super().__init__(state, limits, cores, burst_tokens=3, bursts_before_threads=0)
 
-    def _enlist_others(self) -> None:
-        super()._enlist_others()
+    def _start_threads(self) -> None:
+        super()._start_threads()
         others = range(2, 1 + len(self.stores))
         patience = time.monotonic() + 30
         while (

@@ -24,7 +24,8 @@ from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.event_keepers import EventKeeper, Last, forward_events
 from tagloom.interp.engines.fast.run import Fast, run_fast
 from tagloom.interp.engines.fast.scribe import keeper_of
-from tagloom.interp.engines.reference import Limits, drive, first_state
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.engines.reference import run_graph as run_on_reference
 from tagloom.interp.history.replay import read_events
 from tagloom.interp.image.build import build_image
@@ -41,7 +42,7 @@ def violations(
     """Every law of events that this program breaks."""
     graph = lower(case.program)
     for name in schedules:
-        with patch.object(store, "PAGE", dice.choice((0, store.PAGE_WORDS))):
+        with patch.object(store, "PAGE_WORDS", dice.choice((0, store.PAGE_WORDS))):
             yield from kept(graph, case, name, limits, dice)
 
 

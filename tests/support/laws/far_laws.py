@@ -13,7 +13,7 @@ from tagloom.core.errors import Usage
 from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import ROOT, Tag
 from tagloom.interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
-from tagloom.interp.engines.reference import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history import fast_forward as travel_far
 from tagloom.interp.history.history import History
 from tagloom.interp.history.stop_conditions import build_stop_conditions
@@ -145,7 +145,7 @@ def _why_not(history: History, node: str, tag: Tag, base: int) -> Any:
 
 def _reason(reason: Any, base: int) -> str:
     if isinstance(reason, RoutedAway) and reason.firing.number < base:
-        return "Gone"
+        return "RoutedAwayEarlier"
     return type(reason).__name__
 
 
@@ -231,9 +231,9 @@ def hit_violations(graph: Graph, arguments: Sequence[Any], schedule: str, seed: 
 
 def near(patch: MonkeyPatch) -> None:
     """Let what is far be near."""
-    patch.setattr(session_far, "FAR", 12)
+    patch.setattr(session_far, "FAST_FORWARD_THRESHOLD", 12)
     for module in (session_far, session_run):
-        patch.setattr(module, "NEAR", 15)
+        patch.setattr(module, "REVEAL_LIMIT", 15)
     for module in (session_far, session_run, travel_far):
         patch.setattr(module, "WINDOW", 8)
 
