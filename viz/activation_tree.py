@@ -24,7 +24,7 @@ def activation_tree_view(
     graph: Graph, arguments: Sequence[Value], events: Sequence[Event], most: int = MAX_BOXES
 ) -> View:
     """The tree of all activations that the events of a run opened; of those that are open still, how many of their
-    nodes have fired. Of more than `most`, those opened first, and no more than SIBLINGS below each."""
+    nodes have fired. Of more than `most`, those opened first, and no more than MAX_SIBLINGS below each."""
     tree = ActivationTree(graph, arguments, events)
     view = View(graph.name, f"{graph.name}: {plural(len(tree.tags), 'activation')}")
     kept = tree.tags if len(tree.tags) <= most else _first_tags(tree.tags, most)
@@ -96,7 +96,7 @@ class Gates:
 def describe_call(name: str, phases: Iterable[tuple[str, str]]) -> str:
     """A call in all its phases, further ones as in the titles of frames.
 
-    >>> called_so("square", [("3.0", "9.0"), ("1.0", "6.0")]), called_so("f", [("2", "")])
+    >>> describe_call("square", [("3.0", "9.0"), ("1.0", "6.0")]), describe_call("f", [("2", "")])
     ('square(3.0) = 9.0, ∂(1.0) = 6.0', 'f(2)')
     """
     titled = ((f"\u2202{at if at > 1 else ''}" if at else name, said) for at, said in enumerate(phases))

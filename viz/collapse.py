@@ -27,7 +27,7 @@ FIRST_ITERATIONS, MAX_ITERATIONS = 3, 6
 
 
 def fold_to_fit(view: View, most: int = MAX_BOXES) -> View:
-    """The same view if it has no more boxes than that, and lies no deeper than DEEPEST; else folded until it does.
+    """The same view if it has no more boxes than that, and lies no deeper than MAX_NESTING; else folded until it does.
 
     Of a loop's iterations those between the first and the last are one box; then clusters are folded, the inmost first
     and of these the largest, until nothing is left to fold. Its caption says so.
@@ -55,8 +55,8 @@ def fold_to_fit(view: View, most: int = MAX_BOXES) -> View:
 
 def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BOXES) -> tuple[list[str], int]:
     """The clusters in the order in which to fold them, by their names: the inmost first, and of these the largest. And
-    how many of them must be, so that there are at most so many boxes, and none lies deeper than DEEPEST. Those of
-    `kept` are not among them, nor what is around them."""
+    how many of them must be, so that there are at most so many boxes, and none lies deeper than MAX_NESTING. Those
+    of `unfolded` are not among them, nor what is around them."""
     spared = {
         each.name for each in view.root.walk() if unfolded and any(inner.name in unfolded for inner in each.walk())
     }

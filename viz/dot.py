@@ -1,14 +1,14 @@
 """DOT source of views: a printer, which knows nothing of graphs and programs.
 
-The `graphviz` package writes the statements. Text that people made passes through `markup` or `plain` first, so that
-no name, however strange, is read as markup, as an escape, or as the end of a string.
+The `graphviz` package writes the statements. Text that people made passes through `escape_markup` or `escape_tooltip`
+first, so that no name, however strange, is read as markup, as an escape, or as the end of a string.
 
->>> from tagloom.viz.view import Arrow, View
+>>> from tagloom.viz.view import ViewArrow, View
 >>> view = View("double")
->>> view.outside.box("a0", "argument", "x")
->>> view.outside.box("n0", "arithmetic", "x + x")
->>> view.arrows.append(Arrow("a0", "n0", "data"))
->>> print("\\n".join(line.strip() for line in dot(view).splitlines() if "->" in line)) # doctest: +ELLIPSIS
+>>> view.root.add_box("a0", "argument", "x")
+>>> view.root.add_box("n0", "arithmetic", "x + x")
+>>> view.arrows.append(ViewArrow("a0", "n0", "data"))
+>>> print("\\n".join(line.strip() for line in to_dot(view).splitlines() if "->" in line)) # doctest: +ELLIPSIS
 a0 -> n0 [...]
 """
 
@@ -50,7 +50,7 @@ def to_dot(view: View, theme: Theme = LIGHT) -> str:
 def escape_markup(text: str, longest: int = MAX_LINE_LENGTH) -> str:
     r"""Text as it stands in a label of markup.
 
-    >>> print(markup(r"a<b & \N"))
+    >>> print(escape_markup(r"a<b & \N"))
     a&lt;b &amp; &#92;N
     """
     return html.escape(_printable(text, longest)).replace("\\", "&#92;")
@@ -59,7 +59,7 @@ def escape_markup(text: str, longest: int = MAX_LINE_LENGTH) -> str:
 def escape_tooltip(text: str) -> str:
     r"""Text as it stands in a tooltip.
 
-    >>> print(plain(r"a<b & \N"))
+    >>> print(escape_tooltip(r"a<b & \N"))
     a<b &amp; \\N
     """
     from graphviz import escape

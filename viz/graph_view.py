@@ -113,7 +113,7 @@ def _draw_edge(view: View, graph: Graph, reached: dict[str, set[str]], source: O
         maker, taker = graph.nodes[source.node], graph.nodes[edge.node]
         turned = link != "call" or maker.function == taker.function
         free = not turned and (maker.op != "call" or maker.function in reached.get(taker.function, ()))
-    view.add_arrow(tail, head, link, *said, port=edge.port, turned=turned, free=free)
+    view.add_arrow(tail, head, link, *said, port=edge.port, is_reversed=turned, is_unconstrained=free)
 
 
 def _link_kind(graph: Graph, source: OutputRef, edge: Edge) -> LinkKind:

@@ -120,7 +120,7 @@ def display(subject: object) -> str | None:
 def play(
     run: Outcome | History, *, first: int, most: int | None, under: str, fold: Sequence[str], boxes: int | None
 ) -> PlayerPage:
-    """A page that plays a run, or some of it; None takes what a Choice has by default."""
+    """A page that plays a run, or some of it; None takes what a PlayerSelection has by default."""
     from .player.page import PlayerSelection, page_of_history, page_of_outcome
 
     usual = PlayerSelection()

@@ -150,7 +150,7 @@ def render_picture(
 
 
 def trim_view(view: View, only: tuple[str, ...] = (), fold: tuple[str, ...] = (), most: int = MAX_BOXES) -> View:
-    """What is to be drawn of a view, as `drawn` says."""
+    """What is to be drawn of a view, as `render_picture` says."""
     if most < 1:
         raise Usage("a picture has a box at least", got=f"at most {most}")
     cut = extract_clusters(view, find_clusters(view, only)) if only else view

@@ -54,7 +54,7 @@ def draw_profile(profile: Sequence[int], *, width: int = 72, height: int = 8, un
 def bin_means(profile: Sequence[int], most: int) -> tuple[int, list[Fraction]]:
     """A profile in at most `most` columns: how many waves a column stands for, and the mean of those of each.
 
-    >>> size, means = binned([1, 2, 3, 4, 5], 3)
+    >>> size, means = bin_means([1, 2, 3, 4, 5], 3)
     >>> size, [str(mean) for mean in means]
     (2, ['3/2', '7/2', '5'])
     """
@@ -91,7 +91,7 @@ def _caption(profile: Sequence[int], size: int) -> str:
 def _format_axis_number(number: int) -> str:
     """A number for an axis: short, however large.
 
-    >>> _number(12345), _number(12345678)
+    >>> _format_axis_number(12345), _format_axis_number(12345678)
     ('12,345', '1.2e7')
     """
     digits = str(number)

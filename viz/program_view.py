@@ -245,7 +245,7 @@ class _FunctionDrawer:
             text = f"next {variable}" if isinstance(value, _DrawnValue) else f"next {variable} = {value}"
             going.add_box(again, "next_iteration", text, tooltip=f"next {variable}: {variable.type}")
             self.add_operand_arrows(again, [value])
-            self.view.add_arrow(again, variable.node, "back", tooltip=str(variable.type), turned=True)
+            self.view.add_arrow(again, variable.node, "back", tooltip=str(variable.type), is_reversed=True)
 
     def phase_drawer_of_loop(self, outer: Cluster, place: _RegionDrawing) -> _PhaseDrawer:
         """What draws a further phase of a while: the odd ones go from the last iteration to the first."""
@@ -285,7 +285,7 @@ class _FunctionDrawer:
             text = f"back {variable}" if isinstance(value, _DrawnValue) else f"back {variable} = {value}"
             going.add_box(again, "back", text, tooltip=f"{variable} of the iteration before: {variable.type}")
             self.add_operand_arrows(again, [value])
-            self.view.add_arrow(again, variable.node, "before", tooltip=str(variable.type), turned=True)
+            self.view.add_arrow(again, variable.node, "before", tooltip=str(variable.type), is_reversed=True)
 
     def draw_exits(
         self,
@@ -330,7 +330,7 @@ class _FunctionDrawer:
         inside = [*cluster.boxes, *chain.from_iterable(inner.boxes for inner in cluster.clusters)]
         for number, node in enumerate(inside):
             if number == 0:
-                self.view.add_arrow(name, node, "control", label, into=cluster.name)
+                self.view.add_arrow(name, node, "control", label, head_cluster=cluster.name)
             else:
                 self.view.rank_constraints.append((name, node))
 

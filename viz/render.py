@@ -43,7 +43,7 @@ _PROGRESS_INTERVAL = 0.5
 
 
 def render(dot: str, format: str, *, timeout: float = 120, progress: ProgressCallback | None = None) -> bytes:
-    """A picture of DOT source as svg, png (144 dots per inch) or pdf; or its COORDINATES.
+    """A picture of DOT source as svg, png (144 dots per inch) or pdf; or its coordinates (COORDINATE_FORMAT).
 
     The layout is killed after `timeout` seconds, and on Ctrl-C; until then `progress` is told of it. Raises Usage for a
     format that is none of these, for text that is no DOT, for a layout that fails or takes too long, where pygraphviz

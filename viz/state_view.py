@@ -72,14 +72,14 @@ def overlay_state(
 def abbreviate_value(value: Value) -> str:
     """A value in few characters.
 
-    >>> brief(3), brief(np.zeros((3, 4))), brief(123456789123456789)
+    >>> abbreviate_value(3), abbreviate_value(np.zeros((3, 4))), abbreviate_value(123456789123456789)
     ('3', 'float64[3, 4]', '123456789123\u2026')
-    >>> brief(np.array([1.5, 2.25, 3.5])), brief(np.array([[1.5, 2.5], [3.5, 4.5]]))
+    >>> abbreviate_value(np.array([1.5, 2.25, 3.5])), abbreviate_value(np.array([[1.5, 2.5], [3.5, 4.5]]))
     ('[1.5, 2.25, \u2026]', 'float64[2, 2]')
 
     A shape that is too long goes with the kind and the bits of its dtype.
 
-    >>> brief(np.zeros((15, 35))), brief(np.zeros((128, 28, 28, 3), np.uint8))
+    >>> abbreviate_value(np.zeros((15, 35))), abbreviate_value(np.zeros((128, 28, 28, 3), np.uint8))
     ('f64[15,35]', 'u8[128,28,28\u2026')
     """
     if isinstance(value, Handle):
@@ -107,7 +107,7 @@ def abbreviate_tag(tag: Tag) -> str:
     >>> from tagloom.core.tag import Site
     >>> loop, call = Site("main", "loop", "loop"), Site("main", "fib", "call")
     >>> inner = ROOT.child(call).child(loop, 2)
-    >>> brief_tag(ROOT), brief_tag(inner), brief_tag(inner.child(call).child(call))
+    >>> abbreviate_tag(ROOT), abbreviate_tag(inner), abbreviate_tag(inner.child(call).child(call))
     ('main', 'fib/loop[2]', '\u2026/fib/fib')
     """
     steps = [each.last_step for each, _ in zip(tag.self_and_ancestors(), range(min(tag.depth, 4)), strict=False)]

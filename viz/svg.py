@@ -27,7 +27,8 @@ class SvgCanvas:
 
     def rect(self, x: float, y: float, width: float, height: float, colour: str, tip: str = "") -> None:
         """A filled rectangle, with what is said where one points at it."""
-        place = f'x="{_format_length(x)}" y="{_format_length(y)}" width="{_format_length(width)}" height="{_format_length(height)}"'
+        numbers = (("x", x), ("y", y), ("width", width), ("height", height))
+        place = " ".join(f'{name}="{_format_length(number)}"' for name, number in numbers)
         title = f"<title>{_escape_text(tip)}</title>" if tip else ""
         self._elements.append(f'<rect {place} fill="{self.theme.resolve_colour(colour)}">{title}</rect>')
 
@@ -64,7 +65,7 @@ def _escape_text(text: str) -> str:
 def _format_length(number: float) -> str:
     """A length, the same text every time.
 
-    >>> _n(3.0), _n(2.345), _n(1 / 3)
+    >>> _format_length(3.0), _format_length(2.345), _format_length(1 / 3)
     ('3', '2.35', '0.33')
     """
     return f"{number:.2f}".rstrip("0").rstrip(".")

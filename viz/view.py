@@ -3,7 +3,7 @@
 Everything that is drawn is a view first: a program, a graph, a graph at a moment of a run, the firings of a run, its
 tags. What makes views knows nothing of shapes, colours and coordinates; what prints them (as DOT, in the characters of
 a terminal) knows nothing of programs and tokens. Between the two, functions of a view make another: `collapse`
-folds clusters, `moment` puts the tokens of a run on it.
+folds clusters, `state_view` puts the tokens of a run on it.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def test_legible(theme: Any) -> None:
     )
     assert len(colours) == 3
     for colour in colours:
-        bright, dim = sorted((luminance(colour), luminance(theme.paper)), reverse=True)
+        bright, dim = sorted((luminance(colour), luminance(theme.background)), reverse=True)
         assert (bright + 0.05) / (dim + 0.05) > 4.5, colour
 
 

@@ -221,7 +221,7 @@ def test_graphviz_lays_it_out_without_complaint(graph: Graph, capfd: pytest.Capt
 
 def test_drawing_is_stable(tmp_path: Path) -> None:
     """The same graph is the same text, in every process."""
-    code = "import drawings as d; print(d.graph_dot(d.main.graph))"
+    code = "from support.pictures import drawings as d; print(d.graph_dot(d.main.graph))"
     code += "; print(d.program_dot(d.main.program))"
     texts = set()
     for seed in "12":

@@ -72,7 +72,7 @@ def test_where_nobody_draws_there_are_words(monkeypatch: pytest.MonkeyPatch, tmp
         tl.picture(fib).save(tmp_path / "no" / "such.svg")
     with pytest.raises(tl.Usage, match="no format"):
         tl.picture(fib).save(tmp_path / "a.gif")
-    monkeypatch.setattr(display.hooks, "draw", None)
+    monkeypatch.setattr(display.hooks, "render_svg", None)
     assert fib.graph._repr_svg_() is None
 
 

@@ -37,7 +37,7 @@ def _sgr_parameters(cell: GridCell) -> str:
 def nearest_colour(colour: str) -> int:
     """The number of the colour of the cube of a terminal that is nearest to #RRGGBB.
 
-    >>> nearest("#FF0000"), nearest("#E69F00")
+    >>> nearest_colour("#FF0000"), nearest_colour("#E69F00")
     (196, 178)
     """
     levels = (0, 95, 135, 175, 215, 255)

@@ -86,7 +86,7 @@ class BoxRow(NamedTuple):
 def to_single_width(text: str) -> str:
     r"""Text in which every letter takes one cell.
 
-    >>> one_wide("a\nb"), one_wide("\N{CJK UNIFIED IDEOGRAPH-4E2D}")
+    >>> to_single_width("a\nb"), to_single_width("\N{CJK UNIFIED IDEOGRAPH-4E2D}")
     ('a?b', '?')
     """
     return "".join(
@@ -98,7 +98,7 @@ def to_single_width(text: str) -> str:
 def abbreviate(text: str, longest: int) -> str:
     """Text that is not too long.
 
-    >>> cut("less_equal_1", 8), cut("n - 1", 8)
+    >>> abbreviate("less_equal_1", 8), abbreviate("n - 1", 8)
     ('less_eq~', 'n - 1')
     """
     return text if len(text) <= longest else f"{text[: max(longest - 1, 1)]}~"

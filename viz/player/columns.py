@@ -248,8 +248,9 @@ class PlayerColumns:
         for tag in list(self.tags.rows):
             opened, came, closed = life.get(tag, (0, -1, -1))
             row = (
-                -1 if tag.parent is None else self.tags.intern(tag.parent), tag.last, abbreviate_tag(tag),
-                tree.describe_call(tag) if tag in tree.inputs else tag.last, tree.describe_results(tag) if tag.site.kind == "call" else "",
+                -1 if tag.parent is None else self.tags.intern(tag.parent), tag.last_step, abbreviate_tag(tag),
+                tree.describe_call(tag) if tag in tree.inputs else tag.last_step,
+                tree.describe_results(tag) if tag.site.kind == "call" else "",
                 opened, came, closed,
             )  # fmt: skip
             for name, said in zip(found, row, strict=True):

@@ -184,7 +184,7 @@ def build_html(form: dict[str, Any], svg: str) -> str:
 def script_json(form: Any) -> str:
     r"""JSON that can stand in a script: nothing in it ends one, or begins a comment.
 
-    >>> print(in_script(["</script>", "<!--", 1]))
+    >>> print(script_json(["</script>", "<!--", 1]))
     ["\u003c/script>","\u003c!--",1]
     """
     return json.dumps(form, separators=(",", ":")).replace("<", r"\u003c")

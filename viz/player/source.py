@@ -51,7 +51,7 @@ def source_excerpts(graph: Graph) -> list[SourceExcerpt]:
 def _group_lines(numbers: list[int]) -> list[tuple[int, int]]:
     """Numbers as runs of those that are near each other: the first and the last of each.
 
-    >>> _runs([1, 2, 5, 40])
+    >>> _group_lines([1, 2, 5, 40])
     [(1, 5), (40, 40)]
     """
     found: list[tuple[int, int]] = []

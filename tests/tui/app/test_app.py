@@ -59,10 +59,10 @@ def test_every_pane(folder: Path, size: tuple[int, int]) -> None:
 
 def test_in_ascii(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a terminal that has no other letters each sign is one of ASCII, and there is one for each that is used."""
-    monkeypatch.setattr(app.Debugger, "in_ascii", True)
+    monkeypatch.setattr(app.Debugger, "writes_ascii", True)
 
     used: set[str] = set()
-    monkeypatch.setattr(letters, "in_ascii", lambda text: (used.update(text), to_ascii(text))[1])
+    monkeypatch.setattr(letters, "to_ascii", lambda text: (used.update(text), to_ascii(text))[1])
 
     async def script(screen: Screen) -> None:
         await screen.do("goto 30", "unfold")
@@ -286,7 +286,7 @@ def test_looks(name: str, theme: str) -> None:
 
 def test_another_colour_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cursor that is tinted a little less breaks this."""
-    monkeypatch.setattr(lines, "tinted", lambda colour, dark, share: tint(colour, dark, share * 0.9))
+    monkeypatch.setattr(lines, "tint", lambda colour, dark, share: tint(colour, dark, share * 0.9))
     assert looks_of(*LOOKS[0]) != (TEXTS / "{}_{}.txt".format(*LOOKS[0])).read_text(encoding="utf-8")
 
 

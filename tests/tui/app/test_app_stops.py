@@ -64,7 +64,7 @@ def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) ->
             time.sleep(0.01)
         return lay_out_graph(paper)
 
-    monkeypatch.setattr(app, "laid_out", slow)
+    monkeypatch.setattr(app, "lay_out_graph", slow)
 
     async def script(screen: Screen) -> None:
         await screen.press("s")
@@ -139,7 +139,7 @@ def test_one_can_leave_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -
         while True:
             time.sleep(0.01)
 
-    monkeypatch.setattr(app, "laid_out", endless)
+    monkeypatch.setattr(app, "lay_out_graph", endless)
 
     async def script(screen: Screen) -> None:
         while not began.is_set():
@@ -155,7 +155,7 @@ def test_one_can_leave_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def test_an_edit_begins_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the program's file is edited, the run begins again, at the same event; breakpoints stay."""
-    monkeypatch.setattr(app, "EVERY", 0.01)
+    monkeypatch.setattr(app, "WATCH_INTERVAL", 0.01)
 
     async def script(screen: Screen) -> None:
         await screen.do("goto 10", "break node == 'add' and fired")
@@ -171,7 +171,7 @@ def test_an_edit_begins_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_an_edit_meanwhile_begins_again_afterwards(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is edited while a command goes on is loaded when that is over."""
-    monkeypatch.setattr(app, "EVERY", 0.01)
+    monkeypatch.setattr(app, "WATCH_INTERVAL", 0.01)
 
     async def script(screen: Screen) -> None:
         await goes_on(screen)

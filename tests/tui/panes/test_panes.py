@@ -178,7 +178,7 @@ def test_inspector(folder: Path) -> None:
     session = begun("fib.py:fib", "5", do="run;select add")
     said = inspector_page(session)
     assert said.subtitle == "fib.add (selected)" and "7 firings" in said.text() and "▁" in said.text()
-    assert next(row for row in said.rows if "→ 8" in row.text).do.startswith("goto ")
+    assert next(row for row in said.rows if "→ 8" in row.text).command.startswith("goto ")
     session.execute("select"), session.execute("goto 7")
     assert "fib.subtract  subtract" in inspector_page(session).text()
     assert "fires once port 0 has a token (S2)" in inspector_page(session).text()
@@ -224,7 +224,7 @@ def test_an_old_firing_is_found(folder: Path, monkeypatch: pytest.MonkeyPatch) -
     """However many firings a node has had before and since, what it took under a tag is known."""
     session = begun("acts.py:told", "40", do="run")
     for near in (1, 2, 100):
-        monkeypatch.setattr("tagloom.tui.session.node.NEAR", near)
+        monkeypatch.setattr("tagloom.tui.session.node.SCAN_LIMIT", near)
         for iteration in (0, 7, 20, 39):
             session.execute(f"select told.add main/loop[{iteration}]")
             assert f"port 0  ▶ {iteration}" in inspector_page(session).text()

@@ -120,7 +120,7 @@ def pressed_after(events: int, monkeypatch: MonkeyPatch) -> None:
         go_ahead(self, run, events, stops)
         return far_interrupt(self)
 
-    monkeypatch.setattr(History, "_go_ahead", pressed)
+    monkeypatch.setattr(History, "_run_machine", pressed)
 
 
 def test_escape_without_a_goal(monkeypatch: MonkeyPatch) -> None:
@@ -148,7 +148,7 @@ def test_undo_that_is_stopped(monkeypatch: MonkeyPatch) -> None:
         monkeypatch.undo()
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(Session, "_return", stopped)
+    monkeypatch.setattr(Session, "_restore", stopped)
     assert not session.execute("undo").ok and session.history.position == there
     said(session, "undo")
     assert session.history.state.firings == 3
@@ -297,7 +297,7 @@ def test_on_screen() -> None:
 def test_a_node_whose_firing_is_not_known(monkeypatch: MonkeyPatch) -> None:
     """What fired before what is known is said to have: of an activation that is open, that it did; of one that has
     closed, that nobody here knows. The pane says so, too."""
-    monkeypatch.setattr(node, "NEAR", 1)
+    monkeypatch.setattr(node, "SCAN_LIMIT", 1)
     session = begun("22", schedule="lifo")
     said(session, "select fib.less_equal main")
     said(session, "goto 400000")

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.interp.engines.reference import Limits
+from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 from tagloom.tui.app import app
-from tagloom.tui.cli.main import debug
+from tagloom.tui.cli import debug
 from tagloom.tui.cli.prompt import run_prompt
 from tagloom.tui.run_start import Start, StartOptions
 from tagloom.tui.session import query_commands as asking
@@ -239,7 +239,7 @@ def test_questions(folder: Path) -> None:
 
 def test_what_could_go_next(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """However few tokens are looked at each time, from where one list ends the next goes on: together they are all."""
-    monkeypatch.setattr(asking, "LOOKED", 2)
+    monkeypatch.setattr(asking, "MAX_SCANNED", 2)
     session = begun("fib.py:fib", "6")
     done(session, "goto 80")
     found, at = [], 0
@@ -517,7 +517,7 @@ def test_a_dumb_terminal_gets_the_prompt(monkeypatch: pytest.MonkeyPatch, term: 
     for stream in (sys.stdin, sys.stdout):
         monkeypatch.setattr(stream, "isatty", lambda: True)
     ways: list[str] = []
-    monkeypatch.setattr(debug, "converse", lambda session: ways.append("prompt"))
+    monkeypatch.setattr(debug, "run_prompt", lambda session: ways.append("prompt"))
     monkeypatch.setattr(app.Debugger, "run", lambda self: ways.append("app"))
-    debug.debug(Start("", (), StartOptions()), debug.Manner())
+    debug.debug(Start("", (), StartOptions()), debug.DebugMode())
     assert ways == [way]

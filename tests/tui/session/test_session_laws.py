@@ -244,7 +244,7 @@ def stop_early(patch: MonkeyPatch) -> None:
             history.back()
         return found
 
-    patch.setattr(moving, "ahead", early)
+    patch.setattr(moving, "step_forward", early)
 
 
 def stop_here(patch: MonkeyPatch) -> None:
@@ -258,50 +258,52 @@ def stop_here(patch: MonkeyPatch) -> None:
         history.jump(0)
         return False
 
-    patch.setattr(moving, "behind", behind)
+    patch.setattr(moving, "step_backward", behind)
 
 
 def forget_the_run(patch: MonkeyPatch) -> None:
     """undo forgets which run was the current one."""
     _return = Session._restore
     patch.setattr(
-        Session, "_return", lambda self, to: _return(self, replace(to, current=self.snapshot.current or to.current))
+        Session, "_restore", lambda self, to: _return(self, replace(to, current=self.snapshot.current or to.current))
     )
 
 
 def forget_where_runs_stood(patch: MonkeyPatch) -> None:
     """undo gives all back but the positions."""
-    patch.setattr(Session, "_return", lambda self, to: self.__setattr__("_now", to))
+    patch.setattr(Session, "_restore", lambda self, to: self.__setattr__("_state", to))
 
 
 def change_the_run_itself(patch: MonkeyPatch) -> None:
     """A choice at the end is made in the run itself, where undo cannot take it back."""
-    patch.setattr(forking, "_deliver", lambda session, wanted: session.history.deliver(wanted))
+    patch.setattr(forking, "_deliver_by_hand", lambda session, wanted: session.history.deliver(wanted))
 
 
 def know_the_future_of_the_parent(patch: MonkeyPatch) -> None:
     """A fork knows of activations what its parent did after it began."""
-    patch.setattr(ActivationSummary, "until", lambda self, position: self)
+    patch.setattr(ActivationSummary, "as_of", lambda self, position: self)
 
 
 def open_again(patch: MonkeyPatch) -> None:
     """A fork takes activations that are open where it begins for new ones."""
-    patch.setattr(RunIndexSegment, "_is_new", lambda self, tag: True)
+    patch.setattr(RunIndexSegment, "_is_opening", lambda self, tag: True)
 
 
 def begin_a_wave(patch: MonkeyPatch) -> None:
     """A fork counts the firings of the wave that goes on where it begins from zero."""
-    patch.setattr(RunIndex, "_fired_in_wave", lambda self, position: 0)
+    patch.setattr(RunIndex, "_count_wave_firings", lambda self, position: 0)
 
 
 def overlook_iterations(patch: MonkeyPatch) -> None:
     """A loop is taken to have opened with the iteration where one is."""
-    patch.setattr(activations.ActivationScope, "opened", lambda self, known: known.activation(self.tag).opened or 0)
+    patch.setattr(
+        activations.ActivationScope, "open_position", lambda self, known: known.activation(self.tag).open_position or 0
+    )
 
 
 def keep_later_hits(patch: MonkeyPatch) -> None:
     """A fork has the hits that its parent had after it began."""
-    patch.setattr(Breakpoints, "until", lambda self, step: self)
+    patch.setattr(Breakpoints, "fork", lambda self, step: self)
 
 
 WRONG: dict[Callable[[MonkeyPatch], None], str] = {

@@ -163,7 +163,7 @@ def test_a_run_that_a_limit_ends(tab: Tab, tmp_path: Path) -> None:
     tab.key("p")
     tab.key("End")
     assert tab.text("asked") == "The run ended here: the run exceeds the limit of 20 on firings."
-    tab.open(saved(fib.history(6), tmp_path / "part.html", first=20, most=30))
+    tab.open(saved(fib.history(6), tmp_path / "part.html", first=20, max_events=30))
     assert tab.text("sentence").startswith("Step 20 of") and ": Before event 20: " in tab.text("sentence")
     tab.key("p")
     tab.key("End")
@@ -173,7 +173,7 @@ def test_a_run_that_a_limit_ends(tab: Tab, tmp_path: Path) -> None:
 def test_what_is_said_of_tokens(tab: Tab, tmp_path: Path) -> None:
     """At the beginning of a page, how many tokens are in flight, wait, are parked or held."""
     history = fib.history(6)
-    target = saved(history, tmp_path / "page.html", first=40, most=30)
+    target = saved(history, tmp_path / "page.html", first=40, max_events=30)
     state = history.jump(40)
     tab.open(target)
     said = f"Before event 40: {len(state.flight)} tokens in flight, {state.waiting_count} waiting."
@@ -288,7 +288,7 @@ def test_hostile_text_is_text(tab: Tab, tmp_path: Path) -> None:
 def test_a_long_run_is_shown_by_window(tab: Tab, tmp_path: Path) -> None:
     """The page says which part it has, numbers steps as the run does, and begins with the tokens that are there."""
     history = fib.history(9)
-    target = saved(history, tmp_path / "page.html", first=200, most=300)
+    target = saved(history, tmp_path / "page.html", first=200, max_events=300)
     tab.open(target, "#step=250")
     assert tab.text("note") == f"300 of {len(history):,} events are shown: 200 to 499"
     assert tab.text("where").startswith(f"Step 250 of {len(history):,}")
