@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 from support.programs.papers import EXAMPLES, of_paper
-from tagloom.tui.cli.main import main as cli
+from tagloom.tui.cli import main as cli
 
 FOLDER = EXAMPLES / "eager"
 load = functools.partial(of_paper, "eager")

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from support.programs.papers import EXAMPLES, of_paper
-from tagloom.tui.cli.main import main as cli
+from tagloom.tui.cli import main as cli
 
 FOLDER = EXAMPLES / "roots"
 load = functools.partial(of_paper, "roots")

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.programs.papers import EXAMPLES, of_paper_anew
-from tagloom.tui.cli.main import main as cli
+from tagloom.tui.cli import main as cli
 
 FOLDER = EXAMPLES / "tensorflow"
 FILES = sorted(path.stem for path in FOLDER.glob("*.py"))
