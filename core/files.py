@@ -29,7 +29,7 @@ def write_file(path: str | os.PathLike[str], content: bytes, what: str = "file")
 @contextmanager
 def lock_file(descriptor: int, *, required: bool = True) -> Iterator[None]:
     """While this lasts, nobody else is past this for the same file, which each opens for itself; where the system has
-    no such locks, somebody may be. Where the file cannot be locked, OSError is raised if that is `needed`."""
+    no such locks, somebody may be. Where the file cannot be locked, OSError is raised if that is `required`."""
     try:
         import fcntl
     except ImportError:

@@ -45,7 +45,7 @@ def child_key(key: int, site: Site, iteration: int) -> int:
 
 
 class Tag(NamedTuple):
-    """A path of (site, iteration). Make it with `child` and `following`, starting from ROOT."""
+    """A path of (site, iteration). Make it with `child` and `next_iteration`, starting from ROOT."""
 
     parent: Tag | None
     site: Site

@@ -28,7 +28,7 @@ Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.gen
 
 
 def admit(value: object, expected: Type | None = None) -> Value:
-    """The value that stands for a Python object, as type `wanted` if given.
+    """The value that stands for a Python object, as type `expected` if given.
 
     Python's own numbers, and lists of them, take the wanted dtype: an int any number's, a float any float's. Arrays
     are copied and made read-only, so that no token changes under way.

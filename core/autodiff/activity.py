@@ -97,7 +97,7 @@ def is_active_node(area: RegionActivity, node: Node) -> bool:
 class ActivityAnalysis:
     """What is active in the functions of a program, when some calls are differentiated.
 
-    `parameters` and `results` have, for each function that is, the positions that are active in any call.
+    `active_parameters` and `active_results` have, for each function that is, the positions that are active in any call.
     """
 
     def __init__(self, program: Program) -> None:

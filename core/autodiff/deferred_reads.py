@@ -32,7 +32,7 @@ class _CellUse(NamedTuple):
 
 def check_deferred_reads(activity: ActivityAnalysis, putting: Set[str]) -> Iterator[Invalid]:
     """What breaks D4: reads that an adjoint comes to, of what is put later and depends on what is differentiated by.
-    `putting` are the functions that put to cells."""
+    `functions_with_puts` are the functions that put to cells."""
     reading = functions_with_ops(activity.program, "get", "collect")
     if not (putting and reading):
         return

@@ -162,8 +162,9 @@ def _check_recomputation(program: Program, callee: str, node: Node) -> None:
         return
     acting = first_effect(_reachable_functions(program, callee))
     if acting is not None:
+        done = "draws" if EFFECT_OPS[acting.op].draw else "acts"
         raise Invalid(
-            f"a pullback computes {callee} again, which {'draws' if EFFECT_OPS[acting.op].draw else 'acts'} ({acting.name})",
+            f"a pullback computes {callee} again, which {done} ({acting.name})",
             rule="D5",
             where=node.location or node.name,
             hint="pull back once, where the call stands; tl.value_and_grad does both in one",

@@ -5,7 +5,7 @@ first, a phase whose parameters are the adjoints of that phase's active results,
 active parameters. Adjoints of one value are added in the order in which the reverse pass meets its uses, last first.
 
 What goes back through a node n is called `back_n`, and the adjoint of a value v, or what it is so far, `d_v`; with a
-number behind it where there are several, such that `core.names` tells what it goes back through.
+number behind it where there are several, such that `core.program.adjoint_names` tells what it goes back through.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ from .rows import (
 class AdjointBuilder:
     """Writes the nodes of a phase; what gradient rules call ops with. Names are those that the function has not.
 
-    `going` is the beginning of the names of nodes, and what they go back through.
+    `name_hint` is the beginning of the names of nodes, and what they go back through.
     """
 
     def __init__(self, taken: set[str]) -> None:
@@ -128,7 +128,8 @@ class RegionReversal:
 
 
 class Reverser:
-    """Reverses the functions of a program that activity has been found in. `split` names the split variant of one."""
+    """Reverses the functions of a program that activity has been found in. `split_name` names the split variant of
+    one."""
 
     def __init__(self, activity: ActivityAnalysis, split: Callable[[str], str]) -> None:
         self.activity = activity
@@ -339,6 +340,7 @@ class Reverser:
             raise Invalid(
                 f"{node.op} cannot be differentiated",
                 rule="D1",
+                required="a column gradient in its row" if node.op in OPS else None,
                 where=node.location or node.name,
                 hint="tl.stop_gradient(x) takes a value for a constant",
             )

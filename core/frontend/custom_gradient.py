@@ -1,7 +1,7 @@
 """Custom gradients: a function that says itself how adjoints go back through it.
 
 Owns `custom_gradient`: eagerly, where tapes are told of one step, and in a trace, where the results leave by a call of
-a function whose rule is the pullback (`derive.ruled`).
+a function whose rule is the pullback (`autodiff.custom_rules`).
 """
 
 from __future__ import annotations

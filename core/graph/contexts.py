@@ -132,7 +132,8 @@ class ContextDiagnostics:
 class ControlContexts(ContextDiagnostics):
     """The places of a graph whose nodes have the right shape (V7 to V9).
 
-    `of` has the place of every output that could be placed; `outer` where each site is called or entered from.
+    `contexts` has the place of every output that could be placed; `outer_contexts` where each site is called or entered
+    from.
     """
 
     def __init__(self, graph: Graph) -> None:

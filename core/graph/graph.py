@@ -215,7 +215,7 @@ class Builder:
     def build(
         self, results: Iterable[OutputRef] = (), *, return_nodes: Iterable[int] = (), hidden_count: int = 0
     ) -> Graph:
-        """The graph. `results` get return nodes to the environment; `returned` are such nodes, made before."""
+        """The graph. `results` get return nodes to the environment; `return_nodes` are such nodes, made before."""
         made = [
             self.node("return", "return", [source], [self.type(source)], site=ENVIRONMENT)[0].node for source in results
         ]

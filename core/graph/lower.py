@@ -24,8 +24,7 @@ numbers order the firings of an activation as a sequential evaluation would. The
 What goes from one function to another, to entry merges and to returns, is connected when all bodies stand. The values
 of a program keep their names, on which random numbers depend (S15); what lowering adds is named otherwise.
 
-
-Lowering loops: L5, L6, and L11 as far as loops go back. The rules are in `lower`.
+Lowering loops: L5, L6, and L11 as far as loops go back.
 """
 
 from __future__ import annotations
@@ -166,8 +165,8 @@ class LoopLowering:
     def _lower_forward_phase(
         self, loop: LoweredLoop, phase: LoopPhase, decide: IterationRule, follow: IterationRule
     ) -> list[OutputRef]:
-        """A phase from the first iteration to the last: `decide` says what is switched, given what an iteration begins
-        with, `follow` what the next one does."""
+        """A phase from the first iteration to the last: `lower_condition` says what is switched, given what an
+        iteration begins with, `lower_body` what the next one does."""
         make, of, merges, left = (
             partial(self._add_loop_node, loop, phase),
             f"{phase.node.name}.",

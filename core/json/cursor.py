@@ -164,7 +164,7 @@ class JsonCursor:
         return self.data
 
     def integer(self, minimum: int = -INT64_BOUND) -> int:
-        """An integer of at most 64 bits, from `least` up; true and 1.0 are none."""
+        """An integer of at most 64 bits, from `minimum` up; true and 1.0 are none."""
         if type(self.data) is not int or not minimum <= self.data < INT64_BOUND:
             wide = type(self.data) is int and not -INT64_BOUND <= self.data < INT64_BOUND
             size = " of at most 64 bits" if wide else ""

@@ -20,7 +20,7 @@ from ..mix import name_key
 from ..ops import cells
 from ..ops.effect import format_text
 from ..ops.effect_op import EFFECT_OPS
-from ..ops.op import OPS, build_kernel, trap_message
+from ..ops.op import OPS, build_kernel, raise_column_error, trap_message
 from ..ops.random import draw_key
 from ..tag import ROOT, child_key
 from ..types import Type, element_type, type_of
@@ -33,8 +33,8 @@ Values: TypeAlias = tuple[Value, ...]
 
 class EvaluationFrame:
     """A region that is evaluated, or has been: of which function, its values by name, and by the name of the node the
-    frames of the calls, branches and iterations below it that have a further phase. `key` is what that of its tag would
-    be."""
+    frames of the calls, branches and iterations below it that have a further phase. `tag_key` is what that of its tag
+    would be."""
 
     __slots__ = ("child_frames", "function", "tag_key", "values")
 
@@ -179,7 +179,11 @@ class _Evaluator:
         message = trap_message(row, inputs, node.attributes)
         if message is not None:
             raise _TrapRaised((f"{function}.{node.name}", message))
-        return build_kernel(row, list(map(type_of, inputs)), node.results[0].type, node.attributes)(*inputs)
+        kernel = build_kernel(row, list(map(type_of, inputs)), node.results[0].type, node.attributes)
+        try:
+            return kernel(*inputs)
+        except Exception as error:
+            raise_column_error(row, inputs, error)
 
     def evaluate_effect(self, function: str, node: Node, inputs: Values, key: int) -> Value:
         """What S13 to S16 say, one after another: a cell has been put before it is got."""

@@ -96,8 +96,8 @@ def _callees(function: Function) -> set[str]:
 
 
 class _FunctionInference:
-    """One walk through the body of a function: `made` has the types of every node's results in program order,
-    `leaving` those of the function's."""
+    """One walk through the body of a function: `node_types` has the types of every node's results in program order,
+    `result_types` those of the function's."""
 
     def __init__(
         self, results: Mapping[str, Sequence[LatticeType]], function: Function, pullbacks: PullbackTypes
@@ -168,7 +168,7 @@ class _FunctionInference:
         return list(map(_default_hole, types[: len(node.results)] + [guess_type(operands)] * missing))
 
     def fill_function(self, function: Function) -> Function:
-        """The function with its holes filled, where `leaving` and `made` have no bottom."""
+        """The function with its holes filled, where `result_types` and `node_types` have no bottom."""
         types = iter(self.node_types)
         results = function.results
         if any(type_ is HOLE for type_ in results):
@@ -208,8 +208,8 @@ def infer_op_type(
 ) -> LatticeType:
     """What an op that computes makes of these; where it takes no such operands, what it makes of several of one type.
 
-    HOLE among the operands is a type that cannot be known; the bottom makes the bottom. `like` are the operands whose
-    types count first where not all can: those that are no literals.
+    HOLE among the operands is a type that cannot be known; the bottom makes the bottom. `preferred` are the operands
+    whose types count first where not all can: those that are no literals.
     """
     if None in operands:
         return None

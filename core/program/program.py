@@ -138,8 +138,8 @@ class Node:
 class Function:
     """A name, a body, and the types of the results; `pullbacks` has those of the results of each further phase.
 
-    While a program is differentiated, a function may have a `rule`: the name of the one that gives the adjoints of its
-    first parameters, instead of its own reverse pass (`derive.ruled`). In the end none has.
+    While a program is differentiated, a function may have a `gradient_rule`: the name of the one that gives the
+    adjoints of its first parameters, instead of its own reverse pass (`autodiff.custom_rules`). In the end none has.
     """
 
     name: str

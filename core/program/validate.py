@@ -556,7 +556,7 @@ class _ProgramChecker:
                 )
 
     def check_pullback(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
-        """What it begins says what it takes: see `begins`."""
+        """What it begins says what it takes: see `check_phases`."""
         yield from ()
 
     def check_call(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:

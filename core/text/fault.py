@@ -64,7 +64,7 @@ class SourcePosition(NamedTuple):
 
 
 class SyntaxFault(Exception):
-    """What is wrong at a spot of a text, for `malformed` to say."""
+    """What is wrong at a spot of a text, for `to_malformed` to say."""
 
     def __init__(
         self,

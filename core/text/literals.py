@@ -1,6 +1,6 @@
 """Reading literals: numbers, `true` and `false`, brackets, and `int8(3)`.
 
-In a program a literal says its own type (`parse_literal`); an argument takes its parameter's (`read`).
+In a program a literal says its own type (`parse_literal`); an argument takes its parameter's (`parse_value`).
 """
 
 from __future__ import annotations

@@ -65,7 +65,7 @@ def prune_program(
 def _prune_main(
     program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), keep: Collection[str] = ()
 ) -> PruneResult:
-    """What `pruned` gives, where a function that is called is as it was."""
+    """What `prune_program` gives, where a function that is called is as it was."""
     main = _MainBody(program)
     fed = dict.fromkeys(main.check_value(name, "fed") for name in feeds)
     wanted: Sequence[Operand] = main.body.results

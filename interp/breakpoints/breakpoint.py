@@ -90,7 +90,7 @@ class _BreakpointEntry:
     hits: list[int] = field(default_factory=list)
     """The steps at which it was hit, ascending."""
     observed_until: int = 0
-    """Up to which step it has looked at every one, from `since` on."""
+    """Up to which step it has looked at every one, from `start` on."""
     start: int = 0
     """How many steps had been made before the first at which it can look."""
 
@@ -149,7 +149,7 @@ class Breakpoints:
 
     def with_breakpoints(self, breakpoints: Mapping[int, Breakpoint], start: int = 0) -> Breakpoints:
         """Others over the same run, under these numbers. One that has the number and looks at the same as one here
-        knows the hits that there have been; any other looks at the steps from `since` on. These stay as they are."""
+        knows the hits that there have been; any other looks at the steps from `start` on. These stay as they are."""
         made = Breakpoints()
         for number, breakpoint in breakpoints.items():
             known = self._entries.get(number)
@@ -233,7 +233,7 @@ class Breakpoints:
         return self._entries[number]
 
     def observed_until(self, number: int) -> int:
-        """Up to which step a breakpoint has looked at every one, from `since` on: up to there its hits are all."""
+        """Up to which step a breakpoint has looked at every one, from `start` on: up to there its hits are all."""
         return self._lookup(number).observed_until
 
     def start_step(self, number: int) -> int:

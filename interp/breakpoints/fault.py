@@ -13,7 +13,7 @@ _MAX_WIDTH = 40
 
 
 class ExpressionFault(Exception):
-    """What is wrong at a spot of a text, for `complaint` to say; `kind` is the error that it is."""
+    """What is wrong at a spot of a text, for `to_error` to say; `kind` is the error that it is."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ def to_error(fault: ExpressionFault, text: str) -> TagloomError:
 def unknown_name(
     message: str, word: str, spot: int, there: list[str], *, alternatives: Iterable[str] = ()
 ) -> ExpressionFault:
-    """The fault of a word that is not there: with what is, and with what it was probably to be; `longer` are other
-    names of what is there."""
+    """The fault of a word that is not there: with what is, and with what it was probably to be; `alternatives` are
+    other names of what is there."""
     more = len(there) - _MAX_LISTED
     listed = ", ".join(there[:_MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
     hint = suggest_name(word, [*there, *alternatives]) if len(word) < 2 * _MAX_WIDTH else None

@@ -36,7 +36,7 @@ def site_names(site: Site) -> tuple[str, ...]:
 
 
 def compile_tag_pattern(text: str, graph: Graph, spot: int, *, operator: str = "matches") -> Callable[[Tag], bool]:
-    """Whether a tag of a run of this graph matches; `within` "in": whether it or a tag around it does.
+    """Whether a tag of a run of this graph matches; `operator` "in": whether it or a tag around it does.
 
     Raises Fault, at an offset from `spot`, where the text is no pattern, or one that no tag of this graph matches.
     """

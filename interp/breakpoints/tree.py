@@ -86,7 +86,7 @@ class ComparisonExpression(ExpressionNode):
 
 @dataclass(frozen=True, slots=True)
 class ArithmeticChain(ExpressionNode):
-    """Sums, or products: `first` and then (sign, operand), from left to right."""
+    """Sums, or products: `first_operand` and then (sign, operand), from left to right."""
 
     first_operand: ExpressionNode
     later_operands: tuple[tuple[str, ExpressionNode], ...]

@@ -25,7 +25,7 @@ class ObjectNode:
 def find_objects(root: object, extra_edges: Mapping[int, Mapping[str, object]] | None = None) -> list[ObjectNode]:
     """The objects that a root leads to, itself first, then by the number of edges, and in the order of their names.
 
-    `more` has edges that come behind those of an object, by its identity.
+    `extra_edges` has edges that come behind those of an object, by its identity.
     """
     there, numbers = [ObjectNode(root)], {id(root): 0}
     for number, each in enumerate(there):  # grows while it is walked

@@ -114,7 +114,7 @@ class Restoration:
 
     def pending_parts(self) -> dict[int, dict[str, object]]:
         """What the file has and no variable had met at the last `fill`: for each object that matches one of the file,
-        by its identity, what is to be under names that it does not have. Its parts are dicts, and `Left`s."""
+        by its identity, what is to be under names that it does not have. Its parts are dicts, and `PendingTensor`s."""
         pairs = self._match_objects()
         parts: dict[int, object] = {number: each for each, number in reversed(pairs)}
         lost = [number for number, node in enumerate(self._nodes) if node.tensor in self._pending_tensors]

@@ -11,7 +11,7 @@ _new_object = object.__new__
 
 
 class ActivationRecord:
-    """The activation record of a tag. States that were forked share records; one that is not of a state's own `era`
+    """The activation record of a tag. States that were forked share records; one that is not of a state's own `owner`
     is copied before it changes."""
 
     __slots__ = (

@@ -26,7 +26,7 @@ class CellWrite(NamedTuple):
 
 
 class CellBlock:
-    """The cells that one handle stands for. Like a record, it is copied where it is not of the heap's own `era`."""
+    """The cells that one handle stands for. Like a record, it is copied where it is not of the heap's own `owner`."""
 
     __slots__ = ("owner", "full_prefix", "deferred_reads", "writes", "size")
 

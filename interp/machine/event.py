@@ -40,10 +40,10 @@ class Event(NamedTuple):
     sent nothing. `closed` are the activations that the event closed, innermost first. `ends_wave` says that every token
     that was in flight at the last tick of the clock has now been delivered, so that it ticks.
 
-    `parked` is the empty cell at which the token stays instead of making its node fire. `woken` are the tokens that
-    stay at the cell that the event fills; they rejoin the flight behind `sent`. `held` says that a k-bound keeps `sent`
-    out of the flight, and `released` which of those tokens join it, last of all, each with the number of the step that
-    sent it.
+    `deferred_at` is the empty cell at which the token stays instead of making its node fire. `woken` are the tokens
+    that stay at the cell that the event fills; they rejoin the flight behind `sent`. `is_throttled` says that a k-bound
+    keeps `sent` out of the flight, and `released` which of those tokens join it, last of all, each with the number of
+    the step that sent it.
     """
 
     token: Token

@@ -23,7 +23,7 @@ from typing import TypeAlias
 from ...core.graph.graph import Edge, Graph, GraphNode
 from ...core.graph.phases import adjoint_dependent_nodes
 from ...core.ops.effect_op import EFFECT_OPS, resource_of
-from ...core.ops.op import OPS, build_kernel, can_trap, trap_message
+from ...core.ops.op import OPS, build_kernel, can_trap, raise_column_error, trap_message
 from ...core.ops.routing import ROUTING_OPS
 from ...core.program.infer import DEFAULT_TYPE
 from ...core.program.program import PARALLEL_ITERATIONS
@@ -43,13 +43,13 @@ Edges: TypeAlias = tuple[Edge, ...]
 class Rule:
     """What one node of a graph does, worked out before the run.
 
-    `needs` is the number of tokens it fires on; `operands` its ports with the literals filled in, or None for a
-    merge. `edges` says for each output where its tokens go, and `routes` the same by the site on top of their tag,
-    where that matters (S10). `retag` gives their tag, or is None where it is the firing's own. `arrives` says that
-    what it sends is an argument or loop variable of another activation, `leaves` that its firing takes a result out
-    of its own. `acts` says what it does on cells or the world instead of computing, and `bound` how many iterations of
-    its loop run at once. `watched` says that it may take long, or more than the machine. `counts` says whether tokens
-    bound for it make an iteration busy (S16).
+    `required_tokens` is the number of tokens it fires on; `operands` its ports with the literals filled in, or None for
+    a merge. `edges` says for each output where its tokens go, and `routes` the same by the site on top of their tag,
+    where that matters (S10). `retag` gives their tag, or is None where it is the firing's own. `sends_argument` says
+    that what it sends is an argument or loop variable of another activation, `returns_result` that its firing takes a
+    result out of its own. `effect` says what it does on cells or the world instead of computing, and `bound` how many
+    iterations of its loop run at once. `needs_limit_check` says that it may take long, or more than the machine.
+    `counts_as_busy` says whether tokens bound for it make an iteration busy (S16).
     """
 
     node: GraphNode
@@ -174,11 +174,14 @@ def _build_compute(
 
     def compute(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
         """S5."""
-        return ((0, calculate(*inputs)),)
+        try:
+            return ((0, calculate(*inputs)),)
+        except Exception as error:
+            raise_column_error(row, inputs, error)
 
     def compute_triggered(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
         """S5, of literals only: the trigger's value is ignored."""
-        return ((0, calculate(*inputs[:arity])),)
+        return compute(inputs[:arity], tag)
 
     fire = compute_triggered if node.has_trigger else compute
     return fire, (lambda inputs: trap_message(row, inputs[:arity], node.attributes)) if can_trap(row, result) else None

@@ -50,7 +50,7 @@ class State:
         """The first state of a run: the arguments in flight under the root tag, triggers before them.
 
         `seed` is that of random numbers; `bound` takes the place of the bounds that loops have; effects go to `world`.
-        `clocked` says that the schedule is `waves`, on which held tokens are released between waves.
+        `is_clocked` says that the schedule is `waves`, on which held tokens are released between waves.
         """
         self.graph = graph
         self._seed, self._bound = seed, bound

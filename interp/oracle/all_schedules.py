@@ -116,7 +116,7 @@ def explore(
 
 def state_key(state: State) -> Hashable:
     """A key of a state, the same for two states if they differ in the order of the flight alone, and in the clock of
-    waves, which no other schedule heeds. What fired before is not all in it: see `firing`."""
+    waves, which no other schedule heeds. What fired before is not all in it: see `firing_key`."""
     flight, records, results, traps, (*counts, _), *more = state.snapshot()
     return frozenset(Counter(flight).items()), _freeze([records, results, counts, more]), len(traps)
 

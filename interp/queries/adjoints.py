@@ -3,7 +3,8 @@
 Partners stand in one function, and fire under one tag, since the reverse pass of an activation runs under its tag. A
 routing op has the one that undoes it: what leaves by `exit` has an adjoint that comes by `reenter`, and what a merge of
 two branches passed on one that a switch sends to the same branch. Others are found by the names that derivation writes
-(`core.names`). A node of a further phase goes back through nodes of the phase that this one reverses, and of no other.
+(`core.program.adjoint_names`). A node of a further phase goes back through nodes of the phase that this one reverses,
+and of no other.
 """
 
 from __future__ import annotations

@@ -59,7 +59,8 @@ class ThrottledToken(NamedTuple):
         return self.tag.parent.child(self.tag.site, self.tag.iteration - self.bound)
 
     def describe(self, graph: Graph) -> str:
-        return f"the token from {self.origin.short_description} is held under {self.tag}: {describe_bound(self.tag, self.bound)}"
+        bound = describe_bound(self.tag, self.bound)
+        return f"the token from {self.origin.short_description} is held under {self.tag}: {bound}"
 
 
 class ParkedToken(NamedTuple):
@@ -69,13 +70,14 @@ class ParkedToken(NamedTuple):
     origin: Origin
 
     def describe(self, graph: Graph) -> str:
-        return f"the token from {self.origin.short_description} is parked at {describe_cell(graph, self.cell)}, which nobody has put"
+        cell = describe_cell(graph, self.cell)
+        return f"the token from {self.origin.short_description} is parked at {cell}, which nobody has put"
 
 
 class UnfilledCell(NamedTuple):
     """No store is known to fill a cell. `stores` are those that might: a node, and the tag under which it waits to be
-    told which cell, or None where it has not got anything yet. `held` are iterations in which some of them stand, and
-    which have not begun, each with the bound that holds it."""
+    told which cell, or None where it has not got anything yet. `throttled_iterations` are iterations in which some of
+    them stand, and which have not begun, each with the bound that holds it."""
 
     stores: tuple[tuple[int, Tag | None], ...]
     throttled_iterations: tuple[tuple[Tag, int], ...] = ()
@@ -188,7 +190,7 @@ class WaitEntry(NamedTuple):
     another node for all of them; one that has none, in a graph that breaks the rules, for what never comes, of port -1.
     A parked token waits for a store to its cell, of port -1 - the number of the cell; a
     `collect` for one to each empty cell. A held token waits for all that keeps the earlier iteration busy, of ports -1,
-    -2 and so on. `alive` says whether it may still fire, open or go on, for all that is known; `asked_by` is the
+    -2 and so on. `is_live` says whether it may still fire, open or go on, for all that is known; `required_by` is the
     position in the answer of what waits for it, None for the first.
     """
 
@@ -218,11 +220,11 @@ Verdict: TypeAlias = Word["fired", "pending", "never", "unknown"]
 class WhyNotAnswer:
     """Why a node has not fired under a tag.
 
-    `verdict` is "fired" (`firing` says when), "pending" (it may still fire: `roots` are tokens of which one at least
-    has to be delivered first), "never" (`roots` are where tokens were lost; where nodes wait for each other and for
-    nothing else there are none, and `circle` are those), or "unknown", where a cell has to be filled and no store has
-    been sent its index (an `Unfilled` among `roots`), or more nodes wait than were followed. `waits` has the node
-    itself, and then the nodes that it waits for, nearest first.
+    `verdict` is "fired" (`firing` says when), "pending" (it may still fire: `root_causes` are tokens of which one at
+    least has to be delivered first), "never" (`root_causes` are where tokens were lost; where nodes wait for each other
+    and for nothing else there are none, and `cycle` are those), or "unknown", where a cell has to be filled and no
+    store has been sent its index (an `UnfilledCell` among `root_causes`), or more nodes wait than were followed.
+    `wait_entries` has the node itself, and then the nodes that it waits for, nearest first.
     """
 
     graph: Graph
@@ -234,7 +236,7 @@ class WhyNotAnswer:
     wait_entries: tuple[WaitEntry, ...] = ()
     root_causes: tuple[RootCause, ...] = ()
     cycle: tuple[int, ...] = ()
-    """Positions in `waits`: each waits for the next, and the last for the first."""
+    """Positions in `wait_entries`: each waits for the next, and the last for the first."""
     stop_error: TagloomError | None = None
     """What ended the run, if it was not quiet."""
 

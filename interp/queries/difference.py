@@ -41,7 +41,8 @@ class ChangedArgument(NamedTuple):
     second: Value | None
 
     def __str__(self) -> str:
-        return f"argument {self.name} is {_describe_value(self.first)} in the first, {_describe_value(self.second)} in the second"
+        first, second = _describe_value(self.first), _describe_value(self.second)
+        return f"argument {self.name} is {first} in the first, {second} in the second"
 
 
 class OperandDifference(NamedTuple):
@@ -69,8 +70,8 @@ class Difference:
     different ones, although all they came from agrees: an argument, a literal or an edge differs, or a what-if changed
     one), "only one" (it fired
     in one run, and what it depends on agrees) or "arguments" (they differ, and no firing does). `first` and `second`
-    are the firing on each side, `operands` the ports that differ, and `missing` the ports that got no token where it
-    did not fire: None where that graph has no such node. `arguments` are those that differ.
+    are the firing on each side, `operands` the ports that differ, and `missing_ports` the ports that got no token where
+    it did not fire: None where that graph has no such node. `arguments` are those that differ.
     """
 
     kind: DifferenceKind

@@ -51,9 +51,9 @@ class EventIndexSegment:
 class EventIndex:
     """What is kept of a run so that questions have cheap answers.
 
-    `see` takes the events of the run in their order. It keeps the events themselves, and some 120 bytes for each
-    firing. Questions are about the moment when `at` of them have happened: who goes back forgets nothing. A branch has
-    what is kept of its past in common with the run that it is a branch of.
+    `add` takes the events of the run in their order. It keeps the events themselves, and some 120 bytes for each
+    firing. Questions are about the moment when `end_position` of them have happened: who goes back forgets nothing. A
+    branch has what is kept of its past in common with the run that it is a branch of.
     """
 
     def __init__(

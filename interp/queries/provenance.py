@@ -102,7 +102,8 @@ def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 
     """Where a token, or what a firing consumed, came from, in words: the firing, and below it a line for each of its
     operands by port, and so on.
 
-    A firing that was said before is named by its event only; nothing is said below `depth`, nor after `most` lines.
+    A firing that was said before is named by its event only; nothing is said below `depth`, nor after `max_lines`
+    lines.
     """
     start = _start_of(index, what)
     lines, told = [str(index.origin(start, None if isinstance(what, FiringOrigin) else what))], {start}
@@ -128,7 +129,8 @@ def _operand_tokens(index: EventIndex, number: OriginId) -> list[tuple[int, Orig
 
 
 def _describe_change(index: EventIndex, token: TokenKey) -> str:
-    return f"changed to {format_value(index.changed_value(token))} on {_describe_port(index.graph, token.node, token.port)} under {token.tag}"
+    port = _describe_port(index.graph, token.node, token.port)
+    return f"changed to {format_value(index.changed_value(token))} on {port} under {token.tag}"
 
 
 def _describe_port(graph: Graph, node: int, port: int) -> str:

@@ -102,7 +102,7 @@ def why_not(
 ) -> WhyNotAnswer:
     """Why a node has not fired under a tag in this state, whose events the index has seen.
 
-    `stopped` is what ended the run, where it was not quiet. Raises Usage where the two are not at the same moment.
+    `stop_error` is what ended the run, where it was not quiet. Raises Usage where the two are not at the same moment.
     """
     if len(index) != state.steps:
         raise Usage(

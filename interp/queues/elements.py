@@ -21,7 +21,7 @@ Element: TypeAlias = tuple[Literal, ...]
 
 
 def check_integer(what: str, number: Any, minimum: int) -> int:
-    """An integer from `least` up; raises Usage for anything else."""
+    """An integer from `minimum` up; raises Usage for anything else."""
     try:
         found = operator.index(number)
     except TypeError:

@@ -1,6 +1,6 @@
 """Gradients in a trace: calls whose pullbacks are taken.
 
-Owns writing `d... = pullback c a...` behind a call of a plain function, of which `derive.resolve` makes a split one,
+Owns writing `d... = pullback c a...` behind a call of a plain function, of which `autodiff.resolve` makes a split one,
 and what tapes that record in a trace are told of calls.
 """
 
@@ -74,9 +74,9 @@ def trace_pullback(
     captures: Mapping[Resource, TracedValue | Literal] | None = None,
     attributes: Attributes = (),
 ) -> tuple[Any, TracedCall, Pullback]:
-    """As `traced_vjp`, flat, and for what the call captures, too. The pullback takes the adjoints of the variables that
+    """As `trace_vjp`, flat, and for what the call captures, too. The pullback takes the adjoints of the variables that
     are assigned as well; where there are none, they are 0. And it takes the places whose adjoints are `Rows`. A call
-    that is made again is given what resources held; `marked` says that it is there for its pullback alone.
+    that is made again is given what resources held; `attributes` says that it is there for its pullback alone.
 
     Tapes under way are told of the call, and of the pullback: to them that is a call, too, of a function of its own,
     which computes again."""
@@ -120,8 +120,8 @@ def pullback_spec(
     attributes: Attributes = (),
 ) -> FunctionSpec:
     """The function of arguments and an adjoint that gives the adjoints of those that are floats, by rows in these
-    places. With `held`, which is all that the function captures, the adjoint is that of the results and of what is
-    assigned, and those of `held` follow."""
+    places. With `captures`, which is all that the function captures, the adjoint is that of the results and of what is
+    assigned, and those of `captures` follow."""
 
     def python(*given: Any) -> Any:
         region = current_region()

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from ...autodiff.rows import Rows, row_use_error
 from ...errors import Invalid, Usage
 from ...ops.index import row_adjoint
-from ...ops.op import lookup_op
+from ...ops.op import OPS, lookup_op
 from ...types import HandleType, Type
 from ...value import Literal, literal
 from ..trace.captures import Resource
@@ -103,7 +103,7 @@ class OpTapeEntry(NamedTuple):
 
 AnyTapeEntry: TypeAlias = TapeEntry | OpTapeEntry
 DeferredOpEntry: TypeAlias = tuple[tuple[Any, ...], ConcreteArray, AppliedOp]
-"""What an `OpRecord` is made of, when it is needed: that takes 0.3 us."""
+"""What an `OpTapeEntry` is made of, when it is needed: that takes 0.3 us."""
 
 
 class TapeProtocol(Protocol):
@@ -215,7 +215,8 @@ def record_nondifferentiable(op: str, operands: Sequence[Any], result: TapeArray
 
 def _nondifferentiable_error(op: str) -> Invalid:
     hint = "tl.stop_gradient(x) takes a value for a constant"
-    return Invalid(f"{op} cannot be differentiated", rule="D1", where=user_location(), hint=hint)
+    required = "a column gradient in its row" if op in OPS else None
+    return Invalid(f"{op} cannot be differentiated", rule="D1", where=user_location(), required=required, hint=hint)
 
 
 def _has_same_known_shape(one: Type, other: Type) -> bool:

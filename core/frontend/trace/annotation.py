@@ -74,7 +74,7 @@ class FunctionSpec:
         return found
 
     def unflatten_arguments(self, leaves: Sequence[Any]) -> list[Any]:
-        """Arguments, from one value for each of `parameters`."""
+        """Arguments, from one value for each of `leaf_parameters`."""
         values = iter(leaves)
         return [
             next(values) if form is None else unflatten(form.treedef, [next(values) for _ in form.types])
@@ -170,7 +170,7 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
 def tree_type_of_annotation(
     annotation: Any, namespace: Mapping[str, Any], enclosing: tuple[object, ...] = ()
 ) -> TreeType:
-    """The form that an annotation means; `names` are in sight of annotations written as strings.
+    """The form that an annotation means; `namespace` are in sight of annotations written as strings.
 
     Raises Usage where it means none, or where a class contains itself.
     """

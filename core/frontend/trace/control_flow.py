@@ -186,8 +186,8 @@ def check_predicate(value: Any, of: str) -> TracedValue | Literal:
 
 
 class _LoopRegions(NamedTuple):
-    """Condition and body as they were traced, and what they were given and gave. `own` and `mine` are the parameters of
-    each: the loop variables, and then the variables that are assigned."""
+    """Condition and body as they were traced, and what they were given and gave. `condition_parameters` and
+    `body_parameters` are the parameters of each: the loop variables, and then the variables that are assigned."""
 
     condition_region: RegionBuilder
     body_region: RegionBuilder

@@ -97,8 +97,8 @@ def is_static(value: object) -> bool:
 class TreeDef:
     """How a value nests: the class that holds it together and its parts by key, or a leaf, or an object that is fixed.
 
-    Dicts with the same keys have the same structure; the parts are sorted, and `order` is that of the dict. `behind`
-    are the names of what follows the leaves of a function's results: the variables that it assigns.
+    Dicts with the same keys have the same structure; the parts are sorted, and `key_order` is that of the dict.
+    `assigned_names` are the names of what follows the leaves of a function's results: the variables that it assigns.
 
     >>> print(flatten((1, {"b": 2, "a": (3, 4)}))[1])
     (·, {b, a: (·, ·)})
@@ -171,8 +171,8 @@ def flatten(
     value: object, *, by_reference: bool = False, keep_variables: bool = False, leaf_class: type | None = None
 ) -> tuple[list[Any], TreeDef]:
     """The leaves of a nested value, in order, and its structure. Of variables the leaf is what they hold here, or with
-    `keep` the variable; `by_reference` they are part of the structure, as everything that is no value. Named tuples of
-    the class `whole` are leaves.
+    `keep_variables` the variable; `by_reference` they are part of the structure, as everything that is no value. Named
+    tuples of the class `leaf_class` are leaves.
 
     Raises Invalid for what could not be put together again: a dict whose keys are not strings, a class that cannot
     be called with its fields, a value that contains itself.

@@ -61,8 +61,8 @@ _RESERVED = {"true", "false", "nan", "inf"}
 class TracedValue:
     """A symbolic value: a name in a region of the trace under way, its type, and the line that made it.
 
-    `weak` is there where all that is known yet of the result of a function is that it is a Python number, which takes
-    the dtype of what it meets: a number of that kind. See `inference`.
+    `weak_value` is there where all that is known yet of the result of a function is that it is a Python number, which
+    takes the dtype of what it meets: a number of that kind. See `inference`.
     """
 
     region: RegionBuilder
@@ -214,7 +214,7 @@ class RegionBuilder:
         return results
 
     def snapshot(self) -> tuple[int, int, UniqueNames]:
-        """Where tracing stands in this function, for `back_to`: regions inside of this one are to be traced again."""
+        """Where tracing stands in this function, for `rewind`: regions inside of this one are to be traced again."""
         return len(self.specialization.callbacks), len(self.specialization.auxiliary_functions), self.names.copy()
 
     def rewind(self, snapshot: tuple[int, int, UniqueNames]) -> None:
@@ -472,7 +472,7 @@ MAX_NESTED_TRACES = 12
 class Specialization:
     """A function of the program under trace: one Python function on one list of forms.
 
-    `used` is what its latest trace took for known of each function that it calls.
+    `callee_signatures` is what its latest trace took for known of each function that it calls.
     """
 
     program_builder: ProgramBuilder
@@ -559,7 +559,8 @@ class ProgramBuilder:
     """A program being made."""
 
     def __init__(self, make_symbol: Callable[[TracedValue], object], *, may_create_variables: bool = True) -> None:
-        """`wrap` makes symbols of values; `may_create` says whether variables may be made meanwhile."""
+        """`make_symbol` makes symbols of values; `may_create_variables` says whether variables may be made
+        meanwhile."""
         self.make_symbol = make_symbol
         self.may_create_variables = may_create_variables
         self.created_variables: list[Resource] = []

@@ -351,7 +351,11 @@ def test_what_is_right_is_not_refused(function: Callable[[Any], Any]) -> None:
 
 @pytest.mark.parametrize(
     ("broken", "function"),
-    [("_puts_varied_value", of_a_constant), ("_may_be_same_cell", of_a_number_that_differs), ("_is_same_cell", in_a_row)],
+    [
+        ("_puts_varied_value", of_a_constant),
+        ("_may_be_same_cell", of_a_number_that_differs),
+        ("_is_same_cell", in_a_row),
+    ],
 )
 def test_what_refuses_too_much_is_caught(broken: str, function: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """So is one that takes every put for such a put."""
