@@ -12,10 +12,12 @@ from numba.extending import intrinsic
 
 def _wrapping_intrinsic(instruction: str) -> Any:
     def infer_signature(_typing: Any, _one: Any, _other: Any) -> Any:
-        def made(_target: Any, builder: ir.IRBuilder, _signature: Any, operands: tuple[ir.Value, ir.Value]) -> ir.Value:
+        def build(
+            _target: Any, builder: ir.IRBuilder, _signature: Any, operands: tuple[ir.Value, ir.Value]
+        ) -> ir.Value:
             return getattr(builder, instruction)(*operands)
 
-        return int64(int64, int64), made
+        return int64(int64, int64), build
 
     return intrinsic(infer_signature)
 
