@@ -18,14 +18,14 @@ class ActivationRecord:
         "arguments_received",
         "busy_count",
         "child_tags",
-        "owner",
         "fired_nodes",
-        "results_returned",
         "open_children",
+        "owner",
+        "results_returned",
+        "signature",
         "tag",
         "token_count",
         "waiting_operands",
-        "signature",
     )
 
     def __init__(self, tag: Tag, signature: tuple[int, int], owner: object) -> None:

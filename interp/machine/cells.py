@@ -28,7 +28,7 @@ class CellWrite(NamedTuple):
 class CellBlock:
     """The cells that one handle stands for. Like a record, it is copied where it is not of the heap's own `owner`."""
 
-    __slots__ = ("owner", "full_prefix", "deferred_reads", "writes", "size")
+    __slots__ = ("deferred_reads", "full_prefix", "owner", "size", "writes")
 
     def __init__(self, size: int, owner: object) -> None:
         self.size = size
