@@ -95,7 +95,7 @@ class Crash(TagloomError):
 def plural(number: int, noun: str) -> str:
     """A number of things.
 
-    >>> counted(1, "token"), counted(2500, "token")
+    >>> plural(1, "token"), plural(2500, "token")
     ('1 token', '2,500 tokens')
     """
     return f"{number:,} {noun}{'s' * (number != 1)}"

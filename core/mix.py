@@ -24,7 +24,7 @@ def splitmix64(seed: int, number: int) -> int:
 def name_key(word: str) -> int:
     """The key of a name: the first 8 bytes, the lowest first, of its BLAKE2b digest of 8 bytes, in UTF-8.
 
-    >>> hex(word_key("main"))
+    >>> hex(name_key("main"))
     '0xefd1609ecb636e02'
     """
     return int.from_bytes(blake2b(word.encode(errors="surrogatepass"), digest_size=8).digest(), "little")

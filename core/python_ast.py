@@ -24,7 +24,7 @@ if hasattr(os, "register_at_fork"):
 def parse_python(text: str, mode: str = "exec") -> Any:
     """The tree of a text, as `ast.parse` gives it; raises SyntaxError and ValueError as that does.
 
-    >>> parsed("x + 1", "eval").body.right.value
+    >>> parse_python("x + 1", "eval").body.right.value
     1
     """
     with _PARSE_LOCK:

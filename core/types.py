@@ -78,7 +78,7 @@ _INTERN_TABLE: dict[Type, Type] = {}
 def intern_type(type_: Type) -> Type:
     """A type as the object that it is known by, while it is kept: identity is asked sooner than equality.
 
-    >>> interned(Type(dtypes.int64, (3,))) is interned(Type(dtypes.int64, (3,)))
+    >>> intern_type(Type(dtypes.int64, (3,))) is intern_type(Type(dtypes.int64, (3,)))
     True
     """
     found = _INTERN_TABLE.get(type_)
@@ -184,7 +184,7 @@ def broadcast_shape(shapes: list[Shape]) -> Shape:
 
     Raises Invalid where two known sizes differ and neither is 1.
 
-    >>> join_shapes([(3, 1), (4,)])
+    >>> broadcast_shape([(3, 1), (4,)])
     (3, 4)
     """
     if any(shape is None for shape in shapes):
@@ -255,7 +255,7 @@ def ragged_array_error(rows: object) -> Usage:
 def element_classes(rows: object) -> set[type]:
     """The types of the elements of a nested list, or of a value alone; lists, of what is nested deeper than arrays.
 
-    >>> sorted(map(str, kinds_in([[1, 2.5]])))
+    >>> sorted(map(str, element_classes([[1, 2.5]])))
     ["<class 'float'>", "<class 'int'>"]
     """
     items = [rows]

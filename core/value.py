@@ -109,7 +109,7 @@ def _normalize_array(array: npt.NDArray[np.generic], dtype: DType) -> Value:
 def is_same_value(one: object, other: object) -> builtins.bool:
     """Whether two values have the same type and the same bits.
 
-    >>> same(float("nan"), float("nan")), same(0.0, -0.0), same(1, 1.0)
+    >>> is_same_value(float("nan"), float("nan")), is_same_value(0.0, -0.0), is_same_value(1, 1.0)
     (True, False, False)
     """
     return fingerprint(one) == fingerprint(other)
@@ -135,9 +135,9 @@ def fingerprint(value: object) -> tuple[str, tuple[int, ...], Any]:
 def format_value(value: object) -> str:
     """A value in the text form: a literal that says its type.
 
-    >>> show(True), show(-3), show(float("inf")), show(np.array([1.0, 2.5]))
+    >>> format_value(True), format_value(-3), format_value(float("inf")), format_value(np.array([1.0, 2.5]))
     ('true', '-3', 'inf', '[1.0, 2.5]')
-    >>> show(np.uint8(7)), show(np.zeros((2, 0)))
+    >>> format_value(np.uint8(7)), format_value(np.zeros((2, 0)))
     ('uint8(7)', 'float64[2, 0]([])')
     """
     if isinstance(value, Handle):
@@ -159,7 +159,7 @@ MAX_PRINTED_ELEMENTS = 32
 def abbreviate(value: object) -> str:
     """A value in a message: as a literal, or of an array of many elements the type, the first three and the last.
 
-    >>> shortly(3), shortly(np.arange(3)), shortly(np.arange(3000).reshape(3, 1000))
+    >>> abbreviate(3), abbreviate(np.arange(3)), abbreviate(np.arange(3000).reshape(3, 1000))
     ('3', '[0, 1, 2]', 'int64[3, 1000](0, 1, 2, ..., 2999)')
     """
     if isinstance(value, Handle) or np.size(value) <= MAX_PRINTED_ELEMENTS:  # type: ignore[arg-type]

@@ -430,8 +430,8 @@ class ControlContexts(ContextDiagnostics):
 def _join_guards(guards: list[Guard]) -> Guard | None:
     """The guard under which exactly one of these holds, or None: two sides of a predicate join to what is around.
 
-    >>> p, q = Source(0, 0), Source(1, 0)
-    >>> _join([((p, True), (q, True)), ((p, False),), ((p, True), (q, False))])
+    >>> p, q = OutputRef(0, 0), OutputRef(1, 0)
+    >>> _join_guards([((p, True), (q, True)), ((p, False),), ((p, True), (q, False))])
     ()
     """
     left = list(guards)

@@ -5,7 +5,7 @@ its entry merges, one of a loop with its `reenter`, or where it goes forwards ag
 computes of forward values alone belongs to its phase, and fires before any adjoint comes; which nodes do not is read
 off the edges.
 
->>> [reverses(phase) for phase in range(1, 8)]
+>>> [primal_phase(phase) for phase in range(1, 8)]
 [0, 1, 0, 3, 2, 1, 0]
 """
 

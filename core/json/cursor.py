@@ -40,7 +40,7 @@ class _NonJsonNumber(NamedTuple):
 def parse_json(text: str | bytes, path: str = "$") -> object:
     """The plain data of a JSON text; raises Malformed where it is none.
 
-    >>> parse('{"a": [1, 2.5, null]}')
+    >>> parse_json('{"a": [1, 2.5, null]}')
     {'a': [1, 2.5, None]}
     """
     try:
@@ -72,7 +72,7 @@ def _build_object(pairs: list[tuple[str, object]]) -> object:
 class JsonCursor:
     """A place in a document: the data there, and the path to it.
 
-    >>> Cursor({"n": [1, True]}).fields("n")[0].entries()[1].integer()
+    >>> JsonCursor({"n": [1, True]}).fields("n")[0].entries()[1].integer()
     Traceback (most recent call last):
     ...
     tagloom.core.errors.Malformed: the document does not fit its form ($.n[1])
@@ -194,8 +194,10 @@ def read_natural(at: JsonCursor) -> int:
 def describe_json(data: object) -> str:
     """What to call a piece of JSON in a message, in a few words.
 
-    >>> said({"a": 1, "b": 2}), said([1, 2]), said("x" * 99)[:9], said(None), said(2**70)
-    ('an object of a, b', 'a list of 2', '"xxxxxxxx', 'null', 'an integer of 71 bits')
+    >>> [describe_json(data) for data in ({"a": 1, "b": 2}, [1, 2], None, 2**70)]
+    ['an object of a, b', 'a list of 2', 'null', 'an integer of 71 bits']
+    >>> describe_json("x" * 99)[:9]
+    '"xxxxxxxx'
     """
     match data:
         case None | bool():

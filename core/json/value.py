@@ -38,9 +38,9 @@ _MAX_ARRAY_BYTES = 2**63 - 1
 def value_to_json(value: Value) -> JsonValue:
     """A value as JSON.
 
-    >>> value_form(3), value_form(-0.0), value_form(2**60), value_form(float("-inf"))["data"]
+    >>> value_to_json(3), value_to_json(-0.0), value_to_json(2**60), value_to_json(float("-inf"))["data"]
     ({'dtype': 'int64', 'data': 3}, {'dtype': 'float64', 'data': -0.0}, {'dtype': 'int64', 'data': '1152921504606846976'}, '-inf')
-    >>> value_form(np.array([[1.0], [np.nan]]))
+    >>> value_to_json(np.array([[1.0], [np.nan]]))
     {'dtype': 'float64', 'shape': [2, 1], 'data': [1.0, 'nan']}
     """  # noqa: E501
     if (
@@ -62,7 +62,7 @@ def value_to_json(value: Value) -> JsonValue:
 def value_to_json_text(value: Value) -> str:
     """The same as text, without spaces.
 
-    >>> value_text(3), value_text(True)
+    >>> value_to_json_text(3), value_to_json_text(True)
     ('{"dtype":"int64","data":3}', '{"dtype":"bool","data":true}')
     """
     if type(value) is int and -MAX_EXACT_INTEGER <= value <= MAX_EXACT_INTEGER:
@@ -95,7 +95,7 @@ def _elements_to_json(flat: npt.NDArray[Any]) -> list[JsonValue]:
 def read_value(at: JsonCursor) -> Value:
     """The value that a document says, where a handle may not stand.
 
-    >>> read_value(Cursor({"dtype": "float64", "shape": [2], "data": [1, "-inf"]}))
+    >>> read_value(JsonCursor({"dtype": "float64", "shape": [2], "data": [1, "-inf"]}))
     array([  1., -inf])
     """
     keys = ("dtype", "shape", "data") if at.has_key("shape") else ("dtype", "data")
@@ -203,7 +203,7 @@ def read_dtype(at: JsonCursor) -> DType:
 def type_to_json(type_: Type) -> JsonValue:
     """A type as JSON.
 
-    >>> type_form(handle_type(Type(dtypes.float64, (3, None))))
+    >>> type_to_json(handle_type(Type(dtypes.float64, (3, None))))
     {'dtype': 'cells', 'element': {'dtype': 'float64', 'shape': [3, None]}}
     """
     if isinstance(type_.dtype, HandleType):
@@ -256,7 +256,7 @@ def _read_location_fields(at: JsonCursor) -> Location:
 def attributes_to_json(attributes: tuple[tuple[str, Any], ...]) -> JsonValue:
     """Attributes as an object; one called `dtype` is a dtype, written by its name, `element` and `returns` are types.
 
-    >>> attributes_form((("dtype", dtypes.int64), ("axis", 1), ("shape", (2, 3))))
+    >>> attributes_to_json((("dtype", dtypes.int64), ("axis", 1), ("shape", (2, 3))))
     {'dtype': 'int64', 'axis': 1, 'shape': [2, 3]}
     """
     return {validate_text(name): _attribute_to_json(name, value) for name, value in attributes}

@@ -12,7 +12,7 @@ TYPE_ATTRIBUTES = ("element", "returns")
 def format_attribute(value: object) -> str:
     """An attribute as the text form writes it, or nearly.
 
-    >>> said((2, 3)), said("a"), said(True), said(None)
+    >>> format_attribute((2, 3)), format_attribute("a"), format_attribute(True), format_attribute(None)
     ('[2, 3]', '"a"', 'true', 'none')
     """
     match value:

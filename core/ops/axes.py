@@ -104,7 +104,7 @@ def check_rank(shape: Sizes) -> Sizes:
 def describe_shapes(*shapes: Sequence[int | None]) -> str:
     """Shapes as messages have them.
 
-    >>> words((2, None), ())
+    >>> describe_shapes((2, None), ())
     '(2, ?) and ()'
     """
     return " and ".join(str(tuple(shape)).replace("None", "?") for shape in shapes)

@@ -25,7 +25,7 @@ _PLACEHOLDERS = re.compile(r"\{\{|\}\}|\{\}")
 def format_text(text: str, operands: tuple[Any, ...]) -> str:
     """A text with the operands where it has `{}`, as literals; `{{` and `}}` are braces.
 
-    >>> formatted("{} of {{{}}}", (1, 2.5))
+    >>> format_text("{} of {{{}}}", (1, 2.5))
     '1 of {2.5}'
     """
     return fill_placeholders(text, map(format_value, operands))

@@ -21,7 +21,7 @@ _REQUIRED_KEY = 'integers, slices, None and ..., as in key="1:, ..., None, -1"'
 def format_key(key: IndexKey) -> str:
     """A key as text.
 
-    >>> write_key((slice(1, None), Ellipsis, None, slice(None, None, -1), -1))
+    >>> format_key((slice(1, None), Ellipsis, None, slice(None, None, -1), -1))
     '1:, ..., None, ::-1, -1'
     """
     return ", ".join(map(_format_entry, key))
@@ -38,7 +38,7 @@ def _format_entry(entry: KeyEntry) -> str:
 def parse_key(text: object) -> IndexKey:
     """The key that a text says; raises Invalid where it says none.
 
-    >>> read_key("1:, ..., None, -1")
+    >>> parse_key("1:, ..., None, -1")
     (slice(1, None, None), Ellipsis, None, -1)
     """
     if not isinstance(text, str):

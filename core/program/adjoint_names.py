@@ -14,7 +14,7 @@ REVERSE_PREFIX, ADJOINT_PREFIX = "back_", "d_"
 def unique_name(beginning: str, of: str, taken: Collection[str]) -> str:
     """A name that is not taken, and that tells what it is of.
 
-    >>> numbered("d_", "x", {"x"}), numbered("d_", "x", {"x", "x_1", "d_x"})
+    >>> unique_name("d_", "x", {"x"}), unique_name("d_", "x", {"x", "x_1", "d_x"})
     ('d_x', 'd_x_2')
     """
     name, count = beginning + of, 0
@@ -27,8 +27,12 @@ def unique_name(beginning: str, of: str, taken: Collection[str]) -> str:
 def original_name(beginning: str, name: str, known: Collection[str]) -> str | None:
     """What a name that begins so is of, among names that are known; None where it tells nothing.
 
-    >>> told("d_", "d_x", {"x"}), told("d_", "d_x_1", {"x"}), told("d_", "d_x_1", {"x", "x_1"}), told("d_", "x", {"x"})
-    ('x', 'x', 'x_1', None)
+    >>> original_name("d_", "d_x", {"x"}), original_name("d_", "d_x_1", {"x"})
+    ('x', 'x')
+    >>> original_name("d_", "d_x_1", {"x", "x_1"})
+    'x_1'
+    >>> original_name("d_", "x", {"x"}) is None
+    True
     """
     of = name.removeprefix(beginning)
     if of == name:

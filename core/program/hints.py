@@ -83,7 +83,7 @@ def suggest_name(word: str, known: Collection[str], op: str = "") -> str | None:
     """What a name that nothing has was to be: a literal, a dtype, or a name that is nearly the same. An op says which
     attribute a dtype might be.
 
-    >>> meant("True", []), meant("float64", []), meant("trigonometry", ["trigonometri"])
+    >>> suggest_name("True", []), suggest_name("float64", []), suggest_name("trigonometry", ["trigonometri"])
     ('write `true`', 'a dtype is an attribute: write `dtype=float64`', 'do you mean trigonometri?')
     """
     if word.lower() in _LITERAL_SPELLINGS:
@@ -168,9 +168,11 @@ def _candidate_dtypes(types: Sequence[Type], place: int) -> Iterator[DType]:
 def rewrite_literal(literal: Literal, dtype: DType) -> str | None:
     """A literal of the same value and another dtype, as it is written; None where there is none.
 
-    >>> from .value import literal
-    >>> rewritten(literal(1), dtypes.float64), rewritten(literal(1), dtypes.int8), rewritten(literal(2.5), dtypes.int8)
-    ('1.0', 'int8(1)', None)
+    >>> from ..value import literal
+    >>> rewrite_literal(literal(1), dtypes.float64), rewrite_literal(literal(1), dtypes.int8)
+    ('1.0', 'int8(1)')
+    >>> rewrite_literal(literal(2.5), dtypes.int8) is None
+    True
     """
     value: Any = np.asarray(literal.value).tolist()
     if isinstance(value, float) and value.is_integer() and dtype.is_integer:

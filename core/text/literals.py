@@ -47,7 +47,7 @@ def parse_literal(text: str) -> Literal:
 def check_literal(text: str) -> str:
     """The text, if it is a literal of some type; raises Malformed otherwise.
 
-    >>> is_literal("[[], []]")
+    >>> check_literal("[[], []]")
     '[[], []]'
     """
     typed = _split_type(text)
@@ -68,7 +68,7 @@ def parse_value(text: str, wanted: Type) -> Value:
     Raises Malformed where the text is no literal, or not one of that type.
 
     >>> from tagloom.core.dtypes import int64
-    >>> read("[1, 2]", Type(int64, (2,)))
+    >>> parse_value("[1, 2]", Type(int64, (2,)))
     array([1, 2])
     """
     try:

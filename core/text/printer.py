@@ -93,7 +93,7 @@ def _format_attribute_value(name: str, value: object) -> str:
 def quote_string(text: str) -> str:
     """A text in double quotes; what UTF-8 cannot write, with escapes.
 
-    >>> print(quoted('say "no"'))
+    >>> print(quote_string('say "no"'))
     "say \\"no\\""
     """
     written = json.dumps(text, ensure_ascii=False)

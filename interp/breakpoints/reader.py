@@ -76,7 +76,7 @@ _SYNTAX_HINTS = {
 def parse_expression(text: str, begin: int = 0, end: int | None = None) -> ExpressionNode:
     """The tree of a text, or of a part of it; spots count from the text's beginning. Raises Fault.
 
-    >>> write(read("not(node=='mul' or(tag.depth>3))"))
+    >>> format_expression(parse_expression("not(node=='mul' or(tag.depth>3))"))
     "not (node == 'mul' or tag.depth > 3)"
     """
     end = len(text) if end is None else end

@@ -29,7 +29,7 @@ def sites_of(graph: Graph) -> tuple[Site, ...]:
 def site_names(site: Site) -> tuple[str, ...]:
     """What a site goes by, in full first.
 
-    >>> names_of(Site("fib", "loop", "loop")), names_of(ENVIRONMENT)
+    >>> site_names(Site("fib", "loop", "loop")), site_names(ENVIRONMENT)
     (('fib.loop', 'loop'), ('main',))
     """
     return (str(site), site.name) if site.function else (site.name,)

@@ -95,7 +95,8 @@ class ArithmeticChain(ExpressionNode):
 def format_expression(tree: ExpressionNode) -> str:
     """A tree as text, with brackets only where they are needed: reading it gives the same tree.
 
-    >>> write(Not(Either((Name("fired"), Comparison("==", Name("node"), Text("mul"))))))
+    >>> is_product = ComparisonExpression("==", NameReference("node"), TextLiteral("mul"))
+    >>> format_expression(LogicalNot(Disjunction((NameReference("fired"), is_product))))
     "not (fired or node == 'mul')"
     """
     match tree:

@@ -31,7 +31,7 @@ _EQUALITY_OPERATORS = (operator.eq, operator.ne)
 def comparison(sign: str) -> CompareFunction:
     """The comparison that a sign means.
 
-    >>> less = comparing("<")
+    >>> less = comparison("<")
     >>> less(1, 2.5), less(np.array([1, 2]), 3), less(np.array([1, 4]), 3), less(True, 2), less(None, 2)
     (True, True, False, False, False)
     """
@@ -71,8 +71,10 @@ def _compare_general(holds: Callable[[Any, Any], Any], left: object, right: obje
 def computation(sign: str) -> ComputeFunction:
     """The computation that a sign means.
 
-    >>> computing("//")(np.int8(7), 2), computing("+")(np.int8(127), 1), computing("/")(1, 0), computing("*")(True, 2)
-    (3, 128, None, None)
+    >>> computation("//")(np.int8(7), 2), computation("+")(np.int8(127), 1)
+    (3, 128)
+    >>> computation("/")(1, 0), computation("*")(True, 2)
+    (None, None)
     """
     make: Callable[[Any, Any], Any] = _COMPUTATIONS[sign]
     divides = sign in ("/", "//", "%")
@@ -135,7 +137,7 @@ def is_true(value: object) -> bool:
 def format_operand(value: object) -> str:
     """A value as people read it: numbers and arrays as literals, a large array as its type, nothing as `?`.
 
-    >>> shown(np.int8(3)), shown(None), shown((1, 2.5)), shown(np.zeros((30, 2)))
+    >>> format_operand(np.int8(3)), format_operand(None), format_operand((1, 2.5)), format_operand(np.zeros((30, 2)))
     ('int8(3)', '?', '1, 2.5', 'float64[30, 2]')
     """
     match value:

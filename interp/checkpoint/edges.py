@@ -64,10 +64,10 @@ def find_edges(node: object) -> ObjectEdges:
     >>> class Layer:
     ...     def __init__(self):
     ...         self.size, self.weights = 3, [[], []]
-    >>> edges(Layer())
-    Edges(named={'weights': [[], []]}, nameless=[])
-    >>> edges({"b": [], "a": {}, (1, 2): []})
-    Edges(named={'a': {}, 'b': []}, nameless=[(1, 2), []])
+    >>> find_edges(Layer())
+    ObjectEdges(by_name={'weights': [[], []]}, unnamed_parts=[])
+    >>> find_edges({"b": [], "a": {}, (1, 2): []})
+    ObjectEdges(by_name={'a': {}, 'b': []}, unnamed_parts=[(1, 2), []])
     """
     found = ObjectEdges({}, [])
     if not can_hold_variables(node) or isinstance(node, Variable | PendingTensor):

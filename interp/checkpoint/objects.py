@@ -56,7 +56,7 @@ def object_path(there: Sequence[ObjectNode], number: int) -> str:
     A point in a name has a backslash before it, and so has a backslash. A name that the file has for itself begins
     with one.
 
-    >>> name_of([Found({}), Found({}, 0, "a.b"), Found(None, 1, "c")], 2)
+    >>> object_path([ObjectNode({}), ObjectNode({}, 0, "a.b"), ObjectNode(None, 1, "c")], 2)
     'a\\\\.b.c'
     """
     names: list[str] = []
@@ -98,7 +98,7 @@ def _find_unreached_variable(parts: Sequence[object], known: set[int]) -> Variab
 def find_ancestors(targets: Iterable[int], named: Sequence[Mapping[str, int]]) -> set[int]:
     """The numbers of the objects from which edges lead to some, these included; `named` has the edges of each.
 
-    >>> leading_to([2], [{"a": 1, "b": 3}, {"w": 2}, {}, {}]) == {0, 1, 2}
+    >>> find_ancestors([2], [{"a": 1, "b": 3}, {"w": 2}, {}, {}]) == {0, 1, 2}
     True
     """
     sources: dict[int, list[int]] = {}

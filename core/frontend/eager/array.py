@@ -29,7 +29,7 @@ class CopyNeeded(Usage, BufferError):
 class ConcreteArray(ArrayOperators):
     """An array whose elements are known. It never changes.
 
-    >>> x = Concrete(literal([1.0, 2.5]))
+    >>> x = ConcreteArray(literal([1.0, 2.5]))
     >>> x.dtype, x.shape, x
     (float64, (2,), asarray([1. , 2.5], dtype=float64))
     """

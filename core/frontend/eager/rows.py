@@ -10,7 +10,7 @@ def sum_duplicate_rows(rows: Rows) -> Rows:
     """The same rows, where each copy has the sum over all copies.
 
     >>> import tagloom as tl
-    >>> summed(Rows(tl.asarray([5, 2, 5]), tl.asarray([[1.0], [2.0], [4.0]]))).values
+    >>> sum_duplicate_rows(Rows(tl.asarray([5, 2, 5]), tl.asarray([[1.0], [2.0], [4.0]]))).values
     asarray([[5.],
              [2.],
              [5.]], dtype=float64)

@@ -44,7 +44,7 @@ class Static:
 class StaticLeaf:
     """A Python object as a part of a structure.
 
-    >>> Fixed("relu") == Fixed("relu"), Fixed([]) == Fixed([]), Fixed(1) == Fixed(1.0)
+    >>> StaticLeaf("relu") == StaticLeaf("relu"), StaticLeaf([]) == StaticLeaf([]), StaticLeaf(1) == StaticLeaf(1.0)
     (True, False, False)
     """
 
@@ -133,7 +133,7 @@ class TreeType(NamedTuple):
     """What is known of a nested value before the program runs: its structure, and the types of its leaves.
 
     >>> from tagloom.core.dtypes import int64
-    >>> print(several([Type(int64), Type(int64, (3,))]))
+    >>> print(flat_tuple_type([Type(int64), Type(int64, (3,))]))
     (int64, int64[3])
     """
 
@@ -246,7 +246,7 @@ def leaf_names(structure: TreeDef, name: str) -> list[str]:
 def label_leaves(structure: TreeDef, leaves: Iterable[Any]) -> list[tuple[str, Any]]:
     """The leaves with the way to each, in the order in which the value was written, and what is behind them.
 
-    >>> labelled(*reversed(flatten({"r": (1, 2), "n": 3})))
+    >>> label_leaves(*reversed(flatten({"r": (1, 2), "n": 3})))
     [('r.0', 1), ('r.1', 2), ('n', 3)]
     """
     rest = iter(leaves)
@@ -256,7 +256,7 @@ def label_leaves(structure: TreeDef, leaves: Iterable[Any]) -> list[tuple[str, A
 def describe_difference(one: TreeDef, other: TreeDef) -> tuple[str, str]:
     """Two different structures as they read; where they are long, the first part in which they differ, and its place.
 
-    >>> compared(flat(2), flat(3))
+    >>> describe_difference(flat_treedef(2), flat_treedef(3))
     ('(·, ·)', '(·, ·, ·)')
     """
     place: list[str] = []

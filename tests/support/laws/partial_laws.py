@@ -22,7 +22,8 @@ from tagloom.core.tag import ENVIRONMENT, ROOT
 from tagloom.core.transform.prune import prune_program
 from tagloom.core.types import HandleType, Type
 from tagloom.core.value import Literal, fingerprint, literal
-from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.function.tagged_values import format_tag, result_tag
 from tagloom.interp.outcome.outcome import Outcome
 

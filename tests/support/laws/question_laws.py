@@ -13,7 +13,8 @@ from tagloom.core.graph.graph import Edge, Graph
 from tagloom.core.tag import ROOT, Tag
 from tagloom.core.types import type_of
 from tagloom.core.value import fingerprint
-from tagloom.interp.engines.reference import Limits, admit_arguments, drive
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import admit_arguments, drive
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import CellAddress, Token
 from tagloom.interp.machine.schedule import schedule
@@ -440,7 +441,8 @@ def _parked_holds(place: ParkedToken, waits: Any, state: State, future: Future) 
         for put in future.puts.get(cell, ()):
             if UnfiredNode(*put) not in need.reasons and put not in unfilled and (put[0], None) not in unfilled:
                 yield f"{put} put to {cell}"
-    if not waits.is_live and all(place.cell._replace(number=-1 - need.port) in future.puts for need in waits.requirements):
+    wanted = [place.cell._replace(number=-1 - need.port) for need in waits.requirements]
+    if not waits.is_live and all(cell in future.puts for cell in wanted):
         yield f"{place.cell} was put in the end"
 
 
