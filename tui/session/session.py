@@ -6,6 +6,7 @@ did is undone by `undo`. A command that fails leaves everything as it was.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
@@ -152,6 +153,16 @@ class Session:
         if run is None:
             raise Usage(f"there is no run {name!r}", required=", ".join(self._state.run_names) or None)
         return run
+
+    def do(self, line: str) -> CommandReply:
+        """The old name of `execute`."""
+        warnings.warn("Session.do is now Session.execute", DeprecationWarning, stacklevel=2)
+        return self.execute(line)
+
+    def load(self, start: Start) -> SessionRun:
+        """The old name of `load_run`."""
+        warnings.warn("Session.load is now Session.load_run", DeprecationWarning, stacklevel=2)
+        return self.load_run(start)
 
     def load_run(self, start: Start) -> SessionRun:
         """Begin a run, and go to it."""

@@ -1,0 +1,50 @@
+"""Documented names that have moved or changed still work for one release, and warn."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+OLD = (
+    "from tagloom.interp.reference import Limits, drive, first_state",
+    "from tagloom.interp.schedule import schedule",
+    "from tagloom.interp.fast.run import Fast",
+    "from tagloom.interp.fast.stops import Stops",
+    "from tagloom.interp.fast.keeping import Last",
+    "from tagloom.tui.begin import Start",
+)
+
+
+def python(code: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, timeout=100)
+
+
+@pytest.mark.parametrize("line", OLD)
+def test_documented_imports(line: str) -> None:
+    """An import that the documentation showed works, and its warning names the new module."""
+    ran = python(f"import tagloom\n{line}", "-W", "always::DeprecationWarning")
+    assert ran.returncode == 0, ran.stderr
+    assert "DeprecationWarning" in ran.stderr and "is now tagloom." in ran.stderr
+
+
+def test_other_old_paths_are_gone() -> None:
+    """What was never documented has no alias."""
+    assert "ModuleNotFoundError" in python("import tagloom.interp.alarm").stderr
+
+
+def test_session_methods() -> None:
+    """`Session.do` and `Session.load` warn, and do what `execute` and `load_run` do."""
+    code = """
+import tagloom, warnings
+from tagloom.tui.session.commands import new_session
+session = new_session()
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    reply = session.do("help")
+assert reply.ok and "execute" in str(caught[0].message), caught
+assert session.load.__doc__
+"""
+    ran = python(code)
+    assert ran.returncode == 0, ran.stderr
