@@ -1,6 +1,6 @@
-"""Annotations: what a Python function says of its parameters and results.
+"""Annotations: the parameter and result types that a Python function declares.
 
-Owns the reading of signatures. Annotations nest as values do: tuples, dicts, TypedDicts, NamedTuples and dataclasses.
+Owns reading signatures. Annotations nest as values do: in tuples, dicts, TypedDicts, NamedTuples and dataclasses.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ from .pytree import (
 from .source_location import definition_location, user_location
 
 MAX_GENERIC_NESTING = 8
-"""How often a generic class is an argument of its own, as in Box[Box[tl.int64]]: it may contain ever larger ones."""
+"""How deep a generic class may nest in itself, as in Box[Box[tl.int64]]; without a limit it might never end."""
 DeclaredParameter = tuple[str, TreeType | None]
-"""A parameter's name, and its form; None where the argument decides."""
+"""A parameter's name and declared type, which is None where the argument decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class FunctionSpec:
-    """A Python function to trace: its parameters, and the form of its results; None where it does not say."""
+    """A Python function to trace, with its parameters and its result type, which is None where it declares none."""
 
     python_function: Callable[..., Any]
     declared_parameters: tuple[DeclaredParameter, ...]
     result_type: TreeType | None
     static_parameters: frozenset[str] = frozenset()
-    """The parameters that are no values of the program, whatever they are."""
+    """The parameters annotated `tl.Static`: their arguments are never values of the program."""
 
     @property
     def name(self) -> str:
@@ -60,12 +60,12 @@ class FunctionSpec:
 
     @property
     def identifier(self) -> str:
-        """What the function is called in a program."""
+        """The base of the function's name in a program."""
         return self.name if self.name.isidentifier() else "function"
 
     @property
     def leaf_parameters(self) -> list[tuple[str, Type | None]]:
-        """Name and type of every leaf of the parameters; a parameter without annotation counts as one."""
+        """The name and type of every leaf of the parameters; a parameter without annotation counts as one leaf."""
         found: list[tuple[str, Type | None]] = []
         for name, form in self.declared_parameters:
             if name in self.static_parameters:
@@ -74,7 +74,7 @@ class FunctionSpec:
         return found
 
     def unflatten_arguments(self, leaves: Sequence[Any]) -> list[Any]:
-        """Arguments, from one value for each of `leaf_parameters`."""
+        """Nested arguments, from one value for each of `leaf_parameters`."""
         values = iter(leaves)
         return [
             next(values) if form is None else unflatten(form.treedef, [next(values) for _ in form.types])
@@ -82,7 +82,7 @@ class FunctionSpec:
         ]
 
     def resolve_types(self, argument_types: Sequence[TreeType | None]) -> tuple[TreeType, ...]:
-        """The parameters' forms: annotations first, else those of the given arguments."""
+        """The parameters' types: as annotated, else those of the arguments."""
         self.check_argument_count(len(argument_types))
         forms = []
         for (name, declared), form in zip(self.declared_parameters, argument_types, strict=True):
@@ -99,8 +99,8 @@ class FunctionSpec:
     def flatten_arguments(
         self, arguments: Sequence[object], error: type[TagloomError]
     ) -> list[tuple[list[Any], TreeDef]]:
-        """The arguments as leaves and structures, `...` as one that nests as its annotation says; raises `error` where
-        they do not nest so."""
+        """The leaves and structure of every argument; `...` takes the structure of its annotation. Raises `error` where
+        an argument has another structure than its annotation."""
         self.check_argument_count(len(arguments))
         taken = [self._flatten_argument(*pair) for pair in zip(self.declared_parameters, arguments, strict=True)]
         for (name, declared), (_, structure) in zip(self.declared_parameters, taken, strict=True):
@@ -136,8 +136,8 @@ class FunctionSpec:
 
 
 def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | None = None) -> FunctionSpec:
-    """Read a Python function's parameters and annotations; raises Usage where they mean no types. `Any` is none.
-    `signature` stands for the annotations of all parameters."""
+    """Read a Python function's parameters and annotations. `Any` counts as no annotation. `signature`, if given,
+    replaces the annotations of all parameters. Raises Usage for annotations that are not types."""
     where = definition_location(python.__code__)
     try:
         written = inspect.signature(python, eval_str=True)
@@ -170,9 +170,9 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
 def tree_type_of_annotation(
     annotation: Any, namespace: Mapping[str, Any], enclosing: tuple[object, ...] = ()
 ) -> TreeType:
-    """The form that an annotation means; `namespace` are in sight of annotations written as strings.
+    """The tree type of an annotation; annotations written as strings may use the names in `namespace`.
 
-    Raises Usage where it means none, or where a class contains itself.
+    Raises Usage for an annotation that is not a type, and for a class that contains itself.
     """
     found = _split_annotation(annotation, namespace)
     if found is None:
@@ -188,7 +188,7 @@ def tree_type_of_annotation(
 
 
 def _field_type(annotation: Any, key: str, part: Any, names: Mapping[str, Any], around: tuple[object, ...]) -> TreeType:
-    """The form of a part of a nested annotation; an error says of what the part is one."""
+    """The tree type of one part of a nested annotation; an error names the field."""
     try:
         return tree_type_of_annotation(part, names, (*around, annotation))
     except Usage as error:
@@ -220,12 +220,12 @@ _ANNOTATION_HINTS: dict[object, str] = {
 
 
 def _format_annotation(annotation: object) -> str:
-    """An annotation as one would write it."""
+    """An annotation as users write it."""
     return repr(annotation).replace(f"{DType.__module__}.", "tl.")
 
 
 def _split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, Any]] | None:
-    """The class and the parts of a nested annotation; None for any other."""
+    """The container class and the parts of a nested annotation; None for a leaf."""
     if isinstance(annotation, dict):
         wrong = [key for key in annotation if type(key) is not str]
         if wrong:
@@ -253,7 +253,7 @@ def _split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, 
 
 
 def _substitute_type_variables(annotation: Any, meant: Mapping[Any, Any]) -> Any:
-    """An annotation in a generic class, with what its variables stand for."""
+    """An annotation in a generic class, with its type variables substituted."""
     if isinstance(annotation, TypeVar):
         return meant.get(annotation, annotation)
     variables = getattr(annotation, "__parameters__", ())
@@ -263,7 +263,7 @@ def _substitute_type_variables(annotation: Any, meant: Mapping[Any, Any]) -> Any
 
 
 def _field_annotations(kind: type, names: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
-    """The annotations of a class's fields; strings are read where the class is defined, and where it is used."""
+    """The annotations of a class's fields; strings are resolved in the class's module, then in `names`."""
     module = sys.modules.get(kind.__module__)
     try:
         hints = get_type_hints(kind, {**names, **(vars(module) if module else {})})

@@ -1,7 +1,7 @@
-"""Resources: what a program uses that is there before it runs, and, if it is a variable, remains after.
+"""Resources: arrays that a program captures, namely the values of variables and the arrays that functions close over.
 
-A trace threads the value of a resource through branches, loops and calls: it comes as one more parameter, and leaves,
-where it is assigned, as one more result. So programs with variables are programs like any others.
+A trace threads the value of a resource through branches, loops and calls as one more parameter, and, where it is
+assigned, as one more result. So a program with variables is an ordinary pure program.
 """
 
 from __future__ import annotations
@@ -19,32 +19,32 @@ _CREATION_COUNTER = itertools.count()
 
 @dataclass(slots=True, eq=False, weakref_slot=True)
 class Resource:
-    """An array that a program gets beside its arguments: that of a variable, or one that a function closes over."""
+    """An array that a program takes besides its arguments: the value of a variable, or an array closed over."""
 
     name: str
     type: Type
     stored_value: Any
-    """The concrete array that it has; `value` is what to read."""
+    """The array that it holds; read it through `value`."""
     trainable: bool = False
-    """Whether tapes watch it unasked."""
+    """Whether tapes watch it automatically."""
     is_new: bool = False
-    """Whether it is a variable that nobody has read or assigned yet."""
+    """Whether it is a variable that has not been read or assigned yet."""
     owner: Any = None
-    """The function under trace that has it as a symbolic value of this name, if one within closes over that."""
+    """The `Specialization` that computes it, if it is a symbolic value that a nested function closes over."""
     creation_order: int = field(default_factory=lambda: next(_CREATION_COUNTER))
-    """Resources are in the order in which they were made."""
+    """The number of resources created before; resources are sorted by it."""
     on_first_use: ClassVar[Callable[[], object]]
-    """Set by `checkpoint`: gives new variables what was restored before they were there."""
+    """Set by `checkpoint`: assigns values that were restored before their variables existed."""
 
     def apply_pending_restore(self) -> None:
-        """Hold what was restored before it was there, if this is its first use."""
+        """On first use, take the value that a checkpoint restored before the variable existed."""
         if self.is_new:
             Resource.on_first_use()
             self.is_new = False
 
     @property
     def value(self) -> Any:
-        """The concrete array that it is now."""
+        """The current array."""
         self.apply_pending_restore()
         return self.stored_value
 
@@ -54,8 +54,8 @@ class Resource:
 
 
 def constant_resource(array: Any, name: Callable[[Any], str | None]) -> Resource:
-    """The resource of a concrete array that a function closes over; `name` finds one for it. The array does not keep
-    it, since it keeps the array: both would live until a collection of garbage."""
+    """The resource of a concrete array that a function closes over; `name` finds a name for the array. The array refers
+    to its resource weakly: the resource refers to the array, and a cycle would live until a garbage collection."""
     known = getattr(array, "_tagloom_resource", None)
     found: Resource | None = known and known()
     if found is None:
@@ -65,28 +65,28 @@ def constant_resource(array: Any, name: Callable[[Any], str | None]) -> Resource
 
 
 def is_constant(resource: Resource) -> bool:
-    """Whether it is that of a concrete array."""
+    """Whether it is a concrete array that a function closes over, not a variable."""
     known = getattr(resource.stored_value, "_tagloom_resource", None)
     return known is not None and known() is resource
 
 
 class VariableBase:
-    """What holds a value that may be another one later: a variable."""
+    """The base class of variables."""
 
     __slots__ = ()
     _resource: Resource
 
     @property
     def value(self) -> Any:
-        """The value that it has here: a concrete array, or in a trace a symbolic one."""
+        """The current value: a concrete array, or a symbolic value in a trace."""
         raise NotImplementedError
 
 
 def read_variable(value: Any) -> Any:
-    """What a variable holds here; any other value as it is."""
+    """The current value of a variable; any other value unchanged."""
     return value.value if isinstance(value, VariableBase) else value
 
 
 def sort_resources(resources: Any) -> tuple[Resource, ...]:
-    """Resources, each once, in the order in which they were made."""
+    """The distinct resources, in order of creation."""
     return tuple(sorted(set(resources), key=lambda resource: resource.creation_order))

@@ -1,8 +1,7 @@
-"""Loops in a trace: the regions of `while_loop`, their variables, and the variables that they assign.
+"""Control flow in a trace: tracing the Python functions passed to `cond` and `while_loop` into regions.
 
-The Python functions given to `cond` and `while_loop`: their regions, and what they return.
-
-Owns running them on symbolic values. What their results must be is for `api` to say.
+Owns the regions, loop variables and assigned variables of loops, and the regions of branches. `api` decides how the
+results of two branches are unified.
 """
 
 from __future__ import annotations
@@ -42,24 +41,24 @@ _BOOL = Type(dtypes.bool)
 
 @dataclass(frozen=True, slots=True)
 class BodyResult:
-    """What a branch or a body returned: the leaves, where a weak value is its number, and how they nest."""
+    """The flattened result of a branch or loop body; a weak leaf is replaced by its Python number."""
 
     leaves: list[Any]
     treedef: TreeDef
     weak_flags: list[bool]
-    """Which leaves are weak values."""
+    """Which leaves were weak values."""
     location: Location | None
-    """Where the function is defined."""
+    """The line where the function is defined."""
 
     def describe_type(self, operand: TracedValue | Literal) -> str:
-        """A type of this side, and the line that it comes from."""
+        """The type of an operand of this result, and the line that it comes from."""
         return describe_with_location(
             operand.type, operand.location if isinstance(operand, TracedValue) else self.location
         )
 
 
 def flatten_result(python: Callable[..., Any], value: object) -> BodyResult:
-    """What a function returned, taken apart."""
+    """Flatten what a function returned."""
     leaves, structure = ([], static_treedef(None)) if value is None else flatten(value)
     numbers = [unwrap_weak(leaf) for leaf in leaves]
     weak = [number is not leaf for number, leaf in zip(numbers, leaves, strict=True)]
@@ -67,13 +66,13 @@ def flatten_result(python: Callable[..., Any], value: object) -> BodyResult:
 
 
 def no_results_error() -> Invalid:
-    """What to say of a branch or body that returns nothing."""
+    """The error for a branch or body that returns nothing."""
     hint = "return a value, or a tuple, dict or dataclass of values"
     return Invalid("a branch or body returns nothing", rule="V5", where=user_location(), hint=hint)
 
 
 def trace_branch(region: RegionBuilder, python: Callable[..., Any]) -> BodyResult | None:
-    """What a branch returns; None where this path gives no type yet, or its types do not fit, which is kept."""
+    """Trace a branch. None where it gives no type yet, or has a type error, which is deferred."""
     try:
         return flatten_result(python, trace_into_region(region, python, TreeDef(tuple), ()))
     except NoTypeYet:
@@ -84,7 +83,7 @@ def trace_branch(region: RegionBuilder, python: Callable[..., Any]) -> BodyResul
 
 
 def open_subregion(region: RegionBuilder) -> RegionBuilder:
-    """A region inside of one; raises Invalid where they nest too deep."""
+    """A new region nested in `region`; raises Invalid where regions nest too deep."""
     if sum(1 for _ in region.enclosing_regions()) >= MAX_NESTING:
         raise Invalid(
             "branches and loops nest too deep",
@@ -109,10 +108,10 @@ def trace_into_region(
 def placeholder_results(
     region: RegionBuilder, structure: TreeDef, types: Sequence[Type], leaves: Sequence[object]
 ) -> Any:
-    """What a cond or a loop makes of which a part gives no type yet: values of which only the types are known.
+    """Stand-ins for the results of a cond or loop that has a part without types yet.
 
-    They never come into a program: the function is traced again when more is known. `leaves` that are Python numbers
-    make weak values.
+    They never reach a program: the function is traced again when more types are known. A leaf that is a Python number
+    gives a weak value.
     """
     line = user_location()
     values = [
@@ -123,14 +122,14 @@ def placeholder_results(
 
 
 def placeholder_cond_results(region: RegionBuilder, side: BodyResult | None) -> Any:
-    """What a cond makes that has a type from one branch only; raises NoTypeYet where it has none from any."""
+    """Stand-ins for the results of a cond with types from one branch at most; raises NoTypeYet where there are none."""
     if side is None:
         raise NoTypeYet
     return placeholder_results(region, side.treedef, [to_operand(leaf).type for leaf in side.leaves], side.leaves)
 
 
 def join_weak_values(one: BodyResult, other: BodyResult, position: int) -> int | float | None:
-    """What is weak of a result where both branches yield Python numbers, one of them by a weak value."""
+    """The weak value of a result: both branches yield Python numbers, and one of these is weak. Else None."""
     leaves = one.leaves[position], other.leaves[position]
     weak = [weak_number(leaf) for leaf in leaves]
     if None in weak or not (one.weak_flags[position] or other.weak_flags[position]):
@@ -139,12 +138,12 @@ def join_weak_values(one: BodyResult, other: BodyResult, position: int) -> int |
 
 
 def function_location(python: Callable[..., Any]) -> Location | None:
-    """The line where a function is defined, else the one that is running."""
+    """The line where a function is defined; for other callables, the line that is running."""
     return definition_location(python.__code__) if inspect.isfunction(python) else user_location()
 
 
 def parameter_names(body: Callable[..., Any], count: int) -> list[str]:
-    """The names of the loop variables: those of the body's parameters, where it has as many."""
+    """Names for the loop variables: the body's parameters if it has `count` of them, else v0, v1, ..."""
     try:
         names = list(inspect.signature(body).parameters)
     except (TypeError, ValueError):
@@ -153,11 +152,11 @@ def parameter_names(body: Callable[..., Any], count: int) -> list[str]:
 
 
 def check_arity(python: Callable[..., Any], count: int) -> None:
-    """Raises Usage where a function cannot be called with so many values."""
+    """Raises Usage where a function cannot be called with `count` positional arguments."""
     try:
         signature = inspect.signature(python)
     except (TypeError, ValueError):
-        return  # a builtin that does not say
+        return  # a builtin without a signature
     try:
         signature.bind(*range(count))
     except TypeError:
@@ -171,7 +170,7 @@ def check_arity(python: Callable[..., Any], count: int) -> None:
 
 
 def captured_values(*regions: RegionBuilder) -> list[TracedValue]:
-    """What these regions use from around them."""
+    """The values that these regions capture from the enclosing region, each once."""
     return list(dict.fromkeys(outer for region in regions for outer in region.captures))
 
 
@@ -186,8 +185,8 @@ def check_predicate(value: Any, of: str) -> TracedValue | Literal:
 
 
 class _LoopRegions(NamedTuple):
-    """Condition and body as they were traced, and what they were given and gave. `condition_parameters` and
-    `body_parameters` are the parameters of each: the loop variables, and then the variables that are assigned."""
+    """The traced condition and body of a loop, with their parameters and results. The parameters of each are the loop
+    variables, followed by the assigned variables."""
 
     condition_region: RegionBuilder
     body_region: RegionBuilder
@@ -205,7 +204,7 @@ def trace_loop(
     structure: TreeDef,
     bound: Attributes,
 ) -> Any:
-    """Add a loop to a region; its results. A variable that is assigned in it is one more loop variable."""
+    """Add a loop to a region and return its results. Each variable that it assigns becomes a further loop variable."""
     before = region.snapshot()
     starts = [to_operand(unwrap_weak(leaf)) for leaf in leaves]
     name = region.names.fresh("loop")
@@ -254,8 +253,8 @@ def _trace_regions_to_fixpoint(
     structure: TreeDef,
     parameters: Sequence[tuple[str, Type, int | float | None]],
 ) -> tuple[_LoopRegions | None, tuple[Resource, ...]]:
-    """The regions, and the variables that they assign: which is known when they were traced, and then they are traced
-    again. No regions where the condition assigns some."""
+    """The regions, and the variables that they assign. These are known only after tracing, so the regions are traced
+    until the set is stable. Returns no regions where the condition assigns variables."""
     assigned: tuple[Resource, ...] = ()
     before = region.snapshot()
     while True:
@@ -293,8 +292,7 @@ def _trace_regions(
 
 @dataclass(frozen=True)
 class _RotatedLoopBody:
-    """The body of a loop whose condition assigns variables, and behind it that condition, which decides on the next
-    trip."""
+    """The body of a rotated loop: the original body, followed by the condition for the next iteration."""
 
     cond: Callable[..., Any]
     body: Callable[..., Any]
@@ -321,8 +319,8 @@ def _trace_rotated_loop(
     structure: TreeDef,
     bound: Attributes,
 ) -> Any:
-    """A loop whose condition assigns variables: it decides before the loop and at the end of each trip, and the loop
-    goes by what it decided."""
+    """Rotate a loop whose condition assigns variables: evaluate the condition before the loop and at the end of each
+    iteration, and carry its result as a further loop variable, which is the predicate."""
     check_arity(body, len(structure.children))
     names = parameter_names(body, len(structure.children))
     last = UniqueNames()
@@ -334,7 +332,7 @@ def _trace_rotated_loop(
 
 
 def flatten_next_variables(structure: TreeDef, value: Any, body: Callable[..., Any]) -> BodyResult:
-    """What a body returned: a tuple of the next variables, nested as they are. A single one may stand alone."""
+    """Flatten the next loop variables: a tuple nested as the current ones; a single variable needs no tuple."""
     found = flatten_result(body, value)
     wanted = [part for _, part in structure.children]
     if not (found.leaves or wanted):
@@ -386,13 +384,14 @@ def _adapt_next_variables(following: BodyResult, own: list[TracedValue]) -> list
 
 
 def _can_become(variable: TracedValue, type_: Type) -> bool:
-    """Whether a loop variable that starts with a Python number so far may turn out to be of this type."""
+    """Whether a loop variable that starts with a weak value may get this type."""
     kinds = "f" if isinstance(variable.weak_value, float) else "iuf"
     return variable.weak_value is not None and type_.is_scalar and type_.dtype.kind in kinds
 
 
 def _loop_result_type(variable: TracedValue, following: object) -> tuple[Type, int | float | None]:
-    """The type of a loop's result, and its number while it is one: what starts as one takes what comes next."""
+    """The type of a loop's result, and its weak value or None. A variable that starts weak takes the type of its next
+    value."""
     number = weak_number(following)
     if variable.weak_value is None:
         return variable.type, None
@@ -403,7 +402,7 @@ def _loop_result_type(variable: TracedValue, following: object) -> tuple[Type, i
 
 
 def _widening_hint(one: Type, other: Type) -> str:
-    """How to make a loop variable one that both types fit."""
+    """The hint for a loop variable that must admit both types."""
     type_ = one.join(other)
     if type_ is None:
         return "start it with that type, as in 0.0 for 0, or convert with tl.astype"

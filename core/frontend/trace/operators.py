@@ -1,6 +1,6 @@
-"""What arrays of the standard have, symbolic ones and concrete ones alike: operators, attributes and methods.
+"""The operators, attributes and methods of arrays by the Python Array API standard, for symbols and concrete arrays.
 
-Every operator is an op, applied by name. Who has a value knows its type, and nothing else is asked here.
+Every operator applies an op by name. Subclasses provide only the type of the array.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from ...types import Shape, Type
 from .source_location import user_location
 
 API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
-"""The versions of the Python Array API standard that may be asked for; the last is the one that is kept."""
+"""The versions of the standard that `__array_namespace__` accepts; the last is the one implemented."""
 CPU = "cpu"
 """The only device."""
 UFUNC_OPS: dict[np.ufunc, str] = {
@@ -41,14 +41,14 @@ UFUNC_OPS: dict[np.ufunc, str] = {
     np.left_shift: "bitwise_left_shift",
     np.right_shift: "bitwise_right_shift",
 }
-"""The functions that NumPy's arrays call for Python's operators."""
+"""The op for each ufunc that NumPy calls for a Python operator."""
 BITWISE_OPS = {
     "logical_and": "bitwise_and",
     "logical_or": "bitwise_or",
     "logical_xor": "bitwise_xor",
     "logical_not": "bitwise_invert",
 }
-"""Operators that are logic of bools are of integers' bits."""
+"""The op that an operator means for integers, where it is logical for bools."""
 ELEMENT_METHODS = (
     *(
         "__bool__",
@@ -63,9 +63,9 @@ ELEMENT_METHODS = (
     ),
     *("__len__", "__iter__", "__array__", "__dlpack__", "__dlpack_device__"),
 )
-"""What asks for the elements: concrete arrays have it, symbolic ones refuse it, and variables ask what they hold."""
+"""The methods that need elements: concrete arrays have them, symbols refuse them, variables forward them."""
 OPERATOR_METHODS: dict[Callable[..., Any], tuple[str, int, bool]] = {}
-"""The methods that are operators: which op each is, of how many operands, and whether they are swapped."""
+"""For each operator method: its op, the number of operands, and whether they are swapped."""
 
 
 def _binary(op: str, *, swapped: bool = False) -> Any:
@@ -86,22 +86,22 @@ def _unary(op: str) -> Any:
 
 
 class ArrayOperators:
-    """The operators of arrays. There are none that change an array: `x += y` makes x another one."""
+    """The base class of arrays. No operator changes an array: `x += y` rebinds x to a new one."""
 
     __slots__ = ()
     apply: ClassVar[Callable[..., Any]]
     """Set by `api`: applies an op to operands."""
     getitem: ClassVar[Callable[[Any, Any], Any]]
-    """Set by `indexing`: what a key takes out of an array."""
+    """Set by `indexing`: selects the elements for a key."""
     namespace: ClassVar[Any] = None
-    """Set by the root: the functions of the standard."""
+    """Set by the package root: the module with the standard's functions."""
 
     @property
     def _type(self) -> Type:
         raise NotImplementedError
 
     def resolve_op(self, op: str) -> str:
-        """The op of one of Python's operators, this being an operand."""
+        """The op that an operator means for this operand's dtype."""
         return BITWISE_OPS.get(op, op) if self.dtype.is_integer else op
 
     @property
@@ -111,29 +111,29 @@ class ArrayOperators:
 
     @property
     def shape(self) -> Shape:
-        """The sizes; None for one that the run decides, and for a shape of which nothing is known."""
+        """The sizes of the axes; a size is None where the run decides it. None for a shape of unknown rank."""
         return self._type.shape
 
     @property
     def ndim(self) -> int | None:
-        """How many axes there are, where that is known."""
+        """The number of axes; None where it is unknown."""
         return None if self.shape is None else len(self.shape)
 
     @property
     def size(self) -> int | None:
-        """How many elements there are, where that is known."""
+        """The number of elements; None where it is unknown."""
         if self.shape is None or None in self.shape:
             return None
         return math.prod(self.shape)  # type: ignore[arg-type]
 
     @property
     def device(self) -> str:
-        """Where the elements are."""
+        """The device of the elements, always "cpu"."""
         return CPU
 
     @property
     def T(self) -> Any:  # noqa: N802 - the standard's name
-        """The rows of a matrix as columns."""
+        """The transpose of a matrix. Raises Usage where there are not two axes."""
         if self.ndim != 2:
             raise Usage(
                 ".T is of matrices", where=user_location(), required="2 axes", got=self._type, hint="write x.mT"
@@ -142,19 +142,19 @@ class ArrayOperators:
 
     @property
     def mT(self) -> Any:  # noqa: N802 - the standard's name
-        """The last two axes, swapped."""
+        """The array with its last two axes swapped. Raises Usage where the rank is unknown or below 2."""
         rank = self.ndim
         if rank is None or rank < 2:
             raise Usage(".mT is of matrices", where=user_location(), required="2 axes or more, known", got=self._type)
         return ArrayOperators.apply("permute_dims", self, axes=(*range(rank - 2), rank - 1, rank - 2))
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
-        """The array, on a device, of which there is one."""
+        """This array: there is only one device. Raises Usage for another device."""
         check_device(device)
         return self
 
     def __array_namespace__(self, *, api_version: str | None = None) -> Any:
-        """The functions of the standard."""
+        """The module with the standard's functions. Raises Usage for an unknown version."""
         if api_version is not None and api_version not in API_VERSIONS:
             required = ", ".join(API_VERSIONS)
             raise Usage(
@@ -195,6 +195,6 @@ class ArrayOperators:
 
 
 def check_device(device: Any) -> None:
-    """Refuse all devices but the one that there is."""
+    """Raises Usage for any device but the CPU; None is the CPU."""
     if device not in (None, CPU):
         raise Usage("there is no such device", where=user_location(), required=repr(CPU), got=repr(device))

@@ -1,14 +1,11 @@
-"""Structures: how values nest in tuples, dicts, named tuples and dataclasses.
+"""Pytrees: values nested in tuples, dicts, named tuples and dataclasses.
 
-Owns taking a nested value apart into leaves, and putting it together again: programs know flat values only. It
-refuses to know what a leaf means; whatever does not nest is one. Lists are leaves, since they are arrays. Of arguments,
-what is no value at all, as a string or a model, is part of the structure.
+Owns flattening a nested value into leaves and a structure, and the inverse: programs have flat values only. It does not
+know what a leaf means: whatever is not a container is a leaf. Lists are leaves, since they stand for arrays.
 
-
-Fixed parts of nested values: Python objects that are no values of a program, and that a trace takes as they are.
-
-Owns which objects those are, and when two are the same: strings and the like by what they are, anything else by
-identity.
+Owns static leaves too: Python objects that are not values of a program, such as a string or a model. When arguments are
+flattened, these are part of the structure. Strings, numbers, enums and the like are compared by value, all other
+objects by identity.
 """
 
 from __future__ import annotations
@@ -35,14 +32,14 @@ _COMPARED_BY_VALUE = (str, bytes, type(None), range, bool, int, float)
 
 
 class Static:
-    """An annotation: `training: tl.Static` takes an argument as Python has it, numbers too, and not as a value of the
-    program. Each argument gives a trace of its own; numbers, strings and enums are the same where they are equal, any
-    other where it is the same object.
+    """An annotation for static parameters: with `training: tl.Static`, the argument stays a Python object, even a
+    number, and is not a value of the program. Each distinct argument gets its own trace. Numbers, strings and enums are
+    compared by value, other objects by identity.
     """
 
 
 class StaticLeaf:
-    """A Python object as a part of a structure.
+    """A Python object that is part of a structure.
 
     >>> StaticLeaf("relu") == StaticLeaf("relu"), StaticLeaf([]) == StaticLeaf([]), StaticLeaf(1) == StaticLeaf(1.0)
     (True, False, False)
@@ -70,7 +67,7 @@ class StaticLeaf:
 
 
 def _is_compared_by_value(value: Any) -> bool:
-    """Whether an object is known by what it is, and not by which it is."""
+    """Whether an object is compared by value, not by identity."""
     if isinstance(value, tuple | frozenset):
         return type(value) in (tuple, frozenset) and all(map(_is_compared_by_value, value))
     return type(value) in _COMPARED_BY_VALUE or isinstance(value, enum.Enum | np.generic)
@@ -88,17 +85,18 @@ def _static_key(value: Any) -> tuple[Any, ...]:
 
 
 def is_static(value: object) -> bool:
-    """Whether an object is no value: no number, no array, nothing that offers one."""
+    """Whether an object is static: not a number, not an array, and not convertible to one."""
     kind = type(value)
     return not (issubclass(kind, _VALUE_CLASSES) or any(hasattr(kind, mark) for mark in _VALUE_ATTRIBUTES))
 
 
 @dataclass(frozen=True, slots=True)
 class TreeDef:
-    """How a value nests: the class that holds it together and its parts by key, or a leaf, or an object that is fixed.
+    """The structure of a nested value: a container class and its children by key, a leaf, or a static leaf.
 
-    Dicts with the same keys have the same structure; the parts are sorted, and `key_order` is that of the dict.
-    `assigned_names` are the names of what follows the leaves of a function's results: the variables that it assigns.
+    Dicts with the same keys have the same structure: the children are sorted, and `key_order` keeps the dict's order.
+    `assigned_names` are the names of the variables that a function assigns; their values follow the leaves of its
+    results.
 
     >>> print(flatten((1, {"b": 2, "a": (3, 4)}))[1])
     (·, {b, a: (·, ·)})
@@ -122,15 +120,15 @@ class TreeDef:
 LEAF = TreeDef()
 _NO_MORE_LEAVES = object()
 MAX_DEPTH = 64
-"""How deep values nest: as deep as NumPy's arrays have dimensions."""
+"""The deepest nesting of a value: the most dimensions of a NumPy array."""
 MAX_LEAVES = 10_000
-"""How many leaves a value has; each is a parameter, a result or a loop variable of its own."""
+"""The most leaves of a value; each becomes a parameter, result or loop variable."""
 MAX_MESSAGE_LENGTH = 160
-"""How many characters of a structure a message shows."""
+"""The most characters of a structure in a message."""
 
 
 class TreeType(NamedTuple):
-    """What is known of a nested value before the program runs: its structure, and the types of its leaves.
+    """The static type of a nested value: its structure and the types of its leaves.
 
     >>> from tagloom.core.dtypes import int64
     >>> print(flat_tuple_type([Type(int64), Type(int64, (3,))]))
@@ -145,12 +143,12 @@ class TreeType(NamedTuple):
 
 
 def leaf_type(type_: Type) -> TreeType:
-    """The form of one value."""
+    """The tree type of a single value."""
     return TreeType(LEAF, (type_,))
 
 
 def flat_tuple_type(types: Sequence[Type]) -> TreeType:
-    """The form of a flat tuple."""
+    """The tree type of a flat tuple."""
     return TreeType(flat_treedef(len(types)), tuple(types))
 
 
@@ -160,7 +158,7 @@ def flat_treedef(size: int) -> TreeDef:
 
 
 def compound_type(kind: type, parts: Sequence[tuple[str, TreeType]]) -> TreeType:
-    """The form of a dict or an instance of a class with these parts, in their order."""
+    """The tree type of a dict or class instance with these parts, in this order."""
     order = tuple(key for key, _ in parts) if kind is dict else ()
     ordered = sorted(parts, key=_item_key) if kind is dict else parts
     structure = TreeDef(kind, tuple((key, form.treedef) for key, form in ordered), order)
@@ -170,12 +168,13 @@ def compound_type(kind: type, parts: Sequence[tuple[str, TreeType]]) -> TreeType
 def flatten(
     value: object, *, by_reference: bool = False, keep_variables: bool = False, leaf_class: type | None = None
 ) -> tuple[list[Any], TreeDef]:
-    """The leaves of a nested value, in order, and its structure. Of variables the leaf is what they hold here, or with
-    `keep_variables` the variable; `by_reference` they are part of the structure, as everything that is no value. Named
-    tuples of the class `leaf_class` are leaves.
+    """The leaves of a nested value, in order, and its structure.
 
-    Raises Invalid for what could not be put together again: a dict whose keys are not strings, a class that cannot
-    be called with its fields, a value that contains itself.
+    A variable gives its current value as a leaf, or itself with `keep_variables`. With `by_reference`, variables and
+    static objects are part of the structure. Named tuples of the class `leaf_class` are leaves.
+
+    Raises Invalid for a value that could not be rebuilt: a dict whose keys are not strings, an instance of a class that
+    cannot be called with its fields, a value that contains itself.
 
     >>> leaves, structure = flatten({"b": 1, "a": (2, [3])})
     >>> leaves, unflatten(structure, leaves)
@@ -187,9 +186,9 @@ def flatten(
 
 
 def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
-    """The nested value with these leaves; a class is called with its fields by name.
+    """The nested value with these leaves. Classes are called with their fields by name.
 
-    Raises Invalid where an instance does not keep what it was given.
+    Raises Invalid where an instance does not keep a field unchanged.
     """
     given = iter(leaves)
     made = _build_value(structure, given)
@@ -198,7 +197,7 @@ def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
 
 
 def read_variables(value: object) -> Any:
-    """A nested value with what its variables hold here in their places."""
+    """A nested value in which the current values of variables replace the variables."""
     if value is None:
         return None
     leaves, structure = flatten(value, keep_variables=True)
@@ -210,8 +209,7 @@ def read_variables(value: object) -> Any:
 
 
 def expose_static_leaves(structure: TreeDef) -> tuple[TreeDef, list[StaticLeaf | None]]:
-    """A structure in which what is fixed is a leaf, and for each of its leaves the object that is fixed there, if one
-    is."""
+    """The structure with static leaves turned into ordinary leaves, and for each leaf its static object or None."""
     if structure.static_leaf is not None:
         return LEAF, [structure.static_leaf]
     if structure.container is None:
@@ -222,7 +220,7 @@ def expose_static_leaves(structure: TreeDef) -> tuple[TreeDef, list[StaticLeaf |
 
 
 def flatten_like(structure: TreeDef, value: object, what: str) -> list[Any]:
-    """The leaves of an adjoint, or a tangent; raises Invalid (D3) where it does not nest so."""
+    """The leaves of an adjoint or tangent; raises Invalid (D3) where it has another structure."""
     if not structure.size:
         return []
     leaves, form = flatten(value)
@@ -233,7 +231,7 @@ def flatten_like(structure: TreeDef, value: object, what: str) -> list[Any]:
 
 
 def leaf_names(structure: TreeDef, name: str) -> list[str]:
-    """A name for every leaf: that of the value, with the keys on the way.
+    """A name for every leaf: the name of the value, then the keys on the path to the leaf.
 
     >>> leaf_names(flatten(({"a b": 1}, 2))[1], "p")
     ['p_0_a_b', 'p_1']
@@ -244,7 +242,7 @@ def leaf_names(structure: TreeDef, name: str) -> list[str]:
 
 
 def label_leaves(structure: TreeDef, leaves: Iterable[Any]) -> list[tuple[str, Any]]:
-    """The leaves with the way to each, in the order in which the value was written, and what is behind them.
+    """Every leaf with its path, in the order in which the value was written; then the assigned variables by name.
 
     >>> label_leaves(*reversed(flatten({"r": (1, 2), "n": 3})))
     [('r.0', 1), ('r.1', 2), ('n', 3)]
@@ -254,7 +252,7 @@ def label_leaves(structure: TreeDef, leaves: Iterable[Any]) -> list[tuple[str, A
 
 
 def describe_difference(one: TreeDef, other: TreeDef) -> tuple[str, str]:
-    """Two different structures as they read; where they are long, the first part in which they differ, and its place.
+    """Two different structures as text; of long ones, only the first part that differs, and its path.
 
     >>> describe_difference(flat_treedef(2), flat_treedef(3))
     ('(·, ·)', '(·, ·, ·)')
@@ -271,13 +269,13 @@ def describe_difference(one: TreeDef, other: TreeDef) -> tuple[str, str]:
 
 
 def is_named_tuple(kind: object) -> bool:
-    """Whether this is a class of named tuples."""
+    """Whether this is a named tuple class."""
     return isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")
 
 
 @functools.cache
 def check_rebuildable(kind: type, keys: tuple[str, ...]) -> None:
-    """Raises Invalid where a class cannot be called with its fields by name, or is called with more than those."""
+    """Raises Invalid where a class cannot be called with its fields by name, or has parameters that are not fields."""
     signature, said = inspect.signature(kind), None
     try:
         signature.bind(**dict.fromkeys(keys))
@@ -299,7 +297,7 @@ def check_rebuildable(kind: type, keys: tuple[str, ...]) -> None:
 
 
 def static_treedef(value: object) -> TreeDef:
-    """The structure of an object that is no value."""
+    """The structure of a static object."""
     return TreeDef(StaticLeaf, static_leaf=StaticLeaf(value))
 
 
@@ -343,7 +341,7 @@ def _sorted_items(value: dict[Any, Any]) -> list[tuple[str, Any]]:
 
 
 def _init_fields(value: Any) -> list[tuple[str, Any]]:
-    """The fields that the class is called with; what it makes of them itself, it makes again."""
+    """The fields that __init__ takes. Raises Invalid for another field, unless __post_init__ can compute it again."""
     kind, parts = type(value), []
     for own in dataclasses.fields(value):
         if own.init:
@@ -413,7 +411,7 @@ def _format(structure: TreeDef, words: Iterator[str]) -> str:
 
 
 def _identifier_part(key: str) -> str:
-    """A key as a part of an identifier."""
+    """A key with all characters replaced by `_` that an identifier does not admit."""
     return "".join(letter if f"_{letter}".isidentifier() else "_" for letter in key)
 
 

@@ -1,4 +1,4 @@
-"""Where in the user's Python something happened, and which construct of Python asked for a concrete value."""
+"""Source locations: the line of user code that is running, and the Python construct that needs a concrete value."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ _INTERNAL_PATHS = (
     str(_ROOT / "__init__.py"),
     f"{Path(np.__file__).parent}{os.sep}",
 )
-"""Where code stands that is not the user's: tagloom's own, and NumPy's, which may call it."""
+"""The files that are not user code: tagloom's own, and NumPy's, which may call them."""
 _traced_files: set[str] = set()
-"""The files of the code that this process has traced."""
+"""The source files that this process has traced."""
 
 
 def user_frame() -> FrameType | None:
@@ -41,7 +41,7 @@ def user_location() -> Location | None:
 
 
 def user_name_of(value: object) -> str | None:
-    """What the user code that is running calls a value, by its own names or those around it."""
+    """The name of a value in the user code that is running: a local variable, or a global that the code uses."""
     frame = user_frame()
     if frame is None:
         return None
@@ -50,7 +50,7 @@ def user_name_of(value: object) -> str | None:
 
 
 def traced_user_location() -> Location | None:
-    """The same, of code that is being traced."""
+    """The line of user code that is running; records its file as traced."""
     line = user_location()
     if line is not None:
         _traced_files.add(line.file)
@@ -58,18 +58,18 @@ def traced_user_location() -> Location | None:
 
 
 def definition_location(code: CodeType) -> Location:
-    """The line where a Python function is defined that is to be traced."""
+    """The line where a Python function is defined; records its file as traced."""
     _traced_files.add(code.co_filename)
     return Location(code.co_filename, code.co_firstlineno)
 
 
 def has_traced(file: str) -> bool:
-    """Whether this process has traced code of this file, whatever a document says of it."""
+    """Whether this process has traced code of this file; a loaded document may name any file."""
     return file in _traced_files
 
 
 def describe_construct() -> tuple[str, str]:
-    """The construct of user code that is asking for a truth value, and what to write instead."""
+    """The construct in user code that needs a truth value, and a hint on what to write instead."""
     frame = user_frame()
     if frame is None:
         return "this code", _CONSTRUCT_HINTS[ast.If]
@@ -108,7 +108,7 @@ _CONSTRUCT_HINTS: dict[type[ast.AST], str] = {
 
 
 def _construct_kind(node: ast.AST) -> type[ast.AST] | None:
-    """Which construct a piece of syntax is, or None where it asks for no truth value."""
+    """The construct that a syntax node is; None where it needs no truth value."""
     match node:
         case ast.UnaryOp(op=op) if not isinstance(op, ast.Not):
             return None
@@ -122,10 +122,10 @@ def _construct_kind(node: ast.AST) -> type[ast.AST] | None:
 
 
 def _enclosing_constructs(frame: FrameType) -> Iterator[ast.AST]:
-    """The syntax that asks for the value that a frame is computing, outermost first.
+    """The syntax nodes that need the truth of the value that a frame is computing, outermost first.
 
-    An instruction that asks stands in the source where that value does, or, before Python 3.12, where all of the
-    asking construct does.
+    The instruction that tests a value has the source position of the value; before Python 3.12 it has the position of
+    the whole construct.
     """
     line, last, column, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
     if line is None or last is None or column is None or end is None:
@@ -143,7 +143,7 @@ def _enclosing_constructs(frame: FrameType) -> Iterator[ast.AST]:
 
 
 def _tested_expressions(node: ast.AST) -> Sequence[ast.expr | ast.pattern]:
-    """The expressions whose truth a node asks for, or whose parts' truth."""
+    """The expressions that a node tests for truth, or whose operands it tests."""
     match node:
         case ast.BoolOp() | ast.UnaryOp() | ast.Compare():
             return [node]

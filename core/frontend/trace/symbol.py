@@ -1,4 +1,4 @@
-"""Symbolic values as Python sees them: operators become nodes; what needs a concrete value is refused."""
+"""Symbols: the Python objects for symbolic values. Operators add nodes; what needs a concrete value is refused (F1)."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ _NUMPY_HINT = "use tagloom's function of that name, as in tl.sqrt(x)"
 
 
 class Symbol(ArrayOperators):
-    """A value that will be known when the program runs. Operators make nodes of the program under trace."""
+    """A value that is known only when the program runs. Operators add nodes to the program under trace."""
 
     __slots__ = ("_tagloom_value",)
     get_cell: ClassVar[Callable[[object, object], Any]]
-    """Set by `acts`: the value of a cell."""
+    """Set by `effects`: reads a cell."""
 
     def __init__(self, value: TracedValue) -> None:
         self._tagloom_value = value
@@ -53,7 +53,7 @@ class Symbol(ArrayOperators):
     __hash__ = _refuse("hashing, as in a set or a dict,", "compare: (x == a) | (x == b)")
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: object, **options: object) -> Any:
-        """What operators with a NumPy array on their left hand over; functions of NumPy are refused."""
+        """Apply the op for an operator with a NumPy array on its left; refuse any other NumPy function."""
         if function in UFUNC_OPS and method == "__call__" and not options:
             return Symbol.apply(self.resolve_op(UFUNC_OPS[function]), *operands)
         raise _concrete_value_error(self, f"np.{function.__name__}", _NUMPY_HINT)
@@ -74,7 +74,7 @@ class Symbol(ArrayOperators):
     )
 
     def __getitem__(self, key: Any) -> Any:
-        """`cells[i]`, or elements of an array."""
+        """`cells[i]`, or an element or slice of an array."""
         return Symbol.get_cell(self, key) if isinstance(self.dtype, HandleType) else super().__getitem__(key)
 
     __array__ = _refuse("a NumPy function", _NUMPY_HINT)

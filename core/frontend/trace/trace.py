@@ -1,28 +1,14 @@
-"""Functions under trace: every one is traced once for each list of forms, and what it returns is inferred.
+"""Tracing: a Python function runs on symbolic values, and the operations that it applies become a program.
 
-Owns the functions of the program being made, and what is known of their results: nothing at first, then what the
-branches that do not need to know it return, then the narrowest type that admits whatever came. A function is traced
-again when it used what has changed since, until nothing does. Types only widen, and once a number is settled its type
-stands, so that this ends. What does not fit in a trace gives no type there, and is an error if it still stands in the
-end: what a function returns depends on the function and on those that it calls, and not on who calls it or which was
-traced first.
+Owns the functions and regions under trace, their names and values, the inference of result types, and the emission of
+the program. It does not know the functions that users call: `api` and `symbol` build those on top.
 
-
-Tracing: running a Python function on symbolic values, and writing down what it does as a program.
-
-Owns the regions under trace, their names and values. It refuses to know what users call, `api` and `symbol` put the
-words of the language on top, and how functions call each other, which is for `inference`.
-
-
-What is known of a function's results while functions are traced: how they nest, their types, and which are Python
-numbers so far.
-
-Owns how one trace's finding is joined with another's: types only widen.
-
-
-Writing: functions that have been traced, as a program.
-
-Owns the names that functions and callbacks have in it.
+Each function is traced once per list of argument types (a `Specialization`), and its result types are inferred to a
+fixpoint. A function starts with no result types, gets those of the branches that return without needing them, and then
+the narrowest types that admit every result. It is traced again when the signature of a function that it calls has
+changed, until nothing changes. This terminates, because types only widen, and a Python number whose type is settled
+keeps it. A trace that fails with a type error gives no result types; the error is raised if the fixpoint still has it.
+So the result types of a function depend on the function and its callees, not on its callers or the order of tracing.
 """
 
 from __future__ import annotations
@@ -59,10 +45,10 @@ _RESERVED = {"true", "false", "nan", "inf"}
 
 @dataclass(slots=True, eq=False)
 class TracedValue:
-    """A symbolic value: a name in a region of the trace under way, its type, and the line that made it.
+    """A symbolic value: a name in a region under trace, its type, and the line that made it.
 
-    `weak_value` is there where all that is known yet of the result of a function is that it is a Python number, which
-    takes the dtype of what it meets: a number of that kind. See `inference`.
+    `weak_value` marks a weak value: a Python number, as far as inference knows, that takes the dtype of the other
+    operands. It is an example of such a number, an int or a float. See `WeakTypes`.
     """
 
     region: RegionBuilder
@@ -73,19 +59,19 @@ class TracedValue:
 
 
 class NoTypeYet(BaseException):
-    """This path gives no type yet: it calls a function that is being traced, and of whose result nothing is known.
+    """This path gives no type yet: it calls a function under trace whose result types are still unknown.
 
-    It is not for users, whose `except Exception` must not stop it.
+    It derives from BaseException, so that `except Exception` in user code does not catch it.
     """
 
 
 class UniqueNames:
-    """Hands out names that are unique in a function, or functions that are unique in a program."""
+    """Generates unique names: of values in a function, or of functions in a program."""
 
     def __init__(self) -> None:
         self.used_names: set[str] = set(_RESERVED)
         self.last_numbers: dict[str, int] = {}
-        """The last number that a wanted name got; those below it are taken."""
+        """For each base name, the last number appended to it; all smaller ones are in use."""
 
     def fresh(self, base: str) -> str:
         name, count = base, self.last_numbers.get(base, 0)
@@ -97,37 +83,37 @@ class UniqueNames:
         return name
 
     def copy(self) -> UniqueNames:
-        """The names as they are now."""
+        """An independent copy."""
         made = UniqueNames()
         made.used_names, made.last_numbers = set(self.used_names), dict(self.last_numbers)
         return made
 
     def result_names(self, first: str, count: int) -> list[str]:
-        """The names of a node's results, of which the first is taken already."""
+        """The names of a node's `count` results; the first is already in use."""
         return [first, *(self.fresh(f"{first}_{k}") for k in range(1, count))][:count]
 
 
 @dataclass(slots=True, eq=False)
 class RegionBuilder:
-    """A region being traced. A value of an enclosing region that is used here becomes a parameter."""
+    """A region under trace. A value of an enclosing region becomes a parameter when it is used here."""
 
     specialization: Specialization
-    """The function of the program that it is part of."""
+    """The function that the region is part of."""
     names: UniqueNames
     parent: RegionBuilder | None = None
     parameters: list[TracedValue] = field(default_factory=list)
     nodes: list[Node] = field(default_factory=list)
     captures: dict[TracedValue, TracedValue] = field(default_factory=dict)
     values: dict[str, TracedValue] = field(default_factory=dict)
-    """The symbolic values that are made in it, by name."""
+    """The symbolic values created in the region, by name."""
     store: dict[Resource, TracedValue | Literal] = field(default_factory=dict)
-    """What variables hold by now that this region assigns."""
+    """The current values of the variables that this region assigns."""
 
     def __post_init__(self) -> None:
         self.specialization.regions.append(self)
 
     def release(self) -> None:
-        """Let go of its values, which know it, when nobody asks for them any more."""
+        """Drop the values, which refer back to the region, so that no reference cycle remains."""
         self.parameters, self.captures, self.values, self.store = [], {}, {}, {}
 
     def add_parameter(
@@ -142,7 +128,7 @@ class RegionBuilder:
         return value if isinstance(value, Literal) else self.localize(value).name
 
     def localize(self, value: TracedValue) -> TracedValue:
-        """The value as this region sees it: its own, or captured from a region around it."""
+        """The value as this region uses it: its own, or captured from an enclosing region."""
         if value.region is self:
             return value
         if value.region.specialization is not self.specialization and self.specialization.program_builder.is_open(
@@ -164,7 +150,7 @@ class RegionBuilder:
         return self.captures[value]
 
     def read_resource(self, resource: Resource) -> TracedValue | Literal:
-        """What a resource holds here, by now. What the function has not assigned comes as a parameter of it."""
+        """The current value of a resource here: the last assignment, or else a parameter that captures it."""
         for region in (self, *self.enclosing_regions()):
             if resource in region.store:
                 return region.store[resource]
@@ -177,17 +163,17 @@ class RegionBuilder:
         ]
         latest: TracedValue = resource.stored_value
         if not known and latest.region.outermost is not self.outermost:
-            raise NoTypeYet  # it was made where the function was traced before, with less known
+            raise NoTypeYet  # the value is from an earlier trace of the function, which knew less
         return known[0] if known else latest
 
     def has_used(self, resource: Resource) -> bool:
-        """Whether the function has had what a resource holds before, so that somebody may have it by now."""
+        """Whether the function has read or assigned a resource before, so that its value may be in use elsewhere."""
         regions = self, *self.enclosing_regions()
         return resource in self.specialization.captures or any(resource in region.store for region in regions)
 
     @property
     def outermost(self) -> RegionBuilder:
-        """The region of the function itself."""
+        """The region of the function's body."""
         return (self, *self.enclosing_regions())[-1]
 
     def enclosing_regions(self) -> Iterator[RegionBuilder]:
@@ -205,7 +191,7 @@ class RegionBuilder:
         regions: tuple[Region, ...] = (),
         attributes: Attributes = (),
     ) -> list[TracedValue]:
-        """Append a node whose results have these names, fresh ones; its results."""
+        """Append a node and return its results, which get these fresh names."""
         line = traced_user_location()
         results = [TracedValue(self, name, type_, line) for name, type_ in zip(names, types, strict=True)]
         self.values.update((result.name, result) for result in results)
@@ -214,18 +200,18 @@ class RegionBuilder:
         return results
 
     def snapshot(self) -> tuple[int, int, UniqueNames]:
-        """Where tracing stands in this function, for `rewind`: regions inside of this one are to be traced again."""
+        """The state of the function for `rewind`, taken before nested regions that may be traced again."""
         return len(self.specialization.callbacks), len(self.specialization.auxiliary_functions), self.names.copy()
 
     def rewind(self, snapshot: tuple[int, int, UniqueNames]) -> None:
-        """Forget what regions inside of this one left in the function since then."""
+        """Undo what nested regions have added to the function since the snapshot; the names of captures stay in use."""
         callbacks, made, names = snapshot
         del self.specialization.callbacks[callbacks:], self.specialization.auxiliary_functions[made:]
         kept = {value.name for value in self.specialization.captures.values()}
         self.names.used_names, self.names.last_numbers = names.used_names | kept, dict(names.last_numbers)
 
     def assigned_variables(self) -> tuple[Resource, ...]:
-        """The variables that are assigned in it."""
+        """The variables that the region assigns."""
         return sort_resources(self.store)
 
     def close(self, parameters: Sequence[TracedValue], results: Sequence[Operand]) -> Region:
@@ -235,12 +221,12 @@ class RegionBuilder:
 
 _CURRENT_REGION: ContextVar[RegionBuilder | None] = ContextVar("region", default=None)
 current_region: Callable[[], RegionBuilder | None] = _CURRENT_REGION.get
-"""The region being traced, if any."""
+"""The region under trace, or None."""
 
 
 @contextmanager
 def enter_region(region: RegionBuilder) -> Iterator[RegionBuilder]:
-    """Trace into this region."""
+    """Make this the current region: ops append their nodes to it."""
     token = _CURRENT_REGION.set(region)
     try:
         yield region
@@ -253,7 +239,7 @@ _SUSPENDED_REGION: ContextVar[RegionBuilder | None] = ContextVar("left", default
 
 @contextmanager
 def suspend_tracing() -> Iterator[None]:
-    """Be outside of all traces: what is called runs eagerly."""
+    """Leave all traces for a while: ops run eagerly."""
     tokens = _SUSPENDED_REGION.set(_CURRENT_REGION.get() or _SUSPENDED_REGION.get()), _CURRENT_REGION.set(None)
     try:
         yield
@@ -263,29 +249,29 @@ def suspend_tracing() -> Iterator[None]:
 
 
 def suspended_region() -> RegionBuilder | None:
-    """The region under trace that has been left for a while, if any."""
+    """The region that `suspend_tracing` has left, or None."""
     return _SUSPENDED_REGION.get()
 
 
 def weak_value_of(value: object) -> int | float | None:
-    """For a weak value, the Python number that it stands for; None for anything else."""
+    """The Python number that a weak value stands for; None for any other value."""
     symbolic = getattr(value, "_tagloom_value", None)
     return symbolic.weak_value if isinstance(symbolic, TracedValue) else None
 
 
 def unwrap_weak(value: object) -> object:
-    """The Python number that a weak value stands for; any other value as it is."""
+    """The Python number that a weak value stands for; any other value unchanged."""
     number = weak_value_of(value)
     return value if number is None else number
 
 
 def weak_number(value: object) -> int | float | None:
-    """For a Python number, one of its kind: it takes the dtype of what it meets; None for anything else."""
+    """For a Python int or float the weak value 1 or 1.0, which marks its kind; None for anything else."""
     return type(value)(1) if isinstance(value, int | float) and type(value) in (int, float) else None
 
 
 def to_operand(value: object, expected: Type | None = None) -> TracedValue | Literal:
-    """A symbolic value, or a literal of the wanted type; raises Usage, with the user's line, for anything else."""
+    """A symbolic value, or a literal of the expected type; raises Usage, with the user's line, for anything else."""
     if isinstance(value, VariableBase) and (present := current_region()) is not None:
         return present.read_resource(value._resource)
     symbolic = getattr(value, "_tagloom_value", None)
@@ -327,8 +313,8 @@ def emit_op(
 
 
 def to_weak_operand(value: object, expected: DType | None) -> TracedValue | Literal:
-    """An operand; where it is Python's own number it takes the wanted dtype, if it may: an int any number's, a float
-    any float's."""
+    """An operand. A Python number takes the expected dtype where it can: an int any numeric dtype, a float any float
+    dtype."""
     weak = expected is not None and (
         (type(value) is int and expected.kind != "b") or (type(value) is float and expected.kind == "f")
     )
@@ -336,29 +322,29 @@ def to_weak_operand(value: object, expected: DType | None) -> TracedValue | Lite
 
 
 WeakTypes = tuple[int | float | None, ...]
-"""For each leaf a number of its kind, where it is a Python number so far."""
+"""For each leaf, 1 or 1.0 while inference takes it for a Python int or float; else None."""
 
 
 @dataclass(frozen=True, slots=True)
 class ResultSignature:
-    """What is known of a function's results. A weak one is a Python number so far, and takes any dtype that fits."""
+    """The inferred results of a function. A weak result is a Python number so far, and takes any dtype that fits."""
 
     tree_type: TreeType
     weak_types: WeakTypes
     locations: tuple[Location | None, ...] = field(compare=False)
     captures: tuple[Resource, ...] = ()
-    """What it uses beside its arguments, and takes as further parameters."""
+    """What the function uses besides its arguments; these become further parameters."""
     assigned_variables: tuple[Resource, ...] = ()
-    """The variables that it assigns, and gives as further results."""
+    """The variables that the function assigns; their values become further results."""
 
     @property
     def result_types(self) -> tuple[Type, ...]:
-        """The types of all results."""
+        """The types of all results, assigned variables included."""
         return (*self.tree_type.types, *(variable.type for variable in self.assigned_variables))
 
     @property
     def treedef(self) -> TreeDef:
-        """How the results nest, and what follows them."""
+        """How the results nest, with the names of the assigned variables that follow them."""
         names = UniqueNames()
         return replace(
             self.tree_type.treedef,
@@ -371,7 +357,7 @@ class ResultSignature:
 
 
 def join_signatures(name: str, known: ResultSignature | None, found: ResultSignature) -> ResultSignature:
-    """What is known, and what another trace found; raises Invalid where no type admits both."""
+    """Join the known signature with that of another trace; raises Invalid where no type admits both."""
     if known is None:
         return found
     types = []
@@ -390,24 +376,25 @@ def join_signatures(name: str, known: ResultSignature | None, found: ResultSigna
 
 
 def _widen(one: Type, other: Type) -> Type | None:
-    """The type of a result that was traced again: of a wider dtype now, if what it met was a number before."""
+    """Join two types of one result; None where they have no join. The dtype of the later trace may be wider, since
+    a Python number may have become an array."""
     wider = promote(one.dtype, other.dtype) is other.dtype
     return replace(one, dtype=other.dtype).join(other) if wider else None
 
 
 def _join_weak_types(known: ResultSignature, found: ResultSignature, position: int) -> Type:
-    """The type of a weak result that was traced again: of an int and a float the float's."""
+    """Join two types of a weak result: of an int and a float, the float's."""
     before = isinstance(known.weak_types[position], float) and isinstance(found.weak_types[position], int)
     return (known if before else found).tree_type.types[position]
 
 
 def describe_with_location(what: object, line: Location | None) -> str:
-    """A type or structure, and the line that it comes from."""
+    """A type or structure, followed by the line that it comes from."""
     return f"{what} ({line})" if line else str(what)
 
 
 def emit_program(instances: Sequence[Specialization], callbacks: dict[str, Callable[..., Any]]) -> Program:
-    """The program of these functions, of which the first is the entry, named in this order; so are `callbacks`."""
+    """The program of these functions; the first is the entry. Fills `callbacks` with the Python functions by name."""
     names = UniqueNames()
     final = {instance.name: names.fresh(instance.function_spec.identifier) for instance in instances}
     final |= {
@@ -431,7 +418,7 @@ def emit_program(instances: Sequence[Specialization], callbacks: dict[str, Calla
 
 
 def _name_callback(function: Callable[..., Any], callbacks: dict[str, Callable[..., Any]]) -> str:
-    """The name of a Python function in the program: its own, or with a number where another one has that."""
+    """The name of a Python function in the program: its own, with a number if another function has that name."""
     wanted, count = getattr(function, "__name__", "callback"), 0
     wanted = name = wanted if wanted.isidentifier() else "callback"
     while callbacks.setdefault(name, function) is not function:
@@ -441,7 +428,7 @@ def _name_callback(function: Callable[..., Any], callbacks: dict[str, Callable[.
 
 
 def _rename_callees(region: Region, names: dict[str, str], called: dict[str, str]) -> Region:
-    """A region whose calls name functions, and whose callbacks Python functions, as they are finally called."""
+    """The region with the final names of the functions and callbacks that it calls."""
     nodes = []
     for node in region.nodes:
         if node.op == "call":
@@ -456,23 +443,23 @@ def _rename_callees(region: Region, names: dict[str, str], called: dict[str, str
 
 
 def _strip_number(name: str) -> str:
-    """A name without the number that made it another one while functions were traced."""
+    """A name without the number that made it unique during tracing."""
     return name.rstrip("0123456789").rstrip("_")
 
 
 MAX_FUNCTIONS = 1000
-"""How many functions tracing finds in one program before it takes the program for an endless one."""
+"""The most functions that one program may have; more are taken for an endless recursion."""
 DEFERRABLE_RULES = ("V4", "V5", "V6", "D3")
-"""The rules that a trace may break with what is known so far, and keep when more is known."""
+"""Rules that a trace may break early on and satisfy once more types are known."""
 MAX_NESTED_TRACES = 12
-"""How many functions are traced within another's trace; Python's own stack is not to end first."""
+"""The most functions traced inside one another, so that Python's stack does not overflow."""
 
 
 @dataclass(slots=True, eq=False)
 class Specialization:
-    """A function of the program under trace: one Python function on one list of forms.
+    """A Python function traced for one list of argument types: a function of the program.
 
-    `callee_signatures` is what its latest trace took for known of each function that it calls.
+    `callee_signatures` has the signature of each callee as the latest trace assumed it.
     """
 
     program_builder: ProgramBuilder
@@ -480,27 +467,27 @@ class Specialization:
     function_spec: FunctionSpec
     argument_types: tuple[TreeType, ...]
     weak_arguments: WeakTypes
-    """Which leaves of the arguments are weak; such a function is there only while more is found out."""
+    """Which leaves of the arguments are weak; the fixpoint keeps no function with weak arguments."""
     signature: ResultSignature | None
     callee_signatures: dict[Specialization, ResultSignature | None] | None = None
     previous_callees: tuple[Specialization, ...] = ()
-    """What the trace before the latest one called."""
+    """The callees of the trace before the latest one."""
     body: Region | None = None
     deferred_error: TagloomError | None = None
-    """What did not fit in its latest trace."""
+    """The first deferrable error of the latest trace, raised if it is still there at the fixpoint."""
     is_invalidated: bool = False
     has_final_types: bool = False
-    """Whether its results were numbers that nothing wanted otherwise; their types stand, so that this ends."""
+    """Whether weak results have got their default types, which stay, so that inference terminates."""
     callbacks: list[Callable[..., Any]] = field(default_factory=list)
-    """The Python functions that its latest trace calls; in the body they are named by their place here."""
+    """The Python functions that the latest trace calls back; the body refers to them by index."""
     auxiliary_functions: list[Function] = field(default_factory=list)
-    """The functions that its latest trace made beside it, for custom gradients."""
+    """The functions that the latest trace has created for custom gradients."""
     region: RegionBuilder | None = None
-    """That of its latest trace."""
+    """The outermost region of the latest trace."""
     regions: list[RegionBuilder] = field(default_factory=list)
-    """All of its latest trace."""
+    """All regions of the latest trace."""
     captures: dict[Resource, TracedValue] = field(default_factory=dict)
-    """The parameters by which its latest trace has what it uses beside its arguments."""
+    """The parameter for each resource that the latest trace uses besides its arguments."""
 
     @property
     def location(self) -> Location:
@@ -508,30 +495,30 @@ class Specialization:
 
     @property
     def is_stale(self) -> bool:
-        """Whether it is to be traced, or traced again."""
+        """Whether the function must be traced, or traced again."""
         used = self.callee_signatures
         return used is None or self.is_invalidated or any(callee.signature != known for callee, known in used.items())
 
     @property
     def has_weak_results(self) -> bool:
-        """Whether a result is a Python number so far, and not because an argument is."""
+        """Whether a result is weak although no argument is."""
         return self.signature is not None and any(self.signature.weak_types) and not any(self.weak_arguments)
 
     def defer_error(self, error: TagloomError) -> None:
-        """Keep an error that may not stand when more is known; raise any other."""
+        """Keep an error that may disappear when more types are known; raise any other."""
         if error.rule not in DEFERRABLE_RULES:
             raise error
         self.deferred_error = self.deferred_error or error
 
     def capture(self, resource: Resource, region: RegionBuilder) -> TracedValue:
-        """The parameter by which a resource comes into the function, of which this is the outermost region."""
+        """The parameter for a captured resource; `region` is the function's outermost region."""
         if resource not in self.captures:
             name = region.names.fresh(resource.name)
             self.captures[resource] = TracedValue(region, name, resource.type, self.location)
         return self.captures[resource]
 
     def discard_trace(self) -> None:
-        """Let go of its latest trace, when it is traced again, and when the program is made."""
+        """Drop the latest trace, before the next one or once the program is built."""
         for region in self.regions:
             region.release()
         self.regions = []
@@ -544,7 +531,8 @@ class Specialization:
         )
 
     def invalidate_signature(self) -> None:
-        """Let it be found out again what it returns, where that came of a number whose type is another now."""
+        """Have the function traced again, since a weak result of a callee got its type. Drop the inferred signature if
+        its types may depend on that."""
         self.is_invalidated = True
         if (
             self.function_spec.result_type is None
@@ -556,31 +544,31 @@ class Specialization:
 
 
 class ProgramBuilder:
-    """A program being made."""
+    """Builds a program: traces an entry function and all functions that it calls."""
 
     def __init__(self, make_symbol: Callable[[TracedValue], object], *, may_create_variables: bool = True) -> None:
-        """`make_symbol` makes symbols of values; `may_create_variables` says whether variables may be made
-        meanwhile."""
+        """`make_symbol` wraps a value as a symbol; `may_create_variables` says whether the functions may create
+        variables while they are traced."""
         self.make_symbol = make_symbol
         self.may_create_variables = may_create_variables
         self.created_variables: list[Resource] = []
-        """Those that were made."""
+        """The variables created during tracing."""
         self.names = UniqueNames()
         self.callbacks: dict[str, Callable[..., Any]] = {}
-        """The Python functions that the program calls, by the names that they have in it, when it is made."""
+        """The Python functions that the program calls back, by their names in it; filled by `emit_program`."""
         self.captured_values: dict[tuple[Specialization, str, Type], Resource] = {}
-        """The symbolic values that functions close over."""
+        """The symbolic values that nested functions close over, as resources."""
         self.created_arrays: dict[int, Any] = {}
-        """The concrete arrays that were made meanwhile, by identity: they are literals."""
+        """The concrete arrays created during tracing, by identity; the program has them as literals."""
         self.captured_arrays: dict[int, Resource] = {}
         """The concrete arrays that functions close over, by identity."""
         self.specializations: dict[tuple[FunctionSpec, tuple[TreeType, ...], WeakTypes], Specialization] = {}
         self.nesting_depth = 0
 
     def build_program(self, source: FunctionSpec, forms: tuple[TreeType, ...]) -> tuple[Program, ResultSignature]:
-        """The program that calls this function, and what is known of that: results, and resources.
+        """The program whose entry is this function, and the entry's signature: results and resources.
 
-        Raises Invalid, Usage and whatever the user's Python does, where it cannot be traced.
+        Raises Invalid or Usage where the function cannot be traced, and any exception that the user's code raises.
         """
         try:
             return self._build_from_entry(self.specialize(source, forms, (), None))
@@ -609,21 +597,21 @@ class ProgramBuilder:
         return emit_program(functions, self.callbacks), entry.signature
 
     def _release(self) -> None:
-        """Let go of what refers to one another, so that nothing of a trace waits for a collection of garbage. Symbolic
-        values that somebody kept are of no region that is open any more."""
+        """Break the reference cycles of a trace, so that its memory is freed without a garbage collection. Symbolic
+        values that user code still holds then belong to no open region."""
         for instance in self.specializations.values():
             instance.discard_trace()
         self.specializations, self.captured_values = {}, {}
 
     def is_open(self, value: TracedValue) -> bool:
-        """Whether a symbolic value is of the latest trace of a function here, so that another may close over it."""
+        """Whether a symbolic value belongs to the latest trace of a function, so that another one may close over it."""
         return (
             value.region.specialization.program_builder is self
             and value.region.outermost is value.region.specialization.region
         )
 
     def capture_value(self, value: TracedValue) -> Resource:
-        """A symbolic value of a function around, as a resource."""
+        """A symbolic value of an enclosing function, as a resource."""
         made_by = value.region.specialization
         made = Resource(value.name, value.type, value, owner=made_by)
         found = self.captured_values.setdefault((made_by, value.name, value.type), made)
@@ -631,7 +619,7 @@ class ProgramBuilder:
         return found
 
     def capture_array(self, array: Any) -> Resource | None:
-        """The resource of a concrete array that was there before; None for one that was made in this trace."""
+        """The resource of a concrete array that is older than this trace; None for one created in it."""
         if id(array) in self.created_arrays:
             return None
         if id(array) not in self.captured_arrays:
@@ -639,7 +627,7 @@ class ProgramBuilder:
         return self.captured_arrays[id(array)]
 
     def register_variable(self, variable: Resource) -> None:
-        """Take down that a variable is made; raises Usage where none may be made any more."""
+        """Record a new variable; raises Usage where the trace may not create any."""
         if not self.may_create_variables:
             raise Usage(
                 f"variable {variable.name} is made anew whenever this function is traced",
@@ -650,19 +638,19 @@ class ProgramBuilder:
         self.created_variables.append(variable)
 
     def register_array(self, array: Any) -> None:
-        """Take down that a concrete array is made in this trace, and is a literal of it."""
+        """Record a concrete array as created in this trace, which makes it a literal."""
         self.created_arrays[id(array)] = array
 
     def infer_to_fixpoint(self, entry: Specialization) -> None:
-        """Trace until every function was traced with what is known. A number that nothing wants otherwise is then a
-        number of its own type: first in those functions that wait for no other's."""
+        """Trace until every function agrees with the signatures of its callees. Weak results that are left then get
+        their default types, starting with the functions that depend on no other weak results."""
         while True:
             functions = reachable_specializations(entry)
             stale = [instance for instance in functions if instance.is_stale]
             for instance in stale:
                 if instance.is_stale and instance in reachable_specializations(
                     entry
-                ):  # by now its caller may have made another
+                ):  # a retrace of its caller may have replaced it
                     self.trace_specialization(instance)
             if stale:
                 continue
@@ -705,7 +693,7 @@ class ProgramBuilder:
     def resolve_call(
         self, source: FunctionSpec, forms: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization
     ) -> tuple[Specialization, ResultSignature]:
-        """The function for these forms, and what is known of it; raises NoTypeYet where that is nothing."""
+        """The specialization for these argument types, and its signature; raises NoTypeYet where it has none yet."""
         callee = self.specialize(source, forms, weak, caller)
         if callee.signature is None and callee.callee_signatures is None and self.nesting_depth < MAX_NESTED_TRACES:
             self.nesting_depth += 1
@@ -720,7 +708,7 @@ class ProgramBuilder:
         return callee, callee.signature
 
     def trace_specialization(self, instance: Specialization) -> None:
-        """Trace the body of a function, on symbolic parameters."""
+        """Trace the body of a function on symbolic parameters, and update its signature."""
         earlier = tuple(instance.callee_signatures or ())
         instance.discard_trace()
         instance.previous_callees, instance.callee_signatures = earlier, {}
@@ -744,7 +732,7 @@ class ProgramBuilder:
         except Exception:
             if instance.deferred_error is None:
                 raise
-            return  # what goes wrong after an error may come of it
+            return  # probably a consequence of the deferred error
         try:
             found, results = _infer_results(instance, returned, is_alone=not region.store)
             assigned = region.assigned_variables()
@@ -759,7 +747,7 @@ class ProgramBuilder:
 
 
 def reachable_specializations(*entries: Specialization) -> list[Specialization]:
-    """These functions and those that they call, as known by now: in the order of their first calls."""
+    """These functions and all that they call as far as traced, breadth first, in the order of first calls."""
     order = dict.fromkeys(entries)
     found = list(order)
     for instance in found:  # grows while it is walked
@@ -773,8 +761,10 @@ def reachable_specializations(*entries: Specialization) -> list[Specialization]:
 def _previous_signature(
     source: FunctionSpec, forms: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization | None
 ) -> ResultSignature | None:
-    """A function that is made anew whenever its caller is traced begins with what was known of the one before it: the
-    one that was called as the same among all that the same line of Python makes."""
+    """The signature that a function starts with: that of its counterpart in the previous trace of the caller, or None.
+
+    Each trace of the caller may define the function anew. Its counterpart has the same code and argument types, and the
+    same position among such callees."""
 
     def is_same_function(callee: Specialization) -> bool:
         same = callee.function_spec.python_function.__code__ is source.python_function.__code__
@@ -790,8 +780,8 @@ def _previous_signature(
 def _infer_results(
     instance: Specialization, returned: Any, *, is_alone: bool
 ) -> tuple[ResultSignature, list[TracedValue | Literal]]:
-    """What is known of a function now that it returned this, and its results as operands; `is_alone` says that it
-    assigns no variables."""
+    """The signature of a function after it has returned `returned`, and its results as operands; `is_alone` says that
+    it assigns no variables."""
     name, known, annotated = (
         instance.function_spec.name,
         instance.signature,
@@ -818,7 +808,7 @@ def _infer_results(
 
 
 def _check_annotated_result(instance: Specialization, leaf: object, type_: Type) -> TracedValue | Literal:
-    """A result, where the function is annotated."""
+    """The operand of a result with an annotated type; raises Invalid where the type does not admit it."""
     operand = to_operand(leaf, type_)
     if not type_.admits(operand.type):
         got = describe_with_location(operand.type, operand.location if isinstance(operand, TracedValue) else None)
@@ -827,7 +817,7 @@ def _check_annotated_result(instance: Specialization, leaf: object, type_: Type)
 
 
 def _result_operand(leaf: object, known: ResultSignature | None, position: int) -> TracedValue | Literal:
-    """A result of a function that is not annotated: a Python number takes the type that is known firmly."""
+    """The operand of a result without annotation: a Python number takes the known type unless that is weak."""
     if known is None or known.weak_types[position] is not None or weak_number(leaf) is None:
         return to_operand(leaf)
     type_ = known.tree_type.types[position]
