@@ -1,8 +1,9 @@
-"""Activity: which values an adjoint is wanted of. A float is active that depends on what is differentiated by, and on
-which what is differentiated depends.
+"""Activity analysis: which values need an adjoint.
 
-What is found of a function holds for all of its calls that are differentiated: it gets one split variant. Of a call all
-results are taken to depend on all operands.
+A float is active if it depends on an input of the gradient and an output of the gradient depends on it.
+
+The analysis merges all differentiated calls of a function, since the function gets one split variant. It assumes that
+every result of a call depends on every operand.
 """
 
 from __future__ import annotations
@@ -18,33 +19,37 @@ from .custom_rules import relevant_parameters, rule_parameters
 
 @dataclass(eq=False)
 class RegionActivity:
-    """A region with its phases, and the regions of its conds and loops, by the name of their first phase's node."""
+    """The activity of a region, in all its phases, and of the regions of its conds and loops.
+
+    `inner_regions` has the regions of a cond or loop by the name of its root node: the node that begins phase 0.
+    """
 
     phases: list[Region]
     varied: set[str] = field(default_factory=set)
     useful: set[str] = field(default_factory=set)
     inner_regions: dict[str, list[RegionActivity]] = field(default_factory=dict)
     root_nodes: dict[str, Node] = field(default_factory=dict)
-    """By the name of a node with structure, that of the first phase: itself, for a cond, a loop or a call."""
+    """The root of each cond, loop, call and pullback: the node itself, or for a pullback the node whose phase 0 it
+    extends."""
     phase_numbers: dict[str, int] = field(default_factory=dict)
-    """By the same name, which phase the node begins."""
+    """The phase that each of these nodes begins."""
     phase_nodes: dict[str, list[Node]] = field(default_factory=dict)
-    """By the name of a first phase's node, the nodes of all phases, in their order."""
+    """The nodes that begin the phases of a root, in order, by the root's name."""
     row_tables: set[str] = field(default_factory=set)
-    """The tables whose adjoints are by rows: parameters, and what loops hand on of these."""
+    """The tables whose adjoints are by rows: parameters, and the results of loops that return them unchanged."""
     invariant_positions: set[int] = field(default_factory=set)
-    """In a loop, the positions of the tables among its variables: those that it hands on as they are."""
+    """In a loop, the positions of those tables among its variables. The loop does not change them."""
 
     def is_active(self, operand: Operand) -> bool:
         return isinstance(operand, str) and operand in self.varied and operand in self.useful
 
     def root_and_phase(self, node: Node) -> tuple[Node, int]:
-        """The first phase's node of a node with structure, and which phase this one is."""
+        """The root of a cond, loop, call or pullback, and the phase that the node begins."""
         return self.root_nodes[node.name], self.phase_numbers[node.name]
 
 
 def build_region_activity(region: Region) -> RegionActivity:
-    """The area of a region, nothing known yet."""
+    """The activity of a region before any analysis: nothing varies and nothing is useful."""
     made = RegionActivity(list(region.phases()))
     for phase in made.phases:
         for node in phase.nodes:
@@ -63,17 +68,17 @@ def build_region_activity(region: Region) -> RegionActivity:
 
 
 def region_operands(node: Node) -> tuple[Operand, ...]:
-    """What goes into the regions of a node, or to the function that it calls."""
+    """The operands that a node passes to its regions, or to the function that it calls."""
     return node.inputs[1:] if node.op == "cond" else node.inputs
 
 
 def is_differentiable(variable: Var) -> bool:
-    """Whether values of its type have adjoints: floats, and handles of cells of floats."""
+    """Whether the variable can have an adjoint: floats, and handles of cells of floats."""
     return adjoint_type(variable.type) is not None
 
 
 def adjoint_type(type_: Type) -> Type | None:
-    """The type of the adjoint of a value; that of cells is an array of the adjoints of them all."""
+    """The type of the adjoint of a value; None where it has none. The adjoint of an array of cells is one array."""
     if not isinstance(type_.dtype, HandleType):
         return type_ if type_.dtype.kind == "f" else None
     element = element_type(type_)
@@ -83,21 +88,23 @@ def adjoint_type(type_: Type) -> Type | None:
 
 
 def first_differentiable(variables: Sequence[Var]) -> list[int]:
-    """What stands for the active ones where none is: a phase has operands and results, which are zero then."""
+    """A stand-in where nothing is active: the first differentiable position. Its adjoint is zero, but phases need
+    operands and results."""
     return [at for at, variable in enumerate(variables) if is_differentiable(variable)][:1]
 
 
 def is_active_node(area: RegionActivity, node: Node) -> bool:
-    """Whether a call, cond or loop is to be differentiated: it has been given, and gives, something active."""
+    """Whether a call, cond or loop must be differentiated: it has active operands and active results."""
     members = area.phase_nodes[area.root_nodes[node.name].name]
     goes_in = any(area.is_active(operand) for each in members for operand in region_operands(each))
     return goes_in and any(area.is_active(result.name) for each in members for result in each.results)
 
 
 class ActivityAnalysis:
-    """What is active in the functions of a program, when some calls are differentiated.
+    """The activity of the functions of a program, given the calls to differentiate.
 
-    `active_parameters` and `active_results` have, for each function that is, the positions that are active in any call.
+    `active_parameters` and `active_results` have, for each differentiated function, the positions that are active in
+    any call.
     """
 
     def __init__(self, program: Program) -> None:
@@ -107,10 +114,11 @@ class ActivityAnalysis:
         self.active_results: dict[str, set[int]] = {}
         self.has_changed = False
         self.visited: dict[tuple[int, int], tuple[int, int]] = {}
-        """In this round: with how many varied and useful values each phase of an area was gone through backwards."""
+        """For each phase visited by the backward pass of this round: the numbers of varied and useful values at that
+        time."""
 
     def request_gradient(self, function: str, parameters: Iterable[int], results: Iterable[int]) -> None:
-        """A call of this function is differentiated by these parameters, the adjoints of these results being given."""
+        """Ask for the gradient of a function: of these results, with respect to these parameters."""
         if function not in self.regions:
             self.regions[function] = build_region_activity(self.program[function].body)
             self.active_parameters[function], self.active_results[function] = set(), set()
@@ -126,7 +134,7 @@ class ActivityAnalysis:
             self.has_changed |= len(known) > before
 
     def analyze_to_fixpoint(self) -> None:
-        """Find all that follows: until nothing changes."""
+        """Propagate activity through all functions until nothing changes."""
         self.has_changed = True
         while self.has_changed:
             self.has_changed = False
@@ -162,7 +170,7 @@ class ActivityAnalysis:
         self.has_changed |= len(known) > before
 
     def propagate_varied(self, area: RegionActivity, phase: int) -> None:
-        """What depends on what varies."""
+        """Mark the values that depend on varied values."""
         for node in area.phases[phase].nodes:
             varied = [isinstance(operand, str) and operand in area.varied for operand in node.inputs]
             if node.name not in area.root_nodes:
@@ -182,7 +190,7 @@ class ActivityAnalysis:
             self.mark(area.varied, [result.name for result, varies in pairs if varies and is_differentiable(result)])
 
     def call_operands(self, area: RegionActivity, root: Node, number: int) -> list[Operand]:
-        """The operands of the phases of a call before this one, as far as they matter."""
+        """The relevant operands of the phases of a call before phase `number`."""
         members = area.phase_nodes[root.name]
         counting = self.relevant_operands(root)
         return [
@@ -200,7 +208,7 @@ class ActivityAnalysis:
     def propagate_varied_inside(
         self, area: RegionActivity, root: Node, number: int, positions: list[int]
     ) -> list[bool]:
-        """Which results of a phase of a cond or loop vary, these operands of it varying."""
+        """Which results of a phase of a cond or loop vary if the operands at these positions vary."""
         results: list[bool] = []
         for inner in area.inner_regions[root.name]:
             self.mark_varied_parameters(inner, number, positions)
@@ -214,10 +222,10 @@ class ActivityAnalysis:
         return results
 
     def propagate_useful(self, area: RegionActivity, phase: int) -> None:
-        """What something useful depends on."""
+        """Mark the values on which useful values depend."""
         known = len(area.varied), len(area.useful)
         if self.visited.get((id(area), phase)) == known:
-            return  # nothing is new since: to go there again and again takes a time that grows with the depth's power
+            return  # nothing changed since; visiting again takes time exponential in the nesting depth
         self.visited[id(area), phase] = known
         for node in reversed(area.phases[phase].nodes):
             wanted = [at for at, result in enumerate(node.results) if result.name in area.useful]
@@ -241,11 +249,12 @@ class ActivityAnalysis:
             self.request_gradient(root.attribute("function"), varied, useful)
 
     def propagate_useful_inside(self, area: RegionActivity, root: Node, number: int, wanted: list[int]) -> None:
-        """What of the operands of a cond or loop, in this phase and those before, its wanted results depend on."""
+        """Mark the operands of a cond or loop, of this phase and the earlier ones, on which its wanted results
+        depend."""
         members = area.phase_nodes[root.name]
         for inner in area.inner_regions[root.name]:
             self.mark_useful_results(inner, number, wanted)
-            if root.op == "while_loop":  # of no trips, what goes in comes out
+            if root.op == "while_loop":  # a loop without iterations returns its operands
                 self.mark(inner.useful, [inner.phases[number].parameters[at].name for at in wanted])
             for phase in reversed(range(number + 1)):
                 self.propagate_useful(inner, phase)
@@ -257,5 +266,5 @@ class ActivityAnalysis:
 
 
 def has_constant_results(node: Node) -> bool:
-    """Whether the results of an op are constants, whatever its operands: what is drawn, or says that it is printed."""
+    """Whether the results of an op do not depend on its operands: random draws, and the result of a print."""
     return node.op in EFFECT_OPS and (EFFECT_OPS[node.op].draw is not None or node.op in ("print", "cell_zeros"))

@@ -1,5 +1,5 @@
-"""Cells in differentiated code: their rules; and D4, checked before anything is derived, that they are used along one
-thread."""
+"""Cells in differentiated code: their gradient rules, and the check of D4 that each array of cells has one thread of
+handles, made before anything is derived."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from ..types import HandleType, Type
 from .activity import is_differentiable
 
 Contributions: TypeAlias = list[tuple[Operand, Operand]]
-"""Of some operands, what is added to their adjoints."""
+"""Pairs of an operand and a term to add to its adjoint."""
 
 
 def _put_adjoints(do: OpBuilder, adjoint: Operand, inputs: Sequence[Operand]) -> Contributions:
-    """The adjoint of what is put is that of its cell. The cells before have the same adjoint: no other put asks for
-    that of this cell."""
+    """The adjoint of the value put is that of its cell. The array before the put keeps the same adjoint: no other put
+    reads the adjoint of this cell."""
     handle, index, value = inputs
     return [(handle, adjoint), (value, do("take", adjoint, index, axis=0))]
 
@@ -31,12 +31,12 @@ CELL_GRADIENTS: Mapping[str, Callable[[OpBuilder, Operand, Sequence[Operand]], C
     "put": _put_adjoints,
     "collect": _collect_adjoints,
 }
-"""The rules of cells, whose adjoint is an array; it goes back along the handle, as put after put handed it on. What a
-get hands back is added to that array, and needs none of its own."""
+"""The gradient rules of cells. The adjoint of an array of cells is an array that flows back along the thread of
+handles. A get adds to that array, so it needs no rule here."""
 
 
 def check_cell_threads(function: Function, putting: Set[str]) -> Iterator[Invalid]:
-    """What breaks D4 in a function that is differentiated; `putting` are the functions that put to cells."""
+    """The violations of D4 in a differentiated function; `putting` has the functions that put to cells."""
 
     def puts(node: Node) -> bool:
         nodes = (node, *(inner for region in node.regions for inner in region.walk()))
@@ -46,7 +46,7 @@ def check_cell_threads(function: Function, putting: Set[str]) -> Iterator[Invali
 
 
 def functions_with_ops(program: Program, *ops: str) -> Set[str]:
-    """The functions that have one of these ops, themselves or by those that they call: a fixed point."""
+    """The functions that contain one of these ops, or call one that does: a fixed point."""
     found: set[str] = set()
     while True:
         more = {
@@ -63,7 +63,7 @@ def functions_with_ops(program: Program, *ops: str) -> Set[str]:
 def _check_region(region: Region, puts: Callable[[Node], bool]) -> Iterator[Invalid]:
     types: dict[str, Type] = {}
     gone: dict[str, Node] = {}
-    """The handles that something has put to, and handed another one on for."""
+    """The handles that a put has replaced, with the node that put."""
     used = {name for phase in region.phases() for node in phase.nodes for name in node.inputs if isinstance(name, str)}
     used |= {name for phase in region.phases() for name in phase.results if isinstance(name, str)}
     for phase in region.phases():

@@ -1,9 +1,9 @@
-"""Functions with a rule: what `custom_gradient` makes of a call, and what derivation reads of it.
+"""Functions with a gradient rule: the form that `custom_gradient` gives a call.
 
-Such a function does nothing: its parameters are what it is differentiated by, its results, and what its rule closes
-over, in this order, and the results leave as they came. Its rule is a function of what that closes over and of the
-adjoints of the floats among the results, which gives the adjoints of the first parameters. So the first phase of the
-function is reversed by a call of the rule, at every order, and that call is differentiated as any other.
+Such a function computes nothing. Its parameters are the inputs of the gradient, its results, and the captures of its
+rule, in this order; it returns the results unchanged. Its rule is another function: from the captures and the adjoints
+of the float results it computes the adjoints of the inputs. The reverse of the first phase is a call of the rule, at
+every order, and that call is differentiated like any other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..program.program import Function, Node, Program, Region, Var
 
 @dataclass(frozen=True)
 class RuleParameters:
-    """The parameters of a function with a rule."""
+    """The parameters of a function with a rule, by their role."""
 
     inputs: tuple[Var, ...]
     outputs: tuple[Var, ...]
@@ -24,7 +24,7 @@ class RuleParameters:
 
 
 def rule_parameters(program: Program, function: Function) -> RuleParameters:
-    """What the parameters are, of a function that has a rule."""
+    """Split the parameters of a function with a rule by their role."""
     assert function.gradient_rule is not None
     parameters, by = function.body.parameters, len(program[function.gradient_rule].results)
     end = by + len(function.results)
@@ -32,8 +32,8 @@ def rule_parameters(program: Program, function: Function) -> RuleParameters:
 
 
 def relevant_parameters(program: Program, function: Function) -> Sequence[int]:
-    """The positions of the parameters on which the results depend, as far as gradients go: with a rule those that it
-    gives adjoints of; of a function that is split already also what the rule closes over."""
+    """The positions of the parameters on which the results depend, as far as gradients are concerned: all, or with a
+    rule the inputs, and the captures once the function is split."""
     count = len(function.body.parameters)
     if function.gradient_rule is None:
         return range(count)
@@ -43,8 +43,8 @@ def relevant_parameters(program: Program, function: Function) -> Sequence[int]:
 
 
 def remove_rules(program: Program) -> Program:
-    """The program that needs no rules any more: a call of a function that has one, and that is not differentiated, only
-    hands its results on."""
+    """The program without gradient rules. A call of a function with a rule that was not differentiated becomes
+    identities."""
     idle = {
         function.name for function in program.functions if function.gradient_rule and function.body.pullback is None
     }

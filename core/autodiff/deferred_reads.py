@@ -1,8 +1,8 @@
-"""Reads of cells that wait, in differentiated code: D4, checked where it is known what is active.
+"""Deferred reads of cells in differentiated code: the part of D4 that needs to know which values are active.
 
-An adjoint goes back along the handle: that of what a get reads reaches the puts before it, and no others. So a get that
-waits for a put behind it would be a constant. That it waits is known of cells that are empty there, and of a cell that
-a put fills which follows in the same region, or around it; elsewhere only a run knows the index.
+An adjoint flows back along the thread of handles: the adjoint of a get reaches the puts before it, and no others. A get
+that waits for a later put would therefore be a constant. The check reports two cases: a get where the array is still
+empty, and a get whose cell is put later in the same region or one around it. Elsewhere only a run knows the index.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .activity import ActivityAnalysis, RegionActivity, is_differentiable, regio
 from .cells import functions_with_ops
 
 HandleKey: TypeAlias = tuple[int, str]
-"""A name in an area."""
+"""The identity of a region's activity, and a name in that region."""
 HandleFlow: TypeAlias = defaultdict[HandleKey, list[HandleKey]]
 
 
 class _CellUse(NamedTuple):
-    """A node that reads cells, or puts to them."""
+    """A node that reads cells or puts to them."""
 
     area: RegionActivity
     node: Node
@@ -31,8 +31,10 @@ class _CellUse(NamedTuple):
 
 
 def check_deferred_reads(activity: ActivityAnalysis, putting: Set[str]) -> Iterator[Invalid]:
-    """What breaks D4: reads that an adjoint comes to, of what is put later and depends on what is differentiated by.
-    `functions_with_puts` are the functions that put to cells."""
+    """The violations of D4 by active reads of values that are put later and depend on the inputs of the gradient.
+
+    `putting` has the functions that put to cells.
+    """
     reading = functions_with_ops(activity.program, "get", "collect")
     if not (putting and reading):
         return
@@ -46,40 +48,40 @@ def check_deferred_reads(activity: ActivityAnalysis, putting: Set[str]) -> Itera
 
 
 class _HandleFlowAnalysis:
-    """Where handles of cells of floats go, and what is done with them."""
+    """The flow of handles of float cells, and their reads and puts."""
 
     def __init__(self, activity: ActivityAnalysis, putting: Set[str], reading: Set[str]) -> None:
         self.activity = activity
         self.functions_with_puts, self.functions_with_reads = putting, reading
         self.reads: list[_CellUse] = []
         self.puts: defaultdict[HandleKey, list[_CellUse]] = defaultdict(list)
-        """By the handle that they are given."""
+        """The puts to each handle."""
         self.functions_with_cells = functions_with_ops(activity.program, "cells")
         self.new_handles: dict[HandleKey, None] = {}
-        """The handles of new cells; of what a function makes, those of each call, too."""
+        """The handles of new arrays. An array that a function makes counts once for each of its calls."""
         self.local_flow: HandleFlow = defaultdict(list)
-        """By a handle, those that it becomes in the same call of a function."""
+        """For each handle, the handles that it becomes in the same call of a function."""
         self.call_flow: HandleFlow = defaultdict(list)
-        """Those that it becomes in functions that are called."""
+        """For each handle, the parameters that it becomes in called functions."""
         self.return_flow: HandleFlow = defaultdict(list)
-        """Those that it becomes where its function was called."""
+        """For each handle, the results that it becomes at the call sites of its function."""
         self.calls_by_region: dict[int, tuple[RegionActivity, list[_CellUse]]] = {}
-        """The calls of each function, by the identity of its area."""
+        """The calls of each function, by the identity of its region's activity."""
         self.enclosing_handles: dict[HandleKey, HandleKey] = {}
-        """By the handle that a branch or a loop begins with, the one that it was given."""
+        """For each parameter of a branch or loop, the handle that it receives."""
         self.written_handles = set[HandleKey]()
-        """Those that a put gives, or a call that puts."""
+        """The handles that puts return, and calls that put."""
         for area in activity.regions.values():
             self.visit_region(area)
         while self.propagate_call_results():
             pass
         self.empty_threads: defaultdict[HandleKey, list[Set[HandleKey]]] = defaultdict(list)
-        """By a handle, all handles of each array that it may be of to which nothing was put by then."""
+        """For each handle, the threads of the arrays that it may denote and that are still empty there."""
         for made in self.new_handles:
             thread, filled = self.trace_thread(made)
             for handle in _reachable_handles(
                 [made], self.local_flow, self.call_flow
-            ):  # where it is called, it is another one in each call
+            ):  # not `return_flow`: each call returns its own array
                 if handle not in filled:
                     self.empty_threads[handle].append(thread)
 
@@ -107,7 +109,7 @@ class _HandleFlowAnalysis:
                     self.connect_opaque_call(use, callee)
 
     def connect_region(self, use: _CellUse, inner: RegionActivity) -> None:
-        """What goes into a region, and out of it."""
+        """Add the flow into a region and out of it."""
         parameters, results = inner.phases[0].parameters, inner.phases[0].results
         is_call = use.node.op == "call"
         self.add_flow(
@@ -124,7 +126,7 @@ class _HandleFlowAnalysis:
             self.add_flow(self.local_flow, use.area, use.node.inputs, use.area, use.node.results)
 
     def connect_opaque_call(self, use: _CellUse, callee: str) -> None:
-        """What goes through a function that is not differentiated, and may come out anywhere."""
+        """Add the flow through a call that is not differentiated: each operand may come out as any result."""
         made = [(id(use.area), each.name) for each in use.node.results if _is_cell_handle(each)]
         parameters = self.activity.program[callee].body.parameters
         for name, variable in zip(use.node.inputs, parameters, strict=True):
@@ -153,9 +155,11 @@ class _HandleFlowAnalysis:
                 steps[id(area), name].append((id(to), variable.name))
 
     def propagate_call_results(self) -> bool:
-        """Note which results of calls are handles that they were given, or of new cells, and which of them were put to:
-        of each call by itself, since what goes up from a function goes to all that call it. Whether that is more than
-        was known."""
+        """Note which results of calls are one of the operands, or a new array, and which were put to.
+
+        Each call is handled by itself, since `return_flow` mixes all callers of a function. Returns whether anything is
+        new.
+        """
         known, new = self.count_facts(), _reachable_handles(self.new_handles, self.local_flow)
         for inner, uses in self.calls_by_region.values():
             begun = inner.phases[0]
@@ -175,12 +179,15 @@ class _HandleFlowAnalysis:
         return known != self.count_facts()
 
     def count_facts(self) -> tuple[int, int, int]:
-        """How much is known."""
+        """The number of facts found so far; it grows until the fixed point."""
         return len(self.new_handles), len(self.written_handles), sum(map(len, self.local_flow.values()))
 
     def trace_thread(self, made: HandleKey) -> tuple[Set[HandleKey], Set[HandleKey]]:
-        """The handles of a new array, and those of them to which something may have been put. An array goes up to where
-        its function was called, and down into what is called there, from where it comes back to that call alone."""
+        """The handles of a new array, and those of them to which something may have been put.
+
+        An array flows up to the callers of its function, and down into the functions called there, which return it to
+        that call only.
+        """
         above = _reachable_handles([made], self.local_flow, self.return_flow)
         thread = _reachable_handles(above, self.local_flow, self.call_flow)
         filled = _reachable_handles(
@@ -190,16 +197,16 @@ class _HandleFlowAnalysis:
         return thread, _reachable_handles(below, self.local_flow, self.call_flow)
 
     def later_puts(self, read: _CellUse) -> Iterator[list[_CellUse]]:
-        """What is put later that a read may wait for: of each array that is empty there all of it; and of any what
-        surely comes later, and to this cell."""
+        """The later puts that a read may wait for: every put to an array that is still empty there, and the puts that
+        certainly follow and fill the same cell."""
         for thread in self.empty_threads[read.handle]:
             yield [put for handle in thread for put in self.puts[handle] if _may_be_same_cell(read, put)]
         yield self.following_puts(read)
 
     def following_puts(self, read: _CellUse) -> list[_CellUse]:
-        """What is put behind a read, in its region or around it, to its cell."""
+        """The puts to the cell of a read that follow it in its region or one around it."""
         handles, found = [read.handle], list[_CellUse]()
-        for handle in handles:  # grows while it is walked
+        for handle in handles:  # the loop appends to it
             puts = [put for put in self.puts[handle] if put.node.op == "put"]
             found += [put for put in puts if read.node.op == "collect" or _is_same_cell(read, put)]
             handles += [(id(put.area), put.node.name) for put in puts]
@@ -208,10 +215,10 @@ class _HandleFlowAnalysis:
 
 
 def _reachable_handles(handles: Iterable[HandleKey], *steps: HandleFlow) -> Set[HandleKey]:
-    """These, and those that they become by these steps, in an order that is always the same."""
+    """The handles reachable by these steps, in a deterministic order."""
     found = dict.fromkeys(handles)
     due = list(found)
-    for handle in due:  # grows while it is walked
+    for handle in due:  # the loop appends to it
         more = [to for each in steps for to in each[handle] if to not in found]
         found.update(dict.fromkeys(more))
         due += more
@@ -223,7 +230,7 @@ def _is_cell_handle(variable: Var) -> bool:
 
 
 def _puts_varied_value(put: _CellUse) -> bool:
-    """Whether what is put depends on what is differentiated by."""
+    """Whether the value put depends on the inputs of the gradient."""
     given = put.node.inputs[2:] if put.node.op == "put" else put.node.inputs
     return any(isinstance(each, str) and each in put.area.varied for each in given)
 
@@ -236,7 +243,7 @@ def _may_be_same_cell(read: _CellUse, put: _CellUse) -> bool:
 
 
 def _is_same_cell(read: _CellUse, put: _CellUse) -> bool:
-    """Whether a read and a put are surely of one cell."""
+    """Whether a read and a put certainly use the same cell."""
     if read.node.op != "get" or put.node.op != "put":
         return False
     one, other = read.node.inputs[1], put.node.inputs[1]

@@ -1,4 +1,4 @@
-"""Resolving: where pullbacks are taken of calls of plain functions, these become calls of split variants."""
+"""Resolving pullbacks: calls of plain functions whose pullback is taken become calls of split variants."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from .reverse import AdjointBuilder, Reverser
 from .rows import Rows, empty_rows, propagate_rows, row_adjoint_types, to_dense
 
 MAX_PHASES = 64
-"""Of one function: derivatives of the sixth order."""
+"""The most phases of one function: derivatives up to the sixth order."""
 
 
 def resolve_pullbacks(program: Program) -> Program:
-    """The program with split variants of the functions that pullbacks are taken of.
+    """The program with split variants of the functions whose pullbacks are taken.
 
-    What tracing writes is `d... = pullback c a...`, `c` being a call of a function that has no pullback: `a...` are the
-    adjoints of all its float results, `d...` those of all its float parameters. Raises Invalid (D1) where something is
-    differentiated that cannot be, (D2) where a function would be differentiated without end.
+    Tracing emits `d... = pullback c a...`, where `c` is a call of a function without a pullback, `a...` are the
+    adjoints of all its float results, and `d...` those of all its float parameters. Raises Invalid where an op on the
+    way has no gradient (D1), where the order of derivatives has no bound (D2), and where D4 to D6 are broken.
     """
     while True:
         asking = {function.name for function in program.functions if any(_requested_pullbacks(program, function.body))}
@@ -38,7 +38,7 @@ def resolve_pullbacks(program: Program) -> Program:
 
 
 def _requested_pullbacks(program: Program, region: Region) -> Iterator[tuple[Node, Node]]:
-    """The calls of plain functions, with the pullbacks that are taken of them."""
+    """The calls of plain functions whose pullbacks are taken, each with the pullback."""
     calls = {node.name: node for node in region.walk() if node.op == "call"}
     for node in region.walk():
         call = calls.get(node.attribute(PULLBACK_TARGET)) if node.op == "pullback" else None
@@ -47,7 +47,8 @@ def _requested_pullbacks(program: Program, region: Region) -> Iterator[tuple[Nod
 
 
 def _ready_functions(program: Program, asking: set[str]) -> list[str]:
-    """Of the functions that ask for pullbacks those all of whose callees, of the calls they ask about, ask for none."""
+    """The functions in `asking` whose differentiated callees, with all that these call, take no pullbacks
+    themselves."""
     ready = []
     for name in sorted(asking):
         callees = {call.attribute("function") for call, _ in _requested_pullbacks(program, program[name].body)}
@@ -70,21 +71,21 @@ def _reachable_functions(program: Program, name: str) -> tuple[Function, ...]:
 
 @dataclass(frozen=True)
 class _PullbackRequest:
-    """One pullback, of a call: what it gives, by the positions of parameters, and takes, by those of results."""
+    """The pullback of one call: the adjoints that it returns, by parameter, and takes, by result."""
 
     call: Node
     pullback: Node
     parameter_adjoints: Mapping[int, list[Var]]
-    """Two of a parameter by rows."""
+    """One variable for each parameter, or two where the adjoint is by rows."""
     result_adjoints: Mapping[int, Operand]
     row_parameters: frozenset[int]
-    """The parameters whose adjoints are by rows."""
+    """The positions of the parameters whose adjoints are by rows."""
     required_parameters: tuple[int, ...]
-    """Of which something is wanted."""
+    """The positions of the parameters whose adjoints are used."""
 
     @classmethod
     def from_nodes(cls, callee: Function, call: Node, node: Node, used: set[str]) -> _PullbackRequest:
-        """`used` are the names of what is wanted at all."""
+        """The request of a pullback `node`; `used` has the names that anything uses."""
         rows, rest = frozenset(dict(node.attributes).get(BY_ROWS, ())), iter(node.results)
         adjoints = {
             at: [next(rest) for _ in range(2 if at in rows else 1)]
@@ -98,12 +99,12 @@ class _PullbackRequest:
 
     @property
     def nonzero_results(self) -> tuple[int, ...]:
-        """Of which an adjoint is given that is not 0."""
+        """The positions of the results whose adjoint is not the literal 0."""
         return tuple(at for at, value in self.result_adjoints.items() if not _is_zero(value))
 
 
 def _split_callees(program: Program, asking: list[str]) -> Program:
-    """The program in which the pullbacks of these functions are of split ones."""
+    """The program in which the pullbacks that these functions take are those of split callees."""
     activity, found = ActivityAnalysis(program), {}
     for name in asking:
         used = _used_names(program[name].body)
@@ -144,7 +145,7 @@ def _split_callees(program: Program, asking: list[str]) -> Program:
 
 
 def first_effect(functions: Iterable[Function]) -> Node | None:
-    """The first node in functions that draws, or acts: computed again, it is not the same, or happens twice."""
+    """The first node in functions that draws random numbers or has an effect: it must not be computed twice."""
     nodes = (each for function in functions for each in function.body.walk())
     return next(
         (
@@ -157,7 +158,7 @@ def first_effect(functions: Iterable[Function]) -> Node | None:
 
 
 def _check_recomputation(program: Program, callee: str, node: Node) -> None:
-    """Raises Invalid where a pullback computes a function again, and that would not be the same, or not once."""
+    """Raises Invalid (D5) where a pullback recomputes a function that draws or has effects."""
     if RECOMPUTE not in dict(node.attributes):
         return
     acting = first_effect(_reachable_functions(program, callee))
@@ -181,7 +182,7 @@ def _fresh_name(wanted: str, taken: set[str]) -> str:
 
 
 def _used_names(region: Region) -> set[str]:
-    """The names that stand as operands or results, anywhere in a region."""
+    """The names that are operands or results anywhere in a region."""
     found = {result for phase in region.phases() for result in phase.results if isinstance(result, str)}
     for phase in region.phases():
         for node in phase.nodes:
@@ -196,7 +197,7 @@ def _is_zero(value: Operand) -> bool:
 
 
 class _PullbackRewriter:
-    """Rewrites the calls and pullbacks of one function that asks."""
+    """Rewrites the calls and pullbacks of one function that takes pullbacks."""
 
     def __init__(
         self, activity: ActivityAnalysis, names: dict[str, str], asked: dict[str, _PullbackRequest], function: Function
@@ -240,7 +241,7 @@ class _PullbackRewriter:
         return sorted(self.activity.active_parameters[callee]), sorted(self.activity.active_results[callee])
 
     def rewrite_pullback(self, asked: _PullbackRequest) -> list[Node]:
-        """The pullback with what is active; the other adjoints are zero."""
+        """The pullback reduced to active adjoints; the other adjoints are zero."""
         callee, (taken, given) = asked.call.attribute("function"), self.active_positions(asked.call)
         taken = taken if given else []
         parameters, rows = self.activity.program[callee].body.parameters, self.activity.regions[callee].row_tables
@@ -264,19 +265,19 @@ class _PullbackRewriter:
         return nodes
 
     def row_adjoint_variables(self, table: Type, of: str) -> list[Var]:
-        """The adjoint of a table by rows."""
+        """New variables for the adjoint of a table by rows."""
         made = [Var(self.builder.adjoint_name(of), type_) for type_ in row_adjoint_types(table)]
         self.builder.record_types(made)
         return made
 
     def bind_results(self, asked: _PullbackRequest, at: int, values: Sequence[Operand]) -> list[Node]:
-        """What has been written, such that these values are what is asked for."""
+        """The nodes built so far, and identities that give these values the names of a parameter's adjoints."""
         made, self.builder.nodes = self.builder.nodes, []
         pairs = zip(values, asked.parameter_adjoints[at], strict=True)
         return [*made, *(Node("identity", (value,), (each,), (), (), asked.pullback.location) for value, each in pairs)]
 
 
 def _zero_adjoint(result: Var, like: Operand, node: Node) -> Node:
-    """The adjoint of what nothing depends on."""
+    """A zero adjoint, for a parameter on which nothing depends."""
     zero = literal(0.0, Type(result.type.dtype))
     return Node("broadcast_like", (zero, like), (result,), (), (), node.location)

@@ -1,11 +1,12 @@
-"""Reversing: the phases of a region, and behind them as many that run its adjoints back.
+"""Reversal: the phases of a region, followed by as many that compute its adjoints.
 
-What is the phases' stays, but for calls, which become calls of split functions. Then, from the last phase to the
-first, a phase whose parameters are the adjoints of that phase's active results, and whose results are those of its
-active parameters. Adjoints of one value are added in the order in which the reverse pass meets its uses, last first.
+The phases themselves stay, except that calls become calls of split functions. Then, from the last phase to the first,
+follows a phase whose parameters are the adjoints of that phase's active results, and whose results are those of its
+active parameters. The adjoints of one value are added in the order in which the reverse pass meets its uses, last use
+first.
 
-What goes back through a node n is called `back_n`, and the adjoint of a value v, or what it is so far, `d_v`; with a
-number behind it where there are several, such that `core.program.adjoint_names` tells what it goes back through.
+The node that goes back through node n is named `back_n`, and the adjoint of value v, or a partial sum of it, `d_v`.
+Numbers keep names unique, in a form that `core.program.adjoint_names` can invert.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ from .rows import (
 
 
 class AdjointBuilder:
-    """Writes the nodes of a phase; what gradient rules call ops with. Names are those that the function has not.
+    """Builds the nodes of a phase; gradient rules call it to apply ops. It chooses names that the function does not
+    use.
 
-    `name_hint` is the beginning of the names of nodes, and what they go back through.
+    `name_hint` is a prefix and the name behind it: what the nodes built now go back through.
     """
 
     def __init__(self, taken: set[str]) -> None:
@@ -92,12 +94,12 @@ class AdjointBuilder:
         return name
 
     def adjoint_name(self, of: str) -> str:
-        """A name for the adjoint of a value."""
+        """A new name for the adjoint of a value."""
         return self.fresh_name(ADJOINT_PREFIX, of)
 
     @contextmanager
     def name_as_adjoint(self, value: str) -> Iterator[None]:
-        """What is written meanwhile is the adjoint of a value."""
+        """Name the nodes built in this context after the adjoint of a value."""
         before, self.name_hint = self.name_hint, (ADJOINT_PREFIX, value)
         yield
         self.name_hint = before
@@ -105,31 +107,30 @@ class AdjointBuilder:
 
 @dataclass
 class RegionReversal:
-    """The reversal of one region: what has been written of it, and the adjoints so far, by the name of the value."""
+    """The reversal of one region: the phases built so far, and the adjoints so far by the name of the value."""
 
     activity: RegionActivity
     parameters: Sequence[int]
     results: Sequence[int]
-    """The positions of what is active of the first phase; of further ones all is."""
+    """The positions of the active results of the first phase. In later phases all results are active."""
     result_types: Sequence[Sequence[Type]]
-    """The types of the results of each phase, as they leave."""
+    """The types of the results of each phase."""
     adjoint_types: dict[int, list[Type]] = field(default_factory=dict)
-    """The types of the adjoints that leave, by the phase whose parameters these are of."""
+    """The types of the adjoints of the parameters, by phase."""
     inner_reversals: dict[str, list[RegionReversal]] = field(default_factory=dict)
-    """Of the regions of conds and loops, by the name of the node."""
+    """The reversals of the regions of conds and loops, by the name of the node."""
     phases: list[Region] = field(default_factory=list)
     adjoints: dict[str, Operand] = field(default_factory=dict)
     row_adjoints: dict[str, Rows] = field(default_factory=dict)
-    """By the name of a table, its adjoint by rows so far."""
+    """The adjoints by rows so far, by the name of the table."""
     last_phase_names: dict[str, str] = field(default_factory=dict)
-    """By the name of a call's, cond's or loop's node, that of the node that began its last phase so far."""
+    """By the name of a call, cond or loop, the name of the node that began its latest phase."""
     ruled_function: Function | None = None
-    """The function whose body this is, if it has a rule."""
+    """The function whose body this is, if it has a gradient rule."""
 
 
 class Reverser:
-    """Reverses the functions of a program that activity has been found in. `split_name` names the split variant of
-    one."""
+    """Reverses functions, given their activity. `split_name` returns the name of a function's split variant."""
 
     def __init__(self, activity: ActivityAnalysis, split: Callable[[str], str]) -> None:
         self.activity = activity
@@ -155,7 +156,7 @@ class Reverser:
         return replace(function, name=self.split_name(function.name), body=made, pullbacks=tuple(returned[1:]))
 
     def reverse_region(self, of: RegionReversal, writer: AdjointBuilder) -> Region:
-        """The region with twice its phases."""
+        """The region with twice as many phases."""
         for phase in of.activity.phases:
             writer.record_types(phase.parameters)
             nodes = tuple(self.forward_node(of, node, writer) for node in phase.nodes)
@@ -169,7 +170,7 @@ class Reverser:
         return made
 
     def forward_node(self, of: RegionReversal, node: Node, writer: AdjointBuilder) -> Node:
-        """A node of the region, such that it has further phases if it is active."""
+        """The node in the forward phase; if it is active, it gets further phases."""
         writer.record_types(node.results)
         if node.name not in of.activity.root_nodes or not is_active_node(of.activity, node):
             return node
@@ -193,7 +194,7 @@ class Reverser:
         return replace(node, regions=tuple(regions))
 
     def region_result_types(self, area: RegionActivity, root: Node, inner: RegionActivity) -> list[list[Type]]:
-        """The types of what a region of a cond or loop yields, phase by phase, as the node has them."""
+        """The types of the results of a region of a cond or loop, phase by phase, as the node declares them."""
         if root.op == "while_loop":
             return [[variable.type for variable in phase.parameters] for phase in inner.phases]
         return [[result.type for result in self.phase_node(area, root, at).results] for at in range(len(inner.phases))]
@@ -203,7 +204,7 @@ class Reverser:
         return area.phase_nodes[root.name][number]
 
     def active_positions(self, area: RegionActivity, root: Node, phase: int) -> tuple[list[int], list[int]]:
-        """The positions of the active operands, and results, of a phase of a call, cond or loop."""
+        """The positions of the active operands and results in a phase of a call, cond or loop."""
         if phase:
             node = self.phase_node(area, root, phase)
             return list(range(len(region_operands(node)))), list(range(len(node.results)))
@@ -223,7 +224,7 @@ class Reverser:
         return taken, given or first_differentiable(root.results)
 
     def reverse_phase(self, of: RegionReversal, number: int, writer: AdjointBuilder) -> Region:
-        """The phase that runs the adjoints of a phase back."""
+        """The phase that computes the adjoints of phase `number`."""
         phase = of.activity.phases[number]
         outer, writer.nodes, writer.name_hint = writer.nodes, [], (REVERSE_PREFIX, "")
         variables = [
@@ -244,7 +245,7 @@ class Reverser:
         return Region(tuple(variables), tuple(made), results)
 
     def add_incoming_adjoint(self, of: RegionReversal, number: int, at: int, writer: AdjointBuilder) -> list[Var]:
-        """The parameters by which the adjoint of a result comes in: one, or by rows two."""
+        """The parameters that bring in the adjoint of a result: one, or two by rows."""
         result, type_ = of.activity.phases[number].results[at], of.result_types[number][at]
         is_by_rows = not number and at in of.activity.invariant_positions
         types = row_adjoint_types(type_) if is_by_rows else (adjoint_type(type_) or type_,)
@@ -259,7 +260,7 @@ class Reverser:
     def apply_gradient_rule(
         self, of: RegionReversal, function: Function, given: Mapping[int, Var], writer: AdjointBuilder
     ) -> None:
-        """The adjoints by the rule of a function that has one, those of its active results being given."""
+        """Call the rule of a function that has one; `given` are the adjoints of its active results."""
         parts, rule = rule_parameters(self.activity.program, function), str(function.gradient_rule)
         floats = [at for at, variable in enumerate(parts.outputs) if is_differentiable(variable)]
         adjoints = [
@@ -273,7 +274,7 @@ class Reverser:
             self.accumulate(of, variable.name, result.name, writer)
 
     def accumulate(self, of: RegionReversal, operand: Operand, adjoint: Operand, writer: AdjointBuilder) -> None:
-        """Add to the adjoint of a value, where it has one."""
+        """Add to the adjoint of an operand, if it is active."""
         if isinstance(operand, str) and of.activity.is_active(operand):
             if operand in of.activity.row_tables:
                 raise row_use_error(operand, writer.name_hint[1] or "the result", writer.location)
@@ -288,11 +289,11 @@ class Reverser:
             of.row_adjoints[table] = adjoint if known is None else add_rows(writer, known, adjoint)
 
     def adjoint_of(self, of: RegionReversal, name: str, writer: AdjointBuilder) -> Operand:
-        """The adjoint of a value, all uses having been met; zero where there are none."""
+        """The adjoint of a value once all its uses are visited; zero where there are none."""
         return of.adjoints[name] if name in of.adjoints else self.zero_adjoint(name, writer)
 
     def outgoing_adjoints(self, of: RegionReversal, variable: Var, writer: AdjointBuilder) -> tuple[Operand, ...]:
-        """The adjoint of a value, as it leaves: one value of its shape, or by rows two."""
+        """The adjoint of a parameter as results of the phase: one value of its shape, or two by rows."""
         if variable.name not in of.activity.row_tables:
             return (self.sum_to_variable(self.adjoint_of(of, variable.name, writer), variable, writer),)
         with writer.name_as_adjoint(variable.name):
@@ -310,7 +311,7 @@ class Reverser:
             return writer("broadcast_like", zero, name)
 
     def sum_to_variable(self, adjoint: Operand, variable: Var, writer: AdjointBuilder) -> Operand:
-        """The adjoint with the shape of its value, as far as types know."""
+        """The adjoint summed to the shape of its variable, unless the types show that it has that shape."""
         if isinstance(variable.type.dtype, HandleType):
             return adjoint
         if variable.type.admits(writer.type(adjoint)):
@@ -319,7 +320,7 @@ class Reverser:
             return writer("sum_like", adjoint, variable.name)
 
     def reverse_node(self, of: RegionReversal, node: Node, writer: AdjointBuilder) -> None:
-        """The adjoints of a node's operands, from those of its results."""
+        """Add to the adjoints of a node's operands, given those of its results."""
         if node.name in of.activity.root_nodes:
             if is_active_node(of.activity, node):
                 self.reverse_structured_node(of, node, writer)
@@ -357,13 +358,13 @@ class Reverser:
                     self.accumulate(of, operand, made, writer)
 
     def unbroadcast(self, adjoint: Operand, operand: Operand, writer: AdjointBuilder) -> Operand:
-        """What an op that broadcasts gives, summed to the shape of its operand."""
+        """The adjoint of a broadcast operand, summed to its shape."""
         shape, wanted = writer.type(adjoint).shape, writer.type(operand).shape
         is_same = shape == wanted and shape is not None and None not in shape
         return adjoint if is_same else writer("sum_like", adjoint, operand)
 
     def reverse_structured_node(self, of: RegionReversal, node: Node, writer: AdjointBuilder) -> None:
-        """The pullback of a call, cond or loop, or of a pullback of one."""
+        """Add the pullback of a call, cond or loop, or of one of its pullbacks."""
         root, number = of.activity.root_and_phase(node)
         taken, given = self.active_positions(of.activity, root, number)
         operands = region_operands(node)
@@ -384,14 +385,14 @@ class Reverser:
     def accumulate_row_result(
         self, of: RegionReversal, operand: Operand, adjoint: Rows, writer: AdjointBuilder
     ) -> None:
-        """Add what a call or branch gives by rows to the adjoint of what it was given."""
+        """Add a row adjoint, returned by a call or branch, to the adjoint of its operand."""
         if operand in of.activity.row_tables:
             self.accumulate_rows(of, str(operand), adjoint, writer)
         elif of.activity.is_active(operand):
             self.accumulate(of, operand, to_dense(writer, adjoint, operand), writer)
 
     def callee_activity(self, of: RegionReversal, root: Node) -> RegionActivity:
-        """What a call, cond or loop runs; of two branches the first."""
+        """The activity of the region that a call, cond or loop runs; of a cond, of its first branch."""
         if root.op == "call":
             return self.activity.regions[root.attribute("function")]
         return of.activity.inner_regions[root.name][0]
@@ -406,7 +407,7 @@ class Reverser:
 
 
 def _parameter_names(region: Region) -> set[str]:
-    """The names of parameters, in all regions."""
+    """The names of parameters in all regions."""
     found = {variable.name for phase in region.phases() for variable in phase.parameters}
     for phase in region.phases():
         for node in phase.nodes:

@@ -1,8 +1,8 @@
-"""Adjoints by rows: of a table that is only gathered, the numbers of the rows that were taken and an adjoint of each,
-instead of an array of its shape.
+"""Adjoints by rows: for a table that is only gathered, the indices of the gathered rows and an adjoint for each,
+instead of a dense array (TensorFlow's IndexedSlices).
 
-Owns which tables have such adjoints, and how these are added, in programs and on tapes. In a program each is two
-values. Calls and branches hand them back; a loop has more rows after each trip, which it copies.
+Owns which tables have such adjoints and how they are added, in programs and on tapes. In a program each is two values.
+Calls and branches return them; a loop copies them at every iteration, since their number grows.
 """
 
 from __future__ import annotations
@@ -20,8 +20,7 @@ from .activity import ActivityAnalysis, RegionActivity, adjoint_type, region_ope
 
 
 class Rows(NamedTuple):
-    """The gradient by an array of which only some rows matter: `values[k]` is that of row `indices[k]`. That of a row
-    which comes more than once is the sum."""
+    """The gradient with respect to an array by rows: `values[k]` is that of row `indices[k]`. Repeated rows add up."""
 
     indices: Any
     """Integers from 0, of shape (n,)."""
@@ -30,13 +29,13 @@ class Rows(NamedTuple):
 
 
 def row_adjoint_types(table: Type) -> tuple[Type, Type]:
-    """The types of the adjoint of a table by rows, of which the run decides how many there are."""
+    """The types of the two values of a row adjoint. The number of rows is known only at run time."""
     rest = None if table.shape is None else (None, *table.shape[1:])
     return Type(dtypes.int64, (None,)), Type(table.dtype, rest)
 
 
 def adjoint_types(area: RegionActivity, variable: Var) -> tuple[Type, ...]:
-    """The types of what leaves as the adjoint of a parameter."""
+    """The types of the values that make up the adjoint of a parameter."""
     return (
         row_adjoint_types(variable.type)
         if variable.name in area.row_tables
@@ -45,7 +44,8 @@ def adjoint_types(area: RegionActivity, variable: Var) -> tuple[Type, ...]:
 
 
 def declared_adjoint_types(area: RegionActivity, variables: Iterable[Var], left: Iterable[Type]) -> list[Type]:
-    """What a function says that it gives as the adjoints of parameters: by rows, as many as a run may find."""
+    """The types that a function declares for the adjoints of its parameters: row adjoints have an unknown number of
+    rows."""
     rest = iter(left)
     return [
         wide if variable.name in area.row_tables else found
@@ -55,16 +55,16 @@ def declared_adjoint_types(area: RegionActivity, variables: Iterable[Var], left:
 
 
 def gathered_rows(do: OpBuilder, node: Node, adjoint: Operand) -> Rows | None:
-    """The adjoint of what a node takes rows of; None where it takes something else."""
+    """The row adjoint that a gather contributes; None for other ops."""
     found = row_adjoint(do, node.op, adjoint, node.inputs, dict(node.attributes))
     return found and Rows(*found)
 
 
 def propagate_rows(activity: ActivityAnalysis, asked: Iterable[tuple[str, Iterable[int]]]) -> None:
-    """Have parameters of functions, at these positions, adjoints by rows; and so those of functions and branches that
-    they are handed to."""
+    """Give these parameters of functions row adjoints, and so the parameters of functions and branches that receive
+    them."""
     waiting = list(asked)
-    for name, positions in waiting:  # grows while it is walked
+    for name, positions in waiting:  # the loop appends to it
         parameters = activity.program[name].body.parameters
         waiting += _mark_tables(activity, activity.regions[name], {parameters[at].name for at in positions})
 
@@ -72,7 +72,7 @@ def propagate_rows(activity: ActivityAnalysis, asked: Iterable[tuple[str, Iterab
 def _mark_tables(
     activity: ActivityAnalysis, area: RegionActivity, names: set[str]
 ) -> Iterator[tuple[str, Iterable[int]]]:
-    """Mark parameters of a region; the functions that it hands them to, and in which places."""
+    """Mark tables among the values of a region; yields the functions that receive them, with the positions."""
     if names <= area.row_tables:
         return
     area.row_tables |= names
@@ -94,30 +94,30 @@ def _mark_tables(
 
 
 def _invariant_positions(body: RegionActivity) -> set[int]:
-    """The positions of the loop variables that the body of a loop hands on as they are."""
+    """The positions of the loop variables that the body returns unchanged."""
     phase = body.phases[0]
     return {at for at, variable in enumerate(phase.parameters) if phase.results[at] == variable.name}
 
 
 def empty_rows(do: OpBuilder, table: Any) -> Rows:
-    """The adjoint of a table of which no row is taken."""
+    """A row adjoint without rows: zero."""
     count = do("size", table, axis=0)
     indices = do("arange", count, count, 1)
     return Rows(indices, do("take", table, indices, axis=0))
 
 
 def add_rows(do: OpBuilder, one: Rows, other: Rows) -> Rows:
-    """The sum of two adjoints by rows: the rows of both."""
+    """The sum of two row adjoints: their rows, concatenated."""
     return Rows(*(do("concat", *pair, axis=0) for pair in zip(one, other, strict=True)))
 
 
 def to_dense(do: OpBuilder, adjoint: Rows, table: Any) -> Any:
-    """The same adjoint as an array of the shape of the table."""
+    """The row adjoint as a dense array of the shape of the table."""
     return do("scatter_add", do("multiply_no_nan", table, 0.0), adjoint.values, adjoint.indices)
 
 
 def row_use_error(table: str, what: str, where: Location | None) -> Invalid:
-    """The error where a table that is differentiated by rows is used in another way."""
+    """The error where a table differentiated by rows is used by another op than a gather."""
     return Invalid(
         f"{table} is differentiated by rows, and {what} takes something else of it",
         rule="D6",

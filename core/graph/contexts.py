@@ -1,7 +1,7 @@
-"""Control contexts: where every value of a graph lives, and the rules V10 to V14 and V16, which are about them.
+"""Control contexts: the function or loop, and the branch, in which each value of a graph lives. Rules V10 to V14 and V16.
 
-A control context is an owner (a function, or a loop) and a guard: the predicates, with their outcomes, that lie between
-the entry of the owner and the value. Contexts are inferred in the order in which tokens can get there; edges that close
+A control context is an owner (a function or a loop) and a guard: the predicates, with their outcomes, between the entry
+of the owner and the value. Contexts are inferred forward, in the order in which tokens can arrive. Edges that close
 cycles (returns, next_iterations) are checked afterwards.
 
 V10  The ports of a node have one control context: one function or loop, under the same branches.
@@ -31,14 +31,14 @@ Guard: TypeAlias = tuple[tuple[OutputRef, bool], ...]
 
 
 class ControlContext(NamedTuple):
-    """Where a value lives: inside a function or a loop, under a guard of (predicate, outcome)."""
+    """Where a value lives: inside a function or a loop, under a guard of (predicate, outcome) pairs."""
 
     owner: str | Site
     guard: Guard = ()
 
 
 class ContextDiagnostics:
-    """The places that are known so far."""
+    """Builds the problems that mention control contexts."""
 
     graph: Graph
     contexts: dict[OutputRef, ControlContext]
@@ -50,7 +50,7 @@ class ContextDiagnostics:
         return place.owner
 
     def describe_context(self, place: ControlContext) -> str:
-        """A place in words: `tokens of main.loop where main.less holds`."""
+        """A context in words: `tokens of main.loop where main.less holds`."""
         outcomes = [
             f"{self.producer_name(pred)} {'holds' if outcome else 'does not hold'}" for pred, outcome in place.guard
         ]
@@ -130,10 +130,10 @@ class ContextDiagnostics:
 
 
 class ControlContexts(ContextDiagnostics):
-    """The places of a graph whose nodes have the right shape (V7 to V9).
+    """The control contexts of a graph whose nodes have the right shape (V7 to V9).
 
-    `contexts` has the place of every output that could be placed; `outer_contexts` where each site is called or entered
-    from.
+    `contexts` has the context of each output that has one; `outer_contexts` the context from which each site is called
+    or entered; `problems` what breaks V10 to V14 or V16.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -149,7 +149,7 @@ class ControlContexts(ContextDiagnostics):
         self.problems = list(self._check_all())
 
     def _check_all(self) -> Iterator[Invalid]:
-        """V10 to V14: infer the places in the order in which tokens can get there, then check what closes cycles."""
+        """Infer contexts in the order in which tokens can arrive, then check the edges that close cycles."""
         for position in range(len(self.graph.arguments)):
             self.contexts[OutputRef(-1, position)] = ControlContext(self.graph.name)
         waiting = list(range(len(self.graph.nodes)))
@@ -183,7 +183,7 @@ class ControlContexts(ContextDiagnostics):
         )
 
     def infer_node(self, number: int) -> list[Invalid] | None:
-        """Place the outputs of a node; None where it is too early, else what is wrong."""
+        """Infer the contexts of a node's outputs: the problems found, or None where it is too early."""
         node = self.graph.nodes[number]
         ports = [self.port_source(number, port) for port in range(len(node.ports)) if node.ports[port] is None]
         if node.op == "merge":
@@ -242,7 +242,7 @@ class ControlContexts(ContextDiagnostics):
         return []
 
     def infer_return(self, number: int) -> list[Invalid] | None:
-        """What returns lives where it was called from, once all arguments are known to be sent."""
+        """A return lives in the context of its call, once all arguments of the call have a context."""
         site = self.graph.nodes[number].site
         assert site is not None
         if site != ENVIRONMENT and not self.has_all_inputs(self.graph.nodes[number]):
@@ -251,15 +251,15 @@ class ControlContexts(ContextDiagnostics):
         return []
 
     def has_all_inputs(self, node: GraphNode) -> bool:
-        """Whether all arguments of a call, or variables of a loop, are known to be sent, of this phase and those
-        before: what comes out of it may depend on each of them."""
+        """Whether all arguments of a call, or variables of a loop, have a context, in this phase and the earlier ones:
+        each output may depend on each of them."""
         assert node.site is not None
         numbers = [n for op in ("call", "enter", "reenter") for n in self.nodes_by_site.get((op, node.site), ())]
         sent = [OutputRef(n, 0) in self.contexts for n in numbers if self.graph.nodes[n].phase <= node.phase]
         return bool(sent) and all(sent)
 
     def loop_branch_context(self, site: Site, outcome: bool) -> ControlContext:
-        """The place in a loop where its condition holds, or not: where an exit that is placed says."""
+        """The context in a loop where its condition holds or does not hold, read off an exit that has a context."""
         for number in self.nodes_by_site.get(("exit", site), ()):
             place = self.contexts[self.port_source(number, 0)]
             if place.guard:
@@ -301,7 +301,7 @@ class ControlContexts(ContextDiagnostics):
         return self.assign_merge(number, ControlContext(places[0].owner, joined))
 
     def assign_merge(self, number: int, here: ControlContext) -> list[Invalid]:
-        """Put a merge where its tokens come together: in the function that it says it stands in."""
+        """Give a merge the joined context of its ports, which must be in the merge's function."""
         node = self.graph.nodes[number]
         if self.function_of(here) != node.function:
             return [self.foreign_function_problem(node, here)]
@@ -334,7 +334,7 @@ class ControlContexts(ContextDiagnostics):
                 )
 
     def check_returns(self) -> Iterator[Invalid]:
-        """V10: what returns is a value of the function that was called, under no branch."""
+        """V10: a return gets a value of the called function, under no branch."""
         for number, node in enumerate(self.graph.nodes):
             if node.op == "return" and node.site is not None:
                 source, here = self.port_source(number, 0), self.contexts[OutputRef(number, 0)]
@@ -408,12 +408,13 @@ class ControlContexts(ContextDiagnostics):
                     )
 
     def port_source(self, number: int, port: int) -> OutputRef:
-        """The source of a port that has one (V8 has been checked); a triggered node's is its trigger's."""
+        """The source of a port, which has one (V8 is checked before); for the literal ports of a triggered node, the
+        source of its trigger."""
         node = self.graph.nodes[number]
         return self.sources[Edge(number, len(node.ports) - 1 if node.ports[port] is not None else port)][0]
 
     def skip_identities(self, source: OutputRef) -> OutputRef:
-        """Of what `identity` hands on, as it goes to another device, the source; it holds where that does."""
+        """The source behind identities, which copy a predicate to another device."""
         while source.node >= 0 and self.graph.nodes[source.node].op == "identity":
             if self.graph.nodes[source.node].has_trigger:
                 break
@@ -428,7 +429,8 @@ class ControlContexts(ContextDiagnostics):
 
 
 def _join_guards(guards: list[Guard]) -> Guard | None:
-    """The guard under which exactly one of these holds, or None: two sides of a predicate join to what is around.
+    """The guard under which exactly one of these guards holds, or None. The two sides of a predicate join to the guard
+    around it.
 
     >>> p, q = OutputRef(0, 0), OutputRef(1, 0)
     >>> _join_guards([((p, True), (q, True)), ((p, False),), ((p, True), (q, False))])

@@ -1,10 +1,11 @@
-"""Graphs: flat, static, cyclic. What machines run.
+"""Graphs: flat, static, cyclic. The machines run them.
 
-A graph is nodes by number, each with ports and outputs; an output has edges to ports. A port takes a token, or
-holds a literal, which needs none. A node that has nothing but literals has one more port, its trigger, whose
-value is ignored. The body of a function stands here exactly once, whatever the number of its call sites.
+A graph has numbered nodes, each with ports and outputs; an output has edges to ports. A port takes a token or holds a
+literal, which needs no token. A node with nothing but literals has one more port, its trigger, whose value is ignored.
+The body of a function appears exactly once, whatever the number of its call sites.
 
-This module owns the data and the builder. Which graphs make sense is `validate`'s, where they come from `lower`'s.
+This module owns the data and the builder. `validate` says which graphs are well-formed, and `lower` makes them from
+programs.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ from ..value import Literal, literal
 
 
 class Edge(NamedTuple):
-    """Where a token goes: a port of a node."""
+    """The target of an edge: a port of a node."""
 
     node: int
     port: int
 
 
 class OutputRef(NamedTuple):
-    """Where tokens come from: an output of a node; node -1 is the environment, its outputs the arguments."""
+    """The source of tokens: an output of a node. Node -1 is the environment, whose outputs are the arguments."""
 
     node: int
     output: int
@@ -45,7 +46,8 @@ class OutputPort:
 
 @dataclass(frozen=True, slots=True)
 class GraphNode:
-    """One application of an op. `ports` has a literal, or None where a token comes; a trigger port is the last."""
+    """One application of an op. `ports` has a literal, or None for a port that takes tokens; a trigger is the last
+    port."""
 
     name: str
     op: str
@@ -62,20 +64,20 @@ class GraphNode:
 
     @property
     def phase(self) -> int:
-        """The phase of a call or loop that a routing node belongs to: 0, or that of a pullback."""
+        """The phase of a call or loop that a routing node belongs to: 0, or the number of a pullback's phase."""
         return next((said for name, said in self.attributes if name == PHASE), 0)
 
     @property
     def origin(self) -> Location | str:
-        """The source line, or the node's own name where no Python made it."""
+        """The source line, or the node's own name if it has no location."""
         return self.location or str(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Graph(SvgReprMixin):
-    """Nodes by number; `arguments` are outputs of the environment, `results` the nodes that give it the results.
+    """Nodes by number; `arguments` are outputs of the environment, `results` the return nodes to it.
 
-    `calls` says which function a call site calls: by its name, which is also its nodes' `function`.
+    `calls` has the function that each call site calls, by its name.
     """
 
     name: str
@@ -84,10 +86,10 @@ class Graph(SvgReprMixin):
     results: tuple[int, ...]
     calls: tuple[tuple[Site, str], ...] = ()
     hidden_count: int = 0
-    """How many of the arguments, from the first, are triggers that the environment supplies by itself."""
+    """The number of hidden arguments, which come first: triggers that the environment supplies itself."""
 
     def sources(self) -> dict[Edge, list[OutputRef]]:
-        """For every port that an edge ends on, the outputs it may get tokens from."""
+        """For each port with edges, the outputs that feed it."""
         found: dict[Edge, list[OutputRef]] = {}
         for number, (_, argument) in enumerate(self.arguments):
             for edge in argument.edges:
@@ -102,8 +104,8 @@ class Graph(SvgReprMixin):
         return self.arguments[source.output][1] if source.node < 0 else self.nodes[source.node].outputs[source.output]
 
     def find(self, name: str) -> list[int]:
-        """The nodes called `name`, or `function.name`, by number; if none is, those whose names end so after a dot: `i`
-        for `loop.i`. Raises Usage where there is none."""
+        """The numbers of the nodes called `name` or `function.name`; if there are none, of those whose names end in
+        `.name`, as in `i` for `loop.i`. Raises Usage where there are none at all."""
         found = [number for number, node in enumerate(self.nodes) if name in (node.name, str(node))]
         if not found:
             found = [number for number, node in enumerate(self.nodes) if name and node.name.endswith(f".{name}")]
@@ -112,7 +114,7 @@ class Graph(SvgReprMixin):
         return found
 
     def only(self, name: str) -> int:
-        """The number of the node of this name; raises Usage where there is none, or more than one."""
+        """The number of the one node of this name; raises Usage where there is none, or more than one."""
         found = self.find(name)
         if len(found) > 1:
             names = ", ".join(str(self.nodes[number]) for number in found)
@@ -121,16 +123,16 @@ class Graph(SvgReprMixin):
 
 
 PortInput: TypeAlias = OutputRef | Literal | None
-"""What a port is given when its node is made: an output, a literal, or nothing yet."""
+"""The input of a port when its node is made: an output, a literal, or nothing yet."""
 
 
 def _as_port_input(given: object) -> PortInput:
-    """A port's input; a plain value is a literal."""
+    """The input of a port; a plain value becomes a literal."""
     return given if given is None or isinstance(given, OutputRef | Literal) else literal(given)
 
 
 class Builder:
-    """Makes a graph node by node; ports that close a cycle are connected later. Nothing is checked here.
+    """Builds a graph node by node; ports that close a cycle are connected later. It checks nothing.
 
     >>> from tagloom.core.dtypes import int64
     >>> builder = Builder("double")
@@ -149,7 +151,7 @@ class Builder:
         self._edges: list[tuple[OutputRef, Edge]] = []
         self._connected: set[OutputRef] = set()
         self._name_counts: dict[tuple[str, str], int] = {}
-        """The names that are taken, by function, and the last number that each got where it was wanted again."""
+        """The names in use, by function, with the last number added to make each unique."""
 
     def argument(self, name: str, type_: Type) -> OutputRef:
         """An argument of the graph, supplied by the environment."""
@@ -167,9 +169,9 @@ class Builder:
         trigger: OutputRef | None = None,
         **details: Any,
     ) -> list[OutputRef]:
-        """Add a node with outputs of these types; returns its outputs. A name that is taken gets a number.
+        """Add a node with outputs of these types and return its outputs. A name already in use gets a number.
 
-        An input is an output of a node made before, a literal or plain value, or None, to be connected later.
+        An input is an output of an earlier node, a literal or plain value, or None, to be connected later.
         """
         number, ports = len(self._nodes), [_as_port_input(port) for port in inputs]
         if trigger is not None:
@@ -215,7 +217,8 @@ class Builder:
     def build(
         self, results: Iterable[OutputRef] = (), *, return_nodes: Iterable[int] = (), hidden_count: int = 0
     ) -> Graph:
-        """The graph. `results` get return nodes to the environment; `return_nodes` are such nodes, made before."""
+        """The graph. `results` get return nodes to the environment; `return_nodes` are such nodes that exist
+        already."""
         made = [
             self.node("return", "return", [source], [self.type(source)], site=ENVIRONMENT)[0].node for source in results
         ]

@@ -1,7 +1,7 @@
-"""Inferring the types of a graph's outputs: forward from the arguments and literals, to a fixed point.
+"""Type inference on graphs: forward from the arguments and literals, to the least fixed point.
 
-The least one: a merge starts with what comes first and widens as its ports do. Like `infer`, this module complains
-of nothing: where a rule is broken, a likely type stands in.
+A merge starts with the type of the first port that has one, and widens with the others. Like `core.program.infer`, this
+module reports no problems: where a rule is broken, it puts in a likely type.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from .graph import Edge, Graph, GraphNode, OutputPort, OutputRef
 
 
 def count_outputs(op: str) -> int:
-    """How many outputs a node has, of an op, or of none that exists."""
+    """The number of outputs of a node of this op; a guess for an unknown op."""
     row = ALL_OPS.get(op)
     return ROUTING_OPS[op].output_count if op in ROUTING_OPS else row.output_count if row else 1
 
 
 def infer_graph_types(graph: Graph) -> Graph:
-    """The graph with a type for every HOLE among the outputs of its nodes."""
+    """The graph with every HOLE among its outputs replaced by a type."""
     inference = _GraphInference(graph)
     nodes = tuple(
         node
@@ -36,7 +36,7 @@ def infer_graph_types(graph: Graph) -> Graph:
 
 
 def nodes_needing_types(graph: Graph) -> set[int]:
-    """The nodes, by number, whose types inference would not find: all others may be left to it."""
+    """The numbers of the nodes whose types inference would not find. All others may omit their types."""
     types = {OutputRef(n, k): each.type for n, node in enumerate(graph.nodes) for k, each in enumerate(node.outputs)}
     inference = _GraphInference(graph)
     said = {
@@ -72,7 +72,8 @@ class _GraphInference:
         self.infer_to_fixpoint()
 
     def infer_to_fixpoint(self) -> None:
-        """To the fixed point; then, where cycles that no token enters are left, from a stand-in on."""
+        """Widen types to the fixed point. Then, for each cycle that no token enters, start again from the default
+        type."""
         stuck = deque(self.worklist)
         while True:
             while self.worklist:
@@ -92,7 +93,7 @@ class _GraphInference:
         return len(self.graph.nodes[number].outputs)
 
     def widen_outputs(self, number: int, types: list[LatticeType]) -> None:
-        """Widen a node's outputs, and look again at what they feed."""
+        """Widen the types of a node's outputs, and queue the nodes that they feed."""
         for k, (output, new) in enumerate(zip(self.graph.nodes[number].outputs, types, strict=True)):
             old = self.types[OutputRef(number, k)]
             wider = widen(old, new)
@@ -113,7 +114,7 @@ class _GraphInference:
         return any(output.type is HOLE for output in node.outputs)
 
     def infer_node(self, number: int) -> list[LatticeType]:
-        """As many types as the node has outputs, of what its ports have so far."""
+        """A type for each output of a node, from the types of its ports so far."""
         node = self.graph.nodes[number]
         ports = [self.port_type(number, port) for port in range(len(node.ports) - node.has_trigger)]
         width = len(node.outputs)
@@ -135,7 +136,7 @@ class _GraphInference:
         return joined if ports else DEFAULT_TYPE
 
     def port_type(self, number: int, port: int) -> LatticeType:
-        """What comes to a port so far; HOLE where nothing ever does."""
+        """The type of a port so far; HOLE where nothing feeds it."""
         literal = self.graph.nodes[number].ports[port]
         if literal is not None:
             return literal.type

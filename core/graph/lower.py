@@ -20,11 +20,9 @@ L11 A pullback of a call adds arguments and results to its site. A pullback of a
     of that pullback is a loop like the first, on the same condition.
 
 Nodes are made function by function: the entry merges, then the body in program order, phase by phase, so that their
-numbers order the firings of an activation as a sequential evaluation would. The returns to the environment come last.
-What goes from one function to another, to entry merges and to returns, is connected when all bodies stand. The values
-of a program keep their names, on which random numbers depend (S15); what lowering adds is named otherwise.
-
-Lowering loops: L5, L6, and L11 as far as loops go back.
+numbers order the firings of an activation like a sequential evaluation. The returns to the environment come last. The
+edges between functions, to entry merges and to returns, are added once all bodies are lowered. The values of a program
+keep their names, on which random numbers depend (S15); the nodes that lowering adds have other names.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ from .scope import (
 
 
 class RegionLowering(Protocol):
-    """What lowers the regions of loops, and makes their nodes."""
+    """The part of the lowering that loops call back: it lowers regions and adds nodes."""
 
     builder: Builder
     resources: dict[str, tuple[str, ...]]
@@ -76,7 +74,7 @@ class RegionLowering(Protocol):
 
 @dataclass(slots=True)
 class LoweredLoop:
-    """A loop that has been lowered: its node and site, the region around it, that of its body, its condition and trip
+    """A loop that has been lowered: its node and site, the scopes around it and of its body, its condition and trip
     count."""
 
     node: Node
@@ -88,7 +86,7 @@ class LoweredLoop:
 
 
 class LoopPhase(NamedTuple):
-    """One way through the iterations of a loop: of the loop itself, or of a pullback."""
+    """One pass over the iterations of a loop: that of the loop itself, or of a pullback."""
 
     node: Node
     inputs: Sequence[OutputRef | Literal]
@@ -98,11 +96,11 @@ class LoopPhase(NamedTuple):
 
 
 IterationRule: TypeAlias = Callable[[list[OutputRef]], list[OutputRef]]
-"""What an iteration makes of its loop variables."""
+"""Lowers a part of an iteration: from the sources of the loop variables to the sources of their new values."""
 
 
 class LoopLowering:
-    """Lowers the loops of a program."""
+    """Lowers the loops of a program: L5, L6 and the part of L11 about loops."""
 
     def __init__(self, lowering: RegionLowering) -> None:
         self.lowering = lowering
@@ -141,7 +139,7 @@ class LoopLowering:
         return left[:count]
 
     def _register_pullback(self, loop: LoweredLoop, node: Node, body: Region, number: int) -> None:
-        """L11: the phases of loops go back and forth in turn."""
+        """L11: the phases of a loop alternate between reverse and forward."""
         region = body.pullback
         if region is None:
             return
@@ -165,8 +163,8 @@ class LoopLowering:
     def _lower_forward_phase(
         self, loop: LoweredLoop, phase: LoopPhase, decide: IterationRule, follow: IterationRule
     ) -> list[OutputRef]:
-        """A phase from the first iteration to the last: `lower_condition` says what is switched, given what an
-        iteration begins with, `lower_body` what the next one does."""
+        """A phase from the first iteration to the last. `decide` lowers the condition and returns the values to switch;
+        `follow` lowers the body and returns the next values."""
         make, of, merges, left = (
             partial(self._add_loop_node, loop, phase),
             f"{phase.node.name}.",
@@ -224,12 +222,12 @@ class LoopLowering:
         types: list[Type],
         **details: Any,
     ) -> list[OutputRef]:
-        """A node around the body of a loop, made for a phase."""
+        """Add a node of the loop for a phase, in the scope around the loop."""
         return self.lowering.add_node(loop.outer_scope, op, name, inputs, types, phase.node, **details)
 
 
 def lower(program: Program) -> Graph:
-    """The graph of the functions that the entry reaches."""
+    """The graph of a program: of the functions reachable from its entry."""
     return _ProgramLowering(program).build_graph()
 
 
@@ -242,9 +240,10 @@ class _ProgramLowering:
         self.names_by_function = {function.name: defined_names(function) for function in self.functions}
         self.builder = Builder(program.entry)
         self.pending_calls: list[tuple[str, int, list[OutputRef]]] = []
-        """For each site the function that it calls, the phase, and what it sends there, what is hidden first."""
+        """For each call of a phase, the callee, the phase, and the arguments sent, hidden ones first. Connected at the
+        end."""
         self.pending_returns: list[tuple[str, int, list[int]]] = []
-        """For each site, and for the environment, the function that it calls, the phase, and the return nodes."""
+        """For each call of a phase, the callee, the phase, and the return nodes. Connected at the end."""
 
     def build_graph(self) -> Graph:
         main = self.program.main
@@ -261,7 +260,7 @@ class _ProgramLowering:
             for source, entry in zip(sent, entries[callee, phase], strict=True):
                 self.builder.connect_new_port(source, entry.node)
         for callee, phase, numbers in self.pending_returns:
-            for source, number in zip(results[callee, phase], numbers, strict=False):  # no order token leaves the entry
+            for source, number in zip(results[callee, phase], numbers, strict=False):  # not the entry's order tokens
                 self.builder.connect(source, number, 0)
         return self.builder.build(return_nodes=returned, hidden_count=len(self._hidden_parameters(main)))
 
@@ -270,7 +269,7 @@ class _ProgramLowering:
         return [*self._hidden_parameters(function), *function.body.parameters]
 
     def _hidden_parameters(self, function: Function) -> list[Var]:
-        """The hidden parameters: a trigger, and the order tokens; their names are those of no other."""
+        """The hidden parameters: a trigger and the order tokens, under names not used in the function."""
         wanted = ["trigger"] if function.name in self.trigger_functions else []
         taken, hidden = set(self.names_by_function[function.name]), []
         for name in (*wanted, *self.resources[function.name]):
@@ -281,14 +280,14 @@ class _ProgramLowering:
         return hidden
 
     def _add_entry_merges(self, function: Function, parameters: Sequence[Var]) -> list[OutputRef]:
-        """L2: fed once every body has been lowered."""
+        """L2: entry merges, connected once every body is lowered."""
         return [
             self.builder.node("merge", name, (), [type_], function=function.name, location=function.location)[0]
             for name, type_ in parameters
         ]
 
     def _lower_function(self, function: Function) -> Iterator[tuple[list[OutputRef], list[OutputRef]]]:
-        """Lower a body; for each phase, where what comes in goes, and what leaves."""
+        """Lower a body; yields for each phase its entry merges and its results."""
         merges, ordered = (
             self._add_entry_merges(function, self._all_parameters(function)),
             self.resources[function.name],
@@ -304,7 +303,7 @@ class _ProgramLowering:
             yield entered, self.lower_region(scope, phase)
 
     def lower_region(self, scope: LoweringScope, region: Region) -> list[OutputRef]:
-        """Lower the nodes; the results, each as a token."""
+        """Lower the nodes of a region, and return the sources of its results, literals as tokens."""
         for node in region.nodes:
             match node.op:
                 case "cond":
@@ -346,7 +345,7 @@ class _ProgramLowering:
         return [scope.values[str(node.inputs[0])]]
 
     def _lower_cond(self, scope: LoweringScope, node: Node) -> list[OutputRef]:
-        """L4. Operand 0 is the predicate, whose own sides are the branches' triggers (L8)."""
+        """L4. Operand 0 is the predicate; switched on itself it gives the triggers of the branches (L8)."""
         pred = self._as_token(scope, scope.resolve_operand(node.inputs[0]), node)
         triggers: list[OutputRef] = []
 
@@ -368,7 +367,7 @@ class _ProgramLowering:
         regions: Sequence[Region],
         node: Node,
     ) -> list[OutputRef]:
-        """A phase of a cond: `node` is the cond, or the pullback."""
+        """Lower a phase of a cond; `node` is the cond or its pullback."""
         inputs = [scope.resolve_operand(operand) for operand in operands]
         entering = [[*region.parameters] for region in regions]
         switched: dict[int, list[OutputRef]] = {}
@@ -429,7 +428,7 @@ class _ProgramLowering:
     def _lower_returns(
         self, scope: LoweringScope, node: Node, callee: Function, phase: int, site: Site, leaving: Sequence[Var]
     ) -> list[OutputRef]:
-        """What a phase of a call returns; the next phase is lowered when it comes (L11)."""
+        """Add the return nodes of a phase of a call, and register the next phase for its pullback (L11)."""
         returned = self._add_return_nodes(callee.name, phase, site, scope.function, leaving, node.location)
         marked = ((PHASE, phase + 1),)
         following = next(islice(callee.body.phases(), phase + 1, None), None)
@@ -451,7 +450,7 @@ class _ProgramLowering:
     def _add_return_nodes(
         self, callee: str, phase: int, site: Site, function: str, results: Sequence[Var], location: Location | None
     ) -> list[int]:
-        """L3: one a result, connected once every body has been lowered."""
+        """L3: one return per result, connected once every body is lowered."""
         details: dict[str, Any] = {"function": function, "site": site, "location": location}
         details["attributes"] = ((PHASE, phase),) if phase else ()
         made = [self.builder.node("return", name, [None], [type_], **details)[0].node for name, type_ in results]
@@ -468,7 +467,7 @@ class _ProgramLowering:
         node: Node,
         **details: Any,
     ) -> list[OutputRef]:
-        """L7: a node of the graph; it gets the region's trigger if it has nothing but literals."""
+        """L7: add a node; it gets the region's trigger if it has nothing but literals."""
         literals = all(isinstance(port, Literal) for port in inputs)
         trigger = scope.trigger() if literals else None
         return self.builder.node(
@@ -476,7 +475,7 @@ class _ProgramLowering:
         )
 
     def _as_token(self, scope: LoweringScope, value: OutputRef | Literal, node: Node | None = None) -> OutputRef:
-        """L7: the value as a token, where a port must have one."""
+        """L7: the value as a token, for ports that take no literal."""
         if isinstance(value, OutputRef):
             return value
         name = "literal"

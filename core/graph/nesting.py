@@ -1,7 +1,7 @@
-"""Which loop each node of a graph stands in, and which loop each loop stands in.
+"""Loop nesting: the innermost loop of each node of a graph, and the parent of each loop.
 
-Read off the edges alone, in the order in which tokens would come, so that it has an answer for graphs that break
-the rules too. A loop holds its gates (enter, next_iteration, exit; reenter and back) and whatever lives between them.
+It follows the edges alone, in the order in which tokens would arrive, so it also works on graphs that break the rules.
+A loop contains its gates (enter, next_iteration, exit, reenter and back) and the nodes between them.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from ..tag import Site
 from .graph import Graph, OutputPort
 
 LoopContext: TypeAlias = Site | None
-"""The innermost loop around something, or None for the body of a function."""
+"""The innermost loop around a node, or None in the body of a function."""
 
 LOOP_GATES = ("enter", "next_iteration", "exit", "reenter", "back")
-"""The ops that stand in the loop they are the gates of."""
+"""The routing ops that belong to the loop of their site."""
 
 
 class LoopInfo:
-    """The home of each node of a graph, and of each loop. What no token can reach stands in no loop.
+    """The loop of each node of a graph, and of each loop. Nodes that no token can reach are in no loop.
 
-    The first token that comes to a node tells: it brings the home that it lives in.
+    The first token that reaches a node decides.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -42,12 +42,12 @@ class LoopInfo:
                 queue.extend(self._propagate(number, home))
 
     def loop_of(self, number: int) -> LoopContext:
-        """The home of a node."""
+        """The innermost loop of a node."""
         node = self._graph.nodes[number]
         return node.site if node.op in LOOP_GATES else self._loop_of_node.get(number)
 
     def enclosing_loops(self, home: LoopContext) -> tuple[Site, ...]:
-        """A home and the loops around it, outermost first."""
+        """A loop and the loops around it, outermost first."""
         found: list[Site] = []
         while home is not None:
             found.append(home)
@@ -55,7 +55,7 @@ class LoopInfo:
         return tuple(reversed(found))
 
     def _propagate(self, number: int, home: LoopContext) -> Iterator[tuple[int, LoopContext]]:
-        """The nodes that get tokens once this one has fired, and the homes that those tokens live in."""
+        """The nodes that get tokens when this one fires, each with the loop of those tokens."""
         node = self._graph.nodes[number]
         lives = home
         match node.op:
@@ -79,7 +79,8 @@ class LoopInfo:
         yield from self._consumers(node.outputs, lives)
 
     def _consumers(self, outputs: Iterable[OutputPort], home: LoopContext) -> Iterator[tuple[int, LoopContext]]:
-        """A return is left out: it lives where its call does, and not where the function that it returns from does."""
+        """The consumers of these outputs, without returns: a return is in the loop of its call, not of the function it
+        leaves."""
         for output in outputs:
             for edge in output.edges:
                 if 0 <= edge.node < len(self._graph.nodes) and self._graph.nodes[edge.node].op != "return":

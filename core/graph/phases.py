@@ -1,9 +1,9 @@
-"""What of a graph runs back: the phase of a function, or of a loop, that a node is of, and what waits for adjoints.
+"""Phases: which nodes of a graph belong to a reverse pass, and which nodes there wait for adjoints.
 
-Phases are read off the numbers of nodes, which lowering makes phase by phase (L11): a phase of a function begins with
-its entry merges, one of a loop with its `reenter`, or where it goes forwards again, its `enter`. What a pullback
-computes of forward values alone belongs to its phase, and fires before any adjoint comes; which nodes do not is read
-off the edges.
+Node numbers tell the phase, since lowering makes nodes phase by phase (L11): a phase of a function begins with its
+entry merges, a reverse phase of a loop with its `reenter`, a forward phase with its `enter`. A node of a pullback that
+uses only forward values belongs to the pullback's phase but fires before any adjoint arrives; the edges tell which
+nodes do wait for adjoints.
 
 >>> [primal_phase(phase) for phase in range(1, 8)]
 [0, 1, 0, 3, 2, 1, 0]
@@ -19,11 +19,11 @@ from .graph import Graph
 from .nesting import LoopInfo
 
 ContextOwner: TypeAlias = str | Site
-"""A function by its name, or a loop by its site."""
+"""A function, by name, or a loop, by site."""
 
 
 class PhaseMap:
-    """The home of each node, and the phase of it that the node belongs to, the first being 0."""
+    """The function or loop of each node, and the phase of it that the node belongs to, counted from 0."""
 
     def __init__(self, graph: Graph) -> None:
         self.loop_info = LoopInfo(graph)
@@ -44,7 +44,7 @@ class PhaseMap:
             self._phase_starts.setdefault(home, []).append((number, phase))
 
     def phase_at(self, home: ContextOwner, number: int) -> int:
-        """The phase of a function or loop that has begun where a node of it stands."""
+        """The phase of a function or loop that its node `number` belongs to."""
         begun = self._phase_starts.get(home, [])
         before = bisect_right(begun, number, key=lambda entry: entry[0])
         return begun[before - 1][1] if before else 0
@@ -55,11 +55,11 @@ class PhaseMap:
 
 
 def adjoint_dependent_nodes(graph: Graph) -> frozenset[int]:
-    """The nodes that fire only once an adjoint has come: the routing nodes of further phases, and what gets tokens from
-    them, directly or through others."""
+    """The nodes that fire only after an adjoint arrives: routing nodes of further phases, and the nodes that depend on
+    them."""
     found = {number for number, node in enumerate(graph.nodes) if node.phase}
     waiting = list(found)
-    for number in waiting:  # grows while it is walked
+    for number in waiting:  # the loop appends to it
         for output in graph.nodes[number].outputs:
             for edge in output.edges:
                 if edge.node not in found:
@@ -69,6 +69,6 @@ def adjoint_dependent_nodes(graph: Graph) -> frozenset[int]:
 
 
 def primal_phase(phase: int) -> int:
-    """The phase that a further phase goes back through: each derivation adds to the phases there are as many again,
-    which go back through them from the last to the first."""
+    """The phase that a further phase goes back through. Each differentiation doubles the phases: the new ones go back
+    through the old ones, from the last to the first."""
     return (1 << phase.bit_length()) - 1 - phase

@@ -1,4 +1,4 @@
-"""What lowering knows of a region: what its names stand for, its trigger, and the effects that are ordered in it."""
+"""Scopes of lowering: the sources of a region's names, its trigger, and its order tokens."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def function_resources(program: Program) -> dict[str, tuple[str, ...]]:
 
 
 def effect_resources(nodes: Iterable[Node], of_functions: Mapping[str, Iterable[str]]) -> set[str]:
-    """The resources that nodes, with those in their regions, have effects on."""
+    """The resources on which these nodes have effects, calls included."""
     found = set()
     for node in nodes:
         found |= set(of_functions[node.attribute("function")] if node.op == "call" else ())
@@ -69,20 +69,21 @@ def _needs_trigger(region: Region, needing: set[str]) -> bool:
 
 
 PullbackLowering: TypeAlias = Callable[[Node], list[OutputRef]]
-"""What lowers the pullback of a node that has been lowered."""
+"""Lowers the pullback of a node that is lowered already."""
 
 
 @dataclass(slots=True)
 class LoweringScope:
-    """A region being lowered: its function, what its names stand for, and how to get its trigger."""
+    """A region being lowered: its function, the sources of its names, and its trigger."""
 
     function: str
     make_trigger: Callable[[], OutputRef]
     values: dict[str, OutputRef] = field(default_factory=dict)
     order_tokens: dict[str, OutputRef] = field(default_factory=dict)
-    """The order tokens of the resources, as the last effect on each left them."""
+    """The order token of each resource, after the last effect on it."""
     pullbacks: dict[str, PullbackLowering] = field(default_factory=dict)
-    """Of the nodes that have a further phase, by name. Each is taken once (V17), and gone then: it has the scope."""
+    """The lowering of the next phase of each node that has one, by name. It is removed when used: each phase is begun
+    once (V17)."""
     trigger_ref: OutputRef | None = None
 
     def trigger(self) -> OutputRef:
@@ -104,13 +105,13 @@ def defined_names(function: Function) -> set[str]:
 
 
 def nodes_within(regions: Iterable[Region]) -> Iterator[Node]:
-    """The nodes in some regions."""
+    """The nodes in these regions and in regions inside them."""
     for region in regions:
         yield from region.walk()
 
 
 def used_names(region: Region) -> set[str]:
-    """The names that a region uses, in this phase and in further ones."""
+    """The names that the nodes and results of a region use, in all phases."""
     phases = list(region.phases())
     operands = [operand for phase in phases for node in phase.nodes for operand in node.inputs]
     results = [result for phase in phases for result in phase.results]

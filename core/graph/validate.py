@@ -1,5 +1,7 @@
-"""The well-formedness rules of graphs. On a graph that keeps them no port gets two tokens under one tag, every
-token is consumed, and a run that becomes quiet without a trap has all its results.
+"""The well-formedness rules of graphs.
+
+On a graph that keeps them, no port gets two tokens under one tag, every token is consumed, and a run that becomes
+quiescent without a trap has all its results.
 
 V7   A node's op exists, and the node has the number of ports and outputs, and the attributes, that the op requires.
      Routing ops that touch tags, and no others, have a site, of a call or of a loop. Edges end on ports that exist. The
@@ -33,9 +35,9 @@ _BOOL = Type(dtypes.bool)
 
 
 def graph_problems(graph: Graph) -> list[Invalid]:
-    """Everything that is wrong with a graph; empty where it is well-formed.
+    """Every problem of a graph; empty where it is well-formed.
 
-    The shape of nodes is checked first; types and places only where the shape is right.
+    The shape of nodes is checked first; types and control contexts only where the shape is right.
     """
     checker = _GraphChecker(graph)
     shape = [*checker.check_nodes(), *checker.check_ports(), *checker.check_results()]

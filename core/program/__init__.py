@@ -1,1 +1,1 @@
-"""The program: structured and typed. Its rules V1 to V6 and V17, its types, and its direct evaluation."""
+"""Programs, structured and typed: their rules V1 to V6 and V17, type inference, and direct evaluation."""

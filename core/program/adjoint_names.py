@@ -1,6 +1,7 @@
-"""Names of what runs back: which node a node of a pullback goes back through, or which value it has the adjoint of.
+"""Names in reverse passes: of the node that a reverse node goes back through, and of the value that an adjoint belongs
+to.
 
-Derivation writes them, and the debugger reads them; nothing else depends on them.
+Differentiation writes these names and the debugger reads them; nothing else depends on them.
 """
 
 from __future__ import annotations
@@ -8,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Collection
 
 REVERSE_PREFIX, ADJOINT_PREFIX = "back_", "d_"
-"""The beginnings of names: of what goes back through a node, and of the adjoint of a value."""
+"""Prefixes of the names of nodes that go back through a node, and of adjoints of a value."""
 
 
 def unique_name(beginning: str, of: str, taken: Collection[str]) -> str:
-    """A name that is not taken, and that tells what it is of.
+    """A name that is not taken: the prefix `beginning`, the name `of`, and a number if needed.
 
     >>> unique_name("d_", "x", {"x"}), unique_name("d_", "x", {"x", "x_1", "d_x"})
     ('d_x', 'd_x_2')
@@ -25,7 +26,7 @@ def unique_name(beginning: str, of: str, taken: Collection[str]) -> str:
 
 
 def original_name(beginning: str, name: str, known: Collection[str]) -> str | None:
-    """What a name that begins so is of, among names that are known; None where it tells nothing.
+    """The known name behind a name with this prefix; None where there is none. The inverse of `unique_name`.
 
     >>> original_name("d_", "d_x", {"x"}), original_name("d_", "d_x_1", {"x"})
     ('x', 'x')

@@ -1,11 +1,10 @@
-"""The big-step evaluator: a structured program, evaluated directly. No tokens, no tags, no graph.
+"""The big-step evaluator: evaluates a structured program directly, without tokens, tags or a graph.
 
-This is the independent meaning against which lowering and the machines are tested. It is strict and sequential:
-it agrees with the token machine wherever that becomes quiet, and stops at the first trap that it meets. It is
-never an engine for users.
+It is an independent semantics, against which lowering and the machines are tested, and never an engine for users. It is
+strict and sequential: it agrees with the token machine wherever that becomes quiescent, and stops at the first trap.
 
-A region is evaluated by a generator that yields the regions it needs the results of; a list of such generators
-is the stack, so that depth is bounded by `max_depth` and memory, not by Python.
+A region is evaluated by a generator that yields the regions whose results it needs. A list of such generators is the
+stack, so `max_depth` and memory bound the depth, and Python does not.
 """
 
 from __future__ import annotations
@@ -32,9 +31,8 @@ Values: TypeAlias = tuple[Value, ...]
 
 
 class EvaluationFrame:
-    """A region that is evaluated, or has been: of which function, its values by name, and by the name of the node the
-    frames of the calls, branches and iterations below it that have a further phase. `tag_key` is what that of its tag
-    would be."""
+    """The frame of a region: its function, its values by name, and the frames of calls, branches and iterations that
+    have a further phase, by the name of their node. `tag_key` is the key that the activation's tag would have."""
 
     __slots__ = ("child_frames", "function", "tag_key", "values")
 
@@ -44,12 +42,12 @@ class EvaluationFrame:
         self.child_frames: dict[str, list[tuple[Region, EvaluationFrame]]] = {}
 
     def record_children(self, node: str, *begun: tuple[Region, EvaluationFrame]) -> None:
-        """Keep the frames of a node whose phases are not all done."""
+        """Keep the frames of a node that have further phases."""
         self.child_frames.setdefault(node, []).extend(each for each in begun if each[0].pullback)
 
 
 class RegionRequest(NamedTuple):
-    """A phase of a region to evaluate in a frame, on these arguments."""
+    """A request to evaluate a phase of a region in a frame, on these arguments."""
 
     region: Region
     frame: EvaluationFrame
@@ -58,8 +56,8 @@ class RegionRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """How an evaluation ended: with results, at a trap (the node, the message), at a limit, that of memory included, or
-    at a get of a cell that is put later, if ever: there it says nothing."""
+    """The outcome of an evaluation: results, a trap (node and message), a limit (of steps, depth or memory), or
+    Waiting, where a get reads a cell that is empty so far: strict evaluation cannot go on there."""
 
     status: Word["Returned", "Trapped", "Exhausted", "Waiting"]
     results: Values | None = None
@@ -90,8 +88,8 @@ def evaluate(
     seed: int = 0,
     world: World | None = None,
 ) -> Evaluation:
-    """Evaluate a program on admitted arguments; `max_steps` bounds the nodes, `max_depth` the nested regions. Random
-    numbers are those of `seed`, and effects go to `world`."""
+    """Evaluate a program on admitted arguments. `max_steps` bounds the nodes evaluated, `max_depth` the nested regions;
+    `seed` determines the random numbers, and effects go to `world`."""
     evaluator = _Evaluator(program, max_steps, seed, world or World())
     entry = program.main
     stack = [
@@ -186,7 +184,7 @@ class _Evaluator:
             raise_column_error(row, inputs, error)
 
     def evaluate_effect(self, function: str, node: Node, inputs: Values, key: int) -> Value:
-        """What S13 to S16 say, one after another: a cell has been put before it is got."""
+        """S13 to S16, in sequence: a cell must be put before it is read."""
         row, where = EFFECT_OPS[node.op], f"{function}.{node.name}"
         if row.draw is not None:
             self.raise_trap(where, row.trap_reason(*inputs) if row.trap_reason else None)
@@ -205,7 +203,7 @@ class _Evaluator:
         return self.evaluate_cell_op(node, inputs, where)
 
     def evaluate_cell_op(self, node: Node, inputs: Values, where: str) -> Value:
-        """S13, of cells that are put before they are got."""
+        """S13, for cells that are put before they are read."""
         if node.op == "cells":
             self.raise_trap(where, cells.size_trap_message(inputs[0]))  # type: ignore[arg-type]
             handle = Handle(len(self.cells), ROOT, inputs[0], node.results[0].type.dtype)  # type: ignore[arg-type]

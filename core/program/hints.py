@@ -1,6 +1,6 @@
-"""Hints: what was probably meant, for mistakes that people make where they write programs and graphs by hand.
+"""Hints: what was probably meant, for common mistakes in programs and graphs written by hand.
 
-The words are those of the text form, since what is checked may come from no Python.
+Hints use the syntax of the text form, since the program may come from no Python.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ INFERRED_HINT = "leave the type out: it is inferred"
 
 
 def example(op: str) -> str:
-    """How an op is written.
+    """How an op is written in the text form.
 
     >>> example("astype"), example("switch")
     ('as in `y = astype a, dtype=float64`', 'as in `s = switch a, p`')
@@ -80,8 +80,8 @@ def example(op: str) -> str:
 
 
 def suggest_name(word: str, known: Collection[str], op: str = "") -> str | None:
-    """What a name that nothing has was to be: a literal, a dtype, or a name that is nearly the same. An op says which
-    attribute a dtype might be.
+    """A hint for an undefined name: a literal, a dtype, or a similar name. `op` helps to say which attribute a dtype
+    might be.
 
     >>> suggest_name("True", []), suggest_name("float64", []), suggest_name("trigonometry", ["trigonometri"])
     ('write `true`', 'a dtype is an attribute: write `dtype=float64`', 'do you mean trigonometri?')
@@ -100,7 +100,7 @@ def suggest_name(word: str, known: Collection[str], op: str = "") -> str | None:
 
 
 def suggest_op(op: str, functions: Collection[str] | None) -> str:
-    """What an op that does not exist was to be; a graph has no functions."""
+    """A hint for an op that does not exist. In a graph `functions` is None."""
     if functions is None and op in STRUCTURED_OPS:
         return (
             f"{op} is an op of programs; graphs have switch and merge, call and return, enter, exit, reenter and back"
@@ -123,8 +123,8 @@ def suggest_op(op: str, functions: Collection[str] | None) -> str:
 def suggest_operands(
     row: OpRow, types: Sequence[Type], literals: Sequence[Literal | None], attributes: Attributes
 ) -> str:
-    """How operands that an op does not take can be made ones that it does: by another literal, or by astype. An op with
-    attributes takes any operands, so that it is an attribute that does not fit."""
+    """How to make operands acceptable to an op: by another literal, or by astype. For an op with attributes the hint is
+    about the attribute, since such an op accepts operands of any type."""
     if attributes:
         return example(row.name)
     handles = [isinstance(type_.dtype, HandleType) for type_ in types]
@@ -157,7 +157,7 @@ def suggest_operands(
 
 
 def _candidate_dtypes(types: Sequence[Type], place: int) -> Iterator[DType]:
-    """Dtypes that an operand might better have: those of the others first."""
+    """Dtypes that an operand might better have; those of the other operands come first."""
     yield from dict.fromkeys(
         dtype
         for dtype in (*(each.dtype for each in types), dtypes.float64, dtypes.int64, dtypes.bool)
@@ -166,7 +166,7 @@ def _candidate_dtypes(types: Sequence[Type], place: int) -> Iterator[DType]:
 
 
 def rewrite_literal(literal: Literal, dtype: DType) -> str | None:
-    """A literal of the same value and another dtype, as it is written; None where there is none.
+    """The same value as a literal of another dtype, in the text form; None where there is none.
 
     >>> from ..value import literal
     >>> rewrite_literal(literal(1), dtypes.float64), rewrite_literal(literal(1), dtypes.int8)

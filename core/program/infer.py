@@ -1,7 +1,7 @@
-"""Inferring types: of a program's nodes from what they consume, of a graph's outputs by a fixed point.
+"""Type inference: the types of a program's nodes, from their operands.
 
-A type that is to be inferred is HOLE; whatever else stands there is kept. Where no type can be inferred, because
-the program or the graph breaks a rule, a likely one stands in: this module complains of nothing, `validate` does.
+A type to infer is HOLE; other types stay. Where no type can be inferred because the program breaks a rule, a likely
+type is put in: `validate` reports problems, this module does not.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from ..value import Literal
 from .program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
 
 HOLE = Type(dtypes.bool, (-1,))
-"""Stands, by identity, where a type is to be inferred."""
+"""The type that is to be inferred; compared by identity."""
 
 PullbackTypes: TypeAlias = Mapping[str, Sequence[Sequence[Type]]]
-"""What functions return in further phases."""
+"""For each function, the types of the results of each further phase."""
 
 LatticeType: TypeAlias = Type | None
-"""A type so far: None is the bottom, below all types, where nothing has come yet."""
+"""A type inferred so far: None is the bottom, below all types, where no value has arrived yet."""
 
 DEFAULT_TYPE = Type(dtypes.int64)
 
 
 def infer_types(program: Program) -> Program:
-    """The program with a type for every HOLE; Invalid where a function's results cannot be inferred, since it never
-    returns.
+    """The program with every HOLE replaced by a type; raises Invalid where a function's results cannot be inferred
+    because it never returns.
 
-    Results of functions are a fixed point: from the bottom up by `join`, so that it ends.
+    The results of functions are a fixed point: types grow from the bottom by `join`, so the iteration ends.
     """
     results = dict(_infer_results(program))
     return replace(
@@ -47,8 +47,7 @@ def infer_types(program: Program) -> Program:
 
 
 def infer_node_types(program: Program) -> Iterator[list[Type]]:
-    """For every node, in program order, the types that its results would be given, were each of them a HOLE and all
-    other types as they are."""
+    """For each node in program order, the types that inference would give its results, all other types being kept."""
     results = {function.name: list(function.results) for function in program.functions}
     for function in program.functions:
         yield from (
@@ -58,7 +57,7 @@ def infer_node_types(program: Program) -> Iterator[list[Type]]:
 
 
 def _infer_results(program: Program) -> Iterator[tuple[str, list[LatticeType]]]:
-    """The types of every function's results."""
+    """The types of each function's results."""
     found: dict[str, list[LatticeType]] = {function.name: list(function.results) for function in program.functions}
     open_ = {f.name: f for f in program.functions if any(type_ is HOLE for type_ in f.results)}
     callers: dict[str, list[str]] = {name: [] for name in open_}
@@ -96,7 +95,7 @@ def _callees(function: Function) -> set[str]:
 
 
 class _FunctionInference:
-    """One walk through the body of a function: `node_types` has the types of every node's results in program order,
+    """One pass over the body of a function. `node_types` has the types of each node's results in program order,
     `result_types` those of the function's."""
 
     def __init__(
@@ -105,12 +104,13 @@ class _FunctionInference:
         self.function_results, self.pullback_types = results, pullbacks
         self.node_types: list[list[LatticeType]] = []
         self.pending_phases: dict[str, list[list[LatticeType]]] = {}
-        """What the phases make that are still to come, by the name of the node that began the last."""
+        """The result types of the phases that are still to come, by the name of the node that began the latest
+        phase."""
         self.later_phase_types: list[list[LatticeType]] = []
         self.result_types = list(map(_default_hole, self.infer_region(function.body)))
 
     def infer_region(self, region: Region) -> list[LatticeType]:
-        """The types of what the first phase yields; those of further ones are kept for their pullbacks."""
+        """The types that the first phase yields; those of further phases are kept for their pullbacks."""
         known: dict[str, LatticeType] = {}
         left, self.pending_phases = self.pending_phases, {}
         yielded = [self.infer_phase(phase, known) for phase in region.phases()]
@@ -135,7 +135,7 @@ class _FunctionInference:
         return [_operand_type(result, known) for result in region.results]
 
     def record_pullback_types(self, node: Node, later: list[list[list[LatticeType]]]) -> None:
-        """Keep what pullbacks of a node make, phase by phase."""
+        """Keep the result types of a node's pullbacks, phase by phase."""
         name = node.results[0].name if node.results else ""
         made: list[list[LatticeType]] = []
         if node.op == "call":
@@ -151,7 +151,7 @@ class _FunctionInference:
             self.pending_phases[name] = made
 
     def infer_node(self, node: Node, operands: list[LatticeType], sides: list[list[LatticeType]]) -> list[LatticeType]:
-        """As many types as the node has results."""
+        """A type for each result of a node."""
         match node.op:
             case "cond":
                 types = [widen(one, other) for one, other in zip_longest(*sides)] if len(sides) == 2 else []
@@ -168,7 +168,7 @@ class _FunctionInference:
         return list(map(_default_hole, types[: len(node.results)] + [guess_type(operands)] * missing))
 
     def fill_function(self, function: Function) -> Function:
-        """The function with its holes filled, where `result_types` and `node_types` have no bottom."""
+        """The function with its holes filled by the inferred types."""
         types = iter(self.node_types)
         results = function.results
         if any(type_ is HOLE for type_ in results):
@@ -191,12 +191,12 @@ def _fill_region(region: Region, types: Iterator[list[LatticeType]]) -> Region:
 
 
 def _default_hole(type_: LatticeType) -> LatticeType:
-    """A type for a value; what cannot be known gets the one that stands in."""
+    """The type, or the default type for a HOLE."""
     return DEFAULT_TYPE if type_ is HOLE else type_
 
 
 def _operand_type(operand: Operand, known: Mapping[str, LatticeType]) -> LatticeType:
-    """An operand's type; HOLE where no value has the name."""
+    """The type of an operand; HOLE for an undefined name."""
     return operand.type if isinstance(operand, Literal) else known.get(operand, HOLE)
 
 
@@ -206,10 +206,10 @@ def infer_op_type(
     attributes: Iterable[tuple[str, object]],
     preferred: Sequence[LatticeType] = (),
 ) -> LatticeType:
-    """What an op that computes makes of these; where it takes no such operands, what it makes of several of one type.
+    """The result type of an op on these operands; if it does not accept them, its result type on similar operands.
 
-    HOLE among the operands is a type that cannot be known; the bottom makes the bottom. `preferred` are the operands
-    whose types count first where not all can: those that are no literals.
+    A HOLE among the operands is a type that cannot be known; the bottom gives the bottom. `preferred` are the operands
+    whose types count first where not all fit: those that are no literals.
     """
     if None in operands:
         return None
@@ -228,11 +228,11 @@ def infer_op_type(
 
 
 _FALLBACK_TYPES = {"cells": handle_type(DEFAULT_TYPE), "print": Type(dtypes.bool)}
-"""What stands in for the results of ops that do not depend on their operands."""
+"""Result types for ops whose results do not depend on their operands."""
 
 
 def _candidate_operands(row: OpRow, operands: Sequence[LatticeType]) -> Iterator[list[Type]]:
-    """Operands that an act on cells, on the world or at random takes, whatever it got."""
+    """Operand types that an effect op accepts."""
     if isinstance(row, EffectOp):
         yield [Type(dtypes.int64)] * (row.arity or 0)
         for handle in [each for each in operands[:1] if each and isinstance(each.dtype, HandleType)]:
@@ -240,7 +240,7 @@ def _candidate_operands(row: OpRow, operands: Sequence[LatticeType]) -> Iterator
 
 
 def guess_type(operands: Sequence[LatticeType]) -> LatticeType:
-    """A type that can stand in for the result of what breaks a rule: that of an operand."""
+    """A likely result type where a rule is broken: that of an operand."""
     known = [type_ for type_ in operands if type_ is not HOLE]
     return known[0] if known else DEFAULT_TYPE
 

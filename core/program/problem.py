@@ -1,4 +1,4 @@
-"""Problems: what is said where a program or graph breaks a numbered rule. All of it is words, and none is left out."""
+"""Problems: the errors for programs and graphs that break a numbered rule. Every part is required."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from ..errors import Invalid
 
 
 def problem(rule: str, message: str, where: object, *, required: object, got: object, hint: str) -> Invalid:
-    """A rule that is broken: where, what it requires, what is there instead, and what can be done. Several things are
-    listed.
+    """The error for a broken rule: where, what the rule requires, what is there instead, and what to do. Lists are
+    joined.
 
     >>> print(problem("V6", "results do not fit", "f.tl:3", required=["int8", "bool"], got=[], hint="say both"))
     V6: results do not fit (f.tl:3)

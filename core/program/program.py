@@ -1,20 +1,20 @@
-"""Programs: structured and typed, as plain frozen data. What people write and machines lower.
+"""Programs: structured and typed, as plain frozen data. People write them, and lowering turns them into graphs.
 
-A program is named functions; a function is one region; a region has parameters, nodes in definition order, and
+A program has named functions; a function is one region; a region has parameters, nodes in definition order, and
 results. A node applies an op to values and names its results. Four ops have structure:
 
 cond        p, a...    regions then(a...) and else(a...), each yielding the results
 while_loop  v...       regions while(v...) yielding one bool, and do(v...) yielding the next v...; attribute
-                       `parallel_iterations`, where no more than so many iterations are to run at once
+                       `parallel_iterations`, if the number of iterations that run at once is bounded
 call        a...       attribute `function`: any function of the program, this one included
-pullback    a...       attribute `of`: a cond, while_loop, call or pullback, of which it begins the next phase
+pullback    a...       attribute `of`: a cond, while_loop, call or pullback, whose next phase it begins
 
-A region sees its own parameters and nodes and nothing else: free variables are passed explicitly. Names of nodes
+A region sees only its own parameters and nodes: free variables are passed explicitly. Names of nodes
 are unique in their function, so that function and name identify a node, and for calls and loops a site.
 
-A region may have a further phase, its `pullback`: a region that sees all that the first has, and whose parameters
-and results come and go when a `pullback` of the node says so (docs/gradients.md). Of a function it is the body that has
-one, of a cond both branches, of a loop what it does.
+A region may have a further phase, its `pullback`: a region that sees all values of the first. A `pullback` of the node
+passes its parameters and takes its results (docs/gradients.md). The body of a function, both branches of a cond, and
+the `do` of a loop may have one.
 """
 
 from __future__ import annotations
@@ -40,17 +40,17 @@ PULLBACK_TARGET = "of"
 """The attribute of a pullback that names the node whose next phase it begins, by its first result."""
 
 RECOMPUTE = "again"
-"""An attribute of pullbacks under trace: their call stands there for nothing else, and computes something again."""
+"""An attribute of pullbacks while tracing: their call exists only for them, and computes a function again."""
 
 BY_ROWS = "by_rows"
-"""An attribute of pullbacks under trace: which parameters have an adjoint by rows, which is two values."""
+"""An attribute of pullbacks while tracing: the parameters whose adjoints are by rows, which are two values each."""
 
 PHASE = "phase"
 """The attribute of the routing nodes of a graph that belong to a further phase, from 1."""
 
 MAX_NESTING = 100
-"""How deep regions nest. What walks through a program, `==` of two included, goes down Python's stack, and that ends
-at about 120."""
+"""The maximal nesting of regions. Code that walks a program, even `==`, recurses in Python, whose stack ends at about
+120."""
 
 
 class Location(NamedTuple):
@@ -64,7 +64,7 @@ class Location(NamedTuple):
 
 
 class DocumentLocation(Location):
-    """A line that a document names, which may be of any file; `document` is the document's own file, if it has one."""
+    """A line named in a document, of any file; `document` is the document's own file, if it has one."""
 
     document: str | None
 
@@ -82,12 +82,12 @@ class Var(NamedTuple):
 
 
 Operand: TypeAlias = str | Literal
-"""What a node consumes: a value by name, or a literal."""
+"""An operand of a node: a value by name, or a literal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Region:
-    """Nodes in definition order under parameters, with the values that leave."""
+    """Parameters, nodes in definition order, and results."""
 
     parameters: tuple[Var, ...]
     nodes: tuple[Node, ...]
@@ -130,16 +130,16 @@ class Node:
         return dict(self.attributes)[name]
 
     def site(self, function: str) -> Site:
-        """The site that this call or loop is, in the function it stands in."""
+        """The site of this call or loop in its function."""
         return Site(function, self.name, "loop" if self.op == "while_loop" else "call")
 
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """A name, a body, and the types of the results; `pullbacks` has those of the results of each further phase.
+    """A name, a body, and the types of the results; `pullbacks` has the types of the results of each further phase.
 
-    While a program is differentiated, a function may have a `gradient_rule`: the name of the one that gives the
-    adjoints of its first parameters, instead of its own reverse pass (`autodiff.custom_rules`). In the end none has.
+    During differentiation a function may have a `gradient_rule`: the name of the function that computes the adjoints of
+    its first parameters, in place of its own reverse pass (`autodiff.custom_rules`). No resolved program has one.
     """
 
     name: str
@@ -156,7 +156,7 @@ class Function:
 
 @dataclass(frozen=True, slots=True)
 class Program(SvgReprMixin):
-    """Functions by name; `entry` is the one that a run calls."""
+    """Functions by name; a run calls `entry`."""
 
     functions: tuple[Function, ...]
     entry: str
@@ -169,13 +169,14 @@ class Program(SvgReprMixin):
 
     @property
     def main(self) -> Function:
-        """The function that a run calls."""
+        """The entry function."""
         return self[self.entry]
 
     def reachable_functions(self) -> tuple[Function, ...]:
-        """The functions that a run may call, the entry first, then in order of their first call; rules too."""
+        """The functions that a run may call, gradient rules included: the entry, then the others in order of their
+        first call."""
         order = [self.entry]
-        for name in order:  # grows while it is walked
+        for name in order:  # the loop appends to it
             called = [node.attribute("function") for node in self[name].body.walk() if node.op == "call"]
             rule = self[name].gradient_rule
             order += [each for each in dict.fromkeys([*called, *([rule] if rule else [])]) if each not in order]

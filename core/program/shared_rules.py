@@ -1,4 +1,4 @@
-"""What the validators of programs and of graphs say alike: of attributes, bounds on iterations, handles of cells."""
+"""Checks that the validators of programs and graphs share: attributes, bounds on iterations, and handles."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .program import PARALLEL_ITERATIONS, PHASE, PULLBACK_TARGET
 
 
 def check_attributes(rule: str, op: str, where: object, wanted: Sequence[str], given: Attributes) -> Iterator[Invalid]:
-    """A node has the attributes that its op says, in their order."""
+    """A node has the attributes that its op declares, in that order."""
     names = tuple(name for name, _ in given)
     if names != tuple(wanted):
         what, hint = f"{op} has the wrong attributes", hints.example(op)
@@ -22,7 +22,7 @@ def check_attributes(rule: str, op: str, where: object, wanted: Sequence[str], g
 
 
 def check_structured_attributes(rule: str, op: str, where: object, given: Attributes) -> Iterator[Invalid]:
-    """A cond has no attributes, and a call none but the function that it calls."""
+    """A cond has no attributes, and a call only the name of its function."""
     strange = [name for name, _ in given if (op, name) not in (("call", "function"), ("pullback", PULLBACK_TARGET))]
     if strange and op != "while_loop":
         required = "the name of a function" if op == "call" else []
@@ -31,7 +31,7 @@ def check_structured_attributes(rule: str, op: str, where: object, given: Attrib
 
 
 def check_no_handles(rule: str, name: str, where: object, types: Iterable[Type]) -> Iterator[Invalid]:
-    """What a run takes and returns are no handles: the environment has no cells."""
+    """A run takes and returns no handles, since the environment has no cells."""
     for type_ in types:
         if isinstance(type_.dtype, HandleType):
             yield problem(
@@ -60,7 +60,7 @@ def check_iteration_bound(rule: str, where: object, attributes: Attributes) -> I
 
 
 def check_phase_attribute(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid]:
-    """A routing node of a pullback says the number of its phase, and nothing else."""
+    """A routing node of a pullback has the number of its phase as its only attribute."""
     if not (len(attributes) == 1 and type(attributes[0][1]) is int and attributes[0][1] > 0):
         got = ", ".join(f"{name}={attribute.format_attribute(value)}" for name, value in attributes)
         hint = f"write {PHASE}=1 for what belongs to a pullback, and leave it out elsewhere"

@@ -1,4 +1,4 @@
-"""The well-formedness rules of programs. Every rule has a number; every problem says which one it breaks.
+"""The well-formedness rules of programs. Each problem names the rule that it breaks.
 
 V1  A name is defined before it is used, in the region that uses it.
 V2  Names are unique: functions in a program; parameters and nodes in a function, and in each of its regions.
@@ -37,7 +37,7 @@ from .shared_rules import check_attributes, check_iteration_bound, check_no_hand
 
 
 def operand_problem(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:
-    """V4: what the rule of an op says of operands that it does not take."""
+    """V4: the problem for operands that the type rule of an op rejects."""
     literals = [operand if isinstance(operand, Literal) else None for operand in node.inputs]
     hint = hints.suggest_operands(ALL_OPS[node.op], operands, literals, node.attributes)
     required = error.required or "operands that the op takes"
@@ -46,7 +46,7 @@ def operand_problem(error: Invalid, node: Node, operands: list[Type], where: obj
 
 
 def loop_type_hint(type_: Type, found: Type, start: Operand) -> str:
-    """How a loop variable of one type, of which the next value would be another, can keep its type."""
+    """How a loop variable can keep its type where its next value has another."""
     if type_.dtype is found.dtype:
         return "start it with an open size, as a parameter x: float64[?] has"
     better = hints.rewrite_literal(start, found.dtype) if isinstance(start, Literal) else None
@@ -56,7 +56,7 @@ def loop_type_hint(type_: Type, found: Type, start: Operand) -> str:
 def check_loop_variable_types(
     variables: Sequence[Var], sides: dict[str, list[Type]], where: object
 ) -> Iterator[Invalid]:
-    """V5: the variables of a loop that have not one type in all its parts."""
+    """V5: each loop variable has one type in all parts of the loop."""
     for (name, _), outside, *inside in zip(variables, *sides.values(), strict=True):
         if any(type_ != inside[0] for type_ in inside) or not inside[0].admits(outside):
             yield problem(
@@ -78,21 +78,21 @@ def function_origin(function: Function) -> object:
 
 
 def result_origin(region: Region, place: int, where: object) -> object:
-    """Where what a region yields at a place is made: at a node of it, or at `where`."""
+    """The origin of a result of a region: the node that defines it, or `where`."""
     name = region.results[place] if place < len(region.results) else None
     made = [node_origin(node) for node in region.nodes if any(result.name == name for result in node.results)]
     return made[-1] if made else where
 
 
 def names_within(region: Region, place: object) -> list[tuple[str, object]]:
-    """The parameters of a region, and the nodes in it that are called as one of them."""
+    """The parameters of a region, and its nodes that have the name of a parameter."""
     names = [parameter.name for phase in region.phases() for parameter in phase.parameters]
     made = [(result.name, node_origin(node)) for ph in region.phases() for node in ph.nodes for result in node.results]
     return [*((name, place) for name in names), *dict(pair for pair in made if pair[0] in names).items()]
 
 
 def check_unique_names(named: Iterable[tuple[str, object]], what: str) -> Iterator[Invalid]:
-    """V2: each name that stands for two things, where it is given the second time."""
+    """V2: a problem for each name that is used twice, at its second use."""
     seen: dict[str, int] = {}
     for name, where in named:
         seen[name] = seen.get(name, 0) + 1
@@ -104,7 +104,8 @@ def check_unique_names(named: Iterable[tuple[str, object]], what: str) -> Iterat
 
 @dataclass
 class PendingPhases:
-    """The phases that are still to come of a call, cond or loop at `where`: what each takes and makes."""
+    """The phases of the call, cond or loop at `where` that are still to come: for each, its parameter and result
+    types."""
 
     where: object
     signatures: list[tuple[list[Type], list[Type]]]
@@ -126,7 +127,7 @@ def describe_types(types: Sequence[Type]) -> str:
 
 
 class PhaseChecker:
-    """What nodes leave open, and pullbacks go on with."""
+    """Checks that pullbacks begin the phases of nodes in order, each once."""
 
     def __init__(self, functions: Mapping[str, Function]) -> None:
         self.functions = functions
@@ -134,7 +135,7 @@ class PhaseChecker:
     def check_phases(
         self, node: Node, operands: list[Type], open_: dict[str, PendingPhases], number: int, where: object
     ) -> Iterator[Invalid]:
-        """V17: what a node leaves open, or goes on with."""
+        """V17: note the pending phases of a node; a pullback must begin the next one."""
         if not node.results:
             return
         if node.op == "pullback":
@@ -177,11 +178,12 @@ class PhaseChecker:
             )
 
     def find_effect(self, node: Node) -> str | None:
-        """An effect that a node is, or that a function has which it calls, whatever further ones that calls."""
+        """The op of an effect that a node has, by itself or through the functions that it calls; None without
+        effects."""
         if node.op != "call":
             return node.op if node.op in ALL_OPS and resource_of(node.op) else None
         reached = [str(dict(node.attributes).get("function"))]
-        for name in reached:  # grows while it is walked
+        for name in reached:  # the loop appends to it
             for each in self.functions[name].body.walk() if name in self.functions else ():
                 if each.op == "call":
                     callee = str(dict(each.attributes).get("function"))
@@ -191,7 +193,7 @@ class PhaseChecker:
         return None
 
     def pending_phases(self, node: Node, where: object) -> PendingPhases | None:
-        """The phases of a node that are still to come: what each takes and makes."""
+        """The phases of a node that are still to come."""
         if node.op == "call":
             callee = self.functions.get(str(dict(node.attributes).get("function")))
             if callee is None:
@@ -239,7 +241,7 @@ def operand_type(operand: Operand, known: dict[str, Type]) -> Type:
 
 
 def region_result_types(region: Region) -> list[list[Type] | None]:
-    """The types of what each phase of a region yields, or None where it yields a name it does not define."""
+    """The types that each phase of a region yields; None where it yields a name it does not define."""
     known: dict[str, Type] = {}
     found: list[list[Type] | None] = []
     for phase in region.phases():
@@ -258,10 +260,10 @@ _REGION_COUNTS = {"cond": 2, "while_loop": 2}
 
 
 def program_problems(program: Program, functions: Iterable[Function] | None = None) -> list[Invalid]:
-    """Everything that is wrong with a program, in program order; empty where it is well-formed. With `functions`, what
-    is wrong with these of it.
+    """Every problem of a program, in program order; empty where it is well-formed. With `functions`, only problems in
+    these.
 
-    Every problem has its rule, where it is, what is required, what is there instead, and a hint.
+    Each problem has its rule, its place, what is required, what is there instead, and a hint.
     """
     return list(_ProgramChecker(program).check_program(program.functions if functions is None else functions))
 
@@ -272,7 +274,7 @@ class _ProgramChecker:
         self.phase_checker = PhaseChecker(self.functions)
         self.program = program
         self.function_names: set[str] = set()
-        """What has a name in the function that is looked at, wherever it is."""
+        """All names in the function being checked, at any depth."""
 
     def check_program(self, functions: Iterable[Function]) -> Iterator[Invalid]:
         if self.program.entry not in self.functions:
@@ -324,7 +326,7 @@ class _ProgramChecker:
                 )
 
     def check_region(self, region: Region, where: object) -> Iterator[Invalid]:
-        """What is wrong in the phases of a region, which stands at `where`."""
+        """The problems in the phases of a region at `where`."""
         known: dict[str, Type] = {}
         open_: dict[str, PendingPhases] = {}
         for number, phase in enumerate(region.phases()):
@@ -445,7 +447,7 @@ class _ProgramChecker:
         yield from self.phase_checker.check_branch_phases(node, one[1:], other[1:], where)
 
     def check_branch_results(self, node: Node, one: list[Type], other: list[Type], where: object) -> Iterator[Invalid]:
-        """The results of a cond are the joins of what its branches yield."""
+        """The results of a cond have the joined types of what its branches yield."""
         if len(one) != len(other):
             yield problem(
                 "V5",
@@ -519,7 +521,7 @@ class _ProgramChecker:
             )
 
     def check_loop_body(self, node: Node, body: Region, where: object) -> Iterator[Invalid]:
-        """What `do` yields are the next variables."""
+        """The results of `do` are the next values of the variables."""
         yield from self.check_region(body, where)
         for number, phase in enumerate(islice(body.phases(), 1, None), start=1):
             made, taken = region_result_types(body)[number], parameter_types(phase)
@@ -556,7 +558,7 @@ class _ProgramChecker:
                 )
 
     def check_pullback(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
-        """What it begins says what it takes: see `check_phases`."""
+        """Nothing more to check: `check_phases` checks pullbacks."""
         yield from ()
 
     def check_call(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:

@@ -1,1 +1,1 @@
-"""Programs made smaller: what is needed for some of a program's values, where others are given."""
+"""Transformations that make programs smaller: they keep what some of the values need, given others."""

@@ -1,6 +1,6 @@
-"""Partial programs: what is needed for some values of a program's main body, where others are given.
+"""Pruning: the part of a program that computes some values of its main body, given others.
 
-Any value may be fetched and any fed, and what is not needed is left out, as a step of TensorFlow's sessions has it
+Any value may be fetched and any fed, and unneeded nodes go, as in a step of a TensorFlow session
 (Abadi et al., OSDI 2016, 3.2).
 
 P1  A value that is fetched or fed is a value of the main body, by its name: a parameter, or a result of a node there.
@@ -13,7 +13,8 @@ P4  If cells are needed, so is everything that may put to them. If a phase of a 
     phases before it.
 P5  Random draws are those of the whole program.
 
-Values in regions and functions have many values in a run, each under its tag; they are `interp.tagged`'s.
+A name inside a loop or a called function has many values in a run, one for each tag. Fetching these is the business of
+`interp.function.tagged_values`.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from .prune_results import READ_OPS, ResultPruner
 
 
 class PruneResult(NamedTuple):
-    """A program, and of each parameter of its main function the name of the value that it is in the whole one."""
+    """A pruned program, and the original names of the values that are the parameters of its main function."""
 
     program: Program
     parameter_names: tuple[str, ...]
@@ -45,12 +46,13 @@ class PruneResult(NamedTuple):
 def prune_program(
     program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), keep: Collection[str] = ()
 ) -> PruneResult:
-    """The program that gives these values of the main body, or else its results, and is given those that are fed.
+    """The program that computes the fetched values of the main body, or else its results, given the values that are
+    fed.
 
-    What is left of its parameters comes first, then what is fed, in that order; of both only what is needed. The main
-    function has another name where the program calls it, too. `keep` are nodes that are needed besides, by name.
+    Its parameters are the needed ones of the original parameters, then the needed ones of the fed values, in that
+    order. The main function gets another name if the program also calls it. The nodes named in `keep` stay, whole.
 
-    Raises Usage where a name is that of no value of the main body (P1), or random numbers would be others (P5).
+    Raises Usage where a name is no value of the main body (P1), or where random draws would change (P5).
     """
     made = _prune_main(program, fetches, feeds, keep)
     if keep:
@@ -65,7 +67,7 @@ def prune_program(
 def _prune_main(
     program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), keep: Collection[str] = ()
 ) -> PruneResult:
-    """What `prune_program` gives, where a function that is called is as it was."""
+    """As `prune_program`, without pruning results of called functions."""
     main = _MainBody(program)
     fed = dict.fromkeys(main.check_value(name, "fed") for name in feeds)
     wanted: Sequence[Operand] = main.body.results
@@ -93,10 +95,10 @@ def _prune_main(
 
 
 class _MainBody:
-    """The main function of a program, and what is known of the values of its body."""
+    """The main function of a program, with the nodes and types of its body by name."""
 
     def __init__(self, program: Program, left: Sequence[Node] | None = None) -> None:
-        """`left` are the nodes that are left of the body, if some are left out by now."""
+        """`left` has the nodes of the body that are left, if some are pruned already."""
         self.program, self.function = program, program.main
         self.body = program.main.body
         self.nodes = self.body.nodes if left is None else left
@@ -105,7 +107,7 @@ class _MainBody:
         self.types |= {name: type_ for node in self.body.nodes for name, type_ in node.results}
 
     def check_value(self, name: str, done: str) -> str:
-        """P1."""
+        """P1: return the name if it is a value that may be fetched or fed."""
         type_, place = self.types.get(name), self.function.location or self.function.name
         if type_ is None:
             raise self._unknown_name_error(name, done)
@@ -116,7 +118,7 @@ class _MainBody:
         return name
 
     def _unknown_name_error(self, name: str, done: str) -> Usage:
-        """Why a name is not one of the main body: it is of a value elsewhere, or of none."""
+        """The error for a name that is not in the main body: it is a value elsewhere, or nowhere."""
         called, place = self.function.name, self.function.location or self.function.name
         inside = enclosing_tag(self.program, name)
         if inside is not None:
@@ -129,8 +131,8 @@ class _MainBody:
         return Usage(message, rule="P1", where=place, required=there or "a value", got=name, hint=hint)
 
     def prune_nodes(self, wanted: Sequence[Operand], fed: Collection[str], keep: Collection[str]) -> tuple[Node, ...]:
-        """P2 to P4: the nodes that are needed for some values, where others are fed, and what is needed of them; those
-        to keep are kept whole."""
+        """P2 to P4: the nodes needed for the wanted values, given the fed ones, each pruned to its needed results
+        unless kept."""
         fewer, nodes = ResultPruner(self.program), self.body.nodes
         while True:
             needed = _MainBody(self.program, nodes).required_nodes(wanted, fed, keep)
@@ -144,7 +146,7 @@ class _MainBody:
             nodes = slim
 
     def required_nodes(self, wanted: Iterable[Operand], fed: Iterable[str], keep: Iterable[str]) -> set[str]:
-        """P2 to P4: the nodes that are needed for some values, where others are fed, by name."""
+        """P2 to P4: the names of the nodes needed for the wanted values, given the fed ones."""
         given, cells = set(fed), self._cell_writers()
 
         def find_producers(operands: Iterable[Operand]) -> Iterator[Node]:
@@ -164,7 +166,7 @@ class _MainBody:
         return found
 
     def _cell_handles(self, node: Node) -> list[str]:
-        """The handles of cells that a node takes or makes; of a pullback, those of what it goes back through."""
+        """The handles that a node takes or returns; of a pullback, also those of the node that it goes back through."""
         names = [each for each in node.inputs if isinstance(each, str)] + [name for name, _ in node.results]
         found = [name for name in names if isinstance(self.types[name].dtype, HandleType)]
         return (
@@ -174,8 +176,11 @@ class _MainBody:
         )
 
     def _cell_writers(self) -> dict[str, list[Node]]:
-        """P4: for each handle the nodes that may put to its cells. Those that are also another's have a node that takes
-        one and makes the other, which is needed then."""
+        """P4: for each handle, the nodes that may put to its cells.
+
+        If two handles denote the same cells, some node takes one and returns the other, and that node is listed under
+        both.
+        """
         found: dict[str, list[Node]] = {}
         for node in self.nodes:
             for name in self._cell_handles(node) if node.op not in READ_OPS else ():
@@ -184,13 +189,13 @@ class _MainBody:
 
 
 def _rename_inputs(node: Node, calls: dict[str, str]) -> Node:
-    """A node that takes what is fed by the names that this has."""
+    """The node with its fed operands renamed."""
     return replace(node, inputs=tuple(calls.get(each, each) if isinstance(each, str) else each for each in node.inputs))
 
 
 def _replace_entry(program: Program, main: Function, fewer: PhasePruner) -> Program:
-    """The program of another main function and of what it calls. What a function becomes has the function's name, on
-    which random numbers depend (P5), if nobody calls that as it was."""
+    """The program with another main function and the functions that it calls. A pruned function takes over the name of
+    the original, on which random numbers depend (P5), if nothing calls the original any more."""
     entry = fewer.fresh_name(main.name)
     made = (replace(main, name=entry), *fewer.pruned_functions.values())
     whole = Program((*made, *program.functions), entry)
@@ -207,7 +212,7 @@ def _replace_entry(program: Program, main: Function, fewer: PhasePruner) -> Prog
 
 
 def _check_random_draws(program: Program, name: str, of: str) -> None:
-    """P5: raises Usage where a function that has another name draws, or calls one that does."""
+    """P5: raises Usage where a renamed function draws, or calls a function that draws."""
     for function in replace(program, entry=name).reachable_functions():
         for node in function.body.walk():
             if node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw:
@@ -221,7 +226,7 @@ def _check_random_draws(program: Program, name: str, of: str) -> None:
 
 
 def check_name(program: Program, name: str) -> None:
-    """Raises Usage where a program has no value of this name, or of `function.name` (P1)."""
+    """Raises Usage where a program has no value of this name, alone or as `function.name` (P1)."""
     names = set[str]()
     for function in program.reachable_functions():
         own = _value_names(function)
@@ -233,7 +238,7 @@ def check_name(program: Program, name: str) -> None:
 
 
 def enclosing_tag(program: Program, name: str) -> str | None:
-    """The first tag under which a value of this name stands that is none of the main body; None where none does."""
+    """The first tag, outside the main body, under which a value of this name is; None where there is none."""
     ahead = deque([(program.main.body, "main")])
     seen = {program.entry}
     while ahead:
@@ -254,8 +259,8 @@ def enclosing_tag(program: Program, name: str) -> str | None:
 
 
 def enclosing_nodes(program: Program, name: str, site: str | None = None) -> list[str]:
-    """The nodes of the main body in which, or in what they call, a value of this name is made; with a site, of these
-    the ones in which the call or loop of that name stands."""
+    """The names of the nodes of the main body that compute a value of this name, themselves, in their regions or in
+    their callees. With `site`, only those that contain the call or loop of that name."""
     reached: dict[str, bool] = {}
 
     def defines_name(function: str) -> bool:
@@ -280,10 +285,10 @@ def enclosing_nodes(program: Program, name: str, site: str | None = None) -> lis
 
 
 def _value_names(function: Function) -> set[str]:
-    """The names that values have in a function: parameters, results of nodes, and variables of loops."""
+    """The names of the values in a function: parameters, results of nodes, and variables of loops."""
     return defined_names(function) | {var.name for node in function.body.walk() for var in _loop_variables(node)}
 
 
 def _loop_variables(node: Node) -> tuple[Var, ...]:
-    """The variables of a loop, which have a value in each iteration."""
+    """The variables of a loop. Each has one value per iteration."""
     return node.regions[-1].parameters if node.op == "while_loop" else ()

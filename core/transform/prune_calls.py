@@ -1,7 +1,7 @@
-"""Functions with fewer results: what is left of those that only one place calls, which needs no others (P3).
+"""Pruning functions with one call site: their unneeded results and parameters go (P3).
 
-Where a function is called at several places, or calls itself, each of them is to find it as it was: it stays whole. So
-does one that goes back, or has a gradient of its own.
+A function with several call sites, or a recursive one, stays whole, since each call site relies on it. So does a
+function with a pullback or a gradient rule.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from .prune_results import ResultPruner, has_pullback, used_parameters
 
 
 class _CallSite(NamedTuple):
-    """A call: the function that it stands in, and the results that are needed; the first stays, as the node's name."""
+    """A call with its caller, and the positions of the needed results. The first result stays: it names the node."""
 
     caller: str
     node: Node
     required_results: tuple[int, ...]
     is_caller_prunable: bool = False
-    """Whether the caller may have fewer results, too, so that what nobody needs there is left out."""
+    """Whether the caller may be pruned too, so that values nobody needs there go."""
 
 
 def prune_calls(program: Program) -> Program:
-    """A program whose functions give, and take, what those who call them need, as far as their calls go."""
+    """The program whose functions return and take only what their one call site needs."""
     while (place := next(_prunable_calls(program), None)) is not None:
         program = _prune_call(program, place)
     return program
 
 
 def _prunable_calls(program: Program) -> Iterator[_CallSite]:
-    """Calls of which not all results are needed, or arguments taken, of functions that may have fewer."""
+    """The single call sites of functions that have unneeded results or unused parameters."""
     functions = program.reachable_functions()
     places: dict[str, list[_CallSite]] = {}
     for function in functions:
@@ -56,12 +56,12 @@ def _prunable_calls(program: Program) -> Iterator[_CallSite]:
 
 
 def _is_prunable(program: Program, name: str) -> bool:
-    """Whether a function is neither the entry nor goes back, and has no gradient of its own."""
+    """Whether a function may be pruned: it is not the entry and has neither a pullback nor a gradient rule."""
     return name != program.entry and not (program[name].gradient_rule or has_pullback(program[name].body))
 
 
 def _calls_with_uses(region: Region) -> Iterator[tuple[Node, set[str]]]:
-    """The calls in a region and in those within it, each with the names that are used around it."""
+    """The calls in a region and in regions inside it, each with the names used in its region."""
     used = used_names(region)
     for phase in region.phases():
         for node in phase.nodes:
@@ -72,8 +72,8 @@ def _calls_with_uses(region: Region) -> Iterator[tuple[Node, set[str]]]:
 
 
 def _prune_call(program: Program, place: _CallSite) -> Program:
-    """What is left where a call needs no more than this; of the caller, too, where that may be. What nobody calls any
-    more is left out."""
+    """The program with one callee pruned to what its call needs, and with its caller pruned where that is allowed.
+    Functions that nobody calls any more go."""
     fewer, callee = ResultPruner(program), program[place.node.attribute("function")]
     body = fewer.prune_region(callee.body, place.required_results)
     taken = used_parameters(body)
@@ -94,7 +94,7 @@ def _prune_call(program: Program, place: _CallSite) -> Program:
 
 
 def _replace_node(region: Region, old: Node, new: Node) -> Region:
-    """A region in which, or in those within it, one node has become another."""
+    """The region with one node replaced, wherever it is inside."""
     nodes = tuple(
         new if node is old else replace(node, regions=tuple(_replace_node(inner, old, new) for inner in node.regions))
         for node in region.nodes

@@ -1,6 +1,6 @@
-"""Nodes and functions with fewer phases: what is left of them where nobody begins the later ones (V17).
+"""Pruning phases: nodes and functions lose the further phases that nothing begins (V17).
 
-Of a call the function is another then, in which no more stands open either.
+A call then names another function, a copy without these phases.
 """
 
 from __future__ import annotations
@@ -14,32 +14,32 @@ from ..program.program import PULLBACK_TARGET, Function, Node, Program, Region
 
 
 class PhasePruner:
-    """Cuts nodes of a program short, and the functions that they call."""
+    """Removes further phases from nodes of a program, and from the functions that they call."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
         self._used_names = {function.name for function in program.functions}
         self._pruned_names: dict[tuple[str, int], str] = {}
         self.pruned_functions: dict[str, Function] = {}
-        """The functions that were cut short, by the new names that they have."""
+        """The pruned functions, by their new names."""
         self.original_names: dict[str, str] = {}
-        """The functions that they were, by the same names."""
+        """The original name of each pruned function, by its new name."""
 
     def fresh_name(self, name: str) -> str:
-        """A new name for what becomes of a function."""
+        """A new name for a pruned function."""
         made = unique_name("", name, self._used_names)
         self._used_names.add(made)
         self.original_names[made] = name
         return made
 
     def prune_node(self, node: Node, phases: int) -> Node:
-        """A call, cond or loop of which only the first phases are begun."""
+        """A call, cond or loop with only its first phases."""
         if node.op == "call":
             return replace(node, attributes=(("function", self._prune_function(node.attribute("function"), phases)),))
         return replace(node, regions=tuple(self.prune_region(region, phases) for region in node.regions))
 
     def prune_region(self, region: Region, phases: int) -> Region:
-        """A region with its first phases only."""
+        """A region with only its first phases."""
         kept = list(islice(region.phases(), phases))
         begun = phase_counts(node for phase in kept for node in phase.nodes)
         made: Region | None = None
@@ -56,14 +56,14 @@ class PhasePruner:
         if phases > len(function.pullbacks):
             return name
         if (name, phases) not in self._pruned_names:
-            called = self._pruned_names[name, phases] = self.fresh_name(name)  # before its body, which may call it
+            called = self._pruned_names[name, phases] = self.fresh_name(name)  # first, since the body may call it
             body, pullbacks = self.prune_region(function.body, phases), function.pullbacks[: phases - 1]
             self.pruned_functions[called] = replace(function, name=called, body=body, pullbacks=pullbacks)
         return self._pruned_names[name, phases]
 
 
 def phase_counts(nodes: Iterable[Node]) -> dict[str, int]:
-    """For each call, cond and loop among nodes that stand in program order, how many phases of it are begun."""
+    """For each call, cond and loop among nodes in program order, how many of its phases begin."""
     roots: dict[str, str] = {}
     begun: dict[str, int] = {}
     for node in nodes:
@@ -77,7 +77,7 @@ def phase_counts(nodes: Iterable[Node]) -> dict[str, int]:
 
 
 def rename_functions(function: Function, names: Mapping[str, str]) -> Function:
-    """A function that goes by other names, and so do those that it calls."""
+    """The function with its name, and those of its callees, replaced."""
     return replace(function, name=names.get(function.name, function.name), body=_rename_region(function.body, names))
 
 

@@ -1,7 +1,6 @@
-"""Conds and loops with fewer results: what is left of them where nobody needs the others (P3).
+"""Pruning results of conds and loops: unneeded results go, with the nodes that only they need (P3).
 
-What makes only these is left out, but for what has effects or may put to cells. The first result stays: the node goes
-by its name.
+Nodes with effects stay, and so do nodes that may put to cells. The first result stays: it names the node.
 """
 
 from __future__ import annotations
@@ -15,17 +14,17 @@ from ..program.program import Node, Program, Region
 from ..types import HandleType, Type
 
 READ_OPS = ("get", "collect", "cell_zeros")
-"""What takes a handle and puts nothing."""
+"""Ops that take a handle and put nothing."""
 
 
 class ResultPruner:
-    """Takes what is not needed out of nodes of a program. What goes back is left as it is."""
+    """Removes unneeded results from the nodes of a program. Nodes with pullbacks stay unchanged."""
 
     def __init__(self, program: Program) -> None:
         self._effectful_functions = {name for name, found in function_resources(program).items() if found}
 
     def prune_node(self, node: Node, used: Collection[str]) -> Node:
-        """A cond or loop of which these results are used, and perhaps some others."""
+        """A cond or loop with only the results that are used, the first one, and those that a loop needs for them."""
         if node.op not in ("cond", "while_loop") or any(map(has_pullback, node.regions)):
             return node
         wanted = [at for at, result in enumerate(node.results) if at == 0 or result.name in used]
@@ -39,7 +38,8 @@ class ResultPruner:
         return replace(node, inputs=inputs, results=tuple(node.results[at] for at in wanted), regions=regions)
 
     def _prune_loop(self, node: Node, wanted: list[int]) -> Node:
-        """A variable stays if its result is wanted, or the condition, or the next value of one that stays, takes it."""
+        """A variable stays if its result is wanted, or if the condition or the next value of a variable that stays uses
+        it."""
         condition = self.prune_region(node.regions[0], [0])
         body, more = node.regions[1], wanted
         while True:
@@ -55,7 +55,7 @@ class ResultPruner:
         return replace(node, inputs=inputs, results=results, regions=regions)
 
     def prune_region(self, region: Region, wanted: Sequence[int]) -> Region:
-        """A region that yields some of its results, and what is needed for these."""
+        """The region with only the wanted results, and the nodes that they need."""
         results = tuple(region.results[at] for at in wanted)
         used = {each for each in results if isinstance(each, str)}
         types = dict([*region.parameters, *(result for node in region.nodes for result in node.results)])
@@ -67,7 +67,7 @@ class ResultPruner:
         return replace(region, nodes=tuple(kept), results=results)
 
     def _has_effects(self, node: Node, types: Mapping[str, Type]) -> bool:
-        """Whether a node may have effects, or put to cells that others have."""
+        """Whether a node may have effects, or put to cells that are visible outside it."""
         within = [node, *(inner for region in node.regions for inner in region.walk())]
         if any(resource_of(each.op) or _callee(each) in self._effectful_functions for each in within):
             return True
@@ -76,7 +76,7 @@ class ResultPruner:
 
 
 def has_pullback(region: Region) -> bool:
-    """Whether a region has further phases, or some node in it is gone back through."""
+    """Whether a region has further phases, or contains a pullback."""
     return region.pullback is not None or any(each.op == "pullback" for each in region.walk())
 
 
@@ -86,6 +86,6 @@ def _callee(node: Node) -> str | None:
 
 
 def used_parameters(region: Region) -> list[int]:
-    """Which of its parameters a region takes."""
+    """The positions of the parameters that a region uses."""
     used = used_names(region)
     return [at for at, variable in enumerate(region.parameters) if variable.name in used]
