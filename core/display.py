@@ -1,4 +1,5 @@
-"""How things show themselves, in a notebook or a terminal: slots, which whoever can do so fills. Nothing here draws."""
+"""Hooks through which objects show themselves in a notebook or a terminal. The layers above fill them; nothing here
+draws."""
 
 from __future__ import annotations
 
@@ -12,30 +13,30 @@ if TYPE_CHECKING:
 
 
 class _DisplayHooks:
-    """Who draws: what is drawn in, SVG out, or None where there is nothing to see."""
+    """The functions that draw. `render_svg` takes an object and returns SVG, or None where there is nothing to see."""
 
     render_svg: Callable[[object], str | None] | None = None
     open_player: Callable[..., Any] | None = None
-    """Who makes pages that play a run: what is played in, and what of it; something that a notebook shows, out."""
+    """Makes a page that plays a run: from the run and options to an object that a notebook shows."""
     open_debugger: Callable[[Callable[[World], Any], int], None] | None = None
-    """Who opens the debugger: what begins a history in a world, and the event at which to begin, in."""
+    """Opens the debugger: from a function that begins a history in a world, and the number of the event to start at."""
 
 
 hooks = _DisplayHooks()
 
 
 class SvgReprMixin:
-    """What a notebook shows as a picture."""
+    """An object that a notebook shows as a picture."""
 
     __slots__ = ()
 
     def _repr_svg_(self) -> str | None:
-        """As SVG; None where nobody draws, and the notebook then shows the words."""
+        """The object as SVG; None where nothing can draw it, so that the notebook shows text."""
         return None if hooks.render_svg is None else hooks.render_svg(self)
 
 
 class PlayerMixin:
-    """A run, of which there is a page that plays it."""
+    """A run that a page can play."""
 
     __slots__ = ()
 
@@ -48,12 +49,12 @@ class PlayerMixin:
         fold: Sequence[str] = (),
         boxes: int | None = None,
     ) -> Any:
-        """A page that plays the run, which a notebook shows, and whose `save` writes it to a file.
+        """A page that plays the run. A notebook shows it, and its `save` writes it to a file.
 
-        Of a long run it has `most` events (5,000 unless told), from event number `first` on, or those under the tag
-        that is written as `under`; its `note` says so. Of a large graph the functions and loops named in `fold` are one
-        box each, and others are folded until there are no more than so many `boxes` (400 unless told). Raises Usage
-        where the run is not over, kept no events, or has no such part.
+        For a long run the page has `most` events (by default 5,000), from event number `first` on, or those under the
+        tag written as `under`; its `note` says so. In a large graph each function and loop named in `fold` is one box,
+        and others are folded until there are at most `boxes` boxes (by default 400). Raises Usage where the run is not
+        over, kept no events, or has no such part.
         """
         if hooks.open_player is None:
             raise Usage("nobody here plays runs", hint="import tagloom")
@@ -61,7 +62,7 @@ class PlayerMixin:
 
 
 def open_debugger(begin: Callable[[World], Any], at: int) -> None:
-    """Open the debugger on a history; raises Usage where there is none, or no terminal."""
+    """Open the debugger on a history; raises Usage where there is no debugger or no terminal."""
     if hooks.open_debugger is None:
         raise Usage("there is no debugger here", hint="import tagloom")
     hooks.open_debugger(begin, at)

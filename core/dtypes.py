@@ -103,7 +103,7 @@ class uint64(metaclass=DType):  # noqa: N801
 
 
 class float32(metaclass=DType):  # noqa: N801
-    """32-bit IEEE 754 floating point. Ops compute in float64 and round, but for some on arrays (docs/semantics.md)."""
+    """32-bit IEEE 754 floating point. Ops compute in float64 and round, except some on arrays (docs/semantics.md)."""
 
     kind = "f"
     numpy = np.dtype(np.float32)

@@ -1,7 +1,7 @@
-"""Errors, sorted by whose fault they are. Each says rule, where, tag, required, got, hint.
+"""Errors, sorted by whose fault they are. Each has rule, where, tag, required, got and hint.
 
-This module owns the one form in which tagloom complains. It refuses to decide *when* to complain:
-an error is made where the fault is seen.
+This module owns the one form of tagloom's errors. It does not decide when to raise them: an error is made where the
+fault is seen.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class TagloomError(Exception):
         self.got = got
         self.hint = hint
         self.excerpt = excerpt
-        """Lines of the text that is at fault, with a caret under the culprit."""
+        """Lines of the faulty text, with a caret under the culprit."""
 
     def __str__(self) -> str:
         head = f"{self.rule}: {self.message}" if self.rule else self.message
@@ -73,15 +73,15 @@ class Exhausted(TagloomError):
     """A limit ended the run."""
 
     limit: str | None = None
-    """Its name: firings, tokens, depth."""
+    """The name of the limit: firings, tokens or depth."""
 
 
 class Deadlock(TagloomError):
-    """The run became quiet before all its results had come."""
+    """The run became quiescent before it had all its results."""
 
 
 class Broken(TagloomError):
-    """A graph that breaks the rules was run all the same, and this is what went wrong."""
+    """A graph that breaks the rules was run nevertheless, and something went wrong."""
 
 
 class Disagreement(TagloomError):
@@ -93,7 +93,7 @@ class Crash(TagloomError):
 
 
 def plural(number: int, noun: str) -> str:
-    """A number of things.
+    """A count with its noun.
 
     >>> plural(1, "token"), plural(2500, "token")
     ('1 token', '2,500 tokens')

@@ -1,4 +1,4 @@
-"""Files that people name, as a whole: what cannot be read, or written, is said with its path."""
+"""Reading and writing whole files that users name; errors mention the path."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .errors import Usage
 
 
 def read_file(path: str | os.PathLike[str], what: str = "file") -> bytes:
-    """What a file holds; raises Usage where it cannot be read."""
+    """The content of a file; raises Usage where it cannot be read."""
     try:
         return Path(path).read_bytes()
     except OSError as error:
@@ -19,7 +19,7 @@ def read_file(path: str | os.PathLike[str], what: str = "file") -> bytes:
 
 
 def write_file(path: str | os.PathLike[str], content: bytes, what: str = "file") -> None:
-    """Make a file that holds this, or have it hold this; raises Usage where it cannot be written."""
+    """Create or overwrite a file; raises Usage where it cannot be written."""
     try:
         Path(path).write_bytes(content)
     except OSError as error:
@@ -28,8 +28,12 @@ def write_file(path: str | os.PathLike[str], content: bytes, what: str = "file")
 
 @contextmanager
 def lock_file(descriptor: int, *, required: bool = True) -> Iterator[None]:
-    """While this lasts, nobody else is past this for the same file, which each opens for itself; where the system has
-    no such locks, somebody may be. Where the file cannot be locked, OSError is raised if that is `required`."""
+    """Hold an exclusive lock on an open file in this context. Whoever else locks the same file, opened separately,
+    waits.
+
+    Without such locks in the system it does nothing. Where the file cannot be locked, it raises OSError if `required`,
+    and goes on without a lock otherwise.
+    """
     try:
         import fcntl
     except ImportError:
@@ -45,5 +49,5 @@ def lock_file(descriptor: int, *, required: bool = True) -> Iterator[None]:
     try:
         yield
     finally:
-        if is_locked:  # closing the file leaves it locked, if another thread has forked a process meanwhile
+        if is_locked:  # closing the file would not unlock it if another thread has forked meanwhile
             fcntl.flock(descriptor, fcntl.LOCK_UN)

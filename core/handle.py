@@ -1,7 +1,7 @@
-"""Handles: what stands for write-once cells while they travel as tokens.
+"""Handles: the values that refer to write-once cells.
 
-The cells themselves are part of the state of a run; a handle only says which they are: those that a node made when it
-fired under a tag.
+The cells themselves are part of the state of a run. A handle only identifies them, by the node that made them and the
+tag under which it fired.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from .tag import Tag
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Handle:
-    """The cells that node number `node` made under `tag`: `size` of them, of the kind that `dtype` says."""
+    """An array of `size` cells, made by node number `node` under `tag`; `dtype` gives the type of the cells."""
 
     node: int
     tag: Tag

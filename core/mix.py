@@ -1,4 +1,4 @@
-"""Mixing 64-bit words: the keys of tags, the choices of schedules, and all randomness. The same in every process."""
+"""Mixing of 64-bit words: keys of tags, choices of schedules, and all randomness. The same in every process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def splitmix64(seed: int, number: int) -> int:
 
 @cache
 def name_key(word: str) -> int:
-    """The key of a name: the first 8 bytes, the lowest first, of its BLAKE2b digest of 8 bytes, in UTF-8.
+    """The key of a name: its 8-byte BLAKE2b digest, in UTF-8, as a little-endian integer.
 
     >>> hex(name_key("main"))
     '0xefd1609ecb636e02'

@@ -1,5 +1,5 @@
-"""Syntax trees of Python's, made by one thread at a time: CPython counts how deep they are for all threads together,
-and raises SystemError where several make them at once (seen with 3.11)."""
+"""Parsing Python source, one thread at a time: CPython counts the parser's recursion depth for all threads together,
+and raises SystemError where several parse at once (seen with 3.11)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _PARSE_LOCK = Lock()
 
 
 def _reset_lock_after_fork() -> None:
-    """A child that was forked has none of the threads, one of which may have held it."""
+    """Make a new lock in a forked child: the thread that held the old one may not exist there."""
     global _PARSE_LOCK
     _PARSE_LOCK = Lock()
 
@@ -22,7 +22,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def parse_python(text: str, mode: str = "exec") -> Any:
-    """The tree of a text, as `ast.parse` gives it; raises SyntaxError and ValueError as that does.
+    """The syntax tree of Python source, as from `ast.parse`; raises SyntaxError and ValueError as that does.
 
     >>> parse_python("x + 1", "eval").body.right.value
     1

@@ -1,4 +1,4 @@
-"""Tags: which call and which iteration a token belongs to. Only this module makes one.
+"""Tags: the call and the iteration that a token belongs to. Only this module makes tags.
 
 A tag is a path of (site, iteration), kept as a link to its parent, so that making one costs the same at any
 depth. The algebra, with `t` any tag (tests/core/test_tag.py shows each law):
@@ -23,7 +23,7 @@ from .mix import name_key, splitmix64
 
 
 class Site(NamedTuple):
-    """A textual occurrence of a call or a loop: the node `name` of `function`."""
+    """An occurrence of a call or a loop in a program: the node `name` of `function`."""
 
     function: str
     name: str
@@ -35,12 +35,13 @@ class Site(NamedTuple):
 
 @cache
 def site_key(site: Site) -> int:
-    """What a site adds to the key of a tag."""
+    """The contribution of a site to the key of a tag."""
     return name_key(f"{site.kind} {site}")
 
 
 def child_key(key: int, site: Site, iteration: int) -> int:
-    """The key of a tag, from that of its parent: what evaluation without tags carries along for random numbers."""
+    """The key of a child tag, from the key of its parent. Evaluation without tags carries it along for random
+    numbers."""
     return splitmix64(key ^ site_key(site), iteration)
 
 
@@ -52,7 +53,7 @@ class Tag(NamedTuple):
     iteration: int
     depth: int
     key: int
-    """A mix of the whole path, of 64 bits."""
+    """A 64-bit hash of the whole path."""
 
     def child(self, site: Site, iteration: int = 0) -> Tag:
         """The tag of a call from here (iteration 0), or of an iteration of a loop entered here."""
@@ -71,16 +72,16 @@ class Tag(NamedTuple):
             tag = tag.parent
 
     def path(self) -> tuple[tuple[Site, int], ...]:
-        """The path from the root, which is not part of it: plain data, of a length that is the depth."""
+        """The path from the root, without the root, as plain data. Its length is the depth."""
         return tuple((tag.site, tag.iteration) for tag in self.self_and_ancestors())[-2::-1]
 
     @property
     def last_step(self) -> str:
-        """The last step, as it is written: `fib`, or `loop[4]`."""
+        """The last step in writing: `fib`, or `loop[4]`."""
         return f"{self.site.name}[{self.iteration}]" if self.site.kind == "loop" else self.site.name
 
     def __eq__(self, other: object) -> bool:
-        """T4, without recursion: links are walked until they meet or differ."""
+        """T4, without recursion: follows the links until they meet or differ."""
         if not isinstance(other, Tag):
             return False
         mine: Tag | None = self

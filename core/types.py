@@ -16,7 +16,7 @@ from .errors import Invalid, Usage
 from .handle import Handle
 
 MAX_AXES = 64
-"""How many axes an array has at most: NumPy's limit."""
+"""The maximal number of axes of an array: NumPy's limit."""
 Shape: TypeAlias = tuple[int | None, ...] | None
 
 
@@ -71,12 +71,12 @@ class Type:
 
 
 MAX_INTERNED = 4096
-"""How many types are kept as one object."""
+"""The maximal number of interned types."""
 _INTERN_TABLE: dict[Type, Type] = {}
 
 
 def intern_type(type_: Type) -> Type:
-    """A type as the object that it is known by, while it is kept: identity is asked sooner than equality.
+    """The one object for this type, while it is interned: identity is faster to compare than equality.
 
     >>> intern_type(Type(dtypes.int64, (3,))) is intern_type(Type(dtypes.int64, (3,)))
     True
@@ -120,7 +120,7 @@ copyreg.pickle(HandleType, lambda cls: (_unpickle_handle_dtype, (cls.element,)))
 
 
 def _unpickle_handle_dtype(element: Type) -> HandleType:
-    """What a pickled dtype of handles becomes again."""
+    """Rebuild a dtype of handles from its pickled form."""
     made = handle_type(element).dtype
     assert isinstance(made, HandleType)
     return made
@@ -138,7 +138,7 @@ def handle_type(element: Type) -> Type:
 
 
 def element_type(handle: Type) -> Type:
-    """What the cells hold that handles of this type stand for; raises Invalid for any other type."""
+    """The type of the cells that handles of this type refer to; raises Invalid for any other type."""
     if not isinstance(handle.dtype, HandleType):
         hint = "tl.cells(n, dtype) makes cells, and tl.put hands on what it got"
         raise Invalid("this is no handle of cells", required="cells[...]", got=handle, hint=hint)
@@ -205,7 +205,7 @@ def _broadcast_size(sizes: set[int | None]) -> int | None:
 
 
 def describe_integer(number: int) -> str:
-    """An integer, by its bits where it is long: Python does not print the longest."""
+    """An integer in a message; a long one by its number of bits, since Python refuses to print the longest."""
     return str(number) if number.bit_length() < 100 else f"one of {number.bit_length():,} bits"
 
 
@@ -241,19 +241,20 @@ def type_of(value: object) -> Type:
 
 @functools.lru_cache(MAX_INTERNED)
 def _array_type(dtype: np.dtype[np.generic], shape: tuple[int, ...]) -> Type | None:
-    """The type of arrays of NumPy's, if they have one."""
+    """The type of NumPy arrays of this dtype and shape; None for other dtypes."""
     native = dtype.newbyteorder("=")
     return intern_type(Type(dtypes.BY_NUMPY[native], shape)) if native in dtypes.BY_NUMPY else None
 
 
 def ragged_array_error(rows: object) -> Usage:
-    """What to say of nested lists that NumPy makes no array of."""
+    """The error for nested lists that are no array."""
     what = f"rows of different lengths, or nested deeper than {MAX_AXES}, are no array"
     return Usage(what, got=reprlib.repr(rows))
 
 
 def element_classes(rows: object) -> set[type]:
-    """The types of the elements of a nested list, or of a value alone; lists, of what is nested deeper than arrays.
+    """The Python classes of the elements of a nested list, or of a single value; includes list or tuple where the
+    nesting is deeper than arrays allow.
 
     >>> sorted(map(str, element_classes([[1, 2.5]])))
     ["<class 'float'>", "<class 'int'>"]

@@ -1,7 +1,8 @@
-"""Values: what tokens carry. A scalar of bool, int64 or float64 is a Python number, of another dtype a NumPy scalar;
+"""Values, which tokens carry. A scalar of bool, int64 or float64 is a Python number, of another dtype a NumPy scalar;
 anything else is a read-only array.
 
-Owns how values are admitted, compared and written; `literals` reads them. Two values are the same if their types and
+Owns how values are admitted, compared and written; `core.text.literals` reads them. Two values are the same if their
+types and
 their bits are: -0.0 is not 0.0, and 1 not 1.0. All NaNs of a dtype are one value: which bits an operation gives a NaN
 is the processor's choice.
 """
@@ -28,12 +29,12 @@ Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.gen
 
 
 def admit(value: object, expected: Type | None = None) -> Value:
-    """The value that stands for a Python object, as type `expected` if given.
+    """The value for a Python object, of type `expected` if given.
 
-    Python's own numbers, and lists of them, take the wanted dtype: an int any number's, a float any float's. Arrays
-    are copied and made read-only, so that no token changes under way.
+    Python numbers and lists of them convert to the expected dtype: ints to any number, floats to any float. Arrays are
+    copied and made read-only, so that no token changes later.
 
-    Raises Usage where the object is no value, or not of the wanted type.
+    Raises Usage where the object is no value, or not of the expected type.
 
     >>> from tagloom.core.dtypes import float64, int8
     >>> admit(3, Type(float64)), admit(3, Type(int8))
@@ -51,12 +52,12 @@ def admit(value: object, expected: Type | None = None) -> Value:
 
 
 _ALIGNED_C_CONTIGUOUS = 0x0101
-"""NumPy's flags of arrays whose elements lie row after row, and where the processor wants them."""
+"""NumPy's flags of arrays that are C-contiguous and aligned."""
 
 
 def borrow(value: object, expected: Type) -> Value:
-    """As `admit`, but an array that has the form of a value already is not copied: that of who gives it is taken. Who
-    borrows must neither write to it nor give anything away that shares its elements.
+    """As `admit`, but without a copy if the array has the form of a value already. The borrower must neither write to
+    the array nor give away anything that shares its elements.
 
     >>> array = np.zeros(3)
     >>> borrow(array, Type(dtypes.float64, (3,))) is array
@@ -71,13 +72,13 @@ def borrow(value: object, expected: Type) -> Value:
 
 
 def _is_convertible(dtype: DType, value: object) -> builtins.bool:
-    """Whether these are Python's own numbers, all of kinds that may become this dtype."""
+    """Whether these are Python numbers that may become this dtype."""
     allowed: dict[str, set[type]] = {"b": {builtins.bool}, "f": {int, float}, "h": set()}
     return element_classes(value) <= allowed.get(dtype.kind, {int})
 
 
 def _convert_numbers(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
-    """Python's numbers as an array of a dtype; raises Usage where one does not fit."""
+    """Python numbers as an array of a dtype; raises Usage where one does not fit."""
     try:
         if dtype.kind != "f":
             return np.asarray(value, dtype=dtype.numpy)
@@ -95,7 +96,8 @@ def _convert_numbers(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
 
 
 def normalize(value: object, as_: Type) -> Value:
-    """A value in its one form: a scalar for 0-d, else a read-only array of the type's dtype, row after row."""
+    """The canonical form of a value: a scalar if it has no axes, else a read-only C-contiguous array of the type's
+    dtype."""
     return _normalize_array(np.array(value, dtype=as_.dtype.numpy, order="C"), as_.dtype)
 
 
@@ -116,7 +118,7 @@ def is_same_value(one: object, other: object) -> builtins.bool:
 
 
 def fingerprint(value: object) -> tuple[str, tuple[int, ...], Any]:
-    """A hashable key of a value's type and bits; all NaNs have the bits of one."""
+    """A hashable key of a value's type and bits. All NaNs of a dtype have one key."""
     match value:
         case Handle():
             return repr(value.dtype), (value.node, value.size), value.tag
@@ -133,7 +135,7 @@ def fingerprint(value: object) -> tuple[str, tuple[int, ...], Any]:
 
 
 def format_value(value: object) -> str:
-    """A value in the text form: a literal that says its type.
+    """A value as a literal of the text form, which includes its type.
 
     >>> format_value(True), format_value(-3), format_value(float("inf")), format_value(np.array([1.0, 2.5]))
     ('true', '-3', 'inf', '[1.0, 2.5]')
@@ -153,18 +155,18 @@ def format_value(value: object) -> str:
 
 
 MAX_PRINTED_ELEMENTS = 32
-"""Of how many elements an array is written out in a message."""
+"""Messages print arrays of up to this many elements in full."""
 
 
 def abbreviate(value: object) -> str:
-    """A value in a message: as a literal, or of an array of many elements the type, the first three and the last.
+    """A value in a message: a literal, or for a large array its type, its first three elements and its last.
 
     >>> abbreviate(3), abbreviate(np.arange(3)), abbreviate(np.arange(3000).reshape(3, 1000))
     ('3', '[0, 1, 2]', 'int64[3, 1000](0, 1, 2, ..., 2999)')
     """
     if isinstance(value, Handle) or np.size(value) <= MAX_PRINTED_ELEMENTS:  # type: ignore[arg-type]
         return format_value(value)
-    elements = np.asarray(value).flat  # of which no copy is made
+    elements = np.asarray(value).flat  # makes no copy
     return f"{type_of(value)}({', '.join(map(_format_numbers, elements[:3]))}, ..., {_format_numbers(elements[-1])})"
 
 

@@ -1,4 +1,4 @@
-"""The world outside of a program: who performs its effects."""
+"""Worlds: the outside of a program, which performs its effects."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from .value import Value, abbreviate, admit
 
 
 class CallbackError(Exception):
-    """A callback raised, or returned what it may not: the effect traps with these words."""
+    """A callback raised, or returned a wrong value: the effect traps with this message."""
 
 
 class World:
-    """Prints to `output`, and calls the Python functions that it is given by name. What it did is not undone."""
+    """Prints to `output`, and calls Python functions by name. Its effects are never undone."""
 
     def __init__(
         self, output: Callable[[str], object] = print, callbacks: Mapping[str, Callable[..., Any]] | None = None
@@ -25,7 +25,7 @@ class World:
         self.callbacks = dict(callbacks or {})
 
     def with_callbacks(self, callbacks: Mapping[str, Callable[..., Any]]) -> World:
-        """A world like this one that has these Python functions too, but for those whose names it has."""
+        """A copy of this world with more callbacks; its own win over new ones of the same name."""
         made = copy(self)
         made.callbacks = {**callbacks, **self.callbacks}
         return made
@@ -34,7 +34,7 @@ class World:
         self.output(line)
 
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
-        """What a callback returns, as a value of that type; raises Failed where it has none."""
+        """The result of a callback, as a value of type `returns`; raises CallbackError where there is none."""
         if function not in self.callbacks:
             raise CallbackError(f"no Python function is given for callback {function}")
         try:
@@ -51,15 +51,15 @@ class World:
 
 
 def resolve_world(given: object, callbacks: Mapping[str, Callable[..., Any]]) -> World:
-    """The world that is given, or Python's own, with the Python functions that a program calls; raises Usage where
-    something else is given."""
+    """The world given, or a default one, with the Python functions that a program calls; raises Usage for anything
+    else."""
     if given is not None and not isinstance(given, World):
         raise Usage("a world is a tl.World", required="world=tl.World(output=...)", got=repr(given)[:80])
     return World(callbacks=callbacks) if given is None else given.with_callbacks(callbacks)
 
 
 class RecordingWorld(World):
-    """Python's own world, which adds what callbacks give to `given`."""
+    """A default world that appends the results of callbacks to `given`."""
 
     def __init__(self, callbacks: Mapping[str, Callable[..., Any]], given: list[Value]) -> None:
         super().__init__(callbacks=callbacks)
@@ -72,19 +72,19 @@ class RecordingWorld(World):
 
 
 class CallbackReplayWorld(World):
-    """A world in which everything has happened: it answers from what effects gave, and does nothing."""
+    """A world for replay: callbacks return recorded results, and nothing is printed."""
 
     def __init__(self, answer: Callable[[], Value]) -> None:
         super().__init__(output=lambda line: None)
         self.next_result = answer
-        """What the next callback returns; raises Failed where it trapped."""
+        """Returns the result of the next callback; raises CallbackError where it trapped."""
 
     def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
         return self.next_result()
 
 
 def callback_replay_world(given: Sequence[Value]) -> CallbackReplayWorld:
-    """A world in which callbacks give this, one after another: what they gave before."""
+    """A world whose callbacks return these recorded results, one after another."""
     rest = iter(given)
 
     def next_result() -> Value:
@@ -103,7 +103,7 @@ def _abbreviate_result(result: object) -> str:
 
 
 def _safe_repr(result: object) -> str:
-    """What an object says of itself; one that fails to is told by its class."""
+    """The repr of an object, or its class name if repr fails."""
     try:
         return repr(result)[:80]
     except Exception:

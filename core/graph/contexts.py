@@ -1,4 +1,4 @@
-"""Control contexts: the function or loop, and the branch, in which each value of a graph lives. Rules V10 to V14 and V16.
+"""Control contexts: the function or loop, and the branch, in which each value of a graph lives; V10 to V14 and V16.
 
 A control context is an owner (a function or a loop) and a guard: the predicates, with their outcomes, between the entry
 of the owner and the value. Contexts are inferred forward, in the order in which tokens can arrive. Edges that close
@@ -408,8 +408,8 @@ class ControlContexts(ContextDiagnostics):
                     )
 
     def port_source(self, number: int, port: int) -> OutputRef:
-        """The source of a port, which has one (V8 is checked before); for the literal ports of a triggered node, the
-        source of its trigger."""
+        """The source of a port, which has exactly one (V8 is checked before); for a port that holds a literal, that of
+        the trigger."""
         node = self.graph.nodes[number]
         return self.sources[Edge(number, len(node.ports) - 1 if node.ports[port] is not None else port)][0]
 

@@ -1,1 +1,1 @@
-"""Programs and graphs as JSON documents, to write and to read. What the documents look like: docs/json.md."""
+"""Programs and graphs as JSON documents: writing and reading them. docs/json.md describes the documents."""

@@ -1,7 +1,7 @@
-"""Reading JSON with suspicion: text becomes plain data, and a cursor walks the data and knows where it is.
+"""Reading untrusted JSON: text becomes plain data, and a cursor walks the data and knows its path.
 
-Owns what every form has in common: what JSON is, how it is walked, and how it is refused. What does not fit is
-Malformed, with the path to the place; nothing that a text says is ever run.
+Owns what all documents share: the JSON that is accepted, how it is walked, and how it is refused. Data of the wrong
+form is Malformed, with its path; no content of a document is ever executed.
 """
 
 from __future__ import annotations
@@ -17,28 +17,27 @@ from ..program.program import MAX_NESTING
 
 T = TypeVar("T")
 FORM_VERSION = 1
-"""The version of every form."""
+"""The version of every kind of document."""
 INT64_BOUND = 2**63
-"""Integers of the forms themselves (numbers of nodes, sizes, lines) are below this, and from its negative up."""
+"""Integers in documents (node numbers, sizes, lines) are below this, and at least its negative."""
 MAX_DEPTH = 4 * MAX_NESTING + 20
-"""How many objects and lists may stand inside each other: four to a region of a program, and what is around and in
-them."""
+"""The maximal nesting of objects and lists: four per region of a program, and some around and inside."""
 
 
 class _DuplicateKey(NamedTuple):
-    """What an object is read as that has a key twice."""
+    """Stands for an object that has a key twice."""
 
     key: str
 
 
 class _NonJsonNumber(NamedTuple):
-    """What NaN and Infinity are read as, which Python takes for JSON."""
+    """Stands for NaN or Infinity, which Python's parser accepts although JSON has neither."""
 
     text: str
 
 
 def parse_json(text: str | bytes, path: str = "$") -> object:
-    """The plain data of a JSON text; raises Malformed where it is none.
+    """The plain data of a JSON text; raises Malformed where it is no JSON.
 
     >>> parse_json('{"a": [1, 2.5, null]}')
     {'a': [1, 2.5, None]}
@@ -70,7 +69,7 @@ def _build_object(pairs: list[tuple[str, object]]) -> object:
 
 @dataclass(frozen=True, slots=True)
 class JsonCursor:
-    """A place in a document: the data there, and the path to it.
+    """A position in a document: the data there, and the path to it.
 
     >>> JsonCursor({"n": [1, True]}).fields("n")[0].entries()[1].integer()
     Traceback (most recent call last):
@@ -84,15 +83,15 @@ class JsonCursor:
     path: str = "$"
     depth: int = 0
     file: str | None = None
-    """The file that the document is, where it is one."""
+    """The document's file, if it has one."""
 
     def refuse(self, required: object, got: str | None = None, hint: str | None = None) -> NoReturn:
-        """Raises the error that says what should be here."""
+        """Raise Malformed, with what is required here."""
         what = "the document does not fit its form"
         raise Malformed(what, where=self.path, required=required, got=got or describe_json(self.data), hint=hint)
 
     def fields(self, *names: str, optional: Iterable[str] = ()) -> tuple[JsonCursor, ...]:
-        """What stands under these keys of an object, which has all of them and no others but `optional` ones."""
+        """The values under these keys of an object, which must have them all, and no others except `optional` ones."""
         data = self.mapping()
         known = {*names, *optional}
         for name in names:
@@ -122,7 +121,7 @@ class JsonCursor:
         ]
 
     def raw_list(self) -> list[object]:
-        """A list as it is, nothing in it checked."""
+        """A list, its entries unchecked."""
         if type(self.data) is not list:
             self.refuse("a list")
         return self.data
@@ -134,7 +133,7 @@ class JsonCursor:
         return self._child(self.raw_list()[number], f"[{number}]")
 
     def fixed_list(self, *names: str) -> tuple[JsonCursor, ...]:
-        """A list with exactly these entries."""
+        """A list of this length; `names` describe its entries in messages."""
         entries = self.entries()
         if len(entries) != len(names):
             self.refuse(f"a list of {', '.join(names)}", f"a list of {len(entries)}")
@@ -164,7 +163,7 @@ class JsonCursor:
         return self.data
 
     def integer(self, minimum: int = -INT64_BOUND) -> int:
-        """An integer of at most 64 bits, from `minimum` up; true and 1.0 are none."""
+        """An integer of at most 64 bits, at least `minimum`; `true` and 1.0 do not count."""
         if type(self.data) is not int or not minimum <= self.data < INT64_BOUND:
             wide = type(self.data) is int and not -INT64_BOUND <= self.data < INT64_BOUND
             size = " of at most 64 bits" if wide else ""
@@ -172,7 +171,7 @@ class JsonCursor:
         return self.data
 
     def number(self) -> float:
-        """A finite number; an integer will do."""
+        """A finite number; integers count."""
         try:
             if type(self.data) in (int, float) and math.isfinite(made := float(self.data)):  # type: ignore[arg-type]
                 return made
@@ -187,12 +186,12 @@ class JsonCursor:
 
 
 def read_natural(at: JsonCursor) -> int:
-    """An integer from 0 up."""
+    """An integer of at least 0."""
     return at.integer(0)
 
 
 def describe_json(data: object) -> str:
-    """What to call a piece of JSON in a message, in a few words.
+    """A short description of JSON data for messages.
 
     >>> [describe_json(data) for data in ({"a": 1, "b": 2}, [1, 2], None, 2**70)]
     ['an object of a, b', 'a list of 2', 'null', 'an integer of 71 bits']
@@ -221,12 +220,12 @@ def describe_json(data: object) -> str:
 
 
 def document_header(form: str, **rest: object) -> dict[str, object]:
-    """A document of this form."""
+    """A document of this form, with its header."""
     return {"tagloom": form, "version": FORM_VERSION, **rest}
 
 
 def read_form(at: JsonCursor, forms: Iterable[str]) -> str:
-    """Which of these forms a document says it has; raises Malformed for another, or another version."""
+    """The form that a document declares, one of `forms`; raises Malformed for another form or another version."""
     at.mapping()
     if not at.has_key("tagloom"):
         at.refuse(f'the key tagloom, as in "tagloom": "{next(iter(forms))}"')
@@ -240,7 +239,7 @@ def read_form(at: JsonCursor, forms: Iterable[str]) -> str:
 
 
 def validate_text(text: str) -> str:
-    """A text as a document may hold it; raises Usage where it is none."""
+    """The text, if a document may contain it; raises Usage otherwise."""
     try:
         JsonCursor(text).text()
     except TagloomError as error:

@@ -1,4 +1,4 @@
-"""Graphs as JSON, and back. Whether what is read keeps the rules V7 to V15 is the validators' business."""
+"""Graphs as JSON, and back. Reading does not check the rules V7 to V16; `validate` does."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def _node_to_json(node: GraphNode) -> JsonValue:
 
 
 def read_graph(at: JsonCursor) -> Graph:
-    """The graph that a document says."""
+    """The graph of a document."""
     _, _, name, arguments, hidden, nodes, results, calls = at.fields(
         "tagloom", "version", "name", "arguments", "hidden", "nodes", "results", "calls"
     )

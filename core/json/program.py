@@ -1,4 +1,4 @@
-"""Programs as JSON, and back. Whether what is read keeps the rules V1 to V6 is the validators' business."""
+"""Programs as JSON, and back. Reading does not check the rules V1 to V6 and V17; `validate` does."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _operand_to_json(operand: Operand) -> JsonValue:
 
 
 def read_program(at: JsonCursor) -> Program:
-    """The program that a document says."""
+    """The program of a document."""
     _, _, entry, functions = at.fields("tagloom", "version", "entry", "functions")
     return Program(functions.map_entries(_read_function), entry.text())
 

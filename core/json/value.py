@@ -1,7 +1,7 @@
-"""Values, types and the other small things that every form is made of, as JSON and back.
+"""Values, types and other small parts of all documents, as JSON and back.
 
-A number that a reader with doubles only would not get right is a string: integers beyond 2**53 in size, infinities,
-NaN. A float32 is written as the float64 that it equals, so that its bits come back however it is read.
+Numbers that a reader with doubles only would get wrong are strings: integers beyond 2**53 in size, infinities, NaN. A
+float32 is written as the equal float64, so that its bits survive any reader.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from ..value import Literal, Value, normalize
 from .cursor import JsonCursor, read_natural, validate_text
 
 JsonValue = Any
-"""What `json` writes: None, bool, int, float, str, and lists and dicts of them."""
+"""Data that `json` can write: None, bool, int, float, str, and lists and dicts of them."""
 MAX_EXACT_INTEGER = 2**53
-"""The integers up to here in size are numbers in JSON; those beyond are strings."""
+"""Integers up to this size are JSON numbers; larger ones are strings."""
 _LARGE_INTEGER_PATTERN = re.compile(r"-?[1-9][0-9]{15,19}")
 _NONFINITE_NUMBERS = {word: float(word) for word in ("inf", "-inf", "nan")}
 _MAX_ARRAY_BYTES = 2**63 - 1
-"""What NumPy lets an array have, sizes of 0 counted as 1; whatever its dtype, it may be cast to one of 8 bytes."""
+"""NumPy's limit on the bytes of an array, where sizes of 0 count as 1. Any array may be cast to a dtype of 8 bytes."""
 
 
 def value_to_json(value: Value) -> JsonValue:
@@ -60,7 +60,7 @@ def value_to_json(value: Value) -> JsonValue:
 
 
 def value_to_json_text(value: Value) -> str:
-    """The same as text, without spaces.
+    """A value as JSON text without spaces.
 
     >>> value_to_json_text(3), value_to_json_text(True)
     ('{"dtype":"int64","data":3}', '{"dtype":"bool","data":true}')
@@ -73,12 +73,12 @@ def value_to_json_text(value: Value) -> str:
 
 
 def uint64_to_json(number: int) -> JsonValue:
-    """An integer from 0 up, below 2**64."""
+    """An integer below 2**64 and at least 0, as JSON."""
     return number if number <= MAX_EXACT_INTEGER else str(number)
 
 
 def read_uint64(at: JsonCursor) -> int:
-    """The same, read: one beyond 2**53 is a string of its digits."""
+    """An unsigned 64-bit integer; beyond 2**53 it is a string of its digits."""
     return _read_integer(at, np.iinfo(np.uint64), dtypes.uint64)
 
 
@@ -93,7 +93,7 @@ def _elements_to_json(flat: npt.NDArray[Any]) -> list[JsonValue]:
 
 
 def read_value(at: JsonCursor) -> Value:
-    """The value that a document says, where a handle may not stand.
+    """A value that is no handle.
 
     >>> read_value(JsonCursor({"dtype": "float64", "shape": [2], "data": [1, "-inf"]}))
     array([  1., -inf])
@@ -121,7 +121,7 @@ def read_value(at: JsonCursor) -> Value:
 
 
 def read_token_value(at: JsonCursor) -> Value:
-    """What a token carries: a value, or a handle of cells."""
+    """The value of a token, which may be a handle."""
     return _read_handle(at) if at.has_key("element") else read_value(at)
 
 
@@ -142,7 +142,7 @@ def read_literal(at: JsonCursor) -> Literal:
 
 
 def read_token_literal(at: JsonCursor) -> Literal:
-    """What was carried to a port, as something that can be compared."""
+    """The value of a token as a literal, which can be compared."""
     return _make_literal(read_token_value(at))
 
 
@@ -151,7 +151,7 @@ def _make_literal(value: Value) -> Literal:
 
 
 def _read_array_in_bulk(dtype: DType, data: list[Any]) -> npt.NDArray[Any] | None:
-    """The elements as an array, where they are plain numbers of its kind: a hundred times as fast as one by one."""
+    """The elements as an array, if they are plain numbers of its kind; a hundred times faster than one by one."""
     if set(map(type, data)) != {{"b": bool, "f": float}.get(dtype.kind, int)}:
         return None
     if dtype.is_integer:
@@ -254,7 +254,7 @@ def _read_location_fields(at: JsonCursor) -> Location:
 
 
 def attributes_to_json(attributes: tuple[tuple[str, Any], ...]) -> JsonValue:
-    """Attributes as an object; one called `dtype` is a dtype, written by its name, `element` and `returns` are types.
+    """Attributes as an object: `dtype` is a dtype, written by its name; `element` and `returns` are types.
 
     >>> attributes_to_json((("dtype", dtypes.int64), ("axis", 1), ("shape", (2, 3))))
     {'dtype': 'int64', 'axis': 1, 'shape': [2, 3]}

@@ -1,6 +1,6 @@
 """Hints: what was probably meant, for common mistakes in programs and graphs written by hand.
 
-Hints use the syntax of the text form, since the program may come from no Python.
+Hints use the syntax of the text form, since not all programs come from Python.
 """
 
 from __future__ import annotations

@@ -1,10 +1,12 @@
-"""The text form: programs, graphs and cases as people read and write them. `docs/text.md` says what it means.
+"""The text form: programs, graphs and cases as people read and write them (docs/text.md).
 
-grammar.lark         what stands where
-syntax               a text as data that knows where it stands; nothing else knows the parser library
-names, programs, graphs, cases   what it means
-document             all of a text, read and written
-page, print_program, print_graph, print_document   the way back
+grammar.lark         the grammar
+parser               text to syntax; the only module that knows the parser library
+syntax               syntax nodes with their positions in the text
+fault                errors with an excerpt of the text
+atoms, literals, build_program, build_graph, cases   syntax to programs, graphs and cases
+document             a whole text
+printer, print_program, print_graph, print_document   printing
 """
 
 from .cases import Case

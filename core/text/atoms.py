@@ -1,4 +1,4 @@
-"""Reading the small things: names, types, literals, texts, and the lines that nodes come from."""
+"""Reading the small parts: names, types, literals, strings, attributes, sites and source locations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from .literals import parse_literal
 from .syntax import AttributeSyntax, LiteralSyntax, LocationSyntax, SiteSyntax, SourceFileSyntax, SyntaxToken
 
 LITERAL_WORDS = ("true", "false", "nan", "inf")
-"""Words that mean values, and name none."""
+"""Words that are literals, and so no names."""
 ATTRIBUTE_KINDS = "a dtype, a type, a text, sizes, true, false or none, an int64, or a float64 that is no nan"
 
 
@@ -38,7 +38,7 @@ def read_name(word: SyntaxToken) -> str:
 
 
 def read_qualified_name(word: SyntaxToken, owner: str) -> tuple[str, str]:
-    """The function and the name in `fib.loop.i`; a name without a dot stands in `owner`."""
+    """The function and the name in `fib.loop.i`; a name without a dot belongs to `owner`."""
     if not all(part.isidentifier() and part not in LITERAL_WORDS for part in word.text.split(".")):
         raise SyntaxFault(f"{word.text!r} is no name", word.position, required="names with dots between them")
     function, dot, rest = word.text.partition(".")
@@ -46,7 +46,7 @@ def read_qualified_name(word: SyntaxToken, owner: str) -> tuple[str, str]:
 
 
 def read_type(word: SyntaxToken) -> Type:
-    """A type as written: `float64[3, ?]`, `cells[float64]`."""
+    """A type: `float64[3, ?]`, `cells[float64]`."""
     head, bracket, rest = word.text.partition("[")
     if head.strip() == "cells":
         return _read_handle_type(rest.removesuffix("]").strip(), word)
@@ -78,7 +78,7 @@ def _is_size(word: str) -> bool:
 
 
 def _read_handle_type(element: str, word: SyntaxToken) -> Type:
-    """`cells[...]`, by what stands in the brackets."""
+    """The type `cells[...]`, from the text in its brackets."""
     required = "the type of a number or an array in the brackets, as in cells[float64]"
     if not element or element.partition("[")[0].strip() == "cells":
         raise SyntaxFault("a handle says what its cells hold", word.position, required=required, got=word.text)
@@ -86,7 +86,7 @@ def _read_handle_type(element: str, word: SyntaxToken) -> Type:
 
 
 def read_literal(written: LiteralSyntax) -> Literal:
-    """A literal with the type that it says."""
+    """A literal, with the type that it has in writing."""
     try:
         return parse_literal(written.text)
     except Malformed as error:
@@ -94,7 +94,7 @@ def read_literal(written: LiteralSyntax) -> Literal:
 
 
 def read_string(word: SyntaxToken) -> str:
-    """What stands in double quotes, with the escapes of JSON."""
+    """The text of a string in double quotes, with the escapes of JSON."""
     try:
         return str(json.loads(word.text, strict=False))
     except ValueError:
@@ -103,7 +103,7 @@ def read_string(word: SyntaxToken) -> str:
 
 
 def read_attribute(given: AttributeSyntax) -> tuple[str, object]:
-    """A static attribute: a dtype, a type, a shape, a text, or the plain value of a literal."""
+    """A static attribute: a dtype, a type, a shape, a string, or the plain value of a literal."""
     key, value = read_name(given.name), given.value
     if key in TYPE_ATTRIBUTES and isinstance(value, SyntaxToken) and not value.text.startswith('"'):
         return key, read_type(value)
@@ -132,8 +132,11 @@ def _read_sizes(written: LiteralSyntax) -> tuple[int, ...]:
 
 
 def is_writable_attribute(name: str, value: object) -> bool:
-    """Whether a value can be an attribute of this name in the text form: attributes are compared with `==`, and a nan
-    or an array would equal nothing; `int64` is a type or a dtype by the attribute's name."""
+    """Whether the text form can write this value for an attribute of this name.
+
+    Attributes are compared with `==`, so a NaN or an array would equal nothing. `int64` is a type or a dtype, depending
+    on the attribute's name.
+    """
     if isinstance(value, tuple):
         return all(type(size) is int and -(10**18) < size < 10**18 for size in value)
     if type(value) is int:
@@ -146,7 +149,7 @@ def is_writable_attribute(name: str, value: object) -> bool:
 
 
 def read_site(given: SiteSyntax, kind: str | None, owner: str) -> SiteOf | None:
-    """The site in brackets; `kind` is that of the op, where it has one."""
+    """The site in brackets; `kind` is that of the op, if it has one."""
     if given.name is None:
         return None
     if given.name.text == "@":
@@ -161,8 +164,8 @@ def read_site(given: SiteSyntax, kind: str | None, owner: str) -> SiteOf | None:
 
 
 class LocationResolver:
-    """Which line of which file a node comes from: as `from` and `at` say, else the line of the text itself, where it
-    is a file's."""
+    """Finds the source line of each node: from `from` and `at`, or else the line in the text itself, if it is a
+    file."""
 
     def __init__(self, file: str | None) -> None:
         self.text_file = file

@@ -1,4 +1,4 @@
-"""A graph as syntax becomes a graph, with types still to be inferred."""
+"""Building a graph from its syntax. Types may still be holes, to be inferred."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRIGGER_TYPE = Type(dtypes.bool)
 
 
 def build_graph(given: syntax.GraphSyntax, lines: LocationResolver) -> Graph:
-    """A graph; outputs that say no type have holes."""
+    """The graph of this syntax; outputs without a type have holes."""
     return _GraphSyntaxBuilder(given).build(lines)
 
 
@@ -78,7 +78,7 @@ class _GraphSyntaxBuilder:
         return read_type(given.type) if given.type else TRIGGER_TYPE
 
     def number_nodes(self) -> None:
-        """Nodes may be used before their line."""
+        """Number all nodes first, since a node may be used before its line."""
         if len(self.argument_positions) < len(self.arguments):
             raise SyntaxFault("two arguments have one name", self.syntax.name.position)
         for number, node in enumerate(self.node_syntax):
@@ -111,7 +111,7 @@ class _GraphSyntaxBuilder:
         )
 
     def port_syntax(self, given: syntax.GraphNodeSyntax) -> list[syntax.PortSyntax]:
-        """The ports, the trigger's last."""
+        """The ports; the trigger's comes last."""
         return [port for port in given.ports if not isinstance(port, syntax.AttributeSyntax)] + (given.trigger or [])
 
     def build_literal(self, port: syntax.PortSyntax) -> Literal | None:
@@ -126,7 +126,7 @@ class _GraphSyntaxBuilder:
                 self.edges.setdefault(self.resolve_source(each), []).append(edge)
 
     def resolve_source(self, given: syntax.OutputSyntax) -> OutputRef:
-        """What a name means: an argument, or an output of a node."""
+        """The argument or output that a name refers to."""
         argument = self.argument_positions.get(given.name.text)
         if argument is not None:
             outputs, made = 1, OutputRef(-1, argument)
@@ -156,7 +156,7 @@ class _GraphSyntaxBuilder:
         )
 
     def build_results(self, lines: LocationResolver) -> list[int]:
-        """The numbers of the results; `return` makes a node for each that is no return to the environment."""
+        """The node numbers of the results. `return` adds a return node for each that is not one already."""
         leaving = self.syntax.return_line
         said = None if self.syntax.result_types is None else list(map(read_type, self.syntax.result_types))
         if said is not None and len(said) != len(leaving.outputs):
@@ -194,7 +194,7 @@ class _GraphSyntaxBuilder:
 
 
 def fresh_return_name(names: Iterable[str]) -> str:
-    """The name of a return node that `return` makes: `return`, or with a number behind it."""
+    """The name of a return node that a `return` line adds: `return`, with a number if needed."""
     taken, count, word = set(names), 0, "return"
     while word in taken:
         count += 1

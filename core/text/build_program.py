@@ -1,4 +1,4 @@
-"""Functions as syntax become a program, with types still to be inferred."""
+"""Building the functions of a program from their syntax. Types may still be holes, to be inferred."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from .atoms import LocationResolver, read_attribute, read_literal, read_name, re
 from .fault import SyntaxFault
 
 REGION_KEYWORDS = {"cond": ("then", "else"), "while_loop": ("while", "do")}
-"""What the regions of an op are called."""
+"""The keywords of the regions of an op."""
 
 
 def build_function(given: syntax.FunctionSyntax, lines: LocationResolver) -> Function:
-    """A function; its results' types are holes where it says none."""
+    """The function of this syntax; results without types have holes."""
     where = lines.resolve(given.location, given.body.keyword.position.line)
     body = _build_region(given.body, lines, 0)
     results = (
@@ -80,7 +80,7 @@ def _build_node(given: syntax.NodeSyntax, lines: LocationResolver, depth: int) -
 def _operand_syntax(
     arguments: Sequence[syntax.SyntaxToken | syntax.LiteralSyntax | syntax.AttributeSyntax],
 ) -> list[syntax.SyntaxToken | syntax.LiteralSyntax]:
-    """The operands, which come before the attributes."""
+    """The operands; raises SyntaxFault where one follows an attribute."""
     operands: list[syntax.SyntaxToken | syntax.LiteralSyntax] = []
     for number, given in enumerate(arguments):
         if isinstance(given, syntax.AttributeSyntax):
@@ -96,7 +96,7 @@ def _build_operand(given: syntax.SyntaxToken | syntax.LiteralSyntax) -> Operand:
 
 
 def _group_phases(given: syntax.NodeSyntax) -> list[list[syntax.RegionSyntax]]:
-    """The regions of a node, each with its further phases, which stand behind it."""
+    """The regions of a node, each with the `pullback` regions that follow it."""
     found: list[list[syntax.RegionSyntax]] = []
     for region in given.regions or ():
         if region.keyword.text == "pullback" and found:
@@ -107,7 +107,8 @@ def _group_phases(given: syntax.NodeSyntax) -> list[list[syntax.RegionSyntax]]:
 
 
 def _check_regions(given: syntax.NodeSyntax) -> None:
-    """The regions are called as those of their op; where an op has another number of them, each is called `region`."""
+    """The regions have the keywords of their op, or are all called `region`, which can also write a wrong number of
+    them."""
     wanted, op = REGION_KEYWORDS.get(given.op.text, ()), given.op
     if given.regions is None:
         if wanted:

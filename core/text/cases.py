@@ -1,4 +1,4 @@
-"""Cases: what a run of a function or a graph gives, as data. They are tried in `interp/oracle/corpus.py`."""
+"""Cases: expected outcomes of runs, as data. `interp/oracle/corpus.py` runs them."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ CaseKind: TypeAlias = Literal["returns", "traps", "exhausts", "breaks", "deadloc
 class Case:
     """`case NAME(ARGUMENTS) KIND DETAILS in FIRINGS firings`.
 
-    Arguments and what is returned are literals as they are written, since they take the type of the parameter.
-    `details` are: of `returns` such literals, of `traps` the message, of `exhausts` the number and the name of the
-    limit, of `breaks` and `refused` the rule.
+    Arguments and results are kept as literals in text, since they take the type of the parameter. `details` depend on
+    the kind: for `returns` the literals, for `traps` the message, for `exhausts` the number and the name of the limit,
+    for `breaks` and `refused` the rule.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Case:
 
 
 def build_case(given: syntax.CaseSyntax, lines: LocationResolver) -> Case:
-    """A case; raises Fault where its literals are none."""
+    """The case of this syntax; raises SyntaxFault where one of its literals is malformed."""
     for written in given.arguments:
         read_literal_text(written)
     word, details = given.expectation
@@ -55,7 +55,7 @@ def _build_detail(kind: CaseKind, given: syntax.SyntaxToken | syntax.LiteralSynt
 
 
 def read_literal_text(written: syntax.LiteralSyntax) -> str:
-    """A literal as it is written, once it is known to be one, whatever its type."""
+    """The text of a literal, after checking that it is one of some type."""
     try:
         return check_literal(written.text)
     except Malformed as error:

@@ -1,4 +1,4 @@
-"""Documents: what a text holds, read and written as a whole."""
+"""Documents: whole texts, parsed."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from .fault import SyntaxFault, to_malformed
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a text holds, in its order: the functions as one program, or None; graphs; cases."""
+    """The content of a text: the functions as one program, or None; graphs; cases. All are in the order of the text."""
 
     program: Program | None
     graphs: tuple[Graph, ...] = ()
@@ -27,13 +27,13 @@ class Document:
 
     @property
     def names(self) -> list[str]:
-        """What can be run, functions first."""
+        """The names that can be run, functions first."""
         functions = self.program.functions if self.program else ()
         return [function.name for function in functions] + [graph.name for graph in self.graphs]
 
     def __getitem__(self, name: str) -> Program | Graph:
-        """The graph of this name, or the program of this function and those that it may call; raises Usage where there
-        is none."""
+        """The graph of this name, or the program with this function as entry and the functions that it may call; raises
+        Usage where there is neither."""
         if name not in self.names:
             raise Usage(f"no function or graph is called {name!r}", required=", ".join(self.names) or "none")
         for graph in self.graphs:
@@ -44,13 +44,13 @@ class Document:
 
 
 def parse(text: str, file: str | None = None) -> Document:
-    """What a text holds. No code runs.
+    """Parse a text. No code runs.
 
-    With `file`, the name of the file that the text comes from, nodes that name no line themselves come from the line
-    that they stand in.
+    `file` is the name of the file that the text comes from; nodes that name no source line then have their line in that
+    file.
 
-    Raises Malformed where the text cannot be read, with the line and what was expected there, and Invalid where the
-    types of a function's results cannot be inferred.
+    Raises Malformed where the text cannot be read, with the line and the expected input, and Invalid where the types of
+    a function's results cannot be inferred.
 
     >>> parse("graph race(x: int64) { m = merge x, x; return m }")
     Traceback (most recent call last):
@@ -70,7 +70,7 @@ def parse(text: str, file: str | None = None) -> Document:
 
 
 def parse_program(text: str, file: str | None = None) -> Program:
-    """The program that a text holds, and nothing else; raises as `parse` does."""
+    """The program of a text that has no graphs; raises as `parse` does."""
     document = parse(text, file)
     if document.program is None or document.graphs:
         raise Malformed("this text is no program", where=file, required="functions, and no graphs")
@@ -78,7 +78,7 @@ def parse_program(text: str, file: str | None = None) -> Program:
 
 
 def parse_graph(text: str, file: str | None = None) -> Graph:
-    """The one graph that a text holds; raises as `parse` does."""
+    """The graph of a text that has one graph and no functions; raises as `parse` does."""
     document = parse(text, file)
     if document.program is not None or len(document.graphs) != 1:
         raise Malformed("this text is no graph", where=file, required="one graph, and no functions")
@@ -86,7 +86,7 @@ def parse_graph(text: str, file: str | None = None) -> Graph:
 
 
 def _read_document(text: str, file: str | None) -> Document:
-    from .parser import parse_syntax  # the parser library takes its time, and most users read no text
+    from .parser import parse_syntax  # the parser library is slow to import, and most users read no text
 
     lines = LocationResolver(file)
     entry: str | None = None
@@ -125,7 +125,7 @@ def _build_program(functions: list[Function], entry: str | None) -> Program | No
 
 
 def _reachable_functions(program: Program, entry: str) -> tuple[Function, ...]:
-    """The functions that the entry may call, and the entry, in their order; whatever is not there is left out."""
+    """The entry and the functions that it may call, in the order of the program; undefined ones are left out."""
     bodies = {function.name: function.body for function in program.functions}
     called, waiting = {entry}, [entry]
     while waiting:

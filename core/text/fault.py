@@ -1,4 +1,4 @@
-"""What is wrong with a text, and where, in words that people understand: the line, a caret under the culprit."""
+"""Faults in a text: what is wrong and where, in plain words, with the line and a caret under the culprit."""
 
 from __future__ import annotations
 
@@ -52,19 +52,19 @@ _TERMINAL_NAMES = {
     "MARK": "`@`",
     "_NL": "the end of the line",
 }
-"""What each terminal of the grammar is called; others need not be named, since something beside them is."""
+"""The names of the grammar's terminals in messages. Terminals that always occur beside a named one are left out."""
 _EXCERPT_WIDTH = 100
 
 
 class SourcePosition(NamedTuple):
-    """A place in a text, counted from 1."""
+    """A position in a text, counted from 1."""
 
     line: int
     column: int
 
 
 class SyntaxFault(Exception):
-    """What is wrong at a spot of a text, for `to_malformed` to say."""
+    """A fault at a position of a text; `to_malformed` turns it into an error."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class SyntaxFault(Exception):
 
 
 def to_malformed(fault: SyntaxFault, text: str, file: str | None) -> Malformed:
-    """The error that shows the line and the culprit."""
+    """The error for a fault, with the line and the culprit."""
     line, column = fault.position
     where = f"{Path(file).name}:{line}:{column}" if file else f"line {line}, column {column}"
     shown = excerpt(text.split("\n")[line - 1], column)
@@ -92,7 +92,7 @@ def to_malformed(fault: SyntaxFault, text: str, file: str | None) -> Malformed:
 
 
 def excerpt(line: str, column: int) -> str:
-    """A line of a text with a caret under a column; of a long line, what is around it.
+    """A line of a text with a caret under a column; for a long line, the part around it.
 
     >>> print(excerpt("m = subtract n )", 16))
         m = subtract n )
@@ -106,8 +106,8 @@ def excerpt(line: str, column: int) -> str:
 
 
 def unexpected_input(terminals: set[str], found: str, spot: SourcePosition, before: str = "") -> SyntaxFault:
-    """The fault where the grammar wants one of these terminals, and something else stands there; `before` is the line
-    up to there."""
+    """The fault where the grammar expects one of these terminals and finds something else; `before` is the line up to
+    there."""
     wanted = _describe_terminals(terminals)
     match found.strip(" \t"):
         case "":
@@ -122,7 +122,7 @@ def unexpected_input(terminals: set[str], found: str, spot: SourcePosition, befo
 
 
 def _describe_terminals(terminals: set[str]) -> str:
-    """The terminals in words; of many, those that say most."""
+    """The expected terminals in words; of many, the most telling ones."""
     if {"COMMA", "_NL"} <= terminals:
         return "`,` or the end of the line"
     for leaving, word in _TERMINAL_NAMES.items():
@@ -141,7 +141,7 @@ def _quote_input(word: str) -> str:
 
 
 def _context_hint(found: str, before: str) -> str | None:
-    """The hint for what cannot stand behind this."""
+    """The hint for input that cannot follow `before`."""
     called = re.search(r"=[ \t]*call[ \t]+(\w+)[ \t]*$", before)
     if called and found.strip() == ",":
         return f"no comma stands behind the name of a function: `call {called[1]} x`"

@@ -1,6 +1,6 @@
 """Reading literals: numbers, `true` and `false`, brackets, and `int8(3)`.
 
-In a program a literal says its own type (`parse_literal`); an argument takes its parameter's (`parse_value`).
+In a program a literal determines its own type (`parse_literal`); an argument takes its parameter's (`parse_value`).
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ _EXPECTED = "a number, true, false, [...] of them, or a dtype before (...)"
 
 
 def parse_literal(text: str) -> Literal:
-    """The literal that a text is, with the type that it says.
-
-    Raises Malformed where it is none.
+    """The literal in a text, with its own type; raises Malformed where there is none.
 
     >>> parse_literal("[1, 2.5]").type, parse_literal("int8(3)").type
     (Type(dtype=float64, shape=(2,)), Type(dtype=int8, shape=()))
@@ -45,7 +43,7 @@ def parse_literal(text: str) -> Literal:
 
 
 def check_literal(text: str) -> str:
-    """The text, if it is a literal of some type; raises Malformed otherwise.
+    """The text itself, if it is a literal of some type; raises Malformed otherwise.
 
     >>> check_literal("[[], []]")
     '[[], []]'
@@ -63,7 +61,7 @@ def _untyped_literal(value: object, text: str) -> Literal:
 
 
 def parse_value(text: str, wanted: Type) -> Value:
-    """The value that a literal means where this type is wanted: `-3`, `2.5`, `true`, `nan`, `[1, 2]`.
+    """The value of a literal of type `wanted`: `-3`, `2.5`, `true`, `nan`, `[1, 2]`.
 
     Raises Malformed where the text is no literal, or not one of that type.
 
@@ -91,7 +89,7 @@ def _parse_value(text: str, wanted: Type) -> Value:
 
 
 def _split_type(text: str) -> tuple[Type, str] | None:
-    """The type before the brackets of `int8(3)`, and what stands in them."""
+    """The type and the content of the parentheses in `int8(3)`."""
     found = _TYPED_LITERAL.fullmatch(text)
     if found is None:
         return None
@@ -106,7 +104,7 @@ def _parse_dtype(word: str, text: str) -> DType:
 
 
 def _parse_shape(brackets: str | None, text: str) -> Shape:
-    """The sizes in `[2, 0]`; without brackets the shape is that of what follows."""
+    """The sizes in `[2, 0]`; without brackets an unknown shape."""
     if brackets is None:
         return None
     sizes = [size.strip() for size in brackets[1:-1].split(",")]
@@ -116,7 +114,7 @@ def _parse_shape(brackets: str | None, text: str) -> Shape:
 
 
 def _parse_untyped(text: str, wanted: Type, whole: str) -> Value:
-    """Untyped text as a value of a type."""
+    """The value of text without a type, as type `wanted`."""
     value = _parse_nested(text)
     try:
         return admit(value, wanted) if _has_elements(value) else _empty_array(np.array(value).shape, wanted)
@@ -126,7 +124,8 @@ def _parse_untyped(text: str, wanted: Type, whole: str) -> Value:
 
 
 def _empty_array(shape: tuple[int, ...], wanted: Type) -> Value:
-    """An array without elements, of the wanted shape where that says one: brackets cannot write all of them."""
+    """An array without elements. It has the wanted shape if that is known, since brackets cannot write every empty
+    shape."""
     sizes = [size for size in wanted.shape or () if size is not None]
     if shape == (0,) and 0 in sizes and len(sizes) == len(wanted.shape or ()):
         try:
@@ -143,7 +142,7 @@ def _has_elements(value: object) -> bool:
 
 
 def _parse_nested(text: str) -> object:
-    """Numbers in brackets, as lists, read with a stack of our own: a million brackets do not overflow Python's."""
+    """Numbers in brackets, as nested lists. An explicit stack lets a million brackets not overflow Python's."""
     stack: list[list[object]] = [[]]
     separated = True
     for token in _TOKEN.findall(text):
@@ -186,7 +185,7 @@ def _parse_number(word: str, text: str) -> Any:
 
 
 def _check_rectangular(value: object, text: str) -> object:
-    """The nested lists, where they are an array at all."""
+    """The nested lists, after checking that they form an array."""
     required = f"rows of one length, at most {MAX_AXES} deep, of numbers or of truth values"
     level, rows = 0, [value]
     while any(isinstance(row, list) for row in rows):

@@ -1,4 +1,4 @@
-"""From text to syntax. The only module that knows the parser library; it is loaded when a text is first read."""
+"""The parser: text to syntax. Only this module knows the parser library, which is loaded when a text is first read."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ from .syntax import (
 )
 
 MAX_BRACKET_DEPTH = 64
-"""How many axes an array has at most."""
+"""The maximal number of axes of an array."""
 
 
 def parse_syntax(text: str) -> list[Any]:
-    """The functions, graphs and cases of a text, in order, with what stands between them; raises Fault."""
+    """The functions, graphs, cases and other statements of a text, in order; raises SyntaxFault."""
     try:
         document: list[Any] = _parser().parse(text)  # type: ignore[assignment]
     except UnexpectedInput as error:
@@ -69,7 +69,7 @@ def _input_fault(text: str, error: UnexpectedInput) -> SyntaxFault:
 
 
 def _unexpected_end(text: str, accepts: set[str]) -> SyntaxFault:
-    """The text ends in the middle: what is missing is shown where its last open brace is."""
+    """The fault where the text ends inside something. If a brace is open, it is shown there."""
     open_: list[int] = []
     for found in re.finditer(r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|[{}]', text):
         if found[0] == "{":
@@ -93,7 +93,7 @@ def _syntax_token(token: Token) -> SyntaxToken:
 
 
 def _syntax_tokens(children: list[Any], *kinds: str) -> list[SyntaxToken]:
-    """The tokens of these kinds among what a rule has found; of all kinds, where none is named."""
+    """The tokens of these kinds among the children of a rule; all tokens where no kind is named."""
     return [
         _syntax_token(child) for child in children if isinstance(child, Token) and (not kinds or child.type in kinds)
     ]
@@ -108,12 +108,12 @@ def _first_child_of_type(children: list[Any], kind: Any) -> Any:
 
 
 def _convert_tokens(children: list[Any]) -> list[Any]:
-    """What a rule has found, tokens as words."""
+    """The children of a rule, with parser tokens converted."""
     return [_syntax_token(child) if isinstance(child, Token) else child for child in children]
 
 
 class _RuleResult(list[Any]):
-    """What an inner rule has found, for the rule around it."""
+    """The children of an inner rule, for the rule around it."""
 
     def __init__(self, rule: str, items: list[Any]) -> None:
         super().__init__(items)
@@ -125,7 +125,7 @@ def _rule_result(children: list[Any], rule: str) -> list[Any]:
 
 
 class _SyntaxTransformer(Transformer[Token, Any]):
-    """A method a rule of the grammar: what it has found becomes data as soon as it is complete."""
+    """Turns each rule into syntax as soon as it is complete: one method per rule of the grammar."""
 
     def document(self, children: list[Any]) -> list[Any]:
         return children
@@ -278,7 +278,7 @@ class _SyntaxTransformer(Transformer[Token, Any]):
         return ExpectationSyntax(word, list(details[0]) if details and isinstance(details[0], _RuleResult) else details)
 
     def literal(self, children: list[Any]) -> LiteralSyntax:
-        """A token before the brackets, and one or none in them; or just a literal."""
+        """A type prefix with at most one literal in its parentheses, or just a literal."""
         first, *inside = _convert_tokens(children)
         if isinstance(children[0], Token) and children[0].type == "TYPED":
             return LiteralSyntax(f"{first.text}{inside[0].text if inside else ''})", first.position)

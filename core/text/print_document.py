@@ -18,7 +18,7 @@ def print_document(document: Document, *, locations: bool = True) -> str:
 
 
 def print_case(case: Case) -> str:
-    """A case, as it stands in a text.
+    """A case in the text form.
 
     >>> print_case(Case("fac", ("5",), "returns", ("120",), 94))
     'case fac(5) returns 120 in 94 firings'
@@ -28,7 +28,7 @@ def print_case(case: Case) -> str:
 
 
 def print_ending(case: Case) -> str:
-    """How a case says that it ends."""
+    """The expected outcome of a case, in the text form."""
     match case.kind:
         case "returns":
             details = [", ".join(case.details)] if case.details else []

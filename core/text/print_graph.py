@@ -27,11 +27,10 @@ from .printer import (
 
 
 def print_graph(graph: Graph, *, locations: bool = True) -> str:
-    """A graph as text that `parse` reads back: a line a node, in the order of their numbers.
+    """A graph as text that `parse` reads back: one line per node, in the order of their numbers.
 
-    `locations` says whether nodes say which lines of source they come from. Raises Usage where there is something
-    that the form cannot write: an edge to a port that does not exist, two nodes of one name, a result that is no
-    node, hidden arguments that are not there.
+    `locations` adds the source line of each node. Raises Usage for graphs that the text form cannot write: an edge to a
+    port that does not exist, two nodes of one name, a result that is no node, hidden arguments that do not exist.
     """
     return str(_GraphPrinter(graph).write(TextWriter(locations=locations)))
 
@@ -46,7 +45,7 @@ class _GraphPrinter:
         self.typed_nodes = nodes_needing_types(graph)
 
     def check_writable(self) -> None:
-        """What cannot be written is refused."""
+        """Raises Usage for a graph that the text form cannot write."""
         nodes = self.graph.nodes
         for edge in self.sources:
             if not (0 <= edge.node < len(nodes) and 0 <= edge.port < len(nodes[edge.node].ports)):
@@ -65,8 +64,7 @@ class _GraphPrinter:
                 raise unwritable_error("a result that is no node", number)
 
     def can_use_short_names(self) -> bool:
-        """Whether nodes can do without the name of their function: all stand in one, and none is called as an
-        argument is."""
+        """Whether nodes need no function prefix: all are in one function, and none has the name of an argument."""
         arguments = {name for name, _ in self.graph.arguments}
         return all(
             node.function == self.graph.name and "." not in node.name and node.name not in arguments
@@ -74,7 +72,8 @@ class _GraphPrinter:
         )
 
     def can_fold_results(self) -> bool:
-        """Whether the results are just the nodes that the last line makes, and need no lines of their own."""
+        """Whether the results are exactly the nodes that the `return` line makes, so that they need no lines of their
+        own."""
         nodes, count = self.graph.nodes, len(self.graph.results)
         first = len(nodes) - count
         if not count or self.graph.results != tuple(range(first, len(nodes))):
@@ -163,7 +162,7 @@ class _GraphPrinter:
         return name if site.kind == kind else f"{site.kind} {name}"
 
     def format_port(self, number: int, port: int) -> str:
-        """What feeds a port: one name or literal, or several where the graph breaks the rules."""
+        """The input of a port: one name or literal, or several where the graph breaks the rules."""
         literal = self.graph.nodes[number].ports[port]
         found = [] if literal is None else [str(literal)]
         found += map(self.format_source, self.sources.get(Edge(number, port), ()))

@@ -35,11 +35,10 @@ from .printer import (
 
 
 def print_program(program: Program, *, locations: bool = True) -> str:
-    """A program as text that `parse` reads back: functions in their order, nodes in theirs, a line each.
+    """A program as text that `parse` reads back: one line per node, functions and nodes in their order.
 
-    `locations` says whether nodes say which lines of source they come from. Raises Usage where there is something
-    that the form cannot write: a name that is no identifier, a node without results, an attribute that is no number,
-    text or dtype.
+    `locations` adds the source line of each node. Raises Usage for programs that the text form cannot write: a name
+    that is no identifier, a node without results, an attribute that is no number, string or dtype.
     """
     return str(_write_program(program, TextWriter(locations=locations)))
 
@@ -69,7 +68,7 @@ def _write_function(page: TextWriter, function: Function, types: Iterator[list[T
 
 
 def _write_body(page: TextWriter, region: Region, leave: str, types: Iterator[list[Type]], depth: int) -> None:
-    """What stands in a region that `depth` others are around."""
+    """Write the body of a region at nesting `depth`."""
     for node in region.nodes:
         _write_node(page, node, types, depth)
     page.add_line(f"{_indent(depth)}{leave} {_format_operands(region.results)}".rstrip())
@@ -101,13 +100,13 @@ def _write_node(page: TextWriter, node: Node, types: Iterator[list[Type]], depth
 
 
 def _keyword_phases(node: Node, words: Iterable[str]) -> Iterator[tuple[str, Region]]:
-    """The regions of a node with their phases, and what each is called."""
+    """The regions of a node with their phases, each with its keyword."""
     for word, region in zip(words, node.regions, strict=False):
         yield from zip(chain([word], repeat("pullback")), region.phases(), strict=False)
 
 
 def _format_targets(node: Node, inferred: Sequence[Type]) -> str:
-    """The names of the results; one that has another type than would be inferred says so."""
+    """The names of the results, with the type where it is not the inferred one."""
     if not node.results:
         raise unwritable_error("a node without results", node.op)
     pairs = zip(node.results, inferred, strict=True)

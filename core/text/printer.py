@@ -1,4 +1,4 @@
-"""Writing the small things, and pages of lines: what the printers share."""
+"""What the printers share: names, types and strings, and a writer of lines."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from ..value import format_value
 from .atoms import ATTRIBUTE_KINDS, LITERAL_WORDS, is_writable_attribute
 
 _MAX_LOCATION_COLUMN = 72
-"""Where the lines of source stand that nodes come from, unless all text ends before."""
+"""The column of source locations, unless all lines are shorter."""
 
 
 class TextWriter:
-    """Lines, each perhaps with the line of source that it comes from, written in a column of their own."""
+    """Lines, each with an optional source location, which are aligned in one column."""
 
     def __init__(self, *, locations: bool) -> None:
         self.with_locations = locations
@@ -47,7 +47,7 @@ class TextWriter:
 
 
 def format_name(word: str) -> str:
-    """A name, if it is one; raises Usage where the text form cannot write it."""
+    """The name, if it is an identifier; raises Usage where the text form cannot write it."""
     if not word.isidentifier() or word in LITERAL_WORDS:
         raise Usage("the text form cannot write this name", got=repr(word), required="a name as in Python")
     return word
@@ -58,7 +58,7 @@ def format_typed_name(name: str, type_: Type) -> str:
 
 
 def format_type(type_: Type) -> str:
-    """A type; raises Usage where it is that of handles of handles, which has no form."""
+    """A type; raises Usage for handles of handles, which the text form cannot write."""
     if isinstance(type_.dtype, HandleType):
         check_element_type(type_.dtype.element)
     return str(type_)
@@ -91,7 +91,7 @@ def _format_attribute_value(name: str, value: object) -> str:
 
 
 def quote_string(text: str) -> str:
-    """A text in double quotes; what UTF-8 cannot write, with escapes.
+    """A string in double quotes; escaped throughout if UTF-8 cannot encode it.
 
     >>> print(quote_string('say "no"'))
     "say \\"no\\""

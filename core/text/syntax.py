@@ -1,4 +1,4 @@
-"""Syntax: what a text says, as data that knows where it stands, before it means anything."""
+"""Syntax nodes: a text as data with positions, before it is given a meaning."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from .fault import SourcePosition
 
 
 class SyntaxToken(NamedTuple):
-    """A word and where it begins."""
+    """A token and its position."""
 
     text: str
     position: SourcePosition
 
 
 class LiteralSyntax(NamedTuple):
-    """A literal as it is written, with one space after each comma; `depth` counts its brackets."""
+    """A literal as text, with one space after each comma; `depth` is the nesting of its brackets."""
 
     text: str
     position: SourcePosition
@@ -40,14 +40,14 @@ class AttributeSyntax(NamedTuple):
 
 
 class TypedNameSyntax(NamedTuple):
-    """A name, and its type where it says one."""
+    """A name, and its type if one is given."""
 
     name: SyntaxToken
     type: SyntaxToken | None
 
 
 class RegionSyntax(NamedTuple):
-    """`then(...) { ... yield ... }`; of a function, too, whose word is its name."""
+    """`then(...) { ... yield ... }`; also the body of a function, whose keyword is its name."""
 
     keyword: SyntaxToken
     parameters: list[TypedNameSyntax]
@@ -65,7 +65,7 @@ class NodeSyntax(NamedTuple):
 
 
 class PullbackSyntax(NamedTuple):
-    """`pullback(...) -> ... { ... return ... }` behind a function."""
+    """`pullback(...) -> ... { ... return ... }`, which follows a function."""
 
     body: RegionSyntax
     result_types: list[SyntaxToken] | None
@@ -86,7 +86,7 @@ class OutputSyntax(NamedTuple):
 
 
 class SiteSyntax(NamedTuple):
-    """What stands in the brackets behind an op: `name` is None where nothing does, `@` for the environment."""
+    """The brackets behind an op: `name` is None for empty ones, and `@` for the environment."""
 
     kind: SyntaxToken | None
     name: SyntaxToken | None
