@@ -2,9 +2,8 @@
 anything else is a read-only array.
 
 Owns how values are admitted, compared and written; `core.text.literals` reads them. Two values are the same if their
-types and
-their bits are: -0.0 is not 0.0, and 1 not 1.0. All NaNs of a dtype are one value: which bits an operation gives a NaN
-is the processor's choice.
+types and their bits are: -0.0 is not 0.0, and 1 is not 1.0. All NaNs of a dtype are one value, since the processor
+chooses the bits of a NaN.
 """
 
 from __future__ import annotations

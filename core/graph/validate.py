@@ -224,7 +224,7 @@ class _GraphChecker:
                 yield problem("V9", what, node.origin, required=wanted, got=out, hint=hint)
 
     def operand_problem(self, error: Invalid, node: GraphNode, ports: list[Type]) -> Invalid:
-        """What is said of a node that does not take what comes to its ports."""
+        """V9: the problem for a node whose op rejects the types of its ports."""
         row, literals = ALL_OPS.get(node.op), node.ports[: len(ports)]
         hint = hints.suggest_operands(row, ports, literals, node.attributes) if row else hints.COMPARE_HINT
         required = error.required or "operands that the op takes"

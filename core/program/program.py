@@ -9,8 +9,8 @@ while_loop  v...       regions while(v...) yielding one bool, and do(v...) yield
 call        a...       attribute `function`: any function of the program, this one included
 pullback    a...       attribute `of`: a cond, while_loop, call or pullback, whose next phase it begins
 
-A region sees only its own parameters and nodes: free variables are passed explicitly. Names of nodes
-are unique in their function, so that function and name identify a node, and for calls and loops a site.
+A region sees only its own parameters and nodes: free variables are passed explicitly. Names of nodes are unique in
+their function, so that function and name identify a node, and for calls and loops a site.
 
 A region may have a further phase, its `pullback`: a region that sees all values of the first. A `pullback` of the node
 passes its parameters and takes its results (docs/gradients.md). The body of a function, both branches of a cond, and
