@@ -12,7 +12,15 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Exhausted, Invalid, Trap, Usage
-from ..ops.op import Kernel, Op, build_kernel, describe_trapping_element, lookup_op, trap_message
+from ..ops.op import (
+    Kernel,
+    Op,
+    build_kernel,
+    describe_trapping_element,
+    lookup_op,
+    raise_column_error,
+    trap_message,
+)
 from ..program.program import PARALLEL_ITERATIONS
 from ..types import Type, type_of
 from ..value import Literal, Value, abbreviate, admit
@@ -146,6 +154,8 @@ def _compute_with_kernel(op: str, operands: list[Literal], attributes: dict[str,
     except MemoryError:
         got = f"{op} of {', '.join(map(str, types))}"
         raise Exhausted("a result does not fit into memory", rule="S12", where=user_location(), got=got) from None
+    except Exception as error:
+        raise_column_error(row, values, error)
     trap = Trap(message, where=user_location(), got=", ".join(map(abbreviate, values)))
     for line in describe_trapping_element(op, values, tuple(attributes.items()), message):
         trap.add_note(line)

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from functools import partial, wraps
 from types import MappingProxyType, MethodDescriptorType
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, NoReturn, Protocol, TypeAlias
 
 import numpy as np
 
@@ -229,6 +229,12 @@ def column_error(row: Op, operands: Sequence[Value], error: Exception) -> Except
     said = fault_error(row.name, f"the column {'scalar' if is_scalar else 'numpy'} raised {error!r}")
     said.__cause__ = error
     return said
+
+
+def raise_column_error(row: Op, operands: Sequence[Value], error: Exception) -> NoReturn:
+    """Raise `column_error`, with the exception of the kernel as its cause."""
+    named = column_error(row, operands, error)
+    raise named from named.__cause__
 
 
 def _refuse(name: str, faults: Sequence[str]) -> TypeRule:

@@ -14,9 +14,8 @@ from typing import Any, NamedTuple
 
 from ...core import dtypes
 from ...core.dtypes import DType, promote
-from ...core.errors import Invalid
-from ...core.graph.graph import GraphNode
-from ...core.ops.op import OPS, Op
+from ...core.graph.graph import Graph, GraphNode
+from ...core.ops.op import OPS, Op, fault_error
 from ...core.types import Type
 
 
@@ -73,6 +72,18 @@ class ScalarKernel(NamedTuple):
         return f"{self.op} {', '.join(map(repr, self.operands))} -> {self.result!r}"
 
 
+UNCOMPILABLE_OPS: dict[str, str] = {}
+"""The ops whose scalar column numba cannot compile, and why. Their arms compute nothing, and programs with them are
+refused."""
+
+
+def check_compilable(graph: Graph) -> None:
+    """Refuse a graph with an op whose scalar column does not compile. Raises Usage, which names the op and column."""
+    for node in graph.nodes if UNCOMPILABLE_OPS else ():
+        if node.op in UNCOMPILABLE_OPS:
+            raise fault_error(node.op, UNCOMPILABLE_OPS[node.op])
+
+
 @cache
 def scalar_kernels() -> tuple[ScalarKernel, ...]:
     """Every arm, in the order of the registry, those that may trap last: the code of the first is FIRST_KERNEL."""
@@ -99,7 +110,7 @@ def _kernels_of(row: Op) -> Iterator[ScalarKernel]:
     for operands in product(WIDE_DTYPES, repeat=row.arity or 0):
         try:
             result = row.type_rule(*map(Type, operands)).dtype
-        except Invalid:
+        except Exception:  # Invalid, or the fault of a row, which concerns only programs that use it
             continue
         if all(_has_computed_bits(operand, result) for operand in operands) or row.name == "where":
             yield ScalarKernel(row.name, operands, result)

@@ -1,10 +1,10 @@
-"""Recording: what runs, or is traced, tells the tapes under way what it did.
+"""Recording: ops and calls, eager or traced, record themselves on the active tapes.
 
-Owns which tapes those are, and what a record is: values by identity, and what pulls adjoints back through one step. It
-refuses to know how a tape goes through its records, which is `tape`'s.
+Owns the stack of active tapes, and tape entries: the operands and results of one step by identity, and its VJP. It does
+not own the reverse pass over the entries, which is in `tape`.
 
-A tape hears what is done where it began: outside of traces, or in one region under trace. What branches, loops and
-functions do inside of that is their own; to the tape each is one step.
+A tape records at the level where it was entered: outside all traces, or in one region under trace. A branch, loop or
+call there is a single step, whose inner ops the tape does not see.
 """
 
 from __future__ import annotations
@@ -28,26 +28,26 @@ from ..trace.trace import RegionBuilder, TracedValue, current_region, to_operand
 from .array import ConcreteArray
 
 TapeArray: TypeAlias = ConcreteArray | Symbol
-"""What tapes know: arrays that ops run on eagerly, and those of a trace."""
+"""An array that tapes can record: a concrete one, or a symbol in a trace."""
 StoredValue: TypeAlias = ConcreteArray | TracedValue | Literal
-"""What a variable holds: outside of traces an array, in a trace what stands for it there."""
+"""The value of a variable: a concrete array outside traces; a symbolic value or literal in a trace."""
 VJP: TypeAlias = Callable[[Sequence[Any], Sequence[int], Collection[int]], Sequence[Any]]
-"""The adjoints of the operands at some places, by those of the results; None is that of a result that has none so far,
-or of an operand that has none. Those at the places in the last are `Rows`."""
+"""(adjoints of results, places of operands, places by rows) -> the adjoints of the operands at these places. None is no
+adjoint, that is zero. The adjoints at the places in the last argument are `Rows`."""
 
 
 class TapeEntry(NamedTuple):
-    """One step, such as a call, with the very objects that went in and came out."""
+    """One recorded step, such as a call, with its operands and results, which are compared by identity."""
 
     operands: tuple[Any, ...]
-    """Arrays, and Python's numbers, which are constants."""
+    """Arrays, and Python numbers, which are constants."""
     results: tuple[TapeArray, ...]
-    """Of floats: what else came out has no adjoint."""
+    """The results of float dtype; others have no adjoint."""
     vjp: VJP
 
 
 class AppliedOp(Protocol):
-    """An op that ran: which, with which attributes, and the types that its operands were taken for."""
+    """An op as applied: its name, the types that its operands were converted to, and its attributes."""
 
     @property
     def op(self) -> str: ...
@@ -58,7 +58,7 @@ class AppliedOp(Protocol):
 
 
 class OpTapeEntry(NamedTuple):
-    """The step of an op."""
+    """One recorded op."""
 
     operands: tuple[Any, ...]
     result: TapeArray
@@ -69,7 +69,7 @@ class OpTapeEntry(NamedTuple):
         return (self.result,)
 
     def vjp(self, adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
-        """What the rule of the op says, summed to the shape of the operand where the op broadcasts."""
+        """The adjoints by the op's gradient rule, summed to the operand's shape where the op broadcasts it."""
         op, attributes, row, do = (
             self.applied_op.op,
             self.applied_op.attributes,
@@ -103,46 +103,46 @@ class OpTapeEntry(NamedTuple):
 
 AnyTapeEntry: TypeAlias = TapeEntry | OpTapeEntry
 DeferredOpEntry: TypeAlias = tuple[tuple[Any, ...], ConcreteArray, AppliedOp]
-"""What an `OpTapeEntry` is made of, when it is needed: that takes 0.3 us."""
+"""The fields of an `OpTapeEntry`, which is built only when a gradient is computed: building it takes 0.3 us."""
 
 
 class TapeProtocol(Protocol):
-    """What records: a tape."""
+    """The interface of a tape for recording."""
 
     region: RegionBuilder | None
-    """Where it began: the region under trace; None outside of traces."""
+    """The region under trace where the tape was entered; None outside traces."""
     is_paused: bool
-    """Whether it takes nothing down for a while."""
+    """Whether recording is suspended."""
 
     def record(self, entry: AnyTapeEntry) -> None:
-        """Take a step down, if it concerns what is watched."""
+        """Record a step if an operand is watched, or depends on a watched value."""
 
     def record_eager_op(self, entry: DeferredOpEntry) -> None:
-        """The same of an op that ran eagerly."""
+        """`record` for an op that ran eagerly."""
 
     def is_tracked(self, value: TapeArray) -> bool:
-        """Whether a value is watched, or depends on what is."""
+        """Whether a value is watched, or depends on a watched value."""
 
     def is_watching(self, variable: Resource) -> bool:
-        """Whether a variable is watched, or is to be as soon as it is read."""
+        """Whether a variable is watched, or will be when it is read."""
 
     def resolve_watched_array(self, variable: Resource, held: StoredValue, array: TapeArray) -> TapeArray | None:
-        """Which array a variable is to it that holds this, others having `array` for it; None where this is the first
-        that it sees of the variable."""
+        """The array by which this tape knows a variable whose value is `held`, and which other tapes know as `array`.
+        None where this tape sees the variable for the first time."""
 
     def watch_variable(self, variable: Resource, held: StoredValue, before: TapeArray, array: TapeArray) -> None:
-        """Watch a variable that holds this, for which others have `before`, as an array of its own."""
+        """Watch a variable whose value is `held`, and which other tapes know as `before`, as the array `array`."""
 
     def record_assignment(self, variable: Resource) -> None:
-        """Take it that a variable does not hold any more what it held when it was first seen."""
+        """Note that a variable no longer has the value with which the tape first saw it."""
 
 
 TAPE_STACK: ContextVar[tuple[TapeProtocol, ...]] = ContextVar("recorders", default=())
-"""The tapes under way, the outermost first."""
+"""The active tapes, outermost first."""
 
 
 def recording_tapes() -> Sequence[TapeProtocol]:
-    """Those of them that take down what is done here."""
+    """The active tapes that record in the current region, outermost first."""
     recorders = TAPE_STACK.get()
     if not recorders:
         return ()
@@ -151,7 +151,7 @@ def recording_tapes() -> Sequence[TapeProtocol]:
 
 
 class OpDispatcher:
-    """What gradient rules call ops with here: ops as everybody calls them, which are recorded as any others."""
+    """Applies ops for gradient rules on a tape. Outer tapes record these ops like any others."""
 
     def __call__(self, op: str, *operands: Any, **attributes: Any) -> Any:
         return ArrayOperators.apply(op, *operands, **attributes)
@@ -161,7 +161,7 @@ class OpDispatcher:
 
 
 def record_entry(operands: Sequence[Any], results: Sequence[TapeArray], pull: VJP) -> None:
-    """Tell all tapes under way of a step, if what it makes can have an adjoint."""
+    """Record a step on the active tapes, if it has results that can have adjoints."""
     if results:
         made = TapeEntry(tuple(operands), tuple(results), pull)
         for recorder in recording_tapes():
@@ -175,7 +175,7 @@ class _TracedOp(NamedTuple):
 
 
 def record_op(applied: AppliedOp, operands: tuple[Any, ...], result: TapeArray) -> None:
-    """Tell them of an op, if what it makes can have an adjoint."""
+    """Record an op on the active tapes, if its result is of floats."""
     if result._type.dtype.kind != "f":
         return
     made = OpTapeEntry(operands, result, applied)
@@ -184,7 +184,7 @@ def record_op(applied: AppliedOp, operands: tuple[Any, ...], result: TapeArray) 
 
 
 def record_eager_op(applied: AppliedOp, operands: tuple[Any, ...], result: ConcreteArray) -> None:
-    """Tell them of an op that made floats outside of a trace: as `record_op` does, 0.5 us less."""
+    """Record an op with a float result outside traces: `record_op`, but 0.5 us faster."""
     for recorder in TAPE_STACK.get():
         if recorder.region is None and not recorder.is_paused:
             recorder.record_eager_op((operands, result, applied))
@@ -197,14 +197,14 @@ def record_traced_op(
     attributes: Mapping[str, Any],
     result: Symbol,
 ) -> None:
-    """Tell them of an op of a trace. An operand that is no array of ours is what it was taken for."""
+    """Record an op in a trace. The value in `taken` replaces an operand that is not a tape array."""
     pairs = zip(operands, taken, strict=True)
     given = tuple(each if isinstance(each, ConcreteArray | Symbol) else as_array(value) for each, value in pairs)
     record_op(_TracedOp(op, tuple(each.type for each in taken), attributes), given, result)
 
 
 def record_nondifferentiable(op: str, operands: Sequence[Any], result: TapeArray) -> None:
-    """Tell them of what cannot be differentiated."""
+    """Record an op without a gradient; its VJP raises Invalid (D1)."""
 
     def vjp(*_: Any) -> list[Any]:
         raise _nondifferentiable_error(op)
@@ -220,7 +220,7 @@ def _nondifferentiable_error(op: str) -> Invalid:
 
 
 def _has_same_known_shape(one: Type, other: Type) -> bool:
-    """Whether shapes are known, and the same."""
+    """Whether both shapes are fully known, and equal."""
     return one.shape == other.shape and one.shape is not None and None not in one.shape
 
 
@@ -233,11 +233,14 @@ def record_call(
     *,
     draws: bool = False,
 ) -> None:
-    """Tell them of a call of a traced function: one step, whose pullback takes an adjoint nested as the result, and
-    those of what variables were assigned, to those of all that was given to the program, in some places as `Rows`.
-    `draws` says that it draws random numbers, which the run of a pullback would draw anew.
+    """Record a call of a traced function as one step.
 
-    Raises Invalid (D5) where what is watched goes into such a call: the gradient would be wrong.
+    `given` are all operands of the program, `assigned` the new values of variables. `pullback` takes the adjoint of
+    (result, assigned), and the places whose adjoints are `Rows`; it returns the adjoints of `given`. `draws` says that
+    the call draws random numbers; a pullback, which runs the program again, would draw others.
+
+    Raises Invalid (D5) where such a call depends on a watched value, since its gradient would be wrong; Usage where an
+    operand or result is a handle of cells.
     """
     results, form = flatten((result, tuple(assigned)), by_reference=True)
     places = [at for at, leaf in enumerate(given) if is_float_array(leaf)]
@@ -259,7 +262,7 @@ def record_call(
 
 
 def cells_not_recorded_error() -> Usage:
-    """The error where cells are used under a tape that hears it."""
+    """The error for using cells where a tape records."""
     hint = "make, fill and collect them in one tl.function, and call that; tl.map and tl.scan are recorded"
     return Usage("a tape takes down no cells", where=user_location(), hint=hint)
 
@@ -269,17 +272,17 @@ def _is_tracked(value: TapeArray) -> bool:
 
 
 def as_array(held: StoredValue) -> TapeArray:
-    """What is held as an array."""
+    """The value of a variable as a tape array."""
     return Symbol(held) if isinstance(held, TracedValue) else ConcreteArray(held) if isinstance(held, Literal) else held
 
 
 def is_float_array(value: Any) -> bool:
-    """Whether this can have an adjoint here: an array of ours, of floats."""
+    """Whether a value is a tape array of floats, and so can have an adjoint."""
     return isinstance(value, ConcreteArray | Symbol) and value.dtype.kind == "f"
 
 
 def instantiate_adjoint(adjoint: Any, of: TapeArray) -> Any:
-    """An adjoint, of the shape of its value as far as types know; zeros where nothing has contributed to it."""
+    """An adjoint in the shape of its value `of`, as far as types tell; zeros where it is None."""
     if adjoint is not None:
         fits = of._type.admits(to_operand(adjoint).type)
         return adjoint if fits else ArrayOperators.apply("sum_like", adjoint, of)

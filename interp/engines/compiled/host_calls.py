@@ -15,7 +15,7 @@ from typing import Protocol
 from weakref import WeakMethod
 
 from ....core.ops.effect import format_text
-from ....core.ops.op import OPS, Kernel, build_kernel, trap_message
+from ....core.ops.op import OPS, Kernel, build_kernel, column_error, trap_message
 from ....core.program.program import Node
 from ....core.types import Type
 from ....core.value import Value
@@ -96,7 +96,7 @@ class HostCallServer(RunWaiter):
         except MemoryError:
             return HOST_TOO_LARGE
         except BaseException as error:
-            self.op_error = error
+            self.op_error = column_error(row, (), error) if isinstance(error, Exception) else error
             self.call_buffer.request_stop()  # there is no result to go on with
             return HOST_ABORTED
         return HOST_DONE

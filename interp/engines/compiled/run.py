@@ -117,7 +117,13 @@ def _compile_uncached(program: Program) -> CompiledProgram:
     if why is not None:
         raise Usage("engine compiled does not run this program", got=why, hint='engine="reference" runs everything')
     with show_compiling(program.entry):
-        text, entry = _load_entry(program)
+        try:
+            text, entry = _load_entry(program)
+        except Exception as error:
+            explained = _explain_compile_error(program)
+            if explained is None:
+                raise
+            raise explained from error
     of_scalars, acts = is_of_scalars(program), has_effects(program)
     asks = any("m.call_host(" in line for line in text.lines)
     brief = None if asks else elementwise_cost(program) or constant_cost(program)
@@ -125,6 +131,13 @@ def _compile_uncached(program: Program) -> CompiledProgram:
     return CompiledProgram(
         program, text, entry, of_scalars, is_recursive(program), acts, asks, form, text.max_operands, brief
     )
+
+
+def _explain_compile_error(program: Program) -> Usage | None:
+    from ..jit.column_faults import explain_compile_error  # numba
+
+    functions = program.reachable_functions()
+    return explain_compile_error((node.op for function in functions for node in function.body.walk()))
 
 
 def _load_entry(program: Program) -> tuple[GeneratedModule, Callable[..., int]]:

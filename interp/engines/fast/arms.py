@@ -10,7 +10,15 @@ from collections.abc import Iterable, Iterator
 from ....core import dtypes
 from ....core.dtypes import DType
 from ....core.types import Type
-from ...image.opcodes import CAST_DTYPES, FIRST_KERNEL, ScalarKernel, first_trapping_opcode, scalar_kernels, wide_dtype
+from ...image.opcodes import (
+    CAST_DTYPES,
+    FIRST_KERNEL,
+    UNCOMPILABLE_OPS,
+    ScalarKernel,
+    first_trapping_opcode,
+    scalar_kernels,
+    wide_dtype,
+)
 from ..jit import kernels
 
 
@@ -44,11 +52,19 @@ def _emit_cases(cases: Iterable[tuple[int, str]]) -> Iterator[str]:
 def _emit_compute(arm: ScalarKernel) -> str:
     operands = [_unpack_word(word, dtype) for word, dtype in zip("abc", arm.operands, strict=False)]
     types, result = [Type(dtype) for dtype in arm.operands], Type(arm.result)
-    return _pack_word(kernels.expression(arm.op, types, result, arm.attributes, operands), arm.result)
+    if arm.op in UNCOMPILABLE_OPS:
+        return "0"
+    try:
+        return _pack_word(kernels.expression(arm.op, types, result, arm.attributes, operands), arm.result)
+    except Exception as error:
+        UNCOMPILABLE_OPS[arm.op] = f"the column scalar is no function that can be compiled: {error!r}"
+        return "0"
 
 
 def _emit_trap_test(arm: ScalarKernel) -> str:
     operands = [_unpack_word(word, dtype) for word, dtype in zip("ab", arm.operands, strict=False)]
+    if arm.op in UNCOMPILABLE_OPS:
+        return "False"
     condition = kernels.trap_condition(arm.op, [Type(dtype) for dtype in arm.operands], Type(arm.result), operands)
     return condition or "False"
 

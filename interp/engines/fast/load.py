@@ -74,7 +74,20 @@ _VARIANT_FLAGS = {
 def load_machine(variant: MachineVariant = MachineVariant.BASE) -> Callable[[int, int, int], int]:
     """The loop: takes the address of the addresses, how many steps to make at most, and the words of a header."""
     with show_compiling(f"the {variant}"):
-        return load_native(variant, text(variant), "run", 3)
+        try:
+            return load_native(variant, text(variant), "run", 3)
+        except Exception:
+            faults = _find_uncompilable_columns()
+            if not faults:
+                raise
+            opcode.UNCOMPILABLE_OPS.update(faults)
+            return load_native(variant, text(variant), "run", 3)
+
+
+def _find_uncompilable_columns() -> dict[str, str]:
+    from ..jit.column_faults import uncompilable_columns  # numba
+
+    return {op: fault for op, fault in uncompilable_columns().items() if op not in opcode.UNCOMPILABLE_OPS}
 
 
 def text(variant: MachineVariant = MachineVariant.BASE) -> str:

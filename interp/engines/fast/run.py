@@ -17,6 +17,7 @@ from ....core.tag import Site
 from ....core.world import World
 from ...image.build import cached_image
 from ...image.image import MAX_DEPTH, SiteColumn
+from ...image.opcodes import check_compilable
 from ...machine.event import CellAddress
 from ...machine.script import random_seed
 from ...machine.state import State
@@ -118,6 +119,7 @@ class Fast:
         load_machine(
             self._variant
         )  # which may take seconds to compile, the first time; there Ctrl-C is what it always is
+        check_compilable(self.store.image.graph)
         with interrupt_between_steps() as interrupt:
             stopped: TagloomError | None = self._step_past_stop()
             self._set_stop_conditions(stops or StopConditions())

@@ -1,23 +1,77 @@
-"""The functions of the C library that compiled code calls, as Python's `math` does, and those of NumPy."""
+"""The functions of the C library that scalar columns call by way of Python's `math`, and the ops that NumPy's own loops
+compute. Both are derived from the rows of the registry."""
 
 from __future__ import annotations
 
 import ctypes
+import math
 import sys
+from collections.abc import Callable, Iterator
 from functools import cache
+from types import BuiltinFunctionType, FunctionType
+from typing import Any
 
-_UNARY_FUNCTIONS = "acos acosh asin asinh atan atanh cos cosh exp expm1 log log10 log1p log2 sin sinh tan tanh"
-ARITY = {**dict.fromkeys(_UNARY_FUNCTIONS.split(), 1), "atan2": 2, "pow": 2}
-"""How many float64 each takes; it gives one."""
-UFUNC_OPS = (
-    *("exp", "expm1", "log", "log1p", "log2", "log10", "logaddexp", "pow", "hypot"),
-    *("sin", "cos", "tan", "asin", "acos", "atan", "atan2", "sinh", "cosh", "tanh", "asinh", "acosh", "atanh"),
-)
-"""Ops that NumPy computes in loops of its own, on floats."""
+from ....core.ops.op import OPS
+from .kernels import callable_functions
+
+NATIVE_NAMES = frozenset({"copysign", "e", "fabs", "inf", "isinf", "isnan", "nan", "pi", "sqrt"})
+"""What LLVM computes to the same bits."""
+_COMPUTED_BY_PYTHON = frozenset({"dist", "fsum", "gamma", "hypot", "lgamma", "remainder"})
+"""Functions of floats in `math` that are not those of the C library."""
+
+
+def math_names(function: Callable[..., Any]) -> Iterator[str]:
+    """The functions of `math` that a scalar column calls, by itself or in functions that it calls."""
+    yield from _math_names(function, set())
+
+
+def _math_names(function: Any, seen: set[Any]) -> Iterator[str]:
+    if isinstance(function, BuiltinFunctionType) and function.__module__ == "math":
+        yield function.__name__
+    if not isinstance(function, FunctionType) or function in seen:
+        return
+    seen.add(function)
+    names, meant = function.__code__.co_names, function.__globals__
+    if any(meant.get(name) is math for name in names):
+        yield from (name for name in names if callable(getattr(math, name, None)))
+    for name in names:
+        yield from _math_names(meant.get(name), seen)
+
+
+def c_functions() -> dict[str, int]:
+    """The C functions that scalar columns call, and the number of float64 that each takes; each returns one."""
+    return _c_functions(len(OPS))
+
+
+@cache
+def _c_functions(_: int) -> dict[str, int]:
+    names = {name for function in callable_functions().values() for name in math_names(function)}
+    return {name: arity(name) for name in sorted(names) if is_c_function(name)}
+
+
+def is_c_function(name: str) -> bool:
+    """Whether this function of `math` is that of the C library, under the same name."""
+    return name not in NATIVE_NAMES | _COMPUTED_BY_PYTHON and hasattr(_load_library(), name)
+
+
+@cache
+def arity(name: str) -> int:
+    """The number of operands of a function of `math` that takes one float or two."""
+    try:
+        getattr(math, name)(0.5)
+    except ValueError:  # outside of its domain
+        return 1
+    except TypeError:
+        return 2
+    return 1
+
+
+UFUNC_OPS = tuple(row.name for row in OPS.values() if row.float_loop is not None)
+"""The ops whose arrays of floats NumPy computes in loops of its own."""
 
 
 def symbol_name(name: str) -> str:
-    """What compiled code calls a function: a name that LLVM does not know."""
+    """The name of a C function in compiled code: one that LLVM does not know."""
     return f"tagloom_{name}"
 
 
@@ -27,7 +81,7 @@ def _load_library() -> ctypes.CDLL:
 
 
 def function_address(name: str) -> int:
-    """Where a function is."""
-    found = ctypes.cast(getattr(_load_library(), name), ctypes.c_void_p).value
-    assert found is not None
-    return found
+    """The address of a C function."""
+    address = ctypes.cast(getattr(_load_library(), name), ctypes.c_void_p).value
+    assert address is not None
+    return address

@@ -1,12 +1,12 @@
 """Ops on scalars as Python text that numba compiles, in generated modules that begin with HEADER.
 
-Scalars live in lanes: 'b' is numba's boolean, 'i' int64, for all signed integers, 'u' uint64, for all unsigned ones,
-'f' float64, for both floats: float32 is computed in float64 and rounded. A value in a lane is always one of its dtype.
-Integers wrap in 64 bits and are then cast to the dtype, which is what the table's cast of unbounded numbers gives.
+Scalars live in lanes: 'b' is numba's boolean; 'i' is int64, for all signed integers; 'u' is uint64, for all unsigned
+ones; 'f' is float64, for both floats: float32 is computed in float64 and rounded. The value in a lane always is a value
+of its dtype. Integers wrap in 64 bits and are then cast to the dtype, which gives the same as a cast of unbounded ones.
 
-Text here needs no parentheses around it, never raises, and may name an operand more than once. Nothing is said here of
-what an op computes: an operator of Python's stands for itself, a function of the registry that is one expression for
-that expression, which compiles in a third of the time that a call takes, and any other is called.
+The text needs no parentheses around it, never raises, and may contain an operand more than once. What an op computes is
+said by its row alone: a Python operator becomes itself, a function that is a single expression becomes that expression,
+which compiles in a third of the time of a call, and any other function is called.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ import operator
 import re
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from functools import cache
-from types import FunctionType
+from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
 from ....core import dtypes
@@ -41,7 +42,7 @@ from {__package__}.inner import internal_njit, kernel
 """The first lines of a generated module."""
 
 LANE_TYPES = {"b": "boolean", "i": "int64", "u": "uint64", "f": "float64"}
-"""What numba calls the lanes; as a function it casts to the lane."""
+"""The numba types of the lanes; such a name also casts to the lane."""
 
 _OPERATOR_FORMATS: Mapping[Callable[..., Any], str] = {
     operator.add: "({} + {})",
@@ -62,17 +63,17 @@ _OPERATOR_FORMATS: Mapping[Callable[..., Any], str] = {
     operator.invert: "(~{})",
     float: "float64({})",
 }
-"""Columns that text says better than a call: these compile faster."""
+"""Columns that are operators; as text they compile faster than a call."""
 _WRAPPING_FORMATS: Mapping[Callable[..., Any], str] = {
     operator.add: "k.wrapping_add({}, {})",
     operator.sub: "k.wrapping_sub({}, {})",
     operator.mul: "k.wrapping_mul({}, {})",
     integer_power: f"int64(k.pow_uu(uint64({{}}), uint64({{}}), uint64(1), uint64({MASK64})))",
 }
-"""Those of signed integers. An operator of Python's numba marks as one that never overflows (`nsw`), so that LLVM takes
-the square of a number, or the difference of a negative one and a positive one, for what has a known sign."""
+"""The operators of signed integers. numba marks Python's own as never overflowing (`nsw`), and LLVM would then conclude
+the sign of a square, or of the difference of a negative and a positive number."""
 _INTEGER_LITERAL = re.compile(r"-?\d+|\(-?\d+ - 1\)")
-"""What `literal_expression` makes of an integer in the lane of signed ones."""
+"""What `literal_expression` returns for an integer in the lane of signed integers."""
 _NATIVE_WIDTH_FORMATS: Mapping[str, str] = {
     "add": "({} + {})",
     "subtract": "({} - {})",
@@ -91,10 +92,10 @@ _NATIVE_WIDTH_FORMATS: Mapping[str, str] = {
     "maximum": "({0} if {0} != {0} or {0} >= {1} else {1})",
     "where": "({1} if {0} else {2})",
 }
-"""Ops that give the same bits where float32 is computed as such, and not in float64 and rounded. Of most nothing is
-rounded; of + - * / and sqrt the second rounding changes nothing, since 53 >= 2 * 24 + 2 (Figueroa, "When is double
-rounding innocuous?", 1995). And / and sqrt are those of IEEE 754, which needs no branches. So loops over elements fill
-vector registers: a chain of ten a * x + b over a million takes 0.2 ms instead of 4.8."""
+"""Ops that give the same bits if float32 is computed as such instead of in float64 and rounded. Most of them round
+nothing; after + - * / and sqrt the second rounding changes nothing, since 53 >= 2 * 24 + 2 (Figueroa, "When is double
+rounding innocuous?", 1995). Here / and sqrt are those of IEEE 754, which needs no branches. So loops over elements fill
+vector registers: a chain of ten a * x + b over a million elements takes 0.2 ms instead of 4.8."""
 
 
 def lane(dtype: DType) -> str:
@@ -103,21 +104,21 @@ def lane(dtype: DType) -> str:
 
 
 def is_supported(op_name: str, operand_types: Sequence[Type], result_type: Type) -> bool:
-    """Whether there is text for this op: on scalars there is for every op that computes element by element."""
-    of = (*operand_types, result_type)
+    """Whether there is text for this op: for every op with a scalar column, on scalars."""
+    types = (*operand_types, result_type)
     return (
         op_name in OPS
         and OPS[op_name].scalar is not None
-        and all(type_.is_scalar and type_.dtype in dtypes.ALL for type_ in of)
+        and all(type_.is_scalar and type_.dtype in dtypes.ALL for type_ in types)
     )
 
 
 def expression(
     op_name: str, operand_types: Sequence[Type], result_type: Type, attributes: Attributes, operands: Sequence[str]
 ) -> str:
-    """Text that computes an op, given text of its operands in their lanes; the result is in the lane of its dtype.
+    """Text that computes an op from the text of its operands in their lanes; the result is in the lane of its dtype.
 
-    What it gives on operands that trap means nothing. `attributes` say nothing that the result's type does not.
+    On operands that trap the result is meaningless. `attributes` are not used: the type of the result says all.
     """
     given = _prevent_constant_folding(_promote_operands(operand_types, operands))
     dtype, made = result_type.dtype, lane(result_type.dtype)
@@ -138,15 +139,15 @@ def expression(
 
 
 def native_width_format(op_name: str, operands: Sequence[DType], result: DType) -> str | None:
-    """What to fill with text of elements that are numbers of their own dtypes, not of their lanes, for text of the
-    result's, which is one of its own dtype; None where an op is computed in lanes. Texts may name `np`."""
+    """A format for text of elements in their own dtypes instead of their lanes; the result is in its own dtype. None
+    where the op is computed in lanes. Text may use `np`."""
     if result.kind != "f" or any(operand not in (result, dtypes.bool) for operand in operands):
         return None
     return _NATIVE_WIDTH_FORMATS.get(op_name)
 
 
 def cast_expression(text: str, from_lane: str | None, dtype: DType) -> str:
-    """A number in a lane, of whatever size, as one of this dtype; None is any lane but that of floats."""
+    """Text that casts a number in a lane to this dtype; None is any lane but that of floats."""
     made = lane(dtype)
     if dtype.kind == "b":
         return text
@@ -158,7 +159,7 @@ def cast_expression(text: str, from_lane: str | None, dtype: DType) -> str:
 def trap_condition(
     op_name: str, operand_types: Sequence[Type], result_type: Type, operands: Sequence[str]
 ) -> str | None:
-    """Text of whether an op has no value for its operands, given as text in their lanes; None where it always has."""
+    """Text of the condition on which an op traps, from text of its operands in their lanes; None if it never traps."""
     undefined = OPS[op_name].trap_condition
     if undefined is None or result_type.dtype.kind not in undefined.dtype_kinds:
         return None
@@ -167,7 +168,7 @@ def trap_condition(
 
 
 def trap_message(op_name: str) -> str:
-    """What a trap of this op says; only for ops that can trap."""
+    """The message of a trap of this op, which must be one that can trap."""
     undefined = OPS[op_name].trap_condition
     assert undefined is not None
     return undefined.message
@@ -194,18 +195,23 @@ def literal_expression(value: Value, dtype: DType) -> str:
 
 
 def callable_functions() -> dict[str, Callable[..., Any]]:
-    """The functions that text may call, by the names that it has for them."""
-    found: dict[str, Callable[..., Any]] = {}
+    """The functions that text may call, by their names in text. A column that is no plain function has none."""
+    functions: dict[str, Callable[..., Any]] = {}
     kinds = {dtype.kind: dtype for dtype in dtypes.ALL}
     for row in OPS.values():
         if row.trap_condition is not None and row.scalar is not None:
-            found[f"{row.name}_undefined"] = row.trap_condition.predicate
+            functions[f"{row.name}_undefined"] = row.trap_condition.predicate
         for operand in kinds.values() if row.scalar is not None else ():
             for result in kinds.values():
-                function = row.scalar_kernel(operand, result).function
-                if function not in _OPERATOR_FORMATS and function is not int:
-                    found[_function_name(row.name, operand, result)] = function
-    return found
+                with suppress(Exception):  # a column that is broken breaks no other
+                    function = row.scalar_kernel(operand, result).function
+                    if function not in _OPERATOR_FORMATS and function is not int and _is_plain(function):
+                        functions[_function_name(row.name, operand, result)] = function
+    return functions
+
+
+def _is_plain(function: Callable[..., Any]) -> bool:
+    return isinstance(function, FunctionType | BuiltinFunctionType)
 
 
 def _function_name(op_name: str, operand: DType, result: DType) -> str:
@@ -213,7 +219,8 @@ def _function_name(op_name: str, operand: DType, result: DType) -> str:
 
 
 def _inline_expression(function: Callable[..., Any], operands: Sequence[str]) -> str | None:
-    """The expression that a function is, with these operands; None where it is more, or names anything else."""
+    """The expression that a function consists of, with these operands; None if it is more than an expression, or uses
+    other names than its parameters."""
     found = _returned_expression(function)
     if found is None:
         return None
@@ -232,10 +239,13 @@ class _ParameterSubstitution(ast.NodeTransformer):
 
 @cache
 def _returned_expression(function: Callable[..., Any]) -> tuple[list[str], ast.expr] | None:
-    """The parameters of a function and what it returns, where that is all there is to it."""
+    """The parameters and the expression of a function that only returns an expression of them."""
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
         return None
-    (defined,) = parse_python(textwrap.dedent(inspect.getsource(function))).body
+    try:
+        (defined,) = parse_python(textwrap.dedent(inspect.getsource(function))).body
+    except (OSError, SyntaxError, ValueError):  # no source, or more than the function
+        return None
     if (
         not isinstance(defined, ast.FunctionDef)
         or len(defined.body) != 1
@@ -248,7 +258,7 @@ def _returned_expression(function: Callable[..., Any]) -> tuple[list[str], ast.e
 
 
 def _promote_operands(types: Sequence[Type], operands: Sequence[str]) -> list[str]:
-    """Operands in the lane that they promote to: unsigned ones become signed where they meet signed ones."""
+    """Operands in the lane to which they promote: unsigned integers become signed ones beside signed ones."""
     mixed = {"i", "u"} <= {lane(type_.dtype) for type_ in types}
     return [
         f"int64({text})" if mixed and lane(type_.dtype) == "u" else text
@@ -257,14 +267,14 @@ def _promote_operands(types: Sequence[Type], operands: Sequence[str]) -> list[st
 
 
 def _prevent_constant_folding(operands: list[str]) -> list[str]:
-    """Operands of which Python, which would compute with literals before anybody wraps, leaves the first alone."""
+    """Operands with a cast around the first literal: Python would compute with literals alone, and not wrap."""
     if all(_INTEGER_LITERAL.fullmatch(text) for text in operands):
         return [f"int64({operands[0]})", *operands[1:]]
     return operands
 
 
 def _extra_argument(number: Any, dtype: DType) -> str:
-    """What a column takes after its operands, in the lane of the result: 2**64 - 1 is -1 in that of signed numbers."""
+    """Text of an argument after the operands, in the lane of the result: 2**64 - 1 is -1 in that of signed integers."""
     if number is int:
         return LANE_TYPES[lane(dtype)]
     whole = dtypes.int64 if lane(dtype) == "i" else dtypes.uint64

@@ -69,16 +69,17 @@ def _compile_object(text: str, function: str, arity: int) -> bytes:
     exec(compile(text, f"<{function}>", "exec"), namespace)
     signature = numba.int64(*[numba.int64] * arity)
     made: Any = numba.cfunc(signature, error_model="numpy")(namespace[function])
-    _check_linkable(each.name for each in made._library._final_module.functions if each.is_declaration)
+    check_linkable(each.name for each in made._library._final_module.functions if each.is_declaration)
     code: bytes = made._library._get_compiled_object()
     rest: bytes = made.native_name.encode() + b"\n" + code
     return _checksum(rest) + b"\n" + rest
 
 
-def _check_linkable(called: Iterable[str]) -> None:
-    """LLVM ends the process where it links what calls a function that it does not find."""
+def check_linkable(called: Iterable[str]) -> None:
+    """Raise Unlinkable if code calls a function that a process without numba does not have: LLVM ends the process when
+    it links such a call."""
     library = ctypes.CDLL(None)
-    known = {*_UNREACHABLE_SYMBOLS, *map(clib.symbol_name, clib.ARITY)}
+    known = {*_UNREACHABLE_SYMBOLS, *map(clib.symbol_name, clib.c_functions())}
     others = (name for name in called if name not in known and not name.startswith("llvm."))
     unknown = [name for name in others if not hasattr(library, name)]
     if unknown:
@@ -97,7 +98,7 @@ def _link_object(found: bytes, arity: int) -> WordFunction:
     if said != _checksum(rest):
         raise ValueError("damaged")
     symbol, _, code = rest.partition(b"\n")
-    _register_symbols()
+    _register_symbols(tuple(clib.c_functions()))
     engine = llvm.create_mcjit_compiler(
         llvm.parse_assembly(""), llvm.Target.from_default_triple().create_target_machine()
     )
@@ -110,13 +111,13 @@ def _link_object(found: bytes, arity: int) -> WordFunction:
 
 
 @cache
-def _register_symbols() -> None:
+def _register_symbols(names: tuple[str, ...]) -> None:
     """Make known what object code calls."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
-    for name in clib.ARITY:
+    for name in names:
         llvm.add_symbol(clib.symbol_name(name), clib.function_address(name))
     for name in _UNREACHABLE_SYMBOLS:
         if llvm.address_of_symbol(name) is None:  # numba, if it is here, needs its own

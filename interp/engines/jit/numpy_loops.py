@@ -1,8 +1,9 @@
-"""NumPy's own loops, for functions of arrays whose last bits are NumPy's choice: exp, log, pow, and so on.
+"""NumPy's own loops, for the ops whose last bits on arrays are NumPy's choice: exp, log, pow, and the others with a
+column `float_loop`.
 
-What NumPy calls for contiguous arrays is called here on the same addresses, so that an array has the same bits in
-compiled code; of float32 for those ops whose rows compute narrow. A ufunc's loops stand in its record, whose form
-NumPy's C interface fixes.
+Compiled code calls the loops that NumPy calls for contiguous arrays, on the same addresses, so that an array has the
+same bits. There are loops for float32 where the row computes float32 as such. The loops of a ufunc are in its record,
+whose layout NumPy's C interface fixes.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from numba import int32, int64, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from ....core.ops.op import OPS
-from .clib import UFUNC_OPS
+from ....core.ops.op import OPS, fault_error
 from .inner import internal_njit
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
@@ -42,7 +42,7 @@ class _UfuncObject(ctypes.Structure):
 
 
 def _loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
-    """A function of contiguous arrays of one size and this dtype, the result last."""
+    """A function of contiguous arrays of one size and this dtype; the last one is the result."""
     symbol, count, size = f"tagloom_numpy_{ufunc.__name__}_{code}", ufunc.nargs, np.dtype(code).itemsize
     found = _UfuncObject.from_address(id(ufunc))
     assert found.name == ufunc.__name__.encode() and (found.arguments, found.count) == (count, ufunc.ntypes)
@@ -71,44 +71,51 @@ def _loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
 
 
 def _data_address(module: Any, symbol: str) -> Any:
-    """An address that is known by its symbol, in machine code from disk, too."""
+    """An address that has a symbol, so that machine code from disk finds it too."""
     return module.globals.get(symbol) or ir.GlobalVariable(module, ir.IntType(8), symbol)
 
 
 def _emit_word_block(builder: Any, words: Any) -> Any:
-    """The address of words on the stack."""
+    """Put words on the stack, and return their address."""
     block: Any = cgutils.alloca_once(builder, _WORD, len(words))  # type: ignore[no-untyped-call]
     for at, word in enumerate(words):
         builder.store(word, builder.gep(block, [_WORD(at)]))
     return builder.bitcast(block, _BYTES)
 
 
-_LOOPS = {
-    **{row.name: _loop_intrinsic(row.numpy) for row in OPS.values() if row.name in UFUNC_OPS and row.name != "pow"},
-    **{
-        f"{row.name}32": _loop_intrinsic(row.numpy_float32, "f")
-        for row in OPS.values()
-        if row.name in UFUNC_OPS and row.numpy_float32
-    },
-    "pow": _loop_intrinsic(np.power),
-}
-"""All of them, since machine code from disk finds them by their symbols."""
+def _build_loops() -> tuple[dict[str, Any], dict[str, Exception]]:
+    """The loops of all rows, by name, and the errors of those that cannot be built. All are built at once: machine
+    code from disk finds them by their symbols."""
+    loops, faults = dict[str, Any](), dict[str, Exception]()
+    for row in OPS.values():
+        for suffix, code in (("", "d"), ("32", "f")):
+            if row.float_loop is not None and (code == "d" or row.numpy_float32 is not None):
+                try:
+                    loops[row.name + suffix] = _loop_intrinsic(row.float_loop, code)
+                except Exception as error:
+                    faults[row.name + suffix] = error
+    return loops, faults
+
+
+_LOOPS, _FAULTS = _build_loops()
 
 
 def __getattr__(name: str) -> Any:
-    """The loop of an op; with `32` behind its name that of float32."""
+    """The loop of an op; with `32` at the end of its name that of float32."""
+    if name in _FAULTS:
+        raise fault_error(name.removesuffix("32"), f"the column float_loop has no loop of floats: {_FAULTS[name]!r}")
     if name not in _LOOPS:
         raise AttributeError(name)
     return _LOOPS[name]
 
 
 _HUGE_PAGE_BYTES, _PAGE_BYTES, _MADV_HUGEPAGE = 2**22, 4096, 14
-"""From how many bytes on memory is asked for in large pages, as NumPy does; the size of a small one; and Linux's
-number for this advice. The first pass over 80 MB takes half the time."""
+"""The number of bytes from which memory is requested in large pages, as NumPy does; the size of a small page; and
+Linux's number for this advice. The first pass over 80 MB takes half the time."""
 
 
 def _madvise_function() -> Any:
-    """madvise, where there is one."""
+    """madvise; a function that does nothing where the system has none."""
     library = ctypes.CDLL(None) if sys.platform == "linux" else None
     if library is None:
         return internal_njit(lambda address, size, advice: int32(0))
@@ -122,7 +129,7 @@ _madvise = _madvise_function()
 
 @internal_njit
 def advise_huge_pages(array: Any) -> None:
-    """Tell the system of an array that is about to be written for the first time."""
+    """Advise the system to use large pages for an array that is about to be written for the first time."""
     if array.nbytes >= _HUGE_PAGE_BYTES:
         begin = (array.ctypes.data + _PAGE_BYTES - 1) // _PAGE_BYTES * _PAGE_BYTES
         _madvise(begin, array.ctypes.data + array.nbytes - begin, int32(_MADV_HUGEPAGE))

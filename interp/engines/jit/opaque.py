@@ -1,14 +1,14 @@
 """The functions of the C library that Python's `math` calls, under names that LLVM does not know.
 
-LLVM takes pow(x, 0.5) for a square root, pow(2, x) for exp2(x), and computes what it finds constant by its own library:
-correct to a bit less than what the reference computes. An unknown function is called, and so gives the same bits.
-The names here are those of `math`, so that a kernel finds here what it finds there.
+LLVM replaces pow(x, 0.5) by a square root and pow(2, x) by exp2(x), and computes constants by its own library: the
+results differ in the last bits from those of the reference. It cannot replace a function that it does not know. Kernels
+find these functions here under the names that they have in `math`.
 """
 
 from __future__ import annotations
 
 from functools import cache
-from math import copysign, fabs, inf, isinf, nan, pi, sqrt
+from math import copysign, e, fabs, inf, isinf, isnan, nan, pi, sqrt
 from typing import Any
 
 import llvmlite.binding as llvm
@@ -17,23 +17,31 @@ from numba import float64, types
 from . import clib
 from .inner import internal_njit
 
-__all__ = ["copysign", "fabs", "inf", "isinf", "nan", "pi", "sqrt"]
+__all__ = ["copysign", "e", "fabs", "inf", "isinf", "isnan", "nan", "pi", "sqrt"]
+assert {*__all__} == clib.NATIVE_NAMES
 
 
-for _name in clib.ARITY:  # all of them: machine code from disk finds them by their symbols
-    llvm.add_symbol(clib.symbol_name(_name), clib.function_address(_name))
+@cache
+def register_symbol(name: str) -> None:
+    """Let LLVM find a C function: machine code from disk calls it by its symbol."""
+    llvm.add_symbol(clib.symbol_name(name), clib.function_address(name))
+
+
+for _name in clib.c_functions():
+    register_symbol(_name)
 
 
 def __getattr__(name: str) -> Any:
-    """A function of the C library; what each is, is made when it is asked for."""
-    if name not in clib.ARITY:
-        raise AttributeError(name)
+    """A function of the C library, made on first use."""
+    if name.startswith("_") or not clib.is_c_function(name):
+        raise AttributeError(f"math.{name} is no function of the C library")
     return _external_function(name)
 
 
 @cache
 def _external_function(name: str) -> Any:
-    arity = clib.ARITY[name]
+    register_symbol(name)
+    arity = clib.arity(name)
     called = types.ExternalFunction(clib.symbol_name(name), float64(*[float64] * arity))
     if arity == 1:
         return internal_njit(lambda x: called(x))

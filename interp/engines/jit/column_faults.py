@@ -1,0 +1,62 @@
+"""Faults of scalar columns that only compiling shows: which op's column numba cannot compile, and why.
+
+Nothing here runs unless a module does not compile. Then each column that it may contain is compiled by itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import cache
+from itertools import product
+from typing import Any
+
+from ....core import dtypes
+from ....core.errors import Usage
+from ....core.ops.op import OPS, Attributes, Op, fault_error
+from ....core.types import Type
+from . import kernels
+from .native import check_linkable
+
+_DTYPES = (dtypes.bool, dtypes.int64, dtypes.uint64, dtypes.float64)
+
+
+def uncompilable_columns(names: Iterable[str] | None = None) -> dict[str, str]:
+    """The ops, of these or of all, whose scalar column does not compile, and what numba says."""
+    rows = [OPS[name] for name in (OPS if names is None else names) if name in OPS]
+    faults = {row.name: _find_fault(row) for row in rows if row.scalar is not None}
+    return {name: fault for name, fault in faults.items() if fault is not None}
+
+
+def explain_compile_error(ops: Iterable[str]) -> Usage | None:
+    """The error that names the column to blame where a program with these ops does not compile; None if none is."""
+    faults = uncompilable_columns(dict.fromkeys(ops))
+    return next((fault_error(name, fault) for name, fault in faults.items()), None)
+
+
+@cache
+def _find_fault(row: Op) -> str | None:
+    for operands, attributes, result in _signatures(row):
+        names = list("abcd"[: len(operands)])
+        lanes = [kernels.LANE_TYPES[kernels.lane(type_.dtype)] for type_ in operands]
+        try:
+            text = kernels.expression(row.name, operands, result, attributes, names)
+            probe = f"def probe({', '.join(names)}):\n    return {text}\n"
+            module: dict[str, Any] = {}
+            exec(f"{kernels.HEADER}{probe}probe = kernel(probe)\nprobe.compile(({', '.join(lanes)},))\n", module)
+            (compiled,) = module["probe"].overloads.values()
+            check_linkable(each.name for each in compiled.library._final_module.functions if each.is_declaration)
+        except Exception as error:
+            lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+            kinds = ", ".join(map(str, operands))
+            return f"the column scalar does not compile for {kinds}: {type(error).__name__}: {' '.join(lines[:3])}"
+    return None
+
+
+def _signatures(row: Op) -> Iterator[tuple[list[Type], Attributes, Type]]:
+    """Dtypes on which the row computes scalars, one for each lane."""
+    attributes: list[Attributes] = [(("dtype", each),) for each in _DTYPES] if "dtype" in row.attributes else [()]
+    for given, kinds in product(attributes, product(map(Type, _DTYPES), repeat=row.arity or 0)):
+        try:
+            yield list(kinds), given, row.type_rule(*kinds, **dict(given))
+        except Exception:  # dtypes that it does not take
+            continue
