@@ -1,4 +1,4 @@
-"""From Python to programs: tracing, and the functions that people call.
+"""The Python front end: tracing, eager execution, and the functions that users call.
 
 F1  An operation that needs a concrete value (`if`, `while`, `and`, `or`, `not`, chained comparison, `in`, `assert`,
     `int()`, iteration, ...) is refused on a symbolic value, with the line and what to write instead.

@@ -1,7 +1,7 @@
-"""Custom gradients: a function that says itself how adjoints go back through it.
+"""Custom gradients: functions with their own pullback.
 
-Owns `custom_gradient`: eagerly, where tapes are told of one step, and in a trace, where the results leave by a call of
-a function whose rule is the pullback (`autodiff.custom_rules`).
+Owns `custom_gradient`. Eagerly, active tapes record a call as one step. In a trace, the results pass through a call of
+an identity function whose gradient rule is the pullback (`autodiff.custom_rules`).
 """
 
 from __future__ import annotations
@@ -36,15 +36,17 @@ from .trace.trace import (
 def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -> Callable[..., Any]:
     """A function with its own gradient: `function` returns its value and a pullback.
 
-    The pullback takes the adjoint of the value, nested as it is, and returns those of the arguments: a tuple of one for
-    each, nested as that is, or for one argument the adjoint alone; None is no adjoint, that is 0. It calls ops, may use
-    what the function has computed, and takes an adjoint of 0 to 0: where one is 0 it may be called or not. What else
-    the function closes over is a constant for gradients of the value.
+    The pullback takes the adjoint of the value, nested as the value, and returns the adjoints of the arguments: a tuple
+    with one per argument, nested as the argument, or the adjoint alone if there is one argument. None means 0. The
+    pullback calls ops, and may use values that the function has computed. It must map 0 to 0, since it may or may not
+    be called for an adjoint of 0. Other values that the function closes over are constants for gradients of the value.
 
-    It holds on a tape and in a trace, and at every order: a gradient of the gradient differentiates the pullback,
-    and what that closes over as it was computed. In a trace the pullback has no effects, such as `tl.callback` (V17).
+    The custom gradient applies on tapes, in traces, and at every order: a gradient of the gradient differentiates the
+    pullback and the computed values that it closes over. In a trace the pullback has no effects, such as `tl.callback`
+    (V17).
 
-    Raises Usage where the function returns something else, Invalid (D3) where an adjoint does not fit its argument.
+    Raises Usage where the function does not return a value and a pullback, Invalid (D3) where an adjoint does not fit
+    its argument.
 
     >>> import tagloom as tl
     >>> @custom_gradient
@@ -78,7 +80,7 @@ def _check_value_and_pullback(function: Callable[..., Any], found: Any) -> tuple
 
 
 def _flatten_adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
-    """What a pullback returned, leaf by leaf of the arguments; raises Invalid where it nests otherwise."""
+    """The result of a pullback, one adjoint per leaf of the arguments; raises Invalid (D3) where it nests otherwise."""
     structures = [flatten(argument)[1] for argument in arguments]
     alone = len(arguments) == 1 and (type(found) is not tuple or flatten(found)[1] == structures[0])
     each = (found,) if alone else found
@@ -94,7 +96,7 @@ def _flatten_adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
 
 
 def _coerce_pullback_adjoint(adjoint: Any, of: Any) -> Any:
-    """The adjoint of an argument, of its type; None, and a number, stand for as many as it has elements."""
+    """The adjoint of an argument in the argument's type; None (0) and a Python number are broadcast."""
     wanted = to_operand(of).type
     number = 0.0 if adjoint is None else adjoint
     if weak_number(number) is None:
@@ -118,7 +120,7 @@ def _coerce_pullback_adjoint(adjoint: Any, of: Any) -> Any:
 
 
 def _wrap_eager_value(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]) -> Any:
-    """The value as other arrays than those that were computed: a tape knows these by the pullback alone."""
+    """Copy the value into new arrays, so that tapes know these by the pullback only, and record them."""
     leaves, (results, structure) = flatten(tuple(arguments))[0], flatten(value)
     if not any(isinstance(leaf, ConcreteArray) for leaf in leaves):
         return value
@@ -132,7 +134,7 @@ def _wrap_eager_value(arguments: Sequence[Any], value: Any, pullback: Callable[[
 def _record_custom_entry(
     arguments: Sequence[Any], results: Sequence[TapeArray], structure: TreeDef, pullback: Callable[[Any], Any]
 ) -> None:
-    """Tell the tapes under way of the value, as one step."""
+    """Record the value on the active tapes as one step."""
     leaves = flatten(tuple(arguments))[0]
     by, made = ([leaf for leaf in each if is_float_array(leaf)] for each in (leaves, results))
 
@@ -149,10 +151,10 @@ def _record_custom_entry(
 def _emit_custom_call(
     name: str, region: RegionBuilder, arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]
 ) -> Any:
-    """The value as results of a call of a function that hands it on, and has a rule."""
+    """Pass the value through a call of an identity function whose gradient rule is the pullback."""
     leaves, (results, structure) = flatten(tuple(arguments))[0], flatten(value)
     if any(weak_value_of(leaf) is not None for leaf in (*leaves, *results)):
-        return value  # of which more is known when this is traced again
+        return value  # the function is traced again when their types are known
     by, made = list(filter(_is_symbolic_float, leaves)), list(map(to_operand, results))
     if not (by and any(operand.type.dtype.kind == "f" for operand in made)):
         return value
@@ -185,7 +187,7 @@ def _build_pullback_rule(
     made: Sequence[TracedValue | Literal],
     pullback: Callable[[Any], Any],
 ) -> Function:
-    """The pullback as a function of what it closes over, and of the adjoints of the floats that were made."""
+    """The pullback as a function of its captured values and of the adjoints of the float results."""
     line, leaves = user_location(), flatten(tuple(arguments))[0]
     floats = [operand.type.dtype.kind == "f" for operand in made]
     adjoints = [

@@ -1,7 +1,7 @@
-"""The words of the language that do more than compute: cells, effects and random numbers.
+"""Effects: the functions for cells, printing, callbacks, breakpoints and random numbers.
 
-In a trace they add to the program. Outside of one, effects happen eagerly, and random numbers are drawn by count; cells
-belong to a run.
+In a trace they add nodes to the program. Outside a trace, effects happen eagerly, random numbers come from the default
+generator, and cells are refused, since they belong to a run.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ _INT = Type(dtypes.int64)
 
 
 def cells(n: Any, dtype: Any, /) -> Any:
-    """`n` empty write-once cells, each for one value of a dtype, or of a type such as tl.Array[tl.float64, 3].
+    """Create `n` empty write-once cells, each for one value of a dtype, or of a type such as tl.Array[tl.float64, 3].
 
-    A handle of them; `put` fills a cell, and `get`, or `a[i]`, has its value, as soon as it is there. Only in a
-    tl.function.
+    Returns a handle `a`. `put` fills a cell; `get`, or `a[i]`, reads it as soon as it is filled. Only in a tl.function:
+    raises Usage elsewhere.
     """
     region = _require_region("cells")
     try:
@@ -41,7 +41,7 @@ def cells(n: Any, dtype: Any, /) -> Any:
 
 
 def put(cells: Any, i: Any, value: Any, /) -> Any:
-    """Put a value into cell `i`; the handle, for what comes after. A second put to a cell is a trap."""
+    """Put a value into cell `i`. Returns the handle, for use after the put. A second put to a cell traps."""
     region, handle = _require_region("put"), to_operand(cells)
     element = handle.type.dtype.element if isinstance(handle.type.dtype, HandleType) else None
     adapted = to_weak_operand(unwrap_weak(value), element.dtype if element and element.is_scalar else None)
@@ -49,17 +49,17 @@ def put(cells: Any, i: Any, value: Any, /) -> Any:
 
 
 def get(cells: Any, i: Any, /) -> Any:
-    """The value of cell `i`, as soon as it has been put; also written `cells[i]`."""
+    """The value of cell `i`, as soon as the cell is filled; also written `cells[i]`."""
     return _emit_effect(_require_region("get"), "get", [to_operand(cells), to_operand(unwrap_weak(i), _INT)])
 
 
 def collect(cells: Any, /) -> Any:
-    """The values of all cells as an array, as soon as all have been put."""
+    """The values of all cells as an array, as soon as all are filled."""
     return _emit_effect(_require_region("collect"), "collect", [to_operand(cells)])
 
 
 def print(*parts: Any) -> None:
-    """Print a line when the program runs: texts and values, with a space between them. Lines are in program order."""
+    """Print a line of strings and values, separated by spaces, when the program runs. Lines are in program order."""
     operands = [unwrap_weak(part) for part in parts if not isinstance(part, str)]
     text = " ".join(part.replace("{", "{{").replace("}", "}}") if isinstance(part, str) else "{}" for part in parts)
     region = current_region()
@@ -70,10 +70,11 @@ def print(*parts: Any) -> None:
 
 
 def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
-    """What a Python function returns, called with these values when the program runs; of dtype or type `returns`.
+    """Call a Python function with these values when the program runs. Returns its result, of the dtype or type
+    `returns`.
 
-    Callbacks are called one after another, in program order. Where one raises, or returns anything else, the firing
-    traps.
+    Callbacks are called one at a time, in program order. Where one raises an exception, or returns a value of another
+    type, the firing traps.
     """
     if not callable(function):
         raise Usage("callback wants a Python function", where=user_location(), got=repr(function))
@@ -94,15 +95,15 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
 
 
 def breakpoint(when: Any = True, /) -> None:
-    """Where a debugger stops, if `when` is true; a run goes on."""
+    """Stop a debugger here if `when` is true. Runs without a debugger go on."""
     region = current_region()
     if region is not None:
         _emit_effect(region, "breakpoint", [to_operand(unwrap_weak(when))])
 
 
 def uniform(shape: Sequence[int] = (), /) -> Any:
-    """Random numbers from 0 below 1, float64. In a function, which ones depends on the run's seed, on this node, and on
-    the tag; outside of one, on how many were drawn before, and on `tl.set_seed`."""
+    """Uniformly distributed random numbers from 0 below 1, float64. In a function they depend on the run's seed, this
+    node and the tag; outside, on the seed of `tl.set_seed` and the number of draws before."""
     region, sizes = current_region(), check_draw_shape(shape)
     return (
         _emit_effect(region, "uniform", [], shape=sizes) if region is not None else default_generator().uniform(sizes)
@@ -110,13 +111,13 @@ def uniform(shape: Sequence[int] = (), /) -> Any:
 
 
 def normal(shape: Sequence[int] = (), /) -> Any:
-    """Random numbers of the normal distribution of mean 0 and variance 1, float64; which ones, as of `uniform`."""
+    """Random numbers of the normal distribution with mean 0 and variance 1, float64; seeded as `uniform`."""
     region, sizes = current_region(), check_draw_shape(shape)
     return _emit_effect(region, "normal", [], shape=sizes) if region is not None else default_generator().normal(sizes)
 
 
 def integers(low: Any, high: Any, shape: Sequence[int] = (), /) -> Any:
-    """Random integers from `low` below `high`, int64; which ones, as of `uniform`."""
+    """Uniformly distributed random integers from `low` below `high`, int64; seeded as `uniform`."""
     region, sizes = current_region(), check_draw_shape(shape)
     if region is None:
         return default_generator().integers(low, high, sizes)
@@ -125,7 +126,7 @@ def integers(low: Any, high: Any, shape: Sequence[int] = (), /) -> Any:
 
 
 def permutation(n: Any, /) -> Any:
-    """The numbers from 0 below `n`, int64, in random order; which one, as of `uniform`."""
+    """The integers from 0 below `n`, int64, in random order; seeded as `uniform`."""
     region = current_region()
     if region is None:
         return default_generator().permutation(n)

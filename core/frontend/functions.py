@@ -1,6 +1,6 @@
-"""The functions of ops that users find in `tagloom`, derived from the registry.
+"""The op functions in the namespace `tagloom`, derived from the registry.
 
-functions.pyi is the same for type checkers and editors; `python tests/op_stubs.py` writes it, and a test compares it.
+functions.pyi declares them for type checkers and editors; `python tests/op_stubs.py` writes it, and a test compares it.
 """
 
 from __future__ import annotations

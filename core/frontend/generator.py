@@ -1,7 +1,8 @@
-"""Random state: generators of random numbers that go on from one run to the next.
+"""Random state: generators of random numbers whose state persists from one run to the next.
 
-A generator is two variables, a seed and a count. Every draw takes the number that the count has, and counts on; so in a
-function draws are in program order, through branches, loops and calls, and every engine and schedule draws the same.
+A generator is two variables, a seed and a count. Every draw depends on the seed and the current count, and increments
+the count. So the draws of a function are in program order, through branches, loops and calls, and are the same on every
+engine and schedule.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ for function in (uniform_at, normal_at, integers_at, permutation_at):
 
 
 class Generator:
-    """Random numbers of a seed, from the first on. Under `tl.Checkpoint` it is saved as what it is: seed and count.
+    """A generator of random numbers, determined by its seed. `tl.Checkpoint` saves its seed and count.
+
+    Raises Usage for a seed that is not an integer from 0 below 2**63.
 
     >>> g, h = Generator(7), Generator(7)
     >>> first, second = g.uniform((2,)), g.uniform((2,))
@@ -57,19 +60,19 @@ class Generator:
         return f"<generator of seed {int(self.seed._resource.value)}, {int(self.count._resource.value)} drawn>"
 
     def uniform(self, shape: Sequence[int] | int = ()) -> Any:
-        """Numbers from 0 below 1, float64, all as likely."""
+        """Uniformly distributed numbers from 0 below 1, float64."""
         return uniform_at(*self._advance(), shape=shape)
 
     def normal(self, shape: Sequence[int] | int = ()) -> Any:
-        """Numbers of the normal distribution of mean 0 and variance 1, float64."""
+        """Numbers of the normal distribution with mean 0 and variance 1, float64."""
         return normal_at(*self._advance(), shape=shape)
 
     def integers(self, low: Any, high: Any, shape: Sequence[int] | int = ()) -> Any:
-        """Integers from `low` below `high`, int64, all as likely. Traps where there are none."""
+        """Uniformly distributed integers from `low` below `high`, int64. Traps on an empty range."""
         return integers_at(*self._advance(), low, high, shape=shape)
 
     def permutation(self, n: Any) -> Any:
-        """The numbers from 0 below `n`, int64, in random order. Traps on a negative n."""
+        """The integers from 0 below `n`, int64, in random order. Traps on a negative n."""
         return permutation_at(*self._advance(), n)
 
     def _advance(self) -> tuple[Any, Any]:
@@ -82,15 +85,15 @@ _DEFAULT_GENERATOR: list[Generator] = []
 
 
 def default_generator() -> Generator:
-    """The generator that draws eagerly, outside of functions."""
+    """The generator of the draws outside functions."""
     if not _DEFAULT_GENERATOR:
         _DEFAULT_GENERATOR.append(Generator(0))
     return _DEFAULT_GENERATOR[0]
 
 
 def set_seed(seed: int) -> None:
-    """Begin again with the random numbers that `tl.uniform` and the like draw eagerly, outside of functions; in a run
-    they are of the run's own seed.
+    """Set the seed of the random numbers that `tl.uniform`, `tl.normal`, `tl.integers` and `tl.permutation` draw
+    outside functions, and start again with the first. A run uses its own seed.
 
     >>> import tagloom as tl
     >>> set_seed(1)
@@ -103,7 +106,7 @@ def set_seed(seed: int) -> None:
 
 
 def check_draw_shape(shape: Any) -> tuple[int, ...]:
-    """A shape that is known; raises Usage for any other."""
+    """The shape of a draw as a tuple; raises Usage unless it is an int, or a tuple or list of ints, from 0 up."""
     sizes = (shape,) if type(shape) is int else tuple(shape) if isinstance(shape, tuple | list) else None
     if sizes is None or not all(type(size) is int and size >= 0 for size in sizes):
         raise Usage("a shape is sizes that are known, as in (2, 3)", where=user_location(), got=repr(shape))

@@ -1,6 +1,6 @@
-"""The functions of ops that users find in `tagloom.linalg`, derived from the registry.
+"""The op functions in the namespace `tagloom.linalg`, derived from the registry.
 
-linalg_functions.pyi is the same for type checkers and editors; `python tests/op_stubs.py` writes it, and a test
+linalg_functions.pyi declares them for type checkers and editors; `python tests/op_stubs.py` writes it, and a test
 compares it.
 """
 

@@ -1,7 +1,7 @@
-"""Loops over the first axis of arrays: `map`, `scan` and `foldl`, made of `while_loop` and cells.
+"""Loops over the first axis of arrays: `map`, `scan` and `foldl`, built from `while_loop` and cells.
 
-In a trace the iterations of `map` depend on nothing of each other, so that a machine with tokens runs them at once.
-Outside of one the functions are called eagerly, one after another.
+In a trace, the iterations of `map` do not depend on each other, so the machine runs them in parallel. Outside a trace,
+the functions are called eagerly, one element at a time.
 """
 
 from __future__ import annotations
@@ -22,12 +22,15 @@ from .trace.source_location import user_location
 from .trace.trace import current_region, enter_region
 
 ScanBody: TypeAlias = Callable[[tuple[Any, ...], tuple[Any, ...]], tuple[tuple[Any, ...], Any]]
-"""A function of what is carried and of an element of each array: what is carried on, and something of the element."""
+"""(carried values, an element of each array) -> (next carried values, output for the element)."""
 
 
 def map(function: Callable[..., Any], /, *arrays: Any) -> Any:
-    """What a function gives of each element of arrays, along their first axes, as arrays; they may nest, as may what it
-    returns.
+    """Apply a function to each element of arrays along their first axes; returns its results as arrays.
+
+    The arrays may nest, and so may the result of the function: `map(f, x, y)` calls `f(x[k], y[k])`. All arrays have
+    the same length. Raises Usage for a value without axes, and outside a trace for empty arrays; Invalid (V4) for
+    different lengths.
 
     >>> map(lambda x: x * x, [1, 2, 3]).tolist()
     [1, 4, 9]
@@ -36,8 +39,11 @@ def map(function: Callable[..., Any], /, *arrays: Any) -> Any:
 
 
 def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> tuple[Any, Any]:
-    """A function of what is carried on and of each element of arrays in turn, which gives what is carried on, and
-    something of each: what is carried at the end, and these as arrays.
+    """Call `function(carried, element)`, which returns the next carried value and an output, on each element in turn.
+
+    Returns the last carried value, and the outputs as arrays. Elements are along the first axis of `arrays`, which may
+    nest, as may the carried value and the output. Raises Usage where the function does not return a tuple of two, for
+    a value without axes, and outside a trace for empty arrays; Invalid (V4) for arrays of different lengths.
 
     >>> carried, sums = scan(lambda total, x: (total + x, total + x), 0, [1, 2, 3])
     >>> carried, sums.tolist()
@@ -57,7 +63,10 @@ def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> t
 
 
 def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> Any:
-    """What is carried on by a function of it and of each element of arrays in turn.
+    """The last carried value of `function(carried, element)`, called on each element of arrays in turn.
+
+    Elements are along the first axis of `arrays`, which may nest, as may the carried value. Raises Usage for a value
+    without axes, Invalid (V4) for arrays of different lengths.
 
     >>> foldl(lambda total, x: total + x, 0, [1, 2, 3])
     6
@@ -72,7 +81,7 @@ def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
 
 
 def _leading_size(leaves: Sequence[Any]) -> Any:
-    """How many elements there are: as many in all arrays."""
+    """The common length of the arrays' first axes; raises Usage or Invalid (V4) where there is none."""
     if not leaves or not all(shape_of(leaf) for leaf in leaves):
         raise Usage("wanted are arrays with axes", where=user_location(), got=[str(type_of(leaf)) for leaf in leaves])
     known = {shape_of(leaf)[0] for leaf in leaves} - {None}
@@ -87,16 +96,14 @@ def _element_at(leaves: Sequence[Any], structure: TreeDef, k: Any) -> Any:
 
 
 def _scan_arrays(step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-    """What is carried at the end, and what there is of each element, as arrays."""
+    """The last carried values, and the outputs as arrays."""
     leaves, structure = flatten(arrays)
     count, region = _leading_size(leaves), current_region()
     if region is None:
         return _scan_eagerly(step, initial, [_element_at(leaves, structure, k) for k in range(count)])
     if recording_tapes():
         return call_as_one_step("map", _scan_arrays, lambda: _scan_arrays(step, initial, arrays))  # type: ignore[no-any-return]
-    with enter_region(
-        open_subregion(region)
-    ):  # which comes to nothing: the types of what there is of each are all that is wanted
+    with enter_region(open_subregion(region)):  # this region is dropped: only the types of the outputs are needed
         tried, form = flatten(step(initial, _element_at(leaves, structure, 0))[1])
         types = [type_of(leaf) for leaf in tried]
     if not types:
@@ -126,6 +133,6 @@ def _scan_eagerly(step: ScanBody, carried: tuple[Any, ...], elements: Sequence[A
 
 
 def _with_static_size(array: Any, count: Any) -> Any:
-    """With a first size that is known, where it is."""
+    """The array with a static first size, where `count` is static."""
     shape = (count, *shape_of(array)[1:])
     return array if not isinstance(count, int) or None in shape else apply("reshape", array, shape=shape)

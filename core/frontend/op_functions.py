@@ -1,7 +1,7 @@
-"""Functions of ops, derived from the rows of the registry: signature, documentation and behaviour.
+"""Op functions, derived from the rows of the registry: signature, documentation and behaviour.
 
-A row says by its column `namespace` in which module users find its function. Functions of the standard that are more
-than one op, or that convert their arguments, are written by hand in `array_api`.
+A row's column `namespace` names the module that has its function. Functions of the standard that apply several ops, or
+that convert their arguments, are written by hand in `array_api`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _OPERAND_NAMES = ("x", "y", "z", "w")
 
 
 def derive_functions(namespace: str) -> dict[str, Callable[..., Any]]:
-    """The functions of all rows of a namespace, by name."""
+    """The functions of all ops in a namespace, by name."""
     return {row.name: _derive_function(row, namespace) for row in OPS.values() if row.namespace == namespace}
 
 
@@ -35,7 +35,7 @@ def _derive_function(row: Op, namespace: str) -> Callable[..., Any]:
 
 
 def op_signature(row: Op) -> inspect.Signature:
-    """Operands, which are positional only; attributes without a default; attributes with one, which are keywords."""
+    """The signature: positional-only operands, attributes without a default, keyword-only attributes with one."""
     operand, keyword = inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.KEYWORD_ONLY
     parameters = [inspect.Parameter(name, operand) for name in _OPERAND_NAMES[: row.arity or 0]]
     if row.arity is None:
@@ -60,7 +60,7 @@ def _function_with_attributes(row: Op, signature: inspect.Signature) -> Callable
 
 
 def document(*modules: ModuleType) -> None:
-    """Give each function of these modules that has no docstring the documentation of the op of its name."""
+    """Give each function of these modules without a docstring that of the op with the same name."""
     for module in modules:
         for name, function in vars(module).items():
             if inspect.isfunction(function) and function.__module__ == module.__name__ and name in OPS:

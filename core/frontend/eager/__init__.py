@@ -1,1 +1,1 @@
-"""Eager execution: arrays, variables and tapes outside of a trace; and calls that tapes record."""
+"""Eager execution: concrete arrays, variables and tapes; and calls and gradients in a trace, which tapes record."""

@@ -1,7 +1,7 @@
-"""Concrete arrays: values with the operators and methods of the standard, beside symbolic ones.
+"""Concrete arrays: the eager counterpart of symbols, with the operators and methods of the standard.
 
-Like begets like: an op of which an operand is a concrete array gives one, one of which an operand is NumPy's gives
-NumPy's, and an op of Python's numbers and lists alone gives Python's numbers, and arrays of NumPy's.
+The kind of a result follows the operands. An op with a concrete array among its operands gives a concrete array; else
+one with a NumPy operand gives NumPy's; an op on Python numbers and lists alone gives Python numbers and NumPy arrays.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ from ..trace.trace import current_region
 
 
 class CopyNeeded(Usage, BufferError):
-    """Elements cannot be lent without a copy, which DLPack has a BufferError for."""
+    """Raised where DLPack forbids the copy that is needed; a BufferError too, as the standard requires."""
 
 
 class ConcreteArray(ArrayOperators):
-    """An array whose elements are known. It never changes.
+    """An immutable array whose elements are known.
 
     >>> x = ConcreteArray(literal([1.0, 2.5]))
     >>> x.dtype, x.shape, x
@@ -56,12 +56,12 @@ class ConcreteArray(ArrayOperators):
         return f"asarray({elements}, dtype={self.dtype!r})"
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> Any:
-        """NumPy's array of the same elements, which cannot be written to unless it is a copy."""
-        view = np.asarray(self._value).view()  # which nobody makes one that can be written to
+        """A NumPy array of the same elements, read-only unless it is a copy."""
+        view = np.asarray(self._value).view()  # unlike the array, a view cannot be made writable
         return np.array(view, dtype=dtype, copy=copy)
 
     def __array_ufunc__(self, function: np.ufunc, method: str, *operands: Any, **options: Any) -> Any:
-        """What operators with a NumPy array on their left hand over; functions of NumPy compute as ever."""
+        """Apply the op for an operator with a NumPy array on its left; other NumPy functions compute as usual."""
         if function in UFUNC_OPS and method == "__call__" and not options:
             return ArrayOperators.apply(self.resolve_op(UFUNC_OPS[function]), *operands)
         plain = [np.asarray(each) if isinstance(each, ConcreteArray) else each for each in operands]
@@ -70,7 +70,7 @@ class ConcreteArray(ArrayOperators):
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
-        """A copy of the elements for another library, since it may write to them."""
+        """A copy of the elements for another library, which may write to it. Raises CopyNeeded for copy=False."""
         if copy is False:
             raise CopyNeeded(
                 "arrays do not change, so that others have copies", where=user_location(), required="copy=None"
@@ -101,7 +101,7 @@ class ConcreteArray(ArrayOperators):
         return complex(self._scalar_item("complex()"))
 
     def __format__(self, spec: str) -> str:
-        """A number as Python formats it; without a format, as it is shown."""
+        """A number in Python's format `spec`; without one, `str`."""
         return format(self._scalar_item("a format"), spec) if spec else str(self)
 
     def __index__(self) -> int:
@@ -121,7 +121,7 @@ class ConcreteArray(ArrayOperators):
         return self.shape[0] or 0
 
     def __iter__(self) -> Iterator[Any]:
-        """Along the first axis."""
+        """Iterates over the first axis."""
         return (self[at] for at in range(len(self)))
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
@@ -130,18 +130,18 @@ class ConcreteArray(ArrayOperators):
 
 
 def _unpickle(value: Value) -> ConcreteArray:
-    """An array that was pickled."""
+    """Rebuild a pickled array."""
     return ConcreteArray(literal(value))
 
 
 def copy_array(array: ConcreteArray) -> ConcreteArray:
-    """Another array of the same elements."""
+    """A new array of the same elements, with its own identity."""
     return ConcreteArray(array._tagloom_literal)
 
 
 def result_like(operands: Sequence[Any], value: Any) -> Any:
-    """A value that was computed of these: a concrete array where one of them is, else a number of NumPy's where one is
-    NumPy's, so that it keeps its dtype among Python's numbers."""
+    """Wrap a value computed from these operands: as a concrete array if one of them is; else a Python number as a NumPy
+    scalar if one of them is NumPy's, so that it keeps its dtype among Python numbers."""
     if any(isinstance(each, ConcreteArray) for each in operands):
         return value if isinstance(value, ConcreteArray) else ConcreteArray(literal(value))
     is_numpy = type(value) in BY_PYTHON and any(isinstance(each, np.ndarray | np.generic) for each in operands)
@@ -149,7 +149,7 @@ def result_like(operands: Sequence[Any], value: Any) -> Any:
 
 
 def results_like(operands: Sequence[Any], value: Any) -> Any:
-    """Nested results of a function: concrete arrays where one of what it was given is, or it has state."""
+    """Wrap the nested results of a function: as concrete arrays if an operand is one, or is a resource."""
     leaves, structure = flatten(value, by_reference=True)
     is_concrete = any(isinstance(each, ConcreteArray | Resource) for each in operands)
     return unflatten(structure, [ConcreteArray(literal(leaf)) if is_concrete else leaf for leaf in leaves])

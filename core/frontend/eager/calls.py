@@ -1,4 +1,4 @@
-"""Calls in a trace: of functions with arguments, and with what they use beside these."""
+"""Calls in a trace: call nodes with the arguments and captures of the function, and its results and assignments."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from .variable_reads import record_assignment as tell_assigned
 
 
 class TracedCall(NamedTuple):
-    """A call in a trace: its arguments and results, how these nest, and what went in and came out beside."""
+    """A call in a trace: its operands and results, captures and assigned variables."""
 
     leaves: list[Any]
-    """Those of the arguments, as they were given."""
+    """The leaves of the arguments, as passed."""
     operands: list[TracedValue | Literal]
-    """What they were taken for, of the types that the function says."""
+    """The leaves as operands, converted to the declared types."""
     operand_names: list[str]
-    """What they are called, and after them what the call captured."""
+    """The names of the operands, followed by those of the captures."""
     results: list[TracedValue]
     treedef: TreeDef
     captures: dict[Resource, TracedValue | Literal]
     assigned_values: dict[Resource, TracedValue]
     parameter_types: list[Type]
-    """The types that the function has for what it takes, which may leave sizes open."""
+    """The function's own types of its parameters and captures, which may have open sizes."""
 
 
 def emit_call(
@@ -41,9 +41,10 @@ def emit_call(
     arguments: Sequence[object],
     captures: Mapping[Resource, TracedValue | Literal] | None = None,
 ) -> TracedCall:
-    """Add a call. One that is made again of another is given what that captured, and assigns nothing.
+    """Add a call node. A call that repeats another one, for a pullback, gets the captures of that one, and assigns no
+    variables.
 
-    Raises NoTypeYet where nothing is known of the results.
+    Raises Invalid (V6) for an argument of another type than declared, NoTypeYet where the results have no types yet.
     """
     leaves, operands, names, forms, weak = list[Any](), list[TracedValue | Literal](), list[str](), [], []
     taken = source.flatten_arguments(arguments, Invalid)
@@ -93,5 +94,5 @@ def emit_call(
 
 
 def _capture_operand(region: RegionBuilder, resource: Resource) -> TracedValue | Literal:
-    """What a call captures: of a variable that tapes watch, the array that it is to them."""
+    """The current value of a captured resource; where tapes record, the array by which they know it."""
     return to_operand(read_and_record(resource)) if recording_tapes() else region.read_resource(resource)

@@ -1,4 +1,4 @@
-"""What is traced instead of a function of Python's: under another name, and in its place."""
+"""Derived functions: callables traced in the name and at the source location of another Python function."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 
 class DerivedFunction:
-    """A function that is made of another one, where that is defined."""
+    """A callable with its own name and implementation, and the source location and docstring of the function `of`."""
 
     def __init__(self, name: str, of: Callable[..., Any], traced: Callable[..., Any]) -> None:
         self.__name__ = self.__qualname__ = name
@@ -23,6 +23,6 @@ class DerivedFunction:
 
 @cache
 def _renamed_code(code: CodeType, file: str, name: str) -> CodeType:
-    """The code of a function under another name: what tells a derived function from its own. Of two files with the same
-    function the code is equal, so that the file is a key."""
+    """The code of a function under another name, which distinguishes a derived function from the original. The file is
+    part of the cache key, since equal functions in two files have equal code."""
     return code.replace(co_name=name, co_filename=file)

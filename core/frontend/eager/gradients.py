@@ -1,7 +1,7 @@
-"""Gradients in a trace: calls whose pullbacks are taken.
+"""Gradients in a trace: pullbacks of calls.
 
-Owns writing `d... = pullback c a...` behind a call of a plain function, of which `autodiff.resolve` makes a split one,
-and what tapes that record in a trace are told of calls.
+Owns emitting `d... = pullback c a...` after a call of a plain function, which `autodiff.resolve` later splits into
+forward and reverse pass, and recording calls on tapes in a trace.
 """
 
 from __future__ import annotations
@@ -29,21 +29,22 @@ from .recording import OpDispatcher, as_array, instantiate_adjoint, record_call,
 from .variable import Variable
 
 Adjoints: TypeAlias = tuple[list[Any], dict[Resource, Any]]
-"""Those of the leaves of the arguments, and those of what a call captured; None is that of what is no float."""
+"""The adjoints of the leaves of the arguments, and of the captures; None for a value that is not of floats."""
 OperandKey: TypeAlias = int | Resource
-"""What a call takes: the leaf of its arguments with this number, or what it captures."""
+"""An operand of a call: the number of a leaf of its arguments, or a captured resource."""
 Pullback: TypeAlias = Callable[[Any, Sequence[Any], Collection[OperandKey]], Adjoints]
-"""Of the adjoint of a result, those of what is assigned, and the places whose adjoints are by rows."""
+"""(adjoint of the result, adjoints of the assigned variables, operands with adjoints by rows) -> adjoints."""
 _RECOMPUTED: Attributes = ((RECOMPUTE, True),)
 
 
 def trace_vjp(
     region: RegionBuilder, source: FunctionSpec, arguments: Sequence[Any]
 ) -> tuple[Any, Callable[[Any], Any]]:
-    """The results of a call, and what pulls their adjoints back to those of its arguments, nested as these are; None
-    where an argument is no float.
+    """The results of a call, and its pullback, which maps an adjoint of the results to adjoints of the arguments,
+    nested as these are; None for an argument that is not of floats.
 
-    A pullback is taken once, where the call stands. What is pulled back again, or elsewhere, is computed again there.
+    The call keeps its intermediate values for one pullback in its own region. A second pullback, or one in another
+    region, repeats the call there.
     """
     value, _, pullback = trace_pullback(region, source, arguments)
     return value, lambda adjoint: nest_adjoints(source, arguments, *pullback(adjoint, (), ()))
@@ -52,8 +53,8 @@ def trace_vjp(
 def nest_adjoints(
     source: FunctionSpec, arguments: Sequence[Any], adjoints: Sequence[Any], captured: Mapping[Resource, Any]
 ) -> tuple[Any, ...]:
-    """Adjoints, nested as the arguments are: of a variable that was given as it is, that of what it held; None of what
-    is no value."""
+    """Adjoints nested as the arguments are. A variable passed as an argument gets the adjoint of its captured value; a
+    static leaf gets None."""
     rest, nested = iter(adjoints), []
     for _, structure in source.flatten_arguments(arguments, Invalid):
         form, parts = expose_static_leaves(structure)
@@ -74,12 +75,14 @@ def trace_pullback(
     captures: Mapping[Resource, TracedValue | Literal] | None = None,
     attributes: Attributes = (),
 ) -> tuple[Any, TracedCall, Pullback]:
-    """As `trace_vjp`, flat, and for what the call captures, too. The pullback takes the adjoints of the variables that
-    are assigned as well; where there are none, they are 0. And it takes the places whose adjoints are `Rows`. A call
-    that is made again is given what resources held; `attributes` says that it is there for its pullback alone.
+    """`trace_vjp` with flat adjoints, and for captures too: the result of a call, the call, and its `Pullback`.
 
-    Tapes under way are told of the call, and of the pullback: to them that is a call, too, of a function of its own,
-    which computes again."""
+    The pullback also takes the adjoints of the assigned variables (none means zeros), and the operands whose adjoints
+    are `Rows`. For a repeated call, `captures` are the earlier values of resources, and `attributes` may mark it as
+    there for its pullback only.
+
+    Active tapes record the call. They record the pullback too, as a call of a derived function that repeats the
+    forward pass."""
     called = emit_call(region, source, arguments, captures)
     pulled = False
 
@@ -105,8 +108,8 @@ def trace_pullback(
 
 
 def call_as_one_step(name: str, of: Callable[..., Any], python: Callable[[], Any]) -> Any:
-    """What a function of nothing returns, by a call of it: so tapes take down a branch, or a loop, as one step. It
-    stands where `of` is defined, if that is a function of Python's."""
+    """Call a Python function without arguments as a traced function, so that tapes record a branch or loop as one step.
+    Its location is that of `of`, if that is a Python function."""
     region = current_region()
     assert region is not None, "outside of a trace there is nothing to call"
     placed = of if hasattr(of, "__code__") else call_as_one_step
@@ -119,9 +122,9 @@ def pullback_spec(
     rows: Collection[OperandKey],
     attributes: Attributes = (),
 ) -> FunctionSpec:
-    """The function of arguments and an adjoint that gives the adjoints of those that are floats, by rows in these
-    places. With `captures`, which is all that the function captures, the adjoint is that of the results and of what is
-    assigned, and those of `captures` follow."""
+    """The function (*arguments, adjoint) -> adjoints of the float arguments, with `Rows` for the operands in `rows`.
+    With `captures`, which must be all that `source` captures, the adjoint is a pair, of the results and of the assigned
+    variables, and the adjoints of the captures follow those of the arguments."""
 
     def python(*given: Any) -> Any:
         region = current_region()
@@ -132,7 +135,7 @@ def pullback_spec(
             set(captures) == set(called.captures) and len(of_assigned) in (0, len(called.assigned_values))
         )
         if not known:
-            raise NoTypeYet  # it is not known yet what it captures and assigns
+            raise NoTypeYet  # a later trace knows all that the function captures and assigns
         made, captured = pullback(of_results, of_assigned, rows)
         beside = [captured[each] for each in captures or ()]
         return tuple(leaf for leaf in (*made, *beside) if leaf is not None)
@@ -151,7 +154,7 @@ def _emit_pullback_call(
     assigned: Sequence[Any],
     rows: Collection[OperandKey],
 ) -> Adjoints:
-    """The adjoints by a call of the pullback, of which tapes are told."""
+    """The adjoints, by a call of the pullback as a function, which tapes record."""
     given = flatten_like(called.treedef, adjoint, "an adjoint")
     fitting = unflatten(called.treedef, map(_convert_number, given, called.results))
     back = pullback_spec(source, tuple(called.captures), rows, _RECOMPUTED)
@@ -162,25 +165,25 @@ def _emit_pullback_call(
 
 
 def _convert_number(adjoint: Any, of: TracedValue) -> Any:
-    """An adjoint; a number of the dtype of its result, where it is Python's, and any where the result has none."""
+    """An adjoint for the result `of`: a Python number takes its dtype; 0 where the result is not of floats."""
     if not is_float(of.type):
         return 0
     return ConcreteArray(literal(adjoint, Type(of.type.dtype))) if type(adjoint) in (int, float) else adjoint
 
 
 def _split_adjoints(called: TracedCall, adjoints: Sequence[Any]) -> Adjoints:
-    """Those of what a call took, by where it came from."""
+    """Split the adjoints of all operands into those of the arguments and those of the captures."""
     count = len(called.leaves)
     return list(adjoints[:count]), dict(zip(called.captures, adjoints[count:], strict=True))
 
 
 def _operand_keys(called: TracedCall) -> list[OperandKey]:
-    """All that a call takes."""
+    """The keys of all operands of a call."""
     return [*range(len(called.leaves)), *called.captures]
 
 
 def _record_traced_call(source: FunctionSpec, called: TracedCall, value: Any, pullback: Pullback) -> None:
-    """Tell the tapes under way of a call."""
+    """Record a call on the active tapes."""
     places = _operand_keys(called)
 
     def vjp(adjoint: Any, rows: Collection[int]) -> list[Any]:
@@ -193,7 +196,7 @@ def _record_traced_call(source: FunctionSpec, called: TracedCall, value: Any, pu
 
 
 def _resource_array(resource: Resource, held: TracedValue | Literal) -> Any:
-    """What a resource is known by where it is used: a symbolic value of a function around, or a concrete array."""
+    """The array by which tapes know a captured resource: an outer function's symbol, a concrete array or `held`."""
     if resource.owner is not None:
         return Symbol(resource.stored_value)
     return resource.stored_value if is_constant(resource) else as_array(held)
@@ -254,7 +257,7 @@ def _emit_pullback(
 
 
 def _check_table_type(name: str, type_: Type) -> Type:
-    """The type of what has rows; raises Invalid (D6) for any other."""
+    """The type of a table; raises Invalid (D6) for a scalar, or a value that is not of floats."""
     if type_.is_scalar or not is_float(type_):
         raise Invalid(f"{name} has no rows", rule="D6", where=user_location(), required="floats, with axes", got=type_)
     return type_
@@ -271,8 +274,10 @@ def trace_gradient(
     by: Sequence[int | Variable],
     rows: Sequence[int | Variable] = (),
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The one float that a call returns, and its gradient by the arguments at these places, or by variables: by those
-    among `rows` as `Rows`."""
+    """The scalar float that a call returns, and its gradient with respect to the arguments at the places in `by`, or to
+    variables; those in `rows` get `Rows`.
+
+    Raises Invalid (D3) where the call does not return one float, or `by` names a value that is not of floats."""
     held = {each: region.read_resource(each._resource) for each in by if isinstance(each, Variable)}
     value, _, pullback = trace_pullback(region, source, arguments)
     leaf = to_operand(value) if isinstance(value, Symbol) else None
@@ -302,7 +307,7 @@ def trace_gradient(
 def _row_operand_keys(
     source: FunctionSpec, arguments: Sequence[Any], rows: Sequence[int | Variable]
 ) -> set[OperandKey]:
-    """What the arguments with these numbers, and these variables, are to a call."""
+    """The operand keys of the arguments at these places, and of these variables."""
     numbers = {each for each in rows if isinstance(each, int)}
     found: set[OperandKey] = {each._resource for each in rows if isinstance(each, Variable)}
     count = 0
@@ -318,7 +323,7 @@ def _row_operand_keys(
 def _variable_gradient(
     variable: Variable, captured: Mapping[Resource, Any], held: TracedValue | Literal, rows: Sequence[Resource]
 ) -> Any:
-    """The gradient by a variable: 0 where it is not used."""
+    """The gradient with respect to a variable; zeros, or no rows, where the call does not use it."""
     if variable._resource in captured:
         return captured[variable._resource]
     table = Symbol(held) if isinstance(held, TracedValue) else ConcreteArray(held)

@@ -1,4 +1,4 @@
-"""Gradients by rows as optimizers have them."""
+"""Sparse gradients by rows, prepared for optimizers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from ..trace.operators import ArrayOperators
 
 
 def sum_duplicate_rows(rows: Rows) -> Rows:
-    """The same rows, where each copy has the sum over all copies.
+    """The same rows, where every duplicate has the sum over all duplicates of its index.
 
     >>> import tagloom as tl
     >>> sum_duplicate_rows(Rows(tl.asarray([5, 2, 5]), tl.asarray([[1.0], [2.0], [4.0]]))).values

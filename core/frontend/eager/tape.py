@@ -1,4 +1,4 @@
-"""The tape: gradients of what has just run, or been traced, by what was recorded of it."""
+"""Tapes: reverse-mode gradients of the ops and calls that ran, or were traced, while a tape recorded them."""
 
 from __future__ import annotations
 
@@ -35,33 +35,33 @@ from .variable_reads import identity_vjp, peek_resource, watch_copy
 
 
 class WatchedVariable(NamedTuple):
-    """What a tape has seen of a variable first."""
+    """A variable as a tape saw it first."""
 
     stored_value: StoredValue | None
-    """What the variable held; None where it has been assigned since."""
+    """The variable's value; None once it has been assigned."""
     outer_array: TapeArray
-    """What others had for that."""
+    """The array by which other tapes know that value."""
     tape_array: TapeArray
-    """What it has for that itself, and gradients are by."""
+    """The array by which this tape knows it, and with respect to which it differentiates."""
 
 
 class Tape:
-    """Records what runs, and runs its adjoints back.
+    """Records ops and calls, and computes gradients by running their adjoints backwards.
 
-    Under `with tl.Tape() as tape`, every op and every call of a tl.function of which an operand is watched, or depends
-    on what is, is taken down. `tape.gradient` goes back through that by the same rules as `tl.grad`. What Python
-    decided meanwhile is not seen: branches and loops are recorded as what they did.
+    Under `with tl.Tape() as tape`, the tape records every op and every call of a tl.function with an operand that is
+    watched, or depends on a watched value. `tape.gradient` runs back through these steps by the same rules as
+    `tl.grad`. Python's own control flow is not recorded, only the ops on the path that was taken.
 
-    In a function under trace a tape records what is traced, and its gradient is a part of the program. There `tl.cond`
-    and `tl.while_loop` are steps of their own, as calls are. A tape belongs to the function, branch or loop where it
-    begins.
+    In a function under trace, a tape records the ops as they are traced, and its gradient is part of the program. There
+    `tl.cond`, `tl.while_loop` and calls are single steps. A tape belongs to the function, branch or loop where it is
+    entered.
 
-    Values are known by identity: which array of tagloom's it is, and not what it holds. So Python's numbers and NumPy's
-    arrays cannot be watched; `tl.asarray` makes one of them that can, and what ops make of it is one again. What
-    `float(x)`, or a function of NumPy, makes of an array is a constant.
+    A tape knows arrays by identity, not by value. So Python numbers and NumPy arrays cannot be watched: convert them
+    with `tl.asarray` first. Ops on a tagloom array give tagloom arrays; the result of `float(x)`, or of a NumPy
+    function, is a constant.
 
-    Tapes nest: an outer one records the ops of the inner one's reverse pass. One tape gives one gradient, and then
-    forgets all, unless it is `persistent`.
+    Tapes nest: an outer tape records the ops of an inner tape's reverse pass. A tape gives one gradient, and then drops
+    its records, unless it is `persistent`.
 
     >>> import tagloom as tl
     >>> x = tl.asarray(3.0)
@@ -79,9 +79,9 @@ class Tape:
         self.persistent = persistent
         self._entries: list[AnyTapeEntry | DeferredOpEntry] = []
         self._tracked: dict[Any, TapeArray] = {}
-        """What is watched, or depends on it, by identity; kept, so that no other object gets its place."""
+        """The watched values, and those that depend on them, by identity; kept alive, so that no id is used again."""
         self._watched_variables: dict[Resource, WatchedVariable] = {}
-        """What variables were when they were first read."""
+        """The variables watched, as first seen."""
         self._is_consumed = False
         self.is_paused = False
         self.region = current_region()
@@ -104,9 +104,9 @@ class Tape:
         self._deactivate()
 
     def watch(self, values: Any) -> None:
-        """Record what depends on these from now on: arrays of floats, nested at will.
+        """From now on, record steps that depend on these values: arrays of floats or variables, which may nest.
 
-        Raises Usage for anything else: Python's numbers have no identity to be known by.
+        Raises Usage for anything else, such as a Python number, which has no identity.
         """
         self._check_region()
         kept, structure = flatten(values, keep_variables=True)
@@ -130,21 +130,22 @@ class Tape:
             if self.region is not None:
                 self.region.specialization.program_builder.created_arrays.pop(
                     id(leaf), None
-                )  # what is watched is an input, and no literal
+                )  # a watched array is an input, not a literal
             if isinstance(source, Variable) and source._resource not in self._watched_variables:
                 self._watch_unread(source)
             else:
                 self._tracked[self._identity_key(leaf)] = leaf
 
     def gradient(self, target: Any, sources: Any, adjoints: Any = None, *, rows: Any = ()) -> Any:
-        """The adjoints of `sources`, nested as they are, by that of `target`: 1 where it is one number, else given.
+        """The gradient of `target` with respect to `sources`, nested as these are.
 
-        `target` may nest, and `adjoints` nest as it does. A source that the target does not depend on has zeros.
-        Sources that `rows` names, too, are tables of which only rows were taken: the adjoint of one is `tl.Rows`.
+        `target` is one float, or any nested arrays with `adjoints`, which nest in the same way. A source that the
+        target does not depend on gets zeros. A source that is in `rows`, too, is a table of which only rows are taken:
+        its gradient is `tl.Rows`.
 
         Raises Usage for a source that the tape does not know, since it was not watched or is another object, and for a
-        target that is no array of tagloom's; Invalid (D3) where an adjoint does not fit, (D1) for an op without a rule,
-        (D6) where more was taken of a table than rows.
+        target that is not a tagloom array; Invalid (D3) where an adjoint does not fit, (D1) for an op without a
+        gradient rule, (D6) where a table in `rows` is used in other ways.
         """
         self._check_region()
         if self._is_consumed:
@@ -164,7 +165,7 @@ class Tape:
         return unflatten(structure, [self._source_gradient(found, leaf, tables) for leaf in wanted])
 
     def _find_table_keys(self, rows: Any, sources: Sequence[Any]) -> set[Any]:
-        """What the sources are known by whose adjoints are by rows."""
+        """The identity keys of the sources in `rows`; raises Usage for a table that is not a source."""
         leaves, structure = flatten(rows, keep_variables=True)
         tables, known = list(map(self._resolve_source, leaves)), set(map(self._identity_key, sources))
         for name, table in zip(leaf_names(structure, "rows"), tables, strict=True):
@@ -175,14 +176,14 @@ class Tape:
         return set(map(self._identity_key, tables))
 
     def _source_gradient(self, found: dict[Any, Any], source: TapeArray, tables: Collection[Any]) -> Any:
-        """The adjoint of a source, where nothing has contributed to it, too."""
+        """The adjoint of a source; zeros, or no rows, where nothing has contributed to it."""
         adjoint = found.get(self._identity_key(source))
         if self._identity_key(source) in tables:
             return adjoint or empty_rows(OpDispatcher(), source)
         return instantiate_adjoint(adjoint, source)
 
     def _resolve_source(self, source: Any) -> Any:
-        """What a variable held when it was first read under this tape; any other source as it is."""
+        """The array by which this tape knows a variable; any other source unchanged."""
         if not isinstance(source, Variable):
             return source
         if source.trainable and source._resource not in self._watched_variables:
@@ -191,7 +192,7 @@ class Tape:
         return source if found is None else found.tape_array
 
     def _watch_unread(self, variable: Variable) -> None:
-        """Watch a variable that nobody has told it of."""
+        """Watch a variable that has not been read under this tape."""
         resource = variable._resource
         held, array = peek_resource(resource), variable.value
         if resource not in self._watched_variables:
@@ -199,7 +200,7 @@ class Tape:
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
-        """Under `with tape.stop_recording()` this tape takes nothing down."""
+        """Under `with tape.stop_recording()`, this tape records nothing. Raises Usage if it is not recording."""
         if not self._is_recording:
             raise Usage("this tape is not recording", where=user_location())
         self.is_paused = True
@@ -209,11 +210,11 @@ class Tape:
             self.is_paused = False
 
     def reset(self) -> None:
-        """Forget all that was recorded and watched, as a new tape."""
+        """Drop all records and watched values."""
         self._entries, self._tracked, self._watched_variables, self._is_consumed = [], {}, {}, False
 
     def record(self, entry: AnyTapeEntry) -> None:
-        """Take a step down, if an operand is watched or depends on what is: `recording` calls this."""
+        """Record a step if an operand is watched, or depends on a watched value. Called by `recording`."""
         known, key = self._tracked, self._identity_key
         for operand in entry.operands:
             if key(operand) in known:
@@ -225,7 +226,7 @@ class Tape:
         self._entries.append(entry)
 
     def record_eager_op(self, entry: DeferredOpEntry) -> None:
-        """The same of an op that ran eagerly, written out: 0.4 us less."""
+        """`record` for an op that ran eagerly, inlined: 0.4 us less."""
         known = self._tracked
         for operand in entry[0]:
             if id(operand) in known:
@@ -235,16 +236,16 @@ class Tape:
                 return
 
     def is_tracked(self, value: TapeArray) -> bool:
-        """Whether a value is watched, or depends on what is."""
+        """Whether a value is watched, or depends on a watched value."""
         return self._identity_key(value) in self._tracked
 
     def is_watching(self, variable: Resource) -> bool:
-        """Whether a variable is watched, or is to be as soon as it is read."""
+        """Whether a variable is watched, or will be when it is read."""
         return variable.trainable or variable in self._watched_variables
 
     def resolve_watched_array(self, variable: Resource, held: StoredValue, array: TapeArray) -> TapeArray | None:
-        """Which array a variable is to it that holds this, others having `array` for it; None where this is the first
-        that it sees of the variable. What was assigned since is a value as any other."""
+        """The array by which this tape knows a variable whose value is `held`, and which other tapes know as `array`.
+        None where this tape sees the variable for the first time. A value assigned since then is an ordinary value."""
         first = self._watched_variables.get(variable)
         if first is None:
             return None
@@ -252,22 +253,22 @@ class Tape:
             return array
         if self._identity_key(first.outer_array) == self._identity_key(array):
             return first.tape_array
-        if not self.is_tracked(array):  # others began to read it, or ended, meanwhile
+        if not self.is_tracked(array):  # the set of other tapes that watch the variable has changed
             self.record(TapeEntry((first.tape_array,), (array,), identity_vjp))
         return array
 
     def watch_variable(self, variable: Resource, held: StoredValue, before: TapeArray, array: TapeArray) -> None:
-        """Watch a variable that holds this, for which others have `before`, as an array of its own."""
+        """Watch a variable whose value is `held`, and which other tapes know as `before`, as the array `array`."""
         self._watched_variables[variable] = WatchedVariable(held, before, array)
         self._tracked.setdefault(self._identity_key(array), array)
 
     def record_assignment(self, variable: Resource) -> None:
-        """Take it that a variable does not hold any more what it held when it was first seen."""
+        """Note that a variable no longer has the value with which the tape first saw it."""
         if variable in self._watched_variables:
             self._watched_variables[variable] = self._watched_variables[variable]._replace(stored_value=None)
 
     def _check_region(self) -> None:
-        """Raises Usage elsewhere than where the tape began: there it has heard nothing, or nothing that stays."""
+        """Raises Usage outside the region where the tape was entered, since it has recorded nothing there."""
         if current_region() is self.region:
             return
         said = "this tape records another function, branch or loop than the one that is traced here"
@@ -288,14 +289,14 @@ class Tape:
 
     @staticmethod
     def _identity_key(value: Any) -> Any:
-        """What a value is known by: a symbolic one by its name in its function, since that may be traced again."""
+        """The identity of a value; of a symbol, its function and name, which stay when the function is traced again."""
         if type(value) is not Symbol:
             return id(value)
         symbolic = value._tagloom_value
         return id(symbolic.region.specialization), symbolic.name
 
     def _accumulate(self, known: Any, more: Any) -> Any:
-        """Two contributions to one adjoint."""
+        """The sum of two contributions to one adjoint."""
         return (
             add_rows(OpDispatcher(), known, more)
             if isinstance(known, Rows)
@@ -303,7 +304,7 @@ class Tape:
         )
 
     def _seed_adjoints(self, target: Any, adjoints: Any) -> tuple[list[TapeArray], list[Any]]:
-        """The floats that are differentiated, and their adjoints."""
+        """The float leaves of the target, and their adjoints: `adjoints`, or 1 for a single scalar."""
         results, structure = flatten(target)
         for name, leaf in zip(leaf_names(structure, "target"), results, strict=True):
             _check_not_weak(leaf)
@@ -344,7 +345,7 @@ class Tape:
         wanted: Sequence[TapeArray],
         tables: set[Any],
     ) -> dict[Any, Any]:
-        """The adjoints of what is wanted, by identity: from the last step to the first, each one's last use first."""
+        """The reverse pass, from the last step to the first; the adjoints by identity, including those of `wanted`."""
         sources = {self._identity_key(leaf) for leaf in wanted}
         concerned = set(sources)
         for record in records:
@@ -382,18 +383,18 @@ class Tape:
 
 
 def _check_not_weak(value: Any) -> None:
-    """Raises NoTypeYet where all that is known of a value is that it is a number."""
+    """Raises NoTypeYet for a weak value, whose dtype is not known yet."""
     if weak_value_of(value) is not None:
         raise NoTypeYet
 
 
 def _densify(adjoint: Any, of: TapeArray) -> Any:
-    """An adjoint that goes on: of a table by rows, an array of its shape."""
+    """An adjoint as an array: `Rows` become dense, in the shape of the table `of`."""
     return to_dense(OpDispatcher(), adjoint, of) if isinstance(adjoint, Rows) else adjoint
 
 
 def coerce_adjoint(adjoint: Any, of: TapeArray) -> Any:
-    """An adjoint that was given, as an array of the type of its result; raises Invalid (D3) where it is of another."""
+    """A user's adjoint as an array; raises Invalid (D3) where the type of its result `of` does not admit it."""
     made = adjoint
     if not isinstance(adjoint, ConcreteArray | Symbol):
         made = ConcreteArray(literal(adjoint, Type(of.dtype) if type(adjoint) in (int, float) else None))

@@ -1,8 +1,8 @@
-"""Variables: what remains from one run to the next.
+"""Variables: state that persists from one run to the next.
 
-Outside of a trace a variable holds a concrete array, and assigning gives it another. In a trace it is captured by
-reference: the program has its value as one more parameter, threads what is assigned through branches, loops and calls
-in program order, and gives what it holds at the end as one more result, which is kept when the run has returned.
+Outside a trace, a variable holds a concrete array, and assignment replaces it. In a trace, it is captured by reference:
+its value is one more parameter of the program, assignments are threaded through branches, loops and calls in program
+order, and its final value is one more result, which is stored when the run has returned.
 """
 
 from __future__ import annotations
@@ -36,15 +36,16 @@ from .variable_reads import read_and_record, record_assignment
 
 
 class Variable(ArrayOperators, VariableBase):
-    """A variable, of a fixed type: of that of its first value, or of `dtype`, a dtype or a type such as
+    """A variable of a fixed type: the type of its first value, or `dtype`, which is a dtype or a type such as
     tl.Array[tl.float64, None, 3], whose open sizes may change.
 
-    It is used as an array is, outside of functions and in them, where what an operator or op takes is the value that it
-    has there. `assign`, `assign_add` and `assign_sub` give it another. A run that does not return changes nothing.
+    It is used like an array, outside functions and inside; operators and ops take its current value. `assign`,
+    `assign_add` and `assign_sub` replace the value. A run that does not return changes nothing. `value` may be a
+    function of no arguments, which is called eagerly.
 
-    Tapes watch it if it is `trainable` and of floats; `tl.grad(f, w)` is a gradient by it.
+    Tapes watch it if it is `trainable` and of floats; `tl.grad(f, w)` is the gradient with respect to it.
 
-    Raises Usage where the first value is symbolic, or does not fit; Invalid (V4) where one that is assigned does not.
+    Raises Usage where the first value is symbolic or does not fit, Invalid (V4) where an assigned value does not fit.
 
     >>> count = Variable(0, name="count")
     >>> count.assign_add(2)
@@ -68,12 +69,12 @@ class Variable(ArrayOperators, VariableBase):
 
     @property
     def name(self) -> str:
-        """What it is called in programs."""
+        """Its name in programs."""
         return self._resource.name
 
     @property
     def trainable(self) -> builtins.bool:
-        """Whether tapes watch it unasked."""
+        """Whether tapes watch it automatically; False unless it is of floats."""
         return self._resource.trainable
 
     @property
@@ -82,7 +83,7 @@ class Variable(ArrayOperators, VariableBase):
 
     @property
     def value(self) -> Any:
-        """What it holds: a concrete array, or in a trace the symbolic value that it has there."""
+        """The current value: a concrete array, or a symbolic value in a trace."""
         return read_and_record(self._resource)
 
     @property
@@ -100,7 +101,10 @@ class Variable(ArrayOperators, VariableBase):
         return held if isinstance(held, Literal) else self._resource.value._tagloom_literal
 
     def assign(self, value: Any, /) -> None:
-        """Hold another value, of the variable's type; a Python number takes its dtype."""
+        """Replace the value by one of the variable's type; a Python number takes its dtype.
+
+        Raises Invalid (V4) for a value of another type.
+        """
         region, value = current_region(), read_variable(value)
         scalar = self.dtype if self._type.is_scalar else None
         try:
@@ -134,11 +138,11 @@ class Variable(ArrayOperators, VariableBase):
             self._resource.value = value if isinstance(value, ConcreteArray) else ConcreteArray(made)
 
     def assign_add(self, value: Any, /) -> None:
-        """Hold the sum."""
+        """Add `value` to the variable."""
         self.assign(self + value)
 
     def assign_sub(self, value: Any, /) -> None:
-        """Hold the difference."""
+        """Subtract `value` from the variable."""
         self.assign(self - value)
 
     def __repr__(self) -> str:
@@ -148,7 +152,7 @@ class Variable(ArrayOperators, VariableBase):
     __hash__ = object.__hash__
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
-        """Another variable that holds the same."""
+        """A new variable with the same value, type and name."""
         type_, held = self._resource.type, self._resource.value
         return Variable(held, dtype=type_, name=self.name, trainable=self.trainable)
 
@@ -160,7 +164,7 @@ class Variable(ArrayOperators, VariableBase):
         raise Usage(f"elements of variable {self.name} are not assigned", where=user_location(), hint=hint)
 
     def _refuse_in_place(self, value: Any) -> NoReturn:
-        """`w += x` would make w an array."""
+        """Raises Usage: `w += x` would rebind w to an array."""
         hint = f"write {self.name}.assign_add(...), .assign_sub(...) or .assign(...)"
         raise Usage(f"variable {self.name} is assigned by its methods", where=user_location(), hint=hint)
 
@@ -173,7 +177,7 @@ class Variable(ArrayOperators, VariableBase):
         )
 
     def __getattr__(self, name: str) -> Any:
-        """Methods that arrays have besides."""
+        """Forward the other methods and attributes of arrays."""
         if name.startswith("_"):
             raise AttributeError(name)
         try:
@@ -194,7 +198,7 @@ for _name in ELEMENT_METHODS:
 
 
 def _initial_array(value: Any, dtype: Any) -> ConcreteArray:
-    """The first value of a variable, as a dtype or type where that is given."""
+    """The first value of a variable, converted to `dtype` if that is given."""
     if isinstance(value, Symbol):
         hint = "make it of what is known: a number, an array; under tl.init_scope() ops run eagerly"
         raise Usage("the first value of a variable is symbolic", where=user_location(), got=repr(value), hint=hint)
@@ -206,12 +210,12 @@ def _initial_array(value: Any, dtype: Any) -> ConcreteArray:
     except TagloomError as error:
         error.where = error.where or user_location()
         raise
-    return ConcreteArray(found)  # another object than any that tapes know
+    return ConcreteArray(found)  # a new object, which no tape knows
 
 
 @contextmanager
 def init_scope() -> Iterator[None]:
-    """Under `with tl.init_scope()` ops run eagerly, in a function under trace too: for what is made once, such as the
-    first values of variables."""
+    """Under `with tl.init_scope()` ops run eagerly, even in a function under trace: for values that are computed once,
+    such as the first values of variables."""
     with suspend_tracing():
         yield

@@ -1,8 +1,8 @@
-"""Reading: what variables hold, as tapes know it.
+"""Variable reads and assignments, as tapes record them.
 
-A tape knows values by identity, and what a variable holds others may have, too: who read it before, the variable that
-it was assigned from. So a tape that reads a variable for the first time has it as an array of its own, which is what
-the gradient is by. Tapes around it, which may have read it before, take that down as a step.
+A tape knows values by identity, and the value of a variable may be in use elsewhere: by earlier reads, or in the
+variable that it was assigned from. So when a tape sees a variable for the first time, it gets a copy of its own, and
+differentiates with respect to that. Outer tapes, which may have seen the variable before, record the copy as a step.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .recording import TAPE_STACK, StoredValue, TapeArray, TapeEntry, TapeProtoc
 
 
 def read_and_record(variable: Resource) -> TapeArray:
-    """What a variable holds here, as an array; tapes under way are told."""
+    """The current value of a variable as an array; active tapes record the read."""
     region = current_region()
     if not any(recorder.is_watching(variable) for recorder in recording_tapes()):
         return as_array(variable.value if region is None else region.read_resource(variable))
@@ -28,15 +28,15 @@ def read_and_record(variable: Resource) -> TapeArray:
 
 
 def record_assignment(variable: Resource) -> None:
-    """Tell tapes under way that a variable, which they have seen, is assigned: from now on it is a value as any other,
-    also where it holds again what it held."""
+    """Tell the active tapes that a variable is assigned: from now on its value is an ordinary one, even if the same
+    array is assigned again."""
     for recorder in TAPE_STACK.get():
         if recorder.region is current_region():
             recorder.record_assignment(variable)
 
 
 def peek_resource(variable: Resource) -> StoredValue:
-    """What it holds here, of which nobody is told; in a trace a value, which a literal becomes."""
+    """The current value, without recording the read. In a trace, an identity op makes a literal a symbolic value."""
     region = current_region()
     if region is None:
         now: StoredValue = variable.value
@@ -48,8 +48,8 @@ def peek_resource(variable: Resource) -> StoredValue:
 
 
 def resolve_watched_array(variable: Resource, held: StoredValue, own: TapeArray | None = None) -> TapeArray:
-    """The array that a variable is, to the innermost tape that watches it, while it holds this; `own` is one that
-    nobody has yet."""
+    """The array by which the innermost watching tape knows a variable whose value is `held`. `own`, if given, is an
+    array of that value that is not in use elsewhere, so that a tape needs no copy."""
     array = as_array(held) if own is None else own
     for recorder in recording_tapes():
         if not recorder.is_watching(variable):
@@ -63,7 +63,7 @@ def resolve_watched_array(variable: Resource, held: StoredValue, own: TapeArray 
 
 
 def watch_copy(recorder: TapeProtocol, variable: Resource, held: StoredValue, array: TapeArray) -> TapeArray:
-    """Have one of them watch a variable as another array than the others have for it; that array."""
+    """Let one tape watch a variable as a copy of `array`, and record the copy on the other tapes; returns the copy."""
     apart = identity_copy(array)
     recorder.watch_variable(variable, held, array, apart)
     for other in recording_tapes():
@@ -73,7 +73,7 @@ def watch_copy(recorder: TapeProtocol, variable: Resource, held: StoredValue, ar
 
 
 def identity_copy(array: TapeArray) -> TapeArray:
-    """Another array of the same elements; in a trace that is a node."""
+    """A new array of the same elements; in a trace, by an identity op."""
     if (region := current_region()) is not None:
         return Symbol(emit_op(region, "identity", [to_operand(array)]))
     assert isinstance(array, ConcreteArray)
@@ -81,5 +81,5 @@ def identity_copy(array: TapeArray) -> TapeArray:
 
 
 def identity_vjp(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> Sequence[Any]:
-    """What pulls adjoints back from such an array, by rows, too."""
+    """The VJP of `identity_copy`; adjoints pass unchanged, `Rows` too."""
     return adjoints
