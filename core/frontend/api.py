@@ -1,6 +1,6 @@
-"""The words of the language: functions of values, `cond` and `while_loop`.
+"""The core functions of the language: `apply` for ops, `cond` and `while_loop`.
 
-In a trace they add to the program, whatever their operands; outside of one they compute eagerly.
+In a trace they add nodes to the program, whatever their operands; outside a trace they compute eagerly.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ _BOOL = Type(dtypes.bool)
 
 
 def apply(op: str, *operands: Any, **attributes: Any) -> Any:
-    """Apply an op by name. In a trace it makes a node; else it computes, and raises Trap where it has no value."""
+    """Apply an op by name. In a trace this adds a node; else it computes, and raises Trap where the op traps."""
     made = try_fast_path(op, operands, attributes)
     if made is not None:
         return made
@@ -104,7 +104,7 @@ ArrayOperators.apply = staticmethod(apply)
 
 
 def _weak_result_value(op: str, operands: Sequence[object], type_: Type) -> int | float | None:
-    """The number that a result stands for, where weak values and Python's numbers make it among themselves."""
+    """The weak value of a result that is computed from weak values and Python numbers alone; else None."""
     concerned = operands[slice(*lookup_op(op).same_dtype_operands)]
     weak = any(weak_value_of(operand) is not None for operand in concerned)
     if op == "astype" or not weak or any(weak_number(unwrap_weak(operand)) is None for operand in concerned):
@@ -113,10 +113,10 @@ def _weak_result_value(op: str, operands: Sequence[object], type_: Type) -> int 
 
 
 def _promote_operands(row: Op, operands: Sequence[object]) -> list[Traced | Literal]:
-    """Operands as values; Python's own numbers take the dtype of the operands that have one of their own.
+    """The operands as values; Python numbers take the promoted dtype of the other operands.
 
-    Among themselves an int takes a float's. Operands that do not share the dtype, as the condition of `where`, or
-    indices, are no such operands.
+    If all are Python numbers, ints take float64 where one is a float. Operands that need not share the dtype, such as
+    the condition of `where` or indices, do not take part.
     """
     alike = range(len(operands))[slice(*row.same_dtype_operands)]
     weak = [type(operand) in (int, float) and k in alike for k, operand in enumerate(operands)]
@@ -132,12 +132,12 @@ def _promote_operands(row: Op, operands: Sequence[object]) -> list[Traced | Lite
 
 
 def compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Value:
-    """What an op gives eagerly; raises Invalid, Trap or Exhausted where it gives nothing."""
+    """Compute an op eagerly; raises Invalid, Trap or Exhausted where it has no value."""
     return _compute_with_kernel(op, operands, attributes)[0]
 
 
 def _compute_with_kernel(op: str, operands: list[Literal], attributes: dict[str, Any]) -> tuple[Value, Kernel, Type]:
-    """That, with what computed it, and of which type it is said to be."""
+    """The value of an op, the kernel that computed it, and its type by the type rule."""
     row = lookup_op(op)
     types = [operand.type for operand in operands]
     try:
@@ -163,11 +163,13 @@ def _compute_with_kernel(op: str, operands: list[Literal], attributes: dict[str,
 
 
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """The result of `then()` where pred holds, else of `otherwise()`; the other is not computed.
+    """The result of `then()` if pred is true, else of `otherwise()`; the other branch is not computed.
 
-    Both return values of the same dtypes that nest alike: one, or tuples, dicts, named tuples and dataclasses of
-    them. Values of the surrounding function may be used in both. In a trace both are traced, once, and checked;
-    outside of one only the chosen one is called, and what it returns is the result, whatever it is.
+    `pred` is one bool. Both branches return values of the same dtypes and structure: a single value, or tuples, dicts,
+    named tuples and dataclasses of values. They may use values of the surrounding function. In a trace, both branches
+    are traced once and checked. Outside a trace, only the chosen branch is called, and its result is not checked.
+
+    Raises Invalid (V5) for another predicate, or branches that return different types or structures.
 
     >>> cond(2 < 3, lambda: 10, lambda: 1 // 0)
     10
@@ -208,11 +210,14 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
 def while_loop(
     cond: Callable[..., Any], body: Callable[..., Any], *variables: Any, parallel_iterations: int | None = None
 ) -> tuple[Any, ...]:
-    """The loop variables after `body` has been applied while `cond` of them holds, as a tuple.
+    """Apply `body` to the loop variables while `cond` of them is true; returns the last variables as a tuple.
 
-    A variable is a value, or a tuple, dict, named tuple or dataclass of values. `body` returns the next variables,
-    as many, of the same types and nested alike. Values of the surrounding function may be used in both; they are loop
-    variables that do not change. With `parallel_iterations`, no more than so many iterations are to run at once.
+    A variable is a value, or a tuple, dict, named tuple or dataclass of values. `body` returns the next variables, as
+    many and of the same types and structures. `cond` returns one bool. Both may use values of the surrounding function,
+    as loop variables that do not change. With `parallel_iterations`, at most that many iterations run at once.
+
+    Raises Invalid (V5) where a variable changes its type or structure, or the condition is not one bool; Usage for a
+    bound that is not a positive integer.
 
     >>> while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + i), 0, 0)
     (4, 6)
@@ -236,7 +241,7 @@ def while_loop(
 
 
 def _eager_while_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: TreeDef) -> Any:
-    """A variable is a concrete array, or NumPy's, where it starts as one or the body makes it one."""
+    """Run a loop eagerly. A variable becomes a concrete array, or NumPy's, where its value or the next one is such."""
     values = [_loop_variable([leaf], leaf, None) for leaf in leaves]
     while _concrete_bool(cond(*unflatten(structure, values))):
         following = flatten_next_variables(structure, body(*unflatten(structure, values)), body)
@@ -246,7 +251,7 @@ def _eager_while_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves
 
 
 def _loop_variable(operands: Sequence[Any], leaf: Any, type_: Type | None) -> Any:
-    """A loop variable; a concrete array stays the very one that it is, which tapes know it by."""
+    """Admit and wrap a loop variable; a concrete array stays the same object, by which tapes know it."""
     admitted = _admit_with_location(leaf, type_)
     return leaf if isinstance(leaf, ConcreteArray) else result_like(operands, admitted)
 
@@ -260,7 +265,7 @@ def _admit_with_location(value: object, type_: Type | None) -> Value:
 
 
 def _unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[Traced | Literal, Traced | Literal]]:
-    """The results of both branches, in pairs."""
+    """The results of both branches in pairs; raises Invalid (V5) where the structures or types differ."""
     if one.treedef != other.treedef:
         required, got = describe_difference(one.treedef, other.treedef)
         raise Invalid(
@@ -276,7 +281,7 @@ def _unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[Traced | L
 def _unify_results(
     one: Any, other: Any, then: BodyResult, otherwise: BodyResult
 ) -> tuple[Traced | Literal, Traced | Literal]:
-    """A result of both branches, of one dtype: a Python number adapts to the other side."""
+    """One result of both branches in a common dtype: a Python number takes the dtype of the other side."""
     left, right = to_weak_operand(one, _scalar_dtype(other)), to_weak_operand(other, _scalar_dtype(one))
     if left.type.join(right.type) is None:
         raise Invalid(
@@ -291,7 +296,7 @@ def _unify_results(
 
 
 def _scalar_dtype(value: Any) -> DType | None:
-    """The dtype that a scalar has of its own: Python's int takes any number's."""
+    """The dtype of a scalar; None for an array, and for a Python int, which takes any numeric dtype."""
     type_ = None if type(value) is int else to_operand(value).type
     return type_.dtype if type_ and type_.is_scalar else None
 
