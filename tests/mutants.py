@@ -390,7 +390,8 @@ def dies(mutant: Mutant, tests: Sequence[str], compiled: str) -> bool:
             ROOT, package, ignore=shutil.ignore_patterns(".*", "*.egg-info", "__pycache__", "build", "dist")
         )
         (package / mutant.file).write_text(mutant.source)
-        command = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "--timeout", "120", *tests]
+        options = ["-x", "-q", "-n", "0", "-m", "not heavy", "--timeout", "120"]
+        command = [sys.executable, "-m", "pytest", *options, *tests]
         environment = {
             **os.environ,
             "PYTHONPATH": folder,

@@ -103,6 +103,7 @@ def test_listed_packages_are_the_tree() -> None:
     assert [named(ROOT / folder) for folder in folders if not (ROOT / folder / "__init__.py").exists()] == []
 
 
+@pytest.mark.full
 def test_import_is_light(tmp_path: Path) -> None:
     """`import tagloom` loads nothing that only pictures, the terminal or fast engines need."""
     code = "import sys, tagloom; print(*sorted({name.partition('.')[0] for name in sys.modules}))"

@@ -22,6 +22,7 @@ def modules(monkeypatch: pytest.MonkeyPatch) -> dict[str, ModuleType]:
     return {name: importlib.import_module(name) for name in ("rows", "conduct", "table", "promises")}
 
 
+@pytest.mark.full
 def test_a_row_makes_a_table(tmp_path: Path) -> None:
     """Without peers, in seconds: a table of the systems asked for, promises below it, and all samples as JSON."""
     target = tmp_path / "all.json"
@@ -57,6 +58,7 @@ def test_cores_make_a_table() -> None:
     assert processors.startswith("Processor time")
 
 
+@pytest.mark.full
 def test_gradients_make_a_table() -> None:
     """For each program a line for each engine and size; of what waits there is as much for each activation."""
     ran = subprocess.run([sys.executable, str(FOLDER / "gradients.py"), "--quick"], capture_output=True, text=True)
@@ -67,6 +69,7 @@ def test_gradients_make_a_table() -> None:
     assert all(abs(more / few - 1) < 0.03 for few, more in zip(each[::2], each[1::2], strict=True))
 
 
+@pytest.mark.full
 def test_eager_makes_a_table() -> None:
     """A line for each op, shape and dtype, with a median and the least for each system; what is not installed is left
     out, and what was promised beside it not measured."""
@@ -135,6 +138,7 @@ def test_promises_of_training_and_of_ops(modules: dict[str, ModuleType]) -> None
     assert [promise.line(ops)[1:] for promise in promises.EAGER] == [["1.6", "missed"], ["", "not measured"]]
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("row", ["softmax", "treernn", "l2hmc"])
 def test_a_training_step_is_one_in_both_ways(
     modules: dict[str, ModuleType], row: str, monkeypatch: pytest.MonkeyPatch

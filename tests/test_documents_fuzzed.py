@@ -113,6 +113,7 @@ def fuzz_documents(seeds: range) -> None:
     assert len(seeds) / 20 < understood < len(seeds) * 3 / 4
 
 
+@pytest.mark.full
 def test_documents() -> None:
     """A mutated document is read and run, or refused on purpose; no code runs, and little memory is taken."""
     fuzz_documents(range(600))
@@ -150,6 +151,7 @@ def _log(path: Path) -> EventLog | None:
         return None
 
 
+@pytest.mark.full
 def test_logs(tmp_path: Path) -> None:
     """A mutated log is refused on purpose, or tells of the same run: what it says more or else is not believed."""
     fuzz_logs(range(60), tmp_path / "run.jsonl")
@@ -184,6 +186,7 @@ def _shaped(shape: list[int], data: list[int]) -> bytes:
     return json.dumps(document).encode()
 
 
+@pytest.mark.inner(first=7)
 @pytest.mark.parametrize("bomb", BOMBS, ids=range(len(BOMBS)))
 def test_bombs(bomb: Callable[[], bytes]) -> None:
     """What is small on disk and huge in memory, or deep, or long, is refused in no time."""

@@ -43,6 +43,7 @@ def _check(words: list[str], folder: Path) -> None:
 FEW = ("fib_at_20", "deadlock", "race", "fib_spacetime", "fib_critical")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", FEW)
 def test_commands_make_what_is_checked_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, name: str) -> None:
     """Some of them: they say what the pictures say that are checked in."""

@@ -7,6 +7,7 @@ import inspect
 import re
 from pathlib import Path
 
+import pytest
 import tagloom as tl
 from tagloom.interp.breakpoints.names import NAMES
 
@@ -14,6 +15,7 @@ DOCS = Path(__file__).resolve().parents[1] / "docs"
 DEBUGGING = DOCS / "debugging.md"
 
 
+@pytest.mark.full
 def test_the_examples() -> None:
     """Every example of the page gives what stands below it."""
     found = doctest.testfile(str(DEBUGGING), module_relative=False, optionflags=doctest.NORMALIZE_WHITESPACE)
@@ -44,6 +46,7 @@ def test_the_examples_of_parts() -> None:
     assert found.failed == 0 and found.attempted >= 10
 
 
+@pytest.mark.full
 def test_the_examples_of_learning() -> None:
     """And of that of learning; each optimizer stands in its table with the defaults that it has."""
     page = DOCS / "learning.md"

@@ -34,6 +34,7 @@ def raised(call: Callable[[], Any]) -> list[str]:
     return lines
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_a_trap_says_which_element(engine: str) -> None:
     """S5: beside the operands, that of the last one for which the op has no value."""
@@ -88,6 +89,7 @@ MISFITS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 @pytest.mark.parametrize(("op", "operands", "attributes"), MISFITS, ids=lambda each: each if type(each) is str else "")
 def test_shapes_that_do_not_fit(op: str, operands: Any, attributes: Any, engine: str) -> None:

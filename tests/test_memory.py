@@ -95,6 +95,7 @@ def test_a_call_without_a_trace_is_exhausted() -> None:
         outer(COLUMN, ROW)
 
 
+@pytest.mark.full
 def test_a_log_of_it(tmp_path: Path) -> None:
     """The log of such a run is believed; one that claims the result ends Exhausted at its line, in no time."""
     path = tmp_path / "run.jsonl"
@@ -144,6 +145,7 @@ def made_and_used() -> None:
         tl.function(badly)(1.5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("broken", ["", "forgets nothing"])
 def test_nothing_of_a_trace_waits_for_a_collection(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Functions that nobody has any more are gone at once, with their traces, programs and graphs; and the test can

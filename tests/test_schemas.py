@@ -77,6 +77,7 @@ def test_what_acts_write_fits(tmp_path_factory: Any, case: Case) -> None:
         assert problem("events", json.loads(line)) is None
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("number", range(len(EVERY)))
 def test_every_ending_fits(number: int, tmp_path: Path) -> None:
     """So do traps, deadlocks and broken runs, and all lines of their logs."""
@@ -106,6 +107,7 @@ def assert_refused_alike(seeds: range) -> None:
     assert wrong > len(seeds) / 4
 
 
+@pytest.mark.full
 def test_readers_refuse_what_the_schemas_reject() -> None:
     """The law, on documents with one to three mutations; the reader may refuse more."""
     assert_refused_alike(range(1000))
@@ -135,6 +137,7 @@ def assert_lines_refused_alike(seeds: range, path: Path) -> None:
                 pytest.fail(f"run {number}, seed {seed}, line {where + 1}: read, though {complaint}")
 
 
+@pytest.mark.full
 def test_logs_with_lines_that_the_schema_rejects(tmp_path: Path) -> None:
     """The law, for the lines of logs."""
     assert_lines_refused_alike(range(40), tmp_path / "run.jsonl")

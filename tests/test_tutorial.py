@@ -22,6 +22,7 @@ def lessons(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.full
 def test_the_pictures(lessons: Path) -> None:
     """Each picture of the page is made by the command above it, and says what the one says that is checked in; no other
     is checked in."""

@@ -125,6 +125,7 @@ def deep(last: int = 0) -> Tag:
     return tag
 
 
+@pytest.mark.full
 def test_depth_costs_no_recursion() -> None:
     """At depth 300,000, under Python's usual limit, tags compare, hash, print, list their path, and are freed."""
     assert sys.getrecursionlimit() < DEEP // 10

@@ -44,6 +44,7 @@ def test_steps(made: Made, steps: Any) -> None:
     assert list(step_violations(made, steps)) == []
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("made", MADE, ids=str)
 def test_the_order_is_that_of_the_seed(made: Made) -> None:
     """One producer and one seed give one order, whatever the threads do; with `least` 1 it is the producer's."""
@@ -248,6 +249,7 @@ def test_refused(act: Any, said: str) -> None:
     assert refused.match(said) and "test_queues.py" in str(refused.value.where)
 
 
+@pytest.mark.full
 def test_programs_take_and_give() -> None:
     """In a tl.function a queue's methods are effects in program order, nested elements and batches included."""
     source = tl.FIFOQueue(8, {"x": tl.Array[tl.float64, 2], "n": tl.int64})
@@ -270,6 +272,7 @@ def test_programs_take_and_give() -> None:
         source.dequeue()
 
 
+@pytest.mark.full
 def test_drained_is_a_trap() -> None:
     """A program that takes from a closed and drained queue traps with these words, after all that came before."""
     queue, lines = tl.FIFOQueue(3, tl.int64), list[str]()
@@ -456,6 +459,7 @@ def test_leaves_that_nobody_wants_are_let_go(engine: str) -> None:
     assert take() == 7
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("engine", [None, *ENGINES])
 def test_ctrl_c_ends_a_wait(engine: str | None) -> None:
     """The first Ctrl-C ends a dequeue that waits, in Python and in a run; nothing was taken."""

@@ -87,6 +87,7 @@ def distribution(count: int) -> Counter[str]:
     return Counter({kind: number / count for kind, number in found.items()})
 
 
+@pytest.mark.full
 def test_programs_with_acts_have_all_of_them() -> None:
     """Most return, some trap; a good part parks gets, prints, calls Python, draws and has bounds."""
     found = distribution(200)

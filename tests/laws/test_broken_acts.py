@@ -331,6 +331,7 @@ def found(twin: Twin, examples: int) -> Case:
     return case
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
     "twin", [pytest.param(t, id=t.how.__name__, marks=[pytest.mark.heavy] * (t.how in SLOW)) for t in CAUGHT]
 )
@@ -339,6 +340,7 @@ def test_the_laws_catch_a_broken_machine(twin: Twin) -> None:
     found(twin, 400)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", UNSEEN, ids=lambda twin: twin.how.__name__)
 def test_what_no_law_sees(twin: Twin) -> None:
     """These two differ from ours in what is the schedule's only, or never happens: no program tells them apart."""

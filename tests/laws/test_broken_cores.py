@@ -124,6 +124,7 @@ def violations() -> Iterator[str]:
             yield from (each for each in found if isinstance(each, str))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("how", TWINS)
 def test_the_laws_catch_broken_cores(how: Break) -> None:
     """Cores that differ in one line break a law."""

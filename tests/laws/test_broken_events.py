@@ -177,6 +177,7 @@ def broken_law(case: Case) -> str | None:
         return repr(error)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", TWINS)
 def test_the_laws_catch_a_broken_keeper(twin: Twin) -> None:
     """A keeper that differs in one line breaks a law on one of 100 programs; on the same program the true one keeps

@@ -143,6 +143,7 @@ def found() -> list[str]:
     return [said for case in cases for said in wrong(case)]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("broken", BROKEN)
 def test_the_laws_catch_a_broken_derivation(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """The laws say something of one of them, and nothing while nothing is broken; what merely fails proves nothing."""
@@ -249,6 +250,7 @@ def unlike() -> list[str]:
     return said
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", CUSTOM)
 def test_broken_custom_gradients_are_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A function with the pullback that it has anyway tells each of them, and says nothing while nothing is broken."""

@@ -177,6 +177,7 @@ SLOW = (skip_an_iteration, switch_backwards, return_to_the_wrong_site, return_to
 """What takes long to shrink."""
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     "how", [pytest.param(how, id=how.__name__, marks=[pytest.mark.heavy] * (how in SLOW)) for how in BROKEN]
 )

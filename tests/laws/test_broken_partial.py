@@ -261,6 +261,7 @@ def test_a_broken_look_under_tags_is_caught(broken: Broken, monkeypatch: pytest.
     assert wrong is not None
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("broken", BROKEN, ids=lambda broken: broken.__name__)
 def test_a_broken_pruning_is_caught(broken: Broken, monkeypatch: pytest.MonkeyPatch) -> None:
     """Some small program shows that it is wrong."""

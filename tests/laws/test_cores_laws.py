@@ -94,6 +94,7 @@ def of_the_corpus() -> Iterator[tuple[Graph, list[Value]]]:
                 yield graph, [parse_value(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)]
 
 
+@pytest.mark.full
 def test_corpus() -> None:
     """So do the programs of the corpus; of those that call or loop, a third give activations away."""
     limits, given = Limits(firings=4_000), []
@@ -106,6 +107,7 @@ def test_corpus() -> None:
     assert sum(count > 0 for count in given) > len(given) // 3
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     ("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (relayed, [8])], ids=str
 )
@@ -121,6 +123,7 @@ def test_turns(function: tl.Function, arguments: list[int]) -> None:
     assert sum(counts) > 60
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "arguments"), [(fib, [9]), (tak, [6, 3, 1]), (sums, [5]), (twice, [7])], ids=repr)
 def test_in_the_middle(function: tl.Function, arguments: list[int]) -> None:
     """What waits in the middle of a run are tokens that the reference delivers, under the same tags; and what has fired
@@ -152,6 +155,7 @@ def several(function: tl.Function, arguments: list[int], cores: int, **options: 
     return run
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("cores", [2, 3, 8])
 def test_threads(cores: int) -> None:
     """Threads that run at once, more of them than the machine has cores, give what one gives, again and again."""
@@ -219,6 +223,7 @@ def test_other_endings(function: tl.Function, arguments: list[int], limits: Limi
     assert told(out) == told(one)
 
 
+@pytest.mark.inner(first=4)
 @ENDINGS
 def test_other_endings_of_turns(function: tl.Function, arguments: list[int], limits: Limits, status: str) -> None:
     """Whichever core comes to the trap or to the limit, the run is not kept."""
@@ -240,6 +245,7 @@ def test_waves_are_looked_at_while_it_runs(tokens: int, ended: str, monkeypatch:
     assert out.status == ("Returned" if ended == "quiet" else "Exhausted")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("limit", "function", "argument"), [("seconds", fib, 40), ("bytes", endless, 3)])
 def test_ends_from_outside(limit: str, function: tl.Function, argument: int) -> None:
     """S12: seconds and bytes end a shared run, and what it has done by then is there, its residue too."""
@@ -309,6 +315,7 @@ def test_ctrl_c_when_cores_are_done(monkeypatch: pytest.MonkeyPatch) -> None:
         fib.run(5, engine="fast", cores=2)
 
 
+@pytest.mark.full
 def test_a_run_that_is_begun_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It has all the memory, and the seconds but for those that cores ran: to compile takes none."""
     before, true, rerun = alive(), module.load_machine, module.run_fast
@@ -340,6 +347,7 @@ def alive() -> int:
     return sum(type(each) is CoreStore for each in gc.get_objects())
 
 
+@pytest.mark.full
 def test_idle_cores_sleep(monkeypatch: pytest.MonkeyPatch) -> None:
     """Who has nothing to do sleeps, and longer and longer: of one loop there is nothing to give away."""
     slept: dict[str, list[float]] = {}

@@ -23,6 +23,7 @@ PROGRAMS = {
 }
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_programs(kind: str) -> None:
     """All events, the last ones, and the lines of a log, wherever a run is taken over and pauses."""
@@ -35,6 +36,7 @@ def test_programs(kind: str) -> None:
     hold()
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("kind", PROGRAMS)
 def test_replay(kind: str, tmp_path_factory: Any) -> None:
     """A log that the fast engine wrote is replayed to the outcome that it ended in."""

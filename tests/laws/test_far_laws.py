@@ -32,6 +32,7 @@ RUNS: dict[str, tuple[Graph, list[Any]]] = {
 """Calls; loops, a trap and an array; cells with parked readers, and a bound."""
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 @pytest.mark.parametrize("name", RUNS)
 def test_programs_that_have_everything(name: str, schedule: str) -> None:
@@ -186,6 +187,7 @@ WRONG: tuple[Callable[[MonkeyPatch], None], ...] = (
 )
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("how", WRONG, ids=lambda how: how.__name__)
 def test_the_laws_catch_what_is_wrong(how: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
     """What is wrong in one line breaks a law on some of the programs that have everything."""

@@ -44,6 +44,7 @@ def test_second_derivatives_of_smooth_programs(case: Case) -> None:
     assert wrong(case, 2) == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("order", "count"), [(1, 8), (2, 3)])
 def test_gradients_of_smooth_programs_with_cells(order: int, count: int) -> None:
     """So they are of programs that keep floats in cells, and read them, some several times."""
@@ -161,6 +162,7 @@ def test_gradients_of_many_generated_programs(case: Case) -> None:
         raise
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("by_acts", [False, pytest.param(True, marks=pytest.mark.heavy)])
 def test_smooth_programs_have_slopes(by_acts: bool) -> None:
     """Of most programs differences can tell whether the adjoints are right, and of most these are not 0."""

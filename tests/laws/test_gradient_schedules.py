@@ -69,6 +69,7 @@ def endings(function: tl.Function, x: float, choices: ChooseTokens, least: int =
 both = pytest.mark.parametrize("choices", [every_token, every_firing], ids=["tokens", "firings"])
 
 
+@pytest.mark.inner(first=2)
 @both
 @pytest.mark.parametrize(
     ("function", "x", "slope"),
@@ -91,6 +92,7 @@ def test_every_schedule_of_a_gradient(function: tl.Function, x: float, slope: fl
     assert only.status == "Returned" and only.residue == () and only.value == pytest.approx(slope, rel=1e-14)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("function", "x"), [(exponential, 1.0), (recursion, 20.0), (branch, -4.0)])
 def test_every_schedule_of_a_second_derivative(function: tl.Function, x: float) -> None:
     """The same, of what is differentiated twice, where tokens that wait go first: of some 10^19 orders of firings."""
@@ -99,6 +101,7 @@ def test_every_schedule_of_a_second_derivative(function: tl.Function, x: float) 
     assert only.value == pytest.approx(math.e if function is exponential else 0.0)
 
 
+@pytest.mark.inner(first=1)
 @both
 def test_a_machine_with_a_race_is_caught(choices: ChooseTokens, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the sum of adjoints is what came last, several schedules end in several ways."""

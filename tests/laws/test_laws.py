@@ -35,6 +35,7 @@ def test_laws_hold_on_many_generated_programs(case: Case) -> None:
     assert list(violations(case)) == []
 
 
+@pytest.mark.full
 def test_generated_programs_have_loops_and_recursion() -> None:
     """At least 30 % have a loop with a recursion in it or under it, and few end but by returning."""
     found = distribution.distribution(150)

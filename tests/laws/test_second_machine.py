@@ -89,6 +89,7 @@ def runs(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str,
     return (run for run in cases_run(document) if is_known(run[1]))
 
 
+@pytest.mark.inner(first=20)
 @pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
 def test_it_passes_the_corpus(file: Path) -> None:
     """Every case that is run, and known to it, ends as the reference's run does, and so as the case says (test_corpus):
@@ -101,6 +102,7 @@ def test_it_passes_the_corpus(file: Path) -> None:
             assert differences(graph, arguments, schedule, **limits) == []
 
 
+@pytest.mark.full
 def test_how_much_of_the_corpus_it_runs() -> None:
     """It runs all cases that are run but those with what came after it, and these are as many as the documents say."""
     known = [is_known(graph) for file in FILES for _, graph, _, _ in cases_run(parse(file.read_text()))]
@@ -113,6 +115,7 @@ def test_how_much_of_the_corpus_it_runs() -> None:
     assert f"gives these in all {RUN} cases whose ops it knows" in first
 
 
+@pytest.mark.full
 def test_it_passes_the_corpus_by_itself() -> None:
     """The counts that the cases state are those of the second machine, without the reference beside it."""
     counted = 0

@@ -146,6 +146,7 @@ TWINS = {Forgetful: 1, ByValue: 1, Alone: 2, Forwards: 1, Shortsighted: 1}
 """Tapes that are wrong, and the order at which that shows."""
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize("way", [eagerly, in_trace])
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
 def test_broken_tapes_are_found(twin: type[tl.Tape], way: Way) -> None:

@@ -43,6 +43,7 @@ def test_eagerly(call: Any, result: Any) -> None:
     assert plain(call()) == result
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", FILES)
 def test_the_tables(name: str) -> None:
     """What a file prints stands in the README."""
@@ -51,6 +52,7 @@ def test_the_tables(name: str) -> None:
     assert name == "selection" or all(f"\n{line}\n" in README for line in filter(None, ran.stdout.splitlines()))
 
 
+@pytest.mark.inner(first=5)
 @pytest.mark.parametrize("row", ROWS, ids=lambda row: row[2])
 def test_the_commands(row: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """The commands of the README's first table print what it says, and then what variables hold by now."""
@@ -105,6 +107,7 @@ def sampler() -> Any:
     return load("l2hmc").Sampler(np.random.default_rng(1).normal(size=(5, 2)), seed=3, step=0.3)
 
 
+@pytest.mark.full
 def test_staging_changes_no_numbers() -> None:
     """Losses, samples and all weights after three steps are those of a tape."""
     module = load("l2hmc")

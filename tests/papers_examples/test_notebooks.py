@@ -26,6 +26,7 @@ assert any("<iframe" in each.get("text/html", "") for each in shown), "no run is
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: folder.name)
 def test_the_notebook_runs(folder: Path) -> None:
     """Each folder has one, which begins where its programs are; it shows a picture and plays a run."""

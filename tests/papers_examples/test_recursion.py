@@ -71,6 +71,7 @@ def test_expected(name: str, row: dict[str, Any]) -> None:
     check(name, row, "waves")
 
 
+@pytest.mark.inner(first=20)
 @pytest.mark.parametrize("schedule", SCHEDULES[1:])
 @pytest.mark.parametrize(("name", "row"), [p for p in rows("quick") if "status" not in p.values[1]])
 def test_schedules_agree(name: str, row: dict[str, Any], schedule: str) -> None:
@@ -282,6 +283,7 @@ def test_the_readme_names_every_file() -> None:
     assert [name for name in FILES if f"({name}.py)" not in readme] == []
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", FILES)
 def test_the_command_line_runs_it(name: str) -> None:
     """`tagloom run FILE ARGS` exits with 0 where the program returns and with 1 where it does not."""

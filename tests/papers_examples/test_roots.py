@@ -52,6 +52,7 @@ def test_expected(name: str, row: dict[str, Any]) -> None:
     check(name, row, "waves")
 
 
+@pytest.mark.inner(first=12)
 @pytest.mark.parametrize(("name", "row"), rows("quick"))
 def test_schedules_agree(name: str, row: dict[str, Any]) -> None:
     """Every schedule ends alike and fires every node as often, in a deadlock too, although cells are read early."""
@@ -85,6 +86,7 @@ def first_rows(name: str) -> list[str]:
     return tables[name]()
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", FILES)
 def test_the_tables(name: str) -> None:
     """The first rows of each table are those in the README."""
@@ -134,6 +136,7 @@ def readme_runs() -> list[Any]:
     return [pytest.param(*run, marks=[pytest.mark.heavy] if run[0].endswith(long) else []) for run in runs]
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize(("run", "result"), readme_runs())
 def test_the_runs_of_the_readme(tagloom: Any, run: str, result: str) -> None:
     """The command line prints what the README's first table says, and `--stats` what it took."""
@@ -195,6 +198,7 @@ def plain_inner_product(n: int) -> float:
     return total
 
 
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize("n", [1, 2, 5, 10, 40])
 def test_producers_and_consumer_overlap(n: int) -> None:
     """Sinf is 5 n + 36, and with a barrier 10 n + 41; filling alone is 5 n + 30. S1 is 104 n + 61, and 9 more."""
@@ -207,6 +211,7 @@ def test_producers_and_consumer_overlap(n: int) -> None:
     assert len(both.critical_path()) == both.time_on(math.inf) == both.stats.critical_path
 
 
+@pytest.mark.full
 def test_parallelism_is_bought_with_storage() -> None:
     """The larger the bound, the shorter the critical path and the larger the store; from 7 on nothing changes."""
     main = load("inner_product").main
@@ -227,6 +232,7 @@ def plain_grid(n: int) -> int:
     return line[-1]
 
 
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize("n", [2, 3, 4, 7, 10])
 def test_a_wavefront(n: int) -> None:
     """Work grows with n^2 and the critical path with n, whichever end is first; not so where one loop counts all."""
@@ -301,6 +307,7 @@ def test_the_double_recursion(n: int) -> None:
     assert module.duplicates(out) == 6 * n - 3
 
 
+@pytest.mark.full
 def test_the_critical_path_of_the_sum() -> None:
     """Sinf is 9 d + 8 for 2^d numbers, and between them never more than for the next power."""
     main = load("manchester_sum").main

@@ -50,6 +50,7 @@ def rows() -> list[Any]:
     return found
 
 
+@pytest.mark.inner(first=40)
 @pytest.mark.parametrize(("name", "row", "schedule"), rows())
 def test_expected(name: str, row: dict[str, Any], schedule: str) -> None:
     """Programs give what is expected, under every schedule, and leave nothing behind."""
@@ -58,6 +59,7 @@ def test_expected(name: str, row: dict[str, Any], schedule: str) -> None:
     assert (out.status, out.residue) == ("Returned", ()) and same(out.value, row["result"])
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
     "name", [pytest.param(name, marks=[pytest.mark.heavy] if name == "digits" else []) for name in FILES]
 )
@@ -68,6 +70,7 @@ def test_the_tables(name: str) -> None:
     assert made and "\n".join((*module.HEADING, *made)) in README
 
 
+@pytest.mark.inner(first=5)
 @pytest.mark.parametrize(
     "row",
     [pytest.param(row, id=row[2], marks=[pytest.mark.heavy] if row[2].strip("` ") in SLOW else []) for row in RUNS],
@@ -88,6 +91,7 @@ def test_every_file_says_what_it_is(name: str) -> None:
     assert isinstance(module.main, tl.Function) and f"({name}.py)" in README
 
 
+@pytest.mark.full
 def test_digits_are_learnt() -> None:
     """Step by step, over 95 % of digits that were held out are read right; one program goes the same way."""
     module, whole = load("digits"), load("digits")
@@ -149,6 +153,7 @@ def test_momentum_is_that_of_the_library() -> None:
     assert plain(module.w) == plain(module.of_the_library(30))
 
 
+@pytest.mark.full
 def test_a_pipeline_goes_on() -> None:
     """Broken off after any number of steps, it begins at the last one that was saved, and ends with the same bits."""
     module = load("pipeline")
@@ -170,6 +175,7 @@ def test_few_rows_change() -> None:
         assert np.array_equal(moved, np.any(squares != 0.1, axis=1))
 
 
+@pytest.mark.full
 def test_samples_stand_for_all() -> None:
     """A training with samples learns the same language, if slower; other seeds draw others."""
     module = load("sampled_softmax")

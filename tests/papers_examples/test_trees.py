@@ -47,6 +47,7 @@ def test_the_rule_of_the_trees() -> None:
     assert value(trees_of([("not", ("very", "good"))]), 4) == -2
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("net", NETS)
 def test_forms_agree(net: Callable[..., Any]) -> None:
     """On batches of five trees, and on one of one word."""
@@ -98,6 +99,7 @@ def test_gradients_by_differences() -> None:
         assert (there - back) / 2e-6 == pytest.approx(float(flat(slopes) @ flat(ways)), rel=1e-5)
 
 
+@pytest.mark.full
 def test_depth_and_size() -> None:
     """Sinf of the recursion grows by 12 for each level, and by 26 with gradients; that of the loop with the nodes."""
     net = TreeRNN()
@@ -118,6 +120,7 @@ def test_one_graph_for_all_trees() -> None:
     assert [small == large for small, large in sizes] == [True, True, True, False]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("net", NETS)
 def test_what_is_learnt(net: Callable[..., Any]) -> None:
     """The loss falls from epoch to epoch, from about that of guessing: log 3 for each node."""

@@ -51,12 +51,14 @@ def check(view: View, **size: int) -> None:
     assert not [*violations(drawing, view)], drawing.text()
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", VIEWS)
 def test_drawings_can_be_read(name: str) -> None:
     """Each box is there once, each arrow goes from its tail to its head, and says its kind and its output."""
     check(VIEWS[name])
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ["fib", "even", "race"])
 @pytest.mark.parametrize("size", [(1, 1), (60, 20), (400, 400)])
 def test_drawings_of_any_size_can_be_read(name: str, size: tuple[int, int]) -> None:
@@ -71,6 +73,7 @@ def test_any_graph_can_be_drawn(graph: Any) -> None:
     check(graph_view(graph))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["unfolded", "critical", "tags", "beside"])
 @pytest.mark.parametrize("function", [shared, FUNCTIONS["fib"]])
 def test_runs_can_be_drawn(name: str, function: Any) -> None:
@@ -99,6 +102,7 @@ def test_arrows_differ() -> None:
     assert len(set(LINK_MEANINGS.values())) == len(LINE_LOOKS)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", GOLDEN)
 def test_drawings_to_look_at(name: str) -> None:
     """They fit into 120 columns and 40 rows, and are as they were when somebody last looked."""
@@ -114,11 +118,13 @@ def test_the_page_of_pictures_shows_one() -> None:
     assert f"```text\n{(DRAWINGS / 'fib.txt').read_text()}```" in page.read_text()
 
 
+@pytest.mark.full
 def test_drawings_are_stable() -> None:
     """The same view gives the same cells."""
     assert draw_cells(VIEWS["ack"]) == draw_cells(graph_view(FUNCTIONS["ack"].graph))
 
 
+@pytest.mark.full
 def test_ascii_is_the_same_drawing() -> None:
     """ASCII only, in the same cells, and what the signs mean with it."""
     drawing = draw_cells(VIEWS["nested"])
@@ -128,6 +134,7 @@ def test_ascii_is_the_same_drawing() -> None:
     assert re.sub("[^ \n]", "x", plain) == re.sub("[^ \n]", "x", drawing.text())
 
 
+@pytest.mark.full
 def test_what_does_not_fit_is_larger() -> None:
     """And the drawing says so; it is written in words, with room, since it is to be scrolled."""
     drawing = draw_cells(VIEWS["ack"], width=20, height=10)
@@ -135,6 +142,7 @@ def test_what_does_not_fit_is_larger() -> None:
     assert "merge m" in drawing.text()
 
 
+@pytest.mark.full
 def test_letters_are_explained() -> None:
     """Where letters take the place of words, and where they alone tell kinds of boxes apart, the legend has them."""
     large, small = draw_cells(VIEWS["main"], width=400, height=400), draw_cells(VIEWS["main"])
@@ -146,6 +154,7 @@ def test_letters_are_explained() -> None:
     assert to_text(draw_cells(view).legend) == "! effect"
 
 
+@pytest.mark.full
 def test_tokens_are_where_they_are() -> None:
     """At every moment of a run everything that has a badge shows its first sign, and nothing moves for it."""
     history = History(FUNCTIONS["nested"].graph, [np.int64(3)])
@@ -185,6 +194,7 @@ def test_colours_are_for_terminals() -> None:
     assert re.sub("\x1b\\[[0-9;]*m", "", coloured) == drawing.text()
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("broken", ["tracks", "behind", "columns", "seams"])
 def test_the_laws_find_broken_drawings(broken: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Arrows that share a track, that in ASCII seem to go on behind others, that share a column; torn seams."""

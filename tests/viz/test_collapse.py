@@ -125,6 +125,7 @@ def test_by_name() -> None:
 LOOPS = 900
 
 
+@pytest.mark.full
 def test_ten_thousand_nodes_fit() -> None:
     """A graph of 10,000 nodes in many loops is folded to what can be looked at, says so, and is laid out."""
     body = "\n".join(
@@ -163,6 +164,7 @@ def test_of_many_iterations_the_first_and_the_last_are_drawn() -> None:
     assert "loop[3] to loop[8]" in folded
 
 
+@pytest.mark.full
 def test_a_deep_recursion_is_drawn() -> None:
     """Clusters in clusters, deeper than Python's stack, are copied, and folded however many boxes are wanted."""
     view = View("deep")

@@ -100,6 +100,7 @@ def test_the_variables_of_a_loop_go_back() -> None:
     assert [box.title for box in view.boxes.values() if box.kind == "exit"] == ["exit p", "exit d_x"]
 
 
+@pytest.mark.inner(first=1)
 @by_name
 def test_graphviz_lays_them_out(name: str, capfd: pytest.CaptureFixture[str]) -> None:
     """Programs and graphs, without complaint; and a pullback alone, or folded."""
@@ -116,6 +117,7 @@ def test_graphviz_lays_them_out(name: str, capfd: pytest.CaptureFixture[str]) ->
     assert {cluster.kind for cluster in alone.root.clusters} == {"pullback"}
 
 
+@pytest.mark.inner(first=1)
 @by_name
 def test_pictures_of_runs_that_go_back(name: str) -> None:
     """Every picture of a run, at its end and on the way, is whole."""
@@ -158,6 +160,7 @@ def titles(function: tl.Function, *arguments: object) -> list[str]:
     return [box.title for box in view.boxes.values()]
 
 
+@pytest.mark.full
 def test_a_terminal_draws_them() -> None:
     """In cells a reenter and a back have ends of their own, and words; the frame says what it has."""
     view = trim_view(graph_view(grad_power.graph), only=("power_split.loop",))

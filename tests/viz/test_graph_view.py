@@ -208,6 +208,7 @@ def test_strange_names_are_only_names(name: str) -> None:
         assert drawing.titles == [(name,)]
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("graph", GRAPHS.values(), ids=list(GRAPHS))
 def test_graphviz_lays_it_out_without_complaint(graph: Graph, capfd: pytest.CaptureFixture[str]) -> None:
     """Nesting, levels and edges that are laid out backwards never contradict one another."""
@@ -219,6 +220,7 @@ def test_graphviz_lays_it_out_without_complaint(graph: Graph, capfd: pytest.Capt
     assert [line for line in said if "ontconfig" not in line] == []
 
 
+@pytest.mark.full
 def test_drawing_is_stable(tmp_path: Path) -> None:
     """The same graph is the same text, in every process."""
     code = "from support.pictures import drawings as d; print(d.graph_dot(d.main.graph))"

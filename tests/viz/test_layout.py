@@ -45,6 +45,7 @@ def check(view: View, writing: BoxStyle) -> None:
                     assert end <= frame.left_column or start > frame.right_column
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", FUNCTIONS)
 @pytest.mark.parametrize("writing", [BoxStyle(), BoxStyle(uses_letters=True, max_length=8, max_joined=3)])
 def test_boxes_and_frames_stand_apart(name: str, writing: BoxStyle) -> None:

@@ -19,6 +19,7 @@ def open_ended(x):  # type: ignore[no-untyped-def]
     return x + 1
 
 
+@pytest.mark.full
 def test_things_show_themselves() -> None:
     """Programs, graphs, functions, runs and histories are pictures; what has none is words."""
     history = fib.history(3)
@@ -30,6 +31,7 @@ def test_things_show_themselves() -> None:
     assert open_ended._repr_svg_() is None
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("form", ["graph", *PICTURES])
 def test_every_picture_of_a_history(form: str, tmp_path: Path) -> None:
     """Each form that the command line knows is there, dark too, and can be saved."""
@@ -41,6 +43,7 @@ def test_every_picture_of_a_history(form: str, tmp_path: Path) -> None:
     assert str(picture) == f"a picture of fib, {form}"
 
 
+@pytest.mark.full
 def test_parts_and_folds() -> None:
     """A loop alone, and a loop as one box, by their names."""
     alone, folded = tl.picture(nested, only=["loop_1"]), tl.picture(nested, fold=["loop_1"])
@@ -76,6 +79,7 @@ def test_where_nobody_draws_there_are_words(monkeypatch: pytest.MonkeyPatch, tmp
     assert fib.graph._repr_svg_() is None
 
 
+@pytest.mark.full
 def test_nothing_is_loaded_before_it_is_drawn() -> None:
     """`import tagloom` loads nothing that draws."""
     code = "import sys, tagloom; print([name for name in sys.modules if 'graphviz' in name])"

@@ -43,12 +43,14 @@ def is_gone(number: int) -> bool:
     return False
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("form", FORMATS)
 def test_formats(form: str) -> None:
     """Each format is what it is called."""
     assert picture(graph_dot(fib.graph), form).startswith(BEGINNINGS[form])
 
 
+@pytest.mark.full
 def test_text_is_in_the_picture() -> None:
     """An svg has the words of the graph, and of a program; a graph that breaks the rules is laid out too."""
     assert ">n - 1</text>" in svg(graph_dot(fib.graph))
@@ -56,6 +58,7 @@ def test_text_is_in_the_picture() -> None:
     assert ">merge</text>" in svg(graph_dot(race()))
 
 
+@pytest.mark.full
 def test_letters_are_drawn() -> None:
     """A picture of pixels differs by its letters: the machine's fonts are found."""
     one, other = (picture(f"graph {{ a [label={letters} fixedsize=true] }}", "png") for letters in ("MMM", "iii"))
@@ -80,6 +83,7 @@ def test_unknown_format() -> None:
         render("digraph { }", "gif")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("dot", ["", "nonsense", "digraph {", "digraph { a -> }"])
 def test_what_is_no_dot_is_said(dot: str) -> None:
     """Text that Graphviz cannot read is the caller's fault, and Graphviz says why."""
@@ -102,6 +106,7 @@ def test_a_crash_of_the_layout_is_survived(monkeypatch: pytest.MonkeyPatch) -> N
         render("digraph { }", "svg")
 
 
+@pytest.mark.full
 def test_timeout_kills_the_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """After the timeout the other process is gone, and the error says what to do."""
     monkeypatch.setattr(module, "_LAYOUT", STUCK)
@@ -110,6 +115,7 @@ def test_timeout_kills_the_layout(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert is_gone(int((tmp_path / "number").read_text()))
 
 
+@pytest.mark.full
 def test_timeout_kills_graphviz() -> None:
     """A layout that would take minutes ends in time, though it is deep in C."""
     edges = ";".join(f"a{i} -> a{j}" for i in range(200) for j in range(i))
@@ -119,6 +125,7 @@ def test_timeout_kills_graphviz() -> None:
     assert time.monotonic() - begun < 20
 
 
+@pytest.mark.full
 def test_interrupt_kills_the_layout(tmp_path: Path) -> None:
     """Ctrl-C ends the call with KeyboardInterrupt, and the other process with it."""
     number = tmp_path / "number"
@@ -133,6 +140,7 @@ def test_interrupt_kills_the_layout(tmp_path: Path) -> None:
     assert is_gone(int(number.read_text()))
 
 
+@pytest.mark.full
 def test_import_of_tagloom_loads_no_graphviz(tmp_path: Path) -> None:
     """Neither `import tagloom` nor importing what draws loads Graphviz; drawing does."""
     code = """

@@ -135,6 +135,7 @@ def every_folder_is_beside(patch: MonkeyPatch) -> None:
     )
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("broken", [every_file_is_one, names_are_believed, every_folder_is_beside])
 def test_who_believes_too_much_is_caught(
     broken: Callable[[MonkeyPatch], None], tmp_path: Path, monkeypatch: MonkeyPatch
@@ -144,6 +145,7 @@ def test_who_believes_too_much_is_caught(
     assert leaks(tmp_path)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("kind", ["evil.tl", "evil.json", "evil.jsonl"])
 def test_what_is_private_stays_so(kind: str, tmp_path: Path) -> None:
     """Of a loaded document no screen and no page shows another's lines, and each says that the source is not here."""
@@ -156,6 +158,7 @@ def test_what_is_private_stays_so(kind: str, tmp_path: Path) -> None:
     assert ("id_ed25519", []) in [(piece.file, piece.lines) for piece in source_excerpts(session.history.graph)]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("kind", ["run.tl", "run.json", "run.jsonl"])
 def test_what_lies_beside_a_document_is_shown(kind: str, tmp_path: Path) -> None:
     """What it names by a relative path, in its folder or below, whatever the working directory is."""
@@ -181,6 +184,7 @@ def test_a_source_elsewhere_is_for_the_screen(tmp_path: Path) -> None:
     assert SECRET in on_screen(session) and SECRET not in given_away(session)
 
 
+@pytest.mark.full
 def test_what_this_process_has_traced_is_shown(tmp_path: Path) -> None:
     """Whether it was traced is known from tracing: a log of that is played with its source, wherever it lies."""
     path = written(tmp_path / "code" / "work.py", PROGRAM)
@@ -192,6 +196,7 @@ def test_what_this_process_has_traced_is_shown(tmp_path: Path) -> None:
     assert SECRET in given_away(loaded(log))
 
 
+@pytest.mark.full
 def test_lines_that_are_not_there(tmp_path: Path) -> None:
     """A line before the first, or behind the last, is none, and brings no others with it."""
     path = written(tmp_path / "work.py", "# one\n# two")

@@ -159,6 +159,7 @@ def test_a_trap_is_marked() -> None:
     assert "trap" in marks
 
 
+@pytest.mark.full
 def test_captions_are_whole() -> None:
     """A long caption takes several lines, none of which lies below the picture's edge."""
     words = " ".join(f"word{number}" for number in range(20))

@@ -118,6 +118,7 @@ def test_the_tree_of_tags_is_that_of_the_run(history: History) -> None:
     assert list(view_violations(cut)) == [] and sum(box.kind != "folded" for box in cut.boxes.values()) <= 3
 
 
+@pytest.mark.full
 def test_of_many_iterations_the_tree_has_the_first() -> None:
     """A tree that is too large grows no wider than a picture can be; what is left out is counted where it would be."""
     history = nested.history(30)
@@ -173,6 +174,7 @@ def _texts(svg: str) -> list[str]:
     return [element.text or "" for element in ElementTree.fromstring(svg).iter("{http://www.w3.org/2000/svg}text")]
 
 
+@pytest.mark.full
 def test_long_runs_are_drawn_in_few_columns() -> None:
     """More waves than there is room for share columns, and the chart says so."""
     history = fib.history(12, schedule="waves")

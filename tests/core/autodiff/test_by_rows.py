@@ -146,6 +146,7 @@ def violations(name: str, ids: Any, way: Callable[..., tl.Rows] = by_grad) -> li
     return said if alike(total, dense) else [*said, f"rows add up to {total}, and not to {dense}"]
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("name", CASES)
 def test_rows_add_up(name: str, way: Callable[..., tl.Rows]) -> None:
@@ -165,6 +166,7 @@ def test_rows_of_any_indices(name: str, ids: Any) -> None:
     assert violations(name, ids) == []
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_engines_agree(engine: str) -> None:
     """Every engine gives the rows that the reference gives, in their order."""
@@ -223,6 +225,7 @@ def test_what_is_on_the_way_is_a_table_too() -> None:
     np.testing.assert_allclose(np.asarray(dx), wanted, rtol=1e-12)
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", ["a look-up", "a loop", "a call and a branch in a loop"])
 def test_higher_orders(name: str) -> None:
     """The values are differentiated as any others, and by rows again."""

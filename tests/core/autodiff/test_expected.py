@@ -197,6 +197,7 @@ ROWS: dict[str, Row] = {
 }
 
 
+@pytest.mark.inner(first=8)
 @pytest.mark.parametrize("name", ROWS)
 def test_values_and_firings(name: str) -> None:
     """Each is what it must be, under every schedule, with the same firings and no residue, and on both machines, as far
@@ -237,6 +238,7 @@ def test_bounds_hold_in_derivatives(order: int) -> None:
     assert found[1] == 1 and found[2] == 2 and found[None] > 2
 
 
+@pytest.mark.full
 def test_six_times() -> None:
     """D2: a function is differentiated six times, and no seventh time."""
     derivative: Any = lambda x: x**7.0  # noqa: E731

@@ -32,6 +32,7 @@ def test_factorial() -> None:
     assert 4.0 - 0.01 * tl.grad(lambda v: fac(v + 1.0))(4.0) == pytest.approx(2.46)
 
 
+@pytest.mark.full
 def test_of_any_order() -> None:
     """The derivatives of x**3, one after another."""
     found, derivative = [], tl.function(lambda x: power(x, 3))
@@ -121,6 +122,7 @@ def test_nested_arguments() -> None:
     assert gradient["b"] == (5.0,)
 
 
+@pytest.mark.full
 def test_deep_recursion() -> None:
     """Depth is bounded by memory, and not by Python's stack."""
     deep = tl.function(lambda x: fac(x) * 0.0 + x)

@@ -311,6 +311,7 @@ def of_two_arrays(steps: Sequence[str], way: str) -> Callable[[Any], Any]:
     return function
 
 
+@pytest.mark.inner(first=9)
 @pytest.mark.parametrize("way", ["read by a function", "put by a function", "handed on", *NEW])
 @pytest.mark.parametrize("steps", [*itertools.permutations(["put a", "put b", "read a", "read b"])], ids=", ".join)
 def test_arrays_are_told_apart_that_go_to_one_function(steps: Sequence[str], way: str) -> None:

@@ -92,6 +92,7 @@ def by_tapes(function: Callable[..., Any], x: Any, order: int) -> float:
     return by_tapes(slope, x, order - 1)
 
 
+@pytest.mark.inner(first=9)
 @pytest.mark.parametrize("order", [0, 1, 2, 3])
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_tape_and_program_agree(name: str, order: int) -> None:
@@ -213,6 +214,7 @@ def test_python_functions_on_tapes() -> None:
     assert "eagerly, on a tl.Tape" in str(raised.value.hint)
 
 
+@pytest.mark.full
 def test_stop_gradient() -> None:
     """A value as it is, and a constant where gradients are: on tapes, in programs, at every order, on each engine."""
 

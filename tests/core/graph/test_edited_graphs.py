@@ -121,6 +121,7 @@ def test_many_edited_graphs_are_refused_or_run(case: Case, seed: int) -> None:
                 check(dice.choice(EDITS)(dice, once), case, edit)
 
 
+@pytest.mark.full
 def test_edits_make_both_kinds() -> None:
     """The law above is no empty one: among the edited graphs are many that keep the rules, and every rule is broken
     by some."""

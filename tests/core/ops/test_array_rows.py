@@ -60,6 +60,7 @@ def wrong(row: Op) -> Iterator[str]:
             yield f"{row.name} of {types}, {more} makes another value where sizes are open"
 
 
+@pytest.mark.inner(first=1)
 @each_row
 def test_types_say_what_is_made(row: Op) -> None:
     """V4, S5: what is made is of the type that the rule says, whatever sizes it knows; what does not fit is refused

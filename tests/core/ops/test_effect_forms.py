@@ -99,6 +99,7 @@ STRANGE: list[Any] = [
 ]  # fmt: skip
 
 
+@pytest.mark.full
 def test_strange_attributes() -> None:
     """Whatever stands as an attribute of an act: the text and the JSON form write it and it comes back, or they refuse
     it as their own; the rules name it in words, or it fits."""

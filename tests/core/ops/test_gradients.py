@@ -92,6 +92,7 @@ def first_order(case: Case, seed: int, **how: Any) -> float:
     return gap(of_case(case), *drawn(case, seed), **how)
 
 
+@pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
 def test_adjoints(case: Case) -> None:
     """<v, J'w> = <Jv, w>, whether the sizes of types are known or not. Where a factorisation can be differentiated for
@@ -110,6 +111,7 @@ def test_adjoints_of_other_numbers(case: Case, seed: int) -> None:
     assert first_order(case, seed) < 1e-8
 
 
+@pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
 def test_second_order(case: Case) -> None:
     """The reverse pass is made of ops that have rules: the law holds of it, too."""
@@ -137,6 +139,7 @@ def narrow(type_: Type) -> Type:
     return Type(dtypes.float32, type_.shape) if type_.dtype.kind == "f" else type_
 
 
+@pytest.mark.inner(first=1, of_each=r"\w+")
 @pytest.mark.parametrize("said", [as_it_is, open_sizes, narrow])
 @each_case
 def test_types(case: Case, said: Callable[[Type], Type]) -> None:
@@ -160,6 +163,7 @@ class Nodes:
     type = staticmethod(common.type_of)
 
 
+@pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
 def test_rules_make_nodes(case: Case) -> None:
     """A rule that is traced is a program that keeps the rules of programs, and gives what the rule gives eagerly."""
@@ -190,6 +194,7 @@ def by_nodes(function: Callable[..., Any], given: list[Any], result: Type) -> An
     return evaluate(program, given).results
 
 
+@pytest.mark.inner(first=1, of_each=r"\w+")
 @each_case
 def test_axes_that_nobody_knows(case: Case) -> None:
     """Where an op does without knowing how many axes its operands have, its rule does, too; but for products of
@@ -237,6 +242,7 @@ def test_programs(steps: list[tuple[str, int, int]]) -> None:
     assert gap(reverse(function, 2), [*values, *weights], [*directions, *weights], dice) < 1e-6
 
 
+@pytest.mark.full
 def test_every_op_of_floats_has_a_rule() -> None:
     """What makes floats of floats has a rule, which is tried here, or says that it has no slope; what makes none has
     none. There are no exceptions."""
@@ -305,6 +311,7 @@ OFF: dict[str, Callable[[Tape, Known], Known | None]] = {
 }
 
 
+@pytest.mark.inner(first=1, of_each=r"\w+")
 @pytest.mark.parametrize("wrong", OFF)
 @pytest.mark.parametrize("name", dict.fromkeys(case.op for case in CASES))
 def test_rules_that_are_off_are_found(name: str, wrong: str) -> None:

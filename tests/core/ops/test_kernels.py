@@ -28,6 +28,7 @@ def is_defined(row: Op, operands: Sequence[Any], attributes: Attributes) -> bool
     return trap_message(row, tuple(operands), attributes) is None
 
 
+@pytest.mark.inner(first=73)
 @each_row
 def test_results_are_new(row: Op) -> None:
     """A kernel gives nothing that shares elements with what it was given: that may be somebody's who writes to it."""
@@ -85,6 +86,7 @@ def test_rounding_twice_is_innocuous(row: Op) -> None:
     assert not differs(row)
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize(
     "row", [row for row in OPS.values() if row.is_data_movement or row.specialize_numpy], ids=lambda row: row.name
 )

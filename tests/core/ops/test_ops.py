@@ -143,6 +143,7 @@ def test_scalar_equals_numpy_on_any_values(signature: Signature, data: st.DataOb
     check(signature, data.draw(st.lists(operands, min_size=1, max_size=8)))
 
 
+@pytest.mark.inner(first=11)
 @pytest.mark.parametrize("row", [row for row in BY_ELEMENTS if row.arity > 1], ids=lambda row: row.name)
 def test_mixed_dtypes_promote(row: Op) -> None:
     """V4: on operands of two dtypes the op computes in the one that they promote to, scalars and arrays alike."""

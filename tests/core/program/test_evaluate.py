@@ -47,6 +47,7 @@ def looped(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i: 12 // (n - i) > 0, lambda i: i + divided(i), 0)[0]
 
 
+@pytest.mark.full
 def test_depth_costs_no_recursion() -> None:
     """100,000 nested calls, each with a branch around it, need none of Python's stack."""
     assert sys.getrecursionlimit() < DEEP // 10

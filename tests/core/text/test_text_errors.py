@@ -181,6 +181,7 @@ def test_what_nests_too_deep_is_not_written() -> None:
             assert parse(tl.print_program(too_deep(program, inner)))
 
 
+@pytest.mark.full
 def test_deep_nesting() -> None:
     """Regions nest 100 deep, which validates, lowers, prints and runs; deeper ones, and brackets without end, are
     refused in words: Python's stack is not what ends them."""

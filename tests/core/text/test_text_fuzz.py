@@ -246,6 +246,7 @@ def check(seeds: range) -> None:
     assert ended[None] > len(seeds) / 20 and ended["Malformed"] > len(seeds) / 4
 
 
+@pytest.mark.full
 def test_mutated_texts() -> None:
     """A mutated text is read, or is Malformed or Invalid: no other exception leaves, and none of the parser's words;
     what is read can be validated, lowered and printed, and comes back."""

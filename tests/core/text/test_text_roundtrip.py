@@ -232,6 +232,7 @@ def test_graphs_made_by_hand_come_back(graph: Graph) -> None:
     assert (f"  {graph.name}." in text) == (graph.name == "count"), "where a node is called as an argument is"
 
 
+@pytest.mark.inner(first=8)
 @pytest.mark.parametrize("name", PAPERS)
 def test_examples_come_back(name: str) -> None:
     """The papers' programs, and their graphs, go through text unchanged."""

@@ -71,6 +71,7 @@ def test_parts_of_many_programs(question: Asked) -> None:
     assert list(violations(*question)) == []
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ALL)
 def test_every_value_is_fetched_and_fed(name: str) -> None:
     """The same of small programs, for each value and each two."""

@@ -429,6 +429,7 @@ def test_our_own_is_not_caught() -> None:
     assert not caught()
 
 
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize("twin", TWINS, ids=lambda twin: twin.__name__)
 def test_twins_are_caught(twin: Callable[[MonkeyPatch], None], monkeypatch: MonkeyPatch) -> None:
     """A language that is wrong in one thing does not mean what Python means."""

@@ -67,6 +67,7 @@ def test_patterns_match_as_regular_expressions_do(data: Any, run: str) -> None:
     assert list(wrong_patterns(run, data.draw(patterns(run)))) == []
 
 
+@pytest.mark.full
 def test_deep_tags_are_matched() -> None:
     """A tag may be deep, and many are asked: each is read once, so that a million steps are no matter."""
     site = dict.fromkeys(FIB.calls)

@@ -61,6 +61,7 @@ def killed(path: Path, way: str, times: int) -> Iterator[str]:
         yield "no writer got so far as to save"
 
 
+@pytest.mark.full
 def test_a_writer_that_is_killed_leaves_a_whole_file(tmp_path: Path) -> None:
     """Whenever a writer dies, all of the old file or all of the new one is there."""
     assert list(killed(tmp_path / "it.safetensors", "whole", 60)) == []
@@ -72,6 +73,7 @@ def test_250_writers_that_are_killed(tmp_path: Path) -> None:
     assert list(killed(tmp_path / "it.safetensors", "whole", 250)) == []
 
 
+@pytest.mark.full
 def test_a_torn_file_is_caught(tmp_path: Path) -> None:
     """The law notices a writer that writes to the file itself."""
     assert next(killed(tmp_path / "it.safetensors", "torn", 60), None) is not None
@@ -251,6 +253,7 @@ SCHEMA = jsonschema.Draft202012Validator(
 )
 
 
+@pytest.mark.full
 def test_the_schema(tmp_path: Path) -> None:
     """What is written fits the published schema, and what that rejects is not read."""
     tl.Checkpoint(**model(1.0), more=[{"w": tl.Variable(1)}]).save(tmp_path / "it")
@@ -266,6 +269,7 @@ def test_the_schema(tmp_path: Path) -> None:
     assert rejected > 100
 
 
+@pytest.mark.full
 def test_mutations(tmp_path: Path) -> None:
     """Graphs and bytes that were changed somewhere are read or refused, and never anything else."""
     dice, path = random.Random(5), tmp_path / "it"

@@ -210,6 +210,7 @@ def test_variables_that_are_made_later(path: Path) -> None:
     checkpoint.complete().check()
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_variables_that_a_program_makes(path: Path, engine: str) -> None:
     """So do those that a function makes when it is first called."""
@@ -341,6 +342,7 @@ def test_another_checkpoint_leaves_it_out(path: Path, tmp_path: Path) -> None:
     assert list(load_file(tmp_path / "again")) == ["a"]
 
 
+@pytest.mark.full
 def test_a_checkpoint_that_is_dropped_gives_nothing(path: Path) -> None:
     """It gives to later variables as long as it is kept, and until it is restored from another file."""
     tl.Checkpoint(a=[tl.Variable(1.0)]).save(path)

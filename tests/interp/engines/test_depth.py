@@ -44,6 +44,7 @@ def assert_deep(calls: int) -> Outcome:
     return out
 
 
+@pytest.mark.full
 def test_a_hundred_thousand_nested_calls() -> None:
     """A recursion of depth 100,000 returns, and nothing is left over; heavy tests and the benchmark go deeper."""
     assert_deep(100_000)
@@ -72,6 +73,7 @@ def assert_long(trips: int) -> State:
     return state
 
 
+@pytest.mark.full
 def test_a_loop_of_many_trips() -> None:
     """S11: iterations close behind a loop: at no step are more than two of them open, or more than ten tokens alive."""
     assert_long(30_000)
@@ -97,6 +99,7 @@ def peak_of_a_run(trips: int) -> int:
         tracemalloc.stop()
 
 
+@pytest.mark.full
 def test_a_longer_loop_takes_no_more_memory() -> None:
     """A run that keeps no events needs the same memory for ten times as many trips, but for longer numbers."""
     peak_of_a_run(10)
@@ -104,6 +107,7 @@ def test_a_longer_loop_takes_no_more_memory() -> None:
     assert long < short + 2000
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "status"), [(endless, "Exhausted"), (trapping, "Trapped")])
 def test_what_a_deep_run_leaves_is_told_quickly(function: tl.Function, status: str) -> None:
     """S12: the ending of a run is worked out in time that grows with what it left, not with its square: 20,000

@@ -146,6 +146,7 @@ def test_ctrl_c_raises_where_a_value_is_wanted(handled: None) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.full
 def test_a_second_ctrl_c_ends_a_callback(handled: None) -> None:
     """A callback that blocks goes on at the first, and is ended by the second."""
 
@@ -162,6 +163,7 @@ def test_a_second_ctrl_c_ends_a_callback(handled: None) -> None:
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.full
 def test_ctrl_c_is_left_to_who_claimed_it() -> None:
     """Where somebody else handles Ctrl-C, or the run is not in the main thread, it is theirs."""
     mine: list[int] = []
@@ -257,6 +259,7 @@ LOOPS: list[tuple[tl.Function, str, dict[str, Any]]] = [
 ]
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize(("function", "engine", "asked"), LOOPS)
 def test_no_ctrl_c_is_lost(function: tl.Function, engine: str, asked: dict[str, Any]) -> None:
     """Whenever it comes while short runs follow each other, somebody is told within 0.2 s; one of a few may take
@@ -408,6 +411,7 @@ def test_what_cannot_be_begun_again_is_not_left_half_done(handled: Any) -> None:
     assert done and signal.getsignal(signal.SIGINT) is signal.default_int_handler
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ["fast", "compiled"])
 def test_interrupted_before_the_compiler_is_there(engine: str, tmp_path: Path) -> None:
     """Whoever presses Ctrl-C while numba is imported can run the program afterwards, in the same process."""

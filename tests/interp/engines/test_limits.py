@@ -144,6 +144,7 @@ def test_bad_limits_are_refused(limit: str, number: Any) -> None:
         Limits(**{limit: number})
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     ("function", "limits"),
     [

@@ -85,6 +85,7 @@ def filling() -> tl.Function:
     return squares
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_one_function_in_many_threads(engine: str) -> None:
     """A function that all call for the first time at once is traced once, and gives each its value."""
@@ -99,6 +100,7 @@ def test_one_function_in_many_threads(engine: str) -> None:
     assert found == [sum(range(100 * k)) for k in range(THREADS)] and len(traced) == 1
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_different_functions_in_many_threads(engine: str) -> None:
     """Each thread makes functions of its own, traces, compiles and runs them; none meets what is another's."""
@@ -139,6 +141,7 @@ def test_effects_belong_to_their_runs(engine: str) -> None:
     assert all(at_once(*(lambda k=k: job(k) for k in range(THREADS))))  # type: ignore[misc]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_the_first_runs_of_a_process(engine: str, tmp_path: Path) -> None:
     """Threads that are the first to want an engine import and load it at once."""
@@ -180,6 +183,7 @@ def test_parts_in_many_threads() -> None:
     assert at_once(*jobs) == [False, 34] * 3
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ENGINES)
 def test_steps_share_variables(engine: str) -> None:
     """Several steps at once read what variables hold when they begin, and have them hold what they end with: none sees
@@ -241,6 +245,7 @@ def test_tapes_and_traces_in_many_threads() -> None:
     assert at_once(*(lambda k=k: job(k) for k in range(THREADS))) == wanted  # type: ignore[misc]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ["fast", "compiled"])
 def test_what_engines_keep_is_shared(engine: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """More programs than an engine keeps, on several threads: each takes out what others have put in."""

@@ -79,6 +79,7 @@ def test_arguments_may_say_the_types() -> None:
         untyped.partial("multiply")(3)
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_every_engine_runs_parts(engine: str) -> None:
     """A part is a program as every other, and takes the options of runs."""

@@ -147,6 +147,7 @@ def test_closures_are_arguments() -> None:
     assert np.asarray(tape.gradient(y, table))[:3].tolist() == [0.0, 9.0, 3.0]
 
 
+@pytest.mark.full
 def test_symbolic_closures() -> None:
     """A function within a function closes over the values around it, recursion and gradients included."""
 

@@ -67,6 +67,7 @@ def branched(history: History) -> None:
     assert branch.run() and branch.ask.index and history.children == (branch,)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.usefixtures("handled")
 @pytest.mark.parametrize("happens", [asked, exhausted, interrupted, broken_off, branched])
 def test_a_long_history_is_freed(happens: Callable[[History], None], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -282,6 +283,7 @@ def breakpoints(graph: Any, **details: Any) -> tuple[tl.Breakpoints, int]:
     return stops, number
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("known", [0, 60, 400])
 def test_breakpoints_stop_a_history(known: int) -> None:
     """Over what is known and what is new: where one stops, with the lines of logpoints, each way; ignored hits are

@@ -45,6 +45,7 @@ def histories(*schedules: str) -> Iterator[History]:
         yield History(FIB, [6], schedule=schedule, spacing=10)
 
 
+@pytest.mark.inner(first=4)
 @each_run
 @pytest.mark.parametrize("seed", range(4))
 def test_graphs_by_hand(graph: Graph, arguments: list[Any], seed: int) -> None:
@@ -249,6 +250,7 @@ def test_a_limit_is_raised() -> None:
         assert to_outcome_record(history.run()) == to_outcome_record(tl.run_graph(FIB, [6], schedule=history.schedule))
 
 
+@pytest.mark.inner(first=5)
 @pytest.mark.parametrize("until", ["quiet", "result", "trap"])
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 @each_run
@@ -281,6 +283,7 @@ def test_a_log_of_an_exhausted_run_goes_on(tmp_path: Path) -> None:
     assert to_outcome_record(loaded.outcome()) == tl.read_events(path).outcome
 
 
+@pytest.mark.full
 def test_a_log_that_was_cut_short(tmp_path: Path) -> None:
     """Wherever a log ends, its history goes on to what the whole run was; what is not over is saved without an end."""
     whole, cut = tmp_path / "whole.jsonl", tmp_path / "cut.jsonl"
@@ -480,6 +483,7 @@ def test_names() -> None:
     assert str(history) == "fib: at 0 of 0 events" and str(two) == "late: at 0 of 0 events, a branch of fib from 0 on"
 
 
+@pytest.mark.full
 def test_an_interrupted_history_is_whole(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C, at any moment of a step or jump: what is known is where replay is, and goes on to the same end."""
     for method, owner in (("apply", State), ("revert", State), ("observe", Meter), ("_add_keyframe", stretch.Segment)):
@@ -556,6 +560,7 @@ def _interrupt(patch: pytest.MonkeyPatch, owner: type, method: str, after: int) 
     patch.setattr(owner, method, interrupted)
 
 
+@pytest.mark.full
 def test_what_is_set_aside_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     """A long history keeps the collector from its events, and gives back all when the last branch of it is gone."""
     monkeypatch.setattr(stretch, "LONG_HISTORY", 50)
@@ -578,6 +583,7 @@ def test_what_is_set_aside_comes_back(monkeypatch: pytest.MonkeyPatch) -> None:
     assert gc.get_freeze_count() == 0 and branch is None
 
 
+@pytest.mark.full
 def test_somebody_elses_is_left_alone() -> None:
     """Where the collector is off, or something is set aside already, histories keep out of it."""
     owner = History(FIB, [6])
@@ -619,6 +625,7 @@ def memory() -> float:
     return int(status.read_text().split()[1]) * 4096 / 2**20 if status.exists() else 0.0
 
 
+@pytest.mark.full
 def test_jumps_are_quick() -> None:
     """Any event of a run of 23,000 is reached in under 50 ms of the processor's time."""
     jumps(15)

@@ -77,6 +77,7 @@ def scalar_forms(row: Op) -> Iterator[tuple[list[Type], Type, tuple[tuple[str, d
         yield list(operands), result, given_
 
 
+@pytest.mark.inner(first=30)
 @pytest.mark.parametrize("name", OPS)
 def test_every_op_has_a_code(name: str) -> None:
     """On scalars of whatever dtypes an op takes, it is an arm on operands of wide dtypes, or passes its operand on;

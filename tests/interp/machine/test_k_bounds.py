@@ -72,6 +72,7 @@ def test_what_is_held_in_an_inner_loop_keeps_the_iteration_around_it_busy() -> N
     assert list(bound_violations(Case(nested.program, [3]))) == []
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("function", [slow, tree, nested, ahead])
 def test_laws_of_bounds(function: tl.Function) -> None:
     """S16: the laws hold on a loop that runs ahead, a loop in a recursion, loops in loops, and one with parked gets."""

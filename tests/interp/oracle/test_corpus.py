@@ -94,6 +94,7 @@ def tried(case: str) -> tl.TagloomError | None:
     return difference
 
 
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize("case", RIGHT)
 def test_a_right_case_agrees(case: str) -> None:
     """What a case rightly says, it says under every schedule; another broken function of the file does not count."""

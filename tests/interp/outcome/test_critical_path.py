@@ -227,6 +227,7 @@ def test_a_run_without_a_firing() -> None:
     assert (out.critical_path(), out.time_on(2)) == ((), 0)
 
 
+@pytest.mark.full
 def test_a_path_of_a_deep_recursion() -> None:
     """Four thousand calls deep, the path is found without Python's stack."""
 

@@ -149,6 +149,7 @@ def test_time_is_measured_on_waves_only(name: str) -> None:
     )
 
 
+@pytest.mark.full
 def test_a_run_that_stopped_in_a_wave() -> None:
     """A wave that is not over counts: the firings of a run that a limit ended are in its profile all the same."""
     for firings in range(1, 60):

@@ -165,6 +165,7 @@ def test_what_was_not_sent_has_no_sender() -> None:
     assert list(who_used(index, index.events[0].sent[0])) == list(who_used(index, TokenKey(merge, 0, ROOT)))
 
 
+@pytest.mark.full
 def test_a_walk_costs_what_is_asked_of_it() -> None:
     """Thousands of calls deep, the first links come at once, and all of them without Python's stack."""
     _, index = ran(down.graph, [3_000], steps=100_000)

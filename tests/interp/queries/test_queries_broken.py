@@ -320,6 +320,7 @@ BROKEN: tuple[Break, ...] = (
 )
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize("how", [pytest.param(how, id=how.__name__) for how in BROKEN])
 def test_the_laws_catch_a_wrong_answer(how: Break) -> None:
     """What answers wrongly in one thing breaks a law, or cannot answer at all, on four small programs."""
@@ -331,6 +332,7 @@ def test_the_laws_catch_a_wrong_answer(how: Break) -> None:
     assert found is not None, f"no law caught this: {how.__doc__}"
 
 
+@pytest.mark.full
 def test_the_true_answers_keep_the_laws() -> None:
     """The same laws, on the same programs, with nothing broken."""
     assert list(violations()) == []

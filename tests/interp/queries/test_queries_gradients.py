@@ -11,6 +11,7 @@ from support.programs.gradient_functions import GRADIENTS, grad_power
 from tagloom.interp.queries import why
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", GRADIENTS)
 @pytest.mark.parametrize("seed", range(3))
 def test_provenance_and_reasons_hold_going_back(name: str, seed: int) -> None:
@@ -31,6 +32,7 @@ WRONG: dict[str, tuple[str, Any]] = {
 }
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", WRONG)
 def test_the_laws_catch_wrong_ways_back(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A search that goes back through a loop another way says that something never fires, and then it does."""

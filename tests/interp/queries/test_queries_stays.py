@@ -144,6 +144,7 @@ def said(history: tl.History, node: str = "return") -> list[str]:
     return [re.sub(r" \(\w+\.py:\d+\)", "", line).strip() for line in lines]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", ["fifo", "lifo"])
 def test_what_stays_is_as_the_events_say(schedule: str) -> None:
     """At every few moments of runs in which tokens stay: who fills a cell, and what keeps an iteration busy, is what
@@ -158,6 +159,7 @@ def test_what_stays_is_as_the_events_say(schedule: str) -> None:
                 assert list(reasons(state, index, dice)) == []
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("function", [late, counted, nested], ids=lambda function: function.__name__)
 def test_what_will_come_is_pending(function: tl.Function) -> None:
     """At every moment of a run that returns, some token is said to be on its way to the result."""

@@ -125,6 +125,7 @@ def test_a_run_that_a_limit_ended() -> None:
     )
 
 
+@pytest.mark.full
 def test_a_trap_upstream() -> None:
     """A trap thousands of calls deep: the way there is cut in its middle, and the branches not taken are no reason."""
     said = asked(down.graph, 3_000, 100_000)

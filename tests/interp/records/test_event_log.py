@@ -52,6 +52,7 @@ def assert_read_as_written(graph: Graph, arguments: list[Any], path: Path, **opt
     return lines
 
 
+@pytest.mark.inner(first=12)
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo", "random:7"])
 @pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
 def test_a_log_is_the_run(graph: Graph, arguments: list[Any], schedule: str, tmp_path: Path) -> None:
@@ -60,6 +61,7 @@ def test_a_log_is_the_run(graph: Graph, arguments: list[Any], schedule: str, tmp
     assert_read_as_written(graph, arguments, tmp_path / "run.jsonl", schedule=schedule)
 
 
+@pytest.mark.inner(first=8)
 @pytest.mark.parametrize("until", ["result", "trap"])
 @pytest.mark.parametrize(("graph", "arguments"), EVERY, ids=[f"{graph.name}{n}" for n, (graph, _) in enumerate(EVERY)])
 def test_a_log_of_a_run_that_was_stopped(graph: Graph, arguments: list[Any], until: str, tmp_path: Path) -> None:
@@ -145,6 +147,7 @@ def test_an_interrupted_run_leaves_what_it_did(tmp_path: Path, monkeypatch: pyte
     assert log.events == fib.run(8, keep="events").events[:100]
 
 
+@pytest.mark.full
 def test_every_prefix_is_a_log(tmp_path: Path) -> None:
     """A log that is cut anywhere after its first line says as much as it has; what is left of a line is not read."""
     path = tmp_path / "run.jsonl"
@@ -179,6 +182,7 @@ def held_while_read(path: Path) -> int:
         gc.unfreeze()
 
 
+@pytest.mark.full
 def test_nothing_is_held_but_open_tags(tmp_path: Path) -> None:
     """The reader of a log of ten times as many tags takes as much memory; the writer's numbers are those of open tags
     too."""
@@ -226,6 +230,7 @@ UNUSED: list[tuple[Callable[[list[Any]], list[Any]], int, str]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("change", "line", "required"), UNUSED)
 def test_a_tag_is_used_by_the_next_event(
     change: Callable[[list[Any]], list[Any]], line: int, required: str, tmp_path: Path
@@ -257,6 +262,7 @@ def test_a_tag_without_a_line_is_named(tmp_path: Path) -> None:
         assert raised.value.required == "tokens under main/fib, a tag that has no line yet"
 
 
+@pytest.mark.full
 def test_deep_recursion_is_logged_in_linear_time(tmp_path: Path) -> None:
     """Tags are links: 3,000 nested calls, left open by a limit, take kilobytes and not the square of the depth."""
 
@@ -354,6 +360,7 @@ def test_a_wrong_ending_is_named(
     assert (raised.value.where, raised.value.required) == (f"line {len(lines)}", required)
 
 
+@pytest.mark.full
 def test_a_run_stops_at_its_result_and_not_later(tmp_path: Path) -> None:
     """With tokens in flight a run may be Returned, or Trapped, right after the event that brought the last result, or
     the first trap; and Exhausted before a firing only."""

@@ -152,6 +152,7 @@ def test_known_effects_answer_from_events() -> None:
         recorded_result(trapped)
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize("k", [None, 1, 2])
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo", "random:3"])
 def test_options_are_in_the_first_line(k: int | None, schedule: str, tmp_path: Path) -> None:
@@ -205,6 +206,7 @@ STAYS: list[tuple[str, Any, str]] = [
 ]
 
 
+@pytest.mark.inner(first=8)
 @pytest.mark.parametrize(("key", "change", "error"), STAYS)
 def test_where_tokens_stay_is_checked(key: str, change: Any, error: str, tmp_path: Path) -> None:
     """S13, S16: what is parked, woken, held and released is what the machine gives, handles to the last bit."""
@@ -300,6 +302,7 @@ def unfed() -> Graph:
 BROKEN = {"enter": elsewhere("enter"), "next": elsewhere("next_iteration"), "exit": elsewhere("exit"), "store": unfed()}
 
 
+@pytest.mark.inner(first=7)
 @pytest.mark.parametrize("name", BROKEN)
 @pytest.mark.parametrize("schedule", ["waves", "fifo", "lifo"])
 def test_graphs_that_break_the_rules(name: str, schedule: str, tmp_path: Path) -> None:

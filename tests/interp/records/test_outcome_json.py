@@ -73,6 +73,7 @@ def test_residue_is_data() -> None:
     assert document["error"]["rule"] == "S12"
 
 
+@pytest.mark.full
 def test_deep_residue_is_written_in_linear_size() -> None:
     """A deep recursion that a limit ends leaves a token under each tag; tags are links, and so they are written."""
 

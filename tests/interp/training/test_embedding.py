@@ -80,6 +80,7 @@ def check_rows(make: Callable[[], Any], ids: Any, shards: int, how: str) -> None
     assert np.array_equal(made[there], np.asarray(dense))
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("how", ["eager", "staged"])
 @pytest.mark.parametrize("name", RULES)
 def test_steps_by_rows(name: str, how: str) -> None:

@@ -52,6 +52,7 @@ def valley(kind: Any, how: str, steps: int) -> tuple[float, bytes]:
     return float(loss()), np.asarray(a).tobytes() + np.asarray(b).tobytes()
 
 
+@pytest.mark.full
 def test_down_the_valley() -> None:
     """60 steps reach the minimum of a valley that is hard for steps along the slope; SciPy's takes 52. What forgets all
     but one step, and what does not look where it steps, does not get there."""
@@ -89,6 +90,7 @@ def gone_down(breaks: tuple[int, ...], folder: Path, *, left_out: str = "") -> b
     return np.asarray(descent.x).tobytes()
 
 
+@pytest.mark.full
 def test_broken_off_at_any_step(tmp_path: Path) -> None:
     """It ends with the same bits; without the steps that it remembers, with others."""
     folders = [tmp_path / str(at) for at in range(10)]
@@ -99,6 +101,7 @@ def test_broken_off_at_any_step(tmp_path: Path) -> None:
     assert gone_down((5,), folders[9], left_out="optimizer") != whole
 
 
+@pytest.mark.full
 def test_eager_and_staged() -> None:
     """Eagerly, as a program a step on each engine, and as one program with a loop, it goes the same way, to the bit."""
     wanted = valley(LBFGS, "eager", 12)

@@ -116,6 +116,7 @@ def test_peers(name: str) -> None:
     np.testing.assert_allclose(np.asarray(mine), theirs.detach().numpy(), rtol=1e-10)
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("dtype", [tl.float64, tl.float32], ids=repr)
 @pytest.mark.parametrize("name", RULES)
 def test_at_once_and_staged(name: str, dtype: Any) -> None:

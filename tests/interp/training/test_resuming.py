@@ -50,6 +50,7 @@ def trained(
     return made.bits()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("engine", ["reference", pytest.param("compiled", marks=pytest.mark.heavy)])
 def test_broken_off_at_any_step(engine: str, tmp_path: Path) -> None:
     """Slots of the optimizer, which are made at its first step, and the generator's count go on where they were."""
@@ -60,6 +61,7 @@ def test_broken_off_at_any_step(engine: str, tmp_path: Path) -> None:
         assert trained(MAKERS["adam"], (end,), tmp_path / f"{end}", engine=engine) == whole
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", MAKERS)
 def test_every_optimizer(name: str, tmp_path: Path) -> None:
     """Whatever an optimizer keeps between steps."""
@@ -75,6 +77,7 @@ def test_broken_off_again_and_again(breaks: tuple[int, ...], tmp_path_factory: p
     assert trained(MAKERS["adam"], breaks, folders[1]) == trained(MAKERS["adam"], (), folders[0])
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("left_out", ["optimizer", "batches"])
 def test_what_is_not_kept_is_missed(left_out: str, tmp_path: Path) -> None:
     """Without the optimizer's slots, or without the generator, the weights are others."""
@@ -107,6 +110,7 @@ def killed_again_and_again(folder: Path, engine: str, times: int) -> list[int]:
     return made
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("engine", "kills"), [("reference", 4), pytest.param("compiled", 2, marks=pytest.mark.heavy)])
 def test_a_process_that_is_killed(engine: str, kills: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Processes that are killed at any moment, in a step or while they save, leave a file from which the next one

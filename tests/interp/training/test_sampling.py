@@ -64,6 +64,7 @@ def bias(samples: list[tuple[Any, Any]], expected: Callable[[Any], Any]) -> floa
     return abs(float(sums.mean() - values.sum())) / float(sums.std() / np.sqrt(len(sums)))
 
 
+@pytest.mark.full
 def test_samples() -> None:
     """Classes are all different and there, frequent ones come more often, and divided by what was expected they add up
     to the whole. Counts that leave it out that nothing is drawn twice do not."""

@@ -41,6 +41,7 @@ SHOWN = {
 """What each pane says of `chain` after 40 events."""
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_every_pane(folder: Path, size: tuple[int, int]) -> None:
     """A digit leads to each pane, which is then shown, has the focus, and says what it is there for."""
@@ -57,6 +58,7 @@ def test_every_pane(folder: Path, size: tuple[int, int]) -> None:
     shown(script, "acts.py:chain", "4", size=size)
 
 
+@pytest.mark.full
 def test_in_ascii(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """For a terminal that has no other letters each sign is one of ASCII, and there is one for each that is used."""
     monkeypatch.setattr(app.Debugger, "writes_ascii", True)
@@ -83,6 +85,7 @@ def test_in_ascii(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     ] == []
 
 
+@pytest.mark.full
 def test_nothing_commands_the_terminal(folder: Path) -> None:
     """What a program prints, or its source has, comes to the terminal as signs: nothing else, each as wide as it is."""
     source = (folder / "acts.py").read_text().replace('"i is"', r'"a\tb\x1b[2J\nc"')
@@ -98,6 +101,7 @@ def test_nothing_commands_the_terminal(folder: Path) -> None:
     shown(script, "acts.py:told", "3")
 
 
+@pytest.mark.full
 def test_a_refusal_is_said(folder: Path) -> None:
     """What cannot be done is said in the line of what happened, and among the answers."""
 
@@ -110,6 +114,7 @@ def test_a_refusal_is_said(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+@pytest.mark.full
 def test_what_is_typed_comes_after_what_a_key_began(folder: Path) -> None:
     """A key that wants words begins the line; what is typed next does not replace that."""
 
@@ -120,6 +125,7 @@ def test_what_is_typed_comes_after_what_a_key_began(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+@pytest.mark.full
 def test_the_command_line(folder: Path) -> None:
     """A typed line is a command; Tab completes it, up brings back those of before, Escape leaves."""
 
@@ -137,6 +143,7 @@ def test_the_command_line(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+@pytest.mark.full
 def test_the_mouse(folder: Path) -> None:
     """A click on an event goes there, on a node selects it, on a line sets a breakpoint, on a name in a border leads to
     that pane, on a tag shows only what is under it."""
@@ -159,6 +166,7 @@ def test_the_mouse(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+@pytest.mark.full
 def test_hints_are_keys(folder: Path) -> None:
     """A click on a key of the line at the bottom is that key: so all can be done by the mouse, by the palette too."""
 
@@ -196,6 +204,7 @@ def test_hints_are_keys(folder: Path) -> None:
     shown(script, "fib.py:fib", "4", size=(80, 24))
 
 
+@pytest.mark.full
 def test_borders_are_tabs(folder: Path) -> None:
     """A click on the name of a pane in the border of another leads there."""
 
@@ -213,6 +222,7 @@ def test_borders_are_tabs(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+@pytest.mark.full
 def test_folding(folder: Path) -> None:
     """A function that is folded is one box, and its tokens are counted on it; unfolded, it is as before."""
 
@@ -226,6 +236,7 @@ def test_folding(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+@pytest.mark.full
 def test_a_large_graph_is_folded(folder: Path) -> None:
     """Where a graph is much larger than its pane, inner loops are a box each; a click on such a box, or `unfold`, opens
     it, and the zoom does too. What has just fired in there is lit on the box."""
@@ -245,6 +256,7 @@ def test_a_large_graph_is_folded(folder: Path) -> None:
     shown(script, str(ROOT / DEADLOCK), "10", size=(66, 24))
 
 
+@pytest.mark.full
 def test_keys_are_told(folder: Path) -> None:
     """At every size a line says which keys help: those of the pane where one is first."""
 
@@ -259,6 +271,7 @@ def test_keys_are_told(folder: Path) -> None:
         shown(script, "fib.py:fib", "4", size=size)
 
 
+@pytest.mark.full
 def test_a_key_after_a_digit(folder: Path) -> None:
     """What is typed right after a digit is about the pane that it leads to."""
 
@@ -272,24 +285,28 @@ def test_a_key_after_a_digit(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", TEXT_OF)
 def test_screens(name: str) -> None:
     """Whole screens, but for the inside of the graph, look as they did; `python tests/onscreen.py` writes them anew."""
     assert text_of(name) == (TEXTS / f"{name}.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("name", "theme"), LOOKS)
 def test_looks(name: str, theme: str) -> None:
     """So do the colours of what stands in the panes, on dark and on light paper."""
     assert looks_of(name, theme) == (TEXTS / f"{name}_{theme}.txt").read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 def test_another_colour_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """A cursor that is tinted a little less breaks this."""
     monkeypatch.setattr(lines, "tint", lambda colour, dark, share: tint(colour, dark, share * 0.9))
     assert looks_of(*LOOKS[0]) != (TEXTS / "{}_{}.txt".format(*LOOKS[0])).read_text(encoding="utf-8")
 
 
+@pytest.mark.full
 def test_help_jump_and_tour(folder: Path) -> None:
     """F1 explains the pane where one is; a letter jumps to a pane; the tour has its pages."""
     assert any("  ,p printed " in page for page in help_pages("graph", COMMANDS.values()))
@@ -313,6 +330,7 @@ def test_help_jump_and_tour(folder: Path) -> None:
     shown(script, "fib.py:fib", "4")
 
 
+@pytest.mark.full
 def test_the_palette(folder: Path) -> None:
     """Every command is in the palette, and is found by its name."""
 
@@ -390,6 +408,7 @@ async def stale(screen: Screen, lines: Sequence[str] = PAINTED) -> list[str]:
     return found
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "size", [pytest.param(size, marks=[pytest.mark.heavy] * (size != (120, 40))) for size in SIZES], ids=str
 )
@@ -422,6 +441,7 @@ def paint_one_column(patch: pytest.MonkeyPatch, pane: type[Pane]) -> None:
     patch.setattr(pane, "refresh", lambda self, *regions, **how: refresh(self, *map(narrow, regions), **how))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("pane", [GraphPane, LinesPane])
 @pytest.mark.parametrize("how", [paint_the_first_line, paint_one_line_too_high, paint_one_column])
 def test_what_is_not_painted_is_caught(
@@ -441,6 +461,7 @@ def test_what_is_not_painted_is_caught(
     assert found
 
 
+@pytest.mark.full
 def test_what_is_lit_is_painted(folder: Path) -> None:
     """Where nothing but what is lit is another, its lines are painted anew; those around are kept."""
 
@@ -467,6 +488,7 @@ def test_what_is_lit_is_painted(folder: Path) -> None:
     shown(script, "fib.py:fib", "4", size=(200, 60))
 
 
+@pytest.mark.full
 def test_a_key_that_asks_looks_once(folder: Path) -> None:
     """The pane that has the answer stands in front when it is looked at: nothing is looked at twice."""
 
@@ -482,6 +504,7 @@ def test_a_key_that_asks_looks_once(folder: Path) -> None:
     shown(script, "fib.py:fib", "4", size=(80, 24))
 
 
+@pytest.mark.full
 def test_without_a_program(folder: Path) -> None:
     """There may be no program yet; `load` brings one."""
 
@@ -494,6 +517,7 @@ def test_without_a_program(folder: Path) -> None:
     shown(script, "")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", SIZES, ids=str)
 def test_no_pane_covers_another(folder: Path, size: tuple[int, int]) -> None:
     """The panes that are shown fill the desk, and none stands over another."""
@@ -506,6 +530,7 @@ def test_no_pane_covers_another(folder: Path, size: tuple[int, int]) -> None:
     shown(script, "fib.py:fib", "4", size=size)
 
 
+@pytest.mark.full
 def test_the_terminal_gets_another_size(folder: Path) -> None:
     """Whatever sizes it has had, the panes fill it, and as many keys are told as there is room for."""
 

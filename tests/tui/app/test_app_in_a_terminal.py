@@ -19,6 +19,7 @@ def seen_the_tour(folder: Path) -> None:
     (folder / "tagloom" / "tour").write_text("seen")
 
 
+@pytest.mark.full
 @pytest.mark.timeout(120)
 def test_the_first_command(tmp_path: Path) -> None:
     """`tagloom debug fib.py 5`: twenty steps on and back, a breakpoint, a why, a changed token, quit."""
@@ -30,6 +31,7 @@ def test_the_first_command(tmp_path: Path) -> None:
         assert at.ends() == 0
 
 
+@pytest.mark.full
 @pytest.mark.timeout(120)
 def test_the_tour(tmp_path: Path) -> None:
     """The first start begins with a tour, and the second does not."""
@@ -44,6 +46,7 @@ def test_the_tour(tmp_path: Path) -> None:
     assert (tmp_path / "tagloom" / "tour").exists()
 
 
+@pytest.mark.full
 @pytest.mark.timeout(120)
 def test_a_terminal_without_unicode(tmp_path: Path) -> None:
     """Where a terminal has no other letters, all is written in ASCII."""
@@ -81,6 +84,7 @@ print("and on")
 """
 
 
+@pytest.mark.full
 @pytest.mark.timeout(120)
 def test_from_python(tmp_path: Path) -> None:
     """`fib.debug(5)` opens the app, in which is what the program prints, and returns when somebody leaves."""
@@ -94,6 +98,7 @@ def test_from_python(tmp_path: Path) -> None:
         assert at.ends() == 0
 
 
+@pytest.mark.full
 @pytest.mark.timeout(120)
 def test_from_python_at_a_prompt(tmp_path: Path) -> None:
     """At a dumb terminal it is a prompt."""
@@ -105,6 +110,7 @@ def test_from_python_at_a_prompt(tmp_path: Path) -> None:
         assert at.ends() == 0
 
 
+@pytest.mark.full
 def test_from_python_without_a_terminal() -> None:
     """A notebook, or a pipe, is told what there is instead."""
     ran = subprocess.run([sys.executable, "-c", HERE], capture_output=True, text=True, timeout=100)

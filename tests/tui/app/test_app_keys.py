@@ -80,6 +80,7 @@ def test_every_command(folder: Path, size: tuple[int, int]) -> None:
     shown(script, "fib.py:fib", "4", size=size)
 
 
+@pytest.mark.full
 def test_keys_are_commands(folder: Path) -> None:
     """A key does its command, or begins its line with what it is probably meant for."""
 
@@ -111,6 +112,7 @@ def test_keys_of_the_screen_are_no_commands() -> None:
 # Two strokes
 
 
+@pytest.mark.full
 def test_two_strokes(folder: Path) -> None:
     """After the first, the lines below the panes say what may follow; the panes stay as they are. The second stroke
     does it. Escape drops the first, and stops nothing; a letter that is no second stroke leads nowhere; what is no
@@ -148,6 +150,7 @@ def test_two_strokes(folder: Path) -> None:
     shown(script, "fib.py:fib", "4", size=SIZES[0])
 
 
+@pytest.mark.full
 def test_two_strokes_by_the_mouse(folder: Path) -> None:
     """A click on the leader in the line of hints, and one on what may follow, are the two strokes."""
 
@@ -182,6 +185,7 @@ def test_what_may_follow_in_columns() -> None:
 # The graph
 
 
+@pytest.mark.full
 def test_the_graph_follows_and_is_dragged(folder: Path) -> None:
     """Where it follows, what has just happened is in sight; where it stands still, it stays where it was. It goes with
     the mouse, and where that is let go nothing is clicked."""

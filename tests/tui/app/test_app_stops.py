@@ -39,6 +39,7 @@ def is_working(name: str) -> bool:
 # Stopping
 
 
+@pytest.mark.full
 def test_escape_stops_what_takes_long(folder: Path) -> None:
     """A run that does not end is stopped by Escape, stands where it has come to, and goes on from there."""
 
@@ -54,6 +55,7 @@ def test_escape_stops_what_takes_long(folder: Path) -> None:
     shown(script, "ends.py:endless", "1")
 
 
+@pytest.mark.full
 def test_escape_stops_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A layout that takes long says so, is stopped by Escape and not begun again by itself; the zoom begins another."""
     calls = []
@@ -116,6 +118,7 @@ def test_escape_stops_a_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
 # Leaving
 
 
+@pytest.mark.full
 def test_one_can_leave_at_any_time(folder: Path) -> None:
     """While a run that does not end goes on, `q` leaves, and no thread is left that Python would wait for."""
 
@@ -130,6 +133,7 @@ def test_one_can_leave_at_any_time(folder: Path) -> None:
     assert not is_working("session")
 
 
+@pytest.mark.full
 def test_one_can_leave_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A layout that goes on when somebody leaves is stopped."""
     began = threading.Event()
@@ -153,6 +157,7 @@ def test_one_can_leave_a_layout(folder: Path, monkeypatch: pytest.MonkeyPatch) -
 # Beginning again
 
 
+@pytest.mark.full
 def test_an_edit_begins_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the program's file is edited, the run begins again, at the same event; breakpoints stay."""
     monkeypatch.setattr(app, "WATCH_INTERVAL", 0.01)
@@ -169,6 +174,7 @@ def test_an_edit_begins_again(folder: Path, monkeypatch: pytest.MonkeyPatch) -> 
     shown(script, "fib.py:fib", "4", watches=True)
 
 
+@pytest.mark.full
 def test_an_edit_meanwhile_begins_again_afterwards(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is edited while a command goes on is loaded when that is over."""
     monkeypatch.setattr(app, "WATCH_INTERVAL", 0.01)
@@ -209,6 +215,7 @@ def test_an_edit_is_noticed_once(folder: Path) -> None:
 # What is remembered
 
 
+@pytest.mark.full
 def test_the_theme_is_remembered(folder: Path) -> None:
     """F3, and the palette, choose the theme of the next time too; a start chooses nothing."""
     save_preference("theme", "tagloom-light")

@@ -35,6 +35,7 @@ def test_without_what_serves(missing: str, monkeypatch: pytest.MonkeyPatch, caps
     assert capsys.readouterr().out == ""
 
 
+@pytest.mark.full
 @pytest.mark.timeout(60)
 def test_who_gets_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without the secret there is nothing; foreign origins and hosts are refused; the page asks nobody else; the socket
@@ -80,6 +81,7 @@ def test_who_gets_in(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asyncio.run(run())
 
 
+@pytest.mark.full
 @pytest.mark.timeout(120)
 def test_in_a_browser(tmp_path: Path) -> None:
     """The page has the keyboard at once and sends the app what is typed; nothing is asked of anybody else, and nothing

@@ -86,6 +86,7 @@ def test_a_file_that_cannot_be_read(tagloom: Any, folder: Path) -> None:
     assert_refused(tagloom("run", "memory.py"), "this file cannot be read as Python (memory.py)\n  got: OSError: ...")
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     ("target", "said"),
@@ -216,6 +217,7 @@ def test_usage(tagloom: Any, words: list[str], said: str) -> None:
     assert "--help' for help" in err or "requires an argument" in err
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -240,6 +242,7 @@ def test_values_of_options(tagloom: Any, target: list[str], options: list[str], 
     assert_refused(tagloom("run", *target, *options), said)
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -190,6 +190,7 @@ def test_json_of_a_trap(tagloom: Any) -> None:
     assert document["error"]["words"].endswith("  in divide")
 
 
+@pytest.mark.full
 def test_schedules_and_seeds(tagloom: Any) -> None:
     """Every schedule gives the value, and the document says which it was; --seed is that of random numbers."""
     for schedule in ("fifo", "lifo", "waves", "random:7"):
@@ -355,6 +356,7 @@ def test_show_prints_the_text_form(tagloom: Any) -> None:
     assert tagloom("show", "graphs.py:race").code == 0, "what breaks the rules can be looked at"
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("form", ["program", "graph"])
 @pytest.mark.parametrize(
     ("suffix", "begins"), [("tl", b""), ("dot", b"digraph"), ("svg", b"<?xml"), ("png", b"\x89PNG"), ("pdf", b"%PDF")]

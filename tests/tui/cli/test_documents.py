@@ -26,6 +26,7 @@ def test_show_writes_what_can_be_read(shown: Any, folder: Path) -> None:
     assert tl.lower(program) == graph
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("file", ["program.json", "graph.json", "program.json:fib", "graph.json:fib"])
 def test_json_files_are_programs(shown: Any, file: str) -> None:
     """run, check and show take a program or a graph from JSON, as from Python."""
@@ -93,6 +94,7 @@ def test_outcomes_are_published(tagloom: Any) -> None:
     assert (again.status, again.traps and again.traps[0].message) == ("Trapped", "integer division by zero")
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize(
     ("text", "said"),
     [

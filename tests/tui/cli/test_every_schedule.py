@@ -24,6 +24,7 @@ def fib(n: tl.int64) -> tl.int64:
     return tl.cond(n <= 1, lambda: 1, lambda: fib(n - 1) + fib(n - 2))
 
 
+@pytest.mark.full
 def test_one_ending(tagloom: Any) -> None:
     """Where all schedules agree: the ending, how many schedules and states there are, and exit code 0."""
     assert tagloom("check", "fib.py:fib", "1", "--every-schedule") == (
@@ -88,6 +89,7 @@ def test_unchecked_is_for_every_schedule(tagloom: Any, words: list[str]) -> None
     assert (code, out) == (2, "") and err.startswith("--unchecked is for --every-schedule")
 
 
+@pytest.mark.full
 def test_runs_that_are_too_large(tagloom: Any) -> None:
     """A limit ends it, with exit code 1 and what to do."""
     code, out, err = tagloom("check", "fib.py:fib", "6", "--every-schedule", "--max-states", "50")

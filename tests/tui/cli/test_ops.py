@@ -48,6 +48,7 @@ FUNCTIONS = [
 ]
 
 
+@pytest.mark.inner(first=38)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_described(name: str) -> None:
     """A function of arrays that is no op: how it is called, what it gives, and an example."""

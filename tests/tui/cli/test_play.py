@@ -38,6 +38,7 @@ def test_a_part_is_said(tmp_path: Path) -> None:
     assert code == 0 and "those under main/fib" in said
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     ("option", "limit", "said"),
     [

@@ -52,6 +52,7 @@ def run(*words: str, **more: str) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(command(*words), capture_output=True, env=environment(**more), timeout=60)
 
 
+@pytest.mark.full
 def test_exit_codes(folder: Path) -> None:
     """A process exits 0 where the run returned, 1 at another ending, 2 on bad input; results and diagnostics are on
     streams of their own."""
@@ -68,6 +69,7 @@ def test_the_script_is_the_module(folder: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, b"-1\n", b"")
 
 
+@pytest.mark.full
 def test_ascii(folder: Path) -> None:
     """On a stream of ASCII everything is ASCII: the drawn profile, and names that have other letters."""
     (folder / "named.py").write_text(NAMED)
@@ -80,6 +82,7 @@ def test_ascii(folder: Path) -> None:
     assert rb"graph gr\xf6\xdfe(n: int64)" in shown.stdout
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("variables", [{"TERM": "dumb"}, {"NO_COLOR": "1"}, {"FORCE_COLOR": "1"}])
 def test_terminals(folder: Path, variables: dict[str, str]) -> None:
     """No colours, with NO_COLOR or without; a dumb terminal gets ASCII."""
@@ -88,6 +91,7 @@ def test_terminals(folder: Path, variables: dict[str, str]) -> None:
     assert done.stdout.isascii() == ("TERM" in variables)
 
 
+@pytest.mark.full
 def test_a_broken_pipe(folder: Path) -> None:
     """A reader that goes away (`| head -0`) ends it without a word."""
     for words in (["run", "add.py", "2", "3"], ["check", "add.py", "2", "3"]):
@@ -98,6 +102,7 @@ def test_a_broken_pipe(folder: Path) -> None:
         assert (process.returncode, said) == (1, b"")
 
 
+@pytest.mark.full
 def test_a_full_disk(folder: Path) -> None:
     """An output that cannot be written is told, in words."""
     if not Path("/dev/full").exists():
@@ -107,6 +112,7 @@ def test_a_full_disk(folder: Path) -> None:
     assert (done.returncode, done.stderr) == (1, b"the output cannot be written: No space left on device\n")
 
 
+@pytest.mark.full
 def test_no_output(folder: Path) -> None:
     """Without a stdout at all, the exit code still tells."""
     for word, code in (("2", 0), ("x", 2)):
@@ -115,6 +121,7 @@ def test_no_output(folder: Path) -> None:
         assert (done.returncode, b"Traceback" in done.stderr) == (code, False)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("text", "delay"), [(ENDLESS, 0.3), (SLEEPY, 0.0)], ids=["running", "importing"])
 def test_an_interrupt_ends_it(folder: Path, text: str, delay: float) -> None:
     """Ctrl-C ends a run, or an import, within two seconds: no traceback, and an exit code that is not 0."""

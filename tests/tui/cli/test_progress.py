@@ -43,6 +43,7 @@ def on_a_terminal(**settings: str) -> tuple[str, str]:
     return ran.stdout, said.decode()
 
 
+@pytest.mark.full
 def test_a_bar() -> None:
     """On a terminal there is a bar with what was said, on stderr alone; without colours where nobody wants them, and
     none where the cursor cannot be moved."""

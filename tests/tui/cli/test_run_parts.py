@@ -13,6 +13,7 @@ def run(tagloom: Any, *words: str) -> tuple[int, str, str]:
     return code, out, err
 
 
+@pytest.mark.inner(first=8)
 @pytest.mark.parametrize(
     ("words", "printed"),
     [
@@ -62,6 +63,7 @@ def test_documents_nest_as_what_is_fetched(tagloom: Any) -> None:
     assert code == 1 and json.loads(out)["value"] is None and json.loads(out)["status"] == "Deadlocked"
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -15,6 +15,7 @@ from tagloom.tui.load import find_program, program_and_graph
 RUNS = [form.value for form in PictureForm if form not in STATIC_FORMS]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("form", ["graph", *RUNS])
 def test_every_form_of_a_run(tagloom: Any, folder: Path, form: str) -> None:
     """With arguments a program is run, and drawn into the file; nothing else is printed."""
@@ -22,6 +23,7 @@ def test_every_form_of_a_run(tagloom: Any, folder: Path, form: str) -> None:
     assert "<svg" in (folder / "run.svg").read_text()
 
 
+@pytest.mark.full
 def test_image(tagloom: Any, folder: Path) -> None:
     """The image is printed; it is no picture, and none of a run."""
     out = tagloom("show", "fib.py:fib", "--form", "image")
@@ -31,6 +33,7 @@ def test_image(tagloom: Any, folder: Path) -> None:
         assert refused.code == 2 and "an image is of a graph, and text" in refused.err
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("form", ["graph", "unfolded", "tags", "spacetime", "profile"])
 def test_at_a_moment(tagloom: Any, folder: Path, form: str) -> None:
     """--at N shows N events; all of them is what there is without."""
@@ -43,6 +46,7 @@ def test_at_a_moment(tagloom: Any, folder: Path, form: str) -> None:
     assert out.code == 2 and "the run is over before" in out.err
 
 
+@pytest.mark.full
 def test_a_moment_far_ahead(tagloom: Any, folder: Path) -> None:
     """The fast machine goes there, past what a picture of all events has; a limit that was asked for ends the run, and
     that is said."""
@@ -78,6 +82,7 @@ def test_what_a_program_prints_is_no_result(tagloom: Any) -> None:
     assert (out.code, out.out) == (0, "") and "i is" in out.err
 
 
+@pytest.mark.full
 def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
     """The options of runs hold; the papers are two."""
     for number, words in enumerate((["--schedule", "lifo"], [], ["--dark"])):
@@ -86,6 +91,7 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
     assert len(set(texts)) == 3 and "bgcolor" in texts[2]
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -9,6 +9,7 @@ import pytest
 from tagloom.tui.cli import terminal
 
 
+@pytest.mark.full
 def test_graphs_and_programs(tagloom: Any) -> None:
     """Both are drawn, with what the signs mean, and nothing is said besides."""
     for form, *said in (("graph", r"\merge n/", "predicate"), ("program", "[< return cond]", "decides")):
@@ -17,6 +18,7 @@ def test_graphs_and_programs(tagloom: Any) -> None:
         assert all(words in out for words in said)
 
 
+@pytest.mark.full
 def test_runs(tagloom: Any) -> None:
     """A run has its tokens where they are, and says what run it is."""
     code, out, _ = tagloom("show", "fib.py:fib", "4", "--at", "20", "--ascii")
@@ -24,6 +26,7 @@ def test_runs(tagloom: Any) -> None:
     assert "fib(4) after 20 events" in out and "in flight" in out
 
 
+@pytest.mark.full
 def test_parts(tagloom: Any) -> None:
     """What is folded is a box, and what is not asked for is left out."""
     whole, folded, only = (
@@ -33,6 +36,7 @@ def test_parts(tagloom: Any) -> None:
     assert "\u2501 main" in whole and "\u2501 main" not in only
 
 
+@pytest.mark.full
 def test_terminals(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """ASCII for a dumb terminal; colours for a terminal, unless nobody wants any; the same drawing all the time."""
     plain = tagloom("show", "fib.py:fib", "--ascii").out
@@ -56,6 +60,7 @@ def test_colours_can_be_had_off(setting: str, value: str, monkeypatch: pytest.Mo
     assert not terminal.has_colours()
 
 
+@pytest.mark.full
 def test_what_is_too_large_says_so(tagloom: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """On stderr, with what can be done."""
     monkeypatch.setattr(terminal, "WIDTH", 20)

@@ -68,6 +68,7 @@ def test_an_exercise_that_is_wrong(tagloom: Any, folder: Path) -> None:
     assert "required: 0\n  got: 1" in ran.err and "the runs differ first at node" in ran.err
 
 
+@pytest.mark.full
 def test_an_exercise_that_is_right(tagloom: Any, folder: Path) -> None:
     """Any program that gives the same counts, however it is written."""
     tagloom("examples", "--copy", "lessons")
@@ -123,6 +124,7 @@ def test_floats_may_be_rounded_otherwise(tagloom: Any, folder: Path, dtype: str)
         assert tagloom("check", "mine.py", "0.7", "--against", "right.py").code == code, off
 
 
+@pytest.mark.full
 def test_a_reference_that_does_not_end_decides_nothing(tagloom: Any, folder: Path) -> None:
     """Such a run is said, and does not count as one that agrees; where there is no other, that is a failure."""
     tagloom("examples", "--copy", "lessons")
@@ -138,6 +140,7 @@ def test_a_reference_that_does_not_end_decides_nothing(tagloom: Any, folder: Pat
     assert ran.code == 1 and "got: Exhausted: it did not end within 500 firings" in ran.err
 
 
+@pytest.mark.full
 def test_the_limit_can_be_raised(tagloom: Any, folder: Path) -> None:
     """By default a run ends at 100,000 firings; a limit that is named holds instead."""
     tagloom("examples", "--copy", "lessons")

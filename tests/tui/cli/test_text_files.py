@@ -36,6 +36,7 @@ def file(tmp_path: Path) -> str:
     return str(path)
 
 
+@pytest.mark.full
 def test_run(file: str) -> None:
     """FILE.tl:NAME runs a function; a trap names the line of the file and shows it."""
     ran = tagloom("run", f"{file}:ratio", "3")
@@ -51,6 +52,7 @@ ONE = """func f(x: int64) -> int64 {
 MAIN = ONE.replace("f(", "main(").replace("return x", "y = negative x\n  return y")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     ("text", "value"),
     [
@@ -70,6 +72,7 @@ def test_the_entry_runs(tmp_path: Path, text: str, value: str) -> None:
     assert (ran.stdout, ran.stderr) == (f"{value}\n", "")
 
 
+@pytest.mark.full
 def test_what_breaks_rules_is_refused(file: str) -> None:
     """With the rule, the line and a hint; a graph runs with --unchecked."""
     ran = tagloom("run", f"{file}:broken", "0")
@@ -81,6 +84,7 @@ def test_what_breaks_rules_is_refused(file: str) -> None:
     assert ran.returncode == 1 and ran.stderr.startswith("S4:") and "(f.tl:10)" in ran.stderr
 
 
+@pytest.mark.full
 def test_show_writes_what_is_read(file: str, tmp_path: Path) -> None:
     """`show -o x.tl` writes the text form, which is read again."""
     for form in ("program", "graph"):
@@ -91,6 +95,7 @@ def test_show_writes_what_is_read(file: str, tmp_path: Path) -> None:
         assert tagloom("run", str(out), "5").stdout == "2\n"
 
 
+@pytest.mark.full
 def test_check_tries_the_cases(file: str) -> None:
     """`check FILE.tl` tries every case, a line each; 1 where one differs. With NAME and ARGS it checks that run."""
     path = Path(file)
@@ -109,6 +114,7 @@ def test_check_tries_the_cases(file: str) -> None:
     assert ran.stderr.endswith("1 of 3 cases differs\n")
 
 
+@pytest.mark.full
 def test_check_says_what_no_case_expects(file: str) -> None:
     """What breaks a rule is said before the cases, unless a case expects it: exit 2, whatever the cases give. A case
     that differs because of a rule has the problem as a note. Rules come before the number of arguments."""
@@ -127,6 +133,7 @@ def test_check_says_what_no_case_expects(file: str) -> None:
         assert ran.returncode == 2 and ran.stderr.startswith("V3: ")
 
 
+@pytest.mark.full
 def test_what_unchecked_cannot_run(tmp_path: Path) -> None:
     """`--unchecked` runs no program, and no graph that breaks V7 or V15: the refusal and the help say so."""
     path = tmp_path / "f.tl"
@@ -137,6 +144,7 @@ def test_what_unchecked_cannot_run(tmp_path: Path) -> None:
     assert "V7, V15" in " ".join(tagloom("run", "--help").stdout.split())
 
 
+@pytest.mark.full
 def test_show_prints_a_program_that_breaks_rules(file: str) -> None:
     """The program as it is written; its graph there is not."""
     ran = tagloom("show", f"{file}:broken", "--form", "program")
@@ -144,6 +152,7 @@ def test_show_prints_a_program_that_breaks_rules(file: str) -> None:
     assert tagloom("show", f"{file}:broken").stderr.startswith("V3: ")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     ("written", "said"),
     [

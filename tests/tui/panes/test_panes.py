@@ -78,6 +78,7 @@ def wide(n: tl.int64) -> tl.int64:
 """
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", ["fifo", "lifo", "random:5"])
 def test_the_next_token_is_listed(folder: Path, schedule: str) -> None:
     """However many are in flight, the next one is the first; how many have no room is said, on screen and without."""
@@ -107,6 +108,7 @@ def is_under(tag: str, top: str) -> bool:
     return f"{tag}/".startswith(f"{top}/")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 def test_only_what_is_under_a_tag(folder: Path, schedule: str) -> None:
     """`only` holds for tokens in flight, those that wait, cells, events and the timeline: each lists what all list,
@@ -188,6 +190,7 @@ def test_inspector(folder: Path) -> None:
     assert sorted(port.split()[2] for port in ports) == ["no", "▶"], "a merge takes one token"
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("target", ["fib.py:fib", "acts.py:chain"])
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 def test_what_ports_have(folder: Path, target: str, schedule: str) -> None:
@@ -356,6 +359,7 @@ def test_what_is_folded_first(folder: Path) -> None:
     assert [names[each] for each in folding_order(view, {inner})[0]] == ["element"]
 
 
+@pytest.mark.full
 def test_nothing_is_folded_in_vain() -> None:
     """With one fold less the graph would be too large, in the most legible writing too."""
     graph = begun(str(ROOT / "papers_examples/recursion/gradient.py"), "5.0").history.graph
@@ -377,6 +381,7 @@ def test_a_tag_alone_is_asked_about(folder: Path) -> None:
     assert line.startswith("why fib.") and line.endswith(" main/fib")
 
 
+@pytest.mark.full
 def test_graph(folder: Path) -> None:
     """The tokens on a layout are those of a picture that is drawn anew; only those under a tag, if one is chosen."""
     session = begun("fib.py:fib", "4", do="goto 30")
@@ -439,6 +444,7 @@ def test_colours_can_be_read() -> None:
             assert contrast(legible_colour(colour, theme), theme.background) >= CONTRAST
 
 
+@pytest.mark.full
 def test_another_thread_is_interrupted(folder: Path) -> None:
     """What Ctrl-C is to the main thread, another has too: a motion stops where it has come to."""
     session = begun("ends.py:endless", "1")

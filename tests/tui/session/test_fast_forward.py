@@ -38,6 +38,7 @@ def said(session: Session, line: str) -> str:
     return "\n".join(reply.text)
 
 
+@pytest.mark.full
 def test_a_place_far_ahead() -> None:
     """One stands there, the events before it are known, and no others; steps lead on and back as ever; what was before
     is come back to by undo, by a number, and by the reverse of a motion."""
@@ -103,6 +104,7 @@ def test_hits_on_the_way(monkeypatch: MonkeyPatch) -> None:
     assert "since event 242" in said(session, "breaks") and "since" not in said(ordinary, "breaks")
 
 
+@pytest.mark.full
 def test_a_value_far_ahead() -> None:
     """A breakpoint on values in a run of ten million events is there at once: the machine looks for it."""
     session = begun("33", schedule="lifo")
@@ -280,6 +282,7 @@ def test_python_goes_far_too() -> None:
     assert late.base == 79_990 and late.jump(79_995).steps == 79_995
 
 
+@pytest.mark.full
 def test_on_screen() -> None:
     """The status says where one is, and the border of the timeline where what is known begins."""
 
@@ -294,6 +297,7 @@ def test_on_screen() -> None:
     assert far.FAST_FORWARD_THRESHOLD == 200_000
 
 
+@pytest.mark.full
 def test_a_node_whose_firing_is_not_known(monkeypatch: MonkeyPatch) -> None:
     """What fired before what is known is said to have: of an activation that is open, that it did; of one that has
     closed, that nobody here knows. The pane says so, too."""

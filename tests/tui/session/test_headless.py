@@ -84,6 +84,7 @@ def test_commands_from_a_file(tagloom: Any, folder: Path) -> None:
     ]
 
 
+@pytest.mark.full
 def test_exit_codes(tagloom: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """0 where all could be done, 1 where a command could not, 2 where the session cannot begin."""
     (folder / "good.txt").write_text("step\n")
@@ -106,6 +107,7 @@ def test_exit_codes(tagloom: Any, folder: Path, monkeypatch: pytest.MonkeyPatch)
         assert ran.code == 2 and said in ran.err and ran.out == "", words
 
 
+@pytest.mark.full
 def test_without_a_program(tagloom: Any, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A session may begin without a run; one of a log begins at its end."""
     monkeypatch.setattr(sys, "stdin", io.StringIO("load fib.py:fib 3\nrun\nexport run.jsonl\n"))
@@ -114,6 +116,7 @@ def test_without_a_program(tagloom: Any, folder: Path, monkeypatch: pytest.Monke
     assert "of 55 known" in tagloom("debug", "run.jsonl", "--headless").out
 
 
+@pytest.mark.full
 @pytest.mark.timeout(60)
 def test_in_a_process(folder: Path) -> None:
     """In a process of its own, as a script would use it: stdout has nothing but JSON lines, whatever the program's

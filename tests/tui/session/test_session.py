@@ -144,6 +144,7 @@ def test_limits_end_a_motion(folder: Path) -> None:
     assert "the limit of 0" in session.execute("run").text[0] and "the limit of 0" in done(session, "where")["stopped"]
 
 
+@pytest.mark.full
 @pytest.mark.timeout(60)
 def test_ctrl_c_ends_a_motion(folder: Path) -> None:
     """Ctrl-C ends a motion over new events where it has come to, and the session can be used; a command that is no
@@ -340,6 +341,7 @@ def test_runs_beside_each_other(folder: Path) -> None:
     assert done(session, "load fib.py:fib 3")["run"] == "fib-2"
 
 
+@pytest.mark.full
 def test_many_forks_and_many_activations(folder: Path) -> None:
     """Forks of forks go as deep as one likes; of many activations some are told, and how many there are."""
     session = begun("ends.py:endless", "1", limits=Limits(firings=3000))

@@ -20,6 +20,7 @@ def session() -> Session:
     return made
 
 
+@pytest.mark.full
 def test_every_picture(session: Session, tmp_path: Path) -> None:
     """`picture FILE FORM` draws where one is, in every form, and moves nothing."""
     assert session.execute("run").ok
@@ -30,6 +31,7 @@ def test_every_picture(session: Session, tmp_path: Path) -> None:
     assert session.execute("where").text == before
 
 
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize(
     ("line", "said"),
     [

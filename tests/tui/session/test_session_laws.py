@@ -62,6 +62,7 @@ def test_a_session_is_where_replay_is(case: Case, schedule: str, seed: int) -> N
     assert list(walk_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", RUNS)
 def test_runs_of_all_sorts(name: str) -> None:
     """The same with loops, traps, cells and bounds, and a graph that breaks the rules."""
@@ -84,6 +85,7 @@ def test_a_motion_and_its_reverse(case: Case, schedule: str, seed: int) -> None:
     assert list(motion_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ["fib", "mixed", "chain"])
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 def test_over_and_out(name: str, schedule: str) -> None:
@@ -99,6 +101,7 @@ def test_over_and_out_go_event_by_event(case: Case, schedule: str, seed: int) ->
     assert list(around_violations(begun(lower(case.program), case.arguments, schedule), seed)) == []
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.parametrize("schedule", ["waves", "lifo"])
 def test_over_and_out_of_loops(name: str, schedule: str) -> None:
@@ -152,6 +155,7 @@ def test_any_condition_is_answered(name: str, text: str) -> None:
     assert session.execute("continue").ok and session.execute("reverse").ok and session.execute("breaks").ok
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", RUNS)
 def test_any_edit_is_answered(name: str) -> None:
     """A token can be changed or injected at every port of every node, or it is said why not; undone, nothing is left
@@ -329,6 +333,7 @@ def violations(seed: int) -> Iterator[str]:
     yield from around_violations(begun(*RUNS["count"]), seed, 5)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("how", "said"), WRONG.items(), ids=[how.__name__ for how in WRONG])
 def test_the_laws_catch_a_wrong_session(how: Callable[[MonkeyPatch], None], said: str) -> None:
     """A session that is wrong in one line breaks the law that is about it on some walk, on which the true one keeps

@@ -38,6 +38,7 @@ def cells(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return target
 
 
+@pytest.mark.full
 def test_what_can_be_pressed_has_a_name(tab: Tab, page: Path) -> None:
     """Every control, node, region and activation says what it is."""
     tab.open(page, "#step=20")
@@ -62,6 +63,7 @@ PAIRS = """[...document.querySelectorAll('p, button, h1, h2, .line, .number, li,
 """By text: its colour, that of the paper under it, and of the shape between them, with its opacity."""
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_text_has_contrast(tab: Tab, page: Path, scheme: str) -> None:
     """On the paper, of either kind; on lines that are lit; and in the graph, second lines too, on what fired and on
@@ -82,6 +84,7 @@ def test_text_has_contrast(tab: Tab, page: Path, scheme: str) -> None:
     assert [pair for pair in found if contrast(pair[0], blended(*pair[1:])) < ENOUGH] == []
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_cells_have_contrast(tab: Tab, cells: Path, scheme: str) -> None:
     """Those that are full, and those that are empty."""

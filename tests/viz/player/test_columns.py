@@ -168,6 +168,7 @@ def test_every_token_has_a_way() -> None:
             assert folded["arrows"][arrow][1] == folded["nodes"][node][2]
 
 
+@pytest.mark.full
 def test_an_outcome_is_enough() -> None:
     """A page of an outcome is that of its history: what the arguments were, the events tell."""
     history = fib.history(4)
@@ -179,6 +180,7 @@ def test_an_outcome_is_enough() -> None:
     assert page.name == "fib(4)"
 
 
+@pytest.mark.full
 def test_what_is_said_of_a_part() -> None:
     """A page that leaves something out says what, and how to have more is an option."""
     history = fib.history(5)
@@ -193,6 +195,7 @@ def test_what_is_said_of_a_part() -> None:
     )
 
 
+@pytest.mark.full
 def test_what_is_folded() -> None:
     """Is one box, from Python as on the command line; so is what a limit on the boxes folds."""
     history = fib.history(3)

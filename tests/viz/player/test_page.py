@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
 import tagloom as tl
 from support.pictures.chromium import Tab
 from support.pictures.drawings import fib
@@ -37,6 +38,7 @@ def test_it_plays_to_the_end(tab: Tab, page: Path) -> None:
     assert tab.text("called") == "fib(5)"
 
 
+@pytest.mark.full
 def test_it_plays_with_motion_too(tab: Tab, page: Path) -> None:
     """Several tokens move at once, and stand where they belong when they have moved."""
     tab.prefer(reduced_motion="no-preference")
@@ -76,6 +78,7 @@ def test_keys(tab: Tab, page: Path) -> None:
     assert tab.run("getComputedStyle(document.body).backgroundColor") == "rgb(22, 24, 29)"
 
 
+@pytest.mark.full
 def test_the_address(tab: Tab, page: Path) -> None:
     """#step=17 is read when the page opens and when it changes, and written when one steps."""
     tab.open(page, "#step=17")
@@ -90,6 +93,7 @@ def test_the_address(tab: Tab, page: Path) -> None:
     assert position(tab) == 3, "an address that names no step is ignored"
 
 
+@pytest.mark.full
 def test_the_page_has_the_tokens_of_the_machine(tab: Tab, page: Path) -> None:
     """At every position as many pills as there are tokens, those that are heaped up counted."""
     history = fib.history(5)
@@ -157,6 +161,7 @@ def test_a_prediction_is_of_the_whole_run(tab: Tab, page: Path) -> None:
     assert tab.text("filter") == "All are shown."
 
 
+@pytest.mark.full
 def test_a_run_that_a_limit_ends(tab: Tab, tmp_path: Path) -> None:
     """Is not over; and a page of a part of a run ends before the run does."""
     tab.open(saved(fib.history(5, limits=tl.Limits(20)), tmp_path / "limit.html"))
@@ -220,6 +225,7 @@ def test_an_activation_alone(tab: Tab, page: Path) -> None:
     assert tab.text("filter") == "All are shown."
 
 
+@pytest.mark.full
 def test_what_is_said_of_an_activation(tab: Tab, page: Path) -> None:
     """By waves: at each stop of an activation the sentence and the lit nodes are of its events in that wave alone;
     where nothing happens in it, that is said."""
@@ -250,6 +256,7 @@ def test_what_is_said_of_an_activation(tab: Tab, page: Path) -> None:
 HOSTILE = "</script><img src=x onerror=alert(1)><!--@@DATA@@ & \u2028 \x07 \\u003c"
 
 
+@pytest.mark.full
 def test_hostile_names_are_names(tab: Tab, tmp_path: Path) -> None:
     """A graph made by hand may call its nodes, arguments and itself as it likes."""
     evil = "</title><img src=x onerror=alert(1)>"
@@ -266,6 +273,7 @@ def test_hostile_names_are_names(tab: Tab, tmp_path: Path) -> None:
     assert tab.run("document.querySelectorAll('img, [onload], [onerror]').length") == 0
 
 
+@pytest.mark.full
 def test_hostile_text_is_text(tab: Tab, tmp_path: Path) -> None:
     """Names, printed text, source and paths that look like markup are shown as they are, and nothing is run."""
     source = tmp_path / "<img src=x onerror=alert(3)>.py"
@@ -285,6 +293,7 @@ def test_hostile_text_is_text(tab: Tab, tmp_path: Path) -> None:
     assert tab.run("document.scripts.length") == 2
 
 
+@pytest.mark.full
 def test_a_long_run_is_shown_by_window(tab: Tab, tmp_path: Path) -> None:
     """The page says which part it has, numbers steps as the run does, and begins with the tokens that are there."""
     history = fib.history(9)
@@ -297,6 +306,7 @@ def test_a_long_run_is_shown_by_window(tab: Tab, tmp_path: Path) -> None:
     assert tab.text("result") == ""
 
 
+@pytest.mark.full
 def test_five_thousand_steps_are_smooth(tab: Tab, tmp_path: Path) -> None:
     """Of 200 jumps in a page of 5,000 events half take few milliseconds, and none takes long, on a busy machine too."""
     target = saved(fib.history(15), tmp_path / "page.html")
@@ -312,6 +322,7 @@ def test_five_thousand_steps_are_smooth(tab: Tab, tmp_path: Path) -> None:
     assert times[100] < 50 and times[-1] < 500, (times[100], times[-1])
 
 
+@pytest.mark.full
 def test_a_film_strip_on_paper(tab: Tab, page: Path) -> None:
     """Printing shows some moments side by side, light, with their tokens."""
     tab.prefer(color_scheme="dark", reduced_motion="reduce")
@@ -321,6 +332,7 @@ def test_a_film_strip_on_paper(tab: Tab, page: Path) -> None:
     assert tab.run("document.querySelectorAll('#strip .token').length") > 6
 
 
+@pytest.mark.full
 def test_in_a_notebook(tab: Tab, tmp_path: Path) -> None:
     """In the frame of a notebook it runs too, with an address that cannot be written."""
     shown = fib.run(3, keep="events").player()._repr_html_()

@@ -52,6 +52,7 @@ IN_SIGHT = """(() => { const sight = document.getElementById('scroll').getBoundi
     return [wanted.length, wanted.filter(each => inside(each.getBoundingClientRect())).length]; })()"""
 
 
+@pytest.mark.full
 def test_a_wide_graph_is_followed(tab: Tab, wide: Path) -> None:
     """It opens on tokens in flight, and at each step some of what fired is in sight."""
     tab.open(wide)
@@ -63,6 +64,7 @@ def test_a_wide_graph_is_followed(tab: Tab, wide: Path) -> None:
         assert seen > 0 or not fired, tab.text("where")
 
 
+@pytest.mark.full
 def test_a_wide_graph_is_scrolled(tab: Tab, wide: Path) -> None:
     """Shift and an arrow scroll, and do not step."""
     tab.open(wide)
@@ -76,6 +78,7 @@ def test_a_wide_graph_is_scrolled(tab: Tab, wide: Path) -> None:
     assert tab.run("document.getElementById('slider').value") == "0"
 
 
+@pytest.mark.full
 def test_a_wide_graph_on_paper(tab: Tab, wide: Path) -> None:
     """Each moment has a page of the paper, which is turned, and is as high as its width asks for."""
     tab.open(wide)
@@ -91,6 +94,7 @@ HIDDEN = """(() => { const box = (each) => each.getBoundingClientRect();
     return pills.filter((one, i) => pills.some((other, j) => i < j && over(one, other))).length; })()"""
 
 
+@pytest.mark.full
 def test_no_pill_hides_another(tab: Tab, page: Path, cells: Path) -> None:
     """At no step does a token lie on another: where many come, they are heaped up and counted."""
     for shown in (page, cells):
@@ -104,6 +108,7 @@ def test_no_pill_hides_another(tab: Tab, page: Path, cells: Path) -> None:
 CELLS = "[...document.querySelectorAll('#cells li')].map(each => each.className + ' ' + each.textContent)"
 
 
+@pytest.mark.full
 def test_the_cells(tab: Tab, page: Path, cells: Path) -> None:
     """What each cell holds at a step, and who is parked at it; there is no pane without cells."""
     tab.open(page)
@@ -120,6 +125,7 @@ def test_the_cells(tab: Tab, page: Path, cells: Path) -> None:
     assert tab.run("document.querySelectorAll('#cells .full').length") == 0
 
 
+@pytest.mark.full
 def test_steps_by_firing(tab: Tab, tmp_path: Path) -> None:
     """A run without a clock goes by firings: each step ends with one."""
     target = tmp_path / "page.html"
@@ -132,6 +138,7 @@ def test_steps_by_firing(tab: Tab, tmp_path: Path) -> None:
         assert events[int(tab.run("document.getElementById('slider').value")) - 1].fired
 
 
+@pytest.mark.full
 def test_paper_has_legible_moments(tab: Tab, page: Path) -> None:
     """As many side by side as can be read, each with what happened."""
     tab.open(page)
@@ -158,6 +165,7 @@ def test_labels_cross_no_pill(tab: Tab, page: Path) -> None:
         assert crossed == [], at
 
 
+@pytest.mark.full
 def test_a_tree_of_many_activations(tab: Tab, tmp_path: Path) -> None:
     """Shows so many, and says of how many more there are."""
     target = tmp_path / "page.html"

@@ -29,6 +29,7 @@ def press(tab: Tab, part: float) -> None:
     )
 
 
+@pytest.mark.full
 def test_the_chart_of_waves(tab: Tab, page: Path) -> None:
     """A bar for each wave is as high as nodes fire in it; the cursor stands where the page does; a click goes to the
     end of the wave that is clicked."""
@@ -56,6 +57,7 @@ def test_the_chart_of_waves(tab: Tab, page: Path) -> None:
     assert tab.run(CURSOR) == pytest.approx(3 + 1 / (ends[3] - ends[2]), abs=1e-6), "within a wave, as far as that is"
 
 
+@pytest.mark.full
 def test_the_chart_of_a_run_without_a_clock(tab: Tab, tmp_path: Path) -> None:
     """A bar for each event is as high as there are tokens in flight after it."""
     history = fib.history(3, schedule="lifo")
@@ -99,6 +101,7 @@ SLOW = "(() => { const slow = () => { const end = performance.now() + 100; while
 STUTTER = f"{SLOW} requestAnimationFrame(slow); }}; requestAnimationFrame(slow); }})()"
 
 
+@pytest.mark.full
 def test_five_thousand_steps_play_smoothly(tab: Tab, long: Path) -> None:
     """With motion and at the highest speed, event by event, half of the frames come within a thirtieth of a second or
     little more, on a busy machine too, and all steps are taken in time; a page that stutters would be noticed."""
@@ -111,6 +114,7 @@ def test_five_thousand_steps_play_smoothly(tab: Tab, long: Path) -> None:
     assert median(played(tab, 64, "event", 0.5).took) > 90
 
 
+@pytest.mark.full
 def test_lines_that_were_printed(tab: Tab, tmp_path: Path) -> None:
     """A page that begins later has what was printed before, too: the last 200 lines, and how many more there are.
     Empty lines are lines."""

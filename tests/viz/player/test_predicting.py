@@ -47,6 +47,7 @@ LOOKS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("way", LOOKS)
 def test_an_answer_stays(tab: Tab, page: Path, run: tl.History, way: str) -> None:
     """Whoever looks elsewhere while answering, or when it has been judged, keeps what was answered, and what was said
@@ -79,6 +80,7 @@ WAYS = {
 }
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("way", WAYS)
 def test_a_prediction_is_of_a_whole_wave(tab: Tab, page: Path, run: tl.History, way: str) -> None:
     """However one comes to a place, it is where a wave ends, and what fires in the whole of the next one is right."""
@@ -95,6 +97,7 @@ def test_a_prediction_is_of_a_whole_wave(tab: Tab, page: Path, run: tl.History, 
     assert tab.text("asked") == f"Right: {len(right)} node{'s' * (len(right) != 1)}."
 
 
+@pytest.mark.full
 def test_the_graph_still_fits(tab: Tab, page: Path) -> None:
     """The question takes its place from the graph, which was all in sight, and still is, when it is judged too."""
     over = "(pane => pane.scrollHeight - pane.clientHeight)(document.getElementById('scroll'))"
@@ -105,6 +108,7 @@ def test_the_graph_still_fits(tab: Tab, page: Path) -> None:
         assert tab.run(over) < 2, key
 
 
+@pytest.mark.full
 def test_a_wave_that_the_page_has_a_part_of(tab: Tab, run: tl.History, tmp_path: Path) -> None:
     """Where a page begins or ends within a wave, the question says so."""
     ends = waves_of(run)

@@ -92,6 +92,7 @@ def _default(ours: list[Any], by_name: dict[str, Any], theirs: list[Any], each: 
     return (by_name.get(each.name) or ours[theirs.index(each)]).default
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("group", GROUPS)
 def test_answers(group: str) -> None:
     """Every call on operands of every dtype, empty ones, those of no axes and those that broadcast among them, gives
@@ -115,6 +116,7 @@ def test_the_judge_sees_differences() -> None:
     assert not alike(answer(strict, call._replace(text="xp.sum(m, axis=2)")), answer(tl, call))
 
 
+@pytest.mark.full
 def test_the_page_has_the_table() -> None:
     """docs/ops.md says how much is there, group by group, and what differs."""
     page = array_api_table.PAGE.read_text(encoding="utf-8")

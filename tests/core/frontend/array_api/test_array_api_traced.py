@@ -82,6 +82,7 @@ def differences(engine: str, *, opened: bool, group: str) -> Iterator[str]:
                 yield f"{text} of {dtype!r}: {wanted}, and as a program {made}"
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("opened", [False, True], ids=["known", "open"])
 @pytest.mark.parametrize("group", [group for group in GROUPS if group not in STATIC])
 def test_programs_give_the_same(group: str, opened: bool) -> None:

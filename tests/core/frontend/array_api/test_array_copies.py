@@ -32,6 +32,7 @@ def traced(function: Callable[[Any], Any], shape: tuple[int | None, ...]) -> Any
     return tl.function(f)
 
 
+@pytest.mark.inner(first=5)
 @pytest.mark.parametrize("name", MANY)
 def test_many(name: str) -> None:
     """Eagerly and as programs of few operands a node, which `fast` runs too; sizes are known or left open."""

@@ -68,6 +68,7 @@ FUNCTIONS = {
 }
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_dtypes_eagerly_and_traced(name: str) -> None:
     """What is made of NumPy's arrays, of concrete ones and in a trace has one dtype, or is refused by all three."""

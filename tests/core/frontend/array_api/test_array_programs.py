@@ -44,6 +44,7 @@ def test_concrete(name: str) -> None:
     assert near(made, program(*arguments)) and all(isinstance(each, ConcreteArray) for each in several(made))
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize(
     ("name", "engine"),
     [

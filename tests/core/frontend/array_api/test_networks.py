@@ -193,6 +193,7 @@ def loops(x: tl.Array[tl.float64, None, 2], n: tl.int64):  # type: ignore[no-unt
     return sums, rows, last, count, before
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_loops(engine: str) -> None:
     """A map, a scan and a fold give what Python's loops give, on every engine, on no elements too."""

@@ -164,6 +164,7 @@ TWINS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", TWINS)
 def test_forgetful_tables_are_found(twin: str) -> None:
     """The law sees a key without dtypes, sizes, attributes or their classes, the op, or the classes of numbers."""
@@ -381,6 +382,7 @@ def test_arrays_are_pickled() -> None:
         assert x.shape == () or not back._value.flags.writeable
 
 
+@pytest.mark.full
 def test_closed_over_arrays_die_with_the_last_that_has_them() -> None:
     """An array that a function closes over is kept by nothing else: when the function goes it is gone, without a
     collection of garbage, but for that of what tracing left."""

@@ -41,6 +41,7 @@ def by_tape(function: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
     return tape.gradient(y, given)
 
 
+@pytest.mark.inner(first=7)
 @pytest.mark.parametrize("name", HAND_MADE)
 def test_a_tape_says_what_grad_says(name: str) -> None:
     """On functions written by hand, to the second order: a function of the gradient is differentiated again."""
@@ -229,6 +230,7 @@ def test_only_what_is_watched_is_recorded() -> None:
         assert repr(tape) == "<tape of 1 step, recording>"
 
 
+@pytest.mark.full
 def test_what_was_recorded_is_released() -> None:
     """With the tape, and when it has given its gradient; no cycle keeps it."""
 

@@ -24,6 +24,7 @@ def again(gradients: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, y: sum(tl.sum(each * each * (0.5 + at)) for at, each in enumerate(gradients(x, y)))
 
 
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize("name", HAND_MADE)
 def test_a_tape_in_a_trace_says_what_grad_says(name: str) -> None:
     """On functions written by hand, to the second order, as eager tapes do."""
@@ -79,6 +80,7 @@ NESTED: dict[str, Callable[[Any], Any]] = {
 }
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", NESTED)
 def test_nested_tapes(name: str) -> None:
     """They give what nested `tl.grad` gives."""
@@ -98,6 +100,7 @@ def test_nested_to_the_bit() -> None:
             assert found == wanted(x) == float(derivative(function, order)(tl.asarray(x)))
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("engine", ["reference", "fast", "compiled"])
 def test_engines_agree(engine: str) -> None:
     """What a tape makes is a program as every other is."""

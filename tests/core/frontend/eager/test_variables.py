@@ -217,6 +217,7 @@ def test_gradients_by_variables() -> None:
         tl.grad(lambda: w * tl.astype(n, tl.float64), n)()
 
 
+@pytest.mark.full
 def test_reads_in_recursion_add_up() -> None:
     """Every activation reads the variable, and all contribute to its adjoint, on every engine."""
     w = tl.Variable(2.0, name="w")
@@ -260,6 +261,7 @@ def test_training_steps_are_the_same_everywhere() -> None:
         assert trained(lambda w, x, y, run=run, engine=engine: run(w, x, y, engine=engine)) == wanted  # type: ignore
 
 
+@pytest.mark.full
 def test_random_state() -> None:
     """A generator goes on from run to run, the same eagerly and in programs; its variables say where it is."""
 

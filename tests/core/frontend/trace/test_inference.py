@@ -338,6 +338,7 @@ def test_numbers_of_changing_kind() -> None:
     assert f.program.main.results == (tl.Type(tl.float64),)
 
 
+@pytest.mark.full
 def test_types_that_grow_without_end() -> None:
     """A recursion through ever new functions, or ever new types, is refused before Python's stack ends."""
 

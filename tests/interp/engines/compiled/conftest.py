@@ -1,24 +1,30 @@
-"""Tests compile hundreds of programs that nobody runs again: they are kept for as long as the tests run. Only mutants
-run them again."""
+"""Tests compile hundreds of programs that nobody runs again: their machine code goes when the tests end. Only mutants
+keep it, since they run the same programs again."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 
-@pytest.fixture(scope="session", autouse=True)
-def kept_for_now(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """A cache that goes with the tests' other files."""
-    if os.environ.get("HYPOTHESIS_PROFILE") == "mutants":
+@pytest.fixture(scope="session")
+def program_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache among the tests' other files, shared by all processes that test."""
+    folder = tmp_path_factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        folder = folder.parent
+    folder /= "compiled"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+@pytest.fixture(scope="module", autouse=True)
+def use_program_cache(program_cache: Path) -> Iterator[None]:
+    """For the tests of this folder only: elsewhere the machines are loaded from the user's cache."""
+    with pytest.MonkeyPatch.context() as patch:
+        if os.environ.get("HYPOTHESIS_PROFILE") != "mutants":
+            patch.setenv("TAGLOOM_CACHE", str(program_cache))
         yield
-        return
-    before = os.environ.get("TAGLOOM_CACHE")
-    os.environ["TAGLOOM_CACHE"] = str(tmp_path_factory.mktemp("compiled"))
-    yield
-    if before is None:
-        del os.environ["TAGLOOM_CACHE"]
-    else:
-        os.environ["TAGLOOM_CACHE"] = before

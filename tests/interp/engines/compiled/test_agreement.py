@@ -103,6 +103,7 @@ def test_share(kind: str) -> None:
     assert ops["sum"] + ops["matmul"] >= least * by.total()
 
 
+@pytest.mark.full
 def test_literals_alone() -> None:
     """Python computes with literals before anything is compiled, and beyond 64 bits; here they wrap all the same."""
     low, high = dtypes.int64.range
@@ -120,6 +121,7 @@ def test_literals_alone() -> None:
 EVEN, DRAWN, SPREAD, STRIPS = [[7], [8], [0]], [[9], [0]], [[11, -5, 2.5], [200, 1, 0.0]], [[5, 11], [9000, 3]]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     ("function", "inputs"),
     [(even, EVEN), (drawn, DRAWN), (spread, SPREAD), (strips, STRIPS)],
@@ -155,6 +157,7 @@ def agreeing(file: str) -> int:
     return count
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("file", FEW)
 def test_corpus(file: str) -> None:
     """Programs of the corpus give what the reference gives."""

@@ -33,6 +33,7 @@ def test_the_last_programs_are_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert [run.is_compiled(function.program) for function in (count, even, spread)] == [True, False, True]
 
 
+@pytest.mark.full
 def test_a_short_stack(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where the stack ends before the depth does, the run goes to the engine that keeps calls in memory."""
     monkeypatch.setattr(thread, "RESERVED_STACK_BYTES", thread.STACK_BYTES - 2**20)

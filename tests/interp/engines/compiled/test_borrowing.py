@@ -41,6 +41,7 @@ def test_what_is_borrowed() -> None:
         borrow(np.zeros((3, 3)), wanted)
 
 
+@pytest.mark.full
 def test_results_are_no_arguments() -> None:
     """A result that is an argument is another array: whoever changes the argument changes no outcome."""
     for trips in (0, 3):
@@ -51,6 +52,7 @@ def test_results_are_no_arguments() -> None:
         assert not out.value.flags.writeable
 
 
+@pytest.mark.full
 def test_results_stay_as_they_are() -> None:
     """Nobody makes a result one that may be written to, nor what a variable got of a run."""
     state = tl.Variable(np.zeros(5))
@@ -66,6 +68,7 @@ def test_results_stay_as_they_are() -> None:
             each.setflags(write=True)
 
 
+@pytest.mark.full
 def test_operands_of_a_trap_are_no_arguments() -> None:
     """So are the operands of a firing that trapped."""
     x, y = np.arange(5), np.arange(5) - 2

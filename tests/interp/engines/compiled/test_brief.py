@@ -89,6 +89,7 @@ def test_which_are_bounded() -> None:
     assert not any(constant_cost(each.program) for each in (counted, twice, product, drawn, told, recurring))
 
 
+@pytest.mark.full
 def test_bounded_runs_need_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not on the main thread; any other may have little stack. There is no difference otherwise."""
     monkeypatch.setattr(run, "QUICK_SECONDS", 0)
@@ -115,6 +116,7 @@ def test_sizes_bound_elements() -> None:
     assert bound.max_elements([]) == 1
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "arguments"), [(scaled, [np.arange(4.0), 2.0]), (scaled, [np.arange(4.0), -2.0])])
 def test_they_need_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Function, arguments: list[Any]) -> None:
     """A run that is over at once is no other thread's; one that may last or has seconds is."""
@@ -125,6 +127,7 @@ def test_they_need_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Funct
     assert threads(monkeypatch, function, *arguments) == 1
 
 
+@pytest.mark.full
 def test_they_end_as_others_do() -> None:
     """The same results and traps, word for word."""
     for function, arguments in (
@@ -159,6 +162,7 @@ def test_from_any_thread() -> None:
     assert found[0].tobytes() == np.exp(np.arange(9.0)).tobytes()
 
 
+@pytest.mark.full
 def test_none_is_long() -> None:
     """The most work that is done before anybody looks: less than a tenth of a second on this machine, or 0.2 s where
     others are at work."""
@@ -171,6 +175,7 @@ def test_none_is_long() -> None:
     assert time.process_time() - begin < 0.4
 
 
+@pytest.mark.full
 def test_interrupt() -> None:
     """Ctrl-C while one runs is how it ended, as anywhere."""
     code = f"""

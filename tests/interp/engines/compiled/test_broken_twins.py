@@ -96,6 +96,7 @@ QUICK = (
 """What is caught each time; the others take a second or two each, for numba to compile."""
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     "twin", [twin if twin in QUICK else pytest.param(twin, marks=pytest.mark.heavy) for twin in TWINS]
 )
@@ -109,6 +110,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
         assert twin in ("narrow integers do not wrap", "sizes that fit are refused")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     "function", dict.fromkeys(function for _, _, function, _ in TWINS.values()), ids=lambda f: f.name
 )

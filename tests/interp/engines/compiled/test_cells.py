@@ -46,6 +46,7 @@ def trial(function: tl.Function, arguments: list[Any]) -> Any:
     return tried(function.program, function.graph, admit_arguments(function.graph, arguments))
 
 
+@pytest.mark.inner(first=4)
 @each(RUN)
 def test_runs(function: tl.Function, arguments: list[Any]) -> None:
     """S13: where every put comes before its gets, it needs no tokens; handles go through loops, conds and calls."""
@@ -74,6 +75,7 @@ SHAPES = {"": (), "[2]": (2,), "[?]": (3,), "[2, ?]": (2, 5)}
 FEW = (dtypes.bool, dtypes.uint8, dtypes.int64, dtypes.float32)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "dtype", [each if each in FEW else pytest.param(each, marks=pytest.mark.heavy) for each in dtypes.ALL], ids=repr
 )
@@ -93,6 +95,7 @@ def test_every_type(dtype: tl.DType) -> None:
     assert tried(program, lower(program), admit_arguments(lower(program), given)) == ("reference", [])
 
 
+@pytest.mark.full
 def test_too_many() -> None:
     """More cells than memory has are left to a machine that makes those that are put."""
     text = "func f(n: int64) {\n a = cells n, element=int64\n b = put a, 7, n\n g = get b, 7\n return g\n}"
@@ -147,6 +150,7 @@ PAPERS = [
 ]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("file", "name", "arguments", "engine"), PAPERS)
 def test_papers(file: str, name: str, arguments: list[Any], engine: str) -> None:
     """The papers' programs of cells: those that read what they have put need no tokens."""

@@ -49,12 +49,14 @@ def of_mixed(size: int, others: int) -> list[Any]:
 SIZES = [(0, 0), (1, 1), (BLOCK_ELEMENTS - 1,) * 2, (2 * BLOCK_ELEMENTS + 1,) * 2, (5, 1), (1, 7), (3, 4)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(("size", "others"), SIZES)
 def test_mixed(size: int, others: int) -> None:
     """Of one shape, of shapes that broadcast, and of shapes that do not."""
     assert not list(differences(mixed.program, mixed.graph, of_mixed(size, others)))
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("rows", "shape"), [(4, (4, 3)), (1500, (1500, 3)), (4, (1, 3)), (1, (2, 1)), (2, (3, 3))])
 def test_planes(rows: int, shape: tuple[int, int]) -> None:
     """The same, of two axes."""
@@ -90,6 +92,7 @@ def test_one_loop() -> None:
     assert text.count("for ") == 2 and text.count("e.empty((") == 1
 
 
+@pytest.mark.full
 def test_ends_within_a_chain() -> None:
     """Seconds end a run in the middle of a chain of arrays."""
     lines = "\n".join(f"v{at + 1} = pow v{at}, a" for at in range(12))
@@ -130,6 +133,7 @@ def generated(seed: int) -> tuple[Program, list[Any]]:
     return made, [array.astype(t) / (1 if "int" in t else 7) for array, t in zip(drawn, types.values(), strict=True)]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("seed", [pytest.param(seed, marks=[pytest.mark.heavy] * (seed > 1)) for seed in range(80)])
 def test_generated(seed: int) -> None:
     """Whatever the chain: the bits of the reference, or its first trap."""
@@ -138,6 +142,7 @@ def test_generated(seed: int) -> None:
     assert not list(differences(made, tl.lower(made), typed))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", ["float64", pytest.param("float32", marks=pytest.mark.heavy)])
 def test_functions_of_numpy_s_loops(dtype: str) -> None:
     """Every one of them gives the bits of the reference, at edges too."""

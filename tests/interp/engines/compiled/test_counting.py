@@ -126,6 +126,7 @@ ended(written)
 """
 
 
+@pytest.mark.full
 def test_what_wraps_is_ended() -> None:
     """By seconds and by Ctrl-C, also where the last run was quick, and where the numbers are written in the program."""
     assert in_a_process(ENDED) == ["interrupt", "seconds", "seconds", "interrupt"]

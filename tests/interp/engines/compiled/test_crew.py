@@ -35,6 +35,7 @@ def arguments(size: int) -> list[Any]:
     return [dice.normal(size=size), dice.normal(size=size).astype(np.float32), np.float32(1.1)]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     "size",
     [
@@ -57,6 +58,7 @@ TWINS = {
 }
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong share shows; no twin reads or writes beyond an array. What nobody computes may happen to lie there, of a
@@ -66,6 +68,7 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert any(list(differences(wave.program, wave.graph, arguments(size))) for size in sizes)
 
 
+@pytest.mark.full
 def test_a_division_that_rounds_twice_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
     """Of what is computed in float32, only that may be which rounds as float64 does."""
     afresh(monkeypatch)

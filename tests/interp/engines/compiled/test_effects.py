@@ -60,6 +60,7 @@ def test_order(n: int) -> None:
     assert not differences(told.program, told.graph, [n])
 
 
+@pytest.mark.full
 def test_arrays() -> None:
     """A callback takes arrays and gives them, on the thread of whoever called."""
     calls.clear()
@@ -130,6 +131,7 @@ def test_auto_begins_nothing_again(monkeypatch: pytest.MonkeyPatch) -> None:
         assert out.engine == "fast" and (world.lines, str(world.calls)) == (wanted.lines, str(wanted.calls))
 
 
+@pytest.mark.full
 def test_interrupt() -> None:
     """Ctrl-C ends a run between two effects, with an outcome; the second time it ends a callback too."""
     code = """

@@ -24,6 +24,7 @@ def run(function: tl.Function, *arguments: Any, **options: Any) -> Outcome:
     return run_compiled(function.program, function.graph, arguments, **options)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     ("function", "inputs"),
     [(divided, [0, 8, 5]), (looped, [3, 100, 12]), (drawing, [3])],
@@ -35,6 +36,7 @@ def test_traps(function: tl.Function, inputs: list[int]) -> None:
         assert not list(differences(function.program, function.graph, [argument]))
 
 
+@pytest.mark.full
 def test_trap_at_the_bottom() -> None:
     """The tag of a trap is as deep as the calls were."""
 
@@ -58,6 +60,7 @@ def test_depth_is_exact(function: tl.Function, depth: int) -> None:
     assert run(function, 100, limits=Limits(depth=depth - 1)).error.limit == "depth"  # type: ignore[union-attr]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("function", [forever, counting, tree], ids=lambda function: function.name)
 def test_seconds(function: tl.Function) -> None:
     """A run that goes on ends when its seconds are over, wherever it is: in loops of both kinds, and in calls."""
@@ -71,6 +74,7 @@ def test_seconds(function: tl.Function) -> None:
     assert tall.error.limit == "seconds"  # type: ignore[union-attr]
 
 
+@pytest.mark.full
 def test_seconds_between_products() -> None:
     """A loop that only counts is looked at after each product, not after thousands."""
 
@@ -90,6 +94,7 @@ def table(x: tl.Array[tl.float64, None, 1], y: tl.Array[tl.float64, None]) -> tl
     return (x + y) * y
 
 
+@pytest.mark.full
 def test_seconds_between_copies() -> None:
     """What is stretched to another shape is looked at on the way."""
     x, y = np.zeros((20_000, 1)), np.zeros(20_000)
@@ -110,6 +115,7 @@ def waiting(n: tl.int64) -> tl.int64:
     return got
 
 
+@pytest.mark.full
 def test_seconds_of_both_engines() -> None:
     """What is begun again as fast has the seconds that are left, and no more."""
     n = 40_000_000
@@ -164,6 +170,7 @@ def test_outcome() -> None:
     assert said.firings is None and said.stats is None and said.results[0] is not None
 
 
+@pytest.mark.full
 def test_interrupt() -> None:
     """Ctrl-C ends a run within 0.2 s, with an outcome; the process goes on."""
     code = """
@@ -205,6 +212,7 @@ def deep(size, seed, depth):
 """
 
 
+@pytest.mark.full
 def test_stack_never_ends_the_process() -> None:
     """However large the frames of a recursion, and whatever the limit on depth: Exhausted, and no crash."""
     code = f"{BIG}\nfor size in (1, 50):\n    deep(size, 1, 10**9)\nprint(run(count, 10**9, limits=DEEP).status)"

@@ -43,6 +43,7 @@ def then(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
     monkeypatch.setattr(run, "_entry_call", work)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("error", "status"), [(None, "Returned"), (MemoryError, "Exhausted")])
 def test_arguments(error: Any, status: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a run that left something to Python."""
@@ -61,6 +62,7 @@ def test_arguments(error: Any, status: str, monkeypatch: pytest.MonkeyPatch) -> 
         gc.enable()
 
 
+@pytest.mark.full
 def test_operands_of_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
     """Those of a trap that nobody wants to hear of, since Ctrl-C was pressed meanwhile."""
     from numba.core.runtime import _nrt_python, rtsys

@@ -157,6 +157,7 @@ SLOW = ("nested", "descent", "mutual", "scanned", "halved")
 """What numba takes several seconds for."""
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.heavy] * (each in SLOW)) for each in GRADS])
 def test_gradients(name: str) -> None:
     """Recursion, loops, branches, second orders, gradients in loops that have gradients, traps on the way back, arrays,
@@ -191,6 +192,7 @@ TWINS = {
 QUICK = ("a record ends with its first phase", "all that goes back is in the last iteration", "a branch is forgotten")
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     "twin", [twin if twin in QUICK else pytest.param(twin, marks=pytest.mark.heavy) for twin in TWINS]
 )
@@ -217,6 +219,7 @@ def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any
     return int(found.state[TAPE_HIGH_WATER] - found.state[TAPE_NEXT])
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", ["", r"records\.release\(s, v.*\)"])
 def test_records_are_given_back(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the iterations of a loop take for gradients does not add up; where nothing is given back, it does."""
@@ -229,6 +232,7 @@ def test_records_are_given_back(twin: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert (many > 10 * few) == bool(twin)
 
 
+@pytest.mark.full
 def test_arrays_in_records_are_given_back() -> None:
     """Whatever ends a run: its results, a trap or a limit."""
     from numba.core.runtime import _nrt_python, rtsys
@@ -254,6 +258,7 @@ def rows(x: tl.Array[tl.float64, None], n: tl.int64) -> tl.float64:
     return tl.cond(n == 0, lambda: tl.sum(x), lambda: rows(x * tl.astype(60 // (25 - n), tl.float64), n - 1))
 
 
+@pytest.mark.full
 def test_too_many_records() -> None:
     """They count as the run's memory, whose limit ends it before the machine has none."""
     gradient, limits = tl.grad(power), tl.Limits(bytes=resident_memory() + 2**27)

@@ -43,6 +43,7 @@ def afresh(monkeypatch: pytest.MonkeyPatch, often: float = 1.0) -> None:
     monkeypatch.setattr(watchdog, "_watchdog", watchdog.Watchdog())  # not one that is asleep until long after
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "argument"), [(count, 50), (turned, 50), (looped, 12), (looped, 3)])
 def test_who_was_quick_needs_no_thread(monkeypatch: pytest.MonkeyPatch, function: tl.Function, argument: int) -> None:
     """From the second run on, and with the same results and traps; but not where seconds are given, and not from other
@@ -67,6 +68,7 @@ def _is_begun_again(monkeypatch: pytest.MonkeyPatch) -> bool:
     return threads(monkeypatch, turned, MANY) == 1
 
 
+@pytest.mark.full
 def test_who_is_not_quick_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """It gives what it should, and the next run does not try."""
     assert _is_begun_again(monkeypatch)
@@ -79,6 +81,7 @@ def test_who_is_not_quick_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     assert threads(monkeypatch, turned, 5) == 1 and not tried
 
 
+@pytest.mark.full
 def test_who_is_stopped_amid_elements_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     """What comes of a run that is stopped means nothing, traps neither."""
     afresh(monkeypatch, often=0.002)
@@ -134,6 +137,7 @@ def raising(error: Exception) -> Any:
     return fail
 
 
+@pytest.mark.full
 def test_interrupt() -> None:
     """Ctrl-C ends one as it ends any other: right after it, and where it goes on for so long that it is begun again."""
     code = f"""
@@ -158,6 +162,7 @@ print(out.status, out.error.limit)
     assert in_a_process(code) == ["Exhausted", "interrupt"] * 2
 
 
+@pytest.mark.full
 def test_a_child_has_a_watchdog_of_its_own() -> None:
     """One that was forked."""
     code = """

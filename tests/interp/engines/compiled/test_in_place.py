@@ -135,6 +135,7 @@ RUNS: dict[str, tuple[Any, tuple[Any, ...]]] = {
 SLOW = ("given back", "no zeros", "repeated")
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", [pytest.param(each, marks=[pytest.mark.heavy] * (each in SLOW)) for each in RUNS])
 def test_in_place(name: str) -> None:
     """The reference's bits, zeros of either sign among them."""
@@ -236,6 +237,7 @@ def _shared_variables(right: Any) -> Any:
     return variables
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "twin", [twin if twin in QUICK else pytest.param(twin, marks=pytest.mark.heavy) for twin in TWINS]
 )

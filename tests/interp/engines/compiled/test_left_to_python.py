@@ -52,6 +52,7 @@ def largest(x: tl.Array[tl.float64, None]):  # type: ignore[no-untyped-def]
     return tl.max(x)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("count", [0, 3, 4])
 def test_agreement(count: int) -> None:
     """The results are those of the reference, and the first trap too, with the calls and iterations around it."""
@@ -79,6 +80,7 @@ def endless(x: tl.Array[tl.int64, 3]):  # type: ignore[no-untyped-def]
     return tl.while_loop(lambda y: tl.take(y, 0) < 10, lambda y: tl.roll(y, 1), x)
 
 
+@pytest.mark.full
 def test_limits() -> None:
     """S12: a loop of such ops ends soon after its time is over, and its thread is free again."""
     assert endless.run(np.array([20, 1, 2]), engine="compiled").status == "Returned"
@@ -159,6 +161,7 @@ except tl.Crash as crash:
 """
 
 
+@pytest.mark.full
 def test_nobody_goes_on_after_an_op_that_raises() -> None:
     """Neither do those who called the function that it is in: its array is none."""
     assert in_a_process(RAISING) == ["DeprecationWarning"]

@@ -87,6 +87,7 @@ def wrong(op: str, dtype: Any, is_open: bool) -> list[str]:
     return found
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(
     "op", [op if op in QUICK else pytest.param(op, marks=pytest.mark.heavy) for op in moves.EMITTERS]
@@ -152,6 +153,7 @@ def test_traps(name: str) -> None:
     assert run_graph(graph, given).status == "Trapped"
 
 
+@pytest.mark.full
 def test_wrong_strides_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all elements are the first, the law says so."""
     monkeypatch.setattr(moves, "_broadcast_strides", lambda value, rank: ["0"] * rank)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from itertools import product as product_of
 from typing import Any
@@ -23,11 +24,12 @@ SIZES = [
 ]
 
 
+@functools.cache
 def _wrapped(product: Any, real: Any) -> Any:
     return njit(real[:, ::1](int64, real[:, ::1], real[:, ::1]), nogil=True)(lambda s, x, y: product(s, x, y))
 
 
-PRODUCTS = {np.float32: _wrapped(matrices.matmul, float32), np.float64: _wrapped(matrices.matmul, float64)}
+REALS = {np.float32: float32, np.float64: float64}
 
 
 def factors(size: tuple[int, int, int], dtype: Any) -> tuple[Any, Any]:
@@ -39,7 +41,7 @@ def factors(size: tuple[int, int, int], dtype: Any) -> tuple[Any, Any]:
 def product(helping: int, x: Any, y: Any) -> Any:
     state = np.zeros(9, np.int64)
     state[8] = helping
-    return PRODUCTS[x.dtype.type](state.ctypes.data, x, y)
+    return _wrapped(matrices.matmul, REALS[x.dtype.type])(state.ctypes.data, x, y)
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -54,6 +56,7 @@ def test_bound(size: tuple[int, int, int], dtype: Any) -> None:
         assert product(crew.start_pool(), x, y).tobytes() == alone.tobytes()
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("size", [(1, 2**20, 1), (2, 2**20, 3), (ROWS, 2**20, 1), (ROWS, 2**20, 2)])
 def test_many_terms(size: tuple[int, int, int]) -> None:
     """Of a million float32 hardly more is lost than NumPy loses: one after another they would be a percent off."""
@@ -77,6 +80,7 @@ def test_infinities_stay_in_their_row() -> None:
     assert np.isnan(made[:, 1]).all() and np.isfinite(np.delete(made[1:], 1, 1)).all()
 
 
+@pytest.mark.full
 def test_in_a_loop() -> None:
     """A recurrent cell on the engine, beside the reference."""
 
@@ -91,6 +95,7 @@ def test_in_a_loop() -> None:
     np.testing.assert_allclose(compiled, meant, rtol=0, atol=1e-5)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_other_forms(dtype: Any) -> None:
     """Of a matrix with its rows as columns on either side, and added to an array or to zeros: within the bound, and an
@@ -130,6 +135,7 @@ TWINS = {
 }
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """Tiles that leave something out, or lie elsewhere in it, are beyond the bound."""

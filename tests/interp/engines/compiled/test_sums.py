@@ -67,6 +67,7 @@ WHOLE: list[tuple[tl.Function, list[Any]]] = [
 ]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(("function", "arguments"), WHOLE, ids=lambda each: getattr(each, "name", ""))
 def test_whole_numbers(function: tl.Function, arguments: list[Any]) -> None:
     """Where no addition rounds, all is the reference's."""
@@ -101,6 +102,7 @@ TWINS = {
 }
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("twin", TWINS)
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum that depends on who computes what has other bits than that of blocks in order; one that forgets, another

@@ -43,6 +43,7 @@ def wrong() -> list[tuple[int, str]]:
     ]
 
 
+@pytest.mark.full
 def test_what_overflows_has_no_known_sign() -> None:
     """Engines say of all comparisons what the reference says."""
     assert wrong() == []

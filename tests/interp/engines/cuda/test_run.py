@@ -98,6 +98,7 @@ def supported(path: Path) -> Iterator[tuple[Graph, list[Any]]]:
             yield graph, [parse_value(text, of.type) for text, (_, of) in zip(case.arguments, wanted, strict=True)]
 
 
+@pytest.mark.full
 def test_corpus() -> None:
     """So does the first case of a file of the corpus that it supports, if it is short; residue and traps included."""
     ran = 0
@@ -111,6 +112,7 @@ def test_corpus() -> None:
     assert ran > 10
 
 
+@pytest.mark.full
 def test_generated_programs() -> None:
     """And so does any program of scalars; a graphics processor is asked for many more."""
     several, limits = (6, Limits(firings=150)) if is_simulated() else (150, Limits(firings=1_500))
@@ -143,6 +145,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(wave, "allocate", used_before)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.usefixtures("narrow")
 @pytest.mark.parametrize(("function", "argument"), [(fib, 7), (quotients, 100)], ids=["fib", "quotients"])
 def test_arrays_grow(monkeypatch: pytest.MonkeyPatch, function: tl.Function, argument: int) -> None:
@@ -208,6 +211,7 @@ def test_bytes() -> None:
     assert (out.status, out.error and out.error.limit) == ("Exhausted", "bytes")  # type: ignore[attr-defined]
 
 
+@pytest.mark.full
 def test_ctrl_c(monkeypatch: pytest.MonkeyPatch) -> None:
     """It ends a run between two waves, and what was done by then is told."""
     fib.run(3, engine="cuda")  # compiled by then: before, Ctrl-C is what it always is
@@ -249,6 +253,7 @@ def test_limits_are_exact(limits: tl.Limits) -> None:
     assert told(fib.run(5, engine="cuda", limits=limits)) == told(fib.run(5, engine="reference", limits=limits))
 
 
+@pytest.mark.full
 def test_what_goes_on_elsewhere_has_the_seconds_that_are_left(monkeypatch: pytest.MonkeyPatch) -> None:
     """S12: the clock does not begin anew where a run goes on as `fast`."""
 
@@ -290,6 +295,7 @@ def test_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
         fib.run(5, engine="cuda")
 
 
+@pytest.mark.full
 def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path) -> None:
     """Importing the engine's modules needs no device, and loads neither numba nor numba.cuda."""
     cuda = "tagloom.interp.engines.cuda"

@@ -149,6 +149,7 @@ GRAPHS = [
 ]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize(
     ("graph", "arguments"), GRAPHS, ids=["quotient", "count", "trips", "fib", "nested", "even", "both"]
 )
@@ -157,6 +158,7 @@ def test_every_wave(graph: Graph, arguments: tuple[Any, ...]) -> None:
     assert not list(differences(graph, arguments))
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", NUMBERS)
 def test_every_wave_of_a_loop_over_a_dtype(name: str) -> None:
     """Numbers of every dtype wrap, round and overflow in words as they do in the reference."""
@@ -179,6 +181,7 @@ def backwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     yield
 
 
+@pytest.mark.full
 @pytest.mark.usefixtures("backwards")
 def test_the_order_of_threads_means_nothing() -> None:
     """Whichever thread comes first, every wave leaves the same state."""

@@ -35,6 +35,7 @@ def limit_of(outcome: tl.Outcome) -> str:
     return str(outcome.error.limit)
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("limit", ["firings", "tokens", "depth"])
 @pytest.mark.parametrize(("function", "argument"), [(fib, 3), (parking, 4)], ids=["fib", "parking"])
 def test_every_value_of_a_limit(function: tl.Function, argument: int, limit: str) -> None:
@@ -155,6 +156,7 @@ for function, argument, schedule in runs:
 """
 
 
+@pytest.mark.full
 def test_interrupt() -> None:
     """Ctrl-C ends a run within 0.2 s, whatever it is at, and leaves an outcome that can be looked at. (Twice that is
     allowed here: other tests run at the same time.)"""
@@ -178,6 +180,7 @@ print({runs})
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("seed", "runs"), [(1, 200), pytest.param(2, 5_000, marks=[pytest.mark.heavy, pytest.mark.timeout(3600)])]
 )
@@ -186,6 +189,7 @@ def test_no_limit_takes_the_process_with_it(seed: int, runs: int) -> None:
     assert in_a_process(FUZZED.format(seed=seed, runs=runs), 3000.0) == [str(runs)]
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", ["waves", "lifo"])
 @pytest.mark.parametrize("promised", [2**62, 2**28])
 def test_what_grows_is_copied_while_it_is_small(name: str, promised: int, monkeypatch: pytest.MonkeyPatch) -> None:

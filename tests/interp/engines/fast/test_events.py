@@ -93,6 +93,7 @@ def page(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "PAGE_WORDS", request.param)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize(("function", "argument"), PROGRAMS)
 @pytest.mark.usefixtures("page")
@@ -190,6 +191,7 @@ def test_a_window_is_made_from_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
         out.events[3000]
 
 
+@pytest.mark.full
 def test_ctrl_c_while_a_window_is_made() -> None:
     """It is an ordinary KeyboardInterrupt, and loses nothing: who looks again gets all."""
     with default_ctrl_c():

@@ -142,6 +142,7 @@ def gone(function: tl.Function, arguments: Sequence[Any], name: str = "fifo", li
     return run
 
 
+@pytest.mark.inner(first=1)
 @runs
 def test_picked_programs(function: tl.Function, arguments: tuple[Any, ...]) -> None:
     """Loops, recursion, mutual recursion, and each in the other; arrays and cells: as on the reference, under every
@@ -159,6 +160,7 @@ def test_graphs_made_by_hand() -> None:
     check(sum_graph(), [3, 2**63 - 1])
 
 
+@pytest.mark.inner(first=3)
 @pytest.mark.parametrize("name", PAPERS)
 def test_programs_of_the_papers(name: str) -> None:
     """Every quick run that its file expects is as on the reference, in parallel and in depth first order."""
@@ -249,6 +251,7 @@ def edges(dtype: Any) -> list[Any]:
     return sorted({low, low + 1, 0, 1, high - 1, high})
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("name", dtypes.BY_NAME)
 def test_scalars_of_every_dtype(name: str) -> None:
     """The edges of a dtype come through loops, calls and branches with every bit."""
@@ -295,6 +298,7 @@ def gone_to_residue(function: tl.Function, arguments: Sequence[Any]) -> tl.Outco
     return function.run(*arguments, engine="fast")
 
 
+@pytest.mark.full
 def test_memory_of_a_long_loop_is_that_of_one_trip() -> None:
     """S11: a loop of a million trips reuses the frames of those that are open at once: few, even where tokens are
     taken at random and its counter runs ahead."""
@@ -309,6 +313,7 @@ def test_memory_of_a_long_loop_is_that_of_one_trip() -> None:
         assert int(run.store.result_words[0, 1]) == 1_000_000 * 999_999 // 2
 
 
+@pytest.mark.full
 def test_objects_of_a_long_loop_are_those_of_one_trip() -> None:
     """An array for each trip of a loop needs no more places than those that are there at once."""
     run = gone(arrays_in_a_loop, [5_000, VECTOR])

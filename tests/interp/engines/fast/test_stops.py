@@ -113,6 +113,7 @@ SIGNS = {
 }  # fmt: skip
 
 
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize("name", ["lifo", "waves"])
 @pytest.mark.parametrize("what", READS)
 def test_where_a_number_compares(what: StopQuantity, name: str) -> None:

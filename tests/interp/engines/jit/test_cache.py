@@ -48,6 +48,7 @@ def finished(process: subprocess.Popen[str]) -> tuple[int, Path]:
     return int(hits), Path(path)
 
 
+@pytest.mark.full
 def test_second_process_compiles_nothing(kept: Path) -> None:
     """What one process compiled, the next loads; what is damaged, it compiles again, whatever the damage."""
     hits, path = finished(start())
@@ -76,12 +77,14 @@ def test_any_damage(kept: Path) -> None:
             assert finished(start()) == (0, path)
 
 
+@pytest.mark.full
 def test_processes_at_once(kept: Path) -> None:
     """Of processes that begin together one compiles, and the others load that."""
     found = [finished(process) for process in [start() for _ in range(3)]]
     assert sorted(hits for hits, _ in found) == [0, 1, 1] and len({path for _, path in found}) == 1
 
 
+@pytest.mark.full
 def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where nothing can be kept, everything runs all the same, and leaves nothing behind."""
     (tmp_path / "file").write_text("no folder")
@@ -90,6 +93,7 @@ def test_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.Monke
     assert hits == 0 and not path.exists() and tmp_path not in path.parents
 
 
+@pytest.mark.full
 def test_folder_that_is_full(kept: Path) -> None:
     """Where there is no room, neither in the cache nor anywhere else, everything runs, and no half of a file stays."""
     full = f"import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048)){CODE}"
@@ -101,6 +105,7 @@ def test_folder_that_is_full(kept: Path) -> None:
     assert not [path for path in kept.rglob("*") if path.suffix == ".tmp" or path.name == "sums.json"]
 
 
+@pytest.mark.full
 def test_what_is_made_is_this_user_s_alone(kept: Path) -> None:
     """Whatever the umask says: what lies there is run."""
     before = os.umask(0)
@@ -113,6 +118,7 @@ def test_what_is_made_is_this_user_s_alone(kept: Path) -> None:
     assert [each for each in folders if each.stat().st_mode & 0o077] == []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("shared", ["module", pytest.param("module/__pycache__", marks=pytest.mark.heavy)])
 def test_folder_that_others_may_write_to(shared: str, kept: Path) -> None:
     """What lies there is not believed, though its sums are right, and nothing is kept there; it is said once. Where
@@ -225,6 +231,7 @@ def told(monkeypatch: pytest.MonkeyPatch, seconds: float) -> str:
     return terminal.said
 
 
+@pytest.mark.full
 def test_progress(monkeypatch: pytest.MonkeyPatch) -> None:
     """A line says that something is compiled where that takes long, is gone afterwards, and can be done without."""
     assert told(monkeypatch, 0.0) == ""

@@ -68,12 +68,14 @@ def test_every_op_is_supported() -> None:
         assert not kernels.is_supported(row.name, operands, Type(result.dtype, (3,)))
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("group", grouped(QUICK), ids=lambda group: "-".join(group[0].lanes))
 def test_edges(group: list[Signature]) -> None:
     """On every combination of edge values compiled kernels give the bits of the reference, and trap where it does."""
     assert not wrong(group)
 
 
+@pytest.mark.full
 def test_promotion() -> None:
     """Operands of two dtypes meet in the lane of what they promote to."""
     for group in grouped(MIXED):
@@ -125,6 +127,7 @@ CONSTANTS = {
 WHOLE_CONSTANTS = {"pow": [0, 1, 2, 3, -1], "floor_divide": [-1, 1, 2, 3, 0], "remainder": [-1, 1, 2, 3, 0]}
 
 
+@pytest.mark.full
 def test_constants_are_not_folded_to_other_bits() -> None:
     """LLVM knows that an operand is constant, and that both are; neither makes another number of the result."""
     for type_, group, constants in ((F64, WIDE, CONSTANTS), (I64, WHOLE, WHOLE_CONSTANTS)):
@@ -145,6 +148,7 @@ def test_constants_are_not_folded_to_other_bits() -> None:
             assert not list(differences(run, arm, signature, columns, rows))
 
 
+@pytest.mark.full
 def test_constant_functions() -> None:
     """sin(1e22), exp(1) and the like are the C library's, though everything about them is known when compiling."""
     arms, rows = [], []

@@ -35,6 +35,7 @@ def kept(tmp_path: Path, monkeypatch: MonkeyPatch) -> Path:
     return cache.cache_folder() / cache.cache_key(TEXT) / "trial.o"
 
 
+@pytest.mark.full
 def test_the_second_process_needs_no_numba(kept: Path, tmp_path: Path) -> None:
     """What one process compiled another runs, without importing numba; so the sources need no text of it either."""
     text = tmp_path / "text.py"
@@ -54,6 +55,7 @@ def test_each_function_is_linked_once(kept: Path, monkeypatch: MonkeyPatch) -> N
     assert all(each is first for each in others) and len(native._engines) == 1
 
 
+@pytest.mark.inner(first=2)
 @pytest.mark.parametrize("damage", [b"", b"{}\n", b"5\n[]\nabc", "cut", "changed"])
 def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> None:
     """A file that is empty, cut short, or has a byte that is another, is written anew, and the function is right."""
@@ -111,6 +113,7 @@ def test_what_is_called_is_there(kept: Path) -> None:
     assert not (cache.cache_folder() / cache.cache_key(text) / "trial.o").exists()
 
 
+@pytest.mark.full
 def test_numba_keeps_what_it_raises_by(kept: Path) -> None:
     """Object code is given functions that end the process for those that raise; numba's own code is not."""
     code = "import sys, numba\nfrom pathlib import Path\nfrom tagloom.interp.engines.jit import native\n"

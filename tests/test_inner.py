@@ -1,0 +1,151 @@
+"""What plain `pytest` runs: of every file something, every law, engine, command, op and text of the corpus."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.inner import EXAMPLES, KINDS, inner_of, try_fewer_examples
+from tagloom.core import dtypes
+from tagloom.core.ops.op import OPS
+from tagloom.interp.engines.registry import engine_names
+from tagloom.tui.cli.main import app
+
+ROOT = Path(__file__).resolve().parents[1]
+EVERY_COMMAND = "tests/tui/app/test_app_keys.py::test_every_command"
+"""The test that runs every command of the debugger."""
+
+COLLECT = """
+import inspect, json, sys
+import pytest
+
+class Recorder:
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items):
+        rows = []
+        for item in items:
+            marks = {mark.name for mark in item.iter_markers()}
+            source = inspect.getsource(item.function) if item.nodeid.startswith("tests/tui/cli/") else ""
+            rows.append([item.nodeid, "heavy" in marks, "full" in marks, hasattr(item.obj, "hypothesis"), source])
+        with open(sys.argv[1], "w", encoding="utf-8") as file:
+            json.dump(rows, file)
+
+sys.exit(pytest.main(["--collect-only", "-qq", "-n", "0", "-m", ""], [Recorder()]))
+"""
+
+
+class ProductTest(NamedTuple):
+    """A test that pytest collects."""
+
+    id: str
+    is_heavy: bool
+    is_full: bool
+    is_law: bool
+    source: str
+    """The text of a test of the command line; of others nothing."""
+
+    @property
+    def file(self) -> str:
+        return self.id.partition("::")[0]
+
+    @property
+    def function(self) -> str:
+        return self.id.partition("[")[0]
+
+    @property
+    def parameters(self) -> str:
+        return self.id.partition("[")[2].removesuffix("]")
+
+
+@pytest.fixture(scope="module")
+def product(tmp_path_factory: pytest.TempPathFactory) -> list[ProductTest]:
+    """The full product."""
+    path = tmp_path_factory.mktemp("collected") / "tests.json"
+    command = [sys.executable, "-c", COLLECT, str(path)]
+    run = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    assert run.returncode == 0, run.stdout[-2000:] + run.stderr
+    return [test for row in json.loads(path.read_text(encoding="utf-8")) if not (test := ProductTest(*row)).is_heavy]
+
+
+@pytest.fixture(scope="module")
+def inner(product: list[ProductTest]) -> list[ProductTest]:
+    return [test for test in product if not test.is_full]
+
+
+@pytest.mark.full
+def test_every_file_and_law(product: list[ProductTest], inner: list[ProductTest]) -> None:
+    """The inner part has a test of each file that is not heavy as a whole, and tries every law that is not heavy."""
+    assert {test.file for test in product} == {test.file for test in inner}
+    laws = {test.function for test in product if test.is_law}
+    assert len(laws) > 100
+    assert laws == {test.function for test in inner if test.is_law}
+
+
+@pytest.mark.full
+def test_every_op_engine_and_text(inner: list[ProductTest]) -> None:
+    """Every op and engine is the parameter of an inner test, or an engine has a folder of them; and every text of the
+    corpus is run."""
+    words = {word for test in inner for word in re.findall(r"\w+", test.parameters)}
+    assert words >= set(OPS)
+    folders = {Path(test.file).parent.name for test in inner if "/engines/" in test.file}
+    assert words | folders >= set(engine_names())
+    texts = {test.parameters for test in inner if test.function == "tests/test_corpus.py::test_cases"}
+    assert texts == {path.stem for path in (ROOT / "tests" / "corpus").glob("*.tl")}
+
+
+@pytest.mark.full
+def test_every_command(inner: list[ProductTest]) -> None:
+    """Every command of the command line is named in an inner test of it; all of the debugger are run by one test."""
+    sources = "".join(test.source for test in inner)
+    for command in app.registered_commands:
+        name = command.name or command.callback.__name__  # type: ignore[union-attr]
+        assert f'"{name}"' in sources, name
+    assert any(test.function == EVERY_COMMAND for test in inner)
+
+
+def parametrised(ids: list[str], **inner: Any) -> list[Any]:
+    """Tests with these parameters, marked `inner` if there is something to say."""
+    marker = SimpleNamespace(kwargs=inner) if inner else None
+    return [SimpleNamespace(callspec=SimpleNamespace(id=id), get_closest_marker=lambda name: marker) for id in ids]
+
+
+def ids_of(items: list[Any]) -> list[str]:
+    return [item.callspec.id for item in items]
+
+
+def test_the_inner_part_of_a_test() -> None:
+    """One dtype of a kind, of what remains the first, and always one."""
+    ids = ["add-int8-int8", "add-int64-uint8", "add-float32-bool", "cos-float64", "float32 is not alone", "sin-bool"]
+    assert ids_of(inner_of(parametrised(ids))) == [ids[1], *ids[3:]]
+    assert ids_of(inner_of(parametrised(ids, first=2))) == [ids[1], ids[3]]
+    assert ids_of(inner_of(parametrised([*ids, "cos-int64"], first=1, of_each=r"\w+"))) == [ids[1], *ids[3:]]
+    assert ids_of(inner_of(parametrised(["int8", "float32"]))) == ["int8"]
+
+
+def test_every_dtype_has_a_kind() -> None:
+    """Each dtype belongs to the kind of one representative, which is of that kind itself."""
+    every = [dtype for kind in KINDS.values() for dtype in kind]
+    assert sorted(every) == sorted(dtypes.BY_NAME)
+    assert all(representative in kind for representative, kind in KINDS.items())
+
+
+def examples_tried(examples: int) -> int:
+    """How many examples of a law are tried in the inner part, of this many."""
+    tried: list[float] = []
+    law = settings(max_examples=examples, database=None)(given(st.floats())(lambda number: tried.append(number)))
+    try_fewer_examples([SimpleNamespace(obj=law)])  # type: ignore[list-item]
+    law()
+    return len(tried)
+
+
+def test_laws_try_fewer_examples() -> None:
+    """Of the examples of a law one in EXAMPLES is tried, and one at least."""
+    assert [examples_tried(examples) for examples in (3, 10 * EXAMPLES)] == [1, 10]
