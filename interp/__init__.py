@@ -1,17 +1,18 @@
-"""What a program does: the machines, and how their runs are measured and compared.
+"""Running programs: the machine, its engines, and how runs are measured, recorded, explored and compared.
 
-To read the machine, begin with `event`, `activation`, `state`, `fire` and `step`, the one rule; `cells`, `acts` and
-`bounds` have what is not plain computing. `schedule` picks, `reference` drives, `measure` and `critical` count,
-`outcome` says how it ended. Around it:
+To read the machine, begin with `machine`: `event`, `activation`, `state`, `fire` and `step`, the one rule; `cells`,
+`effects` and `k_bounds` add what is not plain computing. `schedule` picks a token, `engines.reference` drives, and
+`outcome` says how the run ended and what it took. Around them:
 
-travel        histories: back and forth over a run, jumps, branches
-questions     why a node has not fired, where tokens came from, where runs differ
+history       time travel: stepping back and forth over a run, jumps, forks
+queries       why a node has not fired, where tokens came from, where runs differ
 breakpoints   a language of conditions over events
-log, replay   runs as files, written, read and checked; `record` and `documents` do so with outcomes
-oracle        a program against itself, under several schedules; `explore` does so under all, `corpus` with cases
-engine        which machine runs a program; the others are `fast`, which runs an `image`, and `compiled`
-queues        elements between threads, and between those and programs
-checkpoint    what variables hold, as files
-learning      optimizers, embeddings and sampled losses; `metrics` keeps what a training says of itself
-function      what `tl.function` makes
+records       event logs and outcomes as files: written, read and compared
+oracle        a program against itself: on several engines, under some or all schedules, over a corpus of cases
+engines       what runs a program: `reference`, `fast`, `compiled`, `cuda`, and `auto`, which chooses
+image         the flat form of a graph that token engines run
+queues        elements between threads, and between threads and programs
+checkpoint    the values of variables, as files
+training      optimizers, embeddings, sampled losses and metrics
+function      what `tl.function` makes: traced, cached, run, fetched from and differentiated
 """

@@ -1,4 +1,4 @@
-"""Caches that keep what was used last: tracings of functions, what is derived of them, images of graphs."""
+"""A least-recently-used cache, for tracings of functions, functions derived from them, and images of graphs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Value = TypeVar("Value")
 
 
 class LRUCache(Generic[Key, Value]):
-    """Values by key, so many at most: the one that was used longest ago is the first to go.
+    """Values by key, up to a capacity: the least recently used one is evicted first.
 
     >>> known = LRUCache(2)
     >>> known.put("a", 1), known.put("b", 2), known.get("a"), known.put("c", 3)
@@ -28,18 +28,18 @@ class LRUCache(Generic[Key, Value]):
         return len(self._entries)
 
     def values(self) -> list[Value]:
-        """All that is kept, what was used last behind."""
+        """All values, the most recently used last."""
         return list(self._entries.values())
 
     def get(self, key: Key) -> Value | None:
-        """The value of a key, if it is kept: from now on the one that was used last."""
+        """The value of a key, or None; it becomes the most recently used."""
         found = self._entries.get(key)
         if found is not None and len(self._entries) > 1:
             self._entries.move_to_end(key)
         return found
 
     def put(self, key: Key, value: Value) -> Value:
-        """Keep a value, as the one that was used last."""
+        """Store a value as the most recently used, and return it."""
         self._entries[key] = value
         self._entries.move_to_end(key)
         while len(self._entries) > self.capacity:
@@ -47,6 +47,6 @@ class LRUCache(Generic[Key, Value]):
         return value
 
     def get_or_create(self, key: Key, make: Callable[[], Value]) -> Value:
-        """The value of a key; made, and kept, where it is not."""
+        """The value of a key; if it is missing, make and store it."""
         found = self.get(key)
         return self.put(key, make()) if found is None else found

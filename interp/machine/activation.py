@@ -11,8 +11,8 @@ _new_object = object.__new__
 
 
 class ActivationRecord:
-    """The activation record of a tag. States that were forked share records; one that is not of a state's own `owner`
-    is copied before it changes."""
+    """The activation record of a tag. Forked states share records; a state copies a record that is not of its own
+    `owner` before changing it."""
 
     __slots__ = (
         "arguments_received",
@@ -31,25 +31,26 @@ class ActivationRecord:
     def __init__(self, tag: Tag, signature: tuple[int, int], owner: object) -> None:
         self.tag = tag
         self.signature = signature
-        """How many arguments or loop variables come in, and how many results go out."""
+        """The number of arguments or loop variables that come in, and of results that go out."""
         self.owner = owner
         self.child_tags: dict[tuple[Site, int], Tag] = {}
-        """The interned tags of the open activations below."""
+        """The interned tags of the open child activations."""
         self.waiting_operands: dict[int, dict[int, Value]] = {}
-        """What has been delivered and waits for partners: by node, then port."""
+        """The delivered operands that wait for partners, by node, then port."""
         self.fired_nodes: set[int] = set()
         self.token_count = 0
-        """The tokens in this activation: in flight, waiting, parked or held."""
+        """The number of tokens in this activation: in flight, waiting, parked at cells, or throttled."""
         self.busy_count = 0
-        """Those of them that are not held, the activations directly below that have any, and the tokens held for those.
-        Counted for k-bounds only, and reaching the parent only when it changes between zero and more."""
+        """The number of those tokens that are not throttled, plus the child activations that have such tokens, plus the
+        tokens throttled for those. Counted only for k-bounds; reaches the parent only when it changes between zero and
+        more."""
         self.open_children = 0
-        """The open activations directly below."""
+        """The number of open child activations."""
         self.arguments_received = 0
         self.results_returned = 0
 
     def copy(self, owner: object) -> ActivationRecord:
-        made = _new_object(ActivationRecord)  # without what `__init__` would fill in vain: 0.5 us of 1.2
+        made = _new_object(ActivationRecord)  # skips the fields that `__init__` would fill in vain: 0.5 us of 1.2
         made.tag, made.signature, made.owner = self.tag, self.signature, owner
         made.child_tags = self.child_tags.copy() if self.child_tags else {}
         waiting = made.waiting_operands = self.waiting_operands.copy()
@@ -66,7 +67,7 @@ class ActivationRecord:
         return waiting, frozenset(self.fired_nodes), counts, frozenset(self.child_tags)
 
     def is_blank(self) -> bool:
-        """Whether nothing has ever happened in it."""
+        """Whether no token has ever arrived in this activation."""
         return not (
             self.token_count
             or self.open_children

@@ -1,4 +1,4 @@
-"""Write-once cells as a state holds them.
+"""Write-once cells (I-structures): their contents, their writes and their deferred reads.
 
 S13 `cells` makes n empty cells and a handle to them: its node and tag. `store` fills a cell; it has no output. `get`
     fires once its cell is full, and `collect` once all its cells are. Until then the read is deferred: the token that
@@ -26,7 +26,7 @@ class CellWrite(NamedTuple):
 
 
 class CellBlock:
-    """The cells that one handle stands for. Like a record, it is copied where it is not of the heap's own `owner`."""
+    """The cells behind one handle. Like an activation record, a heap copies a block that is not of its own `owner`."""
 
     __slots__ = ("deferred_reads", "full_prefix", "owner", "size", "writes")
 
@@ -34,11 +34,11 @@ class CellBlock:
         self.size = size
         self.owner = owner
         self.writes: dict[int, tuple[CellWrite, ...]] = {}
-        """Of each cell, in the order in which they came: the first has its value."""
+        """The writes to each cell, in order of arrival; the first gave the cell its value."""
         self.deferred_reads: dict[int, tuple[Token, ...]] = {}
-        """The tokens that stay at each empty cell, in the order in which they came."""
+        """The deferred reads at each empty cell, in order of arrival."""
         self.full_prefix = 0
-        """All cells below this one are known to be full: where a look for an empty one begins."""
+        """All cells below this index are known to be full; a search for an empty one begins here."""
 
     def copy(self, owner: object) -> CellBlock:
         made = CellBlock(self.size, owner)
@@ -50,13 +50,13 @@ class CellBlock:
         return made
 
     def first_empty(self) -> int | None:
-        """The first cell that is empty, if one is."""
+        """The index of the first empty cell, or None."""
         while self.full_prefix < self.size and self.full_prefix in self.writes:
             self.full_prefix += 1
         return self.full_prefix if self.full_prefix < self.size else None
 
     def read(self, number: int) -> Value:
-        """What a full cell holds."""
+        """The value of a full cell."""
         return self.writes[number][0].inputs[2]
 
     def snapshot(self) -> Any:
@@ -70,16 +70,16 @@ class CellBlock:
 
 
 class CellHeap:
-    """All cells of a state. They stay until the run is over."""
+    """All cells of a state. They live until the run is over."""
 
     def __init__(self) -> None:
         self.blocks: dict[Handle, CellBlock] = {}
         self.deferred_count = 0
-        """How many tokens are parked, at all cells."""
+        """The number of deferred reads at all cells."""
         self.owner = object()
 
     def fork(self) -> CellHeap:
-        """An equal heap that goes its own way; blocks are shared until one of the two changes them."""
+        """An equal, independent heap; both share each block until one of them changes it."""
         made = CellHeap()
         made.blocks, made.deferred_count, self.owner = self.blocks.copy(), self.deferred_count, object()
         return made
@@ -90,12 +90,12 @@ class CellHeap:
         self.deferred_count += 1
 
     def undo_defer(self, cell: CellAddress) -> None:
-        """The token that was parked last comes back."""
+        """Take back the last deferred read of a cell."""
         _pop_last(self._writable(cell.handle).deferred_reads, cell.number)
         self.deferred_count -= 1
 
     def apply(self, event: Event, op: str) -> None:
-        """What a firing of this op does to cells."""
+        """Do what a firing of this op does to cells."""
         handle, number = _target_cells(event, op)
         if handle is None:
             return
@@ -110,7 +110,7 @@ class CellHeap:
             self.deferred_count -= len(event.woken)
 
     def revert(self, event: Event, op: str) -> None:
-        """Undo it."""
+        """Undo `apply`."""
         handle, number = _target_cells(event, op)
         if handle is None:
             return
@@ -125,7 +125,7 @@ class CellHeap:
             self.deferred_count += len(event.woken)
 
     def _writable(self, handle: Handle) -> CellBlock:
-        """The cells of a handle, to be changed."""
+        """The block of a handle, safe to change."""
         block = self.blocks[handle]
         if block.owner is not self.owner:
             block = self.blocks[handle] = block.copy(self.owner)
@@ -136,7 +136,7 @@ class CellHeap:
 
 
 def _target_cells(event: Event, op: str) -> tuple[Handle | None, int | None]:
-    """The cells that a firing makes, or those that it puts to and the number of the cell; else nothing."""
+    """The handle of the cells that a firing makes, or the handle and the index that it stores to; else (None, None)."""
     inputs: Any = event.inputs
     if op == "cells" and event.trap is None:
         made: Any = event.outputs[0][1]
@@ -147,7 +147,7 @@ def _target_cells(event: Event, op: str) -> tuple[Handle | None, int | None]:
 
 
 def _pop_last(entries: dict[int, tuple[Any, ...]], number: int) -> None:
-    """Take away the last entry of a cell."""
+    """Remove the last entry of a cell."""
     entries[number] = entries[number][:-1]
     if not entries[number]:
         del entries[number]

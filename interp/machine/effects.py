@@ -1,4 +1,4 @@
-"""What a node does when it fires on more than its operands: on cells, or on the world outside.
+"""Effects: what a firing does to cells or to the outside world, and draws of random numbers.
 
 S14 An effect happens when its node fires: `print` prints a line; `callback` calls a Python function, and traps if the
     function raises or returns what it may not. The result is recorded in the event; replay and stepping back never
@@ -31,7 +31,7 @@ CellBlocks: TypeAlias = dict[Handle, CellBlock]
 
 
 class EffectResult(NamedTuple):
-    """What a firing did, or that its token is parked instead."""
+    """The result of a firing with an effect, or the cell at which its token is parked instead."""
 
     outputs: Outputs = ()
     trap: str | None = None
@@ -40,16 +40,17 @@ class EffectResult(NamedTuple):
 
 
 EffectRule: TypeAlias = Callable[[CellBlocks, World, Token, tuple[Any, ...]], EffectResult]
-"""What an acting node does, with the cells and the world of a state, on a token that completes these operands."""
+"""Performs the effect of a node: takes the cells and the world of a state, the last token, and the complete operands.
+"""
 
 
 def effect_rule(number: int, node: GraphNode) -> EffectRule | None:
-    """What a node does, if it acts on cells or on the world."""
+    """The effect of a node on cells or on the world, or None."""
     return _EFFECT_RULES[node.op](number, node) if node.op in _EFFECT_RULES else None
 
 
 def draw_rule(node: GraphNode, seed: int) -> Callable[[tuple[Any, ...], Tag], Outputs] | None:
-    """S15: what a node draws, if it draws random numbers."""
+    """S15: how a node computes its random numbers, or None if it draws none."""
     draw = EFFECT_OPS[node.op].draw if node.op in EFFECT_OPS else None
     if draw is None:
         return None
@@ -63,7 +64,7 @@ def draw_rule(node: GraphNode, seed: int) -> Callable[[tuple[Any, ...], Tag], Ou
 
 
 def _cells_rule(number: int, node: GraphNode) -> EffectRule:
-    """S13: the handle; the state makes the cells."""
+    """S13: sends the handle; the state makes the cells."""
     dtype = node.outputs[0].type.dtype
 
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
@@ -74,7 +75,7 @@ def _cells_rule(number: int, node: GraphNode) -> EffectRule:
 
 
 def _checked_int64(number: Any) -> int:
-    """An int64, as it is in every graph that keeps the rules."""
+    """The number as an int64, which it is in every well-formed graph."""
     if type(number) is not int:
         raise TypeError("cells are counted in int64")
     return number
@@ -129,7 +130,7 @@ def _collect_rule(number: int, node: GraphNode) -> EffectRule:
 
 
 def _cell_zeros_rule(number: int, node: GraphNode) -> EffectRule:
-    """S13, of the handle alone."""
+    """S13, for ops that take the handle alone."""
 
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         return EffectResult(((0, cells.build_zeros(inputs[0], element_type(Type(inputs[0].dtype)))),))

@@ -1,4 +1,4 @@
-"""Tokens and events: frozen values. A run is its list of events."""
+"""Tokens and events: immutable values. A run is its list of events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ...core.value import Value
 
 
 class Token(NamedTuple):
-    """A value on its way to a port of a node, under a tag. Node -1 is the environment, its ports the results."""
+    """A value on its way to a port of a node, under a tag. Node -1 is the environment; its ports are the results."""
 
     node: int
     port: int
@@ -19,31 +19,31 @@ class Token(NamedTuple):
 
 
 class ClosedActivation(NamedTuple):
-    """An activation that closed: its tag, and the nodes that fired under it. All its counts were at their end."""
+    """An activation that closed: its tag, and the nodes that fired under it."""
 
     tag: Tag
     fired_nodes: frozenset[int]
 
 
 class CellAddress(NamedTuple):
-    """One cell of write-once cells."""
+    """The address of a write-once cell: a handle and an index."""
 
     handle: Handle
     number: int
 
 
 class Event(NamedTuple):
-    """What one step did: it delivered a token, and perhaps a node fired.
+    """What one step did: it delivered a token, and may have fired a node.
 
-    `position` is where in the flight the token was. `inputs` are the operands by port where the node fired, else
-    None; `outputs` its results as (output, value), and `sent` the tokens made of them. `trap` says why a firing
-    sent nothing. `closed` are the activations that the event closed, innermost first. `ends_wave` says that every token
-    that was in flight at the last tick of the clock has now been delivered, so that it ticks.
+    `position` is the token's position in the flight. If the node fired, `inputs` are its operands by port, else None;
+    `outputs` are its results as (output, value), and `sent` the tokens made of them. `trap` says why a firing sent
+    nothing. `closed` lists the activations that the event closed, innermost first. `ends_wave` says that every token
+    that was in flight at the last tick of the clock has now been delivered, so the clock ticks.
 
-    `deferred_at` is the empty cell at which the token stays instead of making its node fire. `woken` are the tokens
-    that stay at the cell that the event fills; they rejoin the flight behind `sent`. `is_throttled` says that a k-bound
-    keeps `sent` out of the flight, and `released` which of those tokens join it, last of all, each with the number of
-    the step that sent it.
+    `deferred_at` is the empty cell at which the token is parked instead of firing its node. `woken` are the deferred
+    reads of the cell that the event fills; they rejoin the flight behind `sent`. `is_throttled` says that a k-bound
+    keeps `sent` out of the flight. `released` are the throttled tokens that join the flight, behind all others, each
+    with the number of the step that sent it.
     """
 
     token: Token

@@ -1,6 +1,6 @@
-"""What each node does when it fires: a table by op, read once per graph.
+"""Firing rules: what each node does when it fires, compiled once per graph from a table by op.
 
-The numbered rules go on from `step`, which owns S1 to S4.
+The numbered rules continue those of `step`, which owns S1 to S4.
 
 S5  An ordinary node computes its op and sends the result under the same tag. If the op has no value for the operands,
     the node traps: it sends nothing, and the run goes on.
@@ -34,22 +34,22 @@ from .effects import EffectRule, Outputs, draw_rule, effect_rule
 
 Compute: TypeAlias = Callable[[tuple[Value, ...], Tag], Outputs]
 FindChildTag: TypeAlias = Callable[[Tag, Site, int], Tag]
-"""The tag below a tag, interned: what a state gives."""
+"""Returns the interned tag of a child activation; a state provides it."""
 Retag: TypeAlias = Callable[[FindChildTag, Tag, tuple[Value, ...]], Tag]
 Edges: TypeAlias = tuple[Edge, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """What one node of a graph does, worked out before the run.
+    """What one node of a graph does, computed before the run.
 
     `required_tokens` is the number of tokens it fires on; `operands` its ports with the literals filled in, or None for
-    a merge. `edges` says for each output where its tokens go, and `routes` the same by the site on top of their tag,
-    where that matters (S10). `retag` gives their tag, or is None where it is the firing's own. `sends_argument` says
-    that what it sends is an argument or loop variable of another activation, `returns_result` that its firing takes a
-    result out of its own. `effect` says what it does on cells or the world instead of computing, and `bound` how many
-    iterations of its loop run at once. `needs_limit_check` says that it may take long, or more than the machine.
-    `counts_as_busy` says whether tokens bound for it make an iteration busy (S16).
+    a merge. `edges` lists the targets of each output, and `routes` the same by the site on top of the tag, where that
+    matters (S10). `retag` computes the tag of the results, and is None where that is the firing's own. `sends_argument`
+    says that it sends an argument or loop variable to another activation, `returns_result` that it sends a result out
+    of its own. `effect` performs an effect on cells or the world instead of computing. `bound` is the k-bound of its
+    loop. `needs_limit_check` says that it may take long or allocate much memory. `counts_as_busy` says whether tokens
+    bound for it make an iteration busy (S16).
     """
 
     node: GraphNode
@@ -69,8 +69,8 @@ class Rule:
 
 
 def build_rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[Rule, ...]:
-    """The rule of every node, by number; `seed` is that of random numbers, and `bound`, where it is there, takes the
-    place of the bounds that loops have."""
+    """The rule of every node, by number. `seed` seeds random numbers; `bound`, unless None, overrides the k-bounds of
+    all loops."""
     results = {number: position for position, number in enumerate(graph.results)}
     types, later = _port_types(graph), adjoint_dependent_nodes(graph)
     found = (
@@ -86,8 +86,8 @@ def build_rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[
 
 
 def _port_types(graph: Graph) -> list[list[Type]]:
-    """The types of every node's ports, by number; a port that nothing feeds, in a graph that breaks the rules, has
-    the type of the node's output."""
+    """The types of every node's ports, by number. An unfed port, in a graph that breaks the rules, has the type of the
+    node's output."""
     sources = graph.sources()
     return [
         [
@@ -126,7 +126,7 @@ def _build_rule(graph: Graph, number: int, ports: list[Type], result: int | None
 
 
 def loop_bounds(graph: Graph, bound: int | None = None) -> dict[Site, int]:
-    """How many iterations of each loop run at once, where that is bounded: what the rules say of it."""
+    """The k-bounds of the loops that have one, by site; `bound`, unless None, overrides them all."""
     own = [node for node in graph.nodes if node.op == "next_iteration" and not node.phase]
     found = {node.site: _declared_bound(node) if bound is None else bound for node in own}
     return {site: said for site, said in found.items() if said is not None and site is not None}
@@ -137,7 +137,7 @@ def _declared_bound(node: GraphNode) -> int | None:
 
 
 def needs_limit_check(node: GraphNode) -> bool:
-    """Whether firing it may take long, or more memory than the machine's."""
+    """Whether a firing of this node may take long or allocate more memory than the machine has."""
     return resource_of(node.op) is not None or (node.op not in _ROUTING and _produces_array(node))
 
 
@@ -146,7 +146,7 @@ def _produces_array(node: GraphNode) -> bool:
 
 
 def _build_routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None:
-    """S10: for each site whose return an output feeds, and for None, every other, the edges to take."""
+    """S10: the edges to take, by the site whose return the output feeds; None stands for every other site."""
     returns = {edge: graph.nodes[edge.node].site for edge in edges if edge.node >= 0 and _is_return(graph, edge)}
     if not returns:
         return None
@@ -163,7 +163,7 @@ def _is_return(graph: Graph, edge: Edge) -> bool:
 def _build_compute(
     node: GraphNode, ports: list[Type], seed: int
 ) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
-    """What a node computes, and where it may trap, why."""
+    """The function that a node computes, and, where it may trap, one that says why."""
     if node.op in _ROUTING:
         return _ROUTING[node.op], None
     if node.op in EFFECT_OPS:
@@ -180,7 +180,7 @@ def _build_compute(
             raise_column_error(row, inputs, error)
 
     def compute_triggered(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
-        """S5, of literals only: the trigger's value is ignored."""
+        """S5, for a node with literal operands only: the trigger's value is ignored."""
         return compute(inputs[:arity], tag)
 
     fire = compute_triggered if node.has_trigger else compute
@@ -188,7 +188,7 @@ def _build_compute(
 
 
 def _effect_compute(node: GraphNode, seed: int) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
-    """What a node does that draws random numbers; other acts have no use for it, but for `breakpoint`."""
+    """The function of a node that draws random numbers, and that of `breakpoint`; other effects compute nothing."""
     undefined, arity = EFFECT_OPS[node.op].trap_reason, len(node.ports) - node.has_trigger
     return draw_rule(node, seed) or _pass_first, (lambda inputs: undefined(*inputs[:arity])) if undefined else None
 
@@ -232,7 +232,7 @@ def _retag_to_child(site: Site | None) -> Retag:
 
 
 def _retag_to_parent(site: Site | None) -> Retag:
-    """S8. What leaves the root goes to the environment, and keeps the root's tag."""
+    """S8. A value that leaves the root goes to the environment and keeps the root's tag."""
     return lambda child, tag, inputs: tag.parent or ROOT
 
 
@@ -268,7 +268,7 @@ _RETAG_BUILDERS: dict[str, Callable[[Site | None], Retag]] = {
 
 
 def _build_retag(node: GraphNode) -> Retag | None:
-    """Where the results of a node go, by its row; None where they stay under the same tag."""
+    """How a node changes the tag of its results, by its op row; None where the tag stays the same."""
     to = ROUTING_OPS[node.op].result_tag if node.op in ROUTING_OPS else "same"
     return _RETAG_BUILDERS[to](node.site) if to in _RETAG_BUILDERS else None
 

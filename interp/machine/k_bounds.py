@@ -1,4 +1,4 @@
-"""Bounds on the iterations of a loop that run at once.
+"""k-bounds: limits on how many iterations of a loop run at once.
 
 S16 If a loop has a bound k, what a `next_iteration` of its first phase sends into iteration j is held while iteration
     j-k is busy: while a token is in flight or waits under its tag or below it. Deferred reads count; tokens held at the
@@ -19,7 +19,7 @@ from .state import State
 
 
 def is_throttled(state: State, rule: Rule, record: ActivationRecord) -> bool:
-    """Whether what a next_iteration sends, firing under this record, is held."""
+    """Whether a next_iteration that fires under this record is throttled."""
     tag, bound = record.tag, rule.bound
     if bound is None or tag.parent is None or tag.iteration + 1 < bound:
         return False
@@ -33,8 +33,8 @@ def is_throttled(state: State, rule: Rule, record: ActivationRecord) -> bool:
 def released_tokens(
     state: State, record: ActivationRecord, rule: Rule | None, sent: tuple[Token, ...]
 ) -> tuple[tuple[int, Token], ...]:
-    """What an event releases that fires by this rule, if it does, and sends these; each with the number of the step
-    that held it, in that order."""
+    """The throttled tokens that an event releases, with the numbers of the steps that sent them, in that order. `rule`
+    is that of the node that fires, or None; `sent` are the tokens that it sends."""
     consumed = rule.required_tokens * rule.counts_as_busy if rule else 0
     target = sent[0].tag if sent and sent[0].node >= 0 and state.count_busy_tokens(sent) else None
     idle = set(_idle_activations(state, record, consumed, target))
@@ -55,19 +55,19 @@ def released_tokens(
 
 
 def _open_iteration(state: State, tag: Tag, iteration: int) -> Tag | None:
-    """Another iteration of a loop, where it is open."""
+    """The tag of another iteration of the same loop, or None where it is not open."""
     assert tag.parent is not None
     return state.records[tag.parent].child_tags.get((tag.site, iteration))
 
 
 def _throttled_iteration(state: State, tag: Tag) -> Tag | None:
-    """The iteration that is held while this one is busy."""
+    """The iteration that is throttled while this one is busy."""
     bound = state.loop_bounds.get(tag.site)
     return None if bound is None else _open_iteration(state, tag, tag.iteration + bound)
 
 
 def _can_release(state: State, tag: Tag, idle: set[Tag], target: Tag | None) -> bool:
-    """Whether what is held for an iteration may go on after this event."""
+    """Whether this event releases the tokens throttled for an iteration."""
     before = _open_iteration(state, tag, tag.iteration - state.loop_bounds[tag.site])
     return before is None or before in idle or (state.records[before].busy_count == 0 and before != target)
 

@@ -1,4 +1,4 @@
-"""Schedules: which token in flight is delivered next. Results do not depend on it; events do.
+"""Schedules: which token in flight is delivered next. Results do not depend on the schedule; the order of events does.
 
 fifo         the oldest
 lifo         the youngest
@@ -6,7 +6,7 @@ waves        the oldest, with a clock: all that can fire, fires, then the clock 
 random:SEED  the one at splitmix64(SEED, number of the step) modulo the length of the flight
 hand:FILE    by hand: as a saved script says, step by step
 
-The flight is a queue: a token that is taken leaves the order of the others as it was.
+The flight is a queue: taking a token leaves the order of the others unchanged.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ Pick: TypeAlias = Callable[[State], int]
 
 SCHEDULE_NAMES = (*FIXED_SCHEDULES, "random:SEED", "hand:FILE")
 BY_HAND = "hand"
-"""What the schedule of a run is called whose tokens were picked in no order that has a name."""
+"""The schedule name of a run whose tokens were picked by hand."""
 
 
 def schedule(name: str | Script) -> Pick:
-    """The schedule of this name, or of this script; raises Usage where there is none."""
+    """The schedule of this name, or of a script; raises Usage for an unknown name."""
     name = resolve_schedule(name)
     if isinstance(name, Script):
         return _script_pick(name)
@@ -42,18 +42,20 @@ def schedule(name: str | Script) -> Pick:
 
 
 def resolve_schedule(schedule: str | Script) -> str | Script:
-    """A schedule, with the script of hand:FILE read, so that a run reads it once; raises Usage where it cannot be."""
+    """Read the script of hand:FILE, so that a run reads it once; other schedules stay as they are. Raises Usage where
+    the file cannot be read."""
     kind, _, file = str(schedule).partition(":") if isinstance(schedule, str) else ("", "", "")
     return read_script(file) if kind == BY_HAND and file else schedule
 
 
 def continuation_of(schedule: str | Script) -> str:
-    """What goes on after a script; a schedule that is none goes on by itself. It is what has a clock, or has none."""
+    """The schedule that continues after a script; a schedule that is not a script continues as itself. It decides
+    whether the run has a clock."""
     return schedule.then if isinstance(schedule, Script) else schedule
 
 
 def schedule_name(schedule: str | Script) -> str:
-    """What an outcome calls a schedule that is resolved."""
+    """The name of a resolved schedule in an outcome."""
     return BY_HAND if isinstance(schedule, Script) else schedule
 
 

@@ -1,6 +1,6 @@
-"""Schedules by hand: a script of choices, as a value and as a document.
+"""Scripts: schedules by hand, as a value and as a JSON document.
 
-A script has the positions in the flight that are taken, step by step; after its end another schedule goes on.
+A script lists the position in the flight that each step takes; after its end another schedule continues.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FIXED_SCHEDULES = ("fifo", "lifo", "waves")
 
 
 def random_seed(name: str) -> int | None:
-    """SEED, where the schedule of this name is random:SEED."""
+    """The seed of `random:SEED`; None for any other schedule name."""
     kind, _, seed = name.partition(":")
     if kind != "random" or not (seed.isascii() and seed.isdigit()) or len(seed) > 20 or int(seed) >= 2**64:
         return None
@@ -30,13 +30,13 @@ def random_seed(name: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Script:
-    """The positions of the tokens that are delivered, the oldest in flight being 0; and the schedule after them."""
+    """The positions of the tokens to deliver, 0 being the oldest in flight, and the schedule that continues."""
 
     positions: Sequence[int]
     then: str = "fifo"
 
     def __post_init__(self) -> None:
-        """Raises Usage where these are no positions, or no schedule that has a name."""
+        """Raises Usage for invalid positions, and for an unknown schedule."""
         if not isinstance(self.positions, Sequence) or isinstance(self.positions, str):
             raise Usage("a script has the positions of tokens", required="tl.Script([0, 3, 1])", got=self.positions)
         for position in self.positions:
@@ -48,7 +48,7 @@ class Script:
         object.__setattr__(self, "positions", tuple(self.positions))
 
     def next_position(self, state: State) -> int | None:
-        """What is taken next, or None where the script is over; raises Disagreement where there is no such token."""
+        """The position to take next, or None where the script is over; raises Disagreement where no token is there."""
         if state.steps >= len(self.positions):
             return None
         position = self.positions[state.steps]
@@ -65,18 +65,18 @@ class Script:
 
 
 def script_form(script: Script) -> Any:
-    """A script as a document."""
+    """A script as a JSON document."""
     return document_header("schedule", positions=list(script.positions), then=script.then)
 
 
 def write_script(script: Script, path: str | os.PathLike[str]) -> None:
-    """Save a script; raises Usage where the path cannot be written."""
+    """Write a script to a file; raises Usage where the path cannot be written."""
     document = json.dumps(script_form(script), separators=(",", ":")) + "\n"
     write_file(path, document.encode(), "script")
 
 
 def read_script(path: str | os.PathLike[str]) -> Script:
-    """Read a script; raises Usage where there is no such file, Malformed where it is no script."""
+    """Read a script from a file; raises Usage where there is no such file, Malformed where it is not a script."""
     at = JsonCursor(parse_json(read_file(path, "script")), "$")
     read_form(at, ("schedule",))
     _, _, positions, then = at.fields("tagloom", "version", "positions", "then")

@@ -1,8 +1,8 @@
 """The state of a token machine: the flight, and an activation record for every open tag.
 
-`apply` and `revert` are the only things that change a state; each is the other's inverse. The record of a tag is
-the centre: it knows what waits under the tag and what has fired, interns the tags below it, and counts what is
-alive in it. S11 says when it closes.
+Only `apply` and `revert` change a state; each is the inverse of the other. The record of a tag holds the operands that
+wait under it and the nodes that have fired, interns the child tags, and counts the tokens alive in it. S11 says when it
+closes.
 
 S11 An activation closes when no token is in it, no activation below it is open, its arguments (of an iteration, its
     loop variables) have come in and its results have gone out. Its tag is released with it. What is counted reaches the
@@ -29,13 +29,13 @@ from .fire import Rule, build_rules, loop_bounds, needs_limit_check
 
 
 def check_seed(seed: int) -> None:
-    """Raises Usage where random numbers cannot come from that."""
+    """Raises Usage for an invalid seed of random numbers."""
     if type(seed) is not int or not 0 <= seed < 2**64:
         raise Usage("a seed is an integer from 0, below 2**64", got=repr(seed))
 
 
 class State:
-    """What a machine knows between two steps."""
+    """The state of a machine between two steps."""
 
     def __init__(
         self,
@@ -47,42 +47,42 @@ class State:
         is_clocked: bool = False,
         world: World | None = None,
     ) -> None:
-        """The first state of a run: the arguments in flight under the root tag, triggers before them.
+        """The first state of a run: the arguments are in flight under the root tag, behind the triggers.
 
-        `seed` is that of random numbers; `bound` takes the place of the bounds that loops have; effects go to `world`.
-        `is_clocked` says that the schedule is `waves`, on which held tokens are released between waves.
+        `seed` seeds random numbers; `bound` overrides the k-bounds of all loops; effects go to `world`. `is_clocked`
+        says that the schedule is `waves`, under which throttled tokens are released between waves.
         """
         self.graph = graph
         self._seed, self._bound = seed, bound
         self.loop_bounds = loop_bounds(graph, bound)
-        """The bounds on the iterations of loops, by site; where there is none, nobody is counted as busy."""
+        """The k-bounds of loops, by site; if it is empty, busy tokens are not counted."""
         self.limit_checked_nodes = frozenset(
             number for number, node in enumerate(graph.nodes) if needs_limit_check(node)
         )
-        """The nodes that may take long, or more than the machine: what makes arrays, and effects."""
+        """The nodes that may take long or allocate much memory: those that make arrays, and effects."""
         self.is_clocked = is_clocked
         self.world = World() if world is None else world
         self.signatures = _activation_signatures(graph)
         self.records: dict[Tag, ActivationRecord] = {}
         self.flight: deque[Token] = deque()
         self.results: dict[int, Value] = {}
-        """The results that have come, by position."""
+        """The results that have arrived, by position."""
         self.trap_events: list[Event] = []
         self.firings_by_node = [0] * len(graph.nodes)
-        """Firings by node."""
+        """The number of firings, by node."""
         self.activations_by_site: dict[Site, int] = {}
-        """How many activations each site has had: calls, or iterations of a loop."""
+        """The number of activations so far, by site: calls, or iterations of a loop."""
         self.firings = 0
         self.steps = 0
         self.waiting_count = 0
-        """How many tokens wait, in all records."""
+        """The number of tokens that wait, in all records."""
         self.cells = CellHeap()
         self.throttled_tokens: dict[Tag, tuple[tuple[int, Token], ...]] = {}
-        """What is held for iterations, with the number of the step that held it."""
+        """The throttled tokens, by iteration, with the number of the step that sent them."""
         self.throttled_count = 0
-        """How many tokens are held."""
+        """The number of throttled tokens."""
         self.owner = object()
-        """Which records are this state's own: see `fork`."""
+        """Marks the records that belong to this state alone: see `fork`."""
         root = self._open_record(ROOT)
         root.arguments_received = len(graph.arguments)
         values = [True] * graph.hidden_count + list(arguments)
@@ -91,16 +91,16 @@ class State:
         root.token_count = len(self.flight)
         root.busy_count = len(self.flight) if self.loop_bounds else 0
         self.wave_remaining = len(self.flight)
-        """How many tokens of the wave under way are still to be delivered."""
+        """The number of tokens of the current wave that are still to be delivered."""
 
     @cached_property
     def rules(self) -> tuple[Rule, ...]:
-        """The rule of every node: worked out when the first is asked for, which an engine may never do."""
+        """The rule of every node, computed on first use: some engines never need them."""
         return build_rules(self.graph, self._seed, self._bound)
 
     def fork(self) -> State:
-        """An equal state that goes its own way, in time that grows with what is open, but by little: records are shared
-        until one of the two changes them."""
+        """An equal, independent state. Both share each record until one of them changes it, so the cost per open
+        activation is small."""
         made = copy(self)
         made.records, made.flight, made.results = self.records.copy(), self.flight.copy(), self.results.copy()
         made.trap_events, made.firings_by_node, made.activations_by_site = (
@@ -114,17 +114,17 @@ class State:
 
     @property
     def live_count(self) -> int:
-        """How many tokens there are: in flight, waiting, parked and held."""
+        """The number of live tokens: in flight, waiting, parked and throttled."""
         return len(self.flight) + self.waiting_count + self.cells.deferred_count + self.throttled_count
 
     def child(self, tag: Tag, site: Site, iteration: int) -> Tag:
-        """The tag below `tag`: the interned one where that activation is open, else a new one."""
+        """The child tag of `tag`: the interned one where that activation is open, else a new one."""
         record = self.records.get(tag)
         known = record.child_tags.get((site, iteration)) if record is not None else None
         return known if known is not None else tag.child(site, iteration)
 
     def apply(self, event: Event) -> None:
-        """Do what an event says."""
+        """Apply an event."""
         token, position, inputs, _, sent, trap, closed, _, parked, woken, held, released = event
         number, port, tag, value = token
         if position == 0:
@@ -171,7 +171,7 @@ class State:
         self.wave_remaining = self.wave_remaining - 1 or len(self.flight)
 
     def revert(self, event: Event) -> None:
-        """Undo an event: the last one that was applied."""
+        """Undo an event, which must be the last one applied."""
         (number, port, tag, _), position, inputs, _, sent, trap, closed, _, parked, woken, held, released = event
         self.wave_remaining = 1 if event.ends_wave else self.wave_remaining + 1
         for finished in reversed(closed):
@@ -213,7 +213,7 @@ class State:
         self.flight.insert(position, event.token)
 
     def _apply_send(self, sent: tuple[Token, ...], record: ActivationRecord, arrives: bool, held: bool) -> None:
-        """The tokens of one firing, which are all under one tag."""
+        """Add the tokens of one firing, which all have the same tag."""
         node, position, tag, value = sent[0]
         if node < 0:
             self.results[position] = value
@@ -250,7 +250,7 @@ class State:
             self.activations_by_site[tag.site] -= 1
 
     def _release(self, released: tuple[tuple[int, Token], ...]) -> None:
-        """S16: held tokens join the flight."""
+        """S16: throttled tokens join the flight."""
         for step, token in released:
             self._set_throttled(
                 token.tag, tuple(entry for entry in self.throttled_tokens[token.tag] if entry != (step, token))
@@ -278,17 +278,17 @@ class State:
             del self.throttled_tokens[tag]
 
     def _update_busy(self, event: Event, rule: Rule, by: int) -> None:
-        """What a firing makes busy, and what it leaves."""
+        """Update the busy counts for a firing: the tokens that it consumes and sends."""
         if event.sent and event.sent[0].node >= 0 and not event.is_throttled:
             self.add_busy(event.sent[0].tag, by * self.count_busy_tokens(event.sent))
         self.add_busy(event.token.tag, -by * rule.required_tokens * rule.counts_as_busy)
 
     def count_busy_tokens(self, sent: tuple[Token, ...]) -> int:
-        """How many of these tokens make the iteration busy that they are in: not those bound for the reverse pass."""
+        """The number of these tokens that make their iteration busy: all but those bound for the reverse pass."""
         return sum(self.rules[token.node].counts_as_busy for token in sent)
 
     def add_busy(self, at: Tag | None, by: int) -> None:
-        """Count more tokens, or fewer, that are not held in an activation, and it in those around it."""
+        """Change an activation's count of busy tokens, and so, where needed, the counts of those around it."""
         while at is not None and by and at in self.records:
             record = self._writable_record(at)
             before, record.busy_count = record.busy_count, record.busy_count + by
@@ -300,7 +300,7 @@ class State:
         return self._open_record(tag)
 
     def _writable_record(self, tag: Tag) -> ActivationRecord:
-        """The record of an open tag, to be changed."""
+        """The record of an open tag, safe to change."""
         record = self.records[tag]
         return record if record.owner is self.owner else self._copy_record(record)
 
@@ -347,7 +347,7 @@ class State:
 
 
 def _activation_signatures(graph: Graph) -> dict[Site, tuple[int, int]]:
-    """For every site, how many values enter an activation of it, and how many leave."""
+    """The number of values that enter and leave an activation, for every site."""
     found = {ENVIRONMENT: (len(graph.arguments), 0)}
     for node in graph.nodes:
         if node.site is not None and node.op in ("call", "enter", "reenter", "return"):

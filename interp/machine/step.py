@@ -1,4 +1,4 @@
-"""The one rule of the token machine: `step` reads a state and says what happens next. It changes nothing.
+"""The step rule of the token machine: `step` reads a state and returns the next event. It changes nothing.
 
 S1  A step delivers one token of the flight to its port.
 S2  A node fires when every port that takes a token has one under the same tag; a merge fires when any port has one.
@@ -26,9 +26,9 @@ from .state import State
 
 
 def step(state: State, position: int) -> Event:
-    """What happens when the token at `position` of the flight is delivered (S1).
+    """The event that delivers the token at `position` of the flight (S1).
 
-    Raises Broken where that would break S4, which happens on no graph that keeps the rules V7 to V15.
+    Raises Broken where that would break S4, which never happens on a graph that keeps the rules V7 to V15.
     """
     token = state.flight[position]
     rule, record = state.rules[token.node], state.records[token.tag]
@@ -53,20 +53,20 @@ def step(state: State, position: int) -> Event:
 
 
 def completes_operands(state: State, token: Token) -> bool:
-    """Whether its node has all its operands once this token is delivered; raises Broken as `step` does."""
+    """Whether delivering this token completes the operands of its node; raises Broken as `step` does."""
     return _match_operands(state, state.rules[token.node], state.records[token.tag], token) is not None
 
 
 def _event_without_firing(
     state: State, record: ActivationRecord, token: Token, position: int, parked: CellAddress | None
 ) -> Event:
-    """A token that makes nothing fire: it waits for partners, or for a cell."""
+    """The event of a token that fires no node: it waits for partners, or is parked at a cell."""
     release = released_tokens(state, record, None, ()) if state.throttled_tokens else ()
     return Event(token, position, None, (), (), None, (), state.wave_remaining == 1, parked, (), False, release)
 
 
 def _match_operands(state: State, rule: Rule, record: ActivationRecord, token: Token) -> tuple[Value, ...] | None:
-    """S2: the operands by port, or None where the token has to wait; S4."""
+    """S2: the operands by port, or None where the token has to wait. Checks S4."""
     number, port, _, value = token
     if number in record.fired_nodes:
         raise duplicate_token(state, token, None)
@@ -88,7 +88,7 @@ def _match_operands(state: State, rule: Rule, record: ActivationRecord, token: T
 
 
 def _emit_tokens(state: State, rule: Rule, tag: Tag, inputs: tuple[Value, ...], outputs: Outputs) -> tuple[Token, ...]:
-    """S3: the tokens that results become, all under one tag; S10 where they return."""
+    """S3: the tokens that carry the results, all under one tag; S10 where they return."""
     destination = tag if rule.retag is None else rule.retag(state.child, tag, inputs)
     sent = []
     for output, value in outputs:
@@ -103,7 +103,7 @@ def _emit_tokens(state: State, rule: Rule, tag: Tag, inputs: tuple[Value, ...], 
 def _closed_activations(
     state: State, rule: Rule, record: ActivationRecord, token: Token, sent: tuple[Token, ...]
 ) -> tuple[ClosedActivation, ...]:
-    """S11: the activations that close when a node fires on `token` and sends these, innermost first."""
+    """S11: the activations that close when a node fires on `token` and sends `sent`, innermost first."""
     tokens, below, left = (
         record.token_count - rule.required_tokens,
         record.open_children,
@@ -128,7 +128,7 @@ def _closed_activations(
 
 
 class DuplicateToken(Broken):
-    """S4 was breached: `token` came to a port, or a node, that had had one under its tag."""
+    """S4 is broken: `token` arrived at a port, or a node, that already had one under its tag."""
 
     def __init__(self, message: str, token: Token, **details: Any) -> None:
         super().__init__(message, rule="S4", tag=token.tag, **details)
@@ -136,7 +136,7 @@ class DuplicateToken(Broken):
 
 
 def duplicate_token(state: State, token: Token, previous: Value | None) -> DuplicateToken:
-    """What to say when a port or a node gets a token too many."""
+    """The error for a second token at a port or a node."""
     graph, node = state.graph, state.graph.nodes[token.node]
     sources = graph.sources().get(Edge(token.node, token.port), [])
     makers = [

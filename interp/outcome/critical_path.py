@@ -1,9 +1,9 @@
-"""The critical path of a run, and its time on some processors: from its events, whatever their order.
+"""The critical path of a run, and its time on p processors, computed from its events in any order.
 
-A firing depends on the firings that made its operands, one that reads cells also on those that filled them, and on
-nothing else. So a run is a directed graph without cycles, the same under every schedule, and what is measured on it
-belongs to the program and its arguments. A trigger counts as an operand; a bound on iterations makes no dependence. All
-this is promised for graphs that keep the rules, where (node, port, tag) is one token.
+A firing depends on the firings that made its operands; a read of cells also depends on the firings that filled them.
+There are no other dependences. So a run is a directed acyclic graph, the same under every schedule, and its measures
+belong to the program and its arguments. A trigger counts as an operand; a k-bound makes no dependence. All this holds
+for graphs that keep the rules, where (node, port, tag) identifies a token.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .program_order import TaggedNode, program_order
 
 
 class Dependence(NamedTuple):
-    """What a firing depends on: the events that made its operands, and how deep it is in these dependences.
+    """The events that made the operands of a firing, and its depth in the graph of dependences.
 
-    The depth is 1 more than the largest among the makers; the environment's is 0. Without cells and bounds, it is the
-    wave in which the firing happens under the schedule `waves`. With cells it may be more, since a get finds the cell
-    full that was filled in the same wave before it.
+    The depth is 1 more than the largest depth of those events; the environment's is 0. Without cells and k-bounds, it
+    is the wave in which the firing happens under the schedule `waves`. With cells it may be larger: a get may find a
+    cell full that was filled earlier in the same wave.
     """
 
     depth: int
@@ -34,7 +34,7 @@ class Dependence(NamedTuple):
 
 
 class CriticalFiring(NamedTuple):
-    """A firing of a run: the number of its event, from 0, and what it did."""
+    """A firing of a run: the number of its event, from 0, and the event."""
 
     event: int
     node: int
@@ -47,9 +47,9 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
     """The dependence of every firing, by the number of its event, in the order of the events."""
     found: dict[int, Dependence] = {}
     made: dict[tuple[int, int, Tag], int] = {}
-    """By whom the tokens in flight were made."""
+    """The events that made the tokens in flight."""
     gathered: dict[TaggedNode, list[int]] = {}
-    """The makers of what waits."""
+    """The events that made the operands that wait."""
     filled: dict[CellAddress, int] = {}
     for number, event in enumerate(events):
         node, port, tag, _ = event.token
@@ -70,11 +70,11 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
 
 
 def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring, ...]:
-    """A longest chain of firings, from the first to the last, each with an operand that the one before it made.
+    """A longest chain of firings, from first to last; each takes an operand that the one before it made.
 
-    Its length is the largest depth, which is Sinf without cells and bounds. Of all such chains it is the one whose last
-    firing is the first in program order, and so on backwards: under every schedule the same but for the numbers of the
-    events. Empty where nothing fired.
+    Its length is the largest depth, which is the span Sinf without cells and k-bounds. Of all such chains it is the one
+    whose last firing comes first in program order, and so on backwards: it is the same under every schedule but for the
+    numbers of the events. Empty if nothing fired.
     """
     found = dependences(graph, events)
     if not found:
@@ -91,11 +91,11 @@ def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring
 
 
 def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[int, int]:
-    """When each firing happens, by the number of its event, if at most `processors` happen in a unit of time.
+    """The time of each firing, by the number of its event, if at most `processors` firings happen in a unit of time.
 
-    Greedy list scheduling: a unit of time, from 1 up, takes of the firings whose makers were earlier as many as there
-    are processors, the less deep first, and those of one depth in program order. `math.inf` stands for as many
-    processors as there is work for. Raises Usage where there is no processor, or a part of one.
+    Greedy list scheduling: each unit of time, from 1 up, takes as many ready firings as there are processors, by
+    increasing depth, then in program order. `math.inf` stands for unlimited processors. Raises Usage unless
+    `processors` is a positive whole number or infinite.
     """
     if not (processors == math.inf or (isinstance(processors, int) and processors > 0)):
         raise Usage("work needs processors", required="an integer from 1 up, or math.inf", got=repr(processors))
@@ -105,7 +105,7 @@ def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[i
     taken: Counter[int] = Counter()
     later: dict[int, int] = {}
     for number in sorted(found, key=lambda each: (found[each].depth, ranks[each])):
-        # With units alone, this gives the greedy times: no firing holds one back that goes before it.
+        # Firings take one unit each, so this gives the greedy times: a later firing never delays an earlier one.
         time = _first_free_time(later, 1 + max((times[maker] for maker in found[number].producers), default=0))
         times[number] = time
         taken[time] += 1
@@ -115,7 +115,7 @@ def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[i
 
 
 def time_on(graph: Graph, events: Sequence[Event], processors: float) -> int:
-    """T_p: the time that `processors` take for the firings of a run, each of a unit, scheduled as by `times_on`.
+    """T_p: the time of a run on `processors`, one unit per firing, scheduled as by `times_on`.
 
     T_1 is S1, T_inf is Sinf, and max(Sinf, S1/p) <= T_p <= sum of ceil(P(t)/p) <= S1/p + Sinf, which is Brent's bound
     (R. P. Brent, The parallel evaluation of general arithmetic expressions, JACM 1974), where Sinf and P(t) are those
@@ -126,8 +126,8 @@ def time_on(graph: Graph, events: Sequence[Event], processors: float) -> int:
 
 
 def time_by_waves(profile: Sequence[int], processors: int) -> int:
-    """The time on processors that end a wave before they begin the next: the sum of ceil(P(t)/p), which needs no
-    events and bounds T_p from above.
+    """The time on processors that finish each wave before the next: the sum of ceil(P(t)/p). It needs no events and is
+    an upper bound of T_p.
 
     >>> time_by_waves([1, 2, 3, 4, 4, 1], 1), time_by_waves([1, 2, 3, 4, 4, 1], 2), time_by_waves([1, 2, 3, 4, 4, 1], 4)
     (15, 9, 6)
@@ -146,7 +146,7 @@ def times_by_waves(profile: Sequence[int]) -> dict[int, int]:
 
 
 def _program_ranks(graph: Graph, events: Sequence[Event], firings: Mapping[int, object]) -> dict[int, int]:
-    """The rank in program order of each of these firings, by the number of its event."""
+    """The rank of these firings in program order, by the number of the event."""
     places = {number: (events[number].token.tag, events[number].token.node) for number in firings}
     ranks = program_order(graph, places.values())
     return {number: ranks[place] for number, place in places.items()}
@@ -170,7 +170,7 @@ def _cells_read(op: str, inputs: tuple[Any, ...]) -> Sequence[CellAddress]:
 
 
 def _first_free_time(later: dict[int, int], time: int) -> int:
-    """The first unit of time from this one on that is not full; `later` says of a full one where to look on."""
+    """The first unit of time, from `time` on, that is not full; `later` maps a full one to where to look on."""
     while (following := later.get(time)) is not None:
         later[time] = time = later.get(following, following)
     return time

@@ -1,4 +1,4 @@
-"""How values, cells and bounds are said in messages about a graph."""
+"""Descriptions of values, cells and k-bounds for messages about a graph."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def describe_value(graph: Graph, value: Value) -> str:
 
 
 def abbreviate_value(graph: Graph, value: Value) -> str:
-    """The same in a message, where an array of many elements is not written out."""
+    """The same for messages: large arrays are abbreviated."""
     return describe_value(graph, value) if isinstance(value, Handle) else abbreviate(value)
 
 
@@ -26,5 +26,5 @@ def describe_cell(graph: Graph, cell: CellAddress) -> str:
 
 
 def describe_bound(tag: Tag, bound: int) -> str:
-    """Why a token is held for an iteration."""
+    """Why a token is throttled."""
     return f"iteration {tag.iteration - bound} is still busy, and the bound of {tag.site} is {bound}"

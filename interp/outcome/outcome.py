@@ -1,4 +1,4 @@
-"""How a run ended, as data, and how to say it.
+"""Outcomes: how a run ended, as data, and the errors that describe it.
 
 S12 A run ends in one of five ways, decided in this order:
     Broken      a graph that breaks the rules was run all the same, and S4 was breached
@@ -38,23 +38,23 @@ Status: TypeAlias = Word["Broken", "Exhausted", "Trapped", "Returned", "Deadlock
 
 
 class ResidueToken(NamedTuple):
-    """A token of the residue. It was delivered to a port of a node, and left without partners; or it stays at an empty
-    cell, or is held by a bound."""
+    """A token of the residue: it waits at a port for partners, is parked at an empty cell, or is throttled by a
+    k-bound."""
 
     node: int
     port: int
     tag: Tag
     value: Value
     blocked_on: CellAddress | int | None = None
-    """The cell at which it is parked, or the bound on the iterations of the loop that holds it."""
+    """The cell at which it is parked, or the k-bound that throttles it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome(SvgReprMixin, PlayerMixin):
-    """What a run left behind.
+    """The outcome of a run.
 
-    `results` has None where a result did not come. `traps` are in program order. `events` are there if the run
-    was told to keep them. `error` is what `fn(...)` raises; None if the run returned.
+    `results` has None for a missing result. `traps` are in program order. `events` exist if the run kept them. `error`
+    is what `fn(...)` raises; None if the run returned.
     """
 
     status: Status
@@ -64,33 +64,33 @@ class Outcome(SvgReprMixin, PlayerMixin):
     structure: TreeDef
     """How the results nest, as the function returned them."""
     measured_stats: Stats | None = field(repr=False)
-    """None where an engine computes results without counting what that takes."""
+    """None where the engine computes results without counting."""
     traps: tuple[TagloomError, ...] = field(repr=False)
     residue: Sequence[ResidueToken] = field(repr=False)
-    """What was left waiting, in program order; of a large run a sequence that is made when it is looked at."""
+    """The tokens left waiting, in program order; for a large run, a sequence built on first access."""
     open_activations: int
     engine: str
     schedule: str
     error: TagloomError | None
     kept_events: Sequence[Event] | None = field(default=None, repr=False)
-    """Of the last ones a sequence that is made, from the end backwards, when it is looked at."""
+    """If only the last events are kept, a sequence built from the end backwards on first access."""
     first_kept: int = 0
-    """How many steps were made before the first event that is kept: 0 where all are, or none."""
+    """The number of steps before the first event kept: 0 if all or none are kept."""
     trap_events: tuple[Event, ...] = field(default=(), repr=False)
-    """The firings that `traps` speaks of."""
+    """The firings behind `traps`."""
     log: Path | None = None
-    """Where the run was told to write its events."""
+    """The file that the run wrote its events to."""
     cores: int = 1
-    """How many cores of the processor ran it at once."""
+    """The number of processor cores that the run used."""
 
     @property
     def has_single_result(self) -> bool:
-        """Whether there is one result, rather than several that nest."""
+        """Whether there is a single result, not a nest of several."""
         return self.structure == LEAF
 
     @property
     def value(self) -> Any:
-        """The result, nested as the function returned it; raises how the run ended where a part is missing."""
+        """The result, nested as the function returned it; raises the run's error where a part is missing."""
         if self.missing:
             assert self.error is not None
             raise self.error
@@ -98,30 +98,32 @@ class Outcome(SvgReprMixin, PlayerMixin):
 
     @property
     def variables(self) -> dict[str, Value | None]:
-        """What variables that the function assigns hold at the end, by name; they are kept where the run returned."""
+        """The final values of the variables that the function assigns, by name; the variables take them if the run
+        returned."""
         return dict(zip(self.structure.assigned_names, self.results[self.structure.size :], strict=True))
 
     @property
     def stats(self) -> Stats:
-        """What the run took; raises Usage where the engine does not measure it."""
+        """The measures of the run; raises Usage where the engine does not count."""
         if self.measured_stats is None:
             raise Usage(f"engine {self.engine} computes results, and measures nothing", hint='engine="reference" does')
         return self.measured_stats
 
     @property
     def firings(self) -> int:
-        """S1: how many nodes fired."""
+        """The work S1: the number of firings."""
         return self.stats.firings
 
     @property
     def has_double_write(self) -> bool:
-        """Whether a cell was put more than once: its value was the schedule's choice, and so may the rest be."""
+        """Whether a cell was stored to more than once: its value, and so possibly other results, depended on the
+        schedule."""
         return any(cells.SECOND_PUT_MESSAGE in str(event.trap) for event in self.trap_events)
 
     @property
     def events(self) -> Sequence[Event]:
-        """The run, step by step, or of `keep=N` its end: the first of these is that of step `first_kept`, counted from
-        0. Raises Usage if none were kept."""
+        """The events of the run; with `keep=N`, the last N, the first of which is that of step `first_kept`, counted
+        from 0. Raises Usage if none were kept."""
         if self.kept_events is None and self.log is not None:
             raise Usage("this run wrote its events to a file", got=self.log, hint=f'tl.read_events("{self.log}")')
         if self.kept_events is None:
@@ -137,10 +139,10 @@ class Outcome(SvgReprMixin, PlayerMixin):
         return self.events
 
     def values(self, node: str) -> dict[Tag, Value]:
-        """What came out of a node, by tag: of its first output, wherever that sent something.
+        """The values that the first output of a node sent, by tag.
 
-        `node` is a name as in the graph: `add`, or `fib.add` where several functions have one. Raises Usage where
-        no node, or more than one, is called so, and where the run did not keep all events.
+        `node` is a name as in the graph: `add`, or `fib.add` where several functions have one. Raises Usage where no
+        node, or more than one, has this name, and where the run did not keep all events.
         """
         events, found = self._all_events, self.graph.only(node)
         return {
@@ -156,13 +158,13 @@ class Outcome(SvgReprMixin, PlayerMixin):
         return activations(self.graph, self.stats)
 
     def critical_path(self) -> tuple[CriticalFiring, ...]:
-        """A longest chain of firings, each with an operand of the one before, the same under every schedule; raises
-        Usage where the run did not keep all events."""
+        """A longest chain of firings, each with an operand from the one before; it is the same under every schedule.
+        Raises Usage where the run did not keep all events."""
         return critical_path(self.graph, self._all_events)
 
     def time_on(self, processors: float) -> int:
-        """T_p: the time of the run's firings on so many processors, each of a unit, greedily; raises Usage where the
-        run did not keep all events, and where `processors` is no number of them."""
+        """T_p: the time of the run on `processors`, one unit per firing, by greedy list scheduling. Raises Usage where
+        the run did not keep all events, and where `processors` is not a valid number of them."""
         return time_on(self.graph, self._all_events, processors)
 
 
@@ -174,7 +176,7 @@ def value_outcome(
     error: TagloomError | None = None,
     trap_events: tuple[Event, ...] = (),
 ) -> Outcome:
-    """The outcome of an engine without tokens: its results; or, without any, the trap or the limit that ended the run.
+    """The outcome of an engine without tokens: its results, or the trap or limit that ended the run.
 
     It has no statistics, no residue and no events.
     """
@@ -207,9 +209,9 @@ def build_outcome(
     open_activations: int | None = None,
     **details: Any,
 ) -> Outcome:
-    """The outcome of a run that has ended in this state; `stop_error` is the Broken or Exhausted that ended it, `until`
-    what it was told to go on to. Where the state has no records, `residue_override` is the residue, and
-    `open_activations` says how many there were."""
+    """The outcome of a run that ended in this state. `stop_error` is the Broken or Exhausted that ended it, `until` the
+    stop that the caller chose. Where the state has no records, `residue_override` gives the residue and
+    `open_activations` their number."""
     graph = state.graph
     missing = tuple(position for position in range(len(graph.results)) if position not in state.results)
     trapped = _collect_trap_events(state)
@@ -267,19 +269,19 @@ def _collect_residue(state: State) -> tuple[ResidueToken, ...]:
     for tag, entries in state.throttled_tokens.items():
         bound = state.loop_bounds.get(
             tag.site, max(state.loop_bounds.values())
-        )  # another loop's, where rules are broken
+        )  # a graph that breaks the rules may have another loop's site here
         found += [ResidueToken(*token, bound) for _, token in entries]
     return sort_residue(state.graph, found)
 
 
 def sort_residue(graph: Graph, residue: Sequence[ResidueToken]) -> tuple[ResidueToken, ...]:
-    """What was left waiting, in program order."""
+    """The residue in program order."""
     ranks = program_order(graph, ((waiting.tag, waiting.node) for waiting in residue))
     return tuple(sorted(residue, key=lambda waiting: (ranks[waiting.tag, waiting.node], waiting.port)))
 
 
 def _collect_trap_events(state: State) -> tuple[Event, ...]:
-    """The firings that trapped, in program order; of the puts to one cell, the second in program order."""
+    """The firings that trapped, in program order; of the stores to one cell, the second in program order."""
     events = [event for event in state.trap_events if not conflicting_writes(state, event)]
     twice = {
         event.inputs[:2]: puts
@@ -292,7 +294,7 @@ def _collect_trap_events(state: State) -> tuple[Event, ...]:
 
 
 def conflicting_writes(state: State, event: Event) -> tuple[CellWrite, ...]:
-    """All puts to a cell that was put to more than once, if that is what an event trapped on."""
+    """All stores to the cell that an event stored to a second time; empty if that is not why it trapped."""
     if state.graph.nodes[event.token.node].op != "store" or event.inputs is None:
         return ()
     handle, number, _ = event.inputs
@@ -300,7 +302,7 @@ def conflicting_writes(state: State, event: Event) -> tuple[CellWrite, ...]:
 
 
 def _second_write_event(graph: Graph, puts: tuple[CellWrite, ...]) -> Event:
-    """The put at which a sequential evaluation would trap, whichever it was in this run."""
+    """The store at which a sequential evaluation would trap, whichever one trapped in this run."""
     ranks = program_order(graph, ((put.tag, put.node) for put in puts))
     second = sorted(puts, key=lambda put: ranks[put.tag, put.node])[1]
     trap = cells.second_put_trap_message(second.inputs[1])  # type: ignore[arg-type]
@@ -309,7 +311,7 @@ def _second_write_event(graph: Graph, puts: tuple[CellWrite, ...]) -> Event:
 
 
 _MAX_WRITES_LISTED = 16
-"""How many puts to one cell a trap lists."""
+"""The number of stores to one cell that a trap lists."""
 
 
 def _build_traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
@@ -328,12 +330,12 @@ def _build_traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
 
 
 def build_trap(graph: Graph, event: Event) -> Trap:
-    """What to say of one firing that trapped, but for a second put."""
+    """The error for a firing that trapped, except for a second store to a cell."""
     return _build_trap(graph, event, _describe_sites(graph))
 
 
 def _build_trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
-    """S5: a trap, with its operands and the calls and iterations around it."""
+    """S5: the error for a trap, with its operands and call stack."""
     assert event.inputs is not None
     node = graph.nodes[event.token.node]
     operands = event.inputs[: len(event.inputs) - node.has_trigger]
@@ -351,8 +353,8 @@ def _build_trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
 
 
 def _describe_call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> list[str]:
-    """A tag as a call stack, innermost first: a line a call or iteration. Where it is deep, only the inner ones and
-    the root are there, so that it costs the same at any depth."""
+    """A tag as a call stack, innermost first, one line per call or iteration. A deep stack is cut to the inner lines
+    and the root, so that the cost does not grow with depth."""
     shown = tag.depth if tag.depth <= 12 else 10
     lines = [
         f"  in iteration {step.iteration} of {callers[step.site]}"
@@ -366,7 +368,7 @@ def _describe_call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> li
 
 
 def _describe_sites(graph: Graph) -> dict[Site, str]:
-    """What a call stack says of each site: which function is called or which loop runs, and where."""
+    """The call-stack line of each site: which function is called or which loop runs, and where."""
     callees = dict(graph.calls)
     return {
         node.site: f"{callees.get(node.site)}, called by {node.site} ({node.origin})"
@@ -378,7 +380,8 @@ def _describe_sites(graph: Graph) -> dict[Site, str]:
 
 
 def _build_deadlock(graph: Graph, missing: tuple[int, ...], residue: Sequence[ResidueToken]) -> Deadlock:
-    """What waits, for which port under which tag, and what should have fed it."""
+    """The error for a deadlock: the tokens that wait, the ports and tags that they wait for, and what should have fed
+    those."""
     error = Deadlock(
         "the run became quiet, and results are missing",
         rule="S12",
@@ -408,7 +411,7 @@ def _build_deadlock(graph: Graph, missing: tuple[int, ...], residue: Sequence[Re
 
 
 def _deadlock_hint(residue: Sequence[ResidueToken]) -> str:
-    """What may help against a deadlock."""
+    """A hint on how to fix a deadlock."""
     if not residue:
         return "no token waits: one was never sent"
     held = [waiting for waiting in residue if isinstance(waiting.blocked_on, int)]
@@ -418,7 +421,7 @@ def _deadlock_hint(residue: Sequence[ResidueToken]) -> str:
 
 
 def _describe_block(graph: Graph, waiting: ResidueToken) -> str:
-    """Where a token stays: at which cell, or by which bound."""
+    """Why a token of the residue is stuck: its cell, or its k-bound."""
     node = graph.nodes[waiting.node]
     line = f" ({node.location})" if node.location else ""
     if isinstance(waiting.blocked_on, CellAddress):
@@ -429,7 +432,7 @@ def _describe_block(graph: Graph, waiting: ResidueToken) -> str:
 
 
 def limit_exceeded(quantity: str, limit: str, number: float) -> Exhausted:
-    """A limit was reached: `limit` is its name in Limits and, after `--max-`, on the command line."""
+    """The error for an exceeded limit; `limit` is its name in Limits and, after `--max-`, on the command line."""
     option = "--timeout N" if limit == "seconds" else f"--max-{limit} N"
     error = Exhausted(
         f"the run exceeds the limit of {number:,} on {quantity}",

@@ -1,7 +1,7 @@
-"""Program order: the order in which a sequential evaluation would meet nodes under tags.
+"""Program order: the order in which a sequential evaluation meets nodes under tags.
 
-No path is written out here. The tags of a deep recursion share their links, so walking down the tree that they make
-costs as much as there are links, where paths would cost the square of the depth.
+The tags of a deep recursion share their links. A walk down the tree of links costs their number; written-out paths
+would cost the square of the depth.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ _ActivationPhase: TypeAlias = tuple[Tag, int]
 
 
 def program_order(graph: Graph, tagged_nodes: Iterable[TaggedNode]) -> dict[TaggedNode, int]:
-    """The rank of each of these places.
+    """The rank of each tagged node.
 
-    The nodes of an activation rank by number, as lowering makes them in program order. What is below a call or loop
-    ranks, phase by phase, with the first node that sends into that phase; iterations by number, in a phase that goes
-    back the last first.
+    The nodes of an activation rank by number, since lowering makes them in program order. The activations below a call
+    or loop rank, phase by phase, with the first node that sends into that phase; iterations rank by number, in a
+    reverse phase from the last to the first.
     """
     first: dict[tuple[Site, int], int] = {}
     for number, node in enumerate(graph.nodes):
@@ -61,7 +61,7 @@ def program_order(graph: Graph, tagged_nodes: Iterable[TaggedNode]) -> dict[Tagg
 
 
 def _phases_of_nodes(graph: Graph) -> list[int]:
-    """The phase in which each node fires, of the activation that it fires in, and 0 behind the last."""
+    """The phase of its activation in which each node fires; one 0 follows the last."""
     if not any(node.phase for node in graph.nodes):
         return [0] * (len(graph.nodes) + 1)
     known, found = PhaseMap(graph), []

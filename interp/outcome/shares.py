@@ -1,4 +1,4 @@
-"""Who has how many of a run's firings: functions, ops and sites. From the counts that every run keeps."""
+"""The firings of a run by function, op and site, from the counts that every run keeps."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ T = TypeVar("T")
 
 
 class SiteShare(NamedTuple):
-    """A site's activations, which are its calls or the iterations of its loop, and the firings of its own nodes.
+    """The activations of a site (calls, or iterations of a loop), and the firings of the site's own nodes.
 
-    Those are what the tags cost: the calls and returns, or what enters, goes round and exits. The firings inside its
-    activations belong to the nodes that fire there.
+    The site's own nodes are the cost of tags: calls and returns, or the entries, next iterations and exits of a loop.
+    Firings inside its activations belong to the nodes that fire there.
     """
 
     activations: int
@@ -24,17 +24,17 @@ class SiteShare(NamedTuple):
 
 
 def firings_by_function(graph: Graph, stats: Stats) -> dict[str, int]:
-    """The firings of each function's nodes, the most first."""
+    """The firings of each function's nodes, in descending order."""
     return _sum_descending((node.function, n) for node, n in zip(graph.nodes, stats.by_node, strict=True))
 
 
 def firings_by_op(graph: Graph, stats: Stats) -> dict[str, int]:
-    """The firings of each op that the graph has, the most first."""
+    """The firings of each op of the graph, in descending order."""
     return _sum_descending((node.op, n) for node, n in zip(graph.nodes, stats.by_node, strict=True))
 
 
 def shares_by_site(graph: Graph, stats: Stats) -> dict[Site, SiteShare]:
-    """The share of each site that the graph has, but for the environment's: the most firings first."""
+    """The share of each site of the graph, except the environment's, by descending firings."""
     counts = zip(graph.nodes, stats.by_node, strict=True)
     own = _sum_descending((node.site, n) for node, n in counts if node.site not in (None, ENVIRONMENT))
     return {
@@ -53,8 +53,8 @@ def activations(graph: Graph, stats: Stats) -> dict[str, int]:
 
 
 def site_names(graph: Graph) -> dict[Site, str]:
-    """A name for each site of the graph, `function.name`; where a site before it, by their first nodes, has that too,
-    `#` and its position follow."""
+    """A name for each site of the graph, `function.name`; a name that an earlier site already has is followed by `#`
+    and the site's position."""
     sites = dict.fromkeys(node.site for node in graph.nodes if node.site not in (None, ENVIRONMENT))
     found: dict[str, Site] = {}
     for position, site in enumerate(sites):
@@ -64,7 +64,7 @@ def site_names(graph: Graph) -> dict[Site, str]:
 
 
 def _sum_descending(counts: Iterable[tuple[T, int]]) -> dict[T, int]:
-    """The sums by key, the largest first; of equal ones, the one that came first."""
+    """The sums by key, in descending order; equal sums keep their order of appearance."""
     sums: dict[T, int] = {}
     for key, count in counts:
         sums[key] = sums.get(key, 0) + count

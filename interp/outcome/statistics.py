@@ -1,7 +1,7 @@
-"""Measures of a run, collected while it goes on.
+"""Statistics of a run, collected during the run.
 
-Time is measured on waves of unit length, where every op counts and all that can fire, fires. So the critical path,
-the parallelism and the profiles exist for runs under the schedule `waves`, and are None under any other.
+Time is measured in waves of unit length: every op counts, and everything that can fire does. So the critical path, the
+parallelism and the profiles exist for runs under the schedule `waves`, and are None under any other.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..machine.state import State
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """What a run took.
+    """The statistics of a run.
 
     firings          S1: nodes fired, routing ops included
     steps            tokens delivered
@@ -30,10 +30,10 @@ class Stats:
     by_node          firings of each node, by its number in the graph
     opened           activations of each site: calls, or iterations of a loop
 
-    Of a run that came to its end on several cores, the largest store and flight are those at the ends of waves: what
-    happens within a wave has no order there.
+    After a run on several cores, the largest store and flight are those at the ends of waves, since a wave has no inner
+    order there.
 
-    Profiles are tuples, or what equals them.
+    Profiles are tuples, or sequences equal to tuples.
     """
 
     firings: int
@@ -50,7 +50,7 @@ class Stats:
 
 
 class Meter:
-    """Watches a run, event by event."""
+    """Collects statistics, event by event."""
 
     def __init__(self, state: State, *, is_clocked: bool) -> None:
         self.state = state
@@ -80,7 +80,7 @@ class Meter:
             self.firings_at_wave_start = state.firings
 
     def stats(self) -> Stats:
-        """The measures so far; a wave that is not over counts as one."""
+        """The statistics so far; an unfinished wave counts as one."""
         state, profile = self.state, list(self.wave_profile)
         if state.firings > self.firings_at_wave_start:
             profile.append(state.firings - self.firings_at_wave_start)
