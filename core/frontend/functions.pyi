@@ -12,18 +12,23 @@ __all__ = [
     "atan",
     "atan2",
     "atanh",
+    "bitcast",
     "bitwise_and",
     "bitwise_invert",
     "bitwise_left_shift",
     "bitwise_or",
     "bitwise_right_shift",
     "bitwise_xor",
+    "cbrt",
     "ceil",
     "copysign",
     "cos",
     "cosh",
+    "digamma",
     "divide",
     "equal",
+    "erf",
+    "erfc",
     "exp",
     "expm1",
     "floor",
@@ -37,6 +42,7 @@ __all__ = [
     "isnan",
     "less",
     "less_equal",
+    "lgamma",
     "log",
     "log1p",
     "log2",
@@ -53,6 +59,7 @@ __all__ = [
     "negative",
     "nextafter",
     "not_equal",
+    "polygamma",
     "pow",
     "remainder",
     "round",
@@ -96,6 +103,10 @@ def atan2(x: Any, y: Any, /) -> Any:
 def atanh(x: Any, /) -> Any:
     """Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside."""
 
+def bitcast(x: Any, /, dtype: Any) -> Any:
+    """The bits of x read as another dtype of as many bits (attribute `dtype`): integers of both signs, and the floats
+    of 32 and 64 bits. It has no adjoint. A signalling NaN may become a quiet one."""
+
 def bitwise_and(x: Any, y: Any, /) -> Any:
     """The bits that both have."""
 
@@ -115,6 +126,9 @@ def bitwise_right_shift(x: Any, y: Any, /) -> Any:
 def bitwise_xor(x: Any, y: Any, /) -> Any:
     """The bits that exactly one has."""
 
+def cbrt(x: Any, /) -> Any:
+    """Cube root."""
+
 def ceil(x: Any, /) -> Any:
     """The nearest whole number that is not below. An integer is one already."""
 
@@ -127,11 +141,21 @@ def cos(x: Any, /) -> Any:
 def cosh(x: Any, /) -> Any:
     """Hyperbolic cosine; inf where it overflows."""
 
+def digamma(x: Any, /) -> Any:
+    """The derivative of lgamma; NaN at its poles, which are 0 and the negative integers. The error is some ulp, or
+    1e-15 near its zeros."""
+
 def divide(x: Any, y: Any, /) -> Any:
     """Quotient of floats: x/0 is an infinity with the sign of both, 0/0 is NaN. Integers: use floor_divide."""
 
 def equal(x: Any, y: Any, /) -> Any:
     """Whether x equals y."""
+
+def erf(x: Any, /) -> Any:
+    """The error function: the integral of exp(-t * t) from 0 to x, times 2 / sqrt(pi)."""
+
+def erfc(x: Any, /) -> Any:
+    """1 - erf(x), exact for large x, too."""
 
 def exp(x: Any, /) -> Any:
     """Exponential; inf where it overflows."""
@@ -171,6 +195,10 @@ def less(x: Any, y: Any, /) -> Any:
 
 def less_equal(x: Any, y: Any, /) -> Any:
     """Whether x <= y."""
+
+def lgamma(x: Any, /) -> Any:
+    """The logarithm of the absolute value of the gamma function; inf at 0 and at negative integers. The error is some
+    ulp, or 1e-15 near its zeros below 0."""
 
 def log(x: Any, /) -> Any:
     """Natural logarithm; -inf at zero, NaN below."""
@@ -220,6 +248,10 @@ def nextafter(x: Any, y: Any, /) -> Any:
 
 def not_equal(x: Any, y: Any, /) -> Any:
     """Whether x differs from y."""
+
+def polygamma(x: Any, y: Any, /) -> Any:
+    """The n-th derivative of digamma at x, for whole n from 0 to 170; NaN for other n. At 0 and at negative integers it
+    is inf for odd n and NaN for even n. The error is some n + 4 ulp, and more near zeros."""
 
 def pow(x: Any, y: Any, /) -> Any:
     """Power. Integers wrap, and trap on a negative exponent; floats follow C's pow."""

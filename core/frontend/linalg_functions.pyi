@@ -10,6 +10,7 @@ __all__ = [
     "matmul",
     "solve",
     "svdvals",
+    "triangular_solve",
 ]
 
 def cholesky(x: Any, /, *, upper: Any = False) -> Any:
@@ -45,3 +46,11 @@ def svdvals(x: Any, /) -> Any:
     """Singular values of a matrix, the largest first. Traps where the iteration does not converge, and on NaN and
     infinities. float32 is computed in float64, and rounded. Of a matrix without rows or columns it has no elements, or
     is an identity."""
+
+def triangular_solve(
+    x: Any, y: Any, /, *, lower: Any = False, transpose_a: Any = False, unit_diagonal: Any = False
+) -> Any:
+    """The x of `a @ x = b`, of a triangular matrix a, or of its transpose (attribute `transpose_a`); b is a vector
+    where it has one axis. Only one triangle of a is read, the upper one or with `lower` the lower one; with
+    `unit_diagonal` its diagonal counts as ones. Traps on a zero on the diagonal. float32 is computed in float64, and
+    rounded. NaN and infinities go through substitution, row after row."""

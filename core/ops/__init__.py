@@ -18,6 +18,7 @@ from . import (
     reduce,
     select,
     shape,
+    special,
 )
 
 __all__ = [
@@ -38,4 +39,5 @@ __all__ = [
     "reduce",
     "select",
     "shape",
+    "special",
 ]

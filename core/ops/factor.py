@@ -269,6 +269,53 @@ def _inv_adjoint(g: Term, z: Term, x: Term) -> Term:
     return -(transpose(z) @ g @ transpose(z))
 
 
+def _triangular_solve_type(a: Type, b: Type, lower: object, transpose_a: object, unit_diagonal: object) -> Type:
+    for value, name in ((lower, "lower"), (transpose_a, "transpose_a"), (unit_diagonal, "unit_diagonal")):
+        check_bool(value, name)
+    return _solve_type(a, b)
+
+
+def _triangular_solve_array(a: Any, b: Any, lower: bool, transpose_a: bool, unit_diagonal: bool) -> Any:
+    """Substitution, row after row of the solution; only one triangle of a is read."""
+    is_vector = np.ndim(b) == 1
+    matrix, given = np.asarray(a), np.asarray(b)[:, None] if is_vector else np.asarray(b)
+    if transpose_a:
+        matrix, lower = np.swapaxes(matrix, -1, -2), not lower
+    size = matrix.shape[-1]
+    stack = np.broadcast_shapes(matrix.shape[:-2], given.shape[:-2])
+    solution = np.zeros((*stack, size, given.shape[-1]))
+    for row in range(size) if lower else reversed(range(size)):
+        known = slice(None, row) if lower else slice(row + 1, None)
+        rest = given[..., row, :] - np.matmul(matrix[..., row : row + 1, known], solution[..., known, :])[..., 0, :]
+        solution[..., row, :] = rest if unit_diagonal else rest / matrix[..., row, row, None]
+    return solution[..., 0] if is_vector else solution
+
+
+def _has_zero_on_diagonal(a: Any, b: Any, lower: bool, transpose_a: bool, unit_diagonal: bool) -> bool:
+    return not unit_diagonal and bool((np.diagonal(a, 0, -2, -1) == 0).any())
+
+
+def _triangular_solve_a_adjoint(
+    g: Term, z: Term, a: Term, b: Term, lower: bool, transpose_a: bool, unit_diagonal: bool
+) -> Term:
+    how = {"lower": lower, "transpose_a": not transpose_a, "unit_diagonal": unit_diagonal}
+    adjoint = a.triangular_solve(column_vector(g) if rank(b) == 1 else g, **how)
+    solution = column_vector(z) if rank(b) == 1 else z
+    full = -(solution @ transpose(adjoint) if transpose_a else adjoint @ transpose(solution))
+    diagonal = 0.0 if unit_diagonal else 1.0
+    if lower:
+        return _scaled_lower_triangle(full, diagonal).sum_like(a)
+    return transpose(_scaled_lower_triangle(transpose(full), diagonal)).sum_like(a)
+
+
+def _triangular_solve_b_adjoint(
+    g: Term, z: Term, a: Term, b: Term, lower: bool, transpose_a: bool, unit_diagonal: bool
+) -> Term:
+    how = {"lower": lower, "transpose_a": not transpose_a, "unit_diagonal": unit_diagonal}
+    adjoint = a.triangular_solve(column_vector(g) if rank(b) == 1 else g, **how)
+    return (adjoint.index(key="..., 0") if rank(b) == 1 else adjoint).sum_like(b)
+
+
 def _solve_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
     """Of what a solution was asked for, as matrices."""
     return transpose(a).solve(column_vector(g) if rank(b) == 1 else g)
@@ -403,6 +450,26 @@ _factorization_op(
     trap=_SINGULAR_MESSAGE,
     gradient=adjoint_rule(_solve_a_adjoint, _solve_b_adjoint),
     namespace="linalg",
+)
+op(
+    "triangular_solve",
+    arity=2,
+    type_rule=_triangular_solve_type,
+    numpy=_triangular_solve_array,
+    attributes=("lower", "transpose_a", "unit_diagonal"),
+    attribute_defaults={"lower": False, "transpose_a": False, "unit_diagonal": False},
+    namespace="linalg",
+    shape_rule=None,
+    trap_condition=TrapCondition(_has_zero_on_diagonal, _SINGULAR_MESSAGE, "f"),
+    gradient=adjoint_rule(_triangular_solve_a_adjoint, _triangular_solve_b_adjoint),
+    doc="""The x of `a @ x = b`, of a triangular matrix a, or of its transpose (attribute `transpose_a`); b is a vector
+where it has one axis. Only one triangle of a is read, the upper one or with `lower` the lower one; with `unit_diagonal`
+its diagonal counts as ones. Traps on a zero on the diagonal. float32 is computed in float64, and rounded. NaN and
+infinities go through substitution, row after row.
+
+>>> tl.linalg.triangular_solve([[2.0, 0.0], [1.0, 4.0]], [2.0, 5.0], lower=True).tolist()
+[1.0, 1.0]
+""",
 )
 _factorization_op(
     "cholesky",

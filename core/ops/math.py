@@ -51,6 +51,7 @@ _elementary_op(
     has_innocuous_rounding=True,
     gradient=slopes(lambda x, z: 0.5 / z),
 )
+_elementary_op(np.cbrt, math.cbrt, "Cube root.", "cbrt(8.0)\n2.0", gradient=slopes(lambda x, z: 1.0 / (3.0 * z * z)))
 _elementary_op(
     np.exp, guarded.exp, "Exponential; inf where it overflows.", "exp(0.0)\n1.0", gradient=slopes(lambda x, z: z)
 )

@@ -70,6 +70,47 @@ def _astype_array(x: Any, dtype: DType) -> Any:
     return np.where(inside | np.isnan(array), converted, np.where(array > 0, highest, lowest))
 
 
+def _bitcast_type(x: Type, dtype: DType) -> Type:
+    if not isinstance(dtype, DType):
+        raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype))
+    _check_computable(x)
+    if "b" in (x.dtype.kind, dtype.kind) or x.dtype.bits != dtype.bits:
+        required = "integers or floats of as many bits"
+        hint = "convert with tl.astype(x, dtype)"
+        raise Invalid(f"the bits of {x.dtype!r} are none of {dtype!r}", required=required, got=x, hint=hint)
+    return Type(dtype, x.shape)
+
+
+def _bitcast_scalar(operand: DType, result: DType) -> ScalarFunction:
+    if operand.kind == "f" != result.kind:
+        return ScalarFunction(_float_to_signed if result.kind == "i" else _float_to_unsigned, (result.bits,))
+    if result.kind == "f" != operand.kind:
+        return ScalarFunction(_signed_to_float if operand.kind == "i" else _unsigned_to_float, (result.bits,))
+    return ScalarFunction(float if result.kind == "f" else int)
+
+
+def _float_to_signed(x: float, bits: int) -> int:
+    return int(np.float64(x).view(np.int64)) if bits == 64 else int(np.float32(x).view(np.int32))
+
+
+def _float_to_unsigned(x: float, bits: int) -> int:
+    return int(np.float64(x).view(np.uint64)) if bits == 64 else int(np.float32(x).view(np.uint32))
+
+
+def _signed_to_float(x: int, bits: int) -> float:
+    return float(np.int64(x).view(np.float64)) if bits == 64 else float(np.int32(x).view(np.float32))
+
+
+def _unsigned_to_float(x: int, bits: int) -> float:
+    return float(np.uint64(x).view(np.float64)) if bits == 64 else float(np.uint32(x).view(np.float32))
+
+
+def _bitcast_array(x: Any, dtype: DType) -> Any:
+    """float32 comes as float64, and is the same number again."""
+    array = np.asarray(x)
+    return array.astype(f"{array.dtype.kind}{dtype.bits // 8}").view(dtype.numpy)
+
+
 where = op(
     "where",
     arity=3,
@@ -130,5 +171,20 @@ zero; NaN is not zero.
 
 >>> tl.astype(-2.7, tl.int64)
 -2
+""",
+)
+bitcast = op(
+    "bitcast",
+    arity=1,
+    type_rule=_bitcast_type,
+    numpy=_bitcast_array,
+    scalar=ScalarByDtype(_bitcast_scalar),
+    attributes=("dtype",),
+    gradient=zero_gradient,
+    doc="""The bits of x read as another dtype of as many bits (attribute `dtype`): integers of both signs, and the
+floats of 32 and 64 bits. It has no adjoint. A signalling NaN may become a quiet one.
+
+>>> hex(tl.bitcast(1.0, tl.int64))
+'0x3ff0000000000000'
 """,
 )

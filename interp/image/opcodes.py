@@ -104,8 +104,8 @@ def _can_trap(arm: ScalarKernel) -> bool:
 def _kernels_of(row: Op) -> Iterator[ScalarKernel]:
     if row.name in ("identity", "stop_gradient") or row.scalar is None:
         return
-    if row.name == "astype":
-        yield from _conversion_kernels()
+    if row.attributes == ("dtype",):
+        yield from _conversion_kernels() if row.name == "astype" else _dtype_kernels(row)
         return
     for operands in product(WIDE_DTYPES, repeat=row.arity or 0):
         try:
@@ -119,6 +119,23 @@ def _kernels_of(row: Op) -> Iterator[ScalarKernel]:
 def _has_computed_bits(operand: DType, result: DType) -> bool:
     """Whether an operand is of the dtype that is computed in: others are of the same bits."""
     return operand is result or result is dtypes.bool or promote(operand, result) is operand
+
+
+def _dtype_kernels(row: Op) -> Iterator[ScalarKernel]:
+    """An arm for each wide dtype and each dtype that it may become, but for what needs a cast alone."""
+    for source, target in product(WIDE_DTYPES, dtypes.ALL):
+        try:
+            function = row.scalar_kernel(source, target).function
+            row.type_rule(Type(next(each for each in dtypes.ALL if _is_of(each, source, target))), dtype=target)
+        except Exception:  # what it does not take, or the fault of a row
+            continue
+        if function not in (int, float):
+            yield ScalarKernel(row.name, (source,), target, (("dtype", target),))
+
+
+def _is_of(dtype: DType, wide: DType, target: DType) -> bool:
+    """Whether a dtype is computed in this wide one, and has as many bits as another."""
+    return wide_dtype(dtype) is wide and dtype.bits == target.bits
 
 
 def _conversion_kernels() -> Iterator[ScalarKernel]:
@@ -135,7 +152,7 @@ def _conversion_kernels() -> Iterator[ScalarKernel]:
 @cache
 def _opcodes_by_kernel() -> dict[tuple[str, tuple[DType, ...], DType | None], int]:
     return {
-        (arm.op, arm.operands, arm.result if arm.op == "astype" else None): FIRST_KERNEL + number
+        (arm.op, arm.operands, arm.result if arm.attributes else None): FIRST_KERNEL + number
         for number, arm in enumerate(scalar_kernels())
     }
 
@@ -175,6 +192,10 @@ def _scalar_opcode(row: Op, operands: Sequence[DType], result: DType) -> int:
             return Opcode.PASS
         case "astype":
             return _conversion_opcode(operands[0], result)
+        case _ if row.attributes == ("dtype",):
+            code = _opcodes_by_kernel().get((row.name, (wide_dtype(operands[0]),), result))
+            is_cast = row.scalar_kernel(operands[0], result).function in (int, float)
+            return Opcode.PASS if is_cast else Opcode.FALLBACK if code is None else code
         case "where":
             return _opcodes_by_kernel()["where", (dtypes.bool, *[wide_dtype(_promote_all(operands[1:]))] * 2), None]
     return _opcodes_by_kernel().get(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -34,8 +35,10 @@ class Case:
         return [x if y is None else y + at * apart for at, (x, y) in enumerate(zip(given, drawn, strict=True))]
 
     def direction(self, dice: Random, value: Any) -> Any:
-        """Which way an operand is moved: of symmetric matrices to symmetric ones."""
+        """The direction in which an operand moves: symmetric matrices stay symmetric, and orders, which are whole, stay."""
         made = dice.normal(size=np.shape(value))
+        if self.kind == "ordered":
+            return made * (np.asarray(value) != np.round(value))
         return made + np.swapaxes(made, -1, -2) if self.kind == "definite" else made
 
 
@@ -60,6 +63,7 @@ DRAWN: dict[str, Any] = {
     "distinct": distinct,
     "positive": lambda dice, shape: np.abs(distinct(dice, shape)) + 0.1,
     "inside": lambda dice, shape: distinct(dice, shape) / 4,
+    "ordered": lambda dice, shape: np.abs(distinct(dice, shape)) + 1.2,
     "above": lambda dice, shape: np.abs(distinct(dice, shape)) + 1.2,
     "square": square,
     "definite": definite,
@@ -67,10 +71,21 @@ DRAWN: dict[str, Any] = {
 DOMAINS = {
     **dict.fromkeys(("sqrt", "log", "log2", "log10", "pow"), "positive"),
     **dict.fromkeys(("asin", "acos", "atanh", "log1p", "tan"), "inside"),
-    **dict.fromkeys(("acosh", "divide"), "above"),
+    **dict.fromkeys(("acosh", "divide", "cbrt", "lgamma", "digamma"), "above"),
 }
-FLAT = ("floor_divide", "floor", "ceil", "trunc", "round", "sign", "nextafter", "slogdet_sign", "stop_gradient")
-"""Ops whose results stay the same as far as they do not jump, or are said to: `nextafter` is for who asks of bits."""
+FLAT = (
+    "floor_divide",
+    "floor",
+    "ceil",
+    "trunc",
+    "round",
+    "sign",
+    "nextafter",
+    "slogdet_sign",
+    "stop_gradient",
+    "bitcast",
+)
+"""Ops whose results stay the same as far as they do not jump, or are said to: `nextafter` and `bitcast` are of bits."""
 PAIRS = [((), ()), ((3,), (3,)), ((2, 3), (3,)), ((2, 1), (1, 3)), ((), (2,)), ((0, 2), (2,)), ((1,), (0,))]
 MASK, PICK = np.array([True, False, True]), np.array([[2, 0], [0, -1]])
 
@@ -78,13 +93,20 @@ MASK, PICK = np.array([True, False, True]), np.array([[2, 0], [0, -1]])
 def by_elements() -> Iterator[Case]:
     for row in OPS.values():
         kind = DOMAINS.get(row.name, "distinct")
-        if row.scalar is None or row.gradient is None or row.name in (*FLAT, "remainder", "where", "astype"):
+        if (
+            row.scalar is None
+            or row.gradient is None
+            or row.name in (*FLAT, "remainder", "where", "astype", "polygamma")
+        ):
             continue
         if row.arity == 1:
             yield from (Case(row.name, (shape,), kind=kind) for shape in ((), (3,), (2, 0), (2, 3)))
         else:
             yield from (Case(row.name, pair, kind=kind) for pair in PAIRS)
     yield Case("remainder", (np.array([7.3, -2.2, 5.1]), np.array([[2.0, 1.5, -1.4], [-3.1, 0.9, 0.7]])))
+    for orders in (1.0, np.array([0.0, 2.0, 3.0])):
+        yield from (Case("polygamma", (orders, shape), kind="ordered") for shape in ((3,), (2, 3)))
+    yield Case("polygamma", (1.0, np.array([-0.7, -2.2, 0.3])), kind="ordered")
     yield Case("astype", ((3,),), {"dtype": dtypes.float64})
     yield from (Case("where", (MASK, *pair)) for pair in (((3,), (3,)), ((), (2, 1)), ((1, 1), (1,))))
     yield Case("where", (True, (), ()))
@@ -173,6 +195,9 @@ def equations() -> Iterator[Case]:
         (one, (3, 2, 1)),
     ):
         yield Case("solve", (a, b))
+        for lower, transpose_a, unit in itertools.product((False, True), repeat=3):
+            how = {"lower": lower, "transpose_a": transpose_a, "unit_diagonal": unit}
+            yield Case("triangular_solve", (a, b), how)
 
 
 CASES = [*by_elements(), *reductions(), *in_shape(), *indexed(), *of_matrices(), *equations()]

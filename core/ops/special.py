@@ -1,0 +1,234 @@
+"""Special functions of floats: the error function, and the logarithm of the gamma function with its derivatives.
+
+At poles and outside their domain they give NaN or an infinity, never a trap. Arrays are computed element by element by
+the scalar column, so that they have the same bits.
+
+Methods: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.1 (Stirling's series, reflection, the series at
+2), 6.3, 6.4, and 23.1.30 (the Euler-Maclaurin formula).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .gradient_rules import slopes
+from .guarded import log, power
+from .op import op
+from .rules import elementwise_type_rule, short_symbol
+
+_ASYMPTOTIC_BOUND = 10.0
+"""From here on the asymptotic series below are exact to the last bit or two."""
+_SERIES_AT_2 = (
+    3.1044247747322276e-11, -6.4229645638381e-11, 1.330476437424449e-10, -2.7595228851242334e-10, 5.731367241678862e-10,
+    -1.1921401405860912e-09, 2.4836745438024785e-09, -5.183475041970047e-09, 1.0838659214896955e-08,
+    -2.2711094608943164e-08, 4.7698101693639804e-08, -1.0043224823968099e-07, 2.1207184805554665e-07,
+    -4.492469198764566e-07, 9.55141213040742e-07, -2.039215753801366e-06, 4.374866789907488e-06, -9.439488275268397e-06,
+    2.050721277567069e-05, -4.492623673813314e-05, 9.945751278180853e-05, -0.00022315475845357939,
+    0.0005096695247430425, -0.001192753911703261, 0.0028905103307415234, -0.007385551028673986, 0.020580808427784546,
+    -0.0673523010531981, 0.3224670334241132, 0.42278433509846713,
+)  # fmt: skip
+"""(-1)**k (zeta(k) - 1) / k from k = 30 down to 2, and 1 - gamma: those of log(Gamma(2 + t)) / t."""
+_STIRLING_SERIES = (
+    -0.029550653594771242, 0.00641025641025641, -0.0019175269175269176, 0.0008417508417508417, -0.0005952380952380953,
+    0.0007936507936507937, -0.002777777777777778, 0.08333333333333333,
+)  # fmt: skip
+"""B(2k) / (2k (2k - 1)), from k = 8 down to 1."""
+_DIGAMMA_SERIES = (
+    3.0539543302701198, -0.4432598039215686, 0.08333333333333333, -0.021092796092796094, 0.007575757575757576,
+    -0.004166666666666667, 0.003968253968253968, -0.008333333333333333, 0.08333333333333333,
+)  # fmt: skip
+"""B(2k) / 2k, from k = 9 down to 1."""
+_EULER_MACLAURIN_SERIES = (
+    0.08333333333333333, -0.001388888888888889, 3.306878306878307e-05, -8.267195767195768e-07, 2.08767569878681e-08,
+    -5.284190138687493e-10, 1.3382536530684679e-11, -3.3896802963225827e-13, 8.586062056277845e-15,
+    -2.174868698558062e-16, 5.5090028283602295e-18,
+)  # fmt: skip
+"""B(2k) / (2k)!, from k = 1 up."""
+_LOG_SQRT_2_PI_E = 0.4189385332046727
+"""log(2 pi) / 2 - 1 / 2"""
+_MAX_ORDER = 170.0
+"""The factorial of a larger order is beyond float64."""
+
+
+def lgamma(x: float) -> float:
+    if x != x:
+        return x
+    if math.fabs(x) < 0.5:
+        return _log_gamma_at_2(x) - math.log1p(x) - log(math.fabs(x)) if x != 0.0 else math.inf
+    if x > 0.0:
+        return _log_gamma(x)
+    if x == _whole(x):
+        return math.inf
+    return log(math.pi / (math.fabs(_sine_of_pi(x)) * -x)) - _log_gamma(-x)
+
+
+def _log_gamma(x: float) -> float:
+    """From 0.5 on."""
+    if x >= _ASYMPTOTIC_BOUND:
+        inverse, total = 1.0 / x, 0.0
+        for coefficient in _STIRLING_SERIES:
+            total = total * (inverse * inverse) + coefficient
+        return (x - 0.5) * (log(x) - 1.0) + (_LOG_SQRT_2_PI_E + total * inverse)
+    if x < 1.5:
+        return _log_gamma_at_2(x - 1.0) - math.log1p(x - 1.0)
+    product = 1.0
+    while x > 2.5:
+        x = x - 1.0
+        product = product * x
+    return log(product) + _log_gamma_at_2(x - 2.0)
+
+
+def _log_gamma_at_2(t: float) -> float:
+    """log(Gamma(2 + t)), t being from -0.5 to 0.5."""
+    total = 0.0
+    for coefficient in _SERIES_AT_2:
+        total = total * t + coefficient
+    return total * t
+
+
+def _whole(x: float) -> float:
+    """The nearest whole number."""
+    if not math.fabs(x) < 4503599627370496.0:
+        return x
+    return (x + 6755399441055744.0) - 6755399441055744.0
+
+
+def _sine_of_pi(x: float) -> float:
+    """sin(pi x), but for its sign."""
+    return math.sin(math.pi * (x - _whole(x)))
+
+
+def digamma(x: float) -> float:
+    if x != x or x == -math.inf:
+        return math.nan
+    if x > 0.0:
+        return _digamma_above_0(x)
+    rest = x - _whole(x)
+    if rest == 0.0:
+        return math.nan
+    if math.fabs(rest) > 0.25:  # there the cotangent is near 0
+        return _digamma_above_0(1.0 - x) + math.pi * math.tan(math.pi * (rest - math.copysign(0.5, rest)))
+    return _digamma_above_0(1.0 - x) - math.pi / math.tan(math.pi * rest)
+
+
+def _digamma_above_0(x: float) -> float:
+    if x >= _ASYMPTOTIC_BOUND:
+        inverse, total = 1.0 / x, 0.0
+        for coefficient in _DIGAMMA_SERIES:
+            total = (total + coefficient) * (inverse * inverse)
+        return log(x) - 0.5 * inverse - total
+    if x < 0.5:
+        return _digamma_at_2(x) - 1.0 / (1.0 + x) - 1.0 / x
+    if x < 1.5:
+        return _digamma_at_2(x - 1.0) - 1.0 / x
+    total = 0.0
+    while x > 2.5:
+        x = x - 1.0
+        total = total + 1.0 / x
+    return _digamma_at_2(x - 2.0) + total
+
+
+def _digamma_at_2(t: float) -> float:
+    """The derivative of `_log_gamma_at_2`."""
+    total, power_ = 0.0, 30.0
+    for coefficient in _SERIES_AT_2:
+        total = total * t + coefficient * power_
+        power_ = power_ - 1.0
+    return total
+
+
+def polygamma(n: float, x: float) -> float:
+    """By the sum of 1 / (x + k) ** (n + 1), which is a Hurwitz zeta function above 0. Below 0 the sum is that over all
+    integers k, both ways from the one that is nearest to 0, less what is beyond."""
+    if x != x or n != n or x == -math.inf or n < 0.0 or n > _MAX_ORDER or n != _whole(n):
+        return math.nan
+    if n == 0.0:
+        return digamma(x)
+    power_, is_odd = n + 1.0, n * 0.5 != _whole(n * 0.5)
+    sign = 1.0 if is_odd else -1.0
+    if x == math.inf:
+        return sign * 0.0
+    scale, factorial, factor = 1.0, 1.0, 1.0
+    while scale * 4.0 < n and scale * 2.0 <= x:
+        scale = scale * 2.0
+    while factor <= n:  # n! / scale ** n, which keeps numbers in range
+        factorial = factorial * (factor / scale)
+        factor = factor + 1.0
+    if x > 0.0:
+        return sign * factorial * (_hurwitz_zeta(power_, x, scale) / scale)
+    rest = x - _whole(x)
+    if rest == 0.0:
+        return math.inf if is_odd else math.nan
+    beyond = _hurwitz_zeta(power_, 1.0 - rest, scale) - _hurwitz_zeta(power_, 1.0 - x, scale)
+    total = power(rest / scale, -power_) + _hurwitz_zeta(power_, 1.0 + rest, scale) + sign * beyond
+    return sign * factorial * (total / scale)
+
+
+def _hurwitz_zeta(s: float, x: float, scale: float) -> float:
+    """The sum of (scale / (x + k)) ** s over all k from 0, x being above 0 and s from 2 on: some terms, and the
+    Euler-Maclaurin formula for the rest."""
+    total = 0.0
+    while x < s + _ASYMPTOTIC_BOUND:
+        total = total + power(x / scale, -s)
+        x = x + 1.0
+    last = power(x / scale, -s)
+    factor, rising, series = 1.0 / x, s, 0.0
+    for coefficient in _EULER_MACLAURIN_SERIES:
+        series = series + coefficient * (rising * factor)
+        factor = factor / (x * x)
+        rising = rising * ((s + 1.0) * (s + 2.0))
+        s = s + 2.0
+    return total + power(x / scale, 1.0 - (s - 22.0)) * (scale / (s - 23.0)) + last * (0.5 + series)
+
+
+def _column(function: Callable[..., float], arity: int) -> Callable[..., Any]:
+    """The NumPy column of a function of floats."""
+    ufunc = np.frompyfunc(function, arity, 1)
+    return lambda *operands: np.asarray(ufunc(*operands), np.float64)
+
+
+def _special_op(scalar: Any, doc: str, example: str, *, arity: int = 1, **columns: Any) -> None:
+    """A row with the name of its scalar column."""
+    name, numpy = scalar.__name__, _column(scalar, arity)
+    columns |= {"symbol": short_symbol(name), "doc": f"{doc}\n\n>>> tl.{example}\n"}
+    op(name, arity=arity, type_rule=elementwise_type_rule("f"), numpy=numpy, scalar=scalar, **columns)
+
+
+_special_op(
+    math.erf,
+    "The error function: the integral of exp(-t * t) from 0 to x, times 2 / sqrt(pi).",
+    "erf(0.0)\n0.0",
+    gradient=slopes(lambda x, z: 2.0 / math.sqrt(math.pi) * (-(x * x)).exp()),
+)
+_special_op(
+    math.erfc,
+    "1 - erf(x), exact for large x, too.",
+    "erfc(0.0)\n1.0",
+    gradient=slopes(lambda x, z: -2.0 / math.sqrt(math.pi) * (-(x * x)).exp()),
+)
+_special_op(
+    lgamma,
+    "The logarithm of the absolute value of the gamma function; inf at 0 and at negative integers. The error is some\n"
+    "ulp, or 1e-15 near its zeros below 0.",
+    "lgamma(1.0)\n0.0",
+    gradient=slopes(lambda x, z: x.digamma()),
+)
+_special_op(
+    digamma,
+    "The derivative of lgamma; NaN at its poles, which are 0 and the negative integers. The error is some ulp, or\n"
+    "1e-15 near its zeros.",
+    "digamma(2.0) - tl.digamma(1.0)\n1.0",
+    gradient=slopes(lambda x, z: x.op("polygamma", 1.0, x)),
+)
+_special_op(
+    polygamma,
+    "The n-th derivative of digamma at x, for whole n from 0 to 170; NaN for other n. At 0 and at negative integers it\n"
+    "is inf for odd n and NaN for even n. The error is some n + 4 ulp, and more near zeros.",
+    "polygamma(1, 1.0) > 1.6449\nTrue",
+    arity=2,
+    gradient=slopes(None, lambda n, x, z: (n + 1.0).polygamma(x)),
+)
