@@ -1,1 +1,1 @@
-"""The engines that run a program, a folder each, and what they share: limits, interruption, the choice among them."""
+"""Engines, one folder each, and what they share: the protocol, the registry, limits and interruption."""

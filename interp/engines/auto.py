@@ -1,7 +1,7 @@
 """The engine `auto`: an engine over others.
 
-A run begins on the reference, so that small runs wait for no compiler. One that goes on for long is handed over to
-`fast`, or, where the caller wants only its value, begins again as `compiled`; that program then begins as `compiled`.
+A run begins on the reference, so that small runs wait for no compiler. A long run moves to `fast`, or, where the caller
+wants only its value, starts again on `compiled`; from then on that program starts on `compiled` directly.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ from .protocol import Job, RunOptions
 from .reference import admit_arguments, first_state, is_until_met, resume
 
 WARMUP_FIRINGS = 50_000
-"""How many firings the reference makes before `auto` asks a compiler: about a third of a second, which numba takes to
-begin."""
+"""How many firings the reference makes before `auto` compiles: about a third of a second, as long as numba takes to
+start."""
 
 
 class AutoEngine:
-    """Runs everything, on the engine that suits the run."""
+    """The engine `auto`: runs every job on the engine that suits it."""
 
     name = "auto"
 
@@ -53,7 +53,7 @@ class AutoEngine:
 
 
 def _start_on_reference(job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome | None:
-    """Begin on the reference, and hand a long run over to `fast`; None where it is to begin again as `compiled`."""
+    """Begin on the reference, and move a long run to `fast`; None if the run should start again on `compiled`."""
     began, limits = time.monotonic(), resolve_limits(options.limits)
     admitted = admit_arguments(job.graph, arguments)
     name = str(options.schedule)
@@ -80,12 +80,12 @@ def _start_on_reference(job: Job, arguments: Sequence[object], options: RunOptio
 
 
 def _has_usable_machine_code(job: Job, options: RunOptions) -> bool:
-    """Whether the machine code of a program is in memory, and can do what the options ask for."""
+    """Whether the machine code of a program is in memory and supports the options."""
     return compiled_engine.has_machine_code(job.program) and _can_restart_as_compiled(job, options)
 
 
 def _can_restart_as_compiled(job: Job, options: RunOptions) -> bool:
-    """Whether a run may begin again as `compiled`: the caller wants only its value, and it has no effects."""
+    """Whether a run may start again on `compiled`: the caller wants only its value, and the run has no effects."""
     if options.account or options.limits is not None or options.keep is not None:
         return False
     has_no_effects = all(resource_of(node.op) is None for node in job.graph.nodes)

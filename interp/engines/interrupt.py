@@ -1,4 +1,4 @@
-"""What ends a run from outside: the clock, memory, and Ctrl-C."""
+"""Interruption: ending a run from outside, by the clock, by memory or by Ctrl-C."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ import numpy as np
 from ..machine.event import Event
 
 CLOCK_CHECK_STEPS = 64
-"""How many steps go by between two looks at the clock, unless an op on arrays was among them: each takes 0.1 us."""
+"""The number of steps between two reads of the clock, which take 0.1 us each; an op on arrays causes one at once."""
 MEMORY_CHECK_STEPS = 4096
-"""How many steps go by between two looks at memory, which take 20 us each."""
+"""The number of steps between two reads of the memory in use, which take 20 us each."""
 LARGE_RESULT_BYTES = 2**20
-"""A result of so many bytes is a reason to look at once."""
+"""A result of this many bytes causes a check at once."""
 
 
 def resident_memory() -> int:
-    """The bytes of memory that this process has now; where the system does not say, the most that it ever had."""
+    """The resident memory of this process in bytes; where the system does not report it, the peak so far."""
     try:
-        file = os.open("/proc/self/statm", os.O_RDONLY)  # by Python's own files, this takes twice as long
+        file = os.open("/proc/self/statm", os.O_RDONLY)  # Python's own file objects take twice as long
         try:
             return int(os.read(file, 200).split()[1]) * resource.getpagesize()
         finally:
@@ -46,7 +46,7 @@ _last_resident = (-_RESIDENT_MAX_AGE, 0)
 
 
 def recent_resident_memory() -> int:
-    """The same, as it was within the last 20 ms: to look takes 5 us."""
+    """The same, at most 20 ms old: a fresh read takes 5 us."""
     global _last_resident
     now = time.monotonic()
     if now - _last_resident[0] >= _RESIDENT_MAX_AGE:
@@ -56,7 +56,7 @@ def recent_resident_memory() -> int:
 
 @cache
 def machine_memory() -> int:
-    """The bytes of memory that this machine has, or what the process may use of it."""
+    """The memory of this machine in bytes, or the part that the process may use."""
     whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         return min(whole, int(Path("/sys/fs/cgroup/memory.max").read_bytes()))
@@ -66,15 +66,15 @@ def machine_memory() -> int:
 
 _signals: Any = getattr(signal, "_signal", signal)
 _set_handler, _get_handler = _signals.signal, _signals.getsignal
-"""Without the enumerations that Python makes of numbers, which take 3 us."""
+"""The raw functions, without Python's conversion to enumerations, which takes 3 us."""
 
 
 class Interrupt:
-    """Whether Ctrl-C was pressed: it ends a run between two steps, so that nothing is lost. The second time it is what
-    it always is, since a callback, or an op on large arrays, may go on for long."""
+    """Ctrl-C as a flag that ends a run between two steps, so that nothing is lost. A second Ctrl-C raises
+    KeyboardInterrupt as usual, since a callback or an op on large arrays may take long."""
 
     waits_for_step = True
-    """Whether it waits for the end of a step."""
+    """Whether Ctrl-C waits for the end of a step."""
 
     def __init__(self) -> None:
         self.is_requested = False
@@ -86,36 +86,36 @@ class Interrupt:
         self.is_requested = True
 
     def acknowledge(self) -> bool:
-        """Whether it was pressed; who asks says so, by how a run ends."""
+        """Whether Ctrl-C was pressed; the caller must report it, by how the run ends."""
         self._is_acknowledged = self.is_requested
         return self.is_requested
 
     def raise_unacknowledged(self) -> None:
-        """Raise KeyboardInterrupt where it was pressed and nobody says so."""
+        """Raise KeyboardInterrupt if Ctrl-C was pressed and no caller reports it."""
         if self.is_requested and not self._is_acknowledged:
             self._is_acknowledged = True
             raise KeyboardInterrupt
 
 
 class _ImmediateInterrupt(Interrupt):
-    """The same for what goes on in one step: it is what it always is, and is known all the same."""
+    """The same within one step: Ctrl-C raises KeyboardInterrupt as usual, and is noted too."""
 
     waits_for_step = False
 
     def handle_signal(self, number: int, frame: FrameType | None) -> None:
         self.is_requested = True
-        _set_handler(signal.SIGINT, signal.default_int_handler)  # who is to do so may be left by this before
+        _set_handler(signal.SIGINT, signal.default_int_handler)  # first: the interrupt may skip its restoration
         raise KeyboardInterrupt
 
 
 _active_interrupts: dict[int, Interrupt] = {}
-"""What ends the run that goes on in a thread, by the thread's identity."""
+"""The interrupts of the current runs, by thread identity."""
 _active_lock = threading.Lock()
-"""Held while that changes, and while one is told: so none is told that has ended."""
+"""Held while that changes and while an interrupt is signalled, so that no finished run is signalled."""
 
 
 def _renew_lock_after_fork() -> None:
-    """A child that was forked has none of the threads, one of which may have held it."""
+    """Renew the lock in a forked child: a thread that held it does not exist there."""
     global _active_lock
     _active_lock = threading.Lock()
 
@@ -125,14 +125,14 @@ if hasattr(os, "register_at_fork"):
 
 
 def is_interrupted() -> bool:
-    """Whether the run that goes on in this thread is to end: what waits within one of its steps asks for it."""
+    """Whether the run in this thread should end; code that waits within a step polls this."""
     running = _active_interrupts.get(threading.get_ident())
     return running is not None and running.is_requested
 
 
 def interrupt_thread(thread: int) -> None:
-    """What Ctrl-C is to the main thread, for the one of this identity: it ends what goes on there between two steps,
-    or else by KeyboardInterrupt."""
+    """Interrupt the thread of this identity as Ctrl-C interrupts the main thread: end its run between two steps, or
+    else raise KeyboardInterrupt there."""
     with _active_lock:
         running = _active_interrupts.get(thread)
         is_told = running is not None and running.waits_for_step and not running.is_requested
@@ -143,7 +143,8 @@ def interrupt_thread(thread: int) -> None:
 
 
 class _SignalScope:
-    """While this lasts, Ctrl-C is this one's. A class, since each run has two: they take 2 us, by generators 10 us."""
+    """A context in which Ctrl-C goes to one Interrupt. A class, since each run enters two: 2 us, where generators take
+    10 us."""
 
     __slots__ = ("_interrupt", "_is_registered", "_outer_interrupt", "_previous_handler")
 
@@ -180,7 +181,7 @@ class _SignalScope:
         interrupt.raise_unacknowledged()
 
     def _register(self) -> None:
-        """From now on it ends what goes on in this thread."""
+        """Make this the interrupt of this thread's run."""
         thread, self._is_registered = threading.get_ident(), True
         with _active_lock:
             self._outer_interrupt, _active_interrupts[thread] = _active_interrupts.get(thread), self._interrupt
@@ -193,7 +194,7 @@ class _SignalScope:
                 _active_interrupts[thread] = self._outer_interrupt
 
     def _restore_handler(self) -> None:
-        """Have Ctrl-C do what it did, even where it is pressed for the second time before that is so."""
+        """Restore the previous handler, even if a second Ctrl-C arrives meanwhile."""
         try:
             _set_handler(signal.SIGINT, self._previous_handler)
         except KeyboardInterrupt:
@@ -202,28 +203,28 @@ class _SignalScope:
 
 
 def interrupt_between_steps() -> AbstractContextManager[Interrupt]:
-    """While this lasts, Ctrl-C is noted; where nobody has heard it at the end, KeyboardInterrupt is raised. Only the
-    main thread gets it, and only where nobody else has claimed it; another thread has `interrupt`."""
+    """A context that notes Ctrl-C instead of raising; if no caller acknowledged it by the end, KeyboardInterrupt is
+    raised. Only the main thread receives Ctrl-C, and only if no other code has claimed it; other threads use
+    `interrupt_thread`."""
     return _SignalScope(Interrupt())
 
 
 def interrupt_at_once() -> AbstractContextManager[Interrupt]:
-    """While this lasts, Ctrl-C is what it always is, and where that is swallowed, it is raised again at the end: no
-    exception passes through LLVM, which calls Python when it has compiled something, nor through NumPy where it looks
-    for methods."""
+    """A context in which Ctrl-C raises KeyboardInterrupt as usual, and raises it again at the end if it was swallowed:
+    no exception passes through LLVM, which calls Python after compiling, nor through NumPy's lookup of methods."""
     return _SignalScope(_ImmediateInterrupt())
 
 
 @contextmanager
 def block_interrupt() -> Iterator[None]:
-    """While this lasts, Ctrl-C waits: it would leave half of what cannot be begun again, as numba's import."""
+    """A context that delays Ctrl-C, for work that cannot be restarted half done, such as numba's import."""
     with interrupt_between_steps():
         yield
 
 
 class LimitMonitor:
-    """Says, between two steps, why a run is to end: its seconds are over, its memory is used up, or somebody pressed
-    Ctrl-C."""
+    """Checks between two steps whether a run must end: its seconds are over, its memory is used up, or Ctrl-C was
+    pressed."""
 
     def __init__(self, seconds: float | None, memory_limit: int, interrupt: Interrupt) -> None:
         self.deadline = None if seconds is None else time.monotonic() + seconds
@@ -231,7 +232,8 @@ class LimitMonitor:
         self.interrupt = interrupt
 
     def exceeded_limit(self, steps: int, event: Event | None) -> str | None:
-        """The name of the limit that is exceeded after so many steps, the last of which was this event."""
+        """The name of the limit that is exceeded after `steps` steps, the last of which was `event`; None if none
+        is."""
         if self.interrupt.is_requested:
             return "interrupt"
         if self.deadline is not None and time.monotonic() >= self.deadline:
@@ -242,7 +244,7 @@ class LimitMonitor:
 
 
 def has_large_result(event: Event | None) -> bool:
-    """Whether an event made an array that is large."""
+    """Whether an event made a large array."""
     if event is None or not event.outputs:
         return False
     value = event.outputs[0][1]

@@ -1,4 +1,4 @@
-"""Limits: what ends a run that would not end by itself, and up to where a run is asked to go."""
+"""Limits of a run, and how far a run should go (`until`)."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ UNTIL_CHOICES: tuple[Until, ...] = ("quiet", "result", "trap")
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """What ends a run that would not end by itself. Firings, tokens and depth are exact."""
+    """The limits that end a run. Firings, tokens and depth are exact."""
 
     firings: int = 100_000_000
     tokens: int = 10_000_000
-    """Tokens alive at once: in flight, waiting, parked and held."""
+    """Tokens alive at once: in flight, waiting, parked and throttled."""
     depth: int = 250_000
-    """The depth of a tag: nested calls and loops."""
+    """The depth of a tag: the number of nested calls and loops."""
     bytes: int = field(default_factory=lambda: machine_memory() // 2)
-    """The memory that the process has; by default half of the machine's."""
+    """The resident memory of the process, in bytes; by default half of the machine's memory."""
     seconds: float | None = None
 
     def __post_init__(self) -> None:
@@ -37,13 +37,13 @@ class Limits:
 
 
 def check_until(until: Until) -> None:
-    """Raises Usage where a run cannot go on until that."""
+    """Raises Usage for an unknown value of `until`."""
     if until not in UNTIL_CHOICES:
         raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL_CHOICES))
 
 
 def resolve_limits(limits: Limits | None) -> Limits:
-    """The limits that are given, or those by default; raises Usage where they are none."""
+    """The given limits, or the defaults; raises Usage for invalid ones."""
     if limits is not None and not isinstance(limits, Limits):
         raise Usage("limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits))
     return Limits() if limits is None else limits

@@ -1,7 +1,7 @@
-"""The protocol of engines: a job, the options of a run, and what an engine answers.
+"""The engine protocol: a job, the options of a run, and the members of an engine.
 
-An engine of a third party is an object with these three members, registered under the entry-point group
-`tagloom.engines` (see `registry`).
+A third-party engine is an object with these three members, registered under the entry-point group `tagloom.engines`
+(see `registry`).
 """
 
 from __future__ import annotations
@@ -20,17 +20,18 @@ from .limits import Limits, Until
 
 
 class Job(NamedTuple):
-    """What to run: a graph whose rules have been checked, and the program that it came from, where that is known."""
+    """What to run: a validated graph, and the program that it was lowered from, if known."""
 
     graph: Graph
     structure: TreeDef
     program: Program | None = None
     is_ill_formed: bool = False
-    """Whether the graph breaks rules."""
+    """Whether the graph breaks rules and runs unchecked."""
 
 
 class RunOptions(NamedTuple):
-    """How to run it. With `account` the caller wants firings, statistics and residue; without, only the value."""
+    """The options of a run. With `account` the caller wants firings, statistics and residue; without, only the
+    value."""
 
     schedule: str | Script = "waves"
     until: Until = "quiet"

@@ -1,4 +1,4 @@
-"""The reference machine: it runs a graph one step after another, and is the meaning of every program."""
+"""The reference machine: runs a graph step by step, and defines the meaning of every program."""
 
 from __future__ import annotations
 
@@ -30,10 +30,9 @@ from .protocol import Job, RunOptions
 
 
 def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None = None) -> Iterator[Event]:
-    """Step a state until it is quiet, yielding each event after it has been applied.
+    """Step a state until it is quiescent, yielding each event after applying it.
 
-    Raises Exhausted before a limit would be exceeded, that of memory included, or where somebody interrupted; and
-    Broken as `step` does.
+    Raises Exhausted before a step would exceed a limit, memory included, and on Ctrl-C; Broken as `step` does.
     """
     if state.live_count > limits.tokens:
         raise limit_exceeded("tokens at once", "tokens", limits.tokens)
@@ -59,7 +58,7 @@ def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None 
 
 
 def external_limit_error(name: str, limits: Limits) -> Exhausted:
-    """What to say where the alarm rings."""
+    """The error for a limit of the clock or memory, or for Ctrl-C."""
     if name == "seconds":
         return limit_exceeded("time, in seconds", "seconds", limits.seconds or 0)
     if name == "bytes":
@@ -70,7 +69,7 @@ def external_limit_error(name: str, limits: Limits) -> Exhausted:
 
 
 def _check_effect_limits(state: State, position: int, limits: Limits) -> None:
-    """Whether an effect may happen is asked before it does: of other firings, the event is looked at."""
+    """Check the limits before an effect happens; for other firings, the event is checked afterwards."""
     token = state.flight[position]
     rule = state.rules[token.node]
     if resource_of(rule.node.op) is None or not completes_operands(state, token):
@@ -84,19 +83,19 @@ def _check_effect_limits(state: State, position: int, limits: Limits) -> None:
 
 
 def out_of_memory_error(state: State, position: int) -> Exhausted:
-    """The result of the firing that the token at this position would begin does not fit."""
+    """The error for a result that does not fit into memory; the token at `position` would complete the firing."""
     node, said = _describe_firing(state, position)
     return Exhausted(f"the result of node {node} does not fit into memory", rule="S12", **said)
 
 
 def bad_operands_error(state: State, position: int) -> Broken:
-    """The node that the token at this position comes to has no meaning for what came."""
+    """The error for operands that a node cannot compute on; the token at `position` completes them."""
     node, said = _describe_firing(state, position)
     return Broken(f"node {node} cannot take what came", rule="V9", required="operands that the op takes", **said)
 
 
 def _describe_firing(state: State, position: int) -> tuple[GraphNode, dict[str, Any]]:
-    """The node that fires on this token, and where, under which tag, on operands of which types."""
+    """The node that fires on this token, and the details for an error: place, tag, and types of the operands."""
     number, port, tag, value = state.flight[position]
     node = state.graph.nodes[number]
     came = {**state.records[tag].waiting_operands.get(number, {}), port: value}
@@ -129,15 +128,15 @@ def run_graph(
     k: int | None = None,
     world: World | None = None,
 ) -> Outcome:
-    """Run a graph on arguments; how it ends is data.
+    """Run a graph on arguments; the outcome says how the run ended.
 
-    `until` stops early: at the results, or at the first trap. `keep="events"` keeps every event, `keep=N` the last N,
-    and `keep=PATH`, whose name ends in .jsonl, writes each to that file at once. A graph that breaks the rules is
-    refused, unless `unchecked`: then it runs all the same, to show what goes wrong, and keeps its events.
-    What breaks V7 or V15 has no meaning at all, and is always refused.
+    `until` may stop the run early, at the results or at the first trap. `keep="events"` keeps every event, `keep=N` the
+    last N, and `keep=PATH`, for a path that ends in .jsonl, writes each to that file at once. A graph that breaks the
+    rules is refused, unless `unchecked`: then it runs nevertheless, to show what goes wrong, and keeps its events. A
+    graph that breaks V7 or V15 has no meaning at all, and is always refused.
 
-    `seed` is that of random numbers. `k` bounds how many iterations of a loop run at once, whatever the loops say.
-    `world` prints, and has the Python functions that callbacks name. A schedule may be a Script.
+    `seed` seeds random numbers. `k` overrides the k-bounds of all loops. `world` prints, and provides the Python
+    functions of callbacks. `schedule` may be a Script.
 
     Raises Usage where the arguments do not fit or an option is unknown, Invalid where the graph breaks a rule.
     """
@@ -158,8 +157,8 @@ def run_graph(
 
 
 def breaks_rules(graph: Graph, *, unchecked: bool) -> bool:
-    """Whether a graph that is to be run breaks a rule; raises Invalid where it then has no meaning, and where it does
-    without being `unchecked`."""
+    """Whether a graph breaks a rule; raises Invalid where it then has no meaning, and, unless `unchecked`, for any
+    broken rule."""
     problems = graph_problems(graph)
     shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
     if shapeless or (problems and not unchecked):
@@ -168,7 +167,7 @@ def breaks_rules(graph: Graph, *, unchecked: bool) -> bool:
 
 
 def default_structure(graph: Graph) -> TreeDef:
-    """How the results of a graph nest of which no more is known."""
+    """The default nesting of a graph's results: flat."""
     return LEAF if len(graph.results) == 1 else flat_treedef(len(graph.results))
 
 
@@ -186,7 +185,7 @@ def run_validated(
     k: int | None = None,
     world: World | None = None,
 ) -> Outcome:
-    """Run a graph whose rules have been checked; `is_ill_formed` says that it breaks some."""
+    """Run a graph that has been validated; `is_ill_formed` says that it breaks rules."""
     schedule = resolve_schedule(schedule)
     pick = schedule_named(schedule)
     check_until(until)
@@ -221,7 +220,7 @@ def first_state(
     k: int | None = None,
     world: World | None = None,
 ) -> State:
-    """The state that a run begins in; raises Usage where its options are none."""
+    """The first state of a run; raises Usage for invalid options."""
     check_seed(seed)
     if k is not None and (type(k) is not int or k < 1):
         raise Usage("the bound k on the iterations of loops is an integer from 1 up", got=repr(k))
@@ -231,7 +230,7 @@ def first_state(
 
 
 def check_callbacks(graph: Graph, world: World) -> None:
-    """Raises Usage where a program calls Python functions that a world does not have."""
+    """Raises Usage where a graph calls Python functions that the world lacks."""
     called = [node for node in graph.nodes if node.op == "callback"]
     missing = [node for node in called if dict(node.attributes)["function"] not in world.callbacks]
     if missing and not isinstance(world, CallbackReplayWorld):
@@ -244,7 +243,7 @@ def check_callbacks(graph: Graph, world: World) -> None:
 
 
 def is_until_met(until: Until, state: State) -> bool:
-    """Whether a run that is told to stop before it is quiet stops here."""
+    """Whether a run with this `until` stops here, before it is quiescent."""
     match until:
         case "quiet":
             return False
@@ -262,16 +261,16 @@ def resume(
     observers: Sequence[Callable[[Event], object]],
     is_ill_formed: bool,
 ) -> TagloomError | None:
-    """Drive a state until it is quiet, or an event is enough; what else stopped it. Each event is shown to the
-    `observers` before anybody is asked. `is_ill_formed` says that the graph breaks rules, or did what it does not do by
-    itself.
+    """Drive a state until it is quiescent or `should_stop()`; returns the error that ended the run otherwise. The
+    `observers` see each event before `should_stop` is called. `is_ill_formed` says that the graph breaks rules, or that
+    the run was edited.
 
-    Whoever presses Ctrl-C is told so, even where an event was enough at the same time; where nothing is left to do, by
+    Ctrl-C is always reported, even if the run should stop at the same time; where nothing is left to do, by
     KeyboardInterrupt.
     """
     with interrupt_between_steps() as interrupt:
         stopped = _resume_events(state, pick, limits, interrupt, should_stop, observers, is_ill_formed)
-        is_broken = isinstance(stopped, Broken)  # which is decided first, and leaves a state that is damaged
+        is_broken = isinstance(stopped, Broken)  # decided first; leaves a damaged state
         return (
             external_limit_error("interrupt", limits)
             if not is_broken and state.flight and interrupt.acknowledge()
@@ -299,17 +298,17 @@ def _resume_events(
         except (Broken, Exhausted) as error:
             if isinstance(error, Broken) and not is_ill_formed:
                 raise Crash("a graph that keeps the rules broke the machine", where=state.graph.name) from error
-            return error.with_traceback(None)  # whose frames know who watches: a cycle, where that one keeps the error
+            return error.with_traceback(None)  # its frames refer to the observers: a cycle, if one keeps the error
         except Exception:
             if not is_ill_formed:
                 raise
-            return bad_operands_error(state, pick(state))  # a step that fails leaves the state as it was
-        if should_stop():  # not above: what fails here is no fault of the graph
+            return bad_operands_error(state, pick(state))  # a failed step leaves the state unchanged
+        if should_stop():  # outside the `try`: an error here is not the graph's fault
             return None
 
 
 def add_first_token_note(error: TagloomError | None, events: Iterable[Event]) -> TagloomError | None:
-    """S4 wants both tokens named; where the first has been consumed, the events know it."""
+    """Add the first token to an error about S4, which names both; if it has been consumed, the events have it."""
     if isinstance(error, DuplicateToken):
         for event in events:
             if event.fired and (event.token.node, event.token.tag) == (error.token.node, error.token.tag):
@@ -320,7 +319,7 @@ def add_first_token_note(error: TagloomError | None, events: Iterable[Event]) ->
 
 
 def combine_problems(problems: Sequence[Invalid]) -> Invalid:
-    """The first problem of a graph, the others as notes."""
+    """The first problem of a graph, with the others as notes."""
     first = problems[0]
     for problem in problems[1:6]:
         first.add_note(f"  also {problem}".replace("\n", "\n  "))
@@ -350,7 +349,7 @@ def admit_arguments(graph: Graph, arguments: Sequence[object], convert: Callable
 
 
 class ReferenceEngine:
-    """The engine `reference`: the meaning of every program. Takes schedules by hand, and graphs that break rules."""
+    """The engine `reference`. Also takes schedules by hand, and graphs that break rules."""
 
     name = "reference"
     has_tokens = True

@@ -3,7 +3,7 @@
     [project.entry-points."tagloom.engines"]
     mine = "my_package:ENGINE"
 
-An engine is imported when it is first asked for. One that cannot be imported is an error of that engine only.
+An engine is imported on first use. A failed import is an error of that engine only.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from .protocol import Engine
 GROUP = "tagloom.engines"
 """The entry-point group of engines."""
 ENGINE_VARIABLE = "TAGLOOM_ENGINE"
-"""The environment variable that names the engine of runs that name none."""
+"""The environment variable that names the default engine."""
 DEFAULT_ENGINE = "auto"
 _BUILT_IN = {
     "auto": ".auto:ENGINE",
@@ -34,7 +34,7 @@ _BUILT_IN = {
 
 @cache
 def _registered() -> dict[str, EntryPoint]:
-    """The entry points of other packages, by name. A name of this package's own cannot be taken."""
+    """The entry points of other packages, by name. The names of this package's engines cannot be overridden."""
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in _BUILT_IN}
 
 
@@ -44,9 +44,9 @@ def engine_names() -> tuple[str, ...]:
 
 
 def resolve_engine(name: str | None) -> str:
-    """The name of the engine to use; None means the one that the environment names, or `auto`.
+    """The name of the engine to use; None means the one that the environment names, else `auto`.
 
-    Raises Usage for a name that no engine has.
+    Raises Usage for an unknown name.
     """
     resolved = name or os.environ.get(ENGINE_VARIABLE) or DEFAULT_ENGINE
     if resolved not in _BUILT_IN and resolved not in _registered():
@@ -57,7 +57,7 @@ def resolve_engine(name: str | None) -> str:
 
 @cache
 def find_engine(name: str) -> Engine:
-    """The engine of this name. Raises Usage where there is none, or where it cannot be loaded."""
+    """The engine of this name. Raises Usage if there is none, or if it cannot be loaded."""
     resolve_engine(name)
     if name in _BUILT_IN:
         module, _, attribute = _BUILT_IN[name].partition(":")

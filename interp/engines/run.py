@@ -1,4 +1,4 @@
-"""Running a job: on the engine that is named, or on the one that suits it."""
+"""Running a job on an engine."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from .registry import find_engine, resolve_engine
 
 MAX_CORES = 64
 _PARALLEL_OPTIONS = {"engine": "fast", "schedule": "waves", "until": "quiet", "keep": None}
-"""The only options with which a run may have several cores."""
+"""The only options that a run on several cores allows."""
 
 
 def run(job: Job, arguments: Sequence[object], options: RunOptions, engine: str | None = None) -> Outcome:
-    """Run a job; how it ends is data, the engine that ran it included.
+    """Run a job; the outcome says how it ended, and on which engine.
 
-    Raises Usage where the arguments do not fit, an option has no such value, or the engine does not support the job;
-    and KeyboardInterrupt where the user pressed Ctrl-C and the outcome does not say so.
+    Raises Usage if the arguments do not fit, an option is invalid, or the engine does not support the job;
+    KeyboardInterrupt if the user pressed Ctrl-C and the outcome does not say so.
     """
     name, order = resolve_engine(engine), resolve_schedule(options.schedule)
     if order is not options.schedule:
@@ -40,7 +40,7 @@ def run(job: Job, arguments: Sequence[object], options: RunOptions, engine: str 
 
 
 def check_cores(engine_name: str, options: RunOptions) -> None:
-    """Raises Usage where the number of cores is none, or another option does not go with several cores."""
+    """Raises Usage for an invalid number of cores, and for options that several cores do not allow."""
     cores = options.cores
     if not isinstance(cores, int) or isinstance(cores, bool) or not 1 <= cores <= MAX_CORES:
         raise Usage("a run is on some cores", required=f"an integer from 1 to {MAX_CORES}", got=repr(cores))

@@ -1,6 +1,6 @@
-"""Programs, graphs and outcomes as JSON: the one door to their forms. Reading a document never runs code.
+"""Programs, graphs and outcomes as JSON documents: writing and reading. Reading a document never runs code.
 
-Event logs, which are many lines, are `event_log`'s and `replay`'s.
+Event logs, which have many lines, belong to `event_log` and `history.replay`.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ _READERS: dict[str, Callable[[JsonCursor], Program | Graph | OutcomeRecord]] = {
 
 
 def to_json(subject: Serializable) -> JsonValue:
-    """A program, graph or outcome as a document: plain data that `json.dumps` writes.
+    """A program, graph or outcome as a document: plain data for `json.dumps`.
 
     >>> import tagloom as tl
     >>> document = tl.to_json(tl.Builder("empty").build())
     >>> document["tagloom"], document["version"], document["name"]
     ('graph', 1, 'empty')
 
-    Raises Usage for anything else, and for names that are no Unicode.
+    Raises Usage for anything else, and for names that are not valid Unicode.
     """
     match subject:
         case Program():
@@ -52,10 +52,10 @@ def to_json(subject: Serializable) -> JsonValue:
 
 
 def from_json(document: object) -> Program | Graph | OutcomeRecord:
-    """What a document says: plain data as `json.loads` gives, or the text itself.
+    """The content of a document, given as plain data from `json.loads` or as the text itself.
 
-    The data is checked to the last key; whether a program or graph keeps the rules V1 to V17 is not. An outcome
-    becomes a record, which any machine could have written.
+    The data is checked to the last key, but a program or graph is not checked against the rules V1 to V17. An outcome
+    becomes an OutcomeRecord, which any machine could have written.
 
     Raises Malformed, with the path to the place, where the document does not fit its form.
     """
@@ -63,7 +63,7 @@ def from_json(document: object) -> Program | Graph | OutcomeRecord:
 
 
 def _read_document(document: object, file: str | None) -> Program | Graph | OutcomeRecord:
-    """What a document says, which may be a file."""
+    """The content of a document; `file` names the file that it came from, if any."""
     try:
         at = JsonCursor(parse_json(document) if isinstance(document, str | bytes) else document, file=file)
         return _READERS[read_form(at, _READERS)](at)
@@ -81,12 +81,13 @@ def write_json(subject: Serializable, path: str | Path) -> None:
 
 
 def read_json(path: str | Path) -> Program | Graph | OutcomeRecord:
-    """What the document in a file says; raises Usage where the file cannot be read, and Malformed as `from_json`."""
+    """The content of the document in a file; raises Usage where the file cannot be read, and Malformed as `from_json`
+    does."""
     return _read_document(read_file(path), str(path))
 
 
 def format_json(subject: Serializable) -> str:
-    """A document as text: a line a key, and in lists of objects a line an object."""
+    """A document as text: one line per key, and one per object in lists of objects."""
     return "{" + ",\n".join(_format_entry(key, said) for key, said in to_json(subject).items()) + "}\n"
 
 

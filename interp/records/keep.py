@@ -1,4 +1,4 @@
-"""What a run keeps of its events, as it is told to: nothing, all of them, the last ones, or a log."""
+"""Keeping events: none, all, the last N, or a log, as the option `keep` says."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ KeepOption: TypeAlias = str | os.PathLike[str] | int | None
 
 @dataclass(frozen=True, slots=True)
 class EventSink:
-    """Where the events of a run go: into `events`, which holds all or the last ones, or to a log."""
+    """The destination of a run's events: `events`, which holds all or the last ones, or a log."""
 
     events: list[Event] | deque[Event] | None = None
     log: EventLogWriter | None = None
@@ -31,31 +31,32 @@ class EventSink:
 
     @property
     def observers(self) -> list[Callable[[Event], object]]:
-        """Who is shown each event."""
+        """The functions to call with each event."""
         return [*([] if self.events is None else [self.events.append]), *([self.log.write_event] if self.log else [])]
 
     def outcome_fields(self, steps: int, window: Sequence[Event] | None = None) -> dict[str, Any]:
-        """What the outcome of a run of so many steps says of it; a `window`, where there is one, has the events."""
+        """The fields of the outcome about events, after a run of `steps` steps; a `window`, if given, holds the
+        events."""
         if self.events is None:
             return {"log": self.path}
         kept = tuple(self.events) if window is None else window
         return {"kept_events": kept, "first_kept": steps - len(kept), "log": self.path}
 
     def finish(self, outcome: Outcome) -> Outcome:
-        """The last line of a log."""
+        """Write the last line of a log; returns the outcome."""
         if self.log is not None:
             self.log.write_outcome(outcome)
         return outcome
 
 
 def log_path(keep: KeepOption) -> Path | None:
-    """Where the events are to be written, if anywhere; raises Usage where `keep` means nothing."""
+    """The path of the log to write, or None; raises Usage for an invalid `keep`."""
     if keep is None or keep == "events" or (isinstance(keep, int) and not isinstance(keep, bool) and keep > 0):
         return None
     name = os.fspath(keep) if isinstance(keep, str | os.PathLike) else keep
     if isinstance(name, str) and name.endswith(SUFFIX):
         return Path(name)
-    if isinstance(keep, os.PathLike):  # of `--keep FILE` too: a program named by mistake would be lost
+    if isinstance(keep, os.PathLike):  # also for `--keep FILE`: a program named by mistake would be overwritten
         raise Usage("this is no name for a log of events", required=f"one that ends in {SUFFIX}", got=name)
     raise Usage(
         f"a run cannot keep {keep!r}",
@@ -67,7 +68,8 @@ def log_path(keep: KeepOption) -> Path | None:
 def open_event_sink(
     keep: KeepOption, graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None
 ) -> Iterator[EventSink]:
-    """Keep what is asked for, while this lasts; raises Usage where that means nothing, or cannot be written."""
+    """A context with the destination that `keep` chooses; raises Usage if `keep` is invalid or the file cannot be
+    written."""
     path = log_path(keep)
     if path is not None:
         with create_log(path, graph, arguments, schedule, seed, bound) as log:

@@ -1,4 +1,4 @@
-"""One line of an event log that somebody wrote: the tags that it declares, and where it differs from an event."""
+"""Reading one line of an event log: the tag that it declares, or how it differs from the expected event."""
 
 from __future__ import annotations
 
@@ -14,26 +14,25 @@ from ..machine.event import CellAddress, Event, Token
 from .event_log import compact_json
 
 _MAX_QUOTED = 200
-"""How much of a line a message quotes."""
+"""The number of characters of a line that a message quotes."""
 
 
 class OpenTags:
-    """The tags of a log that are open, and those that it has declared for the next event."""
+    """The open tags of a log, and the tags that it has declared for the next event."""
 
     def __init__(self) -> None:
         self.tag_numbers: dict[Tag, int] = {ROOT: 0}
         self._tags_by_number = {0: ROOT}
-        """Those of `tag_numbers` by number."""
+        """The open tags by number: the inverse of `tag_numbers`."""
         self._declared_tags: list[Tag] = []
-        """What the next event is to use: a tag, and what is around it and not open."""
+        """The tags that the next event must open: a tag and its ancestors that are not open."""
         self._first_declaration: JsonCursor | None = None
-        """The line of the first of those."""
+        """The line of the first of these."""
         self._next_number = 1
 
     def declare(self, at: JsonCursor, sites: Sequence[Site], deepest: int) -> None:
-        """A line that declares a tag; raises Malformed where it has a line already, where its parent is not open, or
-        where no event can use it: one opens a tag that is at most one deeper than the `deepest` so far.
-        """
+        """Read a line that declares a tag; raises Malformed if the tag has a line already, if its parent is not open,
+        or if no event can use it: an event opens a tag that is at most one deeper than the `deepest` so far."""
         number, parent, site, iteration = at.fields("tag", "parent", "site", "iteration")
         if number.integer() != self._next_number:
             number.refuse(f"{self._next_number}, the next number")
@@ -62,7 +61,7 @@ class OpenTags:
         return self._tags_by_number[number]
 
     def assign_numbers(self, event: Event) -> None:
-        """Give the tags that were declared their numbers, if they are those that an event opens."""
+        """Number the declared tags, if they are the ones that the event opens."""
         if self._declared_tags and event.sent and event.sent[0].tag == self._declared_tags[-1]:
             opened = list(islice(event.sent[0].tag.self_and_ancestors(), len(self._declared_tags)))
             for number, tag in enumerate(reversed(opened), self._next_number - len(opened)):
@@ -70,26 +69,26 @@ class OpenTags:
             self._declared_tags, self._first_declaration = [], None
 
     def refuse_unused(self) -> None:
-        """Raises Malformed where a tag was declared that the next event did not open."""
+        """Raises Malformed if a declared tag was not opened by the next event."""
         if self._first_declaration is not None:
             self._first_declaration.refuse("a tag that the next event uses")
 
     def close(self, event: Event) -> None:
-        """Forget the tags that an event closed: were one to open again, it would get a new line."""
+        """Forget the tags that an event closed: one that opens again gets a new line."""
         for tag, _ in event.closed:
             if tag.parent is not None:
                 del self._tags_by_number[self.tag_numbers.pop(tag)]
 
 
 def read_position(at: JsonCursor) -> int:
-    """The position in the line of an event; raises Malformed where that has other keys than it should."""
+    """The position in the line of an event; raises Malformed if the line has unexpected keys."""
     fired = at.has_key("inputs") or at.has_key("outputs")
     required = ("deliver", "position", "inputs", "outputs") if fired else ("deliver", "position")
     return at.fields(*required, optional=_FIELD_DEFAULTS.keys() - set(required))[1].integer(0)
 
 
 def read_effect_result(at: JsonCursor) -> tuple[Value | None, str | None]:
-    """What the line of an event says that an effect gave: its result, or why it trapped; or neither."""
+    """The result of an effect in the line of an event, or the reason why it trapped; or neither."""
     trap = at.value_at("trap").text() if at.has_key("trap") else None
     made = (
         [row.fixed_list("output", "value") for row in at.value_at("outputs").entries()] if at.has_key("outputs") else []
@@ -98,7 +97,7 @@ def read_effect_result(at: JsonCursor) -> tuple[Value | None, str | None]:
 
 
 def event_differences(at: JsonCursor, event: Event, numbers: dict[Tag, int]) -> Iterator[tuple[str, str, str]]:
-    """Where the line of an event differs from an event: the key, what is required, and what the line has."""
+    """The differences of a line from the expected event: key, required value, and the line's value."""
     for key, form in _event_fields(event, numbers).items():
         line = at.value_at(key) if at.has_key(key) else None
         if key == "sent" and event.sent and event.sent[0].tag not in numbers:
@@ -108,7 +107,7 @@ def event_differences(at: JsonCursor, event: Event, numbers: dict[Tag, int]) -> 
                 _abbreviate_json(line and line.data),
             )
         if line is not None and form is not None and compact_json(line.data) == compact_json(form):
-            continue  # to the letter, as in most lines: twice as fast
+            continue  # equal text, as in most lines: twice as fast
         got = _FIELD_DEFAULTS[key] if line is None else _FIELD_READERS[key](line)
         if got != (_FIELD_DEFAULTS[key] if form is None else _FIELD_READERS[key](JsonCursor(form))):
             yield key, _abbreviate_json(form), _abbreviate_json(line and line.data)
@@ -120,7 +119,7 @@ def _abbreviate_json(form: Any) -> str:
 
 
 def _event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
-    """What the line of an event has under each key, None where the key is not there."""
+    """The values of an event's line by key; None where the line lacks the key."""
     fired = event.inputs is not None
     return {
         "deliver": _token_form(event.token, numbers),
@@ -137,7 +136,7 @@ def _event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
 
 
 _UNDECLARED = INT64_BOUND - 1
-"""What stands for the number of a tag that the log has not declared."""
+"""Stands for the number of a tag that the log has not declared."""
 
 
 def _token_form(token: Token, numbers: dict[Tag, int]) -> list[Any]:
@@ -194,4 +193,4 @@ _FIELD_DEFAULTS: dict[str, Any] = {
     "inputs": None, "outputs": None, "trap": None, "sent": (), "closed": (),
     "parked": None, "woken": (), "held": False, "released": (),
 }  # fmt: skip
-"""What a line says that has not the key."""
+"""The meaning of a missing key."""

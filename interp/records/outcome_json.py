@@ -1,7 +1,7 @@
-"""Outcomes as JSON documents, and back: what any machine, in any language, says of a run.
+"""Outcomes as JSON documents, in a form that any machine, in any language, can write.
 
-An outcome holds a graph and errors of Python; a record of it holds what another machine could say too, as plain values
-that can be compared.
+An Outcome holds a graph and Python errors; an OutcomeRecord holds only plain values that another machine can report
+too, and that can be compared.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ _COUNT_STATS = ("steps", "critical_path", "largest_store", "largest_flight", "de
 _WAVE_STATS = ("profile", "waiting")
 _MAPPING_STATS = ("activations", "by_node")
 _OPTIONAL_STATS = ("by_function", "by_op", "time_by_waves", "time_on", "by_site", "critical_firings")
-"""Measures that a machine may leave out; of the last two, a row a site, and a row a firing."""
+"""Statistics that a machine may omit; the last two have one row per site, and per firing."""
 
 
 class TrapRecord(NamedTuple):
-    """A firing that trapped: the node's number and name, the tag, why, on what, and the source line."""
+    """A firing that trapped: the node's number and name, the tag, the reason, the operands, and the source line."""
 
     node: int
     name: str
@@ -65,7 +65,7 @@ class CellRecord(NamedTuple):
 
 
 class ResidueRecord(NamedTuple):
-    """A token of the residue: it waits for partners, is parked at a cell, or is held by a bound on iterations."""
+    """A token of the residue: it waits for partners, is parked at a cell, or is throttled by a k-bound."""
 
     node: int
     port: int
@@ -75,8 +75,8 @@ class ResidueRecord(NamedTuple):
 
 
 class ErrorRecord(NamedTuple):
-    """What ended a run that did not return: the rule, if one was breached, and the words for people; the name of the
-    limit, if it was one."""
+    """The error of a run that did not return: the broken rule, if any, the message, and the name of the exceeded limit,
+    if any."""
 
     rule: str | None
     message: str
@@ -86,7 +86,7 @@ class ErrorRecord(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRecord:
-    """What a machine says of a run. None stands for what it does not know; equal records say the same, bit by bit."""
+    """What a machine reports about a run. None means unknown. Equal records report the same, bit by bit."""
 
     status: str
     results: tuple[Literal | None, ...]
@@ -106,7 +106,7 @@ def error_text(error: TagloomError) -> str:
 
 
 def to_outcome_record(outcome: Outcome) -> OutcomeRecord:
-    """What an outcome of this package says, as a record."""
+    """The record of an outcome of this package."""
     pairs = zip(outcome.trap_events, outcome.traps, strict=True)
     error = outcome.error
     return OutcomeRecord(
@@ -142,7 +142,7 @@ def _to_trap_record(graph: Graph, event: Event, said: str) -> TrapRecord:
 
 
 def _stats_dict(outcome: Outcome) -> StatsDict:
-    """The measures, firings by the names of nodes; a name that came before has the node's number after it."""
+    """The statistics, with firings by node name; a repeated name is followed by the node's number."""
     graph, stats = outcome.graph, outcome.stats
     measures, names = asdict(stats), site_names(graph)
     by_node: dict[str, int] = {}
@@ -164,8 +164,8 @@ def _stats_dict(outcome: Outcome) -> StatsDict:
 
 
 def add_critical_path(record: OutcomeRecord, outcome: Outcome) -> OutcomeRecord:
-    """The record of an outcome that kept its events, with the critical path, and with the time on 1, 2, 4, ...
-    processors, up to what no more would shorten."""
+    """The record of an outcome that kept its events, with the critical path and the time on 1, 2, 4, ... processors, up
+    to the number that more would not improve."""
     path, times, processors = outcome.critical_path(), {1: outcome.firings}, 1
     while times[processors] > len(path):
         processors *= 2
@@ -206,7 +206,7 @@ def outcome_form(outcome: OutcomeRecord) -> JsonValue:
 
 
 def untyped_json(value: Value) -> JsonValue:
-    """A value as JSON that says no type; what JSON has no number for is a string."""
+    """A value as JSON without its type; numbers that JSON lacks become strings."""
     return str(value) if isinstance(value, Handle) else _encode_nonfinite(np.asarray(value).tolist())
 
 
@@ -253,7 +253,7 @@ def _error_form(error: ErrorRecord) -> JsonValue:
 
 
 def read_outcome(at: JsonCursor) -> OutcomeRecord:
-    """The outcome that a document says. `value` is for people, and is not read."""
+    """Read an outcome from a document. `value` is for people, and is not read."""
     names = ("status", "results", "firings", "stats", "engine", "schedule")
     more = ("traps", "residue", "open_activations", "error", "sites", "tags")
     _, _, *places = at.fields("tagloom", "version", *names, *more, optional=["value"])
@@ -336,10 +336,10 @@ def _read_error(at: JsonCursor) -> ErrorRecord:
 
 
 def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Iterator[tuple[str, str, str]]:
-    """Where another machine's outcome of the same run differs: what, as it should be, and as it is.
+    """The differences of another machine's outcome of the same run: key, expected value, actual value.
 
-    What it does not know is no difference; nor are its words, or which of us wrote it. Of the error only the rule
-    counts, and whether there is one.
+    Unknown parts, messages and the name of the machine are not compared. Of the error only its presence and its rule
+    count.
     """
     for key in ("status", "schedule", "results", "firings", "open_activations", "traps", "residue"):
         yield from _first_difference(key, _without_words(getattr(expected, key)), _without_words(getattr(actual, key)))
@@ -356,7 +356,7 @@ def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Itera
 
 
 def _first_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, str]]:
-    """Of lists of one length, the first entry that differs."""
+    """The first entry that differs between two lists of the same length."""
     if got is None or required == got:
         return
     if type(required) is type(got) is tuple and len(required) == len(got):
@@ -367,14 +367,14 @@ def _first_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, 
 
 
 def _without_words(said: Any) -> Any:
-    """What a record says, but for its words."""
+    """A part of a record without its messages."""
     if type(said) is tuple:
         return tuple(map(_without_words, said))
     return said._replace(words=None) if isinstance(said, TrapRecord) else said
 
 
 def _abbreviate_json(said: Any) -> str:
-    """A part of a record in the JSON form, tags by their paths."""
+    """A part of a record as abbreviated JSON, with tags as paths."""
     shown = "nothing" if said is None else json.dumps(_part_json(said), separators=(",", ":"))
     return shown if len(shown) <= _MAX_QUOTED else f"{shown[:_MAX_QUOTED]}..."
 
@@ -397,4 +397,4 @@ def _part_json(said: Any) -> JsonValue:
 
 
 _MAX_QUOTED = 300
-"""How much a message quotes."""
+"""The number of characters that a message quotes."""
