@@ -1,1 +1,1 @@
-"""Functions as people call them: traced once per list of types, cached, run, fetched from and differentiated."""
+"""Functions of `tl.function`: traced once per list of types, cached, run, fetched from and differentiated."""

@@ -1,4 +1,4 @@
-"""Methods: the functions that belong to one instance, and are kept in it."""
+"""Bound methods: the functions of one instance, stored in the instance."""
 
 from __future__ import annotations
 
@@ -8,8 +8,7 @@ _ATTRIBUTE = "_tagloom_methods"
 
 
 class BoundMethods:
-    """The functions of one instance, by those of its class that they are methods of. A copy of the instance begins
-    without."""
+    """The functions of one instance, by the functions of its class. A copy of the instance starts without them."""
 
     __slots__ = ("functions", "instance")
 
@@ -19,7 +18,7 @@ class BoundMethods:
 
     @classmethod
     def for_instance(cls, instance: object) -> BoundMethods | None:
-        """Those of an instance; None where it has no place for them."""
+        """The bound methods of an instance; None if it has no place to store them."""
         kept = getattr(instance, "__dict__", None)
         if kept is None:
             return None

@@ -1,4 +1,4 @@
-"""Calls that were made, and are made again: the run of a pullback computes its function anew."""
+"""Call replays: a call as recorded, so that a pullback can run its function again without its effects."""
 
 from __future__ import annotations
 
@@ -14,24 +14,24 @@ from .trace_cache import TracedProgram
 
 
 class CallReplay(NamedTuple):
-    """A call that was made, and may be again: with the same in it, and without its effects."""
+    """A call recorded for replay: with the same inputs, and without its effects."""
 
     arguments: tuple[Any, ...]
-    """As they were then."""
+    """The arguments at the time of the call."""
     resource_values: Mapping[Resource, Any]
-    """What resources held."""
+    """The values of resources at the time of the call."""
     callback_results: list[Value]
-    """What callbacks gave, one after another."""
+    """The results of callbacks, in order."""
 
 
 def call_world(traced: TracedProgram, before: CallReplay | None, given: list[Value] | None) -> World:
-    """The world of a call: that in which the effects of one before have happened, or one where they happen, of which
-    `given`, if it is wanted, takes what callbacks give."""
+    """The world of a call. With a replay `before`, effects have happened already; else they happen, and `given`, unless
+    None, collects the results of callbacks."""
     if before is not None:
         return callback_replay_world(before.callback_results)
     return World(callbacks=traced.callbacks) if given is None else RecordingWorld(traced.callbacks, given)
 
 
 def snapshot_leaf(leaf: Any, type_: Type) -> Any:
-    """A value that nobody changes: a copy of an array that somebody may write to."""
+    """A value that cannot change: an array that is writable is copied."""
     return leaf if isinstance(leaf, ConcreteArray) else admit(leaf, type_)

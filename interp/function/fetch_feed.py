@@ -1,7 +1,7 @@
-"""Partial runs: some values of a program, where others are given, and only what is needed for that.
+"""Partial runs: fetch some values of a program, feed others, and run only what is needed.
 
-Values of the main body are fetched and fed by pruning the program, which every engine runs then (P1 to P5 in
-`core.partial`); those under tags while the reference runs it (`tagged`).
+Values of the main body are fetched and fed by pruning the program, which any engine then runs (P1 to P5 in
+`core.transform.prune`); values under tags, while the reference runs the program (`tagged_values`).
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from .tagged_values import ValueLocation, has_tag, location_types, parse_locatio
 
 
 class PrunableProgram(Protocol):
-    """A program of which a part is run, the graph that it lowers to, how its results nest, what it calls of Python, and
-    what it takes beside its arguments."""
+    """A program that can be pruned: the program, its graph, the nesting of its results, its callbacks and its
+    captures."""
 
     @property
     def program(self) -> Program: ...
@@ -45,32 +45,33 @@ class PrunableProgram(Protocol):
     @property
     def captures(self) -> Sequence[Resource]: ...
     def assign(self, results: Sequence[Any]) -> Sequence[Any]:
-        """Have variables hold what a run that returned has assigned them."""
+        """Assign to variables the values that a run that returned gave them."""
 
 
 ResolveCall: TypeAlias = Callable[[Sequence[Any]], tuple[PrunableProgram, list[Any]]]
-"""What gives the program for some arguments, and a value or `...` for each of its parameters."""
+"""Returns the program for some arguments, and a value or `...` for each of its parameters."""
 GetOrPrune: TypeAlias = Callable[[object, Callable[[], "PrunedProgram"]], "PrunedProgram"]
-"""What gives the part under a key, which it has made unless it is kept."""
+"""Returns the cached part under a key, or makes it."""
 
 
 @dataclass(frozen=True, slots=True)
 class PrunedProgram:
-    """What is left of a program where some of its values are fetched, and some fed."""
+    """A program pruned to what some fetched values need, given some fed values."""
 
     original: PrunableProgram
     program: Program
     graph: Graph
     source_names: tuple[str, ...]
-    """What its parameters are in the whole, by name."""
+    """The names of its parameters in the whole program."""
     fetches: tuple[str, ...] | None
-    """What is fetched, in order; None stands for the results."""
+    """The names of the fetched values, in order; None stands for the results."""
 
 
 class Partial:
-    """What is needed of a program for some of its values, where others are given; `Function.partial` makes it.
+    """The part of a program that computes some of its values, given others; `Function.partial` makes it.
 
-    It takes the arguments of the function. `...` stands for one that is not needed; at the end they may be left out.
+    It takes the arguments of the function. `...` stands for an argument that is not needed; at the end these may be
+    omitted.
     """
 
     def __init__(
@@ -81,7 +82,7 @@ class Partial:
         feed: Mapping[str, object] | None,
         get_or_prune: GetOrPrune,
     ) -> None:
-        """`get_or_prune` has what was pruned at hand for others that fetch and feed the same."""
+        """`get_or_prune` caches pruned programs, by what they fetch and feed."""
         self.name = name
         self._resolve_call = resolve_call
         self._get_or_prune = get_or_prune
@@ -104,20 +105,19 @@ class Partial:
         return f"<{', '.join(self._fetches or ['results'])} of {self.name}{given}>"
 
     def __call__(self, *arguments: Any) -> Any:
-        """What is fetched, nested as its names are; raises Trap, Exhausted or Deadlock where the run does not give
-        it."""
+        """The fetched values, nested as their names are; raises Trap, Exhausted or Deadlock where the run does not
+        return them."""
         whole, given = self._resolve_call(arguments)
         beside = [each.value for each in whole.captures]
         value = value_or_raise(self._run(whole, given, {"account": False}))
         return results_like((*arguments, *self._feeds.values(), *beside), value)
 
     def run(self, *arguments: Any, engine: str | None = None, **options: Any) -> Outcome:
-        """Run on concrete arguments, with the options of `Function.run`; how it ends is data. The value of the outcome
-        is what is fetched. Variables are assigned where that is the results.
+        """Run on concrete arguments, with the options of `Function.run`; the outcome says how the run ended, and its
+        value holds the fetched values. Variables are assigned only if the results are fetched.
 
-        Values under tags are fetched and fed on the reference, and such a run keeps its events. Where some are fetched,
-        it stops when it has all of them, or, as long as there are patterns among them, when it is quiet; `until` says
-        otherwise.
+        Values under tags are fetched and fed on the reference, and such a run keeps its events. It stops when it has
+        all fetched values, or, if there are patterns among them, when it is quiescent; `until` overrides that.
         """
         return self._run(*self._resolve_call(arguments), options, engine)
 
@@ -141,7 +141,8 @@ class Partial:
         return outcome
 
     def type_of(self, name: str, *arguments: Any) -> Type:
-        """The type of a value of the whole program, for arguments like these; raises Usage where there is none."""
+        """The type of a value of the whole program, for arguments like these; raises Usage if there is no such
+        value."""
         whole, _ = self._resolve_call(arguments)
         if has_tag(short := _shorten_name(whole, name)):
             return location_types(whole.graph, parse_location(whole.graph, short))[0]
@@ -149,16 +150,16 @@ class Partial:
 
     @property
     def program(self) -> Program:
-        """What is left of the program, where every parameter of the function is annotated."""
+        """The pruned program; every parameter of the function must be annotated."""
         return self._find_pruned(self._resolve_call(())[0])[0].program
 
     @property
     def graph(self) -> Graph:
-        """What that lowers to."""
+        """The graph of the pruned program."""
         return self._find_pruned(self._resolve_call(())[0])[0].graph
 
     def _find_pruned(self, whole: PrunableProgram) -> tuple[PrunedProgram, dict[str, object]]:
-        """What is left of a program, and what is fed to it, by names; raises Usage where there are no such values."""
+        """The pruned program, and the fed values by name; raises Usage if there are no such values."""
         fetches = None if self._fetches is None else tuple(_shorten_name(whole, name) for name in self._fetches)
         feeds = {_shorten_name(whole, name): value for name, value in self._feeds.items()}
         key = id(whole), fetches, tuple(feeds)
@@ -172,7 +173,7 @@ class Partial:
         asked: RunOptions,
         engine: str | None,
     ) -> Outcome:
-        """Run on the reference, looking out for values under tags."""
+        """Run on the reference, which fetches and feeds values under tags."""
         if (
             resolve_engine(engine) not in ("auto", "reference")
             or asked.keep not in (None, "events")
@@ -209,8 +210,7 @@ class Partial:
 
 
 def value_or_raise(outcome: Outcome) -> Any:
-    """The value of an outcome; raises what ended it where it did not return, and KeyboardInterrupt where that was
-    Ctrl-C."""
+    """The value of an outcome; raises its error if the run did not return, and KeyboardInterrupt if Ctrl-C ended it."""
     if isinstance(outcome.error, Exhausted) and outcome.error.limit == "interrupt":
         raise KeyboardInterrupt from outcome.error
     if outcome.error is not None:
@@ -230,7 +230,7 @@ def _prune(whole: PrunableProgram, fetches: tuple[str, ...] | None, fed: Sequenc
 
 
 def _shorten_name(whole: PrunableProgram, name: str) -> str:
-    """The name of a value; one of the main body needs no tag."""
+    """The short name of a value: one of the main body needs no tag."""
     tag, inner = split_name(name)
     body = whole.program.main.body
     is_of_main = any(inner == var.name for var in body.parameters) or any(
@@ -240,14 +240,14 @@ def _shorten_name(whole: PrunableProgram, name: str) -> str:
 
 
 def _required_nodes(program: Program, name: str) -> list[str]:
-    """The nodes of the main body that are needed for a value under a tag."""
+    """The names of the nodes of the main body that a value under a tag needs."""
     tag, inner = split_name(name)
     step = "".join(tag.split("/")[1:2]).partition("[")[0].rpartition(".")[2]
     return enclosing_nodes(program, inner.rpartition(".")[2], None if "*" in step else step or None)
 
 
 def _parameter_values(part: PrunedProgram, given: Mapping[str, Any], fed: Mapping[str, object]) -> list[Value]:
-    """A value for each parameter of a part; raises Usage where one is not there, or is of another type."""
+    """A value for each parameter of a part; raises Usage if one is missing or of the wrong type."""
     main, values = part.original.program.main, list[Value]()
     for name, parameter in zip(part.source_names, part.program.main.body.parameters, strict=True):
         if given[name] is ...:
@@ -258,7 +258,7 @@ def _parameter_values(part: PrunedProgram, given: Mapping[str, Any], fed: Mappin
 
 
 def _resolve_feeds(part: PrunedProgram, feeds: Mapping[str, object]) -> list[tuple[ValueLocation, Value]]:
-    """What is fed under tags, and where; raises Usage where it is of another type."""
+    """The locations and values fed under tags; raises Usage for a value of the wrong type."""
     found = []
     for name, value in feeds.items():
         if has_tag(name):
@@ -269,7 +269,7 @@ def _resolve_feeds(part: PrunedProgram, feeds: Mapping[str, object]) -> list[tup
 
 
 def _location_in_pruned(part: PrunedProgram, name: str) -> ValueLocation:
-    """A place of the whole in what is left; nowhere, if that is not needed."""
+    """A location of the whole program in the pruned one; it matches nothing if that part was pruned."""
     try:
         return parse_location(part.graph, name)
     except Usage:

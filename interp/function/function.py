@@ -1,4 +1,4 @@
-"""Functions as people hold them: traced once per list of types, run on an engine, or called inside a trace."""
+"""`tl.function`: Python functions traced once per list of types, and run on an engine or called while tracing."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ from .trace_cache import DEFAULT_CAPACITY, TraceCache, TracedProgram
 class Function(SvgReprMixin):
     """A Python function as a program; `tl.function` makes it.
 
-    Called inside another function's trace it becomes a call; called with concrete arguments it runs. It is traced for
-    each list of arguments that differ in how they nest, in dtypes and shapes, or in objects that are no values;
-    `explain()` says why. What it closes over, variables and concrete arrays, are further arguments of the program.
+    Called while another function is traced, it becomes a call; called with concrete arguments, it runs. It is traced
+    once for each combination of nesting, dtypes, shapes and static objects of its arguments; `explain()` says why. The
+    variables and concrete arrays that it closes over become further arguments of the program.
     """
 
     vjp_rule: ClassVar[Callable[[Function, CallReplay, Any, Collection[int]], Sequence[Any]]]
-    """Set by `gradient`: the adjoints of arguments and of what was captured, by those of results; some by rows."""
+    """Set by `gradient`: the adjoints of arguments and captures from those of results, some as `Rows`."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class Function(SvgReprMixin):
         capacity: int = DEFAULT_CAPACITY,
         relax_shapes: bool = False,
     ) -> None:
-        """`read` reads its parameters and annotations when they are first wanted."""
+        """`read` returns the parameters and annotations; it is called on first use."""
         if not hasattr(python, "__code__"):
             raise Usage("tl.function wants a Python function", where=user_location(), got=repr(python))
         functools.update_wrapper(self, python)
@@ -76,7 +76,7 @@ class Function(SvgReprMixin):
         self._trace_cache = TraceCache(self.name, capacity, relax_shapes=relax_shapes)
         self._trace_lock = RLock()
         self._derived_functions: LRUCache[object, Function] = LRUCache(capacity)
-        """The gradients that were made of it."""
+        """The gradients derived from this function."""
         self._pruned_programs: LRUCache[object, PrunedProgram] = LRUCache(capacity)
 
     def __repr__(self) -> str:
@@ -84,13 +84,13 @@ class Function(SvgReprMixin):
 
     @property
     def source(self) -> FunctionSpec:
-        """The parameters and annotations; read late, so that annotations may name what is defined later."""
+        """The parameters and annotations, read on first use, so that annotations may name later definitions."""
         if self._source is None:
             self._source = self._read_source(self._python)
         return self._source
 
     def __get__(self, instance: object, owner: type | None = None) -> Function:
-        """As a method: the function of the other arguments, for this instance. It has tracings of its own."""
+        """The bound method of an instance: a function of the other arguments, with tracings of its own."""
         if instance is None:
             return self
         methods = BoundMethods.for_instance(instance)
@@ -119,9 +119,9 @@ class Function(SvgReprMixin):
     def call_eagerly(
         self, arguments: Sequence[Any], replay: CallReplay | None = None, callback_log: list[Value] | None = None
     ) -> Any:
-        """What a call returns, of which tapes under way are told: its reverse pass is a run of its own. One that makes
-        a call `replay` again has what resources held then, and assigns nothing; its effects have happened. Else
-        `callback_log`, if it is wanted, takes what callbacks give."""
+        """The result of a call, which active tapes record: its reverse pass is a run of its own. A `replay` uses the
+        recorded values of resources, assigns nothing, and repeats no effects. Otherwise `callback_log`, unless None,
+        collects the results of callbacks."""
         traced, leaves = self._resolve_call("call", arguments)
         is_heard = bool(recording_tapes())
         settled = self.snapshot_arguments(arguments, traced) if is_heard else ()
@@ -144,7 +144,7 @@ class Function(SvgReprMixin):
     def _run(
         self, traced: TracedProgram, given: Sequence[Any], options: RunOptions, engine: str | None = None
     ) -> Outcome:
-        """Run on all arguments of the program."""
+        """Run on all arguments of the program, captures included."""
         subject = Job(traced.graph, traced.structure, traced.program)
         return run(subject, given, options, engine)
 
@@ -162,17 +162,16 @@ class Function(SvgReprMixin):
         account: bool = True,
         cores: int | None = None,
     ) -> Outcome:
-        """Run on concrete arguments. How the run ends is data, Ctrl-C included; only a wrong call raises.
+        """Run on concrete arguments. The outcome says how the run ended, Ctrl-C included; only a wrong call raises.
 
-        `engine` is reference, fast, compiled, cuda, or auto, which begins on the first and goes on with what suits; the
-        outcome says which it was. Where it is None, the environment's TAGLOOM_ENGINE says, or else it is auto.
-        `account=False` says that only the results are wanted: then auto may run without tokens, and count nothing.
+        `engine` is reference, fast, compiled, cuda, or auto, which starts on the first and moves to a faster one; the
+        outcome names the engine. None means the environment's TAGLOOM_ENGINE, else auto. `account=False` says that only
+        the results are wanted: then auto may run without tokens and count nothing.
 
-        `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` quiet, result or trap;
-        `keep="events"` keeps them, `keep=1000` the last so many, `keep="run.jsonl"`, or any path that ends so, writes
-        them to that file while the program runs. `seed` is that of random numbers, `k` bounds how many iterations of a
-        loop run at once, whatever the loops say, and `world` prints. `cores` says on how many cores `fast` may run
-        under `waves`.
+        `schedule` is fifo, lifo, waves, random:SEED, hand:FILE or a Script; `until` is quiet, result or trap.
+        `keep="events"` keeps all events, `keep=1000` the last 1000, and `keep="run.jsonl"`, or any path with this
+        ending, writes them to that file while the program runs. `seed` seeds random numbers, `k` overrides the k-bounds
+        of all loops, and `world` prints. `cores` is the number of cores that `fast` may use under `waves`.
         """
         traced, leaves = self._resolve_call("run", arguments)
         world = resolve_world(world, traced.callbacks)
@@ -191,7 +190,8 @@ class Function(SvgReprMixin):
         k: int | None = None,
         world: World | None = None,
     ) -> History:
-        """The beginning of a run that can be stepped, forwards and backwards, jumped in, asked, and branched."""
+        """The beginning of a run as a history: it can be stepped forwards and backwards, jumped in, queried and
+        forked."""
         traced, leaves = self._resolve_call("history", arguments)
         return History(
             traced.graph,
@@ -213,30 +213,30 @@ class Function(SvgReprMixin):
         k: int | None = None,
         at: int = 0,
     ) -> None:
-        """Open the debugger in this terminal, on a run with these arguments, after `at` events of it; returns when
-        somebody leaves it. Variables stay as they are. In a file, `tagloom debug FILE` can also follow edits.
+        """Open the debugger in this terminal, on a run with these arguments, after `at` events of it; returns when the
+        user quits. Variables stay unchanged. `tagloom debug FILE` can also follow edits of a file.
 
-        Raises Usage where there is no terminal, as in a notebook: there `history` steps, and `out.player()` shows.
+        Raises Usage where there is no terminal, as in a notebook: use `history` and `out.player()` there.
         """
         open_debugger(
             lambda world: self.history(*arguments, schedule=schedule, limits=limits, seed=seed, k=k, world=world), at
         )
 
     def get_or_derive(self, key: object, derive: Callable[[], Function]) -> Function:
-        """What is derived of it under a key, made once while it is kept: no more are than tracings."""
+        """The function derived from this one under a key, cached; the cache is as large as that of tracings."""
         with self._trace_lock:
             return self._derived_functions.get_or_create(key, derive)
 
     def partial(self, fetch: Any = None, feed: Mapping[str, object] | None = None) -> Partial:
-        """What is needed for some values of the program, where others are given: `fn.partial("h")(2.0)`.
+        """The part of the program that computes some of its values, given others: `fn.partial("h")(2.0)`.
 
-        `fetch` is a name as the program's text has it, or a tuple or dict of names, and the value nests likewise;
-        without it, the results are fetched. `feed` has values by names, which come in place of what the program makes:
-        `fn.partial("y", feed={"h": 1.0})(...)`. A name of what stands in a loop, a branch or a function begins with a
-        tag, `"main/loop[4]/h"`; with `*` in it, what is fetched is a dict by tags. Variables are assigned where the
-        results are fetched.
+        `fetch` is a name as in the program's text, or a tuple or dict of names, and the value nests likewise; without
+        it, the results are fetched. `feed` maps names to values that replace those that the program computes:
+        `fn.partial("y", feed={"h": 1.0})(...)`. The name of a value in a loop, a branch or a function begins with a
+        tag, `"main/loop[4]/h"`; if the tag contains `*`, the fetched value is a dict by tags. Variables are assigned if
+        the results are fetched.
 
-        Raises Usage where what is fetched is no nest of names, or what is fed no dict.
+        Raises Usage if `fetch` is not a nest of names, or `feed` not a dict.
         """
         return Partial(self.name, self._resolve_partial_call, fetch, feed, self._get_or_prune)
 
@@ -245,7 +245,7 @@ class Function(SvgReprMixin):
             return self._pruned_programs.get_or_create(key, prune)
 
     def _resolve_partial_call(self, arguments: Sequence[Any]) -> tuple[TracedProgram, list[Any]]:
-        """The program for arguments of which some may be `...`, and all that it takes."""
+        """The program for arguments, some of which may be `...`, and the values of all its parameters."""
         if current_region() is not None:
             raise Usage(
                 f"a part of {self.name} cannot be traced", where=user_location(), hint=f"write {self.name}(...)"
@@ -263,21 +263,21 @@ class Function(SvgReprMixin):
         return traced, traced.all_arguments(leaves)
 
     def trace(self, *arguments: Any, **named: Any) -> TracedProgram:
-        """Program and graph for arguments like these: only their types count."""
+        """The program and graph for arguments of these types."""
         self._reject_keywords(named)
         return self._find_or_trace(self._flatten_arguments(arguments)[1])
 
     def tree_types(self, *arguments: Any) -> tuple[TreeType, ...]:
-        """How concrete arguments nest, and the types that they are traced with."""
+        """The nesting of concrete arguments, and the types that they are traced with."""
         return self._flatten_arguments(arguments)[1]
 
     def leaves(self, *arguments: Any) -> list[Any]:
-        """The values of concrete arguments, as the program takes them."""
+        """The leaves of concrete arguments, as the program takes them."""
         return self._flatten_arguments(arguments)[0]
 
     def snapshot_arguments(self, arguments: Sequence[Any], traced: TracedProgram) -> tuple[Any, ...]:
-        """Concrete arguments as they are now: what variables hold where the program takes values of them, and copies of
-        arrays that somebody may write to."""
+        """A snapshot of concrete arguments: the values of variables where the program takes those, and copies of
+        writable arrays."""
         pairs = zip(self.source.flatten_arguments(arguments, Usage), arguments, strict=True)
         types = iter(traced.program.main.body.parameters)
         return tuple(
@@ -302,7 +302,8 @@ class Function(SvgReprMixin):
             )
 
     def _resolve_call(self, method: str, arguments: Sequence[Any]) -> tuple[TracedProgram, list[Any]]:
-        """What is to run, and the leaves of the arguments; raises Usage, with the line, where that cannot be."""
+        """The program to run, and the leaves of the arguments; raises Usage, with the source line, for invalid
+        arguments."""
         if current_region() is not None:
             raise Usage(f"{self.name}.{method} cannot be traced", where=user_location(), hint=f"write {self.name}(...)")
         key = None if self.source.static_parameters else _short_key(arguments)
@@ -314,7 +315,7 @@ class Function(SvgReprMixin):
         return self._find_or_trace(forms, key), leaves
 
     def _flatten_arguments(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[TreeType, ...]]:
-        """The leaves of concrete arguments, and the forms that they are traced with."""
+        """The leaves of concrete arguments, and the tree types that they are traced with."""
         taken = self.source.flatten_arguments(arguments, Usage)
         forms = [
             declared or TreeType(structure, tuple(map(self._type_of, leaf_names(structure, name), leaves)))
@@ -324,12 +325,12 @@ class Function(SvgReprMixin):
 
     @property
     def program(self) -> Program:
-        """The structured program, where every parameter is annotated."""
+        """The structured program; every parameter must be annotated."""
         return self._annotated_program.program
 
     @property
     def graph(self) -> Graph:
-        """The flat graph, where every parameter is annotated."""
+        """The flat graph; every parameter must be annotated."""
         return self._annotated_program.graph
 
     @property
@@ -337,11 +338,12 @@ class Function(SvgReprMixin):
         return self._find_or_trace(self.source.resolve_types([None] * len(self.source.declared_parameters)))
 
     def explain(self) -> str:
-        """Every tracing that there is, and why it was made: in what its arguments differed from those before."""
+        """A report of every tracing and why it was made: how its arguments differed from earlier ones."""
         return self._trace_cache.explain()
 
     def _find_or_trace(self, forms: tuple[TreeType, ...], key: object = None) -> TracedProgram:
-        """What is traced once, however many threads want it at once; with a short key, if there is one."""
+        """The tracing for these tree types, made once even if several threads ask; `key`, unless None, is a short key
+        for it."""
         with self._trace_lock:
             found = self._trace_cache.find(forms, key)
             if found is not None:
@@ -354,7 +356,7 @@ class Function(SvgReprMixin):
             return self._trace_cache.add(relaxed, made, [name for name, _ in self.source.declared_parameters], forms)
 
     def _trace_once(self, forms: tuple[TreeType, ...], *, may_create: bool) -> TracedProgram:
-        """Trace once. `may_create` says whether variables may be made meanwhile."""
+        """Trace once. `may_create` says whether variables may be created while tracing."""
         trace = ProgramBuilder(Symbol, may_create_variables=may_create)
         program, known = trace.build_program(self.source, forms)
         program = resolve_pullbacks(program)
@@ -373,7 +375,7 @@ class Function(SvgReprMixin):
 
 
 def _short_key(arguments: Sequence[Any]) -> object:
-    """What arguments are told apart by that are all arrays; None of any others."""
+    """A short cache key for arguments that are all arrays; None for any others."""
     if {*map(type, arguments)} != {np.ndarray}:
         return None
     return tuple([(each.dtype, each.shape) for each in arguments])
@@ -394,13 +396,13 @@ def function(
 ) -> Any:
     """Make a Python function a program: `@tl.function def fib(n: tl.int64) -> tl.int64: ...`.
 
-    Parameters without annotation take the types of the arguments; objects that are no values, such as models, strings
-    and variables, are taken as they are, and a parameter that is annotated `tl.Static` is one of these always. Each
-    combination is traced once; `explain()` says which there are, and why. Results need no annotation, in recursion
-    neither: what the branches that end it return decides.
+    Parameters without annotation take the types of the arguments. Objects that are not values, such as models, strings
+    and variables, are static; a parameter annotated `tl.Static` always is. Each combination is traced once; `explain()`
+    lists them and says why. Results need no annotation, even in recursion: the branches that end the recursion decide
+    their types.
 
-    `input_signature` says the types of all arguments, as annotations would, so that there is one program;
-    `relax_shapes` makes one program for shapes that differ in sizes; `most_tracings` are kept.
+    `input_signature` gives the types of all arguments, as annotations would, so that there is one program.
+    `relax_shapes` makes one program for shapes that differ only in sizes. At most `most_tracings` tracings are kept.
 
     Raises Usage for anything but a plain Python function.
     """

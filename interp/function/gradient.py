@@ -1,4 +1,4 @@
-"""Gradients as people ask for them: functions made of functions."""
+"""Gradients of functions: `grad`, `value_and_grad`, `vjp` and `jvp`."""
 
 from __future__ import annotations
 
@@ -30,18 +30,18 @@ from .call_replay import CallReplay
 from .function import Function
 
 Argnums: TypeAlias = Any
-"""What a gradient is by: the number of an argument, or a variable, or a tuple, list or dict of these."""
+"""What to differentiate by: the number of an argument, a variable, or a tuple, list or dict of these."""
 
 
 def grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = ()) -> Function:
-    """The function that gives the gradient of one that returns a float: by its argument at `argnums`, or a variable; a
-    tuple, by several, and a dict of variables gives a dict. The gradient nests as the argument does.
+    """A function that computes the gradient of a function that returns a float, by its argument at `argnums`, or by a
+    variable. A tuple means by several; a dict of variables gives a dict. The gradient nests as the argument does.
 
-    What it makes is a program like any other: it is called, run on any engine, drawn, debugged, and differentiated
-    again. Arguments by which it differentiates are floats, of any shape.
+    The result is a function like any other: it can be called, run on any engine, drawn, debugged, and differentiated
+    again. The arguments to differentiate by must be floats, of any shape.
 
-    Those of `argnums` that `rows` names, too, are tables of which the function takes rows alone; the gradient by one is
-    `tl.Rows`, as many as it takes. Raises Invalid (D6) where it uses one otherwise.
+    Those of `argnums` that `rows` also names are tables of which the function takes only rows; the gradient by such a
+    table is a `tl.Rows` with the rows taken. Raises Invalid (D6) if the function uses the table otherwise.
 
     >>> import tagloom as tl
     >>> @tl.function
@@ -58,7 +58,7 @@ def grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = 
 
 
 def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: Argnums = ()) -> Function:
-    """As `grad`, with the value before: the function that gives both.
+    """As `grad`, but returns the value and the gradient.
 
     >>> import tagloom as tl
     >>> value_and_grad(lambda x: x * x)(3.0)
@@ -73,11 +73,11 @@ def value_and_grad(function: Callable[..., Any], argnums: Argnums = 0, *, rows: 
 
 
 def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[Any], Any]]:
-    """The value of a function, and its pullback: that takes an adjoint, nested as the value and of its types, to those
-    of the arguments, as a tuple; None stands for that of an argument that is no float.
+    """The value of a function and its pullback. The pullback maps an adjoint, with the nesting and types of the value,
+    to a tuple of the adjoints of the arguments, None for an argument that is not a float.
 
-    Outside of a trace each pullback runs the function again, on what it was given; its effects do not happen again.
-    Raises Invalid (D5) where it draws random numbers, which would be others.
+    Outside of tracing, each pullback runs the function again on the same inputs, without repeating its effects. Raises
+    Invalid (D5) if it draws random numbers, which would differ.
 
     >>> import tagloom as tl
     >>> value, pullback = vjp(lambda x, y: x * y, 2.0, 5.0)
@@ -94,11 +94,11 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
 
 
 def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, Any]:
-    """The value of a function, and how it changes where its arguments, `primals`, change by `tangents`: nested as the
-    value, None where that is no float. The tangent of an argument that is no float does not matter.
+    """The value of a function at `primals`, and its tangent for the `tangents` of the arguments: nested as the value,
+    None where that is not a float. The tangent of an argument that is not a float is ignored.
 
-    There is no forward mode behind it. A pullback is linear in the adjoint u, which it takes to J'u; so the pullback of
-    that takes tangents t to Jt, whatever u. It costs two reverse passes.
+    There is no forward mode. The pullback is linear in the adjoint u, which it maps to J'u; so the pullback of the
+    pullback maps tangents t to Jt, whatever u. It costs two reverse passes.
 
     >>> import tagloom as tl
     >>> jvp(lambda x, y: x * y, (2.0, 5.0), (1.0, 0.1))
@@ -122,13 +122,13 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
 
 
 def _zero_adjoint(value: Any) -> Any:
-    """An adjoint of 0, nested as a value; what is no float stands for itself."""
+    """A zero adjoint for a value, with the same nesting; leaves that are not floats stay."""
     leaves, structure = flatten(value)
     return unflatten(structure, [zeros_like(leaf) if is_float(type_of(leaf)) else leaf for leaf in leaves])
 
 
 def _float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Sequence[Any]) -> Iterator[Any]:
-    """The tangents of the floats of arguments: none of one that has none."""
+    """The tangents of the float leaves of the arguments."""
     for (leaves, structure), tangent in zip(source.flatten_arguments(primals, Invalid), tangents, strict=True):
         if not any(is_float(type_of(leaf)) for leaf in leaves):
             continue
@@ -140,8 +140,7 @@ def _float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Sequ
 
 
 def _prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
-    """What a function that is run for its value is to have when it is run again for its pullback. Raises Invalid where
-    it is not the same then (D5)."""
+    """Prepare the replay of a function call for its pullback. Raises Invalid if the replay would differ (D5)."""
     traced = function.trace(*arguments)
     if traced.draws_random:
         raise Invalid(
@@ -154,7 +153,7 @@ def _prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
 
 
 def _argument_adjoints(function: Function, made: CallReplay, adjoint: Any) -> tuple[Any, ...]:
-    """The adjoints of concrete arguments, by that of the result: the function runs again, and then its pullback."""
+    """The adjoints of concrete arguments from that of the result: runs the function again, and then its pullback."""
     traced = function.trace(*made.arguments)
     given = flatten_like(traced.structure, adjoint, "an adjoint")
     fitting = [
@@ -168,8 +167,8 @@ def _argument_adjoints(function: Function, made: CallReplay, adjoint: Any) -> tu
 
 
 def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
-    """The adjoints of the leaves of the arguments of a call, and of what it captured, by those of the result and of
-    what was assigned, if there are any; None is that of what is no float. `rows` says which of them are `Rows`."""
+    """The adjoints of the leaves of a call's arguments, and of its captures, from those of its results and of the
+    variables that it assigns; None for a leaf that is not a float. `rows` numbers the ones that are `Rows`."""
     types = [type_ for form in function.tree_types(*replay.arguments) for type_ in form.types]
     captured = tuple(replay.resource_values)
     places = frozenset(at if at < len(types) else captured[at - len(types)] for at in rows)
@@ -181,7 +180,7 @@ def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Co
 
 
 def _mask_non_floats(adjoint: Any) -> Any:
-    """An adjoint that has a number where a result has none."""
+    """The adjoint with 0 at the leaves that are not floats."""
     leaves, structure = flatten(adjoint, by_reference=True)
     return unflatten(structure, [leaf if is_float(type_of(leaf)) else 0 for leaf in leaves])
 
@@ -189,9 +188,9 @@ def _mask_non_floats(adjoint: Any) -> Any:
 def _pullback_function(
     function: Function, held: tuple[Resource, ...] | None = None, rows: frozenset[OperandKey] = frozenset()
 ) -> Function:
-    """The function of arguments and an adjoint that gives the adjoints of those that are floats, by rows in these
-    places. With `held`, which is all that it captures, the adjoint is that of the results and of what is assigned, and
-    those of `held` follow."""
+    """The function from arguments and an adjoint to the adjoints of the float arguments, as `Rows` for the keys in
+    `rows`. With `held`, which is all its captures, the adjoint covers the results and the assigned variables, and the
+    adjoints of `held` follow."""
 
     def derived() -> Function:
         source = pullback_spec(function.source, held, rows)
@@ -214,8 +213,7 @@ def _current_region() -> Any:
 
 
 class _GradientTargets:
-    """By what a gradient is: numbers of arguments and variables, and how they nest; and by which of them it is by
-    rows."""
+    """The targets of a gradient: numbers of arguments and variables, how they nest, and which of them get `Rows`."""
 
     def __init__(self, kind: str, argnums: Any, rows: Any, function: Function) -> None:
         self.leaves, self.structure = self._read_targets(kind, "argnums", argnums)
@@ -254,12 +252,12 @@ class _GradientTargets:
         raise Usage(f"{word} of {kind} are no integers", where=user_location(), required=required, got=given)
 
     def nest(self, gradients: Sequence[Any]) -> Any:
-        """What was found for each, nested as they are."""
+        """The gradients, nested as the targets are."""
         return unflatten(self.structure, gradients)
 
 
 def _target_key(place: int | Variable) -> Any:
-    """What tells one from another."""
+    """The identity of a target."""
     return id(place) if isinstance(place, Variable) else (place,)
 
 
@@ -270,7 +268,8 @@ def _derive(
     rows: Argnums,
     traced: Callable[[FunctionSpec, Sequence[Any], _GradientTargets], Any],
 ) -> Function:
-    """The function that is traced by this. It has the source of the other, which keeps it, and not that itself."""
+    """The derived function that `traced` traces. It holds the source of `function`, not `function` itself, which caches
+    it."""
     inner = _as_function(function)
     by, source = _GradientTargets(kind, argnums, rows, inner), inner.source
 

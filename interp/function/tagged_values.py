@@ -1,8 +1,8 @@
-"""Values under tags: what nodes in loops, branches and functions make, fetched and fed while a program runs.
+"""Values under tags: results of nodes in loops, branches and functions, fetched and fed while a program runs.
 
-`main/fib/loop[4]/add` is what `add` makes under the tag `main/fib/loop[4]`; with `*`, what it makes under every tag
-that matches. What a call or a loop makes is under the tag where the call or loop stands. What is fed comes in place of
-what was made, on the tokens that carry it: edits, as the debugger makes them, so that such a run is a what-if.
+`main/fib/loop[4]/add` is the result of `add` under the tag `main/fib/loop[4]`; with `*`, its results under every tag
+that matches. The result of a call or a loop belongs to the tag of the activation that contains the call or loop. A fed
+value replaces a result on the tokens that carry it: these are edits, as in the debugger, so such a run is a what-if.
 """
 
 from __future__ import annotations
@@ -31,36 +31,36 @@ from ..queries.ask import parse_tag
 from ..queries.contexts import check_node_tag, enclosing_context, node_contexts
 
 FetchedValue: TypeAlias = Value | dict[str, Value] | None
-"""What was fetched: of one tag a value, or None where there was none; of a pattern, a value for each tag that matched,
-as it is written in full."""
+"""A fetched value: for one tag a value, or None if there was none; for a pattern, a dict from each matching tag, in
+full, to its value."""
 
 
 class ValueLocation(NamedTuple):
-    """Where values are made: by nodes, of which one is meant under each tag that matches."""
+    """Where values are made: the candidate nodes, one of which applies under each matching tag."""
 
     text: str
     nodes: tuple[int, ...]
     matches: Callable[[Tag], bool]
     tag: Tag | None
-    """The one tag, if it is no pattern."""
+    """The tag; None for a pattern."""
 
 
 def has_tag(name: str) -> bool:
-    """Whether a name says a tag, too."""
+    """Whether a name includes a tag."""
     return "/" in name
 
 
 def split_name(text: str) -> tuple[str, str]:
-    """A tag as it is written, and the name of a node."""
+    """Split a name into the text of a tag and the name of a node."""
     tag, _, name = text.rpartition("/")
     return tag, name
 
 
 def parse_location(graph: Graph, text: str) -> ValueLocation:
-    """The place that is written so.
+    """Parse a location.
 
-    Raises Usage where a graph has no such node or tag, or where the node makes no value, or handles of cells; Malformed
-    where a pattern cannot be read.
+    Raises Usage if the graph has no such node or tag, or if the node makes no value, or handles of cells; Malformed for
+    an invalid pattern.
     """
     written, name = split_name(text)
     nodes = [number for number, node in enumerate(graph.nodes) if _has_name(graph, number, name) and node.outputs]
@@ -83,18 +83,18 @@ def parse_location(graph: Graph, text: str) -> ValueLocation:
 
 
 def location_types(graph: Graph, place: ValueLocation) -> list[Type]:
-    """The types of what is made at a place."""
+    """The types of the values made at a location."""
     return [graph.nodes[number].outputs[0].type for number in place.nodes]
 
 
 def _has_name(graph: Graph, number: int, name: str) -> bool:
-    """Whether a node goes by a name: its own, or, of a loop variable, that of the variable."""
+    """Whether a node has a name: its own, or that of its loop variable."""
     node = graph.nodes[number]
     return name in (node.name, str(node)) or (node.op == "merge" and node.name.endswith(f".{name}"))
 
 
 def _select_node(graph: Graph, nodes: Sequence[int], tag: Tag) -> int:
-    """The one of some nodes that makes something under a tag; raises Usage where none does."""
+    """The one of these nodes that makes a value under a tag; raises Usage if none does."""
     known, wrong = dict(node_contexts(graph)), list[Usage]()
     for number in nodes:
         site = graph.nodes[number].site
@@ -110,23 +110,23 @@ def _select_node(graph: Graph, nodes: Sequence[int], tag: Tag) -> int:
 
 
 def _exits_activation(graph: Graph, number: int) -> bool:
-    """Whether what a node makes leaves the activation that it fires in."""
+    """Whether the result of a node leaves the activation that it fires in."""
     return graph.nodes[number].op in ("return", "exit")
 
 
 def result_tag(graph: Graph, event: Event) -> Tag:
-    """The tag under which an event that fired made something."""
+    """The tag of the result of an event that fired."""
     node, _, tag, _ = event.token
     return tag.parent or ROOT if _exits_activation(graph, node) else tag
 
 
 def format_tag(tag: Tag) -> str:
-    """A tag as it is written, in full, however deep it is."""
+    """The full text of a tag, however deep."""
     return "/".join(reversed([step.last_step for step in tag.self_and_ancestors()]))
 
 
 class _FetchObserver:
-    """Takes down what is fetched, and says where something is to be fed, or where there is enough."""
+    """Observes events: records fetched values, and says when to feed a value and when all are fetched."""
 
     def __init__(
         self, fetched: Sequence[ValueLocation], fed: Sequence[tuple[ValueLocation, Value]], until: Until
@@ -136,9 +136,9 @@ class _FetchObserver:
         self.results: list[tuple[ValueLocation, dict[tuple[Tag, int], tuple[Tag, Value]]]] = [
             (place, {}) for place in fetched
         ]
-        """For each place, by the tags and nodes that fired there, under which tag they made what."""
+        """For each location, by tag and node of the firing: the tag of the result and its value."""
         self.pending_feed: Value | None = None
-        """What is to be fed for the last event."""
+        """The value to feed after the last event."""
 
     def observe(self, state: State, event: Event) -> bool:
         self.pending_feed = None
@@ -161,7 +161,7 @@ class _FetchObserver:
                 seen[event.token.tag, node] = tag, value
 
     def fetched_values(self, graph: Graph) -> list[FetchedValue]:
-        """What was fetched, that of patterns in program order."""
+        """The fetched values, those of patterns in program order."""
         found: list[FetchedValue] = []
         for place, seen in self.results:
             if place.tag is None:
@@ -177,8 +177,8 @@ class _FetchObserver:
 def run_tagged(
     history: History, fetches: Sequence[ValueLocation], feeds: Sequence[tuple[ValueLocation, Value]], until: Until
 ) -> tuple[Outcome, list[FetchedValue]]:
-    """Run a program from its beginning; how it ends, and what was fetched. With `until="result"` it stops where all of
-    that is there, if it is known how much that is."""
+    """Run a program from its beginning; returns the outcome and the fetched values. With `until="result"` the run stops
+    once it has all fetched values, if their number is known."""
     check_until(until)
     lookout = _FetchObserver(fetches, feeds, until)
     while (event := history.forward_to(lookout.observe)) is not None and lookout.pending_feed is not None:
@@ -193,7 +193,7 @@ def run_tagged(
 
 
 def _apply_feed(history: History, event: Event, value: Value) -> History:
-    """The history in which the tokens that an event sent of its first output carry another value."""
+    """The fork in which the tokens that an event sent from its first output carry another value."""
     edges = history.graph.nodes[event.token.node].outputs[0].edges
     for sent in event.sent:
         if Edge(sent.node, sent.port) in edges:
@@ -223,7 +223,7 @@ def _outcome_of(history: History, until: Until) -> Outcome:
 
 
 def _missing_value_error(history: History, place: ValueLocation) -> Deadlock:
-    """Why a run has no value at a place."""
+    """The error for a missing value at a location."""
     number, tag = place.nodes[0], place.tag or ROOT
     node = history.graph.nodes[number]
     fires = tag

@@ -1,7 +1,7 @@
-"""The tracings of a function: which there are, for what arguments, and why each was made.
+"""The trace cache of a function: its tracings, their arguments, and why each was made.
 
-Owns the cache of a `tl.function`, keyed by how arguments nest, the types of their leaves, and the identity of what is
-no value. It refuses to know how a function is traced.
+Owns the cache of a `tl.function`, keyed by the nesting of arguments, the types of their leaves, and the identity of
+static objects. Does not know how a function is traced.
 """
 
 from __future__ import annotations
@@ -23,36 +23,37 @@ from ...core.value import Literal
 from ..lru_cache import LRUCache
 
 _VARIABLES_LOCK = Lock()
-"""Held while a run reads variables, or assigns them: so others see all that it assigns, or nothing."""
+"""Held while a run reads or assigns variables, so that others see all of its assignments or none."""
 DEFAULT_CAPACITY = 128
-"""How many tracings a function keeps, unless it says."""
+"""The default number of tracings that a function keeps."""
 
 
 @dataclass(frozen=True, slots=True)
 class TracedProgram:
-    """A program in both forms, and how its results nest."""
+    """A traced function: the program, its graph, and the nesting of its results."""
 
     program: Program
     graph: Graph
     structure: TreeDef
     callbacks: Mapping[str, Callable[..., Any]] = field(default_factory=dict)
-    """The Python functions that it calls, by the names that they have in it."""
+    """The Python functions that it calls back, by their names in the program."""
     captures: tuple[Resource, ...] = ()
-    """What it takes beside its arguments: behind them, in this order."""
+    """Its captures: further arguments, behind the others, in this order."""
     assigned_variables: tuple[Resource, ...] = ()
-    """The variables that it assigns: behind its results, in this order."""
+    """The variables that it assigns: further results, behind the others, in this order."""
     created_variables: tuple[Resource, ...] = ()
-    """The variables that were made while it was traced."""
+    """The variables created while it was traced."""
     draws_random: bool = False
     """Whether it draws random numbers."""
 
     def all_arguments(self, leaves: Sequence[Any], resource_values: Mapping[Resource, Any] | None = None) -> list[Any]:
-        """All arguments of the program; `resource_values` is what resources hold instead of what they hold now."""
+        """All arguments of the program, captures included; `resource_values`, unless None, overrides the current values
+        of resources."""
         found = self.resource_values() if resource_values is None else resource_values
         return [*leaves, *(found[each]._tagloom_literal.value for each in self.captures)]
 
     def resource_values(self) -> dict[Resource, Any]:
-        """What resources hold now, all at one time: no run ends in between."""
+        """The current values of resources, read atomically: no run assigns in between."""
         if not self.captures:
             return {}
         for each in self.captures:
@@ -61,7 +62,7 @@ class TracedProgram:
             return {each: each.value for each in self.captures}
 
     def watched_values(self) -> dict[Resource, Any]:
-        """What they hold now, as tapes under way have it, which are told of the variables that are assigned, too."""
+        """The current values as active tapes track them; the tapes watch assigned variables, too."""
         held = self.resource_values()
         if not recording_tapes():
             return held
@@ -70,11 +71,11 @@ class TracedProgram:
         return {each: resolve_watched_array(each, value) for each, value in held.items()}
 
     def assigned_values(self, results: Sequence[Any]) -> list[ConcreteArray]:
-        """What a run that returned has assigned, of which these are all results."""
+        """The assigned values among all `results` of a run that returned."""
         return [ConcreteArray(Literal(value, type_of(value))) for value in results[self.structure.size :]]
 
     def assign(self, results: Sequence[Any]) -> list[ConcreteArray]:
-        """Have variables hold what a run that returned has assigned them; that."""
+        """Assign to variables the values among the `results` of a run that returned; returns those values."""
         if not self.assigned_variables:
             return []
         values = self.assigned_values(results)
@@ -97,32 +98,32 @@ class TraceEntry:
 
 
 class TraceCache:
-    """The tracings of a function of this name, so many at most."""
+    """The tracings of one function, up to a capacity."""
 
     def __init__(self, name: str, capacity: int = DEFAULT_CAPACITY, *, relax_shapes: bool = False) -> None:
         self.name, self.capacity, self.relax_shapes = name, capacity, relax_shapes
         self._entries: LRUCache[tuple[TreeType, ...], TraceEntry] = LRUCache(capacity)
         self._entries_by_short_key: LRUCache[object, TraceEntry] = LRUCache(capacity)
-        """Those that were asked for by short keys, since the last one was made."""
+        """The entries looked up by short keys since the last one was added."""
         self._created_count = 0
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __iter__(self) -> Iterator[TraceEntry]:
-        """Those that are kept, in the order in which they were made."""
+        """The entries, in the order in which they were made."""
         return iter(sorted(self._entries.values(), key=lambda tracing: tracing.number))
 
     def find_by_short_key(self, key: object) -> TracedProgram | None:
-        """The one that was asked for by this short key before, if it is kept."""
+        """The tracing looked up by this short key before, or None."""
         found = self._entries_by_short_key.get(key)
         if found is not None and len(self._entries) > 1:
             self._entries.get(found.tree_types)
         return None if found is None else found.traced_program
 
     def find(self, forms: tuple[TreeType, ...], key: object = None) -> TracedProgram | None:
-        """The one for these forms, if it is kept; where shapes may be relaxed, one that admits them. It is
-        found sooner by a `key` that only arguments of these forms have."""
+        """The tracing for these tree types, or None; if shapes may be relaxed, one that admits them. A `key` that only
+        arguments of these tree types have makes later lookups faster."""
         found = self._entries.get(forms)
         if found is None and self.relax_shapes:
             wide = next(
@@ -134,8 +135,8 @@ class TraceCache:
         return None if found is None else found.traced_program
 
     def relax(self, forms: tuple[TreeType, ...]) -> tuple[TreeType, ...]:
-        """The forms to trace for: where shapes may be relaxed, what these share with all tracings that differ in no
-        more than sizes."""
+        """The tree types to trace for: if shapes may be relaxed, those that admit these and all tracings that differ
+        only in sizes."""
         found = forms
         for each in self._entries.values() if self.relax_shapes else ():
             found = _join_types(each.tree_types, found) or found
@@ -144,7 +145,7 @@ class TraceCache:
     def add(
         self, forms: tuple[TreeType, ...], traced: TracedProgram, names: Sequence[str], asked: tuple[TreeType, ...]
     ) -> TracedProgram:
-        """Keep one that was made, for arguments of the forms `asked`; the one that was used longest ago may go."""
+        """Add a tracing, made for arguments of the tree types `asked`; the least recently used one may be evicted."""
         reason = self._explain_miss(asked, names)
         if forms != asked:
             reason += f"; shapes are relaxed to {_describe_types(forms)}"
@@ -157,7 +158,7 @@ class TraceCache:
         return self._entries.put(forms, TraceEntry(self._created_count, forms, traced, reason)).traced_program
 
     def explain(self) -> str:
-        """Every tracing that there is, and why it was made."""
+        """A report of every tracing and why it was made."""
         kept = list(self)
         lines = [f"{self.name}: {len(kept)} {'tracing' if len(kept) == 1 else 'tracings'}"]
         if self._created_count > len(kept):
@@ -170,7 +171,7 @@ class TraceCache:
         return "\n".join(lines)
 
     def _explain_miss(self, forms: tuple[TreeType, ...], names: Sequence[str]) -> str:
-        """The difference to the tracing that is nearest, the latest of several."""
+        """The difference to the nearest tracing, the latest of several."""
         if not self._created_count:
             return "the first call"
         known = reversed(self._entries.values())
@@ -193,7 +194,7 @@ def _all_admit(known: Sequence[TreeType], forms: Sequence[TreeType]) -> bool:
 
 
 def _join_types(known: Sequence[TreeType], forms: Sequence[TreeType]) -> tuple[TreeType, ...] | None:
-    """The narrowest forms that admit both; None where they differ in more than sizes."""
+    """The narrowest tree types that admit both; None if they differ in more than sizes."""
     made = []
     for one, other in zip(known, forms, strict=True):
         if one.treedef != other.treedef:
@@ -211,7 +212,7 @@ def _join_type(one: Type, other: Type) -> Type | None:
 
 
 def _describe_differences(known: Sequence[TreeType], forms: Sequence[TreeType], names: Sequence[str]) -> list[str]:
-    """In what the arguments differ, in words: what was, and what came."""
+    """The differences of the arguments in words: earlier and new types."""
     found: list[str] = []
     for name, one, other in zip(names, known, forms, strict=True):
         if one.treedef == other.treedef:
