@@ -1,1 +1,1 @@
-"""Time travel: histories that go back and forth over a run, jump, and branch."""
+"""Time travel: histories that step back and forth over a run, jump, and fork."""

@@ -1,4 +1,4 @@
-"""Going on at the end of a walk: new events, by the schedule or by hand, and how the run ends."""
+"""Advancing a run at the end of its known events, by the schedule or by hand, and its outcome."""
 
 from __future__ import annotations
 
@@ -24,28 +24,28 @@ from .run_origin import RunOrigin
 from .segment import Lineage
 
 WHAT_IF = "what-if"
-"""The schedule that the outcome of a run names in which a token was changed or injected."""
+"""The schedule that an outcome names if a token was changed or injected."""
 
 
 class Advance(HistoryCursor):
-    """A walk that goes on at its end."""
+    """A cursor that makes new events at the end of the known ones."""
 
     world: World
-    """Who performs the effects that are new."""
+    """The world that performs new effects."""
     limits: Limits
-    """What ends the run. Where they have, the run goes on once they are raised."""
+    """The limits of the run. A run that they ended continues once they are raised."""
     edits: tuple[tuple[int, Edit], ...]
-    """All tokens that were changed or injected in the past of the end, with how many events had happened then."""
+    """All edits so far, each with the number of events before it."""
     _first_manual_event: int | None
-    """The first event that the schedule would not have chosen."""
+    """The number of the first event that the schedule would not have chosen."""
     _until: Until
     _stop_error: TagloomError | None
     _outcome: Outcome | None
     _logged_outcome: OutcomeRecord | None
-    """What a log said of the end, until the run goes on."""
+    """The outcome in a log, until the run continues."""
 
     def _reset(self, begun: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
-        """A walk that stands at its end, and about which nothing else is known."""
+        """Start afresh, at the end of the known events."""
         super().__init__(lineage, state, position)
         self._origin = begun
         self.graph, self.arguments, self.structure = begun.graph, begun.arguments, begun.structure
@@ -63,9 +63,9 @@ class Advance(HistoryCursor):
     # Going over it
 
     def forward(self) -> Event | None:
-        """One event on, which is returned: the next that is known, at the end a new one by the schedule. None where
-        the run is over: `outcome` says how. A new one is a run of its own: it has all the seconds of the limits, and
-        raises KeyboardInterrupt, after it has happened, where somebody pressed Ctrl-C meanwhile."""
+        """Step one event forward and return it: the next known event, or, at the end, a new one by the schedule. None
+        if the run is over: `outcome` says how. A new event has all the seconds of the limits; if Ctrl-C is pressed
+        meanwhile, KeyboardInterrupt is raised after it has happened."""
         if self.position == len(self):
             return self._step_once(self._current_pick)
         event = self[self.position]
@@ -73,9 +73,9 @@ class Advance(HistoryCursor):
         return event
 
     def forward_to(self, wanted: EventSelector = None, limit: float = inf) -> Event | None:
-        """On to after the next event that is wanted, in the state that it led to; None where the run ends before, or at
-        position `limit`. What is wanted is a condition, as `node == 'add' and value < 0`; a function of both;
-        Breakpoints, whose `lines` get what they log; or, without any, the program's own `tl.breakpoint`."""
+        """Go forward to just after the next selected event; None if the run ends first, or at position `limit`. The
+        selector is a condition, such as `node == 'add' and value < 0`; a function of state and event; Breakpoints,
+        whose `lines` collect what they log; or None for the program's own `tl.breakpoint`."""
         holds = wanted.should_stop if isinstance(wanted, Breakpoints) else predicate_of(wanted, self.state)
         self._observe_past(wanted)
         while self.position < min(len(self), limit):
@@ -98,7 +98,7 @@ class Advance(HistoryCursor):
 
     @property
     def stats(self) -> Stats:
-        """The measures of the run up to the present position; those on waves only where it has gone by them."""
+        """The statistics up to the current position; those on waves only under the schedule `waves`."""
         meter = self._lineage.segment_at(self.position).meter_at(self.position)
         meter.is_clocked = self._effective_schedule() == "waves"
         return meter.stats()
@@ -106,8 +106,8 @@ class Advance(HistoryCursor):
     # Going on at the end
 
     def run(self, until: Until = "quiet") -> Outcome:
-        """From the end on by the schedule, until the run is over, and how that was; from the present position if that
-        is the end. `until` is as of `run_graph`."""
+        """Continue from the end of the known events by the schedule until the run is over, and return its outcome.
+        `until` is that of `run_graph`."""
         check_until(until)
         self.jump(len(self))
         if not (self.position and is_until_met(until, self.state)):
@@ -117,9 +117,9 @@ class Advance(HistoryCursor):
         return self.outcome()
 
     def deliver(self, position: int) -> Event | None:
-        """At the end: deliver the token at this position of the flight, by hand; None where that ends the run.
+        """At the end: deliver the token at this position of the flight, by hand; None if that ends the run.
 
-        Raises Usage where none is there, and in the past, of which only a branch can differ.
+        Raises Usage if no token is there, and in the past, from which only a fork can differ.
         """
         if self.position < len(self):
             raise Usage("this event is known already", hint="choose(position) makes a branch")
@@ -136,7 +136,7 @@ class Advance(HistoryCursor):
 
     @property
     def stop_error(self) -> TagloomError | None:
-        """What ended the run at its end, if it did not become quiet: a limit, or what a what-if broke."""
+        """The error that ended the run, if it did not become quiescent: a limit, or a rule broken by a what-if."""
         return self._stop_error
 
     def _step_once(self, pick: Pick) -> Event | None:
@@ -147,10 +147,10 @@ class Advance(HistoryCursor):
         return event
 
     def _drive(self, pick: Pick, is_enough: Callable[[], bool]) -> Event | None:
-        """New events, until it is enough or the run is over; the last of them, if there is one."""
+        """Make new events until `is_enough()` or the end of the run; returns the last one, if any."""
         stretch, before = self._lineage.last_segment, len(self)
         if self.state.flight and self.state.world is not self.world:
-            check_callbacks(self.graph, self.world)  # of a log, nobody has asked yet
+            check_callbacks(self.graph, self.world)  # not yet checked for a log
         broken, limits = self.is_invalid or bool(self.edits), resolve_limits(self.limits)
         self._stop_error, self._until, self._outcome = None, "quiet", None
         stretch.meter.state, self.state.world = self.state, self.world
@@ -163,15 +163,15 @@ class Advance(HistoryCursor):
             self.position = len(self)
             if self.position > before:
                 self._logged_outcome = None
-        if isinstance(self._stop_error, Broken):  # it may have been broken half way
+        if isinstance(self._stop_error, Broken):  # the step may have broken half way
             self.state = stretch.roll_back()
         return None if len(self) == before else stretch.events[-1]
 
     def outcome(self) -> Outcome:
-        """How the run ended, wherever in it one is; raises Usage where it is not over.
+        """The outcome of the run, at any position; raises Usage if the run is not over.
 
-        It is what `run_graph` gives, with all events; its schedule is `hand` where the schedule was not kept to, and
-        `what-if` where a token was changed or injected.
+        It equals that of `run_graph`, with all events; its schedule is `hand` if the run left its schedule, and
+        `what-if` if a token was changed or injected.
         """
         if self._outcome is None:
             state = self.at(len(self))
@@ -205,25 +205,25 @@ class Advance(HistoryCursor):
 
     @property
     def first_manual_event(self) -> int | None:
-        """The first event that the schedule would not have chosen, if there is one."""
+        """The number of the first event that the schedule would not have chosen, or None."""
         return self._first_manual_event
 
     @property
     def next_choice(self) -> int | None:
-        """Which position of the flight is taken next: the one that is known, at the end the schedule's; None where
-        nothing is in flight."""
+        """The position in the flight that is taken next: that of the next known event, or, at the end, the schedule's
+        choice; None if the flight is empty."""
         if self.position < len(self):
             return self[self.position].position
         return self._current_pick(self.state) if self.state.flight else None
 
     @property
     def _current_pick(self) -> Pick:
-        """The schedule that goes on: no script, once something was otherwise than it knows."""
+        """The schedule that continues: no script, once the run has left it."""
         strays = bool(self.edits) or self._first_manual_event is not None
         return schedule_named(self._origin.fallback_schedule) if strays else self._origin.pick
 
     def _effective_schedule(self) -> str:
-        """By which schedule the events came to be."""
+        """The schedule that made the events."""
         if self.edits:
             return WHAT_IF
         return self.schedule if self._first_manual_event is None else BY_HAND

@@ -1,9 +1,9 @@
-"""Histories and Python's garbage collector.
+"""Keeping Python's garbage collector away from long histories.
 
-A long run is some millions of tuples. None is ever part of a cycle, but the collector, on its own, looks at all of
-them again and again: half the time of the run, and pauses of 1.7 s at a million events, in whatever is done then. So
-what is there when a history is long is set aside (`gc.freeze`) until the last such history is gone. Reference counts
-free what is set aside, as ever; garbage in cycles that happened to be around waits until then.
+A long run is millions of tuples. None is ever part of a cycle, but the collector scans all of them again and again:
+half the time of the run, with pauses of 1.7 s at a million events. So when a history gets long, all present objects are
+set aside (`gc.freeze`) until the last such history is gone. Reference counts still free them; garbage in cycles that
+existed at that time waits until then.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ import gc
 import weakref
 
 LONG_HISTORY = 10_000
-"""From how many events on a history is long: below, they add some 10 ms to a collection."""
+"""The number of events from which a history counts as long; fewer add at most 10 ms to a collection."""
 
 _freeze_owners: set[int] = set()
-"""Whose sake objects are set aside for."""
+"""The owners that objects are set aside for."""
 
 
 def freeze_objects(owner: object) -> None:
-    """Keep the collector from what there is now, as long as `owner` lives.
+    """Exempt all present objects from collection, as long as `owner` lives.
 
-    Nothing is done where the collector is off, or where somebody else has set objects aside, who may not want these.
+    Does nothing if the collector is off, or if other code has frozen objects, which this must not mix with.
     """
     if not gc.isenabled() or (not _freeze_owners and gc.get_freeze_count()):
         return

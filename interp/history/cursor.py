@@ -1,6 +1,6 @@
-"""A walk over a run: a state that stands between two of the events that are known, and goes to any other place.
+"""A cursor over the known events of a run: a state at a position between two events, and the moves to any other.
 
-Going over events applies and reverts them, and computes nothing.
+Moving applies and reverts events, and computes nothing.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .segment import Keyframe, Lineage
 
 EventPredicate: TypeAlias = Callable[[State, Event], bool]
 EventSelector: TypeAlias = str | EventPredicate | Breakpoints | None
-"""Which events are wanted: those for which a condition holds, or a function of the state after it and the event; those
-at which a breakpoint stops; or, if none of these is given, those at which the program itself says so."""
+"""Selects events: by a condition; by a function of the event and the state after it; by breakpoints; or, if None, by
+the program's own `tl.breakpoint`."""
 
 
 def predicate_of(wanted: EventSelector, state: State) -> EventPredicate:
-    """Whether an event is wanted; raises Malformed or Usage where a condition means nothing for the graph."""
+    """The predicate of a selector; raises Malformed or Usage for a condition that is invalid for the graph."""
     if isinstance(wanted, Breakpoints):
         return lambda state, event: bool(wanted.see(state, event).stops)
     if wanted is None:
@@ -37,9 +37,9 @@ def predicate_of(wanted: EventSelector, state: State) -> EventPredicate:
 
 
 class HistoryCursor:
-    """`position` events have happened in `state`; `len(walk)` is the last position that is known, and `base` the first.
+    """`position` events have happened in `state`; `base` is the first known position, and `len(cursor)` the last.
 
-    The state is the walk's own, and changes as it moves; `at` gives others to keep.
+    The state belongs to the cursor and changes as it moves; `at` returns an independent one.
     """
 
     def __init__(self, lineage: Lineage, state: State, position: int) -> None:
@@ -48,22 +48,22 @@ class HistoryCursor:
         self.position = position
 
     def __len__(self) -> int:
-        """How many events have happened at the end of what is known."""
+        """The last known position."""
         return len(self._lineage)
 
     @property
     def base(self) -> int:
-        """How many events had happened before the first that is known: 0, but where the fast machine went ahead."""
+        """The first known position: 0, unless the fast machine went ahead."""
         return self._lineage.base
 
     @property
     def base_keyframe(self) -> Keyframe:
-        """The state where what is known begins, and the measures; nobody changes them."""
+        """The state and the meter at `base`, which must not be changed."""
         return self._lineage.base_keyframe
 
     @property
     def last_event(self) -> Event | None:
-        """The event that led to where one stands; None where what is known begins."""
+        """The event before the current position; None at `base`."""
         return self[self.position - 1] if self.position > self.base else None
 
     @overload
@@ -71,7 +71,7 @@ class HistoryCursor:
     @overload
     def __getitem__(self, number: slice) -> tuple[Event, ...]: ...
     def __getitem__(self, number: int | slice) -> Event | tuple[Event, ...]:
-        """The event of this number, from 0, or from the end where it is negative; of a slice, several."""
+        """The event of this number, counted from 0, or from the end if negative; several for a slice."""
         if isinstance(number, slice):
             return tuple(self._lineage[each] for each in range(*number.indices(len(self))))
         place = number + len(self) if number < 0 else number
@@ -83,39 +83,39 @@ class HistoryCursor:
         return iter(self._lineage)
 
     def events_after(self) -> Iterator[tuple[int, Event]]:
-        """The known events from here on, with their numbers: to look at them takes no state."""
+        """The known events from here on, with their numbers; no state is computed."""
         return self._lineage.events_after(self.position)
 
     def events_before(self) -> Iterator[tuple[int, Event]]:
-        """Those that have happened, the last first."""
+        """The known events before here, with their numbers, the last first."""
         return self._lineage.events_before(self.position)
 
     @property
     def choices(self) -> tuple[int, ...]:
-        """Which position of the flight each event took: with the edits, all that is needed to do it again."""
+        """The position in the flight that each event took: with the edits, all that a rerun needs."""
         return tuple(event.position for event in self.all_events())
 
     def all_events(self) -> Iterator[Event]:
-        """All events, from the first of the run on; raises Usage where it is not known."""
+        """All events of the run so far; raises Usage if the first ones are not known."""
         if self.base:
             raise Usage("the events of this run are not all known", got=f"those from {self.base:,} on")
         return iter(self)
 
     def jump(self, position: int) -> State:
-        """Go to where so many events have happened. Where a branch begins, its edit has been made."""
+        """Go to a position. At the beginning of a fork, its edit has been made."""
         self._check_position(position)
         stretch = self._lineage.segment_at(position)
         here = (self.state, self.position) if stretch is self._lineage.segment_at(self.position) else None
         try:
             self.state = stretch.state_at(position, here)
-        except BaseException:  # interrupted: the state is somewhere on the way
+        except BaseException:  # interrupted: the state is at some position on the way
             self.state = self._lineage.segment_at(self.position).state_at(self.position)
             raise
         self.position = position
         return self.state
 
     def at(self, position: int) -> State:
-        """A state of its own in which so many events have happened; the history does not move."""
+        """An independent state at a position; the cursor does not move."""
         self._check_position(position)
         return self.state.fork() if position == self.position else self._lineage.segment_at(position).state_at(position)
 
@@ -125,23 +125,22 @@ class HistoryCursor:
         self._lineage.segment_at(position)
 
     def events(self, start: int, stop: int) -> Iterator[tuple[State, Event]]:
-        """The known events from one position to another, each with the state that it led to, which is changed by the
-        next. The walk itself does not move."""
+        """The known events between two positions, each with the state after it, which the next one changes. The cursor
+        does not move."""
         past = HistoryCursor(self._lineage, self.at(start), start)
         for position in range(start, stop):
             past.jump(position + 1)
             yield past.state, past[position]
 
     def back(self) -> Event | None:
-        """One event back, which is returned; None where what is known begins."""
+        """Step one event back and return it; None at `base`."""
         if self.position == self.base:
             return None
         self.jump(self.position - 1)
         return self[self.position]
 
     def back_to(self, wanted: EventSelector = None) -> Event | None:
-        """Back to before the last event that is wanted, in the state that it led to; None, where what is known
-        begins."""
+        """Go back to just before the last selected event, and return it; None at `base` if there is no such event."""
         holds = predicate_of(wanted, self.state)
         self._observe_past(wanted)
         while (event := self.last_event) is not None:
@@ -153,7 +152,7 @@ class HistoryCursor:
         return None
 
     def _observe_past(self, wanted: EventSelector) -> None:
-        """Show breakpoints what they have not seen of the past, where they are to ignore some of it."""
+        """Show past events to breakpoints that ignore their first hits."""
         if not isinstance(wanted, Breakpoints) or wanted.ignores_observed_until >= self.position:
             return
         for state, event in self.events(max(int(wanted.ignores_observed_until), self.base), self.position):

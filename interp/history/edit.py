@@ -1,8 +1,8 @@
-"""What if a token had another value, or were there: which token, what it was, what it is instead.
+"""Edits of a state, for a what-if: a token with another value, or one token more.
 
-An edit is no event. No machine would do it, so what follows from it is a what-if, and says so. A change gives a token
-another value and leaves all else as it was; an injection is one token more, at the end of the flight, under a tag that
-is open: it is counted where tokens are, so that activations close when they should.
+An edit is not an event: no machine would make it, so what follows is marked as a what-if. A change replaces the value
+of a token and leaves everything else unchanged. An injection adds a token at the end of the flight, under an open tag;
+it is counted like other tokens, so that activations close when they should.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from ..queries.contexts import check_node_tag, node_contexts
 
 
 class TokenSlot(NamedTuple):
-    """Where a token waits: at a port of a node, under a tag."""
+    """The place of a waiting token: a port of a node, under a tag."""
 
     node: int
     port: int
@@ -29,13 +29,13 @@ class TokenSlot(NamedTuple):
 
 
 TokenPlace: TypeAlias = int | TokenSlot
-"""Where a token is: its position in the flight, or where it waits."""
+"""The place of a token: its position in the flight, or its slot."""
 NamedPlace: TypeAlias = tuple[str, int, str | Tag]
-"""The same by name, in flight or waiting: the node that it goes to, the port, and the tag as it is written."""
+"""The place of a token in flight or waiting, by name: its node, its port, and its tag or the text of that."""
 
 
 class TokenChange(NamedTuple):
-    """A token as it was, where it was, and the value that it has instead."""
+    """A token, its place, and its new value."""
 
     place: TokenPlace
     token: Token
@@ -53,7 +53,7 @@ class TokenChange(NamedTuple):
 
 
 class TokenInjection(NamedTuple):
-    """A token that nobody sent."""
+    """A token that no firing sent."""
 
     token: Token
 
@@ -75,9 +75,9 @@ Edit: TypeAlias = TokenChange | TokenInjection
 
 
 def build_change(state: State, wanted: TokenPlace | NamedPlace, value: object) -> TokenChange:
-    """The edit that gives the token at this place this value; changes nothing yet.
+    """The edit that gives the token at this place a new value; changes nothing yet.
 
-    Raises Usage where no token is there, and where the value is not of the type that the port takes.
+    Raises Usage if no token is there, or if the value does not have the type of the port.
     """
     place = _resolve_place(state, wanted)
     token = _token_at(state, place)
@@ -89,10 +89,10 @@ def build_change(state: State, wanted: TokenPlace | NamedPlace, value: object) -
 
 
 def build_injection(state: State, node: str, port: int, tag: str | Tag, value: object) -> TokenInjection:
-    """The edit that puts a token into the flight; changes nothing yet.
+    """The edit that adds a token to the flight; changes nothing yet.
 
-    Raises Usage where no token ever comes to such a place, where the activation is not open, and where the value is not
-    of the type that the port takes.
+    Raises Usage if no token can ever arrive at that port, if the activation is not open, or if the value does not have
+    the type of the port.
     """
     graph, number = state.graph, state.graph.only(node)
     under = parse_tag(graph, tag) if isinstance(tag, str) else tag
@@ -110,7 +110,7 @@ def build_injection(state: State, node: str, port: int, tag: str | Tag, value: o
 
 
 def apply_edit(state: State, change: Edit) -> None:
-    """Do in a state what an edit says."""
+    """Apply an edit to a state."""
     if isinstance(change, TokenInjection):
         _add_token(state, change.token)
         return
@@ -118,13 +118,13 @@ def apply_edit(state: State, change: Edit) -> None:
     if isinstance(place, int):
         state.flight[place] = token._replace(value=value)
         return
-    record = state.records[token.tag].copy(state.owner)  # its own, whoever shared the one before
+    record = state.records[token.tag].copy(state.owner)  # always a copy: the record may be shared
     record.waiting_operands[token.node][token.port] = value
     state.records[token.tag] = record
 
 
 def _add_token(state: State, token: Token) -> None:
-    """One token more: in the flight, in its activation, and where activations are busy, in those around it."""
+    """Add a token to the flight, and count it in its activation and, if busy tokens are counted, in those around it."""
     record = state.records[token.tag].copy(state.owner)
     state.records[token.tag] = record
     record.token_count += 1
@@ -135,7 +135,7 @@ def _add_token(state: State, token: Token) -> None:
 
 
 def _resolve_place(state: State, wanted: TokenPlace | NamedPlace) -> TokenPlace:
-    """Where a token is that goes by name."""
+    """Resolve a place given by name."""
     match wanted:
         case int():
             return wanted
@@ -163,8 +163,8 @@ def _token_at(state: State, place: TokenPlace) -> Token:
 
 
 def port_type(graph: Graph, token: Token) -> Type:
-    """What the port takes: the type of the output that feeds it; of several, in a graph that breaks the rules, of the
-    first that the token can be from. Raises Usage where no token ever comes there."""
+    """The type of a port: that of the output that feeds it; of several, in a graph that breaks the rules, that of the
+    first that may send this token. Raises Usage if no token can ever arrive there."""
     node = graph.nodes[token.node]
     ports = [str(port) for port, literal in enumerate(node.ports) if literal is None]
     if str(token.port) not in ports:

@@ -1,10 +1,10 @@
-"""Going far in a run: the fast machine goes ahead alone, and hands over to a history that begins near where it stops.
+"""Fast-forwarding: the fast machine runs ahead, and a history begins near where it stops.
 
-To step an event costs some 5 us and 1 KB, and what one looks at is near where one is. The fast machine follows the same
-schedule at some 10 ns an event, and knows its state at any of them, but nothing of those before. So a history may begin
-at a **base**: a place in the run, with the state and the measures that were handed over there. All numbers are those of
-the run. To know what is before the base, the fast machine runs again, from the beginning: so it never does so where
-what a run does outside of the machine would be done again.
+A stepped event costs some 5 us and 1 KB, and users look at events near the current position. The fast machine follows
+the same schedule at some 10 ns per event; it knows its current state, but none before. So a history may begin at a
+**base**: a position in the run, with the state and the statistics exported there. All numbers are those of the whole
+run. To learn the events before the base, the fast machine runs again from the beginning; it never does so if that would
+repeat effects on the outside world.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
     from ..engines.fast.stops import StopConditions
 
 WINDOW = 20_000
-"""How many events before the place where one goes are known there: stepped in 0.1 s, and some 20 MB."""
+"""The number of events known before the target position: they take 0.1 s to step, and some 20 MB."""
 IMPORT_COST = 1_500
-"""How many events the fast machine makes while it takes an open activation over from the reference."""
+"""The cost of importing an open activation into the fast machine, in events that it could make meanwhile."""
 _EXACT_LIMITS = ("firings", "tokens", "depth")
-"""The limits that both machines meet at the same event."""
+"""The limits that both machines reach at the same event."""
 
 
 class FastForward(Advance):
-    """A history that need not begin where the run did."""
+    """A history that may begin later than its run."""
 
     _fast_run: Fast | None
-    """The fast machine, while it goes ahead."""
+    """The fast machine, while it runs ahead."""
 
     def _reset(self, begun: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
         super()._reset(begun, lineage, state, position)
@@ -52,14 +52,13 @@ class FastForward(Advance):
 
     @property
     def current_position(self) -> int:
-        """How many events have happened where one stands; while the fast machine goes ahead, there. Another thread may
-        ask."""
+        """The current position; while the fast machine runs ahead, its position. Safe to call from another thread."""
         run = self._fast_run
         return self.position if run is None else run.steps
 
     @property
     def unsupported_reason(self) -> str | None:
-        """Why the fast machine cannot go ahead of this history; None where it can."""
+        """Why the fast machine cannot run ahead of this history; None if it can."""
         if self.edits or self._first_manual_event is not None:
             return "somebody chose or changed what happens"
         if self.is_fork:
@@ -84,12 +83,12 @@ class FastForward(Advance):
     def far(
         self, position: int | None = None, stops: StopConditions | None = None, *, window: int | None = None
     ) -> Self:
-        """A history of the same run that begins so many events (WINDOW) before a position, and stands at its beginning;
-        before where the fast machine stops, if it stops earlier, or where the run is over. This history itself, where
-        what it knows leads there. Nothing is looked for in what this one knows.
+        """A history of the same run that begins `window` (default WINDOW) events before a position, and stands at its
+        beginning; or before the place where the fast machine stops, if that is earlier, or where the run is over.
+        Returns this history itself if its known events lead there. The known events are not searched for stops.
 
-        Where the run is interrupted, or out of time or memory, it begins where it has come to; `stop_error` says why.
-        Raises Usage where the fast machine cannot do that.
+        If the run is interrupted, or out of time or memory, the history begins where the run got to; `stop_error` says
+        why. Raises Usage if the fast machine does not support this run.
         """
         why = self.unsupported_reason
         if why is not None:
@@ -101,7 +100,7 @@ class FastForward(Advance):
         run = self._start_machine(goal)
         stopped = self._run_machine(run, goal, stops)
         if _is_exact_stop(stopped) and (goal is None or run.steps < goal):
-            goal = max(run.steps - max(window, 1), 0)  # a trap that it stopped at has happened
+            goal = max(run.steps - max(window, 1), 0)  # the trap that stopped it has happened
             if self.base <= goal <= len(self):
                 return self
             run = self._start_machine(goal)
@@ -109,10 +108,9 @@ class FastForward(Advance):
         return self._from_machine(run, None if _is_exact_stop(stopped) else stopped)
 
     def reveal(self, position: int) -> None:
-        """Know the events from this position on too, which is before what is known. Where one stands stays as it is.
+        """Make the events from an earlier position on known, too. The current position stays.
 
-        Raises KeyboardInterrupt where somebody presses Ctrl-C, and Exhausted where a limit is met: then nothing has
-        changed.
+        Raises KeyboardInterrupt on Ctrl-C, and Exhausted at a limit; then nothing has changed.
         """
         base = self.base
         if position >= base:
@@ -130,11 +128,11 @@ class FastForward(Advance):
         self._reset_index()
 
     def _reset_index(self) -> None:
-        """What questions know of the events begins anew."""
+        """Discard the index that queries use."""
 
     def _start_machine(self, goal: int | None) -> Fast:
-        """The fast machine at the end of what is known, or at the beginning of the run: where it is sooner at its goal,
-        which may be wherever it stops."""
+        """The fast machine, at the end of the known events or at the beginning of the run, whichever reaches the goal
+        sooner; a goal of None is wherever it stops."""
         from ..engines.fast.run import Fast
 
         begun, last = self._origin, self._lineage.last_segment
@@ -147,8 +145,8 @@ class FastForward(Advance):
         return Fast(meter.state, begun.schedule, until="quiet", limits=self.limits, meter=meter)
 
     def _run_machine(self, run: Fast, goal: int | None, stops: StopConditions | None) -> TagloomError | None:
-        """Let the machine go to its goal, or to a stop that is not among the events that are known; what stopped it, if
-        that was no ending of its own."""
+        """Run the machine to its goal, or to a stop beyond the known events; returns the error that stopped it, if
+        any."""
         self._fast_run = run
         try:
             if stops is not None and run.steps < len(self):
@@ -160,7 +158,7 @@ class FastForward(Advance):
             self._fast_run = None
 
     def _from_machine(self, run: Fast, stopped: TagloomError | None) -> Self:
-        """A history that begins where the machine stands."""
+        """A history that begins at the machine's position."""
         state = run.state()
         made = type(self).__new__(type(self))
         made._reset(
@@ -171,7 +169,7 @@ class FastForward(Advance):
 
 
 def _is_exact_stop(stopped: TagloomError | None) -> bool:
-    """Whether the reference stops at the same event, or goes on there too."""
+    """Whether the reference would stop at the same event, or continue there too."""
     return stopped is None or (isinstance(stopped, Exhausted) and stopped.limit in _EXACT_LIMITS)
 
 

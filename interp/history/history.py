@@ -1,9 +1,9 @@
-"""Time travel over a run: back and forth, to any event, and what would have been otherwise.
+"""Histories: time travel over a run, back and forth, to any event, and into what-ifs.
 
-A history is the events of a run and a state that stands between two of them. Going over events that are known applies
-and reverts them, and computes nothing: so what a firing did outside of the machine, it does not do again. At the end
-the run goes on by its schedule, or by hand. What differs from what is known is a **branch**: a history that has the
-past in common, with no copy of it, and goes on by itself, *its effects included*.
+A history is the events of a run and a state at a position between two of them. Going over known events applies and
+reverts them and computes nothing, so no effect on the outside world is repeated. At the end the run continues by its
+schedule, or by hand. A run that differs is a **fork**: a history that shares the past, without a copy, and continues
+independently, *its effects included*.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from .segment import KEYFRAME_SPACING, Lineage
 
 
 class History(FastForward, SvgReprMixin, PlayerMixin):
-    """A run that can be gone over, that goes on at its end, and that has branches."""
+    """A run that can be stepped back and forth, that continues at its end, and that can be forked."""
 
     parent: History | None
     fork_position: int
-    """Where a branch begins: so many events it has in common with its parent."""
+    """The position where a fork begins: the number of events shared with its parent."""
     edit: Edit | None
-    """The token that was changed there, or injected, if one was."""
+    """The edit at the beginning of the fork, if any."""
     _children: list[ref[History]]
     _fork_count: int
-    """How many there have been."""
+    """The number of forks made so far."""
 
     def __init__(
         self,
@@ -68,10 +68,10 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         world: World | None = None,
         spacing: int = KEYFRAME_SPACING,
     ) -> None:
-        """The beginning of a run, with the options of `run_graph`; `structure` is how its results nest, and `spacing`
-        how many events apart the states are that are kept.
+        """The beginning of a run, with the options of `run_graph`; `structure` says how its results nest, and `spacing`
+        is the number of events between keyframes.
 
-        Raises Usage where the arguments do not fit or an option means nothing, Invalid where the graph breaks a rule.
+        Raises Usage if the arguments do not fit or an option is invalid, Invalid if the graph breaks a rule.
         """
         schedule = resolve_schedule(schedule)
         name, pick, then = parse_schedule(schedule)
@@ -99,17 +99,18 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
 
     @property
     def children(self) -> tuple[History, ...]:
-        """The branches of this history that somebody still holds, in the order in which they were made."""
+        """The forks of this history that are still referenced, in the order in which they were made."""
         return tuple(child for child in [made() for made in self._children] if child is not None)
 
     @property
     def ask(self) -> RunQueries:
-        """Questions about it, where it stands. It is not kept: a cycle would keep a long history for ever."""
+        """Queries about the run at the current position. The object is not cached: a cycle would keep a long history
+        alive."""
         return RunQueries(self, self.graph, self.arguments, self._index)
 
     @cached_property
     def _index(self) -> EventIndex:
-        """What questions know of the events; where a run knows some, its branches know them too."""
+        """The index of events that queries use; forks inherit it."""
         if not self.base:
             return EventIndex(self.graph, self.arguments)
         return PartialIndex(self.graph, self.arguments, self.base_keyframe.state)
@@ -120,35 +121,36 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
     # What if
 
     def branch(self, name: str | None = None) -> History:
-        """A history with the past up to the present position, that goes on from there by itself. Its name, if none is
-        given, is that of its parent and a number.
+        """Fork at the current position: a history with the same past that continues independently. Its default name is
+        that of its parent and a number.
 
-        Firings from there on are new ones, and so are their effects: `repeats` says which of its parent's were some.
+        Firings from there on are new, and so are their effects: `repeats` lists the parent's effects that may happen
+        again.
         """
         return self._fork(name, None)
 
     def choose(self, position: int, name: str | None = None) -> History:
-        """A branch in which the token at this position of the flight is the next to be delivered, and has been.
+        """A fork in which the token at this position of the flight is delivered next; the fork stands after that event.
 
-        Raises Usage where none is there.
+        Raises Usage if no token is there.
         """
         made = self._fork(name, None)
         made.deliver(position)
         return made
 
     def change(self, place: TokenPlace | NamedPlace, value: object, name: str | None = None) -> History:
-        """A branch in which a token, in flight or waiting, has another value from the present position on. Its place is
-        its position in the flight, or the node that it goes to, the port, and its tag: `("fib.add", 0, "main/fib")`.
+        """A fork in which a token, in flight or waiting, has another value from the current position on. Its place is
+        its position in the flight, or its node, port and tag: `("fib.add", 0, "main/fib")`.
 
-        Raises Usage where no token is there, and where the value is not of the type that its port takes.
+        Raises Usage if no token is there, or if the value does not have the type of the port.
         """
         return self._fork(name, build_change(self.state, place, value))
 
     def inject(self, node: str, port: int, tag: str | Tag, value: object, name: str | None = None) -> History:
-        """A branch in which one token more is in flight, the last of all, that nobody sent: for this port of a node,
-        under a tag that is open.
+        """A fork with one more token at the end of the flight, which no firing sent: for this port of a node, under an
+        open tag.
 
-        Raises Usage where no token ever comes there, and where the value is not of the type that the port takes.
+        Raises Usage if no token can ever arrive there, or if the value does not have the type of the port.
         """
         return self._fork(name, build_injection(self.state, node, port, tag, value))
 
@@ -176,11 +178,11 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
 
     @property
     def repeats(self) -> tuple[Event, ...]:
-        """The effects of the parent that are not in the past of this branch: those that it may do a second time."""
+        """The effects of the parent that are not in the past of this fork: those that the fork may repeat."""
         return () if self.parent is None else self.parent.effects(self.fork_position)
 
     def effects(self, since: int) -> tuple[Event, ...]:
-        """The known events from this position on that did something outside of the machine."""
+        """The known events from this position on that had an effect on the outside world."""
         nodes = {number for number, node in enumerate(self.graph.nodes) if resource_of(node.op) is not None}
         events = (self[number] for number in (range(since, len(self)) if nodes else ()))
         return tuple(event for event in events if event.token.node in nodes and event.fired)
@@ -198,16 +200,15 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         return f"{said}, a branch of {self.parent.name} from {self.fork_position:,} on{what}{twice}"
 
     def moment(self) -> Moment:
-        """What is true here, in words: the last event, the results, what is in flight, and what waits."""
+        """The current state in words: the last event, the results, the flight, and the tokens that wait."""
         return moment(self)
 
     # Logs and scripts
 
     def script(self) -> Script:
-        """The choices of all events that are known, and the schedule that goes on after them, for a run that does the
-        same.
+        """A script that repeats all known events, and then continues by the schedule.
 
-        Raises Usage where a token was changed or injected, which no script says.
+        Raises Usage if a token was changed or injected, which a script cannot express.
         """
         if self.edits:
             raise Usage(
@@ -216,10 +217,10 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         return Script(self.choices, self._origin.fallback_schedule)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the log of all events that are known: the one that the run would have written itself.
+        """Write the log of all known events, as the run itself would have written it.
 
-        Raises Usage where a token was changed or injected, since no machine gives what follows, and where the path
-        cannot be written or does not end in .jsonl, or not all events are known.
+        Raises Usage if a token was changed or injected, since no machine would make those events; if the path cannot be
+        written or does not end in .jsonl; or if not all events are known.
         """
         if self.edits:
             raise Usage("a what-if is no run of a machine, and has no log", hint="save its parent, and the edit")
@@ -240,11 +241,11 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
     def load(
         cls, path: str | os.PathLike[str], *, world: World | None = None, spacing: int = KEYFRAME_SPACING
     ) -> History:
-        """The history of a log, whole or cut short, every event checked; it stands at the end, and can go on, with the
-        effects that are new then, and the Python functions that callbacks name, in `world`. One by hand goes on with
-        the oldest token. A log does not say how results nest: they come flat.
+        """The history of a log, complete or cut short, every event checked. It stands at the end and can continue, with
+        new effects, and the Python functions of callbacks, in `world`. A run by hand continues with the oldest token. A
+        log does not record how results nest: they are flat.
 
-        Raises what `read_events` raises.
+        Raises as `read_events` does.
         """
         replay = open_log(os.fspath(path))
         made = cls.__new__(cls)
@@ -261,7 +262,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         return made
 
     def _restore_outcome(self, recorded: OutcomeRecord) -> None:
-        """The run is over, as a log says."""
+        """Mark the run as over, as a log says."""
         self._logged_outcome, error = recorded, recorded.error
         if recorded.status in _ERROR_TYPES and error is not None:
             self._stop_error = _ERROR_TYPES[recorded.status](error.message, rule=error.rule)
@@ -271,4 +272,4 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
 
 _ERROR_TYPES: dict[str, type[TagloomError]] = {"Exhausted": Exhausted, "Broken": Broken}
 _UNTIL_BY_STATUS: dict[str, Until] = {"Returned": "result", "Trapped": "trap"}
-"""Until when a run may have been told to go on that ended so."""
+"""The `until` that a run may have had, by the status in which it ended."""

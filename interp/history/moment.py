@@ -1,4 +1,4 @@
-"""A moment of a run, in words: what a test can hold on to, whatever engine or program gave it."""
+"""A moment of a run in words, for tests to compare, independent of engine and program."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from .advance import Advance
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is true where a history stands; values are literals of the text form."""
+    """The state of a run at one position, in words; values are literals of the text form."""
 
     event: str
-    """What happened last: `main.add under main/fib: 1, 2 -> 3`, or `5 came to port 0 of main.add under main, and
-    stays`; empty at the beginning."""
+    """The last event: `main.add under main/fib: 1, 2 -> 3`, or `5 came to port 0 of main.add under main, and stays`;
+    empty at the beginning."""
     results: tuple[str, ...]
-    """Those that have come: `0: 8`."""
+    """The results that have arrived: `0: 8`."""
     flight: tuple[str, ...]
-    """In their order: `3 for port 0 of main.add under main`."""
+    """The tokens in flight, in order: `3 for port 0 of main.add under main`."""
     waiting: tuple[str, ...]
-    """What waits for partners, is parked or is held, in alphabetical order."""
+    """The tokens that wait for partners, are parked or are throttled, in alphabetical order."""
     cells: tuple[str, ...]
-    """Those that have been put, in the order in which they were made: `2 of main.cells under main: 7`."""
+    """The full cells, in the order in which they were made: `2 of main.cells under main: 7`."""
 
     def __str__(self) -> str:
-        """A line for each of them, as `tagloom debug` writes it into tests."""
+        """One line per entry, as `tagloom debug` writes it into tests."""
         parts = (("result", self.results), ("flight:", self.flight), ("waits:", self.waiting), ("cell", self.cells))
         lines = (f"{word} {said}" for word, part in parts for said in part)
         return "\n".join([f"event: {self.event}".rstrip(), *lines])
 
 
 def moment(history: Advance) -> Moment:
-    """What is true where a history stands."""
+    """The moment at the current position of a history."""
     graph, state = history.graph, history.state
     tokens = [
         Token(node, port, tag, value)
@@ -58,7 +58,7 @@ def moment(history: Advance) -> Moment:
 
 
 def _describe_cells(graph: Graph, state: State) -> Iterator[str]:
-    """The cells that are full; one that was put twice has the value that came first."""
+    """The full cells; one that was stored to twice has its first value."""
     for handle, block in state.cells.blocks.items():
         for number, puts in sorted(block.writes.items()):
             yield f"{number} of {describe_value(graph, handle)}: {describe_value(graph, puts[0].inputs[2])}"

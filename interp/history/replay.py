@@ -1,8 +1,8 @@
-"""Reading event logs: every event is checked against the machine, which is run along.
+"""Reading event logs: a machine runs along, and every event is checked against it.
 
-A log is believed line by line. An event that is not what `step` gives on the state so far is a Disagreement that
-names the line, what was required there and what was got; a line that is no event at all is Malformed. What a callback
-gave is taken from its line, where that is possible; no effect is repeated (S14).
+Each line is checked on the state so far. An event that differs from what `step` returns is a Disagreement, which names
+the line, the required and the actual value; a line that is not an event is Malformed. Results of callbacks come from
+their lines, if those values are possible; no effect is repeated (S14).
 """
 
 from __future__ import annotations
@@ -38,14 +38,13 @@ from ..records.tag_table import read_sites
 from .replay_world import ReplayWorld
 
 _LOGGED_SCHEDULES = (*(name for name in SCHEDULE_NAMES if not name.startswith(BY_HAND)), BY_HAND)
-"""Those that a log may have: of a schedule by hand it has the positions itself."""
+"""The schedules that a log may name; for a schedule by hand, the log itself has the positions."""
 _EXTERNAL_LIMITS = ("seconds", "bytes", "interrupt")
 """The limits that may end a run between any two steps."""
 
 
 class EventLog(NamedTuple):
-    """A log that has been read: what ran on what, with which options, and what happened. `outcome` is None where the
-    run was cut short."""
+    """The content of a log: graph, arguments, options and events. `outcome` is None if the run was cut short."""
 
     graph: Graph
     arguments: tuple[Value, ...]
@@ -59,9 +58,8 @@ class EventLog(NamedTuple):
 def read_events(path: str | Path) -> EventLog:
     """The log at this path, every event checked by replay.
 
-    Raises Malformed where a line is no line of a log, Disagreement where it is not what the machine does, Invalid
-    where the graph cannot be run at all, Exhausted where an event's result does not fit into memory, and Usage where
-    the file cannot be read.
+    Raises Malformed if a line is not a line of a log, Disagreement if it differs from the machine, Invalid if the graph
+    cannot be run at all, Exhausted if an event's result does not fit into memory, and Usage if the file cannot be read.
     """
     replay = open_log(path)
     events = tuple(replay.events())
@@ -70,7 +68,7 @@ def read_events(path: str | Path) -> EventLog:
 
 
 def open_log(path: str | Path) -> Replay:
-    """The log at this path, its first line read."""
+    """Open the log at this path and read its first line."""
     return Replay(_read_lines(Path(path)), str(path))
 
 
@@ -83,7 +81,7 @@ def _read_lines(path: Path) -> Iterator[bytes]:
 
 
 class Replay:
-    """A log that is read line by line while the machine runs along. `outcome` is there when all has been read."""
+    """Reads a log line by line while the machine runs along. `outcome` is set once all lines are read."""
 
     def __init__(self, lines: Iterator[bytes], file: str | None = None) -> None:
         first = next(lines, None)
@@ -103,12 +101,12 @@ class Replay:
         self.outcome: OutcomeRecord | None = None
         self.tags = OpenTags()
         self._completion_steps: dict[str, int] = {}
-        """After how many steps a run until the results had them, and a run until a trap had one."""
+        """The number of steps after which a run with `until="result"`, or with `until="trap"`, would have stopped."""
         self._lines = lines
         self._meter = Meter(self.state, is_clocked=self.state.is_clocked)
 
     def events(self) -> Iterator[Event]:
-        """Every event, after the state has done it."""
+        """Every event, after it has been applied to the state."""
         for number, line in enumerate(self._lines, 2):
             where = f"line {number}"
             if line.isspace() and all(map(bytes.isspace, self._lines)):
@@ -142,7 +140,7 @@ class Replay:
             self._completion_steps.setdefault("trap", state.steps)
 
     def _match_predicted(self, line: bytes) -> Event | None:
-        """The next event, if the line is to the letter what this machine would write: 15 us instead of 85."""
+        """The next event, if the line is exactly what this machine would write: 15 us instead of 85."""
         if self.pick is None or not line.startswith(b'{"deliver"') or not self.state.flight or self.outcome:
             return None
         position = self.pick(self.state)
@@ -158,7 +156,7 @@ class Replay:
         return None
 
     def _reaches_callback(self, position: int) -> bool:
-        """Whether a token comes to a callback: only the line knows what that gave."""
+        """Whether the token goes to a callback, whose result only the line has."""
         return self.state.rules[self.state.flight[position].node].node.op == "callback"
 
     def _step(self, position: int) -> Event | Exception:
@@ -188,7 +186,7 @@ class Replay:
         return None
 
     def _check_event(self, at: JsonCursor, where: str) -> Event:
-        """The event that a line says, which must be the one that the machine gives."""
+        """The event of a line, which must be the one that the machine makes."""
         position = read_position(at)
         if position >= len(self.state.flight):
             _raise_disagreement(where, "position", f"below {len(self.state.flight)}, the tokens in flight", position)
@@ -207,7 +205,7 @@ class Replay:
         return wanted
 
     def _check_outcome(self, theirs: OutcomeRecord, where: str) -> None:
-        """What an outcome says must hold of the state, and the run may have ended there so."""
+        """Check a logged outcome against the state, and that the run may have ended so there."""
         quiet = to_outcome_record(
             build_outcome(
                 self.state, self._meter.stats(), None, "quiet",
@@ -223,10 +221,11 @@ class Replay:
             _raise_disagreement(where, key, required, got)
 
     def _possible_endings(self, quiet: OutcomeRecord, theirs: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
-        """S12: how a run may end in this state, and by which rule. `quiet` is how it does where no token is left.
+        """S12: how a run may end in this state, and by which rule. `quiet` is its outcome if no token is left in
+        flight.
 
-        A limit ends a run before a firing, or before all; the clock, memory, or Ctrl-C, before any step. A graph that
-        breaks the rules may end Broken by any that the machine sees broken, but S4 is seen here too.
+        A limit ends a run before a firing, or before the first; the clock, memory, or Ctrl-C, before any step. A graph
+        that breaks the rules may end Broken by any rule that the machine finds broken, but S4 is checked here too.
         """
         state = self.state
         limit = theirs.error and theirs.error.limit
@@ -248,7 +247,7 @@ class Replay:
                 yield "Broken", said if said not in (None, "S4") else "V9"
 
     def _next_positions(self) -> Sequence[int]:
-        """Which tokens may be next."""
+        """The positions of the tokens that the schedule may deliver next."""
         if self.pick is None:
             return range(len(self.state.flight))
         return [self.pick(self.state)] if self.state.flight else []
@@ -278,7 +277,7 @@ class _LogHeader(NamedTuple):
 
 
 def _read_header(at: JsonCursor) -> _LogHeader:
-    """The first line."""
+    """Read the first line."""
     read_form(at, ("events",))
     names = ("graph", "arguments", "schedule", "sites")
     _, _, graph, arguments, schedule, sites = at.fields("tagloom", "version", *names, optional=("seed", "bound"))

@@ -1,6 +1,6 @@
-"""Effects that have happened: what they gave is in their events, and none is repeated (S14).
+"""Worlds for replay: the results of effects come from recorded events, and no effect is repeated (S14).
 
-A step that finds an effect asks the world of its state. The worlds here answer from events, or from the line of a log.
+A step performs an effect through the world of its state. The worlds here answer from events, or from the line of a log.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from ..machine.event import Event
 
 
 def recorded_result(event: Event) -> Value:
-    """What an effect gave, by the event of its firing; raises Failed where it trapped."""
+    """The result of an effect, from the event of its firing; raises Failed if it trapped."""
     if event.trap is not None or not event.outputs:
         raise CallbackError(event.trap or "this effect did not happen")
     return event.outputs[0][1]
 
 
 def recorded_world(events: Sequence[Event], position: Callable[[], int]) -> CallbackReplayWorld:
-    """A world in which the effects of these events have happened; `position` says which of them is next."""
+    """A world that replays the effects of these events; `position` returns the number of the next event."""
     return CallbackReplayWorld(lambda: recorded_result(events[position()]))
 
 
 class ReplayWorld(CallbackReplayWorld):
-    """A world that gives callbacks what somebody says they gave, if they can have given that."""
+    """A world in which callbacks return given results, after checking that they are possible."""
 
     def __init__(self) -> None:
         super().__init__(self._take_result)
@@ -34,7 +34,7 @@ class ReplayWorld(CallbackReplayWorld):
         self.value: Value | None = None
 
     def set_result(self, value: Value | None, trap: str | None) -> None:
-        """What is said of the next callback: its result, or why it trapped; or nothing."""
+        """Set the result of the next callback, or the reason why it trapped; or neither."""
         self.value, self.trap = value, trap
 
     def _take_result(self) -> Value:

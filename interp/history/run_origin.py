@@ -1,4 +1,4 @@
-"""What a run is before its first event: all that a history has in common with its branches, and that never changes."""
+"""The origin of a run: its graph, arguments and options, which a history and its forks share and never change."""
 
 from __future__ import annotations
 
@@ -22,13 +22,14 @@ class RunOrigin:
     graph: Graph
     arguments: tuple[Value, ...]
     schedule: str
-    """What an outcome calls it."""
+    """The name of the schedule in an outcome."""
     pick: Pick
     fallback_schedule: str
-    """The schedule that goes on where a script is over, or has not been kept to; where there is none, the schedule."""
+    """The schedule that continues when a script is over or the run has left it; without a script, the schedule
+    itself."""
     structure: TreeDef
     is_invalid: bool
-    """Whether the graph breaks rules: then nothing is reverted."""
+    """Whether the graph breaks rules: then no event is reverted."""
     seed: int
     bound: int | None
     spacing: int
@@ -38,11 +39,11 @@ class RunOrigin:
             raise Usage("the spacing of kept states is an integer from 1 up", got=repr(self.spacing))
 
     def new_segment(self, start: int, meter: Meter) -> Segment:
-        """A stretch of this run, without events yet."""
+        """A new segment of this run, without events."""
         return Segment(start, meter, spacing=self.spacing, reversible=not self.is_invalid)
 
 
 def parse_schedule(given: str | Script) -> tuple[str, Pick, str]:
-    """What a schedule that is resolved is called, how it picks, and what goes on after it; raises Usage where there is
-    none."""
+    """The name of a resolved schedule, its pick, and the schedule that continues after it; raises Usage for an invalid
+    one."""
     return schedule_name(given), schedule_named(given), continuation_of(given)

@@ -1,7 +1,7 @@
-"""A stretch of a run: events that follow each other from one state on, and how to get to any place among them.
+"""Segments: consecutive events of a run, and how to reach the state at any position among them.
 
-Forked states, keyframes, are kept as the run goes on. A place is reached from the nearest: of the keyframe before it,
-the one behind it, and where somebody is already. Positions count the events from the beginning of the run.
+Forked states are kept as keyframes during the run. A position is reached from the nearest of three: the keyframe before
+it, the one behind it, and the current state. Positions count events from the beginning of the run.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ from ..outcome.statistics import Meter
 from .collector import LONG_HISTORY, freeze_objects
 
 KEYFRAME_SPACING = 2048
-"""Events from one keyframe to the next, at least. On the way from one, an event costs some 4 us, since it changes
-records that are shared: 9 ms at most, and 6 to go anywhere. A run of 660,000 events with 40,000 activations
-open takes 1.2 GB so, 0.9 GB with twice the spacing."""
+"""The minimum number of events between keyframes. After a keyframe, an event costs some 4 us, since it copies shared
+records: at most 9 ms per keyframe, and 6 ms to reach any position. A run of 660,000 events with 40,000 open activations
+takes 1.2 GB this way, 0.9 GB with twice the spacing."""
 
 REVERT_COST = 2.0
-"""What reverting an event costs, where applying one costs 1."""
+"""The cost of reverting an event, relative to applying one."""
 
 FORK_COST = 0.03
-"""What forking a state costs, by open activation. Where very many are open, keyframes are as many events apart as that
-costs."""
+"""The cost of forking a state, per open activation, relative to applying an event. If very many are open, the number of
+events between keyframes equals that cost."""
 
 
 class Keyframe(NamedTuple):
-    """A state that stays as it is, and the meter there, whose profiles are as long as `waves`."""
+    """A state that never changes, and the meter there, with the first `wave_count` entries of its profiles."""
 
     state: State
     meter: Meter
@@ -40,19 +40,19 @@ class Keyframe(NamedTuple):
 
     @property
     def position(self) -> int:
-        """How many events had happened."""
+        """The number of events before the keyframe."""
         return self.state.steps
 
 
 class Segment:
-    """The events from `start` on, in the order in which they happened."""
+    """The events from position `start` on, in order."""
 
     def __init__(self, start: int, meter: Meter, *, spacing: int, reversible: bool) -> None:
-        """A stretch without events, from the meter's state on. If it is not `reversible`, nothing is ever reverted."""
+        """An empty segment that begins at the meter's state. If it is not `reversible`, no event is ever reverted."""
         self.start = start
         self.events: list[Event] = []
         self.meter = meter
-        """The measures up to the end; its state is the one that goes on there."""
+        """The statistics up to the end; its state is the one that continues there."""
         self.keyframes: list[Keyframe] = []
         self._spacing = spacing
         self._reversible = reversible
@@ -63,15 +63,15 @@ class Segment:
         return self.start + len(self.events)
 
     def add(self, event: Event) -> None:
-        """Take an event that the meter's state has just done. The event itself comes last: see `roll_back`."""
+        """Add an event that was just applied to the meter's state. The event itself is stored last: see `roll_back`."""
         self.meter.observe(event)
         if len(self.events) + 1 >= self._keyframe_due:
             self._add_keyframe()
         self.events.append(event)
 
     def roll_back(self) -> State:
-        """Forget what is not of the events, where something failed or was interrupted on the way; the state at the
-        end, as the meter's from now on."""
+        """Discard a half-done step after a failure or an interrupt; returns the state at the end, which becomes the
+        meter's."""
         while self.keyframes[-1].position > self.end:
             self.keyframes.pop()
         self._schedule_keyframe()
@@ -85,7 +85,7 @@ class Segment:
         self._schedule_keyframe()
 
     def _schedule_keyframe(self) -> None:
-        """After how many events the next keyframe is due."""
+        """Set the number of events after which the next keyframe is due."""
         state = self.keyframes[-1].state
         self._keyframe_due = state.steps - self.start + max(self._spacing, round(FORK_COST * len(state.records)))
 
@@ -95,8 +95,8 @@ class Segment:
         return made
 
     def freeze_if_long(self) -> None:
-        """Where the run is long, what there is now is no business of the garbage collector: else a jump waits for it,
-        5 ms for a state with 60,000 activations open, 70 ms for a tuple of a million events."""
+        """Exempt a long run from garbage collection: otherwise a jump waits for it, 5 ms for a state with 60,000 open
+        activations, 70 ms for a tuple of a million events."""
         if self.end >= LONG_HISTORY:
             freeze_objects(self)
 
@@ -104,7 +104,7 @@ class Segment:
         return self.events[start - self.start : stop - self.start]
 
     def state_at(self, position: int, current: tuple[State, int] | None = None) -> State:
-        """The state at a position of this stretch. `current`, a state of this stretch and its position, is used up if
+        """The state at a position of this segment. `current`, a state of this segment and its position, is consumed if
         it is the nearest."""
         ways = [*self._nearby_keyframes(position), *([current] if current else [])]
         state, at = min(ways, key=lambda way: self._replay_cost(way, way is current, position))
@@ -114,12 +114,12 @@ class Segment:
             state.apply(event)
         for event in reversed(self.events_between(position, at)):
             state.revert(event)
-        if position % self._spacing == 0:  # somebody may go over many, one by one: the collector took 100 ms then
+        if position % self._spacing == 0:  # a caller may step over many, one by one: the collector took 100 ms then
             self.freeze_if_long()
         return state
 
     def meter_at(self, position: int) -> Meter:
-        """A meter with the measures of the run up to a position of this stretch, and a state of its own there."""
+        """A meter with the statistics up to a position of this segment, and an independent state there."""
         state, meter, waves = keyframe = self.keyframes[self._keyframe_before(position)]
         made = copy(meter)
         made.state = self._fork_state(state)
@@ -130,12 +130,12 @@ class Segment:
         return made
 
     def _nearby_keyframes(self, position: int) -> Iterator[tuple[State, int]]:
-        """The keyframes before and behind a position, with theirs."""
+        """The states of the keyframes before and behind a position, with their positions."""
         number = self._keyframe_before(position)
         return ((each.state, each.position) for each in self.keyframes[number : number + 2])
 
     def _keyframe_before(self, position: int) -> int:
-        """The number of the last keyframe before a position, or there."""
+        """The number of the last keyframe at or before a position."""
         return bisect_right(self.keyframes, position, key=lambda each: each.position) - 1
 
     def _replay_cost(self, way: tuple[State, int], is_free: bool, position: int) -> float:
@@ -147,18 +147,18 @@ class Segment:
 
 
 class Lineage:
-    """The stretches that one run is made of, from the first event that is known on. Each ends, in this run, where the
-    next begins, and may go on in another."""
+    """The segments of one run, from the first known event on. In this run, each ends where the next begins; in another
+    run it may continue."""
 
     def __init__(self, stretches: tuple[Segment, ...]) -> None:
         self.segments = stretches
         self.last_segment = stretches[-1]
         self.base = stretches[0].start
-        """How many events had happened before the first that is known."""
+        """The first known position."""
 
     @property
     def base_keyframe(self) -> Keyframe:
-        """The state there, which nobody changes."""
+        """The state at `base`, which must not be changed."""
         return self.segments[0].keyframes[0]
 
     def __len__(self) -> int:
@@ -173,25 +173,25 @@ class Lineage:
             yield from stretch.events_between(stretch.start, end)
 
     def events_after(self, position: int) -> Iterator[tuple[int, Event]]:
-        """The events from a position on, with their numbers."""
+        """The known events from a position on, with their numbers."""
         for stretch, end in self._segment_ends():
             for number in range(max(position, stretch.start), end):
                 yield number, stretch.events[number - stretch.start]
 
     def events_before(self, position: int) -> Iterator[tuple[int, Event]]:
-        """Those before it, the last first."""
+        """The known events before a position, with their numbers, the last first."""
         for stretch, end in reversed(self._segment_ends()):
             for number in range(min(position, end) - 1, stretch.start - 1, -1):
                 yield number, stretch.events[number - stretch.start]
 
     def _segment_ends(self) -> list[tuple[Segment, int]]:
-        """The stretches, with where each ends in this run."""
+        """The segments, each with its end in this run."""
         ends = [stretch.start for stretch in self.segments[1:]] + [len(self)]
         return list(zip(self.segments, ends, strict=True))
 
     def segment_at(self, position: int) -> Segment:
-        """The stretch that a position is in; where one ends and one begins, the latter. Raises Usage where
-        nothing is known of it."""
+        """The segment that contains a position; at a boundary, the later one. Raises Usage if the position is not
+        known."""
         if position >= self.last_segment.start:
             return self.last_segment
         if position < self.base:
@@ -203,5 +203,5 @@ class Lineage:
         return self.segments[bisect_right(self.segments, position, key=lambda stretch: stretch.start) - 1]
 
     def fork(self, stretch: Segment) -> Lineage:
-        """A run with the past of this one up to where that stretch begins, which is its own."""
+        """A run that shares this one's past up to the beginning of `stretch`, which belongs to the new run."""
         return Lineage((*(past for past in self.segments if past.start < stretch.start), stretch))

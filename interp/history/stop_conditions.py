@@ -1,9 +1,9 @@
-"""How the fast machine looks for the next hit of a breakpoint: at which steps it stops, and asks.
+"""Stop conditions: at which steps the fast machine stops to evaluate a breakpoint.
 
-A condition is worked out for each node as far as it only says which node it is, and whether it fires. Where it may hold
-then, the machine stops, and asks it of the event that is about to happen; where one of its comparisons with a number is
-needed for it to hold, only where that holds, which the machine finds out by itself. What an event makes of the flight
-and the store it does not know.
+A condition is evaluated in advance, for each node, as far as it depends only on which node it is and whether it fires.
+Where it may hold, the machine stops, and the condition is evaluated on the event about to happen. If it requires a
+comparison with a number that the machine can evaluate itself, the machine stops only where that holds. The effect of an
+event on the flight and the store is not known in advance.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ from ..machine.event import Event, Token
 from ..machine.state import State
 
 NODE_NAMES = {"node", "function", "op", "site", "line", "fired"}
-"""The names that say no more than which node it is, and whether it fires."""
+"""The names that depend only on which node it is, and whether it fires."""
 TOKEN_NAMES = {"parked", "woken", "held", "lost", "store", "flight"}
-"""Those that say what becomes of tokens."""
+"""The names that describe what happens to tokens."""
 COMPARISON_SIGNS = {
     "==": StopOperator.EQUAL,
     "!=": StopOperator.NOT_EQUAL,
@@ -60,16 +60,16 @@ COUNTER_FIELDS = {
     "firings": StopQuantity.FIRINGS,
     "step": StopQuantity.STEP,
 }
-"""What is counted, whichever node it is."""
+"""The counters, which do not depend on the node."""
 MAX_EXACT_INTEGER = 2**53
-"""Integers up to here are floats too."""
+"""Integers up to this magnitude are exact as floats."""
 
 TruthTest: TypeAlias = Callable[[ExpressionNode], bool | None]
-"""Whether a part of a condition holds; None where nobody knows before it happens."""
+"""Whether a part of a condition holds; None if that is unknown before the event."""
 
 
 def build_stop_conditions(breakpoints: Breakpoints, state: State) -> StopConditions | str:
-    """Where the fast machine stops, from this state on, to ask whether one of these breakpoints stops there; or why it
+    """The steps at which the fast machine stops, from this state on, to evaluate these breakpoints; or a reason why it
     cannot."""
     needs: dict[StopPoint, StopComparison] = {}
     for number, each in breakpoints:
@@ -84,7 +84,7 @@ def build_stop_conditions(breakpoints: Breakpoints, state: State) -> StopConditi
 
 
 def _stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopComparison] | str:
-    """Where a breakpoint may be hit, with what is needed for it."""
+    """The points where a breakpoint may hit, each with a comparison that is necessary for it."""
     tree = parse_expression(point.condition.text)
     parts = point.log.parts if point.log is not None else ()
     said = [parse_expression(part.text) for part in parts if isinstance(part, Expression)]
@@ -104,7 +104,7 @@ def _stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopCo
 
 
 class ConditionAnalysis:
-    """What is needed for a condition to hold, at each node of a graph."""
+    """Derives necessary comparisons for a condition to hold, at each node of a graph."""
 
     def __init__(self, tree: ExpressionNode, state: State) -> None:
         self._expression, self._state = tree, state
@@ -112,8 +112,8 @@ class ConditionAnalysis:
         self._compiled_expressions: dict[str, Expression] = {}
 
     def comparison_at(self, number: int, port: int | None) -> StopComparison | None:
-        """What is needed for it to hold where this node fires, or where a token stays at this port; None where it never
-        holds there."""
+        """A necessary comparison where this node fires, or where a token waits at this port; None if the condition
+        never holds there."""
 
         def holds(tree: ExpressionNode) -> bool | None:
             return self._static_truth(tree, number, port)
@@ -126,7 +126,7 @@ class ConditionAnalysis:
         )
 
     def _static_truth(self, tree: ExpressionNode, number: int, port: int | None) -> bool | None:
-        """Whether what decides by itself holds there."""
+        """Whether an expression holds there, if that is known in advance."""
         asked = set(names_in(tree))
         if asked <= NODE_NAMES:
             inputs = () if port is None else None
@@ -147,7 +147,7 @@ class ConditionAnalysis:
     def _comparisons(
         self, tree: ExpressionNode, holds: TruthTest, number: int, port: int | None
     ) -> Iterator[StopComparison]:
-        """What is needed, as far as the machine finds it out: each is."""
+        """The comparisons that are each necessary and that the machine can evaluate."""
         match tree:
             case Conjunction(tests):
                 for test in tests:
@@ -189,9 +189,9 @@ class ConditionAnalysis:
 
 
 def _machine_comparison(what: StopQuantity, dtype: DType, sign: str, bound: int | float) -> Iterator[StopComparison]:
-    """A comparison of numbers of a dtype, if the machine can make it."""
+    """A comparison of numbers of a dtype, if the machine can evaluate it."""
     if dtype.kind == "b":
-        yield NEVER_STOP  # no truth value compares with a number
+        yield NEVER_STOP  # a bool never compares with a number
     elif dtype.kind == "f" and (isinstance(bound, float) or abs(bound) <= MAX_EXACT_INTEGER):
         yield StopComparison(what, COMPARISON_SIGNS[sign], bound, True)
     elif dtype.is_integer and dtype is not dtypes.uint64 and isinstance(bound, int) and -(2**63) <= bound < 2**63:
@@ -208,7 +208,7 @@ def _constant_value(tree: ExpressionNode) -> int | float | None:
 
 
 def static_truth(tree: ExpressionNode, holds: TruthTest) -> bool | None:
-    """Whether a condition holds, where of each of its parts that decide by themselves somebody says whether it does."""
+    """Whether a condition holds; `holds` decides its atomic parts."""
     match tree:
         case LogicalNot(operand):
             found = static_truth(operand, holds)

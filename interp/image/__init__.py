@@ -1,1 +1,1 @@
-"""The image of a graph: flat arrays of numbers that every token engine runs, and the table of opcodes."""
+"""Images of graphs, flat arrays of numbers that token engines run, and the table of opcodes."""

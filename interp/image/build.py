@@ -1,4 +1,4 @@
-"""Making the image of a graph: scopes, frames, and where operands lie."""
+"""Building the image of a graph: scopes, the layout of frames, and the places of operands."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ from .opcodes import Opcode, cast_code, opcode_of
 
 
 def build_image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image:
-    """The image of a graph that keeps the rules; `bounds` take the place of those that its loops have.
+    """Build the image of a graph that keeps the rules; `bounds` override the k-bounds of its loops.
 
-    Raises Usage where it is too large for this form.
+    Raises Usage if the graph is too large for this form.
     """
     return _ImageBuilder(graph, bounds).build()
 
@@ -51,7 +51,7 @@ _image_cache_lock = Lock()
 
 
 def cached_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
-    """The image of a graph, made once: of the last graphs that ran, by which they are and not by what they equal."""
+    """The image of a graph, cached for the graphs used last, by identity, not by equality."""
     key = id(graph), tuple(bounds.items())
     with _image_cache_lock:
         found = _image_cache.get(key)
@@ -71,7 +71,8 @@ class _ImageBuilder:
         self.edges: list[int] = []
         self.routes: list[tuple[int, int]] = []
         self.links: dict[tuple[str, Site], int] = {}
-        """Of loops that go back: the words of frames for the iteration before, and, around the loop, for the last."""
+        """For loops with a reverse pass: the frame words that link the previous iteration, and, around the loop, the
+        last one."""
         self.literals: list[int] = [0, 0]
         self.objects: list[Value] = []
         count = 0
@@ -126,7 +127,7 @@ class _ImageBuilder:
         return self.first_port[node] + port
 
     def _node_scope(self, number: int, node: GraphNode) -> str | Site:
-        """The function or loop under whose tags a node fires."""
+        """The scope of a node: the function or loop under whose tags it fires."""
         if node.op == "return":
             assert node.site is not None
             return self.contexts.callees[node.site]
@@ -152,7 +153,7 @@ class _ImageBuilder:
         return found or 0
 
     def _lay_out_frame(self, members: list[int], nodes: WordArray, ports: WordArray) -> tuple[int, int]:
-        """Lay out the frame of a scope: bits first, then places for activations, then for operands."""
+        """Lay out the frame of a scope: bits first, then child activations, then operands."""
         word, bit = self.header_words, 0
         for number in members:
             waits = self._waiting_ports(number)
@@ -192,7 +193,7 @@ class _ImageBuilder:
         return _round_up_to_cache_line(word), cleared
 
     def _count_senders(self, node: GraphNode) -> int:
-        """How many nodes send into the activations that this one sends to."""
+        """The number of nodes that send into the activations that this node sends to."""
         assert node.site is not None
         return len(self.contexts.nodes_by_site[node.op, node.site])
 
@@ -244,7 +245,7 @@ class _ImageBuilder:
         )
 
     def _add_edges(self, row: WordArray, position: int, output: OutputPort) -> None:
-        """S10: the edges of an output, and, where it feeds returns, those for each site on top of the tag."""
+        """S10: add the edges of an output, and, if it feeds returns, those for each site on top of the tag."""
         targets = [self._port_number(edge.node, edge.port) for edge in output.edges]
         self.edges += targets
         returns = {
@@ -261,7 +262,7 @@ class _ImageBuilder:
             self.routes.append((begin, len(self.edges)))
 
     def _fill_ports(self, number: int, node: GraphNode, ports: WordArray, types: list[Type]) -> None:
-        """Where the operands of a node lie when the token of each port comes last."""
+        """Fill in where the operands of a node lie, for each port whose token may arrive last."""
         base, waits = self.first_port[number], self._waiting_ports(number)
         literals = {
             position: ~self._add_literal(literal.value, types[base + position])
@@ -286,7 +287,7 @@ class _ImageBuilder:
                 row[PortColumn.OPERAND_0] = ~SCRATCH_WORD
 
     def _add_literal(self, value: Value, type_: Type) -> int:
-        """The word of memory that a literal lies in."""
+        """Add a literal; returns its word of memory."""
         if is_boxed(type_):
             self.objects.append(value)
             word = len(self.objects) - 1
@@ -311,9 +312,9 @@ class _ImageBuilder:
 
 
 _LINK_PARTNERS = {"next_iteration": "back", "exit": "reenter"}
-"""Which op asks for what a firing of this one says of its frame."""
+"""The op that reads the frame link that a firing of this op writes."""
 
 
 def _round_up_to_cache_line(words: int) -> int:
-    """So many words, and what is missing to the next line of the processor's cache."""
+    """A number of words, rounded up to a full cache line."""
     return -(-words // CACHE_LINE_WORDS) * CACHE_LINE_WORDS

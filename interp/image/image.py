@@ -1,12 +1,12 @@
-"""The image of a graph: one flat form, as arrays of numbers, that every token engine runs.
+"""The image of a graph: its flat form, as arrays of numbers, that token engines run.
 
-An activation has a frame of words: a header, words of bits (which operands of a node are there, and whether it has
-fired), a place for each operand that may have to wait, and a place for each activation below that several tokens enter.
-So matching is an index and no search. Which nodes fire under a tag is static: those of a function, but for those of its
-loops, or those of one loop; that is a scope, and all frames of a scope look alike.
+An activation has a frame of words: a header, words of bits (which operands of a node have arrived, and whether it has
+fired), a place for each operand that may have to wait, and a place for each child activation that several tokens enter.
+So matching is an index, not a search. The nodes that fire under a tag are static: those of a function outside its
+loops, or those of one loop. They form a scope, and all frames of a scope have the same layout.
 
-A value is one word of 64 bits: a bool or an integer as itself, a float by its bits, float32 as the float64 it equals.
-What does not fit into a word, arrays and handles of cells, is an object, and its word the number of it.
+A value is one word of 64 bits: a bool or an integer as itself, a float by its bits, float32 as the equal float64.
+Arrays and handles of cells are objects, and their word is the number of the object.
 
 The columns of the arrays are the names in NodeColumn, PortColumn, SiteColumn, ScopeColumn and FrameHeader;
 `show --form image` writes them out.
@@ -30,52 +30,53 @@ from ...core.types import Type
 from ...core.value import Value
 
 IMAGE_VERSION = 1
-"""Of this form: what is written in one version is read in no other."""
+"""The version of this form: an image written in one version cannot be read in another."""
 
 WordArray = npt.NDArray[np.int64]
 
 PORT_BITS = 24
-"""A token in flight is a frame and a port in one word; the lower bits are the port."""
+"""A token in flight is one word, a frame and a port; the port takes this number of low bits."""
 CACHE_LINE_WORDS = 8
-"""The words of a line of the processor's cache: frames are multiples of it."""
+"""The words in a cache line of the processor; frames are multiples of it."""
 SCRATCH_WORD = 1
-"""The word of memory where the operand lies that came last; word 0 is nothing's, and literals follow."""
+"""The word of memory of the operand that arrived last; word 0 is unused, and literals follow."""
 MAX_WAITING_OPERANDS = 60
-"""How many operands of a node may wait: their bits share a word with that of the firing."""
+"""The limit on waiting operands of a node: their bits share a word with the bit of the firing."""
 
 
 class FrameHeader(IntEnum):
-    """What a frame begins with. The last ones are there only where the graph draws random numbers, or has bounds."""
+    """The header of a frame. The last words exist only if the graph draws random numbers, or has k-bounds."""
 
     PARENT = 0
-    """The frame around it, and in the low bits the number of its site. Once it has closed, another that has."""
+    """The parent frame, and in the low bits the number of its site. After closing, the next free frame."""
     ITERATION = 1
-    """The iteration, and in the low bits the depth; below 0 once it has closed."""
+    """The iteration, and in the low bits the depth; negative once it has closed."""
     PENDING = 2
-    """In the low bits what is pending: tokens in it, open activations below, arguments to come and results to go; at 0
-    it closes (S11). Above them the arguments that have come, the results that have gone, and whether its tag has been
-    made as a Python object."""
+    """The low bits count what is pending: tokens in the activation, open child activations, arguments to come and
+    results to go; at 0 it closes (S11). The high bits count the arguments that have arrived and the results that have
+    left, and say whether its tag exists as a Python object."""
     KEY = 3
     """The key of its tag (T4)."""
     BUSY = 4
-    """The tokens in it that are not held, the activations below that have any, and the tokens held for those (S16)."""
+    """The tokens in it that are not throttled, the child activations that have such tokens, and the tokens throttled
+    for those (S16)."""
     THROTTLED = 5
-    """The row of a token that is held for it, or 0."""
+    """The row of a token that is throttled for it, or 0."""
     PREVIOUS = 6
-    """The open iterations of the same loop next to it."""
+    """Links to the neighbouring open iterations of the same loop."""
     NEXT = 7
 
 
 LOW_BITS = 24
-"""How many low bits of PARENT are the site, and of ITERATION the depth."""
+"""The number of low bits for the site in PARENT, and for the depth in ITERATION."""
 MAX_DEPTH = 2**LOW_BITS - 2
 """The deepest tag, whatever the limit."""
 ARGUMENT_UNIT = 1 << 32
-"""What an argument that comes adds to COUNTS."""
+"""What an arriving argument adds to PENDING."""
 RESULT_UNIT = 1 << 47
 TAG_BUILT = 1 << 62
 MAX_PASSED_VALUES = 2**15 - 1
-"""How many arguments an activation may have, and how many results."""
+"""The limit on the arguments of an activation, and on its results."""
 
 
 class NodeColumn(IntEnum):
@@ -86,11 +87,11 @@ class NodeColumn(IntEnum):
     OPERAND_MASK = 2
     """The bits of its operands, all set; 0 where it needs one token only."""
     FIRED_BIT = 3
-    """The bit that says that it has fired."""
+    """The bit that is set once it has fired."""
     MASK_WORD = 4
-    """The word of the frame that has these bits."""
+    """The word of the frame with these bits."""
     EDGES_BEGIN = 5
-    """The edges of output 0 begin here, of output 1 at SECOND_EDGES_BEGIN, and end at EDGES_END."""
+    """Where the edges of output 0 begin; those of output 1 begin at SECOND_EDGES_BEGIN, and end at EDGES_END."""
     SECOND_EDGES_BEGIN = 6
     EDGES_END = 7
     ROUTE = 8
@@ -98,13 +99,13 @@ class NodeColumn(IntEnum):
     ROUTE_SECOND = 9
     SITE = 10
     CHILD_WORD = 11
-    """The word of the frame that knows the activation which it sends to, or 0 where nothing else sends there."""
+    """The word of the frame that holds the activation it sends to, or 0 if no other node sends there."""
     CAST = 12
     BOXED_FLAGS = 13
-    """1 where output 0 is an object; 2 more where its trigger is; 4 more where the operand at port 0 is a literal."""
+    """The sum of 1 if output 0 is an object, 2 if its trigger is, and 4 if the operand at port 0 is a literal."""
     BOUND = 14
     IS_SPECIAL = 15
-    """Whether any of ROUTE, ROUTE_SECOND, CAST and BOXED_FLAGS says something."""
+    """Whether any of ROUTE, ROUTE_SECOND, CAST and BOXED_FLAGS is set."""
 
 
 class PortColumn(IntEnum):
@@ -115,15 +116,15 @@ class PortColumn(IntEnum):
     OPERAND_WORD = 2
     """The word of the frame where an operand waits."""
     OPERAND_0 = 3
-    """Where the operands 0, 1 and 2 lie, when this port gets its token last: a word of the frame, or, complemented, of
+    """Where operands 0, 1 and 2 lie if the token of this port arrives last: a word of the frame, or, complemented, of
     memory."""
     OPERAND_1 = 4
     OPERAND_2 = 5
     LINK_WORD = 6
-    """Of a loop that goes back: the word of the frame that a next_iteration or exit sends to, which is told whose it
-    is; of a reenter or back, the word of its own frame that was told. Else 0."""
+    """In a loop with a reverse pass: for a next_iteration or exit, the word of the target frame that stores the
+    sender's frame; for a reenter or back, the word of its own frame that stores it. Else 0."""
     UNUSED = 7
-    """Rows are of 8 words, a line of the processor's cache."""
+    """Pads rows to 8 words, a cache line."""
 
 
 class SiteColumn(IntEnum):
@@ -131,26 +132,26 @@ class SiteColumn(IntEnum):
 
     SCOPE = 0
     ARGUMENTS = 1
-    """How many arguments or loop variables come in."""
+    """The number of arguments or loop variables that come in."""
     RESULTS = 2
     KEY = 3
-    """What it adds to the key of a tag."""
+    """Its contribution to the key of a tag."""
     BOUND = 4
-    """How many iterations of the loop run at once; 0 where it has no bound."""
+    """The k-bound of the loop; 0 if it has none."""
 
 
 class ScopeColumn(IntEnum):
     """The columns of a scope."""
 
     SIZE = 0
-    """The words of a frame."""
+    """The number of words of a frame."""
     CLEAR_END = 1
-    """The words from the header on that a new frame must have at 0: bits, and places for activations."""
+    """The end of the words behind the header that are 0 in a new frame: bits, and places for child activations."""
 
 
 @dataclass(frozen=True, eq=False)
 class Image:
-    """A graph as arrays; `sites` and `scopes` say what their numbers mean."""
+    """A graph as arrays; `sites` and `scopes` give the numbers their meaning."""
 
     graph: Graph
     nodes: WordArray
@@ -160,9 +161,9 @@ class Image:
     sites: WordArray
     scopes: WordArray
     literals: WordArray
-    """What memory begins with."""
+    """The initial words of memory."""
     objects: tuple[Value, ...]
-    """The literals that are objects, by their numbers."""
+    """The literals that are objects, by number."""
     site_list: tuple[Site, ...]
     scope_list: tuple[str | Site, ...]
     port_types: tuple[Type, ...]
@@ -178,7 +179,7 @@ class Image:
 
     @cached_property
     def max_fanout(self) -> int:
-        """The most tokens that a firing sends: where the site says where to, those for one site."""
+        """The most tokens that a firing sends; of routed edges, those for one site."""
         sent = np.diff(
             self.nodes[:, [NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.EDGES_END]], axis=1
         )
@@ -191,7 +192,7 @@ class Image:
 
     @cached_property
     def loop_links(self) -> dict[Site, tuple[int, int]]:
-        """Of loops that go back: the words that know the last iteration, and the one before."""
+        """For loops with a reverse pass: the words that link the last iteration, and the previous one."""
         found: dict[Site, list[int]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.op in ("reenter", "back") and node.site is not None:
@@ -208,7 +209,7 @@ class Image:
 
 
 def is_boxed(type_: Type) -> bool:
-    """Whether values of this type are objects: all but scalars."""
+    """Whether values of this type are objects: all except scalars."""
     return not type_.is_scalar or type_.dtype.kind == "h"
 
 

@@ -1,7 +1,7 @@
-"""The table of opcodes, made from the registry of ops: what the nodes of an image do, by number.
+"""The table of opcodes, derived from the registry of ops: what the nodes of an image do, by number.
 
-Values of every dtype are computed in one of four wide dtypes, bool, int64, uint64 and float64, and cast to the node's
-own afterwards; so an op has an arm for each of those that it takes, and not for each dtype.
+Values are computed in one of four wide dtypes, bool, int64, uint64 and float64, and then cast to the node's dtype; so
+an op has one arm per wide dtype that it takes, not one per dtype.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from ...core.types import Type
 
 
 class Opcode(IntEnum):
-    """What is no scalar kernel. The codes of those begin at FIRST_KERNEL."""
+    """The opcodes other than scalar kernels, whose codes begin at FIRST_KERNEL."""
 
     PASS = 0
-    """Pass on operand 0: merges, and ops that give what they get."""
+    """Pass on operand 0: merges, and identity ops."""
     SWITCH = 1
     CALL = 2
-    """To the activation of a call, or to the first iteration of a loop."""
+    """Send to the activation of a call, or to the first iteration of a loop."""
     RETURN = 3
     NEXT_ITERATION = 4
     EXIT = 5
     RESULT = 6
     """A return to the environment."""
     FALLBACK = 7
-    """Leave the loop: the reference's rule for this node says what it does."""
+    """Leave the machine loop: the reference's rule for this node performs the firing."""
     BREAKPOINT = 8
-    """Stop before it fires: no node of an image has it, but one that a run is to stop at."""
+    """Stop before it fires. No image has it; a run sets it on the nodes to stop at."""
     REENTER = 9
     BACK = 10
 
@@ -57,7 +57,7 @@ WIDE_DTYPES = (dtypes.bool, dtypes.int64, dtypes.uint64, dtypes.float64)
 CAST_DTYPES: tuple[DType | None, ...] = (
     None, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.uint8, dtypes.uint16, dtypes.uint32, dtypes.float32
 )  # fmt: skip
-"""The dtypes that are narrower than those that are computed in, by the number of the cast; 0 is none."""
+"""The dtypes narrower than the wide ones, by the number of the cast; 0 means no cast."""
 
 
 class ScalarKernel(NamedTuple):
@@ -86,7 +86,7 @@ def check_compilable(graph: Graph) -> None:
 
 @cache
 def scalar_kernels() -> tuple[ScalarKernel, ...]:
-    """Every arm, in the order of the registry, those that may trap last: the code of the first is FIRST_KERNEL."""
+    """All arms, in the order of the registry, those that may trap last; the code of the first is FIRST_KERNEL."""
     found = [arm for row in OPS.values() for arm in _kernels_of(row)]
     return tuple(sorted(found, key=lambda arm: _can_trap(arm)))
 
@@ -117,7 +117,7 @@ def _kernels_of(row: Op) -> Iterator[ScalarKernel]:
 
 
 def _has_computed_bits(operand: DType, result: DType) -> bool:
-    """Whether an operand is of the dtype that is computed in: others are of the same bits."""
+    """Whether an operand is of the dtype that is computed in; others have the same bits."""
     return operand is result or result is dtypes.bool or promote(operand, result) is operand
 
 
@@ -139,7 +139,7 @@ def _is_of(dtype: DType, wide: DType, target: DType) -> bool:
 
 
 def _conversion_kernels() -> Iterator[ScalarKernel]:
-    """Between integers only bits are cut off; so the other ways are left."""
+    """The kernels of casts. Casts between integers only cut bits, and need none."""
     ways: list[tuple[DType, DType]] = [
         (dtypes.int64, dtypes.bool), (dtypes.float64, dtypes.bool),
         (dtypes.int64, dtypes.float64), (dtypes.uint64, dtypes.float64),
@@ -158,19 +158,19 @@ def _opcodes_by_kernel() -> dict[tuple[str, tuple[DType, ...], DType | None], in
 
 
 def wide_dtype(dtype: DType) -> DType:
-    """The dtype that values of this one are computed in."""
+    """The wide dtype that values of this dtype are computed in."""
     if dtype.is_integer:
         return dtype if dtype is dtypes.uint64 else dtypes.int64
     return dtypes.float64 if dtype.kind == "f" else dtypes.bool
 
 
 def cast_code(dtype: DType) -> int:
-    """Which cast makes values of this dtype."""
+    """The number of the cast to this dtype."""
     return CAST_DTYPES.index(dtype) if dtype in CAST_DTYPES else 0
 
 
 def opcode_of(node: GraphNode, types: Sequence[Type], is_result: bool) -> int:
-    """What a node of a graph does, whose ports have these types."""
+    """The opcode of a node whose ports have these types."""
     if is_result:
         return Opcode.RESULT
     if node.op in _ROUTING_OPCODES:

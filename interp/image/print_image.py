@@ -1,7 +1,7 @@
-"""The printed form of an image: its arrays as columns, with names where numbers stand for something.
+"""The printed form of an image: its arrays as columns, with names instead of numbers where possible.
 
-A word of a frame is written w7, a word of memory m5; what a literal is stands behind its word. `token` is the operand
-that came last, wherever it came to.
+A word of a frame is written w7, a word of memory m5; a literal follows its word. `token` is the operand that arrived
+last, at any port.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _KEY_MASK = 2**64 - 1
 
 
 def format_image(image: Image) -> str:
-    """An image as people read it; equal images are printed alike, and this form changes only with IMAGE_VERSION.
+    """An image as readable text. Equal images print equally, and the form changes only with IMAGE_VERSION.
 
     >>> from tagloom.core.dtypes import int64
     >>> from tagloom.core.graph.graph import Builder
@@ -121,7 +121,7 @@ def _describe_boxed(flags: int) -> str:
 
 
 def _describe_targets(image: Image, row: WordArray, output: int) -> str:
-    """Where an output goes: all its ports, or those by the site on top of the tag (S10)."""
+    """The targets of an output: all its ports, or those by the site on top of the tag (S10)."""
     begin, end = (
         (row[NodeColumn.EDGES_BEGIN], row[NodeColumn.SECOND_EDGES_BEGIN])
         if output == 0
@@ -168,7 +168,7 @@ def _format_location(place: int) -> str:
 
 
 def _literal_rows(image: Image) -> Iterator[tuple[str, ...]]:
-    """In the order of their words of memory, which is that of their ports."""
+    """The rows of literals, in the order of their words of memory, which is that of their ports."""
     yield "literal", "port", "type", "value"
     literals = (
         image.first_port[number] + port

@@ -1,1 +1,1 @@
-"""Programs against themselves: engines compared, all schedules of a small graph, and corpora of cases."""
+"""The oracle: compare engines on a program, explore all schedules of a small graph, and try corpora of cases."""

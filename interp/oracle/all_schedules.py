@@ -1,10 +1,10 @@
-"""Every schedule of a run: all the choices of the token that is delivered next. For small graphs.
+"""Exploration of all schedules of a run: all choices of the next token to deliver. For small graphs.
 
-Two deliveries that do not concern each other lead to the same state in either order, so the schedules of a run are the
-paths through far fewer states. Each state is walked from once, depth first, by `apply` and `revert`; how many schedules
-lead on from it, and to which endings, is known from then on. That deliveries commute is nowhere taken for granted,
-since it is what is checked here; but for `every_firing`, which is for graphs that keep the rules. Nothing is printed
-on the way, and graphs with other effects are not run: what they do cannot be undone.
+Independent deliveries lead to the same state in either order, so the schedules of a run are the paths through far fewer
+states. Each state is explored once, depth first, by `apply` and `revert`; the number of schedules from it to each
+ending is memoized. The search never assumes that deliveries commute, since it checks just that, except for
+`every_firing`, which is for graphs that keep the rules. Nothing is printed during the search, and graphs with other
+effects are refused, since effects cannot be undone.
 """
 
 from __future__ import annotations
@@ -35,21 +35,20 @@ from ..outcome.outcome import Outcome, build_outcome
 from ..outcome.statistics import Meter
 
 MAX_STATES = 50_000
-"""How many states are walked through, unless told otherwise: a dozen firings have a few thousand, of 0.3 ms and 7 KB
-each. A dozen that do not depend on each other may have millions."""
+"""The default limit on states: a dozen firings have a few thousand, of 0.3 ms and 7 KB each. A dozen independent ones
+may have millions."""
 MAX_FIRINGS = 250
-"""How many firings one schedule may have: what goes on for ever is to end soon, and a state costs more the longer the
-run was."""
+"""The limit on the firings of one schedule: an endless run should end soon, and a state costs more the longer the run
+is."""
 ChooseTokens: TypeAlias = Callable[[State], Sequence[int]]
-"""The positions of the flight that a schedule may take next; none only where it is empty."""
+"""Returns the positions in the flight that a schedule may take next; none only if it is empty."""
 
 
 class ScheduleEnding(NamedTuple):
-    """One of the ways in which a run ends, with the first schedule that led there.
+    """One ending of a run, with the first schedule found that leads to it.
 
-    `script` is the position in the flight of the token that each step takes, as in a Script; where the run is Broken,
-    the last is that of the step that could not be made. `outcome` has the events. `schedules` is how many schedules end
-    so.
+    `script` is the position in the flight that each step takes, as in a Script; if the run is Broken, the last is that
+    of the failed step. `outcome` has the events. `schedules` is the number of schedules with this ending.
     """
 
     outcome: Outcome
@@ -59,7 +58,7 @@ class ScheduleEnding(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Exploration:
-    """What all schedules of a run gave.
+    """The result of exploring all schedules of a run.
 
     schedules   how many there are: sequences of choices, until the run ends
     states      how many states they pass through, the first and the last included. The order of the flight makes no
@@ -79,11 +78,11 @@ def every_token(state: State) -> Sequence[int]:
 
 
 def every_firing(state: State) -> Sequence[int]:
-    """Tokens that only wait are delivered at once, so that a schedule is an order of firings.
+    """Tokens that only wait are delivered first, so that a schedule is an order of firings.
 
-    The endings are those of `every_token` where no port gets a second token, and no cell a second value: a token that
-    waits takes nothing from another, and when its partner fires instead of it, what is sent can still be delivered
-    whenever it would have been.
+    The endings equal those of `every_token` if no port gets a second token, and no cell a second value: a waiting token
+    takes nothing from others, and if its partner completes the firing instead, every token sent can still be delivered
+    whenever it could have been.
     """
     waits = (position for position in range(len(state.flight)) if not step(state, position).fired)
     first = next(waits, None)
@@ -100,11 +99,11 @@ def explore(
     seed: int = 0,
     k: int | None = None,
 ) -> Exploration:
-    """Run a graph on arguments under every schedule, each until it is quiet; the options are those of `run_graph`.
+    """Run a graph on arguments under every schedule, each until it is quiescent; the options are those of `run_graph`.
 
-    Raises Exhausted where there are more than `states` states, or one schedule has more than FIRINGS firings; Usage
-    where the arguments do not fit or the graph has callbacks, and Invalid where it breaks a rule, unless `unchecked`,
-    as `run_graph` does.
+    Raises Exhausted if there are more than `states` states, or if one schedule has more than MAX_FIRINGS firings; Usage
+    if the arguments do not fit or the graph has callbacks; and Invalid if it breaks a rule, unless `unchecked`, as
+    `run_graph` does.
     """
     broken = breaks_rules(graph, unchecked=unchecked)
     walk = _StateSearch(_initial_state(graph, arguments, seed, k), broken, choices, states)
@@ -115,21 +114,21 @@ def explore(
 
 
 def state_key(state: State) -> Hashable:
-    """A key of a state, the same for two states if they differ in the order of the flight alone, and in the clock of
-    waves, which no other schedule heeds. What fired before is not all in it: see `firing_key`."""
+    """A key of a state. Two states that differ only in the order of the flight, or in the clock of waves, which other
+    schedules ignore, have the same key. The key does not cover all past firings: see `firing_key`."""
     flight, records, results, traps, (*counts, _), *more = state.snapshot()
     return frozenset(Counter(flight).items()), _freeze([records, results, counts, more]), len(traps)
 
 
 def firing_key(event: Event) -> Hashable:
-    """What fired, apart from when: node, tag, inputs, outputs and trap, values by their bits."""
+    """A key of a firing, without its time: node, tag, inputs, outputs and trap, values by their bits."""
     inputs = tuple(map(fingerprint, event.inputs or ()))
     outputs = tuple((output, fingerprint(value)) for output, value in event.outputs)
     return event.token.node, event.token.tag, inputs, outputs, event.trap
 
 
 def _freeze(data: Any) -> Hashable:
-    """Plain data as something hashable. Named tuples, as tags are, stay whole: a tag is as deep as the run."""
+    """A hashable form of plain data. Named tuples, such as tags, stay whole: a tag is as deep as the run."""
     if isinstance(data, dict):
         return frozenset((key, _freeze(value)) for key, value in data.items())
     return tuple(map(_freeze, data)) if type(data) in (list, tuple) else data
@@ -137,7 +136,7 @@ def _freeze(data: Any) -> Hashable:
 
 @dataclass(slots=True)
 class _SearchNode:
-    """A state on the path that is being walked: its key, the choices left, and the schedules found, by ending."""
+    """A state on the current path: its key, the choices left, and the number of schedules found, by ending."""
 
     key: Hashable
     untried: Iterator[int]
@@ -145,18 +144,18 @@ class _SearchNode:
 
 
 class _StateSearch:
-    """The walk through all states; where it stands is `state`, and how it came there `events`."""
+    """The depth-first search: `state` is the current state, and `events` led to it."""
 
     def __init__(self, state: State, broken: bool, choices: ChooseTokens, most: int) -> None:
         self.state, self.is_ill_formed, self.choices, self.max_states = state, broken, choices, most
         self.events: list[Event] = []
         self.firing_counts: Counter[Hashable] = Counter()
         self.visited: dict[Hashable, Counter[int]] = {}
-        """Of every state that is done with, how many schedules lead from it to each ending."""
+        """For each finished state, the number of schedules from it to each ending."""
         self.endings: dict[Hashable, tuple[int, Outcome, tuple[int, ...]]] = {}
 
     def run(self) -> Counter[int]:
-        """How many schedules lead from the first state to each ending."""
+        """The number of schedules from the first state to each ending."""
         path = [self._search_node(self._search_key())]
         while True:
             place = path[-1]
@@ -173,7 +172,7 @@ class _StateSearch:
             path[-1].ending_counts.update(place.ending_counts)
 
     def _try_position(self, path: list[_SearchNode], place: _SearchNode, position: int) -> None:
-        """Take a position, and stay there if the state is new."""
+        """Deliver the token at a position, and descend if the state is new."""
         made = _try_step(self.state, position, self.is_ill_formed)
         if isinstance(made, TagloomError):
             place.ending_counts[self._find_ending(made, position)] += 1
@@ -206,7 +205,7 @@ class _StateSearch:
         return state_key(self.state), frozenset(self.firing_counts.items())
 
     def _find_ending(self, stopped: TagloomError | None, *more: int) -> int:
-        """The number of the ending that is here."""
+        """The number of the ending in the current state."""
         outcome = _outcome_here(self.state, stopped, self.events)
         results = tuple(None if value is None else fingerprint(value) for value in outcome.results)
         rule = stopped and stopped.rule
@@ -216,7 +215,7 @@ class _StateSearch:
 
 
 def _initial_state(graph: Graph, arguments: Sequence[object], seed: int, k: int | None) -> State:
-    """The state that every schedule begins in."""
+    """The first state of every schedule."""
     lasting = [node for node in graph.nodes if node.op != "print" and resource_of(node.op) is not None]
     if lasting:
         hint = "what a callback does cannot be undone"
@@ -225,7 +224,7 @@ def _initial_state(graph: Graph, arguments: Sequence[object], seed: int, k: int 
 
 
 def _try_step(state: State, position: int, broken: bool) -> Event | TagloomError:
-    """What the step does, or how it breaks; raises Exhausted where a result does not fit into memory."""
+    """The event of a step, or its error; raises Exhausted if a result does not fit into memory."""
     try:
         return step(state, position)
     except MemoryError:
@@ -248,7 +247,7 @@ def _outcome_here(state: State, stopped: TagloomError | None, events: Sequence[E
 
 
 def _search_limit_error(limit: str, more: str) -> Exhausted:
-    """The run has more than is walked through."""
+    """The error for a run that exceeds a limit of the search."""
     return Exhausted(
         f"the schedules of this run pass through more than {limit}",
         rule="S12",

@@ -22,14 +22,14 @@ from ..engines.run import run as run_on
 from ..outcome.outcome import Outcome
 
 ENGINE_SCHEDULES = ("waves", "lifo", "random:0")
-"""The schedules that engines are tried under, where they support them."""
+"""The schedules to try each engine under, if it supports them."""
 SCHEDULES = ("waves", "fifo", "lifo", *(f"random:{seed}" for seed in range(5)))
 
 
 class Verdict(NamedTuple):
-    """What one way of running a program gave, and how it differs from the standard, if it does.
+    """The result of one way to run a program, and its difference from the standard, if any.
 
-    `status` is how it ended, `summary` its results or its trap, and what it took.
+    `status` says how it ended; `summary` has its results or its trap, and its statistics.
     """
 
     variant: str
@@ -48,11 +48,11 @@ def check(
     callbacks: Mapping[str, Callable[..., Any]] | None = None,
     engines: bool = False,
 ) -> Iterator[Verdict]:
-    """Run a graph under several schedules, and its program by the evaluator; a verdict each, the standard's first. With
-    `engines`, run it on `fast` and `compiled` too.
+    """Run a graph under several schedules, and its program by the evaluator; yields a verdict for each, the standard's
+    first. With `engines`, run it on all other engines too.
 
-    Where a limit ended one of two runs, only the results that both have are compared. What the runs print is compared,
-    and not printed; the Python functions that they call are called by each.
+    If a limit ended one of two runs, only the results that both have are compared. Printed lines are captured and
+    compared; each run calls the callbacks.
     """
     printed: list[str] = []
     standard = _run_captured(graph, arguments, "waves", limits, seed, callbacks, printed)
@@ -72,7 +72,7 @@ def check(
         return
     job = Job(graph, default_structure(graph), program)
     for name in engine_names():
-        if name not in ("auto", "reference"):  # the first chooses among the others, the second is the standard
+        if name not in ("auto", "reference"):  # `auto` chooses among the others, `reference` is the standard
             yield from _check_engine(name, job, standard, arguments, limits, seed, callbacks, printed)
 
 
@@ -120,13 +120,13 @@ def _run_captured(
     callbacks: Mapping[str, Callable[..., Any]] | None,
     lines: list[str],
 ) -> Outcome:
-    """A run on the reference machine; `lines` gets what it prints."""
+    """A run on the reference machine; `lines` collects what it prints."""
     world = World(lines.append, callbacks)
     return _raise_interrupt(run_graph(graph, arguments, schedule=schedule, limits=limits, seed=seed, world=world))
 
 
 def _raise_interrupt(run: Outcome) -> Outcome:
-    """A run that Ctrl-C ended ends the whole check."""
+    """Pass on an outcome, but raise KeyboardInterrupt if Ctrl-C ended it."""
     if isinstance(run.error, Exhausted) and run.error.limit == "interrupt":
         raise KeyboardInterrupt
     return run
@@ -144,8 +144,8 @@ def _check_run(
 ) -> Verdict:
     """The verdict on one run of an engine.
 
-    A token engine is compared in everything. Another one gives results, or the trap that a sequential evaluation meets
-    first; it may never end where the standard is Exhausted or Deadlocked, and is not run there.
+    A token engine is compared in everything. Another engine is compared in its results, or in the first trap of a
+    sequential evaluation; it may never end if the standard is Exhausted or Deadlocked, and is not run then.
     """
     has_tokens: bool = getattr(engine, "has_tokens", False)
     if not has_tokens and standard.status in ("Exhausted", "Deadlocked"):
@@ -173,7 +173,7 @@ def _check_run(
 
 
 def _print_difference(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disagreement | None:
-    """The first line that differs, if the run was not cut short by a limit."""
+    """The first printed line that differs, unless a limit cut the run short."""
     if run.status == "Exhausted" or lines == wanted:
         return None
     number = next((n for n, pair in enumerate(zip(wanted, lines, strict=False)) if pair[0] != pair[1]), None)
@@ -218,7 +218,7 @@ def _is_same_result(one: Value | None, other: Value | None) -> bool:
 
 
 def _is_compatible(some: Sequence[Value | None], others: Sequence[Value | None]) -> bool:
-    """Whether the results that came on both sides are the same."""
+    """Whether the results that both sides have are equal."""
     pairs = zip(some, others, strict=True)
     return all(one is None or other is None or is_same_value(one, other) for one, other in pairs)
 
@@ -232,11 +232,11 @@ def _check_evaluator(
     printed: Sequence[str],
     lines: Sequence[str],
 ) -> Verdict:
-    """The evaluator is sequential: where the machine trapped, it stops at the first trap; and where a cell is got
-    before it is put, it says nothing.
+    """The verdict on the evaluator. It is sequential: if the machine trapped, it stops at the first trap; if it reads a
+    cell before the store, it has no result.
 
-    It may take as many steps as the machine has firings, since every node that it evaluates is at least one, but for a
-    put, whose firing may be forbidden by a limit or wait for ever.
+    It may take as many steps as the machine has firings, since every node that it evaluates fires at least once, except
+    for a store, whose firing a limit may prevent or which may wait for ever.
     """
     most, values = standard.firings, admit_arguments(standard.graph, arguments)
     said = evaluate(program, values, max_steps=most, max_depth=most, seed=seed, world=world)

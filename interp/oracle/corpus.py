@@ -1,7 +1,7 @@
-"""Corpora: the cases of a text, each tried under every schedule and by the evaluator.
+"""Corpora: the cases in a text, each tried under every schedule and by the evaluator.
 
-A case says how a run ends. What a run that becomes quiet took, in firings, is the same under every schedule; of one
-that a limit or a breach ends, `in N firings` is what it takes under `waves`.
+A case says how a run ends. The number of firings of a run that becomes quiescent is the same under every schedule; if a
+limit or a broken rule ends the run, `in N firings` counts those under `waves`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from ..outcome.outcome import Outcome
 from .check import SCHEDULES, check
 
 T = TypeVar("T")
-"""The type of a parameter, where it has one."""
+"""The type of a parameter, if it has one."""
 
 STATUS_OF_ENDING = {
     "returns": "Returned",
@@ -34,19 +34,19 @@ STATUS_OF_ENDING = {
     "breaks": "Broken",
     "deadlocks": "Deadlocked",
 }
-"""The status of a run that ends as a case says."""
+"""The status of a run, by the ending that a case expects."""
 
 
 class Trial(NamedTuple):
-    """A case that was tried, and how what happened differs from what it says, if it does."""
+    """A case, and the difference between its run and what it expects, if any."""
 
     case: Case
     difference: TagloomError | None
 
 
 def try_cases(document: Document, limits: Limits | None = None) -> Iterator[Trial]:
-    """Try the cases of a text, in their order. A case that cannot be tried at all, since it names nothing, or its
-    arguments do not fit, differs by that error."""
+    """Try the cases of a text, in order. A case that cannot run, since it names nothing or its arguments do not fit,
+    has that error as its difference."""
     for case in document.cases:
         try:
             yield Trial(case, _try_case(case, document[case.name], limits or Limits()))
@@ -89,8 +89,8 @@ def _try_case(case: Case, subject: Program | Graph, limits: Limits) -> Disagreem
 
 
 def unexpected_problems(document: Document) -> list[Invalid]:
-    """What is wrong in the functions and graphs of a text, but for those that a case expects to be refused, or runs in
-    spite of their problems, and those that they call."""
+    """The problems of the functions and graphs of a text, except those that a case expects to be refused or runs
+    unchecked, and those that they call."""
     claimed: set[str] = set()
     for case in document.cases:
         if case.kind in ("refused", "breaks", "deadlocks") and case.name in document.names:
@@ -105,8 +105,8 @@ def unexpected_problems(document: Document) -> list[Invalid]:
 def read_arguments(
     name: str, parameters: Sequence[tuple[str, T]], words: Sequence[str], admit: Callable[[str, T, str], Value]
 ) -> list[Value]:
-    """What is called, on these words: as many as it has parameters, each of which `admit` reads with its name and type;
-    raises Usage where there are more or fewer."""
+    """The arguments of a call, read from words: `admit` reads each word with the parameter's name and type. Raises
+    Usage if there are too many or too few words."""
     if len(parameters) != len(words):
         signature = ", ".join(f"{name}: {type_ or '?'}" for name, type_ in parameters)
         raise Usage(
@@ -126,7 +126,7 @@ def _describe_refusal(rules: Sequence[str]) -> str:
 
 
 def _matches_case(case: Case, run: Outcome) -> bool:
-    """Whether a run ends as the case says."""
+    """Whether a run ends as the case expects."""
     if run.status != STATUS_OF_ENDING[case.kind]:
         return False
     quiet = case.kind not in ("breaks", "exhausts")
@@ -165,7 +165,7 @@ def _describe_ending(run: Outcome) -> str:
 def _case_disagreement(
     case: Case, got: str, schedule: str | None = None, *, problems: Sequence[Invalid] = ()
 ) -> Disagreement:
-    """How a case ends; where it is refused, with the first problem as a note."""
+    """The disagreement of a case; for a refused graph, with the first problem as a note."""
     what, wanted = f"{case.name} does not end as its case says", print_ending(case)
     said = f"{got}, under {schedule}" if schedule else got
     difference = Disagreement(what, where=case.location, required=wanted, got=said)
