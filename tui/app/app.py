@@ -6,6 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import ClassVar
 
 from rich.text import Text
@@ -34,7 +35,7 @@ from .file_watcher import FileWatcher
 from .graph import GraphPane
 from .hints import KeyHints
 from .modals import HelpModal, PaneJumpModal
-from .palette import SessionCommandProvider, screen_commands
+from .palette import SessionCommandProvider
 from .pane import Pane
 from .pane_layout import PaneLayout
 from .preferences import load_preference, save_preference
@@ -211,8 +212,17 @@ class Debugger(AsciiApp):
         self.screen_stack[0].query_one(KeyHints).show_rows(rows, self.current_theme.dark)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """What the palette has besides the commands of the session."""
-        return screen_commands(self)
+        """The entries of the palette that are no commands of the session: they change how things are shown."""
+        yield SystemCommand("help (F1)", "explain the pane where one is, and all keys", self.action_explain)
+        yield SystemCommand("tour", "a tour of a minute", self.action_tour)
+        yield SystemCommand("one pane (F2)", "give the pane all the room, or take it back", self.action_alone)
+        yield SystemCommand("light or dark (F3)", "the other colours", self.action_colours)
+        yield SystemCommand("theme", "choose among all colours", self.action_change_theme)
+        yield SystemCommand("larger (>)", "zoom the graph in, or open what is folded", partial(self.action_zoom, 1))
+        yield SystemCommand("smaller (<)", "zoom the graph out, or fold it", partial(self.action_zoom, -1))
+        yield SystemCommand("follow (.)", "follow what happens on the graph, or stand still", self.action_follow)
+        yield SystemCommand("jump (^o)", "a letter over each pane", self.action_jump)
+        yield SystemCommand("screenshot", "save the screen as SVG", self.deliver_screenshot)
 
     def action_zoom(self, by: int) -> None:
         self.presenter.zoom = min(max(self.presenter.zoom + by, ZOOM_RANGE[0]), ZOOM_RANGE[1])
@@ -264,7 +274,7 @@ class Debugger(AsciiApp):
         self.screen_stack[0].set_class(leads, "leading")
         self._show_key_hints()
 
-    def invoke_command(self, command: Command) -> None:
+    def invoke_command(self, command: Command[Session]) -> None:
         """Do a command; where it wants more words, ask for them."""
         if needs_arguments(command):
             self.action_type(suggest_line(self.session, command, self._cursor_row()))

@@ -1,26 +1,31 @@
-"""The command palette: every command of the session, by name, with its key and its help, and what the screen does."""
+"""The command palette: every command of the session, by name, with its key and its help."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from typing import TYPE_CHECKING, cast
+from typing import Protocol, cast
 
-from textual.app import SystemCommand
 from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.content import Content
 
 from ..session.command import Command
+from ..session.session import Session
 
-if TYPE_CHECKING:
-    from .app import Debugger
+
+class CommandRunner(Protocol):
+    """An app that has a session and runs its commands."""
+
+    session: Session
+
+    def invoke_command(self, command: Command[Session]) -> None: ...
 
 
 class SessionCommandProvider(Provider):
-    """The commands of the session."""
+    """The commands of the session that the app, a CommandRunner, has."""
 
-    def _command_titles(self) -> Iterator[tuple[Content, Command]]:
-        for command in cast("Debugger", self.app).session.commands.values():
+    def _command_titles(self) -> Iterator[tuple[Content, Command[Session]]]:
+        for command in cast(CommandRunner, self.app).session.commands.values():
             key = f"  [{command.key}]" if command.key else ""
             yield Content(f"{command.usage}{key}"), command
 
@@ -35,19 +40,5 @@ class SessionCommandProvider(Provider):
             if score > 0:
                 yield Hit(score, said, partial(self._run_command, command), command.usage, help=command.help)
 
-    def _run_command(self, command: Command) -> None:
-        cast("Debugger", self.app).invoke_command(command)
-
-
-def screen_commands(app: Debugger) -> Iterator[SystemCommand]:
-    """What is no command of the session: how things are shown."""
-    yield SystemCommand("help (F1)", "explain the pane where one is, and all keys", app.action_explain)
-    yield SystemCommand("tour", "a tour of a minute", app.action_tour)
-    yield SystemCommand("one pane (F2)", "give the pane all the room, or take it back", app.action_alone)
-    yield SystemCommand("light or dark (F3)", "the other colours", app.action_colours)
-    yield SystemCommand("theme", "choose among all colours", app.action_change_theme)
-    yield SystemCommand("larger (>)", "zoom the graph in, or open what is folded", partial(app.action_zoom, 1))
-    yield SystemCommand("smaller (<)", "zoom the graph out, or fold it", partial(app.action_zoom, -1))
-    yield SystemCommand("follow (.)", "follow what happens on the graph, or stand still", app.action_follow)
-    yield SystemCommand("jump (^o)", "a letter over each pane", app.action_jump)
-    yield SystemCommand("screenshot", "save the screen as SVG", app.deliver_screenshot)
+    def _run_command(self, command: Command[Session]) -> None:
+        cast(CommandRunner, self.app).invoke_command(command)

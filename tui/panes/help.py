@@ -7,6 +7,7 @@ from textwrap import fill
 
 from ...viz.style import GREY, SKY
 from ..session.command import LEADER_KEY, Command
+from ..session.session import Session
 from .glossary import glossary_lines
 from .page import PageRow, PageSpan
 
@@ -119,7 +120,7 @@ LEADER_LINES = 3
 """So many lines have what may follow the leader."""
 
 
-def second_key_hints(commands: Iterable[Command], width: int) -> tuple[PageRow, ...]:
+def second_key_hints(commands: Iterable[Command[Session]], width: int) -> tuple[PageRow, ...]:
     """What may follow the leader, in so many columns: the second strokes, with their commands, each line a row."""
     pairs = [*((each.key[1:], each.name) for each in commands if each.key[:1] == LEADER_KEY), ("Esc", "leave")]
     rows, room = tuple(list[PageSpan]() for _ in range(LEADER_LINES)), width
@@ -175,7 +176,7 @@ def explain_pane(pane: str) -> str:
     return "\n\n".join(parts)
 
 
-def help_pages(pane: str, commands: Iterable[Command], width: int = 85) -> list[str]:
+def help_pages(pane: str, commands: Iterable[Command[Session]], width: int = 85) -> list[str]:
     """The pages of F1, this many columns wide: the pane, with the keys of the screen; the commands, some groups a page;
     the glossary."""
     keys = "\n".join(f"{key:>4}  {said}" for key, said in SCREEN_KEYS)

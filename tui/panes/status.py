@@ -84,12 +84,12 @@ def last_event_row(session: Session, reply: CommandReply | None = None) -> PageR
     )
 
 
-def needs_arguments(command: Command) -> bool:
+def needs_arguments(command: Command[Session]) -> bool:
     """Whether nothing can be done by the name of a command alone."""
     return bool(command.parameters) and not command.parameters.startswith("[")
 
 
-def suggest_line(session: Session, command: Command, about: PageRow | None) -> str:
+def suggest_line(session: Session, command: Command[Session], about: PageRow | None) -> str:
     """The line that a command is probably meant as, for the row where the cursor is: `change 3 `."""
     node, tag = _command_subject(session, about)
     position = about.position if about is not None else None

@@ -17,7 +17,7 @@ from .reply import CommandResult, truncate_lines
 from .session import STEP_GROUP, Session
 from .step_commands import position_result
 
-adjoint_commands = CommandGroup(STEP_GROUP)
+adjoint_commands = CommandGroup[Session](STEP_GROUP)
 
 
 @adjoint_commands.register(

@@ -13,7 +13,7 @@ from .reply import CommandResult
 from .session import Session
 from .state import Bookmark
 
-bookmark_commands = CommandGroup("marking")
+bookmark_commands = CommandGroup[Session]("marking")
 MAX_MATCHES = 20
 
 

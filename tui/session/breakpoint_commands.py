@@ -13,7 +13,7 @@ from .command import CommandGroup
 from .reply import CommandResult
 from .session import Session
 
-breakpoint_commands = CommandGroup("stopping")
+breakpoint_commands = CommandGroup[Session]("stopping")
 _IGNORE_PATTERN = re.compile(r"(.*\S)\s+ignore\s+(\S+)", re.DOTALL)
 _LOG_PATTERN = re.compile(r'(.*\S)\s+"([^"]*)"', re.DOTALL)
 

@@ -22,7 +22,7 @@ from .run_index import RunIndex
 from .session import STEP_GROUP, Session
 from .step_commands import position_result
 
-activation_commands = CommandGroup(STEP_GROUP)
+activation_commands = CommandGroup[Session](STEP_GROUP)
 
 
 class ActivationScope(NamedTuple):

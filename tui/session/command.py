@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, TypeAlias
+from typing import Generic, TypeAlias, TypeVar
 
 from ...core.errors import Usage
 from .arguments import CommandArguments
 from .reply import CommandResult
 
-if TYPE_CHECKING:
-    from .session import Session
-
-CommandHandler: TypeAlias = "Callable[[Session, CommandArguments], CommandResult]"
+S = TypeVar("S")
+"""The session that a command is a function of: defined above this module, since it runs commands."""
+CommandHandler: TypeAlias = Callable[[S, CommandArguments], CommandResult]
 
 LEADER_KEY = ","
 """The first stroke of keys that have two; the second is a letter of the command's name."""
 
 
 @dataclass(frozen=True, slots=True)
-class Command:
+class Command(Generic[S]):
     """One command. `key` is its short word, and the key of a screen: one stroke, or two, the first of which is
     LEADER_KEY; `reverse` names the command that goes the other way, if there is one. Whatever a command did, `undo`
     undoes."""
@@ -33,7 +32,7 @@ class Command:
     help: str
     """A line."""
     group: str
-    handler: CommandHandler
+    handler: CommandHandler[S]
     reverse: str | None = None
 
     @property
@@ -41,29 +40,29 @@ class Command:
         return f"{self.name} {self.parameters}".rstrip()
 
 
-class CommandGroup:
+class CommandGroup(Generic[S]):
     """The commands of one kind, in the order in which they are told."""
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self.commands: list[Command] = []
+        self.commands: list[Command[S]] = []
 
-    def __iter__(self) -> Iterator[Command]:
+    def __iter__(self) -> Iterator[Command[S]]:
         return iter(self.commands)
 
     def register(
         self, name: str, parameters: str = "", *, key: str = "", help: str, reverse: str | None = None
-    ) -> Callable[[CommandHandler], CommandHandler]:
+    ) -> Callable[[CommandHandler[S]], CommandHandler[S]]:
         """Makes a function a command; its help is one line."""
 
-        def add(run: CommandHandler) -> CommandHandler:
+        def add(run: CommandHandler[S]) -> CommandHandler[S]:
             self.commands.append(Command(name, key, parameters, help, self.name, run, reverse))
             return run
 
         return add
 
 
-def find_command(commands: Mapping[str, Command], word: str) -> Command:
+def find_command(commands: Mapping[str, Command[S]], word: str) -> Command[S]:
     """The command of this name, or of this key; raises Usage, with what was probably meant, where there is none."""
     if not word:
         raise Usage("there is no command in this line", hint="`help` lists the commands")

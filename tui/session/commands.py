@@ -34,7 +34,7 @@ COMMAND_GROUPS = (
     file_commands,
     session_commands,
 )
-COMMANDS: dict[str, Command] = {command.name: command for group in COMMAND_GROUPS for command in group}
+COMMANDS: dict[str, Command[Session]] = {command.name: command for group in COMMAND_GROUPS for command in group}
 
 
 def new_session(options: StartOptions | None = None) -> Session:

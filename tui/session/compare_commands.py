@@ -20,7 +20,7 @@ from .run import SessionRun
 from .session import Session
 from .state import RunDifference
 
-comparison_commands = CommandGroup("comparing")
+comparison_commands = CommandGroup[Session]("comparing")
 
 
 @comparison_commands.register(

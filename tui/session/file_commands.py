@@ -21,7 +21,7 @@ from .reply import CommandResult
 from .session import Session
 from .step_commands import position_result
 
-file_commands = CommandGroup("files")
+file_commands = CommandGroup[Session]("files")
 
 
 @file_commands.register(

@@ -20,7 +20,7 @@ from .listing import list_events as listed_events
 from .reply import CommandResult
 from .session import Session
 
-focus_commands = CommandGroup("focus")
+focus_commands = CommandGroup[Session]("focus")
 MAX_LISTED = 20
 
 

@@ -27,7 +27,7 @@ from .session import Session
 from .state import SessionState
 from .step_commands import position_result
 
-fork_commands = CommandGroup("forking")
+fork_commands = CommandGroup[Session]("forking")
 
 
 def adopt_fork(session: Session, history: History, name: str | None = None) -> SessionRun:

@@ -13,7 +13,7 @@ from .session import Session
 from .state import SessionState
 from .step_commands import position_result
 
-session_commands = CommandGroup("session")
+session_commands = CommandGroup[Session]("session")
 
 
 @session_commands.register("undo", key="u", help="take back the last command that changed something", reverse="redo")
@@ -59,12 +59,12 @@ def help_command(session: Session, words: CommandArguments) -> CommandResult:
     return CommandResult([command.usage, f"  {command.help}", f"  {key}{back}"], {"commands": [_command_data(command)]})
 
 
-def _command_data(command: Command) -> dict[str, Any]:
+def _command_data(command: Command[Session]) -> dict[str, Any]:
     names = ("name", "key", "usage", "help", "group", "reverse")
     return {name: getattr(command, name) for name in names}
 
 
-def describe_commands(commands: Mapping[str, Command]) -> Iterator[str]:
+def describe_commands(commands: Mapping[str, Command[Session]]) -> Iterator[str]:
     """All commands by group, a line each."""
     group = ""
     for command in commands.values():

@@ -36,7 +36,7 @@ from .rule import describe_effect, describe_firing_rule
 from .session import Session
 from .step_commands import position_result
 
-inspect_commands = CommandGroup("looking")
+inspect_commands = CommandGroup[Session]("looking")
 SOURCE_CONTEXT = 4
 
 

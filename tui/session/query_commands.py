@@ -18,7 +18,7 @@ from .listing import list_flight
 from .reply import CommandResult, truncate_lines, with_omitted_count
 from .session import Session
 
-query_commands = CommandGroup("asking")
+query_commands = CommandGroup[Session]("asking")
 MAX_SCANNED = 2000
 """So many tokens are looked at by `enabled`, each 1 us."""
 

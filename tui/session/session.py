@@ -39,7 +39,7 @@ STEP_GROUP = "moving"
 class Session:
     """A debugger without a screen."""
 
-    def __init__(self, commands: Mapping[str, Command], options: StartOptions | None = None) -> None:
+    def __init__(self, commands: Mapping[str, Command[Session]], options: StartOptions | None = None) -> None:
         self.commands = commands
         self.options = options or StartOptions()
         self.is_finished = False
@@ -80,7 +80,7 @@ class Session:
         text = tuple(sanitize(each) for part in parts for each in part.split("\n"))
         return CommandReply(line.strip(), is_done, text, {**said.data, "printed": list(self.printed_lines)})
 
-    def _parse_line(self, line: str) -> tuple[Command, CommandArguments]:
+    def _parse_line(self, line: str) -> tuple[Command[Session], CommandArguments]:
         if len(line) > MAX_LENGTH:
             raise Usage("the line is too long", required=f"{MAX_LENGTH:,} characters at most", got=f"{len(line):,}")
         if "\0" in line:

@@ -26,7 +26,7 @@ from .run_index import RunIndex
 from .session import STEP_GROUP, Session
 from .watch_commands import describe_watches
 
-step_commands = CommandGroup(STEP_GROUP)
+step_commands = CommandGroup[Session](STEP_GROUP)
 EventFilter: TypeAlias = Callable[[Event], bool]
 """Whether an event is of a kind, which makes where it has happened a stop."""
 StepFunction: TypeAlias = Callable[[History, EventFilter, Sequence[int] | None], bool]

@@ -10,7 +10,7 @@ from .describe import describe_outputs
 from .reply import CommandResult
 from .session import Session
 
-watch_commands = CommandGroup("watching")
+watch_commands = CommandGroup[Session]("watching")
 MAX_SHOWN = 5
 MAX_VALUES = 200
 
