@@ -1,1 +1,1 @@
-"""The token machine in numba: the same tags, tokens and firings as the reference, over an explicit token store."""
+"""The engine `fast`: the token machine compiled by numba, with the tags, tokens and firings of the reference."""

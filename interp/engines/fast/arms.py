@@ -1,6 +1,6 @@
-"""What the machine computes, made from the table of opcodes: the text of `compute`, `cast` and `traps`.
+"""Code generation for scalar ops: the source of `compute`, `cast` and `traps`, from the table of opcodes.
 
-Words come in and go out; each arm takes them as the wide dtype that it is for.
+Arguments and results are words; each arm reads them as its own wide dtype.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ..jit import kernels
 
 
 def text() -> str:
-    """The source of the three functions, with the imports that they need."""
+    """The source of the three functions, with their imports."""
     return "\n".join([kernels.HEADER, "import numpy as np", "", *_emit_functions(), ""])
 
 
@@ -41,7 +41,7 @@ def _emit_functions() -> Iterator[str]:
 
 
 def _emit_cases(cases: Iterable[tuple[int, str]]) -> Iterator[str]:
-    """A chain of tests, which LLVM makes a jump table of."""
+    """A chain of tests, which LLVM turns into a jump table."""
     for number, (code, said) in enumerate(cases):
         yield f"    {'elif' if number else 'if'} code == {code}:"
         yield f"        return {said}"

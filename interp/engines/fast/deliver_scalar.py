@@ -1,8 +1,8 @@
-"""Most deliveries: those of words, with no bound and no object, whose limits are far. What else comes is left to
-`machine`, before anything has changed. The rules are the same; what is kept is what the rules of `machine` keep.
+"""The fast path of delivery: scalars only, no k-bounds, far from limits. Everything else is left to `machine`, before
+any change. The rules, and the state they keep, are those of `machine`.
 
-`load` makes two functions of `deliver_scalar`: `deliver_scalar_lifo`, which has the token that is next in its hand and
-the others in the ring, and `deliver_scalar_fifo`.
+`load` compiles `deliver_scalar` twice: as `deliver_scalar_lifo`, which holds the next token in registers and the others
+in the ring, and as `deliver_scalar_fifo`.
 """
 
 # mypy: ignore-errors
@@ -40,15 +40,15 @@ if TYPE_CHECKING:
 FIRST_TRAPPING = first_trapping_opcode()
 PORT_MASK = (1 << PORT_BITS) - 1
 PREFETCH_DISTANCE = 32
-"""How many tokens before it is delivered the frame of one is fetched: on fib(28) 15 ns a firing; with 16, 16.5; with 8,
-20."""
+"""How many tokens ahead of delivery a frame is prefetched. On fib(28) a firing takes 15 ns; with 16, 16.5 ns; with 8,
+20 ns."""
 NODE_BYTES = 8 * len(NodeColumn)
 PORT_BYTES = 8 * len(PortColumn)
 ROW_BYTES = 8 * len(DeliveryColumn)
 
 
 def deliver_scalar(a: Any, sure: Any, header: Any) -> Any:
-    """Deliver so many tokens, for which there is room, or fewer: how many."""
+    """Deliver up to `sure` tokens, for which there is room; returns how many were delivered."""
     r, mem, ring, mask = (
         peek(a, Address.REGISTERS),
         peek(a, Address.MEMORY),

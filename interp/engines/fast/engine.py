@@ -16,7 +16,7 @@ from ..protocol import Job, RunOptions
 
 
 class FastEngine:
-    """Runs graphs that keep the rules, on one core or several. Numba is imported at the first run."""
+    """The engine `fast`: runs graphs that keep the rules, on one or several cores. Imports numba at the first run."""
 
     name = "fast"
     has_tokens = True
@@ -61,7 +61,7 @@ def run_on_one_core(job: Job, arguments: Sequence[object], options: RunOptions, 
 
 
 def can_take_over(state: State) -> bool:
-    """Whether a run that began on the reference can go on here: an image has room for most graphs, not for all."""
+    """Whether a run that began on the reference can continue here: some graphs are too large for an image."""
     from ...image.build import cached_image
 
     try:

@@ -1,4 +1,4 @@
-"""Who keeps the events of a run on the fast machine: all of them, the last ones, or a log."""
+"""Event keepers: what keeps the events of a run on the fast machine, all, the last ones, or in a log."""
 
 from __future__ import annotations
 
@@ -24,30 +24,30 @@ class EventKeeper(ABC):
     """Reads the journal of a run, page by page."""
 
     def attach(self, store: TokenStore, outside: HostFirings) -> None:
-        """The run begins here, or is taken over."""
+        """Attach to a run at its beginning or after an import."""
         self.store, self.host = store, outside
         store.start_journal()
 
     @abstractmethod
     def turn_page(self) -> None:
-        """The page is full: keep what is on it, and give the machine another one."""
+        """Keep the content of a full page, and give the machine another page."""
 
     def _detach_page(self, page: WordArray | None) -> tuple[WordArray, list[HostFiringNote], list[int]]:
-        """What is on the page, what was said of it, and the objects that are dead but for it; the machine goes on with
-        this page."""
+        """The words of the page, its notes, and the objects that only it keeps alive; the machine continues with
+        `page`."""
         store, outside = self.store, self.host
         found = store.turn_page(page), outside.notes, store.retired_objects or []
         outside.notes, store.retired_objects = [], []
         return found
 
     def on_pause(self) -> None:  # noqa: B027  # nothing, where what is on the page can be read there
-        """The machine pauses: what is on the page may be asked for."""
+        """Called when the machine pauses: the content of the page may be needed."""
 
 
 @contextmanager
 def without_gc() -> Iterator[None]:
-    """While this lasts Python looks for no cycles: events and records have none, and it looks at all of them again and
-    again. An event takes 5 us instead of 9, a record 8 instead of 15."""
+    """A context without garbage collection: events and records have no cycles, but the collector scans all of them
+    again and again. An event takes 5 us instead of 9, a record 8 instead of 15."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -80,23 +80,23 @@ class _EventForwarder(EventKeeper):
 
 
 def forward_events(see: Callable[[Event], object]) -> EventKeeper:
-    """Shows each event to somebody."""
+    """A keeper that calls a function with each event."""
     return _EventForwarder(see)
 
 
 class _FullPage(NamedTuple):
-    """A page that is full."""
+    """A full page."""
 
     words: WordArray
     buffer: WordArray
     notes: list[HostFiringNote]
     retired_objects: list[int]
     first_step: int
-    """How many had been made before it."""
+    """The number of steps before it."""
 
 
 class Last(EventKeeper):
-    """Keeps the last events of a run, as words: they become events when somebody asks for them."""
+    """Keeps the last events of a run as words, and decodes them on demand."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -113,7 +113,7 @@ class Last(EventKeeper):
         self._page_start = int(self.store.registers[Register.STEPS])
 
     def _discard_pages(self) -> WordArray | None:
-        """Let go of the pages before the last events; one of them, which may be written again."""
+        """Drop the pages before the last events; returns one of them for reuse, if any."""
         steps, unused = int(self.store.registers[Register.STEPS]), None
         while self._pages:
             following = self._pages[1].first_step if len(self._pages) > 1 else self._page_start
@@ -125,12 +125,12 @@ class Last(EventKeeper):
         return unused
 
     def events(self) -> tuple[Event, ...]:
-        """The last events, up to where the run is now."""
+        """The last events, up to the current step."""
         return tuple(self.window())
 
     def window(self, earlier_events: Collection[Event] = ()) -> EventWindow:
-        """The same, made when they are looked at, which is to be before the run goes on; `earlier_events` are
-        those that were kept when it was taken over."""
+        """The same, decoded on access, which must happen before the run continues; `earlier_events` are those kept
+        before the import."""
         self._discard_pages()
         store, end = self.store, int(self.store.registers[Register.STEPS])
         page = _FullPage(
@@ -146,13 +146,13 @@ class Last(EventKeeper):
 
 
 class EventWindow(TupleLike[Event]):
-    """The last events of a run, as words until somebody looks at them. As many are made as that takes, from the end
-    backwards, and kept; where Ctrl-C ends that, they are made when somebody looks again."""
+    """The last events of a run, decoded on access, from the end backwards, and cached. If Ctrl-C interrupts decoding,
+    the next access resumes it."""
 
     def __init__(
         self, store: TokenStore, outside: HostFirings, before: tuple[Event, ...], pages: list[_FullPage], first: int
     ) -> None:
-        """From the step `first` on, which is on the first page; `before` it were others."""
+        """The events from step `first` on, which is on the first page; the events `before` come from earlier."""
         self._store, self._host, self._pages, self._first_step = store, outside, pages, first
         self._earlier_events = before
         self._length = len(before) + int(store.registers[Register.STEPS]) - first
@@ -177,8 +177,8 @@ class EventWindow(TupleLike[Event]):
         return iter(self._decode_from(0))
 
     def _decode_from(self, place: int) -> tuple[Event, ...]:
-        """The events from a place on, and maybe more: at least as many are made as there were, or to walk from the last
-        to the first would go through the journal each time."""
+        """The events from a place on, and maybe more: each call at least doubles the decoded events, so that a walk
+        from last to first does not read the whole journal each time."""
         missing = self._length - len(self._decoded)
         if place < missing:
             begin = max(min(place, missing - len(self._decoded)), 0)
@@ -193,7 +193,7 @@ class EventWindow(TupleLike[Event]):
         return self._decoded
 
     def _decode_between(self, begin: int, end: int) -> Iterator[Event]:
-        """The events from a place up to another, those of `_earlier_events` left out."""
+        """The events between two places, except those of `_earlier_events`."""
         begin, end = max(begin - len(self._earlier_events), 0), max(end - len(self._earlier_events), 0)
         return islice(self._events_from(self._first_step + begin), end - begin)
 

@@ -1,4 +1,4 @@
-"""From the words of a journal to events: the same as those of the reference, value for value and tag for tag."""
+"""Decoding a journal to events, which equal those of the reference, value for value and tag for tag."""
 
 from __future__ import annotations
 
@@ -40,20 +40,20 @@ OUTPUT_COUNT_SHIFT = int(JournalHead.OUTPUT_COUNT_SHIFT)
 OPERAND_COUNT_SHIFT = int(JournalHead.OPERAND_COUNT_SHIFT)
 POSITION_SHIFT = int(JournalHead.POSITION_SHIFT)
 _tuple_new: Any = tuple.__new__
-"""Of a frozen value, in half of the time."""
+"""Makes named tuples in half the time."""
 WordReader = Callable[[int], Value]
 
 
 class JournalPage(NamedTuple):
-    """A part of a journal: its words, and what was said of the firings in it that were done outside."""
+    """A part of a journal: its words, and the notes on its host firings."""
 
     words: Sequence[int]
     notes: Sequence[HostFiringNote]
 
 
 class FrameTags(dict[int, Tag]):
-    """The tag of each frame, as it was before a journal: of one that it closes, from what it says of it; of others,
-    from the memory of the machine, which is as it was left after it."""
+    """The tag of each frame before a part of a journal: for frames that it closes, from the journal; for others, from
+    the machine's memory after it."""
 
     def __init__(self, store: TokenStore, links: dict[int, tuple[int, int]]) -> None:
         self._store, self._frame_links = store, links
@@ -75,8 +75,8 @@ class FrameTags(dict[int, Tag]):
 
 
 def reopened_frame_links(backwards: Iterable[Sequence[int]]) -> dict[int, tuple[int, int]]:
-    """What the frames said that were open before these pages, and are not after them; the last page comes first, since
-    frames are used again."""
+    """The links of frames that were open before these pages and are closed after them. The last page comes first, since
+    frames are reused."""
     found: dict[int, tuple[int, int]] = {}
     for words in backwards:
         for at in reversed([at for at in item_offsets(words) if _opens_or_closes(words[at])]):
@@ -88,12 +88,12 @@ def reopened_frame_links(backwards: Iterable[Sequence[int]]) -> dict[int, tuple[
 
 
 def _opens_or_closes(head: int) -> bool:
-    """Whether an item that begins so opens an activation, or closes one."""
+    """Whether an item with this head opens or closes an activation."""
     return head & OPENS_ACTIVATION != 0 if head & KIND_MASK == FIRING else head & KIND_MASK == CLOSE
 
 
 def item_offsets(words: Sequence[int]) -> Iterator[int]:
-    """Where each item begins."""
+    """The offset of each item."""
     at, end = 0, len(words)
     while at < end:
         yield at
@@ -101,7 +101,7 @@ def item_offsets(words: Sequence[int]) -> Iterator[int]:
 
 
 def item_length(head: int) -> int:
-    """The words of an item that begins with this one."""
+    """The number of words of an item with this head."""
     match head & KIND_MASK:
         case JournalItem.FIRING:
             return FIRING_WORDS + (head >> OPERAND_COUNT_SHIFT & 127)
@@ -113,29 +113,30 @@ def item_length(head: int) -> int:
 
 
 def is_step(head: int) -> bool:
-    """Whether an item that begins so is a step, and no more of the one before."""
+    """Whether an item with this head is a step, not a continuation of the one before."""
     return head & JournalHead.KIND_MASK <= JournalItem.FIRING
 
 
 class _PortDecoder(NamedTuple):
-    """What is known beforehand of what a token does that comes to a port."""
+    """How to decode the deliveries to one port, computed in advance."""
 
     node: int
     port: int
     read_word: WordReader | None
-    """What makes a value of a word; None where a word is one."""
+    """Converts a word to a value; None if the word is the value."""
     rule: Rule
     operands: list[Any]
-    """The operands by port, where literals are filled in."""
+    """The operands by port, with the literals filled in."""
     partner_readers: tuple[tuple[int, WordReader | None], ...]
-    """Where the operands of the journal go: of more than one, that of this port too, where there is no word of it."""
+    """The ports of the operands in the journal, with their readers; with several operands, the journal omits the word
+    of this port."""
     output_readers: tuple[WordReader | None, ...]
-    """The same as `read`, of the outputs."""
+    """As `read_word`, for the outputs."""
     result_position: int | None
-    """Which result of the run the node gives, if any."""
+    """The position of the run's result that the node provides, if any."""
 
     def output_index(self, inputs: Sequence[Any], tag: Tag) -> int:
-        """The output of a firing that has one."""
+        """The index of the output of a firing with a single output."""
         match self.rule.node.op:
             case "switch":
                 return 0 if inputs[1] else 1
@@ -145,7 +146,7 @@ class _PortDecoder(NamedTuple):
 
 
 class JournalReader:
-    """Makes events of the pages of a journal, one after another, from frames that it knows the tags of."""
+    """Decodes the pages of a journal, one after another, given the tags of frames."""
 
     def __init__(self, store: TokenStore, rules: tuple[Rule, ...], tags: dict[int, Tag]) -> None:
         image = store.image
@@ -240,7 +241,7 @@ class JournalReader:
     def _sent_tokens(
         self, words: Sequence[int], at: int, way: _PortDecoder, outputs: tuple[tuple[int, Value], ...]
     ) -> tuple[Token, ...]:
-        """The tokens that a firing sends; of a result, that to the environment."""
+        """The tokens that a firing sends; for a result, the token to the environment."""
         if not outputs:
             return ()
         if way.result_position is not None:
@@ -258,14 +259,14 @@ class JournalReader:
         return tuple(sent)
 
     def _edge_targets(self, span: int) -> tuple[tuple[int, int], ...]:
-        """The nodes and ports that edges end at."""
+        """The target nodes and ports of a span of edges."""
         if span not in self._spans:
             found = [self._decoders[edge] for edge in self._edges[span >> 32 : span & _LOW_MASK]]
             self._spans[span] = tuple((way.node, way.port) for way in found)
         return self._spans[span]
 
     def _read_followups(self, event: Event, words: Sequence[int], at: int) -> tuple[Event, int]:
-        """What an event released and closed, and where the next one begins."""
+        """Read what an event released and closed; returns the event and the offset of the next one."""
         released, closed = [], []
         while at < len(words) and words[at] & KIND_MASK > FIRING:
             if words[at] & KIND_MASK == JournalItem.RELEASE:

@@ -1,4 +1,4 @@
-"""Handing a run over: from the token store to the state of the reference machine, and back."""
+"""Exporting a run from the token store to a state of the reference machine."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from .store import TokenStore
 
 
 def result_values(store: TokenStore) -> dict[int, Value]:
-    """The results that have come, by position."""
+    """The results that have arrived, by position."""
     graph = store.image.graph
     types = [graph.nodes[number].outputs[0].type for number in graph.results]
     return {
@@ -50,7 +50,7 @@ def waiting_operands(store: TokenStore) -> Iterator[ResidueToken]:
 
 
 def frame_operands(store: TokenStore, frame: int) -> Iterator[tuple[int, int, Value]]:
-    """What waits in an activation: node, port and value."""
+    """The operands that wait in an activation: node, port and value."""
     image, memory = store.image, store.memory
     members = image.scope_members[image.sites[store.site_of(frame), SiteColumn.SCOPE]]
     rows = image.nodes[members]
@@ -68,7 +68,7 @@ def frame_operands(store: TokenStore, frame: int) -> Iterator[tuple[int, int, Va
 
 
 def export_state(store: TokenStore, outside: HostFirings, state: State) -> State:
-    """Fill a state of the same graph, with the same options, with what the machine knows."""
+    """Fill a state of the same graph and options with the machine's state."""
     r, image = store.registers, store.image
     tags = _frame_tags(store)
     records = _activation_records(store, state, tags)
@@ -101,7 +101,7 @@ def export_state(store: TokenStore, outside: HostFirings, state: State) -> State
 
 
 def export_meter(store: TokenStore, state: State) -> Meter:
-    """What the machine has measured, as a meter of this state. Waves are counted where there is a clock."""
+    """The machine's statistics, as a meter of this state. Waves are counted only if there is a clock."""
     r, made = store.registers, Meter(state, is_clocked=state.is_clocked)
     made.largest_store, made.largest_flight = int(r[Register.LARGEST_STORE]), int(r[Register.LARGEST_FLIGHT])
     made.deepest_tag, made.firings_at_wave_start = int(r[Register.DEEPEST_TAG]), int(r[Register.FIRINGS_BEFORE_WAVE])
@@ -111,7 +111,7 @@ def export_meter(store: TokenStore, state: State) -> Meter:
 
 
 def throttled_tokens(store: TokenStore, tags: dict[int, Tag]) -> Iterator[tuple[int, Token]]:
-    """The tokens that bounds hold, in the order of the steps that sent them, with those."""
+    """The throttled tokens, each with the number of the step that sent it, in that order."""
     row = int(store.throttled[0, ThrottledColumn.NEXT])
     while row:
         step, token, word, _, following, _ = store.throttled[row].tolist()
@@ -126,8 +126,8 @@ def _decode_token(store: TokenStore, tags: dict[int, Tag], at: int, frame: int, 
 
 
 def _frame_tags(store: TokenStore) -> dict[int, Tag]:
-    """The tags of all open activations, by their frames. The store keeps none of them: a run of half a million would
-    take twice as long."""
+    """The tags of all open activations, by frame. The store keeps no tags: a run of half a million would take twice as
+    long."""
     frames = list(store.frames())
     places = np.array(frames, np.int64)
     above, when = store.memory[places + FrameHeader.PARENT], store.memory[places + FrameHeader.ITERATION]
@@ -156,8 +156,8 @@ def _flight_tokens(store: TokenStore, records: dict[int, ActivationRecord]) -> I
 
 
 def _activation_records(store: TokenStore, state: State, tags: dict[int, Tag]) -> dict[int, ActivationRecord]:
-    """The records of these frames, but for the tokens in flight. What all frames of a function or loop have in the same
-    place is read at once: 3 us a frame instead of 17."""
+    """The records of these frames, without the tokens in flight. Columns are read for all frames of a scope at once: 3
+    us per frame instead of 17."""
     image, memory = store.image, store.memory
     found = {
         frame: ActivationRecord(tag, state.signatures.get(tag.site, (0, 0)), state.owner) for frame, tag in tags.items()
@@ -180,7 +180,7 @@ def _activation_records(store: TokenStore, state: State, tags: dict[int, Tag]) -
 
 
 def _fill_firings(store: TokenStore, records: list[ActivationRecord], frames: WordArray, members: WordArray) -> None:
-    """What has fired in activations of one function or loop: in many of them the same."""
+    """Fill in the firings of the activations of one scope; many have the same."""
     rows = store.image.nodes[members]
     words, which = np.unique(rows[:, NodeColumn.MASK_WORD], return_inverse=True)
     wanted = np.zeros(len(words), np.int64)
@@ -194,7 +194,7 @@ def _fill_firings(store: TokenStore, records: list[ActivationRecord], frames: Wo
 
 
 def _fill_operands(store: TokenStore, records: list[ActivationRecord], frames: WordArray, members: WordArray) -> None:
-    """What waits there."""
+    """Fill in the operands that wait there."""
     image, memory = store.image, store.memory
     for number in members.tolist():
         row, first = image.nodes[number], image.first_port[number]

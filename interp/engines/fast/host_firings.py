@@ -1,6 +1,6 @@
-"""Firings that the machine leaves to Python: traps, ops on arrays, cells, effects and random numbers.
+"""Host firings, which the machine leaves to Python: traps, ops on arrays, cells, effects and random numbers.
 
-What they do is the reference's rule for their node; the machine gets the values, and does what is left of the firing.
+The reference's rule for the node performs the firing; the machine gets the values and completes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .store import TokenStore
 
 
 class HostDelivery(NamedTuple):
-    """The token that the machine stopped at, and what its node fires on."""
+    """The token that the machine stopped at, and the operands of its node."""
 
     node: int
     port: int
@@ -34,7 +34,7 @@ class HostDelivery(NamedTuple):
 
 
 class HostFiringNote(NamedTuple):
-    """What events say of a firing that was done outside, and words do not: `Event` has what each is."""
+    """The parts of an event that the journal lacks for a host firing; see `Event`."""
 
     trap: str | None = None
     parked: CellAddress | None = None
@@ -42,7 +42,7 @@ class HostFiringNote(NamedTuple):
 
 
 class HostFirings:
-    """What a run has besides its words: cells, the world, traps, and where parked tokens came from."""
+    """The state of a run outside the machine: cells, the world, traps, and the words of parked tokens."""
 
     def __init__(self, store: TokenStore, state: State) -> None:
         self.store = store
@@ -51,13 +51,13 @@ class HostFirings:
         self.cells = CellHeap()
         self.traps: list[Event] = []
         self.parked_words: dict[tuple[int, int, Tag], tuple[int, int]] = {}
-        """The words of each parked token, as they were in the flight."""
+        """The words that each parked token had in the flight."""
         self.notes: list[HostFiringNote] = []
-        """What the journal, where there is one, does not have of the firings in it that were done outside."""
+        """The notes on the host firings in the journal, if there is a journal."""
 
     @property
     def rules(self) -> tuple[Rule, ...]:
-        """Those of all nodes, worked out when they are asked for."""
+        """The rules of all nodes, computed on first use."""
         return self._state.rules
 
     def current_delivery(self) -> HostDelivery:
@@ -84,7 +84,7 @@ class HostFirings:
         return HostDelivery(number, port, frame, word, position, tuple(inputs))
 
     def fire(self, delivery: HostDelivery) -> None:
-        """Do what the node does, and tell the machine; raises MemoryError where the result does not fit."""
+        """Perform the firing and pass its outputs to the machine; raises MemoryError if the result does not fit."""
         rule, store = self._state.rules[delivery.node], self.store
         tag = store.tag(delivery.frame) if rule.effect or rule.find_trap or _draws_random(rule) else None
         token = Token(delivery.node, delivery.port, tag, store.to_value(delivery.word, self._port_type(delivery)))  # type: ignore[arg-type]
@@ -115,7 +115,8 @@ class HostFirings:
             self.notes.append(said)
 
     def _check_limits(self, rule: Rule, given: HostDelivery, outputs: int) -> None:
-        """Raises Exhausted where a firing would be one too many, or the tokens that it sends, from so many outputs."""
+        """Raises Exhausted if the firing, or the tokens that it sends from this number of outputs, would exceed a
+        limit."""
         store = self.store
         most = int(store.options[MachineOption.FIRING_LIMIT])
         if store.registers[Register.FIRINGS] >= most:
@@ -136,7 +137,7 @@ class HostFirings:
         trap: str | None,
         woken: tuple[Token, ...],
     ) -> None:
-        """What the firing does to cells, and that it trapped: as an event, which is what those who ask later want."""
+        """Apply the firing's effects on cells and record its trap, in the form of an event."""
         closed = self._closed_activations(rule, given) if trap is not None else ()
         ends = bool(self.store.registers[Register.WAVE_REMAINING] == 1)
         event = Event(token, given.position, given.inputs, outputs, (), trap, closed, ends, None, woken)
@@ -146,7 +147,7 @@ class HostFirings:
             self.traps.append(event)
 
     def record_releases(self, count: int) -> None:
-        """S16: the firing that trapped last has let so many held tokens go, which is known only afterwards."""
+        """S16: note how many throttled tokens the last trap released, which is known only afterwards."""
         store, image, found = self.store, self.store.image, []
         for step, token, word, *_ in store.throttled[store.release_rows[:count]].tolist():
             at = token & (1 << PORT_BITS) - 1
@@ -156,7 +157,7 @@ class HostFirings:
         self.traps[-1] = self.traps[-1]._replace(released=tuple(found))
 
     def _closed_activations(self, rule: Rule, given: HostDelivery) -> tuple[ClosedActivation, ...]:
-        """S11: the activations that close where a node fires and sends nothing."""
+        """S11: the activations that close when a node fires and sends nothing."""
         store, frame, closed = self.store, given.frame, []
         pending = store.pending_count(frame) - rule.required_tokens
         fired = {given.node}
@@ -187,7 +188,7 @@ class HostFirings:
         store.reserve_ring(len(woken) + store.image.max_fanout)
 
     def _return_outputs(self, rule: Rule, given: HostDelivery, outputs: Outputs) -> None:
-        """Tell the machine what comes out; objects get numbers, and those that were used up are let go."""
+        """Pass the outputs to the machine; new objects get numbers, and consumed ones lose a reference."""
         words = [self.store.to_word(value, rule.node.outputs[output].type, 0) for output, value in outputs]
         self._write_result(
             (HostResultKind.NO_OUTPUT, HostResultKind.ONE_OUTPUT, HostResultKind.TWO_OUTPUTS)[len(words)], *words
@@ -220,5 +221,5 @@ class HostFirings:
 
 
 def _draws_random(rule: Rule) -> bool:
-    """Whether a node draws random numbers, whose key is that of its tag."""
+    """Whether a node draws random numbers, which need the key of its tag."""
     return rule.node.op in EFFECT_OPS and EFFECT_OPS[rule.node.op].draw is not None

@@ -1,4 +1,4 @@
-"""Taking a run over from the reference machine: from its state to the token store."""
+"""Importing a run: from a state of the reference machine to the token store."""
 
 from __future__ import annotations
 
@@ -30,8 +30,7 @@ from .store import TokenStore
 
 
 def import_state(store: TokenStore, outside: HostFirings, state: State, meter: Meter) -> None:
-    """Fill a store that has not begun, and what is outside of it, with what the reference knows; `meter` has watched
-    the run so far."""
+    """Fill a fresh store, and the state outside it, from the reference; `meter` has the statistics so far."""
     frames = _allocate_frames(store, state)
     for tag, frame in frames.items():
         _fill_frame(store, frames, state.records[tag], frame)
@@ -49,7 +48,7 @@ def import_state(store: TokenStore, outside: HostFirings, state: State, meter: M
 
 
 def _allocate_frames(store: TokenStore, state: State) -> dict[Tag, int]:
-    """Where the frame of each open activation is to be."""
+    """Allocate a frame for each open activation."""
     image, found, top = store.image, {}, int(store.registers[Register.MEMORY_TOP])
     sites = {site: number for number, site in enumerate(image.site_list)}
     for tag in sorted(state.records, key=lambda tag: tag.depth):
@@ -68,7 +67,7 @@ def _allocate_frames(store: TokenStore, state: State) -> dict[Tag, int]:
 
 
 def _fill_frame(store: TokenStore, frames: dict[Tag, int], record: ActivationRecord, frame: int) -> None:
-    """What waits in an activation and what has fired; its counts."""
+    """Fill in the waiting operands, the firings and the counts of an activation."""
     image, memory = store.image, store.memory
     coming, leaving = record.signature
     missing = coming - record.arguments_received + leaving - record.results_returned
@@ -86,7 +85,8 @@ def _fill_frame(store: TokenStore, frames: dict[Tag, int], record: ActivationRec
 
 
 def _link_frames(store: TokenStore, frames: dict[Tag, int]) -> None:
-    """Who knows whom: the activation below, of several arguments; the next iteration; and those next to it."""
+    """Fill in the links between frames: to child activations with several arguments, to the next iteration, and to
+    neighbouring ones."""
     image, memory = store.image, store.memory
     places = (
         _link_words(image.nodes, image.graph.nodes, "next_iteration"),

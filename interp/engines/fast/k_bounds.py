@@ -1,5 +1,5 @@
-"""Bounds on the iterations of loops (S16), in the part of Python that numba compiles: who is busy, what is held, and
-what is let go. `machine` says how this is compiled."""
+"""k-bounds of loops (S16), compiled by numba: busy counts, throttling and releasing. `machine` says how this is
+compiled."""
 
 # mypy: ignore-errors
 from __future__ import annotations
@@ -16,8 +16,8 @@ THROTTLED_WORDS = len(ThrottledColumn)
 
 
 def add_busy(mem: Any, frame: Any, by: Any) -> Any:
-    """Count more tokens, or fewer, that are not held in an activation, and it in those around it; the innermost one
-    around which nothing changed."""
+    """Change the count of busy tokens of an activation and of those around it; returns the innermost one whose parent
+    did not change."""
     while frame and by:
         before = peek(mem, frame + FrameHeader.BUSY)
         poke(mem, frame + FrameHeader.BUSY, before + by)
@@ -41,7 +41,7 @@ def find_newer(mem: Any, frame: Any, iteration: Any) -> Any:
 
 
 def is_throttled(a: Any, mem: Any, frame: Any, needs: Any, bound: Any) -> Any:
-    """S16: whether what a next_iteration sends, firing in this frame, is held."""
+    """S16: whether a next_iteration that fires in this frame is throttled."""
     wanted = iteration_of(mem, frame) + 1 - bound
     if wanted < 0:
         return False
@@ -52,7 +52,7 @@ def is_throttled(a: Any, mem: Any, frame: Any, needs: Any, bound: Any) -> Any:
 
 
 def throttle(a: Any, r: Any, mem: Any, target: Any, token: Any, value: Any, step: Any) -> None:
-    """S16: keep a token out of the flight, behind those that are held already."""
+    """S16: keep a token out of the flight, behind the throttled ones."""
     held, row = peek(a, Address.THROTTLED), peek(r, Register.THROTTLED_FREE)
     if row:
         poke(r, Register.THROTTLED_FREE, peek(held, row * THROTTLED_WORDS + ThrottledColumn.NEXT))
@@ -74,7 +74,8 @@ def throttle(a: Any, r: Any, mem: Any, target: Any, token: Any, value: Any, step
 
 
 def release_throttled(a: Any, r: Any, mem: Any, row: Any, at: Any) -> None:
-    """S16: a held token joins the flight, in this place of the ring. Those of its iteration go together."""
+    """S16: a throttled token joins the flight, at this place of the ring. Those of one iteration are released
+    together."""
     held, ring = peek(a, Address.THROTTLED), peek(a, Address.RING)
     of = row * THROTTLED_WORDS
     if HAS_JOURNAL:
@@ -102,8 +103,8 @@ def step_of(held: Any, row: Any) -> Any:
 
 
 def find_releasable(a: Any, mem: Any, frame: Any, consumed: Any) -> Any:
-    """Count what a firing consumed; how many held tokens are to be let go, whose rows are in RELEASE_ROWS then, by
-    their steps: those for which an activation was waited for that has stopped being busy."""
+    """Count the tokens that a firing consumed; returns the number of tokens to release, those throttled for activations
+    that stopped being busy. Their rows are in RELEASE_ROWS, in the order of their steps."""
     held, rows, found, by = peek(a, Address.THROTTLED), peek(a, Address.RELEASE_ROWS), 0, -consumed
     while frame and by:
         before = peek(mem, frame + FrameHeader.BUSY)
@@ -126,7 +127,7 @@ def find_releasable(a: Any, mem: Any, frame: Any, consumed: Any) -> Any:
 
 
 def find_releasable_at_wave(a: Any, mem: Any, target: Any) -> Any:
-    """The same at the end of a wave: all that nothing is waited for any more, but what this firing has just sent."""
+    """The same at the end of a wave: all tokens that no busy activation throttles, except those just sent."""
     held, rows, found = peek(a, Address.THROTTLED), peek(a, Address.RELEASE_ROWS), 0
     row = peek(held, ThrottledColumn.NEXT)
     while row:

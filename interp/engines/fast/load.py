@@ -1,4 +1,4 @@
-"""The machine as machine code: made of `machine` and of the table of opcodes, compiled once and kept on disk."""
+"""Loading the machine: its source from `machine` and the table of opcodes, compiled once and cached on disk."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def int_enums(*modules: ModuleType) -> dict[str, type[IntEnum]]:
 
 
 def inline_constants(text: str, enums: Mapping[str, type[IntEnum]]) -> str:
-    """A text with numbers for the names of columns, and for how many there are."""
+    """Replace the names of columns, and their counts, by numbers."""
     names = "|".join(enums)
     text = text.replace("first_trapping_opcode()", str(opcode.first_trapping_opcode()))
     text = re.sub(rf"\blen\(({names})\)", lambda found: str(len(enums[found[1]])), text)
@@ -34,7 +34,7 @@ def inline_constants(text: str, enums: Mapping[str, type[IntEnum]]) -> str:
 
 _ENUMS = int_enums(image, opcode, registers, rows, shared)
 _SCALAR_FUNCTIONS = ("deliver_scalar_lifo", "True"), ("deliver_scalar_fifo", "False")
-"""What `deliver_scalar` is compiled as, and what it is told of IS_LIFO."""
+"""The names that `deliver_scalar` is compiled under, with the value of IS_LIFO."""
 _IMPORTS = f"""\
 from tagloom.interp.engines.jit.memory import atomic_exchange, atomic_load, atomic_store, peek, poke, prefetch, unlikely
 PORT_BITS = {image.PORT_BITS}
@@ -50,7 +50,7 @@ RING_CAPACITY = {shared.RING_CAPACITY}
 
 
 class MachineVariant(StrEnum):
-    """The machines that are made of one text, by what they are called where they are compiled."""
+    """The variants of the machine that one source makes; the values name their compiled files."""
 
     BASE = "token machine"
     JOURNAL = "token machine that notes events"
@@ -67,12 +67,13 @@ _VARIANT_FLAGS = {
     MachineVariant.JOURNAL: "HAS_JOURNAL",
     MachineVariant.MULTICORE: "IS_MULTICORE",
 }
-"""What stands in the text under a condition of this name is there in this machine, and in the others not."""
+"""The name of the condition under which code belongs to this variant only."""
 
 
 @cache
 def load_machine(variant: MachineVariant = MachineVariant.BASE) -> Callable[[int, int, int], int]:
-    """The loop: takes the address of the addresses, how many steps to make at most, and the words of a header."""
+    """The compiled loop: takes the address of the address table, the maximal number of steps, and the words of a
+    header."""
     with show_compiling(f"the {variant}"):
         try:
             return load_native(variant, text(variant), "run", 3)
@@ -91,8 +92,8 @@ def _find_uncompilable_columns() -> dict[str, str]:
 
 
 def text(variant: MachineVariant = MachineVariant.BASE) -> str:
-    """What is compiled: constants and functions. Names of columns become numbers: numba is slow with enumerations, when
-    it compiles them and when they are used."""
+    """The source to compile: constants and functions. Names of columns become numbers, since numba is slow with
+    enumerations, at compile time and at run time."""
     source = jitted_source(_SOURCE_FILES[variant], _ENUMS, {"run"}, _VariantSelector(_VARIANT_FLAGS[variant]))
     parts = source.split("\n@internal_njit\n")
     scalar = next(part for part in parts if part.startswith("def deliver_scalar("))
@@ -110,7 +111,7 @@ def jitted_source(
     entry_points: Collection[str],
     transformer: ast.NodeTransformer | None = None,
 ) -> str:
-    """The constants and functions of files of this folder, where all but the `entry_points` are jitted."""
+    """The constants and functions of files of this folder; all functions except the `entry_points` are jitted."""
     here, transformer = Path(__file__).parent, transformer or ast.NodeTransformer()
     trees = [parse_python(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in files]
     nodes = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
@@ -119,8 +120,7 @@ def jitted_source(
 
 
 class _VariantSelector(ast.NodeTransformer):
-    """Keeps what stands under `if NAME`, or `if NAME and ...`, and leaves no trace of it where NAME is not the true
-    one."""
+    """Keeps the code under `if NAME`, or `if NAME and ...`, for the NAME of this variant, and removes it for others."""
 
     _FLAGS = frozenset(_VARIANT_FLAGS.values())
 

@@ -1,14 +1,14 @@
-"""The token machine's loop, in the part of Python that numba compiles: it runs an image over words of memory.
+"""The main loop of the token machine, compiled by numba: runs an image over words of memory.
 
-The rules are the reference's, S1 to S16. What cannot be done with words alone, traps included, is left to who called,
-before anything has changed; then the same token is delivered again, with what its firing gave in `given`.
+The rules are the reference's, S1 to S16. A firing that words cannot express, traps included, is left to the caller,
+before any change; then the same token is delivered again, with the results of its firing in `given`.
 
-No step asks for room: how many surely fit is worked out for many at once. Where a limit is near, steps are `careful`,
-one by one, so that limits are exact.
+No step checks for room: the number of steps that surely fit is computed for many at once. Near a limit, steps are
+`careful`, one by one, so that limits are exact.
 
-`load` compiles the text of this file, of `frames`, `k_bounds` and `stop_test`, with numbers for the names of columns
-and registers, together with `compute`, `cast` and `traps`, which `arms` makes from the table of opcodes. Arrays are
-addresses, read with `peek`.
+`load` compiles this file, `frames`, `k_bounds` and `stop_test`, with numbers for the names of columns and registers,
+together with `compute`, `cast` and `traps`, which `arms` generates from the table of opcodes. Arrays are addresses,
+read with `peek`.
 """
 
 # mypy: ignore-errors
@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 FIRST_TRAPPING = first_trapping_opcode()
 PORT_MASK = (1 << PORT_BITS) - 1
 PREFETCH_DISTANCE = 16
-"""How many tokens before it is delivered the frame of one is fetched."""
+"""How many tokens ahead of delivery a frame is prefetched."""
 NODE_BYTES = 8 * len(NodeColumn)
 PORT_BYTES = 8 * len(PortColumn)
 
@@ -84,7 +84,7 @@ def steps_with_room(a: Any, o: Any, r: Any, length: Any) -> Any:
 
 
 def run(a: Any, budget: Any, header: Any) -> Any:
-    """Deliver tokens until the flight is empty, `budget` steps are done, or something else is to be done first."""
+    """Deliver tokens until the flight is empty, `budget` steps are done, or the caller must act first."""
     why, o = ExitReason.BUDGET, peek(a, Address.OPTIONS)
     while budget > 0 and why == ExitReason.BUDGET:
         sure, steps = safe_steps(a, budget), budget
@@ -105,13 +105,14 @@ def run(a: Any, budget: Any, header: Any) -> Any:
 
 
 def find_target(mem: Any, frame: Any, node: Any) -> Any:
-    """The activation that another argument, or another variable of a loop, has opened already, or 0."""
+    """The activation that another argument or loop variable has already opened, or 0."""
     place = peek(node, NodeColumn.CHILD_WORD)
     return peek(mem, frame + place) if place else 0
 
 
 def open_target(a: Any, r: Any, mem: Any, frame: Any, node: Any, code: Any, header: Any) -> Any:
-    """A new activation for a call, an entry of a loop or a next_iteration that fires in this frame, which is told."""
+    """Open an activation for a call, an entry of a loop or a next_iteration that fires in this frame, and link it
+    there."""
     site, place = peek(node, NodeColumn.SITE), peek(node, NodeColumn.CHILD_WORD)
     if code == Opcode.CALL:
         target = open_activation(a, r, mem, frame, site, 0, header)
@@ -126,7 +127,7 @@ def open_target(a: Any, r: Any, mem: Any, frame: Any, node: Any, code: Any, head
 
 
 def safe_steps(a: Any, budget: Any) -> Any:
-    """How many of so many steps surely fit into all arrays, and meet no limit."""
+    """How many of `budget` steps surely fit into all arrays, and meet no limit."""
     o, r = peek(a, Address.OPTIONS), peek(a, Address.REGISTERS)
     length = peek(r, Register.FLIGHT_LENGTH)
     live = length + peek(r, Register.WAITING) + peek(r, Register.PARKED) + peek(r, Register.THROTTLED)
@@ -137,8 +138,8 @@ def safe_steps(a: Any, budget: Any) -> Any:
 
 
 def deliver(a: Any, budget: Any, header: Any) -> Any:
-    """`run`, of any tokens. Sending, and letting go, are written out: as functions of their own a firing of a bounded
-    loop takes 37 ns instead of 27."""
+    """`run` for any tokens. Sending and releasing are inlined: as functions, a firing of a bounded loop takes 37 ns
+    instead of 27."""
     o, r, mem, ring = (
         peek(a, Address.OPTIONS),
         peek(a, Address.REGISTERS),

@@ -1,4 +1,4 @@
-"""The step that the machine stands before, as the event that the reference would make of it: as much as is asked."""
+"""The machine's next step, as the event that the reference would make, as far as breakpoints need it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The registers of the machine: what it knows besides its arrays, by number; and the words for why it stopped."""
+"""The layout of the machine's data: registers, addresses, options, columns and exit reasons, by number."""
 
 from __future__ import annotations
 

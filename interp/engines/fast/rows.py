@@ -1,8 +1,6 @@
-"""What a delivery reads, made of an image: a row for each port, of two lines of the processor's cache, and lists of
-where outputs go.
+"""Delivery tables, derived from an image: a row for each port, of two cache lines, and lists of the targets of outputs.
 
-The image keeps what is of a node with the node; here it stands at each of its ports, so that a token finds all that it
-needs by its own number.
+The data of a node is repeated at each of its ports, so that a token finds all that it needs by its port number.
 """
 
 from __future__ import annotations

@@ -47,11 +47,11 @@ from .stops import StopComparison, StopConditions, StopPoint, install_stop_point
 from .store import PAGE_TURN_BYTES, TokenStore
 
 BURST_STEPS = 2**19
-"""How many steps are made between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
+"""The number of steps between checks of the clock, memory and Ctrl-C: some 5 ms."""
 
 
 def _delivery_order(schedule: str) -> tuple[DeliveryOrder, int] | None:
-    """Which token is next, under a schedule that has a name; and the seed of what is picked at random."""
+    """The delivery order of a named schedule, and the seed of a random one; None for others."""
     if schedule in ("fifo", "waves"):
         return DeliveryOrder.OLDEST, 0
     if schedule == "lifo":
@@ -61,7 +61,7 @@ def _delivery_order(schedule: str) -> tuple[DeliveryOrder, int] | None:
 
 
 class Fast:
-    """A run of the fast machine, that can be driven, looked at, and handed over."""
+    """A run of the fast machine, which can be driven, inspected and exported."""
 
     def __init__(
         self,
@@ -74,20 +74,20 @@ class Fast:
         elapsed: float = 0.0,
         keeper: EventKeeper | None = None,
     ) -> None:
-        """Take a run over from the reference machine, where it has got to by itself; `meter` has watched it so far, and
-        so many seconds have `elapsed`. The `keeper`, if there is one, gets what happens from here on.
+        """Import a run from the reference machine at its current state; `meter` has its statistics so far, and
+        `elapsed` its seconds. The `keeper`, if given, gets the events from here on.
 
-        Raises Usage where the schedule has no name, and where the graph is too large.
+        Raises Usage for a schedule without a name, and for a graph that is too large.
         """
         found = _delivery_order(schedule)
         if found is None:
             raise Usage("the fast engine cannot run so", required="fifo, lifo, waves or random:SEED", got=schedule)
         self.schedule, self.until, self.limits, self.elapsed = schedule, until, limits, elapsed
         self.stopped_by: Word["node", "depth", "trap"] | None = None
-        """Which of its stops the run stands at."""
+        """The kind of stop that the run is at."""
         self._stop_conditions, self._stop_points = StopConditions(), dict[StopPoint, StopComparison]()
         self.origin_state = state
-        """What the reference knew: the mould for the state that it is handed back."""
+        """The imported state: the template for exports."""
         self.store = TokenStore(
             cached_image(state.graph, state.loop_bounds), limits, found[0], seed=found[1], clocked=state.is_clocked,
             result_limit=len(state.graph.results) if until == "result" else 0,
@@ -99,23 +99,23 @@ class Fast:
             keeper.attach(self.store, self.host)
 
     def state(self) -> State:
-        """The state of the reference machine that this run is in: it goes on from there by itself."""
+        """The current state, exported to the reference machine; independent of this run."""
         with without_gc():
             return export_state(self.store, self.host, self.origin_state.fork())
 
     @property
     def steps(self) -> int:
-        """How many steps have been made."""
+        """The number of steps made."""
         return int(self.store.registers[Register.STEPS])
 
     def meter(self, state: State) -> Meter:
-        """The measures so far, which go on with this state of the reference machine."""
+        """The statistics so far, as a meter that continues with this state of the reference machine."""
         return export_meter(self.store, state)
 
     def go(self, steps: int | None = None, stops: StopConditions | None = None) -> TagloomError | None:
-        """Go on until the run is over, so many steps have been made, or one of these stops is met; what stopped it, if
-        that was no ending of its own. A stop at which the run stands already is passed. Raises KeyboardInterrupt where
-        somebody pressed Ctrl-C, and nothing is left to do."""
+        """Run until the end, for this number of steps, or up to one of these stops; returns the error that stopped the
+        run, if any. A stop at the current position is passed. Raises KeyboardInterrupt on Ctrl-C if nothing is left to
+        do."""
         load_machine(
             self._variant
         )  # which may take seconds to compile, the first time; there Ctrl-C is what it always is
@@ -141,7 +141,7 @@ class Fast:
         store.options[MachineOption.DEPTH_LIMIT] = min(depths)
 
     def _step_past_stop(self) -> Exhausted | None:
-        """Have the machine make the step that it stands before, if a stop is there; the limit that it would exceed."""
+        """Make the next step if a stop is there; returns the limit that it would exceed, if any."""
         begun, stands = self.store.registers[Register.STEPS], self.stopped_by == "depth"
         self.store.registers[Register.RESUME_STEP] = begun if self.stopped_by == "node" else -1
         self.stopped_by = None
@@ -183,8 +183,7 @@ class Fast:
         return external_limit_error(ringing, self.limits) if store.registers[Register.FLIGHT_LENGTH] else None
 
     def _burst_budget(self) -> int:
-        """How many steps to make: fewer where each may have to go through many tokens, in flight or held, or from one
-        open iteration to the next, which takes longer."""
+        """The number of steps of a burst: fewer if each may have to search many tokens or open iterations."""
         r, store, image = self.store.registers, self.store, self.store.image
         far = int(r[Register.FLIGHT_LENGTH]) if store.options[MachineOption.ORDER] == DeliveryOrder.RANDOM else 0
         if image.has_loop_bounds:
@@ -193,13 +192,13 @@ class Fast:
         return max(min(BURST_STEPS >> 4, 2**27 // far), 64) if far else BURST_STEPS
 
     def _run_burst(self, steps: int) -> ExitReason:
-        """Make so many steps, or fewer; why it stopped."""
+        """Make at most this number of steps; returns why the loop stopped."""
         why = ExitReason(load_machine(self._variant)(self.store.address_table(), steps, self.store.image.header_words))
         self.store.sweep()
         return why
 
     def _handle_exit(self, why: ExitReason) -> bool:
-        """Do what the machine stopped for, if anything; whether the run is over. Raises Exhausted at a limit."""
+        """Handle the reason for the stop; returns whether the run is over. Raises Exhausted at a limit."""
         match why:
             case ExitReason.QUIESCENT | ExitReason.RESULTS_COMPLETE:
                 return True
@@ -228,7 +227,7 @@ class Fast:
         return False
 
     def _is_stop_hit(self) -> bool:
-        """Whether it stops at the step that it stands before, where it may."""
+        """Whether a possible stop at the next step is a hit."""
         is_hit = self._stop_conditions.is_hit
         try:
             return is_hit is None or is_hit(*next_event(self.store, self.host))
@@ -307,8 +306,8 @@ class Fast:
 
 
 class RunMonitor:
-    """What ends a run from outside: looked at between two bursts of steps. Memory takes longest to look at, and waits
-    until some thousands of steps or a large array have been made."""
+    """Checks between bursts whether the clock, memory or Ctrl-C end a run. Memory, the slowest to check, waits for some
+    thousands of steps or a large array."""
 
     def __init__(self, limits: Limits, interrupt: Interrupt, elapsed: float = 0.0) -> None:
         left = None if limits.seconds is None else max(0.0, limits.seconds - elapsed)
@@ -328,8 +327,7 @@ class RunMonitor:
 
 
 class LazyResidue(TupleLike[ResidueToken]):
-    """What a run left waiting, in one store or in several, made when somebody looks at it: it may be millions of
-    tokens."""
+    """The residue of a run, in one or several stores, built on first access: it may have millions of tokens."""
 
     def __init__(self, stores: Sequence[TokenStore], outside: HostFirings, bounds: Mapping[Site, int]) -> None:
         self._stores = stores
@@ -380,9 +378,9 @@ def run_fast(
     world: World | None = None,
     elapsed: float = 0.0,
 ) -> Outcome:
-    """Run a graph whose rules have been checked; how it ends is data. `elapsed` are seconds that count as this run's.
+    """Run a validated graph; the outcome says how the run ended. `elapsed` seconds count as this run's.
 
-    Raises Usage where the arguments do not fit, or an option is none.
+    Raises Usage if the arguments do not fit or an option is invalid.
     """
     check_until(until)
     admitted = admit_arguments(graph, arguments)
@@ -394,8 +392,8 @@ def run_fast(
 def resume_to_outcome(
     state: State, schedule: str, until: Until, limits: Limits, structure: TreeDef, kept: EventSink, **before: Any
 ) -> Outcome:
-    """Go on with a run from this state, keep what is to be kept, and say how it ended; `before` is what `Fast` takes of
-    the part of it that is done already."""
+    """Continue a run from this state, keep its events, and return its outcome; `before` passes the meter and elapsed
+    time of the earlier part to `Fast`."""
     keeper = keeper_of(kept, cached_image(state.graph, state.loop_bounds))
     run = Fast(state, schedule, until=until, limits=limits, keeper=keeper, **before)
     stopped = run.go()

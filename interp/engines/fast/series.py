@@ -1,4 +1,4 @@
-"""What a run leaves behind in millions, and is made Python's only when somebody looks at it."""
+"""Lazy sequences: large results of a run, converted to Python objects on access."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The words that several cores share, in lines of the processor's cache: one with what is for all, one for each core,
-two for each ring of messages, and the messages."""
+"""The layout of the words that cores share, in cache lines: one global line, one per core, two per ring of messages,
+and the messages."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ...image.image import CACHE_LINE_WORDS, WordArray
 from .arrays import aligned_words
 
 RING_CAPACITY = 256
-"""How many messages fit into a ring."""
+"""The capacity of a ring, in messages."""
 
 
 class SharedLine(IntEnum):

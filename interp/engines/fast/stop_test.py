@@ -1,5 +1,5 @@
-"""Whether the run is to stop before a step at which it may, in the part of Python that numba compiles: one comparison
-says no to most of them. What else has to hold is asked in Python. `machine` says how this is compiled."""
+"""The stop test, compiled by numba: one comparison rules out most possible stops; Python evaluates the rest of the
+condition. `machine` says how this is compiled."""
 
 # mypy: ignore-errors
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where a run of the fast machine is to stop.
+"""Stops: the steps before which a run of the fast machine stops.
 
-Of a condition the machine knows by itself one comparison: it stops before the steps at which that holds, each costs
-some 10 us, and asks whether all does.
+The machine itself evaluates one comparison of a condition. It stops before the steps at which that holds, at a cost of
+some 10 us each, and the whole condition is evaluated then.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The token store: all arrays of a run, and how they grow; and the objects that its words stand for."""
+"""The token store: all arrays of a run, their growth, and the objects that words refer to."""
 
 from __future__ import annotations
 

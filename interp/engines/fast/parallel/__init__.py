@@ -1,1 +1,1 @@
-"""A run of `fast` on several cores, which give activations to each other."""
+"""Runs of `fast` on several cores, which pass activations to each other."""

@@ -1,9 +1,9 @@
-"""One core of several that run a program, in the part of Python that numba compiles: it delivers the tokens it has,
-gives activations to cores that ask for one, and asks where it has none.
+"""The loop of one core in a parallel run, compiled by numba: it delivers its tokens, donates activations to cores that
+request one, and requests one when it is idle.
 
-Each core has memory of its own, which no other reads. An activation that another core has is a proxy: a frame whose
-bits are all set, so that `deliver_scalar` stops at any token for it, before anything has changed; the token is sent
-then as a message. Of what is around an activation that was given away there is a proxy, too, where it went to.
+Each core has private memory. A proxy stands for an activation on another core: a frame whose bits are all set, so that
+`deliver_scalar` stops at any token for it, before any change; the token is then sent as a message. The core that
+receives an activation has a proxy, too, for the parent of that activation.
 """
 
 # mypy: ignore-errors

@@ -1,7 +1,6 @@
-"""What cores send each other, in the part of Python that numba compiles: messages, in a ring for each sender and
-receiver, in the order in which they were sent. `machine` says how this is compiled.
-`shared` says what lies where. Whoever writes a word that others read does it with `atomic_store`.
-"""
+"""Messages between cores, compiled by numba: one ring buffer per sender and receiver, in the order of sending.
+`machine` says how this is compiled. `shared` has the layout. Words that other cores read are written with
+`atomic_store`."""
 
 # mypy: ignore-errors
 from __future__ import annotations
@@ -58,9 +57,9 @@ def write_message(
 
 
 def is_quiescent(c: Any) -> Any:
-    """Whether all cores are idle, and no message is under way: who has read how many is looked at first, and who has
-    written how many after that. Where these are the same, none was read or under way in between: so whoever was idle
-    is. Mattern, "Algorithms for distributed termination detection" (1987), counts twice so, and has the proof."""
+    """Whether all cores are idle and no message is in transit. The counts of messages read are loaded first, the counts
+    written after that. If they agree, no message was read or in transit in between, so every idle core still is.
+    Mattern, "Algorithms for distributed termination detection" (1987), counts twice in this way, and has the proof."""
     cores, under_way = peek(c, SharedLine.CORE_COUNT), 0
     for core in range(cores):
         for sender in range(cores):

@@ -1,8 +1,7 @@
-"""A run of `fast` on several cores: each has tokens and frames of its own, and gives activations to those that have
-nothing to do.
+"""A parallel run of `fast`: each core has its own tokens and frames, and donates activations to idle cores.
 
-A run is kept where it came to its end. How else it may end, other than from outside, depends on the schedule, or has to
-be told in the words of the one that the run was asked for: then it is begun again on one core.
+The result of a run that becomes quiescent is kept. Any other ending, except from outside, depends on the schedule, or
+must be reported for the requested schedule: then the run starts again on one core.
 """
 
 from __future__ import annotations
@@ -52,7 +51,7 @@ FIRST_TOKEN_CHECK = 2**26
 """After how many firings it is first looked at whether a wave may have had more tokens than the limit, and then
 whenever there are twice as many: after half a second, which is what a run that is begun again may lose."""
 RESTART = "again"
-"""How a run on several cores ended that one core is to begin again."""
+"""The end reason of a parallel run that must start again on one core."""
 
 
 def run_on_cores(

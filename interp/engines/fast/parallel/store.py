@@ -1,5 +1,5 @@
-"""The token store of one core of several: its tokens know in which wave they are delivered, and some of its frames are
-proxies, which stand for activations that another core has."""
+"""The token store of one core in a parallel run: its tokens carry the wave of their delivery, and some of its frames
+are proxies for activations on other cores."""
 
 from __future__ import annotations
 
