@@ -1,10 +1,10 @@
-"""Which nodes go back through which: a forward node and those of the pullback that belong to it, and the other way.
+"""Adjoint partners: which nodes of a pullback reverse which forward nodes.
 
-Partners stand in one function, and fire under one tag, since the reverse pass of an activation runs under its tag. A
-routing op has the one that undoes it: what leaves by `exit` has an adjoint that comes by `reenter`, and what a merge of
-two branches passed on one that a switch sends to the same branch. Others are found by the names that derivation writes
-(`core.program.adjoint_names`). A node of a further phase goes back through nodes of the phase that this one reverses,
-and of no other.
+Partners belong to one function and fire under one tag, because the reverse pass of an activation runs under its tag. A
+routing op pairs with the op that undoes it: the adjoint of a value that leaves by `exit` arrives by `reenter`, and the
+adjoint of a value that passed a merge of two branches arrives by a switch that sends it to the same branch. Other pairs
+are found by the names that derivation writes (`core.program.adjoint_names`). A node of a reverse phase pairs only with
+nodes of the phase that it reverses.
 """
 
 from __future__ import annotations
@@ -37,19 +37,19 @@ _INVERSE_OPS: dict[str, tuple[str, ...]] = {
 
 _LOOP_GATES = ("enter", "next_iteration", "exit", "reenter", "back")
 _GATE_PREFIXES = ("switch_", "enter_", "next_")
-"""What stands before the name of a value in that of a node that passes it on."""
+"""The prefixes that a node which passes a value on puts before the value's name."""
 
 _MAX_HOPS = 12
-"""So many firings on is looked for one whose adjoint has a node of its own."""
+"""The most firings to follow downstream in search of one whose adjoint has its own node."""
 
 _NodePairs: TypeAlias = Iterator[tuple[int, int]]
-"""A node that goes back, and one that it goes back through."""
+"""Pairs of an adjoint node and its primal node."""
 
 
 class _LoopVariable(NamedTuple):
-    """The nodes of a loop variable in one phase: the merge, what an iteration yields for it, and those that undo each
-    other: what goes into the body, what goes from iteration to iteration, what leaves, or in a phase that goes back,
-    comes."""
+    """The nodes of a loop variable in one phase: the merge, the value that an iteration yields for it, and the nodes
+    that undo each other: those that pass the value into the body, to the next iteration, and out of the loop (or, in a
+    reverse phase, into it)."""
 
     merge: int
     yield_label: str
@@ -59,7 +59,7 @@ class _LoopVariable(NamedTuple):
 
 
 class AdjointPartners:
-    """The partners of the nodes of a graph."""
+    """The adjoint partners of the nodes of a graph."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -71,7 +71,7 @@ class AdjointPartners:
 
     @cached_property
     def _partners(self) -> tuple[dict[int, dict[int, None]], dict[int, dict[int, None]]]:
-        """By node, those that go back through it; and those that it goes back through. The most alike come first."""
+        """By node, its adjoint nodes and its primal nodes; the closest matches come first."""
         later: dict[int, dict[int, None]] = {}
         earlier: dict[int, dict[int, None]] = {}
         for pairs in (
@@ -87,27 +87,27 @@ class AdjointPartners:
         return later, earlier
 
     def adjoint_nodes(self, number: int) -> list[int]:
-        """The nodes of later phases that go back through a node."""
+        """The nodes of later phases that reverse a node."""
         return [*self._partners[0].get(number, ())]
 
     def primal_nodes(self, number: int) -> list[int]:
-        """The nodes of earlier phases that a node goes back through."""
+        """The nodes of earlier phases that a node reverses."""
         return [*self._partners[1].get(number, ())]
 
     def activation_of(self, event: Event) -> Tag:
-        """The tag of the activation that a firing belongs to, wherever its node gets its tokens: that of the caller, of
-        a return; that of the iteration, of what goes into one."""
+        """The tag of the activation that a firing belongs to, whatever activation its tokens came from: for a `return`,
+        the caller's; for a node that enters an iteration, the iteration's."""
         if self.graph.nodes[event.token.node].op == "reenter" and event.sent:
             return event.sent[0].tag
         return self.activation_of_node(event.token.node, event.token.tag)
 
     def activation_of_node(self, number: int, tag: Tag) -> Tag:
-        """The same of a node that fires under this tag, and is no reenter."""
+        """The same for a node, other than a reenter, that fires under this tag."""
         op = self.graph.nodes[number].op
         return self._output_tag(number, tag) if op in ("return", "enter", "next_iteration") else tag
 
     def successors(self, number: int, tag: Tag) -> Iterator[tuple[int, Tag]]:
-        """The nodes of the same phase that results of a node go to that fires under this tag, and the tags."""
+        """The consumers, in the same phase, of the results of a node that fires under this tag, with their tags."""
         to = self._output_tag(number, tag)
         for output in self.graph.nodes[number].outputs if self._has_adjoint(number) else ():
             for edge in output.edges:
@@ -118,7 +118,7 @@ class AdjointPartners:
                     yield edge.node, to
 
     def _output_tag(self, number: int, tag: Tag) -> Tag:
-        """The tag of what a node sends that fires under this one, and is neither reenter nor back."""
+        """The tag of the tokens that a node, neither reenter nor back, sends when it fires under this tag."""
         node = self.graph.nodes[number]
         match ROUTING_OPS[node.op].result_tag if node.op in ROUTING_OPS else "same":
             case "child" if node.site is not None:
@@ -162,12 +162,13 @@ class AdjointPartners:
         )
 
     def _consumers(self, number: int, output: int, op: str) -> list[int]:
-        """The nodes of an op that an output goes to."""
+        """The nodes of an op that consume an output."""
         outputs = self.graph.nodes[number].outputs[output : output + 1]
         return [edge.node for each in outputs for edge in each.edges if self._op(edge.node) == op]
 
     def _pairs_by_loop_variable(self) -> _NodePairs:
-        """Gates of a loop: the adjoint of a variable is called after the value that an iteration yields for it."""
+        """Pair the gates of a loop: the adjoint of a variable is named after the value that an iteration yields for
+        it."""
         for (site, phase), variables in self._loop_variables.items():
             for one, other in product(
                 variables, self._loop_variables.get((site, primal_phase(phase)), ()) if phase else ()
@@ -179,7 +180,7 @@ class AdjointPartners:
                         yield from product(mine, theirs)
 
     def _pairs_by_site(self) -> _NodePairs:
-        """Calls, by their sites; and loops whose variables have other names."""
+        """Pair calls by their sites, and loops whose variables have other names."""
         for number, node in enumerate(self.graph.nodes):
             if node.phase and number not in self._loop_paired_nodes:
                 for op in _INVERSE_OPS[node.op]:
@@ -189,13 +190,13 @@ class AdjointPartners:
                     )
 
     def _pairs_by_value(self) -> _NodePairs:
-        """What has the adjoint of a value."""
+        """Pair nodes named after a value with nodes named after its adjoint."""
         for number, node in enumerate(self.graph.nodes):
             if node.op not in _LOOP_GATES and number not in self._loop_paired_nodes:
                 yield from self._pairs_by_label(number, ADJOINT_PREFIX, -1)
 
     def _pairs_by_node(self) -> _NodePairs:
-        """What goes back through a node, or through the branches of one."""
+        """Pair a node with the nodes that reverse it, or that reverse its branches."""
         for number, node in enumerate(self.graph.nodes):
             if node.site is None and number not in self._loop_paired_nodes:
                 for back, forward in self._pairs_by_label(number, REVERSE_PREFIX, 0):
@@ -204,7 +205,8 @@ class AdjointPartners:
                         yield back, forward
 
     def _pairs_by_label(self, number: int, beginning: str, at: int) -> _NodePairs:
-        """The nodes that a part of a name tells: the last, which says a value, or the first, which says a node."""
+        """The nodes that share one part of a name: the last part, which names a value, or the first, which names a
+        node."""
         node, phase = self.graph.nodes[number], self._phase(number)
         labels = self._nodes_by_label[node.function, at]
         of = original_name(beginning, _label(node.name, at), labels) if phase else None
@@ -214,7 +216,7 @@ class AdjointPartners:
 
     @cached_property
     def _nodes_by_label(self) -> dict[tuple[str, int], dict[str, list[int]]]:
-        """The nodes of a function by the last part of their names, and by the first."""
+        """The nodes of a function by the last and by the first part of their names."""
         known: dict[tuple[str, int], dict[str, list[int]]] = {}
         for number, node in enumerate(self.graph.nodes):
             for at in (-1, 0):
@@ -223,7 +225,7 @@ class AdjointPartners:
 
     @cached_property
     def _routing_nodes(self) -> dict[tuple[Site | None, str, int], list[int]]:
-        """The nodes that have a site, by that, op and phase."""
+        """The nodes that have a site, by site, op and phase."""
         found: dict[tuple[Site | None, str, int], list[int]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.site is not None:
@@ -232,7 +234,7 @@ class AdjointPartners:
 
     @cached_property
     def _loop_paired_nodes(self) -> set[int]:
-        """What goes back through the gates of a variable."""
+        """The nodes that reverse the gates of a loop variable."""
         return {back for back, _ in self._pairs_by_loop_variable()}
 
     def _source(self, number: int, port: int) -> int | None:
@@ -244,8 +246,8 @@ class AdjointPartners:
 
 
 def nearest_adjoints(adjoints: AdjointPartners, event: Event) -> list[tuple[int, Tag]]:
-    """The nodes that go back through a firing, and the activation in which they do; where none does, those of what its
-    results go to next. Through a sum an adjoint passes as it is, and no node of its own does that."""
+    """The nodes that reverse a firing, each with the tag of its activation; if there are none, those of the firings
+    that consume its results. A sum passes an adjoint on unchanged and so has no adjoint node of its own."""
     seen = {(event.token.node, event.token.tag): adjoints.activation_of(event)}
     ahead = [*seen]
     for _ in range(_MAX_HOPS):
@@ -259,7 +261,7 @@ def nearest_adjoints(adjoints: AdjointPartners, event: Event) -> list[tuple[int,
 
 
 def _label(name: str, at: int) -> str:
-    """A part of a name, without what says how the node passes it on.
+    """A part of a name, without the prefix or suffix that says how the node passes the value on.
 
     >>> _label("loop.switch_p", -1), _label("loop.switch_p", 0), _label("back_loop.d_p.reenter", -1)
     ('p', 'loop', 'd_p')

@@ -1,6 +1,6 @@
-"""Questions about a history where it stands, asked with the names that people use: of nodes, and of tags as written.
+"""Queries at the present position of a history, with node names and written tags.
 
-Owns the names; the answers are those of `queries`, `why` and `difference`.
+Owns the names; the answers come from `queries`, `why` and `difference`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Item = TypeVar("Item", covariant=True)
 
 
 class AnswerList(tuple[Item, ...]):
-    """What was found, which stands whatever the history does; in words a line for each."""
+    """The items of an answer, which stay valid when the history moves; as text, one line for each."""
 
     __slots__ = ()
 
@@ -36,29 +36,30 @@ class AnswerList(tuple[Item, ...]):
 
 
 class HistoryCursorLike(Protocol):
-    """What is asked about: `position` events have happened in `state`, and each is known by its number."""
+    """A position in a history: `position` events have happened, `state` is the state after them, and events have
+    numbers."""
 
     state: State
     position: int
 
     @property
     def edits(self) -> Sequence[tuple[int, TokenEdit]]:
-        """The tokens that were changed, and after how many events."""
+        """The edited tokens, each with the number of events before the edit."""
 
     def __getitem__(self, number: int) -> Event: ...
 
 
 class HasQueries(Protocol):
-    """What may be asked: a history."""
+    """An object that has queries, such as a history."""
 
     @property
     def ask(self) -> RunQueries: ...
 
 
 class RunQueries:
-    """What one may ask of a walk over a run, at its present position.
+    """Queries about a run at the present position of a cursor.
 
-    Nodes go by name, `add` or `fib.add`; tags as they are written, `main/fib/loop[4]`, or as they are.
+    Nodes go by name, `add` or `fib.add`; tags are written, `main/fib/loop[4]`, or given as `Tag`.
     """
 
     def __init__(
@@ -71,7 +72,7 @@ class RunQueries:
 
     @property
     def index(self) -> EventIndex:
-        """The events up to the present position, by what they fired and sent."""
+        """The index of the events up to the present position."""
         index = self._current_index
         index.edits = tuple(self._cursor.edits)
         index.catch_up(self._cursor, self._cursor.position)
@@ -79,18 +80,18 @@ class RunQueries:
 
     @property
     def _current_index(self) -> EventIndex:
-        """The index, wherever it stands."""
+        """The index, at whatever position."""
         if self._index is None:
             self._index = EventIndex(self._graph, self._arguments)
         return self._index
 
     @property
     def contexts(self) -> Mapping[int, Context]:
-        """The function or loop under whose tags each node fires: no event is looked at for that."""
+        """The function or loop under whose tags each node fires; no event is read for this."""
         return self._current_index.contexts
 
     def why_not(self, node: str, tag: str | Tag = ROOT, *, stop_error: TagloomError | None = None) -> WhyNotAnswer:
-        """Why a node has not fired under a tag: its ports, and where each missing token was lost or is on its way."""
+        """Why a node has not fired under a tag: its ports, and where each missing token was lost or where it is now."""
         number, under = self._resolve(node, tag)
         return why_not(self.index, self._cursor.state, number, under, stop_error=stop_error)
 
@@ -99,7 +100,7 @@ class RunQueries:
         return AnswerList(could_fire(self._cursor.state))
 
     def where_from(self, node: str, tag: str | Tag = ROOT, depth: int | None = None) -> AnswerList[DependenceLink]:
-        """The firings behind what a node's firing consumed, nearest first, that firing itself at their head."""
+        """The firings behind the operands of a node's firing, nearest first; the firing itself comes first."""
         return AnswerList(where_from(self.index, self.firing(node, tag), depth))
 
     def tree(self, node: str, tag: str | Tag = ROOT, depth: int = 4) -> str:
@@ -107,19 +108,19 @@ class RunQueries:
         return tree(self.index, self.firing(node, tag), depth)
 
     def who_used(self, node: str, tag: str | Tag = ROOT, depth: int | None = 1) -> AnswerList[DependenceLink]:
-        """The firings that consumed what a node's firing sent; with depth None, everything that depends on it."""
+        """The firings that consumed the results of a node's firing; with depth None, everything that depends on it."""
         return AnswerList(who_used(self.index, self.firing(node, tag), depth))
 
     def first_difference(self, other: RunQueries | HasQueries) -> Difference | None:
-        """Where another run, given as a history or its `ask`, differs first, in the order of dependence: None where it
-        does the same. Each counts up to where it stands."""
+        """The first difference, in dependence order, from another run (a history or its `ask`); None if there is none.
+        Each run is compared up to its present position."""
         found = other if isinstance(other, RunQueries) else getattr(other, "ask", None)
         if not isinstance(found, RunQueries):
             raise Usage("no other run", required="a history, or its ask", got=type(other).__name__)
         return first_difference(self.index, found.index)
 
     def firing(self, node: str, tag: str | Tag = ROOT) -> FiringOrigin:
-        """The firing of a node under a tag; raises Usage where it has not fired."""
+        """The firing of a node under a tag; raises Usage if it has not fired."""
         index, (number, under) = self.index, self._resolve(node, tag)
         event = index.firing_event(number, under)
         if event is None:
@@ -127,16 +128,16 @@ class RunQueries:
         return FiringOrigin(event, index.graph, index.events[event])
 
     def _resolve(self, node: str, tag: str | Tag) -> tuple[int, Tag]:
-        """A node and a tag; raises Usage where the node never fires under such a tag."""
+        """A node number and a tag; raises Usage if the node never fires under such a tag."""
         number, under = self._graph.only(node), tag if isinstance(tag, Tag) else parse_tag(self._graph, tag)
         check_node_tag(self._graph, self.contexts, number, under)
         return number, under
 
 
 def parse_tag(graph: Graph, text: str) -> Tag:
-    """The tag that is written so, as `main/fib/loop[4]`; raises Usage where a graph has no such sites.
+    """Parse a tag, such as `main/fib/loop[4]`; raises Usage if the graph has no such sites.
 
-    A step is the name of a call or loop of the function that the steps before it lead to.
+    Each step is the name of a call or loop of the function that the steps before it lead to.
     """
     tag, function, callees = ROOT, graph.name, dict(graph.calls)
     sites = {(node.site.function, node.site.name): node.site for node in graph.nodes if node.site is not None}

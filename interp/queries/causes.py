@@ -1,8 +1,8 @@
-"""Why a node has not fired: the answer as data, and in words. `why` finds it.
+"""Why a node has not fired: the answer as data and as text. `why` computes it.
 
-A port without a token has a reason for each source that could send it one. Some reasons are the end of the search: the
-token is in flight, a firing trapped, a switch sent it on the other side. Others wait in turn: nodes, activations that
-have not opened, tokens that are parked at a cell or held by a bound.
+A port without a token has a reason for each source that could send it one. Some reasons end the search: the token is in
+flight, a firing trapped, or a switch sent the token to its other side. Others wait in turn: nodes, activations that
+have not opened, deferred reads at a cell, tokens throttled by a bound.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from .origin import FiringOrigin, Origin
 MAX_ROOTS = 3
 MAX_STEPS = 8
 MAX_STORES = 4
-"""How much of a long answer is put into words."""
+"""The most stores that the text of an answer lists."""
 
 
 class WaitingToken(NamedTuple):
-    """A port has its token, which waits for partners."""
+    """The port has its token, which waits for partners."""
 
     port: int
     value: Value
@@ -36,7 +36,7 @@ class WaitingToken(NamedTuple):
 
 
 class InFlightToken(NamedTuple):
-    """The token has been sent, and is in flight at this position."""
+    """The token was sent and is in flight at this position."""
 
     position: int
     origin: Origin
@@ -46,7 +46,7 @@ class InFlightToken(NamedTuple):
 
 
 class ThrottledToken(NamedTuple):
-    """The token has been sent, and is held for its iteration: an earlier one has to be over first."""
+    """The token was sent and is throttled: an earlier iteration must complete first."""
 
     tag: Tag
     bound: int
@@ -54,7 +54,7 @@ class ThrottledToken(NamedTuple):
 
     @property
     def busy_iteration(self) -> Tag:
-        """The iteration that has to be over."""
+        """The iteration that must complete first."""
         assert self.tag.parent is not None
         return self.tag.parent.child(self.tag.site, self.tag.iteration - self.bound)
 
@@ -64,7 +64,7 @@ class ThrottledToken(NamedTuple):
 
 
 class ParkedToken(NamedTuple):
-    """All tokens have come, and this one stays at an empty cell."""
+    """All operands have arrived, and this one waits as a deferred read at an empty cell."""
 
     cell: CellAddress
     origin: Origin
@@ -75,9 +75,9 @@ class ParkedToken(NamedTuple):
 
 
 class UnfilledCell(NamedTuple):
-    """No store is known to fill a cell. `stores` are those that might: a node, and the tag under which it waits to be
-    told which cell, or None where it has not got anything yet. `throttled_iterations` are iterations in which some of
-    them stand, and which have not begun, each with the bound that holds it."""
+    """No store is known to fill a cell. `stores` are those that might: a node, and the tag under which it waits for the
+    number of its cell, or None if it has received nothing yet. `throttled_iterations` are the iterations that contain
+    some of them and have not begun, each with the bound that throttles it."""
 
     stores: tuple[tuple[int, Tag | None], ...]
     throttled_iterations: tuple[tuple[Tag, int], ...] = ()
@@ -95,14 +95,14 @@ class UnfilledCell(NamedTuple):
 
 
 class EndOfWave(NamedTuple):
-    """Nothing is in the way any more; held tokens go on when the wave is over."""
+    """Nothing else is missing; throttled tokens continue when the wave ends."""
 
     def describe(self, graph: Graph) -> str:
         return "the tokens that were held for it go on when the wave is over"
 
 
 class TrappedFiring(NamedTuple):
-    """The firing that should have sent the token trapped."""
+    """The firing that was to send the token trapped."""
 
     firing: FiringOrigin
 
@@ -111,7 +111,7 @@ class TrappedFiring(NamedTuple):
 
 
 class RoutedAway(NamedTuple):
-    """The firing that should have sent the token sent on another way; of a switch, on this predicate."""
+    """The firing that was to send the token sent it elsewhere; for a switch, on this predicate."""
 
     firing: FiringOrigin
     predicate: Origin | None
@@ -124,7 +124,7 @@ class RoutedAway(NamedTuple):
 
 
 class RoutedAwayEarlier(NamedTuple):
-    """The node that should have sent the token fired before the events that are known, and sent on another way."""
+    """The node that was to send the token fired before the first known event, and sent it elsewhere."""
 
     node: int
     tag: Tag
@@ -149,7 +149,7 @@ class UnfedPort(NamedTuple):
 
 
 class UnfiredNode(NamedTuple):
-    """The node that should send the token has not fired under this tag, and waits in turn."""
+    """The node that is to send the token has not fired under this tag, and waits in turn."""
 
     node: int
     tag: Tag
@@ -159,7 +159,7 @@ class UnfiredNode(NamedTuple):
 
 
 class UnopenedActivation(NamedTuple):
-    """The activation of this tag, from which the token would come or in which it would arrive, has not opened."""
+    """The activation of this tag, which would send or receive the token, has not opened."""
 
     tag: Tag
 
@@ -168,7 +168,7 @@ class UnopenedActivation(NamedTuple):
 
 
 Waiter: TypeAlias = UnfiredNode | UnopenedActivation | ParkedToken | ThrottledToken
-"""What waits in turn, for what comes before it."""
+"""A place in the search that waits in turn."""
 
 Reason: TypeAlias = (
     InFlightToken | TrappedFiring | RoutedAway | RoutedAwayEarlier | UnfedPort | UnfilledCell | EndOfWave | Waiter
@@ -176,22 +176,23 @@ Reason: TypeAlias = (
 
 
 class MissingToken(NamedTuple):
-    """A port has no token: a reason for every source that could send it one under this tag, at least one."""
+    """A port without a token, and a reason for every source that could send it one under this tag; there is at least
+    one."""
 
     port: int
     reasons: tuple[Reason, ...]
 
 
 class WaitEntry(NamedTuple):
-    """A node that has not fired, an activation that has not opened, or a token that is parked or held, and all that is
-    known of what it waits for.
+    """A node that has not fired, an activation that has not opened, or a parked or throttled token, with everything
+    that is known of what it waits for.
 
-    An activation waits for any of the nodes that open it: one Missing, of port -1. A merge waits for any of its ports,
-    another node for all of them; one that has none, in a graph that breaks the rules, for what never comes, of port -1.
-    A parked token waits for a store to its cell, of port -1 - the number of the cell; a
-    `collect` for one to each empty cell. A held token waits for all that keeps the earlier iteration busy, of ports -1,
-    -2 and so on. `is_live` says whether it may still fire, open or go on, for all that is known; `required_by` is the
-    position in the answer of what waits for it, None for the first.
+    An activation waits for any of the nodes that open it: one `MissingToken`, of port -1. A merge waits for any of its
+    ports, another node for all of them; a node without sources, in a graph that breaks the rules, waits for a token
+    that never arrives, at port -1. A parked token waits for a store to its cell, at port -1 - the number of the cell; a
+    `collect` waits for a store to each empty cell. A throttled token waits for everything that keeps the earlier
+    iteration busy, at ports -1, -2 and so on. `is_live` says whether it may still fire, open or continue, as far as is
+    known; `required_by` is the position in the answer of the entry that waits for it, None for the first.
     """
 
     waiter: Waiter
@@ -205,7 +206,7 @@ class WaitEntry(NamedTuple):
 
 
 class RootCause(NamedTuple):
-    """Where the search for a missing token ends: for what stands at this position of the answer, which port, why."""
+    """The end of a search for a missing token: the position of the entry in the answer, the port, and the reason."""
 
     wait_index: int
     port: int
@@ -220,11 +221,11 @@ Verdict: TypeAlias = Word["fired", "pending", "never", "unknown"]
 class WhyNotAnswer:
     """Why a node has not fired under a tag.
 
-    `verdict` is "fired" (`firing` says when), "pending" (it may still fire: `root_causes` are tokens of which one at
-    least has to be delivered first), "never" (`root_causes` are where tokens were lost; where nodes wait for each other
-    and for nothing else there are none, and `cycle` are those), or "unknown", where a cell has to be filled and no
-    store has been sent its index (an `UnfilledCell` among `root_causes`), or more nodes wait than were followed.
-    `wait_entries` has the node itself, and then the nodes that it waits for, nearest first.
+    `verdict` is "fired" (`firing` says when), "pending" (it may still fire: at least one of the tokens in `root_causes`
+    has to be delivered first), "never" (`root_causes` says where tokens were lost; if nodes only wait for each other it
+    is empty, and `cycle` has those nodes), or "unknown" (a cell has to be filled and no store has received its index,
+    an `UnfilledCell` in `root_causes`, or the search reached its limit of waiting nodes). `wait_entries` has the node
+    itself, then the nodes that it waits for, nearest first.
     """
 
     graph: Graph
@@ -238,13 +239,14 @@ class WhyNotAnswer:
     cycle: tuple[int, ...] = ()
     """Positions in `wait_entries`: each waits for the next, and the last for the first."""
     stop_error: TagloomError | None = None
-    """What ended the run, if it was not quiet."""
+    """What ended the run, if the run did not become quiescent."""
 
     def __repr__(self) -> str:
         return f"<{self.verdict}: {self.graph.nodes[self.node]} under {self.tag}>"
 
     def __str__(self) -> str:
-        """As an error says it: rule, where, tag, required, got, hint; before the hint, the ways to where it ends."""
+        """The answer in the form of an error: rule, where, tag, required, got, hint, with the paths to the root causes
+        before the hint."""
         node = self.graph.nodes[self.node]
         if self.firing is not None:
             return f"node {node} has fired: {self.firing}"
@@ -266,7 +268,7 @@ class WhyNotAnswer:
         return "\n".join([str(said), *ways, f"  hint: {self._describe_hint()}"])
 
     def _is_secondary(self, root: RootCause) -> bool:
-        """Whether it is a store of which nothing is known, to a cell that another is known to fill."""
+        """Whether it is a store with an unknown cell, while another store is known to fill the cell."""
         needs = (need for need in self.wait_entries[root.wait_index].missing_tokens if need.port == root.port)
         known = any(isinstance(reason, UnfiredNode) for need in needs for reason in need.reasons)
         return known and isinstance(root.reason, UnfilledCell)
@@ -292,14 +294,14 @@ class WhyNotAnswer:
         return ("; ".join(held) or "none") + closed
 
     def _path_to(self, at: int) -> list[int]:
-        """From the node to what stands at a position, by who waits for it."""
+        """The path from the node to the entry at a position, along `required_by`."""
         path = [at]
         while (asked_by := self.wait_entries[path[-1]].required_by) is not None:
             path.append(asked_by)
         return path[::-1]
 
     def _describe_path(self, root: RootCause) -> list[str]:
-        """From the node to a root, a line for each that waits."""
+        """The path from the node to a root cause, a line for each waiter."""
         return [*self._describe_steps(self._path_to(root.wait_index)), self._describe_root_cause(root)]
 
     def _describe_root_cause(self, root: RootCause) -> str:
@@ -311,11 +313,11 @@ class WhyNotAnswer:
         return f"{self._describe_port(root.wait_index, root.port)}: {said}"
 
     def _describe_cycle(self) -> list[str]:
-        """From the node to the circle, and around it."""
+        """The path from the node to the cycle, and around it."""
         return self._describe_steps([*self._path_to(self.cycle[0]), *self.cycle[1:], self.cycle[0]])
 
     def _describe_steps(self, path: list[int]) -> list[str]:
-        """A line for each that waits for the next; of a long way, its two ends."""
+        """A line for each step of a path; of a long path, only its two ends."""
         if len(path) <= MAX_STEPS + 1:
             return [*starmap(self._describe_step, pairwise(path))]
         half = MAX_STEPS // 2
@@ -323,7 +325,7 @@ class WhyNotAnswer:
         return [*self._describe_steps(path[: half + 1]), left_out, *self._describe_steps(path[-half - 1 :])]
 
     def _describe_step(self, at: int, following: int) -> str:
-        """One that waits for the next on the way."""
+        """A waiter, and the next one on the path."""
         place = self.wait_entries[following].waiter
         port = next(need.port for need in self.wait_entries[at].missing_tokens if place in need.reasons)
         return f"{self._describe_port(at, port)}: {place.describe(self.graph)}"

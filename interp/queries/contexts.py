@@ -1,4 +1,4 @@
-"""Where nodes fire: under the tags of which function, or of which loop."""
+"""The function or loop under whose tags each node fires."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from ...core.graph.validate import graph_problems
 from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
 
 Context: TypeAlias = str | Site
-"""A function by its name, or a loop by its site."""
+"""A function, by name, or a loop, by site."""
 
 
 def node_contexts(graph: Graph) -> dict[int, Context]:
-    """The function or loop under whose tags each node fires; of a graph that breaks the rules nothing is known."""
+    """The function or loop under whose tags each node fires; nothing for a graph that breaks the rules."""
     if graph_problems(graph):
         return {}
     places = ControlContexts(graph)
@@ -31,7 +31,7 @@ def node_contexts(graph: Graph) -> dict[int, Context]:
 
 
 def check_node_tag(graph: Graph, known: Mapping[int, Context], number: int, tag: Tag) -> None:
-    """Raises Usage, with a tag that would do, where a node fires under those of another function or loop."""
+    """Raise Usage, with a suggested tag, if a node fires only under the tags of another function or loop."""
     if fires_under(graph, known, number, tag):
         return
     lives, here = known[number], _context_of_tag(graph, tag)
@@ -44,19 +44,19 @@ def check_node_tag(graph: Graph, known: Mapping[int, Context], number: int, tag:
 
 
 def fires_under(graph: Graph, known: Mapping[int, Context], number: int, tag: Tag) -> bool:
-    """Whether a node is one of what runs under a tag, as far as that is known."""
+    """Whether a node fires under a tag, as far as that is known."""
     return number not in known or known[number] == _context_of_tag(graph, tag)
 
 
 def _context_of_tag(graph: Graph, tag: Tag) -> Context:
-    """What runs under a tag."""
+    """The function or loop that runs under a tag."""
     if tag.site.kind == "loop":
         return tag.site
     return {ENVIRONMENT: graph.name, **dict(graph.calls)}.get(tag.site, str(tag.site))
 
 
 def _suggest_tag(graph: Graph, known: Mapping[int, Context], to: Context, here: Context, tag: Tag) -> str | None:
-    """A tag under which `to` runs, from where one stands or from the root, if few steps lead there."""
+    """A tag under which `to` runs, reached from the present tag or from the root, if a few steps lead there."""
     steps = list[str]()
     while to != here:
         if to == graph.name:
@@ -77,6 +77,6 @@ def _suggest_tag(graph: Graph, known: Mapping[int, Context], to: Context, here: 
 
 
 def enclosing_context(graph: Graph, known: Mapping[int, Context], site: Site) -> Context:
-    """The function or loop in which a call is made, or a loop entered."""
+    """The function or loop that contains a call or a loop."""
     nodes = enumerate(graph.nodes)
     return next(known[number] for number, node in nodes if node.site == site and node.op in ("call", "enter"))

@@ -1,13 +1,12 @@
-"""Where two runs differ first, in dependence order: under other schedules, on other arguments, or of an edited program.
+"""The first difference of two runs in dependence order: under different schedules, on different arguments, or of an
+edited program.
 
-Firings of the two are the same if their nodes have the same name and their tags the same path. They agree if operands,
-results and traps have the same bits. A difference is a *first* one if all the firings that its tokens came from agree;
-every difference goes back to a first one, since dependence has no circles; unless an edited program gives its names to
-other nodes, so that of two each depends on the other in one of the programs: then all differences count. Of several,
-the one that is first in program order is told. So the answer is the same whatever the schedules were, where the runs
-became quiet.
-
-Where a run was stopped before, what it had not come to yet is no difference.
+Firings of the two runs match if their nodes have the same name and their tags the same path. They agree if operands,
+results and traps have the same bits. A difference is a *first* one if all firings that its tokens came from agree;
+every difference goes back to a first one, because dependence has no cycles. The exception is an edited program that
+gives its names to other nodes, so that each of two nodes depends on the other in one of the programs: then all
+differences count. Of several, the first in program order is reported. So for quiescent runs the answer does not depend
+on the schedules. What a run had not reached when it was stopped is no difference.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from .origin import FiringOrigin, InjectedOrigin, Origin, OriginId, TokenKey
 
 DifferenceKind: TypeAlias = Word["arguments", "operands", "results", "only one"]
 FiringPair: TypeAlias = tuple[OriginId | None, OriginId | None]
-"""A firing of each run, None where it has none."""
+"""Matching firings of the two runs; None for a run without one."""
 
 
 class ChangedArgument(NamedTuple):
-    """An argument that differs, by position; None where a run has none there."""
+    """An argument that differs, by position; None for a run that has none there."""
 
     name: str
     first: Value | None
@@ -46,7 +45,7 @@ class ChangedArgument(NamedTuple):
 
 
 class OperandDifference(NamedTuple):
-    """A port whose operand differs, and where each side's came from: None for a literal."""
+    """A port whose operand differs, and the origin of each operand: None for a literal."""
 
     port: int
     first: Value | None
@@ -66,12 +65,12 @@ class OperandDifference(NamedTuple):
 class Difference:
     """The first difference between two runs.
 
-    `kind` is "results" (on the same operands a node gave different results, or only one trapped), "operands" (it got
-    different ones, although all they came from agrees: an argument, a literal or an edge differs, or a what-if changed
-    one), "only one" (it fired
-    in one run, and what it depends on agrees) or "arguments" (they differ, and no firing does). `first` and `second`
-    are the firing on each side, `operands` the ports that differ, and `missing_ports` the ports that got no token where
-    it did not fire: None where that graph has no such node. `arguments` are those that differ.
+    `kind` is "results" (on the same operands a node gave different results, or only one trapped), "operands" (the
+    operands differ although everything they came from agrees: an argument, a literal or an edge differs, or a fork
+    changed a token), "only one" (it fired in one run, and everything it depends on agrees) or "arguments" (they differ,
+    and no firing does). `first` and `second` are the firings of the two runs, `operands` the ports that differ, and
+    `missing_ports` the ports that got no token in the run in which it did not fire: None if that graph has no such
+    node. `arguments` are those that differ.
     """
 
     kind: DifferenceKind
@@ -83,7 +82,7 @@ class Difference:
 
     @property
     def firing(self) -> FiringOrigin | None:
-        """The firing that differs, on the side where there is one, the first rather."""
+        """The firing that differs: of the first run, or else of the second."""
         return self.first or self.second
 
     def __str__(self) -> str:
@@ -117,12 +116,12 @@ class Difference:
 
 
 def first_difference(first: EventIndex, second: EventIndex) -> Difference | None:
-    """Where two runs differ first; None if all their firings agree, and their arguments do."""
+    """The first difference of two runs; None if all firings and arguments agree."""
     return _RunComparison(first, second).find_difference()
 
 
 class _ComparedRun:
-    """One run, seen from the other: which number each node has there, and which of its firings differ."""
+    """One run compared with the other: the number that each node has there, and which of its firings differ."""
 
     def __init__(self, index: EventIndex, other: Graph) -> None:
         self.index = index
@@ -155,7 +154,7 @@ class _RunComparison:
         return self._build_difference(*self._earliest_pair(candidates))
 
     def _mark_differing(self, here: _ComparedRun, there: _ComparedRun) -> None:
-        """Which firings differ, or are on this side only although the other could have come to them."""
+        """Mark the firings that differ, and those of this run only that the other run could have reached."""
         for number, node, tag in here.firings():
             match = self._match(here, there, node, tag)
             if match is None:
@@ -169,7 +168,7 @@ class _RunComparison:
         return None if known is None else there.index.firing_event(known, tag)
 
     def _differing_pairs(self) -> Iterator[FiringPair]:
-        """The differing firings as pairs, None where one side has none."""
+        """The differing firings as pairs; None for a run without the firing."""
         for number in sorted(self.first.differing_firings):
             node, _, tag, _ = self.first.index.events[number].token
             yield number, self._match(self.first, self.second, node, tag)
@@ -184,8 +183,8 @@ class _RunComparison:
         )
 
     def _earliest_pair(self, pairs: list[FiringPair]) -> FiringPair:
-        """The one that program order has first: that of the first run; and what fired in the second only comes before
-        it if it does so there."""
+        """The first pair in the program order of the first run; a firing of the second run only comes first if it does
+        so in the second run's program order."""
         theirs = [pair for pair in pairs if pair[0] is None]
         if len(theirs) == len(pairs):
             return _first_in_program_order(self.second.index, theirs, 1)
@@ -206,7 +205,7 @@ class _RunComparison:
 
 
 def _is_quiescent(index: EventIndex) -> bool:
-    """Whether no token is in flight at the end: what joined the flight has been delivered, each time."""
+    """Whether no token is in flight at the end: every token that was sent has been delivered."""
     sent = sum(len(output.edges) for _, output in index.graph.arguments)
     for event in islice(index.events, len(index)):
         if event.sent and event.sent[0].node >= 0 and not event.is_throttled:
@@ -244,7 +243,7 @@ def _same(one: Value, other: Value) -> bool:
 
 
 def _same_cells(here: Graph, one: Value, there: Graph, other: Value) -> bool:
-    """Whether two handles are of cells that nodes of one name made: their numbers are those of two programs."""
+    """Whether two handles belong to cells that nodes of one name made; the numbers differ between programs."""
     if not (isinstance(one, Handle) and isinstance(other, Handle)):
         return False
     names = str(here.nodes[one.node]), str(there.nodes[other.node])
@@ -252,7 +251,7 @@ def _same_cells(here: Graph, one: Value, there: Graph, other: Value) -> bool:
 
 
 def _first_in_program_order(index: EventIndex, pairs: list[FiringPair], side: int) -> FiringPair:
-    """Of pairs that all fired on this side, the first in its program order."""
+    """The first, in this run's program order, of pairs that all fired in this run."""
     at: dict[TaggedNode, FiringPair] = {}
     for pair in pairs:
         number = pair[side]
@@ -270,7 +269,7 @@ def _firing(index: EventIndex, number: OriginId) -> FiringOrigin:
 def _differing_operands(
     here: EventIndex, first: FiringOrigin, there: EventIndex, second: FiringOrigin
 ) -> Iterator[OperandDifference]:
-    """The ports whose operands differ, those that one of the nodes has not included."""
+    """The ports whose operands differ, including ports that only one of the nodes has."""
     senders, others = dict(here.operands(first.number)), dict(there.operands(second.number))
     if first.node.op == "merge" == second.node.op:  # whatever the port, it is the one operand
         senders, others = dict(enumerate(senders.values())), dict(enumerate(others.values()))
@@ -289,7 +288,7 @@ def _origin(index: EventIndex, firing: FiringOrigin, port: int, senders: dict[in
 
 
 def _missing_ports(index: EventIndex, node: int | None, tag: Tag) -> tuple[int, ...] | None:
-    """The ports of a node that nobody has sent a token to under a tag."""
+    """The ports of a node that have received no token under a tag."""
     if node is None:
         return None
     row = index.graph.nodes[node]

@@ -1,8 +1,8 @@
-"""The index of a run: at which event each node fired, under each tag; so that questions have cheap answers.
+"""The event index of a run: the event at which each node fired under each tag, which makes queries cheap.
 
-A node fires at most once under a tag, and a port gets at most one token under it (S4). So (node, tag) names a firing,
-and (node, port, tag) a token, and all that has to be kept beside the events is at which of them each node fired. Who
-sent a token is read from the edges of the graph.
+A node fires at most once under a tag, and a port gets at most one token under a tag (S4). So (node, tag) names a
+firing, (node, port, tag) names a token, and besides the events the index keeps only the event of each firing. The
+sender of a token follows from the edges of the graph.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from .contexts import Context, node_contexts
 from .origin import ArgumentOrigin, FiringOrigin, InjectedOrigin, Origin, OriginId, TokenEdit, TokenKey
 
 CELL_OPS = ("store", "get", "collect")
-"""The ops that put into cells and read them: what is put goes to what reads it by no edge."""
+"""The ops that write and read cells; no edge leads from a write to its reads."""
 
 
 class NumberedEvents(Protocol):
@@ -33,27 +33,27 @@ class NumberedEvents(Protocol):
 
 
 class EventIndexSegment:
-    """What is kept of the events from `start` on, by their numbers."""
+    """The index of the events from number `start` on."""
 
     def __init__(self, start: int = 0) -> None:
         self.start = start
         self.firing_events: dict[Tag, dict[int, OriginId]] = {}
         self.crossing_events: dict[Tag, dict[int, OriginId]] = {}
-        """By the tag of what they sent, the nodes that sent from another activation."""
+        """By the tag of the tokens, the nodes that sent them from another activation."""
         self.closing_events: dict[Tag, OriginId] = {}
-        """At which each activation closes, of those that do."""
+        """By tag, the event at which the activation closed."""
         self.puts: dict[CellAddress, OriginId] = {}
-        """By which store each cell was filled."""
+        """By cell, the store that filled it."""
         self.gets: dict[OriginId, list[OriginId]] = {}
-        """By store, the firings that got what it put."""
+        """By store, the firings that read the cell it filled."""
 
 
 class EventIndex:
-    """What is kept of a run so that questions have cheap answers.
+    """The index of a run.
 
-    `add` takes the events of the run in their order. It keeps the events themselves, and some 120 bytes for each
-    firing. Questions are about the moment when `end_position` of them have happened: who goes back forgets nothing. A
-    branch has what is kept of its past in common with the run that it is a branch of.
+    `add` takes the events of the run in order. The index keeps the events, and about 120 bytes for each firing. Queries
+    refer to the moment after `end_position` events; going back forgets nothing. A fork shares the index of its common
+    past with the run that it was forked from.
     """
 
     def __init__(
@@ -63,21 +63,21 @@ class EventIndex:
         events: Iterable[Event] = (),
         edits: Iterable[tuple[int, TokenEdit]] = (),
     ) -> None:
-        """`arguments` are those of the run, as values; the hidden ones are not among them. `edits` are the tokens that
-        were changed, each with how many events had happened then."""
+        """`arguments` are those of the run, as values, without the hidden ones. `edits` are the edited tokens, each
+        with the number of events before the edit."""
         self.graph = graph
         self.arguments: tuple[Value, ...] = (*[True] * graph.hidden_count, *arguments)
         self.edits = tuple(edits)
         self.events: list[Event] = []
         self.end_position = inf
-        """Events from this number on have not happened yet; but for this, all have."""
+        """Events from this number on have not happened yet; by default, all have."""
         self.sources = graph.sources()
         self.sends_to_other_tag = [
             node.op in ROUTING_OPS and ROUTING_OPS[node.op].result_tag != "same" for node in graph.nodes
         ]
         """Whether a node sends under another tag than its own."""
         self._shared_segments: tuple[tuple[EventIndexSegment, int], ...] = ()
-        """The parts before the last, each with where it ends for this run."""
+        """The segments before the last, each with its end for this run."""
         self._own_segment = EventIndexSegment()
         self._last_tag_firings: tuple[Tag | None, dict[int, OriginId]] = None, {}
         for event in events:
@@ -85,18 +85,18 @@ class EventIndex:
 
     @cached_property
     def contexts(self) -> dict[int, Context]:
-        """The function or loop under whose tags each node fires; of a graph that breaks the rules nothing is known."""
+        """The function or loop under whose tags each node fires; nothing for a graph that breaks the rules."""
         return node_contexts(self.graph)
 
     def __len__(self) -> int:
-        """How many events have happened."""
+        """The number of events that have happened."""
         return int(min(len(self.events), self.end_position))
 
     # Seeing
 
     def catch_up(self, walk: NumberedEvents, position: int) -> None:
-        """Stand where this walk over the run does: see what has not been seen of it. Where that is interrupted, it goes
-        on from there the next time."""
+        """Move to this position of a run and add the events that are not indexed yet. If interrupted, the next call
+        continues."""
         with interrupt_between_steps() as interrupt:
             for number in range(len(self.events), position):
                 self.add(walk[number])
@@ -105,7 +105,7 @@ class EventIndex:
         self.end_position = position
 
     def fork(self, since: int) -> EventIndex:
-        """That of a run that has so many events in common with this one."""
+        """The index of a run that shares this many events with this one."""
         made = copy(self)
         made.events = self.events[:since]
         seen = len(made.events)
@@ -116,7 +116,7 @@ class EventIndex:
         return made
 
     def add(self, event: Event) -> None:
-        """The next event of the run."""
+        """Add the next event of the run."""
         number, last = len(self.events), self._own_segment
         self.events.append(event)
         if event.inputs is None:
@@ -139,14 +139,14 @@ class EventIndex:
                 last.puts[CellAddress(*event.inputs[:2])] = number  # type: ignore[arg-type]
 
     def _segments(self) -> Iterator[tuple[EventIndexSegment, float]]:
-        """All parts, each with where it ends, from the first on."""
+        """All segments from the first on, each with its end."""
         yield from self._shared_segments
         yield self._own_segment, inf
 
     # What happened
 
     def firing_event(self, node: int, tag: Tag) -> OriginId | None:
-        """The event at which this node fired under this tag, if it did."""
+        """The event at which this node fired under this tag, or None."""
         for part, end in self._segments():
             number = part.firing_events.get(tag, _NO_FIRINGS).get(node)
             if number is not None and number < end and number < self.end_position:
@@ -154,7 +154,7 @@ class EventIndex:
         return None
 
     def crossing_event(self, node: int, tag: Tag) -> OriginId | None:
-        """The event at which this node sent something under this tag, from another activation, if it did."""
+        """The event at which this node sent a token under this tag from another activation, or None."""
         for part, end in self._segments():
             number = part.crossing_events.get(tag, _NO_FIRINGS).get(node)
             if number is not None and number < end and number < self.end_position:
@@ -165,7 +165,7 @@ class EventIndex:
         return any(part.closing_events.get(tag, inf) < min(end, self.end_position) for part, end in self._segments())
 
     def opened_tag(self, tag: Tag) -> Tag | None:
-        """The tag itself, if its activation has ever opened, as the events have it: that one is found again in a time
+        """The tag object from the events, if its activation has ever opened: a look-up with that object takes a time
         that does not grow with its depth."""
         for part, end in self._segments():
             first = next(iter(part.crossing_events.get(tag, _NO_FIRINGS).values()), None)
@@ -174,7 +174,7 @@ class EventIndex:
         return ROOT if tag == ROOT else None
 
     def sender(self, node: int, port: int, tag: Tag) -> OriginId | None:
-        """Who sent the token of this port under this tag; None if nobody has."""
+        """The firing or argument that sent the token of this port under this tag, or None."""
         if node < 0:
             return self.crossing_event(self.graph.results[port], tag)
         for source in self.sources.get(Edge(node, port), ()):
@@ -184,27 +184,28 @@ class EventIndex:
         return self._injecting_edit(TokenKey(node, port, tag)) if self.edits else None
 
     def _injecting_edit(self, token: TokenKey) -> OriginId | None:
-        """The edit that put this token into the flight, if one did."""
+        """The edit that injected this token, if any."""
         for at, (position, edit) in enumerate(self.edits):
             if edit.is_injection and position <= len(self) and edit.token[:3] == token:
                 return -1 - len(self.arguments) - at
         return None
 
     def _source_firing(self, source: OutputRef, tag: Tag) -> OriginId | None:
-        """The firing of a source, whatever it sent, whose tokens are under this tag."""
+        """The firing of a source whose tokens are under this tag, whether or not it sent any here."""
         if source.node < 0:
             return -1 - source.output if tag == ROOT else None
         return (self.crossing_event if self.sends_to_other_tag[source.node] else self.firing_event)(source.node, tag)
 
     def user(self, node: int, port: int, tag: Tag) -> OriginId | None:
-        """The firing that consumed the token of this port under this tag; None if none has."""
+        """The firing that consumed the token of this port under this tag, or None."""
         number = None if node < 0 else self.firing_event(node, tag)
         if number is None or self.graph.nodes[node].op != "merge":
             return number
         return number if self.events[number].token.port == port else None
 
     def filling_stores(self, event: Event) -> list[OriginId]:
-        """The stores that filled what a firing of `get`, or of `collect`, got; of another op, or of a trap, none."""
+        """The stores that filled the cells which a firing of `get` or `collect` read; empty for other ops and for
+        traps."""
         if event.trap is not None:
             return []
         inputs: Any = event.inputs
@@ -217,8 +218,8 @@ class EventIndex:
         return next(number for number, end in found if number is not None and number < end)
 
     def operands(self, number: OriginId) -> tuple[tuple[int, OriginId], ...]:
-        """For each token that this firing consumed, its port, and who sent it; and for each cell that it read, -1 and
-        the store that filled it."""
+        """For each token that this firing consumed, its port and its sender; for each cell that it read, -1 and the
+        store that filled it."""
         if number < 0:
             return ()
         node, came, tag, _ = self.events[number].token
@@ -229,8 +230,8 @@ class EventIndex:
         return (*((port, sender) for port, sender in senders if sender is not None), *cells)
 
     def users(self, number: OriginId) -> list[OriginId]:
-        """The firings that consumed what this firing, or argument, sent, in the order of the tokens, or that read the
-        cell that it filled: each once."""
+        """The firings that consumed a token of this firing or argument, in token order, or that read the cell that it
+        filled: each once."""
         if number < -len(self.arguments):
             sent = [self.edits[-1 - len(self.arguments) - number][1].token[:3]]
         elif number < 0:
@@ -242,12 +243,12 @@ class EventIndex:
         return list(dict.fromkeys([*users, *self._reads_of_store(number)]))
 
     def _reads_of_store(self, number: OriginId) -> Iterator[OriginId]:
-        """The firings that got what a store put."""
+        """The firings that read the cell which a store filled."""
         for part, end in self._segments():
             yield from (got for got in part.gets.get(number, ()) if got < end and got < self.end_position)
 
     def origin(self, number: OriginId, token: Token | TokenKey | None = None) -> Origin:
-        """A firing, or an argument, in full; as the origin of a token that it sent, with how that was changed."""
+        """A firing or argument in full; as the origin of a token that it sent, with the token's edit."""
         changed = None if token is None or not self.edits else self.changed_value(token)
         if number >= 0:
             return FiringOrigin(number, self.graph, self.events[number], changed)
@@ -258,16 +259,16 @@ class EventIndex:
         return ArgumentOrigin(-1 - number, name, self.arguments[-1 - number], changed)
 
     def changed_value(self, token: Token | TokenKey) -> Value | None:
-        """The value that a token was given last, if it was changed in the past."""
+        """The value that the last edit in the past gave to the token, or None."""
         found = [edit.value for edit in self._past_changes() if edit.token[:3] == token[:3]]
         return found[-1] if found else None
 
     def _past_changes(self) -> Iterator[TokenEdit]:
-        """What was changed in the past."""
+        """The edits in the past that changed a token."""
         return (edit for at, edit in self.edits if at <= len(self) and not edit.is_injection)
 
     def changed_tokens(self, number: OriginId) -> tuple[TokenKey, ...]:
-        """The tokens of a firing, or of an argument, that were changed in the past."""
+        """The tokens of a firing or argument that edits in the past changed."""
         tokens = dict.fromkeys(TokenKey(*edit.token[:3]) for edit in self._past_changes())
         return tuple(token for token in tokens if self.sender(*token) == number)
 

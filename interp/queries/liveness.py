@@ -1,7 +1,7 @@
-"""What follows from who waits for what: which of it may still happen, where the ways end that decide, and circles.
+"""Liveness of waiters: which may still fire, the root causes that decide, and cycles.
 
-What waits is alive if on each port that lacks a token (of a merge, or an activation: on any) some way ends at what
-lives. Nothing here looks at events or at a state.
+A waiter is live if, for each port that lacks a token (for a merge or an activation: for any), some path ends at a live
+reason. Reads neither events nor a state.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ LivenessTest: TypeAlias = Callable[[Reason], bool]
 
 
 class LivenessOracle(Protocol):
-    """What has to be known of reasons and places."""
+    """What liveness needs to know of reasons and waiters."""
 
     def is_possibly_live(self, reason: Reason) -> bool: ...
 
@@ -40,7 +40,7 @@ def missing_tokens(needs: Requirements) -> Iterator[MissingToken]:
 
 
 def required_waiters(needs: Requirements) -> Iterator[Waiter]:
-    """The places that these wait for in turn."""
+    """The waiters that these requirements wait for in turn."""
     for need in missing_tokens(needs):
         yield from (reason for reason in need.reasons if isinstance(reason, Waiter))
 
@@ -48,8 +48,8 @@ def required_waiters(needs: Requirements) -> Iterator[Waiter]:
 def compute_liveness(
     search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], lives: LivenessTest
 ) -> list[bool]:
-    """Which of these may still fire, open or go on, if an end of the search is no loss where it `lives`: the least
-    solution, so that a circle does not keep itself alive."""
+    """Which of these waiters may still fire, open or continue, given that a reason which ends the search is live if it
+    `lives`: the least fixed point, so that a cycle does not keep itself alive."""
     known = set(places)
     lacking = [
         1 if search.needs_any_port(place) else sum(1 for _ in missing_tokens(needs[at]))
@@ -78,11 +78,11 @@ def compute_liveness(
 def find_root_causes(
     search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
 ) -> tuple[list[RootCause], dict[int, int]]:
-    """Where the ways end that decide: of a node that may fire, those that are alive; of one that never will, those of
-    ports that nothing can come to. With them, for each place on the way, which one it was reached from.
+    """The root causes that decide: for a live node, the live ones; for a dead one, those of ports that no token can
+    reach. With them, for each waiter on a path, the waiter that it was reached from.
 
-    Where any would do and none can come, some were not chosen, which is as it should be. Those that lead to a trap, or
-    to a port that nothing feeds, are the reason, if there are such.
+    If any of several sources would do and none can send, some of them were simply not chosen. Paths to a trap, or to a
+    port that nothing feeds, are then the reason, if there are such.
     """
     where = {place: at for at, place in enumerate(places)}
     faulty = set[int]() if living[0] else _find_faulty(search, places, needs, living)
@@ -104,7 +104,7 @@ def find_root_causes(
 def _find_faulty(
     search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
 ) -> set[int]:
-    """Of what never will fire, or open: where some way leads to a trap, or to a port that nothing feeds."""
+    """The dead waiters with a path to a trap or to a port that nothing feeds."""
     where = {place: at for at, place in enumerate(places)}
     users = defaultdict[int, list[int]](list)
     found = list[int]()
@@ -131,7 +131,7 @@ def _find_faulty(
 def _deciding_reasons(
     search: LivenessOracle, needs: Requirements, lives: bool, where: dict[Waiter, int], living: Sequence[bool]
 ) -> Iterator[tuple[int, Reason]]:
-    """The reasons, by port, why a node may still fire, or why it never will."""
+    """The reasons, by port, why a node may still fire or never will."""
     for need in missing_tokens(needs):
         hopes = [reason for reason in need.reasons if _is_reason_live(search, reason, where, living)]
         if lives or not hopes:
@@ -141,7 +141,7 @@ def _deciding_reasons(
 def find_cycle(
     search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
 ) -> tuple[int, ...]:
-    """Where nothing is alive and no way ends, some that wait for each other."""
+    """If nothing is live and no path ends, waiters that wait for each other."""
     where = {place: at for at, place in enumerate(places)}
     at, path = 0, dict[int, None]()
     while at not in path:
@@ -160,7 +160,7 @@ def _is_reason_live(search: LivenessOracle, reason: Reason, where: dict[Waiter, 
 
 
 def _cause_key(at: int, port: int, reason: Reason) -> object:
-    """One firing is one root, however many wait for it."""
+    """One firing is one root cause, however many waiters depend on it."""
     if isinstance(reason, RoutedAwayEarlier):
         return reason
     return reason.firing.number if isinstance(reason, TrappedFiring | RoutedAway) else (at, port)

@@ -1,4 +1,4 @@
-"""Where tokens come from: firings and arguments, what names a token, and how these are said."""
+"""Origins of tokens: firings and arguments, the keys of tokens, and their descriptions."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..outcome.describe import describe_value
 
 
 class TokenKey(NamedTuple):
-    """What names a token in a run: a port of a node under a tag. Node -1 is the environment, its ports the results."""
+    """The key of a token in a run: a port of a node under a tag. Node -1 is the environment, and its ports are the
+    results."""
 
     node: int
     port: int
@@ -21,8 +22,8 @@ class TokenKey(NamedTuple):
 
 
 class TokenEdit(Protocol):
-    """A token as it was when somebody changed it in a what-if, and the value that it has instead; or a token that
-    somebody added, whose value is its own."""
+    """A token before its edit in a fork, and the value that replaced its own; or an injected token, with its own
+    value."""
 
     @property
     def token(self) -> Token: ...
@@ -32,19 +33,19 @@ class TokenEdit(Protocol):
 
     @property
     def is_injection(self) -> bool:
-        """Whether nobody sent the token."""
+        """Whether the edit added the token, so that no firing sent it."""
 
 
 @dataclass(frozen=True, slots=True)
 class FiringOrigin:
-    """A firing, by the number of its event; the first event of a run is number 0. Those of one run are equal if they
+    """A firing, by the number of its event; the first event of a run is number 0. Firings of one run are equal if they
     are the same event."""
 
     number: int
     graph: Graph = field(compare=False, repr=False)
     event: Event = field(compare=False, repr=False)
     changed_value: Value | None = field(default=None, compare=False)
-    """As the origin of a token: the value that the token was given in a what-if, instead of what was sent."""
+    """As the origin of a token: the value that an edit in a fork gave to the token."""
 
     @property
     def node(self) -> GraphNode:
@@ -56,13 +57,13 @@ class FiringOrigin:
 
     @property
     def operands(self) -> tuple[Value, ...]:
-        """What it consumed, literals included, by port; a trigger is no operand."""
+        """The consumed operands by port, literals included; a trigger is no operand."""
         inputs = self.event.inputs or ()
         return inputs[: len(inputs) - self.node.has_trigger]
 
     @property
     def computation(self) -> str:
-        """What was computed, as `add 1, 2 -> 3`."""
+        """The computation, as `add 1, 2 -> 3`."""
         asked = f"{self.node.op} {', '.join(describe_value(self.graph, value) for value in self.operands)}".rstrip()
         if self.event.trap is not None:
             return f"{asked} traps: {self.event.trap}"
@@ -71,7 +72,7 @@ class FiringOrigin:
 
     @property
     def short_description(self) -> str:
-        """It in few words."""
+        """A short description."""
         return f"{self.node} at event {self.number}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
@@ -81,17 +82,17 @@ class FiringOrigin:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentOrigin:
-    """An argument that the environment supplied, by position; the hidden ones, which are triggers, count."""
+    """An argument from the environment, by position; the hidden ones, which are triggers, count."""
 
     position: int
     name: str = field(compare=False)
     value: Value = field(compare=False)
     changed_value: Value | None = field(default=None, compare=False)
-    """As the origin of a token: the value that the token was given in a what-if, instead of this."""
+    """As the origin of a token: the value that an edit in a fork gave to the token."""
 
     @property
     def short_description(self) -> str:
-        """It in few words."""
+        """A short description."""
         return f"argument {self.name}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
@@ -100,17 +101,17 @@ class ArgumentOrigin:
 
 @dataclass(frozen=True, slots=True)
 class InjectedOrigin:
-    """Nobody: the token was put into the flight in a what-if, when so many events had happened."""
+    """No sender: an edit in a fork injected the token after this many events."""
 
     position: int
     graph: Graph = field(compare=False, repr=False)
     token: Token
     changed_value: Value | None = field(default=None, compare=False)
-    """The value that the token was given later, instead of this."""
+    """The value that a later edit gave to the token."""
 
     @property
     def short_description(self) -> str:
-        """It in few words."""
+        """A short description."""
         return f"nobody, injected at event {self.position}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
@@ -121,16 +122,16 @@ class InjectedOrigin:
 
 @dataclass(frozen=True, slots=True)
 class EarlierOrigin:
-    """Some firing, or argument, before the events that are known."""
+    """A firing or argument before the first known event."""
 
     base: int
-    """From which event on they are."""
+    """The number of the first known event."""
     changed_value: Value | None = field(default=None, compare=False)
-    """The value that the token was given in a what-if, instead of what was sent."""
+    """The value that an edit in a fork gave to the token."""
 
     @property
     def short_description(self) -> str:
-        """It in few words."""
+        """A short description."""
         return f"somebody before event {self.base:,}{_describe_change(self, ' ({})')}"
 
     def __str__(self) -> str:
@@ -145,5 +146,5 @@ def _describe_change(origin: Origin, form: str = ", {}") -> str:
 
 
 OriginId: TypeAlias = int
-"""An origin in short: the number of an event, or -1 - k for the k-th argument, and from there on for the k-th edit that
-injected a token."""
+"""The number of an origin: that of an event; or -1 - k for the k-th argument; the numbers below those are the edits
+that injected a token."""

@@ -1,4 +1,5 @@
-"""Tokens that stay: at which cell, and what could fill it; for which iteration, and what keeps that busy."""
+"""Parked and throttled tokens: which cell a deferred read waits for and what could fill it, and what keeps the
+iteration busy that a throttled token waits for."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ from .index import EventIndex
 from .origin import TokenKey
 
 MAX_CELLS = 1_000
-"""How many empty cells are followed of those that one `collect` waits for."""
+"""The most empty cells that the search follows for one `collect`."""
 
 TokenStatus: TypeAlias = Word["waits", "sent"]
 
 
 class ParkedTokens:
-    """The tokens of a state that stay, found once for all that is asked of them."""
+    """The parked and throttled tokens of a state, computed once for all queries."""
 
     def __init__(self, index: EventIndex, state: State) -> None:
         self.index = index
@@ -50,7 +51,7 @@ class ParkedTokens:
 
     @cached_property
     def store_operands(self) -> dict[tuple[int, Tag], dict[int, Value]]:
-        """What has been sent to each firing of a store that is to come, by port, literals included."""
+        """The operands, by port, that each pending firing of a store has received, literals included."""
         found = defaultdict[tuple[int, Tag], dict[int, Value]](dict)
         for tag, record in self.state.records.items():
             for number in self.store_nodes:
@@ -68,7 +69,7 @@ class ParkedTokens:
 
     @cached_property
     def stores_by_cell(self) -> dict[CellAddress, list[tuple[int, Tag]]]:
-        """By cell, the stores to come that have been sent its handle and its number."""
+        """By cell, the pending stores that have received its handle and its number."""
         found = defaultdict[CellAddress, list[tuple[int, Tag]]](list)
         for place, operands in self.store_operands.items():
             if 0 in operands and 1 in operands:
@@ -78,7 +79,7 @@ class ParkedTokens:
         return found
 
     def awaited_cells(self, cell: CellAddress) -> Iterator[CellAddress]:
-        """The cell, and where tokens are parked at it that wait for all cells, the others that are empty."""
+        """The cell; and if deferred reads of all cells are parked at it, the other empty cells."""
         yield cell
         tokens = self.state.cells.blocks[cell.handle].deferred_reads.get(cell.number, ())
         if tokens and all(self.nodes[token.node].op == "collect" for token in tokens):
@@ -88,13 +89,13 @@ class ParkedTokens:
                     yield CellAddress(cell.handle, number)
 
     def filling_reasons(self, cell: CellAddress) -> tuple[Reason, ...]:
-        """The stores that will fill a cell if they fire; and if there are some of which one cannot tell, those."""
+        """The stores that will fill a cell if they fire; if the cell of some stores is not known yet, those too."""
         known = [UnfiredNode(*place) for place in self.stores_by_cell.get(cell, ())]
         maybe = tuple(self._possible_stores(cell))
         return (*known, UnfilledCell(maybe, self._throttled_iterations(maybe))) if maybe or not known else tuple(known)
 
     def _throttled_iterations(self, stores: Iterable[tuple[int, Tag | None]]) -> tuple[tuple[Tag, int], ...]:
-        """The iterations that are held in which stores stand that have got nothing yet."""
+        """The throttled iterations that contain stores which have received nothing yet."""
         loops = {self.index.contexts.get(node) for node, tag in stores if tag is None}
         return tuple((tag, self.bound(tag)) for tag in self.state.throttled_tokens if tag.site in loops)
 
@@ -110,12 +111,12 @@ class ParkedTokens:
                 yield node, None
 
     def _accepts_handle(self, store: int, handle: Handle) -> bool:
-        """Whether a handle of this type may come to a store."""
+        """Whether a store accepts a handle of this type."""
         fed = self.index.sources.get(Edge(store, 0), ())
         return any(self.index.graph.output(source).type.admits(type_of(handle)) for source in fed)
 
     def _has_been_used(self, store: int) -> bool:
-        """Whether it stands where there is one activation only, and has fired in it, or been sent something."""
+        """Whether the store belongs to a context with a single activation, and has fired or received a token there."""
         graph, contexts = self.index.graph, self.index.contexts
         if contexts.get(store) != graph.name or graph.name in dict(graph.calls).values():
             return False
@@ -124,12 +125,12 @@ class ParkedTokens:
     # For iterations
 
     def bound(self, tag: Tag) -> int:
-        """The bound that holds what is sent into this iteration; another loop's, where rules are broken."""
+        """The bound that throttles the tokens of this iteration; another loop's, if the graph breaks the rules."""
         return self.state.loop_bounds.get(tag.site, max(self.state.loop_bounds.values(), default=0))
 
     @cached_property
     def tokens_by_tag(self) -> dict[Tag, list[TokenKey]]:
-        """What is in flight or parked, by tag."""
+        """The tokens in flight or parked, by tag."""
         found = defaultdict[Tag, list[TokenKey]](list)
         for node, port, tag, _ in self.state.flight:
             found[tag].append(TokenKey(node, port, tag))
@@ -138,8 +139,8 @@ class ParkedTokens:
         return found
 
     def tokens_below(self, top: Tag) -> Iterator[tuple[TokenKey, TokenStatus]]:
-        """The tokens that keep an activation busy: what lies or waits under its tag or below it, held tokens too, but
-        not those that are held for itself."""
+        """The tokens that keep an activation busy: those under its tag or below it, throttled ones included, except
+        those that are throttled for this activation itself."""
         ahead = [top]
         while ahead:
             tag = ahead.pop()

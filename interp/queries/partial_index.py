@@ -1,7 +1,7 @@
-"""The index of a run that is known from some event on: what was before is known by what it left in the state there.
+"""The index of a run whose events are known only from some event on; the state there tells what was before.
 
-Of an activation that was open then, the state says which nodes had fired in it, and which tokens had come; of those
-that opened later, the events say all. Of one that had closed by then nothing is known, and whoever asks is told so.
+For an activation that was open there, the state says which nodes had fired and which tokens had arrived; for those that
+opened later, the events say everything. For one that had closed nothing is known, and queries say so.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .index import EventIndex, EventIndexSegment
 from .origin import EarlierOrigin, Origin, OriginId, TokenKey
 
 BEFORE_BASE: OriginId = -(2**62)
-"""Some firing before the events that are known."""
+"""A firing before the first known event."""
 
 
 class _EventsFromBase(list[Event]):
-    """Events by their numbers in the run, of which the first is not 0."""
+    """Events by their numbers in the run; the first number is not 0."""
 
     def __init__(self, start: int, events: Sequence[Event] = ()) -> None:
         super().__init__(events)
@@ -42,13 +42,13 @@ class _EventsFromBase(list[Event]):
 
 
 def unknown_events_error(start: int) -> Usage:
-    """What to say where an answer is in events before those that are known."""
+    """The error for an answer that needs events before the first known one."""
     hint = "`goto` an earlier event, or history.reveal, makes more known"
     return Usage("the answer is in events that are not known", got=f"those from {start:,} on", hint=hint)
 
 
 class PartialIndex(EventIndex):
-    """What is kept of a run from where `before` is its state, which nobody changes."""
+    """The index of a run from the state `before` on, which must not change."""
 
     def __init__(self, graph: Graph, arguments: Sequence[Value], before: State) -> None:
         super().__init__(graph, arguments)
@@ -57,7 +57,8 @@ class PartialIndex(EventIndex):
         self._own_segment = EventIndexSegment(before.steps)
 
     def firing_event(self, node: int, tag: Tag) -> OriginId | None:
-        """As ever; BEFORE where it had fired by then. Raises Usage where the activation had closed."""
+        """As in `EventIndex`; BEFORE_BASE if it had fired before the base. Raises Usage if the activation had
+        closed."""
         number = super().firing_event(node, tag)
         if number is not None:
             return number
@@ -69,7 +70,7 @@ class PartialIndex(EventIndex):
         return None
 
     def sender(self, node: int, port: int, tag: Tag) -> OriginId | None:
-        """As ever; BEFORE where the token was there by then."""
+        """As in `EventIndex`; BEFORE_BASE if the token existed at the base."""
         token = TokenKey(node, port, tag)
         if node < 0:
             return BEFORE_BASE if port in self._base_state.results else super().sender(*token)
@@ -84,7 +85,7 @@ class PartialIndex(EventIndex):
         return self._injecting_edit(token) if self.edits else None
 
     def user(self, node: int, port: int, tag: Tag) -> OriginId | None:
-        """As ever, of a token that was sent since then: what had fired by then consumed another."""
+        """As in `EventIndex`, for a token that was sent after the base: earlier firings consumed other tokens."""
         return None if node >= 0 and self.firing_event(node, tag) == BEFORE_BASE else super().user(node, port, tag)
 
     def _filling_store(self, cell: CellAddress) -> OriginId:
@@ -92,7 +93,7 @@ class PartialIndex(EventIndex):
         return BEFORE_BASE if block is not None and cell.number in block.writes else super()._filling_store(cell)
 
     def _existed_at_base(self, token: TokenKey) -> bool:
-        """Whether a token was in flight by then, waited, was parked or held, or had been consumed."""
+        """Whether a token was in flight, waiting, parked, throttled or already consumed at the base."""
         record = self._base_state.records.get(token.tag)
         if record is None:
             return False
@@ -120,7 +121,7 @@ class PartialIndex(EventIndex):
         )
 
     def users(self, number: OriginId) -> list[OriginId]:
-        """As ever; raises Usage where what an argument sent was consumed by then."""
+        """As in `EventIndex`; raises Usage if a token of the argument was consumed before the base."""
         if -len(self.arguments) <= number < 0:
             raise unknown_events_error(self._base_state.steps)
         return super().users(number)
@@ -135,7 +136,7 @@ class PartialIndex(EventIndex):
         return super().has_closed(tag) or (tag not in self._base_state.records and self._had_closed(tag))
 
     def _had_closed(self, tag: Tag) -> bool:
-        """Whether an activation that was not open then had been, for all that is known."""
+        """Whether an activation that was not open at the base may have closed before it, as far as is known."""
         records = self._base_state.records
         while tag.parent is not None and tag.parent not in records:
             tag = tag.parent
@@ -161,7 +162,7 @@ class PartialIndex(EventIndex):
 
     @cached_property
     def _iteration_openers(self) -> dict[Site, frozenset[int]]:
-        """Those that open the next iteration."""
+        """The nodes that open the next iteration."""
         return self._nodes_by_site("next_iteration")
 
     def _nodes_by_site(self, *ops: str) -> dict[Site, frozenset[int]]:

@@ -1,8 +1,7 @@
-"""Questions over the events of a run: where a token came from, and who used it.
+"""Provenance: where a token came from, and which firings used it.
 
-Each costs what its answer costs: what is kept of a run for that is its `index`.
-
-Nothing here reads a state or steps one: why a node has not fired is in `why`, how two runs differ in `difference`.
+A query costs time in proportion to its answer, thanks to `index`. Reads and steps no state: why a node has not fired is
+in `why`, how two runs differ in `difference`.
 """
 
 from __future__ import annotations
@@ -22,11 +21,11 @@ from .origin import ArgumentOrigin, FiringOrigin, Origin, OriginId, TokenKey
 
 @dataclass(frozen=True, slots=True)
 class DependenceLink:
-    """A firing, or an argument, that a walk came to.
+    """A firing or argument that a walk reached.
 
-    `depth` is how many firings away it is, by the shortest way; 0 is the sender of the token that was asked for, and 1
-    the firing that consumed it. `operands` says for each token that it consumed the port and its sender: the number of
-    an event, or -1 - k for the k-th argument. A cell that it read counts as a port -1, and the store as its sender.
+    `depth` is the number of firings on the shortest path to it; 0 is the sender of the queried token, and 1 the firing
+    that consumed it. `operands` gives the port and the sender of each token that it consumed: the number of an event,
+    or -1 - k for the k-th argument. A cell that it read counts as port -1, with the store as its sender.
     """
 
     depth: int
@@ -34,7 +33,7 @@ class DependenceLink:
     origin: Origin
     operands: tuple[tuple[int, OriginId], ...]
     change_descriptions: tuple[str, ...] = ()
-    """In a what-if, which of the tokens that it sent were changed, in words."""
+    """In a fork, descriptions of its tokens that were changed."""
 
     def __str__(self) -> str:
         return ", ".join([str(self.origin), *self.change_descriptions])
@@ -43,10 +42,9 @@ class DependenceLink:
 def where_from(
     index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int | None = None
 ) -> Iterator[DependenceLink]:
-    """The firings behind a token, or behind a firing and that one first, and the arguments that they go back to:
-    nearest first, each once.
+    """The firings and arguments behind a token or a firing, nearest first, each once; a firing itself comes first.
 
-    The walk goes no further than it is asked for links, nor than `depth`. Raises Usage if nobody sent the token.
+    The walk is lazy and goes no further than `depth`. Raises Usage if nobody sent the token.
     """
     return _breadth_first(
         index, [_start_of(index, what)], 0, depth, lambda number: [sent for _, sent in index.operands(number)]
@@ -54,7 +52,7 @@ def where_from(
 
 
 def _start_of(index: EventIndex, what: Token | TokenKey | FiringOrigin) -> OriginId:
-    """Where a walk back begins: at the firing itself, or at who sent the token."""
+    """The start of a backward walk: the firing itself, or the sender of the token."""
     if isinstance(what, FiringOrigin):
         return what.number
     node, port, tag = what[:3]
@@ -67,10 +65,10 @@ def _start_of(index: EventIndex, what: Token | TokenKey | FiringOrigin) -> Origi
 def who_used(
     index: EventIndex, what: Token | TokenKey | FiringOrigin | ArgumentOrigin, depth: int | None = 1
 ) -> Iterator[DependenceLink]:
-    """The firings that consumed a token, or what a firing or an argument sent: nearest first, each once.
+    """The firings that consumed a token, or the tokens of a firing or argument: nearest first, each once.
 
-    With a `depth` of 1 they are those that consumed it directly, with 2 those that consumed what these sent as well,
-    and with None all that depend on it.
+    With `depth` 1 they are the direct consumers, with 2 also the consumers of their results, and with None everything
+    that depends on the start.
     """
     if isinstance(what, FiringOrigin):
         users = index.users(what.number)
@@ -85,7 +83,7 @@ def who_used(
 def _breadth_first(
     index: EventIndex, starts: list[OriginId], at: int, most: int | None, further: Callable[[OriginId], list[OriginId]]
 ) -> Iterator[DependenceLink]:
-    """Breadth first, as far as it is asked."""
+    """A lazy breadth-first walk."""
     seen, ahead = set(starts), deque((at, number) for number in starts)
     while ahead:
         depth, number = ahead.popleft()
@@ -99,10 +97,10 @@ def _breadth_first(
 
 
 def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 4, max_lines: int = 100) -> str:
-    """Where a token, or what a firing consumed, came from, in words: the firing, and below it a line for each of its
+    """Where a token, or the operands of a firing, came from, as text: the firing, and below it a line for each of its
     operands by port, and so on.
 
-    A firing that was said before is named by its event only; nothing is said below `depth`, nor after `max_lines`
+    A firing that was printed before appears by its event number only; the tree ends at `depth` and after `max_lines`
     lines.
     """
     start = _start_of(index, what)
@@ -123,7 +121,7 @@ def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 
 
 
 def _operand_tokens(index: EventIndex, number: OriginId) -> list[tuple[int, OriginId, TokenKey | None]]:
-    """The operands of a firing, with the tokens that they came as; what a cell held came as none."""
+    """The operands of a firing, with the tokens that carried them; None for a value read from a cell."""
     node, _, tag, _ = index.events[number].token if number >= 0 else Token(-1, 0, ROOT, 0)
     return [(port, sent, TokenKey(node, port, tag) if port >= 0 else None) for port, sent in index.operands(number)]
 

@@ -1,17 +1,16 @@
-"""Why has this node not fired under this tag, and what could fire: questions at a moment of a run.
+"""Why a node has not fired under a tag, and which nodes could fire: queries at one moment of a run.
 
-The search goes upstream from the ports that have no token. Which node sends to a port, under which tag, is the rule of
-its op read backwards (S7 to S9, S17): what `return` sends comes from the activation of the call, what `exit` sends from
-the last iteration of its loop or one that has not opened, what `back` sends from the iteration after, or from the first
-one out of the loop; all else from the same tag, its parent, or the iteration before.
-It goes into no activation that has not opened; that one waits for any of the nodes that would open it. So it ends.
+The search goes upstream from the ports that have no token. The node that sends to a port, and its tag, follow from the
+rule of its op read backwards (S7 to S9, S17): a token of `return` comes from the activation of the call, one of `exit`
+from the last iteration of its loop or one that has not opened, one of `back` from the iteration after, or from the
+first one out of the loop; all others come from the same tag, its parent, or the iteration before. The search enters no
+activation that has not opened; that activation waits for any of the nodes that would open it. So the search ends. It
+continues through cells, to the stores that have received the number of the cell, and through bounds, to whatever keeps
+an earlier iteration busy.
 
-It goes on through cells, to the stores that have been sent the number of the cell, and through bounds, to what keeps an
-earlier iteration busy.
-
-A node may still fire if on each port that lacks a token (a merge: on any) some way ends at a token in flight, and never
-will if not: nodes that wait for each other, and for nothing else, are not alive. It is not known where a way ends at a
-cell, no store has been sent its index, and some still may be.
+A node may still fire if, for each port that lacks a token (for a merge: for any), some path ends at a token in flight;
+otherwise it never fires: nodes that only wait for each other are not live. The verdict is unknown if a path ends at a
+cell, no store has received its index, and some store still may.
 """
 
 from __future__ import annotations
@@ -56,16 +55,16 @@ from .origin import FiringOrigin, OriginId, TokenKey
 from .parked_tokens import ParkedTokens
 
 MAX_WAITERS = 1_000_000
-"""How many waiting nodes one question follows."""
+"""The most waiting nodes that one query follows."""
 
 READ_OPS = ("get", "collect")
-"""What may be parked although all its operands have come. A step of them is a look at a cell, without effect."""
+"""The ops that may be parked although all their operands have arrived. A step of one reads a cell, without effect."""
 
 _NO_TOKENS: Mapping[int, Value] = {}
 
 
 class EnabledFiring(NamedTuple):
-    """A token in flight whose delivery would fire its node, which has this name."""
+    """A token in flight whose delivery would fire its node, and the node's name."""
 
     position: int
     node: int
@@ -77,8 +76,8 @@ class EnabledFiring(NamedTuple):
 
 
 def could_fire(state: State, candidates: Iterable[tuple[int, Token]] | None = None) -> Iterator[EnabledFiring]:
-    """The tokens in flight whose delivery, as the next step, would fire a node: in the order of the flight, or of those
-    among which one asks, with their positions."""
+    """The tokens in flight whose delivery, as the next step, would fire a node, in flight order; `candidates` restricts
+    them to some tokens with their positions."""
     rules, records = state.rules, state.records
     for position, (node, port, tag, _) in enumerate(state.flight) if candidates is None else candidates:
         rule, record = rules[node], records[tag]
@@ -100,9 +99,10 @@ def why_not(
     stop_error: TagloomError | None = None,
     max_waiters: int = MAX_WAITERS,
 ) -> WhyNotAnswer:
-    """Why a node has not fired under a tag in this state, whose events the index has seen.
+    """Why a node has not fired under a tag in this state, whose events the index has.
 
-    `stop_error` is what ended the run, where it was not quiet. Raises Usage where the two are not at the same moment.
+    `stop_error` is what ended the run, if it did not become quiescent. Raises Usage if index and state are not at the
+    same moment.
     """
     if len(index) != state.steps:
         raise Usage(
@@ -132,7 +132,7 @@ def why_not(
 
 
 class _UpstreamSearch:
-    """One question's way upstream."""
+    """The upstream search of one query."""
 
     def __init__(self, index: EventIndex, state: State) -> None:
         self.index = index
@@ -149,8 +149,8 @@ class _UpstreamSearch:
         return found
 
     def flight_position(self, token: TokenKey) -> int | None:
-        """Where in the flight a token is, if it is there. The tags of one node's tokens are hashed, once it is asked
-        about: to hash all takes three times as long as all else."""
+        """The position of a token in the flight, or None. Tags are hashed for one node's tokens at a time, on demand:
+        hashing all takes three times as long as everything else."""
         found = self.flight_positions.get(token.node)
         if found is None:
             flying = self.flight_by_node.get(token.node, ())
@@ -175,7 +175,7 @@ class _UpstreamSearch:
         return "open" if tag in self.state.records else "closed" if self.index.has_closed(tag) else "unopened"
 
     def last_iteration(self, tag: Tag, site: Site) -> int | None:
-        """The last iteration that has opened of a loop under a tag; they open one after the other."""
+        """The last opened iteration of a loop under a tag; iterations open in order."""
         if self.index.opened_tag(tag.child(site)) is None:
             return None
         low, high = 0, 1
@@ -187,7 +187,7 @@ class _UpstreamSearch:
         return low
 
     def first_unopened(self, tag: Tag) -> Tag:
-        """Of a tag that has not opened, the one around it that has to open first."""
+        """The outermost unopened tag around an unopened tag."""
         while tag.parent is not None and self.index.opened_tag(tag.parent) is None:
             tag = tag.parent
         assert tag.parent is not None, "main is always open"
@@ -195,7 +195,8 @@ class _UpstreamSearch:
         return tag.parent.child(tag.site, 0 if last is None else last + 1)
 
     def collect_waiters(self, first: Waiter, most: int) -> tuple[list[Waiter], list[Requirements], list[int | None]]:
-        """All that the first waits for, breadth first; what each needs, and who asked for it first."""
+        """Everything that the first waiter waits for, breadth first; the requirements of each, and which waiter
+        required it first."""
         places: list[Waiter] = []
         needs: list[Requirements] = []
         asked_by: list[int | None] = []
@@ -249,7 +250,7 @@ class _UpstreamSearch:
         return MissingToken(port, tuple(reasons) or (UnfedPort(tuple(sources)),))
 
     def locate_sent_token(self, token: TokenKey, sender: OriginId) -> Reason:
-        """Where a token is that has been sent, and neither waits for partners nor has been consumed."""
+        """Where a token is that was sent, and neither waits for partners nor has been consumed."""
         origin = self.index.origin(sender, token)
         if (position := self.flight_position(token)) is not None:
             return InFlightToken(position, origin)
@@ -258,14 +259,14 @@ class _UpstreamSearch:
         return ThrottledToken(token.tag, self.parked_tokens.bound(token.tag), origin)
 
     def cell_requirements(self, cell: CellAddress) -> Requirements:
-        """What a cell waits for; where all of several are wanted, what each that is empty waits for."""
+        """What a cell waits for; for a read of several cells, what each empty one waits for."""
         return tuple(
             MissingToken(-1 - each.number, self.parked_tokens.filling_reasons(each))
             for each in self.parked_tokens.awaited_cells(cell)
         )
 
     def throttle_requirements(self, held: ThrottledToken) -> Requirements:
-        """What keeps an iteration busy, for which another is held: all of it."""
+        """Everything that keeps the busy iteration, for which another is throttled, from completing."""
         reasons = list[Reason]()
         for token, what in self.parked_tokens.tokens_below(
             self.index.opened_tag(held.busy_iteration) or held.busy_iteration
@@ -278,7 +279,7 @@ class _UpstreamSearch:
         return tuple(MissingToken(-1 - at, (reason,)) for at, reason in enumerate(distinct))
 
     def opening_reasons(self, tag: Tag) -> tuple[Reason, ...]:
-        """Of a tag whose parent is open: the nodes that would open it."""
+        """The nodes that would open a tag whose parent is open."""
         if tag.parent is None:
             return (UnfedPort(()),)
         op, under = ("call" if tag.site.kind == "call" else "enter"), tag.parent
@@ -289,7 +290,7 @@ class _UpstreamSearch:
         ) or (UnfedPort(()),)
 
     def upstream_reasons(self, source: OutputRef, tag: Tag) -> Iterator[Reason]:
-        """Why this output has sent nothing that arrives under this tag; nothing where it never could."""
+        """Why this output has sent no token to this tag; empty if it never could."""
         node, row = source.node, self.nodes[source.node]
         match ROUTING_OPS[row.op].result_tag if row.op in ROUTING_OPS else "same":
             case "same":
@@ -315,12 +316,12 @@ class _UpstreamSearch:
                 yield from self.exit_reasons(node, tag, row.site)
 
     def exit_iteration(self, reenter: int, tag: Tag) -> int | None:
-        """The iteration that an adjoint comes back to, where it is known: that in which the exit fired."""
+        """The iteration to which an adjoint returns, if known: the one in which the exit fired."""
         number = self.index.sender(reenter, 1, tag)
         return None if number is None or number < 0 else self.index.events[number].token.tag.iteration
 
     def is_last_iteration(self, tag: Tag) -> bool:
-        """Whether a loop is known to have been left in this iteration."""
+        """Whether the loop is known to have ended in this iteration."""
         exits = self.nodes_by_op_and_site.get(("exit", tag.site), ())
         return any(self.index.firing_event(number, tag) is not None for number in exits)
 
@@ -336,7 +337,7 @@ class _UpstreamSearch:
         yield UnopenedActivation(tag.child(site, last + 1))
 
     def is_loop_continuing(self, node: int, tag: Tag) -> bool:
-        """Whether what feeds this exit sent on another way in this iteration."""
+        """Whether the source of this exit routed its token elsewhere in this iteration."""
         sources = self.index.sources.get(Edge(node, 0), ())
         return self.index.sender(node, 0, tag) is None and any(
             isinstance(self.absence_reason(source.node, tag), RoutedAway | RoutedAwayEarlier)
@@ -345,7 +346,7 @@ class _UpstreamSearch:
         )
 
     def absence_reason(self, node: int, tag: Tag) -> Reason:
-        """Why this node, under this tag, has not sent what is missing."""
+        """Why this node has not sent the missing token under this tag."""
         number = self.index.firing_event(node, tag)
         if number is None:
             return UnfiredNode(node, self.index.opened_tag(tag) or tag)
@@ -358,13 +359,13 @@ class _UpstreamSearch:
         return RoutedAway(firing, None if predicate is None else self.index.origin(predicate, TokenKey(node, 1, tag)))
 
     def is_possibly_live(self, reason: Reason) -> bool:
-        """Whether this end of the search may be none, for all that is known."""
+        """Whether this reason may be live, as far as is known."""
         return self.is_surely_live(reason) or (
             isinstance(reason, UnfilledCell) and bool(reason.stores) and bool(self.state.flight)
         )
 
     def is_surely_live(self, reason: Reason) -> bool:
-        """Whether a token is known that may still come."""
+        """Whether a token that may still arrive is known."""
         return isinstance(reason, InFlightToken) or (isinstance(reason, EndOfWave) and bool(self.state.flight))
 
     def needs_any_port(self, place: Waiter) -> bool:
