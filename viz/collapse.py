@@ -1,7 +1,7 @@
-"""Folding clusters: a view in which some of them are a box each, for pictures that would be too large.
+"""Folding clusters: a view in which some clusters are one box each, for pictures that would be too large.
 
-What is inside such a box is counted on it: boxes, tokens. Arrows that cross its border end at it, and those that then
-say the same are one.
+A folded box shows how many boxes and tokens are inside it. Arrows that cross its border end at it, and arrows that have
+become equal are merged.
 """
 
 from __future__ import annotations
@@ -16,21 +16,22 @@ from ..core.program import hints
 from .view import Badge, BadgeMark, BoxKind, Cluster, View, ViewArrow
 
 MAX_BOXES = 400
-"""So many boxes are drawn at once: Graphviz takes some seconds to lay them out, and nobody sees more."""
+"""The most boxes that are drawn at once: Graphviz takes some seconds for them, and nobody can read more."""
 
 
 MAX_NESTING = 100
-"""Clusters that lie deeper in others are folded."""
+"""The greatest depth of clusters that are drawn; deeper ones are folded."""
 
 FIRST_ITERATIONS, MAX_ITERATIONS = 3, 6
-"""Of more than a few iterations of a loop the first are drawn, and the last, where all are too many."""
+"""If a loop has more than MAX_ITERATIONS and the view is too large, only the first few and the last are drawn."""
 
 
 def fold_to_fit(view: View, most: int = MAX_BOXES) -> View:
-    """The same view if it has no more boxes than that, and lies no deeper than MAX_NESTING; else folded until it does.
+    """Fold a view until it has at most `most` boxes and clusters no deeper than MAX_NESTING; a view that fits is
+    unchanged.
 
-    Of a loop's iterations those between the first and the last are one box; then clusters are folded, the inmost first
-    and of these the largest, until nothing is left to fold. Its caption says so.
+    First the middle iterations of each loop become one box; then clusters are folded, innermost first, and the largest
+    first at each depth. The caption says how many nodes are folded.
     """
     sizes, deepest_first = _ClusterSizes(view.root), _clusters_by_depth(view.root, ())
     total = sizes.total
@@ -54,9 +55,9 @@ def fold_to_fit(view: View, most: int = MAX_BOXES) -> View:
 
 
 def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BOXES) -> tuple[list[str], int]:
-    """The clusters in the order in which to fold them, by their names: the inmost first, and of these the largest. And
-    how many of them must be, so that there are at most so many boxes, and none lies deeper than MAX_NESTING. Those
-    of `unfolded` are not among them, nor what is around them."""
+    """The names of the clusters in the order in which to fold them (innermost first, the largest first at each
+    depth), and how many must be folded to have at most `most` boxes and no cluster deeper than MAX_NESTING. The
+    clusters in `unfolded` and those around them are left out."""
     spared = {
         each.name for each in view.root.walk() if unfolded and any(inner.name in unfolded for inner in each.walk())
     }
@@ -71,7 +72,7 @@ def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BO
 
 
 class _ClusterSizes:
-    """How many boxes each cluster takes, while some are folded."""
+    """The number of boxes in each cluster while clusters are being folded."""
 
     def __init__(self, outside: Cluster) -> None:
         self._root = outside.name
@@ -86,7 +87,7 @@ class _ClusterSizes:
         return self._sizes[self._root]
 
     def fold(self, clusters: Sequence[Cluster]) -> None:
-        """Count clusters that stand in the same one as one box."""
+        """Count clusters with the same parent as one box."""
         spared = sum(self._sizes[cluster.name] for cluster in clusters) - 1
         name = clusters[0].name
         while name in self._parents:
@@ -95,7 +96,7 @@ class _ClusterSizes:
 
 
 def _middle_iterations(around: Cluster) -> Iterator[list[Cluster]]:
-    """For each loop that has many iterations in a cluster, those between the first few and the last."""
+    """For each loop with many iterations in a cluster, the iterations between the first few and the last."""
     loops: dict[str, list[Cluster]] = {}
     for inner in around.clusters:
         if inner.series:
@@ -104,8 +105,8 @@ def _middle_iterations(around: Cluster) -> Iterator[list[Cluster]]:
 
 
 def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
-    """The clusters of these functions and loops, which go by name: `fib`, `loop`, or `fib.loop`, which of a run are
-    all iterations; raises Usage where there is none."""
+    """The clusters of functions and loops, named as `fib`, `loop` or `fib.loop` (in a run, all iterations of the
+    loop); raises Usage for a name without a cluster."""
     found = set[str]()
     clusters = [each for each in view.root.walk() if each.subject]
     for subject in subjects:
@@ -119,13 +120,13 @@ def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
 
 
 def _cluster_names(cluster: Cluster) -> set[str]:
-    """What people call a cluster."""
+    """The names by which users refer to a cluster."""
     names = {cluster.subject, cluster.series} - {""}
     return names | {name.rpartition(".")[2] for name in names}
 
 
 def extract_clusters(view: View, names: Collection[str]) -> View:
-    """The view of these clusters alone, with the boxes that their arrows come from and go to."""
+    """The view of these clusters alone, with the boxes at the other ends of their arrows."""
     wanted = [cluster for cluster in view.root.walk() if cluster.name in names]
     inside = set(chain.from_iterable(each.boxes for cluster in wanted for each in cluster.walk()))
     made = View(view.name, view.caption)
@@ -141,10 +142,10 @@ def extract_clusters(view: View, names: Collection[str]) -> View:
 
 
 def collapse_clusters(view: View, names: Iterable[str] | Mapping[str, str]) -> View:
-    """The view in which the clusters of these names are a box each; what is inside one is folded with it. Those that a
-    mapping has under the same name are one box of that name."""
+    """The view with each of these clusters folded into one box, including everything inside it. Clusters that a
+    mapping sends to the same name share one box of that name."""
     stands: dict[str, str] = {}
-    """For what is folded, the box that stands for it."""
+    """For each folded box or cluster, the box that replaces it."""
     outside = _fold_cluster(view.root, names if isinstance(names, Mapping) else {name: name for name in names}, stands)
     arrows = list(_reroute_arrows(view.arrows, stands))
     kept = {cluster.name for cluster in outside.walk()}
@@ -180,12 +181,12 @@ def _fold_cluster(outside: Cluster, names: Mapping[str, str], stands: dict[str, 
 
 
 def _copy_without_clusters(cluster: Cluster) -> Cluster:
-    """A cluster without those inside it."""
+    """A copy of a cluster without its inner clusters."""
     return replace(cluster, boxes=dict(cluster.boxes), same_rank=list(cluster.same_rank), clusters=[])
 
 
 def _add_folded_box(target: Cluster, name: str, together: Sequence[Cluster], boxes: int) -> None:
-    """Draw a box for clusters that are folded."""
+    """Add the box of folded clusters."""
     first, last = together[0], together[-1]
     kind: BoxKind = "folded_loop" if first.kind == "loop" else "folded"
     if first is last:
@@ -196,7 +197,7 @@ def _add_folded_box(target: Cluster, name: str, together: Sequence[Cluster], box
 
 
 def _reroute_arrows(arrows: Iterable[ViewArrow], stands: dict[str, str]) -> Iterator[ViewArrow]:
-    """The arrows that do not stay inside what is folded."""
+    """Redirect arrows to folded boxes; those inside one are dropped."""
     for arrow in arrows:
         tail, head = stands.get(arrow.tail, arrow.tail), stands.get(arrow.head, arrow.head)
         if tail != head or arrow.tail == arrow.head:
@@ -205,7 +206,7 @@ def _reroute_arrows(arrows: Iterable[ViewArrow], stands: dict[str, str]) -> Iter
 
 
 def _merge_arrows(arrows: Sequence[ViewArrow]) -> list[ViewArrow]:
-    """Arrows that say the same once, with the badges of all."""
+    """Merge equal arrows into one with the badges of all."""
     groups: dict[tuple[object, ...], list[ViewArrow]] = {}
     for arrow in arrows:
         groups.setdefault((arrow.tail, arrow.head, arrow.link, arrow.label, arrow.port), []).append(arrow)
@@ -224,7 +225,7 @@ def _merge_arrows(arrows: Sequence[ViewArrow]) -> list[ViewArrow]:
 
 
 def _count_inside(view: View, made: View, stands: dict[str, str]) -> None:
-    """Put on what is folded how many badges of each mark are inside."""
+    """Put on each folded box the number of badges of each mark inside it."""
     counts: dict[str, Counter[BadgeMark]] = {}
     strong = set[str]()
     for name, box in view.boxes.items():
@@ -249,8 +250,8 @@ def _count_badges(count: Counter[BadgeMark], badges: Iterable[Badge]) -> None:
 
 
 def _clusters_by_depth(outside: Cluster, without: Container[str]) -> list[tuple[int, Cluster]]:
-    """All clusters that are drawn, and how deep they lie: the deepest first, of these the largest; without those of
-    these names and what is in them."""
+    """The drawn clusters with their depths: deepest first, then largest first; without the clusters in `without` and
+    their contents."""
     ranked: list[tuple[int, Cluster]] = []
     waiting = [(1, inner) for inner in outside.clusters]
     while waiting:

@@ -25,16 +25,16 @@ from .style import BADGE_LOOKS, BOX_LOOKS, CLUSTER_LOOKS, FONT, FONT_SIZE, LIGHT
 from .view import Badge, Box, Cluster, View, ViewArrow
 
 MAX_LINE_LENGTH = 48
-"""Longer lines are cut."""
+"""The most characters of a line; longer ones are cut."""
 
 CAPTION_WIDTH = 72
-"""Captions that are longer take several lines."""
+"""The width at which captions are wrapped."""
 
 _TABLE = '<table border="0" cellborder="0" cellspacing="1" cellpadding="2">'
 
 
 def to_dot(view: View, theme: Theme = LIGHT) -> str:
-    """DOT source of a view, the same text every time; the class of a node and of an edge is its kind."""
+    """DOT source of a view; equal views give equal text. The class of a node and of an edge is its kind."""
     from graphviz import Digraph  # type: ignore[import-untyped]
 
     picture = Digraph(re.sub(r"\W", "_", view.name), **_default_attributes(view, theme))
@@ -48,7 +48,7 @@ def to_dot(view: View, theme: Theme = LIGHT) -> str:
 
 
 def escape_markup(text: str, longest: int = MAX_LINE_LENGTH) -> str:
-    r"""Text as it stands in a label of markup.
+    r"""Text escaped for an HTML-like label.
 
     >>> print(escape_markup(r"a<b & \N"))
     a&lt;b &amp; &#92;N
@@ -57,7 +57,7 @@ def escape_markup(text: str, longest: int = MAX_LINE_LENGTH) -> str:
 
 
 def escape_tooltip(text: str) -> str:
-    r"""Text as it stands in a tooltip.
+    r"""Text escaped for a tooltip.
 
     >>> print(escape_tooltip(r"a<b & \N"))
     a<b &amp; \\N
@@ -69,7 +69,7 @@ def escape_tooltip(text: str) -> str:
 
 
 def _printable(text: str, longest: int = MAX_LINE_LENGTH) -> str:
-    """One line, not too long; what cannot be printed as Python writes it."""
+    """Text as one line of limited length; unprintable characters become Python escapes."""
     cut = text if len(text) <= longest else f"{text[: longest - 3]}..."
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut) or " "
 
@@ -101,7 +101,7 @@ def _default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
 
 
 def _legend_markup(view: View, theme: Theme) -> str:
-    """Markup that says what the marks mean that are there."""
+    """Markup that explains the marks in a view."""
     meanings = (
         (theme.resolve_colour(BADGE_LOOKS[mark].colour), BADGE_LOOKS[mark]) for mark in view.marks if mark != "more"
     )
@@ -112,7 +112,7 @@ def _legend_markup(view: View, theme: Theme) -> str:
 
 
 def _write_cluster(picture: Any, cluster: Cluster, theme: Theme) -> None:
-    """Write what is in a cluster into a picture; the clusters inside it are clusters there."""
+    """Write the contents of a cluster into a picture, inner clusters as subgraphs."""
     from graphviz import Digraph
 
     for box in cluster.boxes.values():
@@ -188,7 +188,7 @@ def _edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
 
 
 def _add_badge_rows(said: str, badges: Iterable[Badge], theme: Theme) -> str:
-    """Markup, with a row for each badge under it."""
+    """Markup with a row for each badge below the text."""
     rows = "".join(f"<tr><td>{_badge_markup(badge, theme)}</td></tr>" for badge in badges)
     if not rows:
         return said

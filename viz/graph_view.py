@@ -1,9 +1,10 @@
-"""A view of a flat graph: each function a cluster, each loop a cluster inside the one that it stands in, and what runs
-back through one of them a cluster in it.
+"""A view of a flat graph: a cluster for each function, inside it one for each loop, and inside these one for each
+reverse pass.
 
-A loop's gates (enter, next_iteration, exit, reenter, back) stand in its cluster. Layout follows the tokens of one
-activation, from top to bottom: edges that start another one (a next iteration, a call of the same function) are laid
-out as if they ran the other way. A function stands below those that call it, and beside those that it calls back.
+The cluster of a loop contains its gates (enter, next_iteration, exit, reenter, back). The layout follows the tokens of
+one activation from top to bottom: an edge that enters another activation (a next iteration, a call of the same
+function) is laid out as if it ran backwards. A caller is above the functions that it calls, and beside those that call
+it back.
 """
 
 from __future__ import annotations
@@ -24,17 +25,17 @@ _OUTPUT_LABELS = {
     "back": ("", "out"),
     **{row.name: ("", "") for row in EFFECT_OPS.values() if row.resource},
 }
-"""What is written at the outputs of ops with several."""
+"""The labels of the outputs of ops that have several."""
 
 _ClusterPath: TypeAlias = tuple[tuple[ContextOwner, int], ...]
-"""A function, and the loops around a node in it, outermost first; and of each the phase of what is inside it."""
+"""A function and the loops around a node in it, outermost first, each with the phase of what is inside it."""
 
 
 def graph_view(graph: Graph) -> View:
-    """The view of a graph, valid or not: each node once, each edge once, the same text every time.
+    """The view of a graph, valid or not: each node and each edge once; the same graph gives the same view.
 
-    Nodes are called n0, n1, ... by their numbers, arguments a0, a1, ..., results r0, r1, .... An arrow is data,
-    predicate, trigger, order, call, back or before.
+    Nodes are called n0, n1, ... by their numbers, arguments a0, a1, ..., results r0, r1, .... The kind of an arrow is
+    data, predicate, trigger, order, call, back or before.
     """
     view = View(graph.name)
     for position, (name, output) in enumerate(graph.arguments):
@@ -70,8 +71,8 @@ def _draw_nodes(view: View, graph: Graph) -> None:
 
 
 def _find_or_add_cluster(view: View, clusters: dict[_ClusterPath, Cluster], place: _ClusterPath) -> Cluster:
-    """The cluster of a function, of a loop in it, or of a phase of one of them; made, inside the one around it, where
-    it is not there yet."""
+    """The cluster of a function, of a loop in it, or of a phase of either; added to the cluster around it if
+    missing."""
     if place not in clusters:
         *around, (home, phase) = place
         if phase:
@@ -86,7 +87,7 @@ def _find_or_add_cluster(view: View, clusters: dict[_ClusterPath, Cluster], plac
 
 
 def _entry_merges(graph: Graph) -> set[int]:
-    """The merges through which values come into a function or a loop; those of one stand side by side."""
+    """For each function and loop, the merges through which values enter it; they are drawn side by side."""
     entering = [output for _, output in graph.arguments]
     entering += [output for node in graph.nodes if node.op in ("call", "enter", "reenter") for output in node.outputs]
     fed = {edge.node for output in entering for edge in output.edges if 0 <= edge.node < len(graph.nodes)}
@@ -117,7 +118,7 @@ def _draw_edge(view: View, graph: Graph, reached: dict[str, set[str]], source: O
 
 
 def _link_kind(graph: Graph, source: OutputRef, edge: Edge) -> LinkKind:
-    """What kind of edge this is; one that ends nowhere is data."""
+    """The kind of an edge; data if its target does not exist."""
     if not 0 <= edge.node < len(graph.nodes):
         return "data"
     taker = graph.nodes[edge.node]
@@ -136,7 +137,7 @@ def _link_kind(graph: Graph, source: OutputRef, edge: Edge) -> LinkKind:
 
 
 def _output_label(graph: Graph, source: OutputRef) -> str:
-    """What is written at the beginning of an edge: which output it leaves, where there are several."""
+    """The label at the tail of an edge: the output that it leaves, if the node has several."""
     if source.node < 0 or len(graph.nodes[source.node].outputs) < 2:
         return ""
     labels = _OUTPUT_LABELS.get(graph.nodes[source.node].op, ())
@@ -144,7 +145,7 @@ def _output_label(graph: Graph, source: OutputRef) -> str:
 
 
 def _reachable_functions(graph: Graph) -> dict[str, set[str]]:
-    """The functions that each function calls, itself or by way of others."""
+    """The functions that each function calls, directly or indirectly."""
     reached: dict[str, set[str]] = {}
     for site, callee in graph.calls:
         reached.setdefault(site.function, set()).add(callee)

@@ -1,6 +1,6 @@
-"""The pictures there are, by name, and what draws one into a file.
+"""The table of pictures by name, and their rendering to a format.
 
-Owns the names; the views and charts are made by the files around. Refuses to know where programs come from.
+Owns the names; the modules beside it make the views and charts. Does not know where programs come from.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from .unfolded import critical_view, side_by_side, unfolded_view
 from .view import View
 
 Chart: TypeAlias = Callable[[Theme], str]
-"""A chart, which draws itself as SVG on some paper."""
+"""A chart: a function from a theme to SVG."""
 
 Picture: TypeAlias = View | Chart
 
 
 class RunPicture(NamedTuple):
-    """A picture of a run, up to where its history stands: what it shows, and what makes it."""
+    """A kind of picture of a run, up to the history's position: its description, and the function that makes it."""
 
     doc: str
     make: Callable[[History], Picture]
 
 
 def static_view(subject: Program | Graph) -> View:
-    """The picture of a program, or of a graph, that nobody has run."""
+    """The view of a program or a graph, without a run."""
     return graph_view(subject) if isinstance(subject, Graph) else program_view(subject)
 
 
 def moment_view(history: History) -> View:
-    """The graph, with the tokens where the history stands."""
+    """The view of the graph with its tokens at the history's position."""
     position = history.position
     view = state_view(history.state, history.last_event)
     is_over = position == len(history) and (history.stop_error is not None or not history.state.flight)
@@ -55,7 +55,7 @@ def moment_view(history: History) -> View:
 
 
 MAX_UNFOLDED_FIRINGS = 20_000
-"""So many firings are unfolded at most: a box each, before any are folded."""
+"""The most firings that are unfolded, a box each, before clusters are folded."""
 
 
 def _draw_unfolded(history: History) -> View:
@@ -89,7 +89,7 @@ def _draw_profile(history: History) -> Chart:
 
 
 def profile_chart(name: str, stats: Stats, schedule: str) -> Chart:
-    """The firings of each wave of a run by a schedule; raises Usage where nobody counted waves."""
+    """The parallelism profile of a run: the firings in each wave; raises Usage if the run did not count waves."""
     fired, waiting = stats.profile, stats.waiting
     if fired is None or waiting is None:
         raise Usage("waves are counted under one schedule only", required="waves", got=schedule)
@@ -112,11 +112,11 @@ PICTURES: Mapping[str, RunPicture] = {
     "spacetime": RunPicture("how often each node fired in each wave", _draw_spacetime),
     "profile": RunPicture("how many nodes fired in each wave, and how many tokens waited", _draw_profile),
 }
-"""The pictures of a run."""
+"""The pictures of a run, by name."""
 
 
 def run_picture(history: History, name: str) -> Picture:
-    """A picture of a run by name, up to where the history stands; raises Usage where there is none."""
+    """The picture of a run with this name, up to the history's position; raises Usage for an unknown name."""
     if name not in PICTURES:
         raise Usage("no picture of a run is called so", required=", ".join(PICTURES), got=repr(name))
     return PICTURES[name].make(history)
@@ -132,10 +132,10 @@ def render_picture(
     most: int = MAX_BOXES,
     progress: ProgressCallback | None = None,
 ) -> bytes:
-    """A picture as svg, png, pdf or dot, of the functions and loops named in `only` if there are any. Those in `fold`
-    are a box each, and more of them where there would be more than `most` boxes.
+    """Render a picture as svg, png, pdf or dot. `only` restricts it to some functions and loops, `fold` draws each of
+    these as one box; further clusters are folded until there are at most `most` boxes.
 
-    Raises Usage for another format, for what cannot be laid out, and for a chart that is to be anything but svg.
+    Raises Usage for another format, if the layout fails, and for a chart in any format but svg.
     """
     if not isinstance(subject, View):
         if format != "svg":
@@ -150,7 +150,7 @@ def render_picture(
 
 
 def trim_view(view: View, only: tuple[str, ...] = (), fold: tuple[str, ...] = (), most: int = MAX_BOXES) -> View:
-    """What is to be drawn of a view, as `render_picture` says."""
+    """The part of a view that is drawn: restricted and folded as `render_picture` describes."""
     if most < 1:
         raise Usage("a picture has a box at least", got=f"at most {most}")
     cut = extract_clusters(view, find_clusters(view, only)) if only else view

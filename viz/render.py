@@ -1,7 +1,7 @@
-"""Layout: DOT in, a picture out.
+"""Rendering by Graphviz: DOT in, a picture out.
 
-Graphviz runs in a process of its own, which can be killed: big graphs take minutes, an interrupt does not reach its
-C code, and where it runs out of stack it takes its process with it.
+Graphviz runs in a process of its own, which can be killed: the layout of a large graph takes minutes, its C code does
+not react to an interrupt, and a stack overflow ends its process.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from typing import TypeAlias
 from ..core.errors import Usage
 
 FORMATS = ("svg", "png", "pdf")
-"""What a picture can be."""
+"""The formats of pictures."""
 
 COORDINATE_FORMAT = "json0"
-"""The format of a layout that is no picture: where everything stands, as JSON."""
+"""The format of a layout without a picture: coordinates as JSON."""
 
 _LAYOUT = """
 import sys
@@ -32,22 +32,22 @@ if form == "png":
     picture.graph_attr["dpi"] = "144"
 sys.stdout.buffer.write(picture.draw(format=form, prog="dot"))
 """
-"""What the other process does. Without a font Graphviz draws boxes for letters, and says nothing."""
+"""The script of the layout process. Without a font Graphviz draws boxes instead of letters and reports nothing."""
 
 
 ProgressCallback: TypeAlias = Callable[[float], object]
-"""Told every half second for how many seconds a layout has gone on."""
+"""Receives the seconds that a layout has taken so far, every half second."""
 
 
 _PROGRESS_INTERVAL = 0.5
 
 
 def render(dot: str, format: str, *, timeout: float = 120, progress: ProgressCallback | None = None) -> bytes:
-    """A picture of DOT source as svg, png (144 dots per inch) or pdf; or its coordinates (COORDINATE_FORMAT).
+    """Render DOT source as svg, png (144 dots per inch) or pdf, or as coordinates (COORDINATE_FORMAT).
 
-    The layout is killed after `timeout` seconds, and on Ctrl-C; until then `progress` is told of it. Raises Usage for a
-    format that is none of these, for text that is no DOT, for a layout that fails or takes too long, where pygraphviz
-    is not installed, and for png and pdf where no font is. An svg takes its fonts from whatever shows it.
+    The layout is killed after `timeout` seconds, and on Ctrl-C; until then `progress` is called every half second.
+    Raises Usage for another format, for invalid DOT, for a layout that fails or takes too long, if pygraphviz is not
+    installed, and for png and pdf if no font is installed. An svg uses the fonts of the program that displays it.
     """
     if format not in (*FORMATS, COORDINATE_FORMAT):
         raise Usage("no format of pictures is called so", required=", ".join(FORMATS), got=repr(format))
@@ -66,7 +66,7 @@ def render(dot: str, format: str, *, timeout: float = 120, progress: ProgressCal
 def _await_layout(
     process: Popen[bytes], dot: bytes, timeout: float, progress: ProgressCallback | None
 ) -> tuple[bytes, bytes]:
-    """What the layout writes, to stdout and to stderr."""
+    """Wait for the layout process; its stdout and stderr."""
     begun, unsent = time.monotonic(), [dot]
     while (left := begun + timeout - time.monotonic()) > 0:
         try:
@@ -81,7 +81,7 @@ def _await_layout(
 
 
 def _layout_error(status: int, said: str) -> Usage:
-    """What to say where the layout came to nothing: `status` as subprocess has it, and what stood on stderr."""
+    """The error for a failed layout: `status` is the exit status as subprocess reports it, `said` its stderr."""
     if "No module named 'pygraphviz" in said:
         return Usage("pygraphviz, which lays out pictures, is not installed", hint="pip install pygraphviz")
     if said.strip().endswith("no font"):

@@ -1,7 +1,8 @@
-"""A graph at a moment of a run: its view, with the tokens where they are.
+"""A graph at one moment of a run: its view, with the tokens at their places.
 
-A token in flight, or one that waits, stands on the arrow that it came by; one that is parked at a cell, or held by a
-bound, beside the node that it is for. What fired last, and what can fire next, is marked.
+A token that is in flight or waits for partners is drawn on the arrow that it arrives by. A deferred read at a cell and
+a token that a k-bound throttles are drawn beside their node. The last firing and the nodes that can fire next are
+marked.
 """
 
 from __future__ import annotations
@@ -24,22 +25,22 @@ from .graph_view import graph_view
 from .view import Badge, BadgeMark, View
 
 MAX_BADGES = 3
-"""So many tokens are shown at one place; of more, how many."""
+"""The most tokens shown at one place; a count replaces the others."""
 
 MAX_LENGTH = 14
-"""Longer values, and tags, are cut."""
+"""The most characters of a value or a tag; longer ones are cut."""
 
 
 _PlacedToken: TypeAlias = tuple[BadgeMark, Token, int, str, str]
-"""A token, where it is: its position in the flight, or -1; how it is there, in words, where its mark does not say that;
-what is written instead of its value. A plain tuple: there are a thousand at each step, of which some are shown."""
+"""A token's mark, the token, its position in the flight (or -1), its state in words where the mark does not tell,
+and the text that replaces its value. A plain tuple, because each step has a thousand of them, and few are shown."""
 
 _TooltipFunction: TypeAlias = Callable[[Graph, _PlacedToken], str]
-"""What is told of a token where the mouse rests."""
+"""Makes the tooltip of a token."""
 
 
 def state_view(state: State, last: Event | None = None, most: int = MAX_BADGES) -> View:
-    """The view of a graph in a state, with the event that led there, if one did."""
+    """The view of a graph in a state; `last` is the event that led there, if any."""
     return overlay_state(graph_view(state.graph), state, last, most)
 
 
@@ -52,9 +53,10 @@ def overlay_state(
     under: Tag | None = None,
     limit: int | None = None,
 ) -> View:
-    """The plain view of a graph with the tokens of a state; of `top` alone, and what is below it, if it is given.
-    `among` is how many tokens in flight, and activations, are looked at, as there may be millions: for a screen, where
-    nothing is told of tokens, since the words for it take longer than all else."""
+    """A copy of a graph's plain view with the tokens of a state on it; `under` restricts it to the tokens of one
+    activation and those below. With a `limit`, only that many tokens in flight and activations are looked at (there
+    may be millions), and tokens have no tooltips, whose text takes longer to make than all else: that is for
+    screens."""
     graph, told = state.graph, _describe_token if limit is None else _no_tooltip
     view = plain.copy()
     on_arrows, on_boxes = _group_tokens(view, graph, _tokens(state, limit), under)
@@ -70,14 +72,14 @@ def overlay_state(
 
 
 def abbreviate_value(value: Value) -> str:
-    """A value in few characters.
+    """A value in a few characters.
 
     >>> abbreviate_value(3), abbreviate_value(np.zeros((3, 4))), abbreviate_value(123456789123456789)
     ('3', 'float64[3, 4]', '123456789123\u2026')
     >>> abbreviate_value(np.array([1.5, 2.25, 3.5])), abbreviate_value(np.array([[1.5, 2.5], [3.5, 4.5]]))
     ('[1.5, 2.25, \u2026]', 'float64[2, 2]')
 
-    A shape that is too long goes with the kind and the bits of its dtype.
+    If the shape is too long, the dtype is abbreviated to its kind and bits.
 
     >>> abbreviate_value(np.zeros((15, 35))), abbreviate_value(np.zeros((128, 28, 28, 3), np.uint8))
     ('f64[15,35]', 'u8[128,28,28\u2026')
@@ -102,7 +104,7 @@ def _abbreviate_type(array: np.ndarray[Any, Any]) -> str:
 
 
 def abbreviate_tag(tag: Tag) -> str:
-    """A tag in few characters: its inner steps; the root is not said.
+    """A tag in a few characters: its innermost steps, without the root.
 
     >>> from tagloom.core.tag import Site
     >>> loop, call = Site("main", "loop", "loop"), Site("main", "fib", "call")
@@ -118,7 +120,7 @@ def abbreviate_tag(tag: Tag) -> str:
 def _group_tokens(
     view: View, graph: Graph, tokens: Iterable[_PlacedToken], top: Tag | None
 ) -> tuple[dict[int, list[_PlacedToken]], dict[str, list[_PlacedToken]]]:
-    """The tokens on arrows, by their numbers in the view, and those at boxes."""
+    """Group tokens by the number of their arrow in the view, or by the box that they are drawn beside."""
     ways: dict[tuple[int, int], list[int]] = {}
     for number, arrow in enumerate(view.arrows):
         if arrow.head[0] == "n" and arrow.head[1:].isdigit():
@@ -147,7 +149,7 @@ def _group_tokens(
 
 
 def _tokens(state: State, among: int | None) -> Iterator[_PlacedToken]:
-    """The tokens there are: what waits, what is in flight, what is parked, what is held."""
+    """All tokens of a state: waiting for partners, in flight, deferred at a cell, throttled by a bound."""
     for tag, record in islice(state.records.items(), among):
         for node, held in record.waiting_operands.items():
             for port, value in held.items():
@@ -163,7 +165,7 @@ def _tokens(state: State, among: int | None) -> Iterator[_PlacedToken]:
 
 
 def _token_badges(graph: Graph, found: Sequence[_PlacedToken], most: int, told: _TooltipFunction) -> tuple[Badge, ...]:
-    """Badges of tokens, as many as there is room for."""
+    """The badges of tokens at one place: at most `most`, then a count of the others."""
     kept = found[:most] if len(found) <= most else found[: most - 1]
     badges = tuple(
         Badge(mark, short or abbreviate_value(token.value), abbreviate_tag(token.tag), told(graph, each))
@@ -190,7 +192,7 @@ def _no_tooltip(graph: Graph, found: _PlacedToken) -> str:
 
 
 def _node_badges(graph: Graph, state: State, last: Event | None, among: int | None) -> dict[str, tuple[Badge, ...]]:
-    """What fired last, what trapped, what can fire next, and which results have come."""
+    """Badges for the last firing, the node that trapped, the nodes that can fire next, and the results so far."""
     found: dict[str, list[Badge]] = {}
     if last is not None and last.fired:
         found[f"n{last.token.node}"] = [_firing_badge(graph, last)]
@@ -208,7 +210,7 @@ def _node_badges(graph: Graph, state: State, last: Event | None, among: int | No
 
 
 def _firing_badge(graph: Graph, event: Event) -> Badge:
-    """What a firing did."""
+    """The badge of a firing, with the values that it made."""
     tag = event.token.tag
     if event.trap is not None:
         return Badge("trap", "", abbreviate_tag(tag), f"trapped under {tag}: {event.trap}")

@@ -1,4 +1,4 @@
-"""SVG by hand, for pictures that are charts and no graphs: shapes and text, escaped."""
+"""A small SVG writer for charts: shapes and escaped text."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .style import FONT, Theme
 
 
 class SvgCanvas:
-    """An SVG that grows by shapes; lengths are pixels, from the upper left corner."""
+    """An SVG image under construction; lengths are pixels from the upper left corner."""
 
     def __init__(self, width: float, height: float, theme: Theme) -> None:
         self.width, self.height, self.theme = width, height, theme
@@ -18,7 +18,7 @@ class SvgCanvas:
     def text(
         self, x: float, y: float, said: str, *, size: float = 12, anchor: str = "start", muted: bool = False
     ) -> None:
-        """A line of text on a base line; `anchor` is start, middle or end."""
+        """Add a line of text at a baseline; `anchor` is start, middle or end."""
         colour = self.theme.muted if muted else self.theme.foreground
         details = f'font-size="{_format_length(size)}" text-anchor="{anchor}" fill="{colour}"'
         self._elements.append(
@@ -26,7 +26,7 @@ class SvgCanvas:
         )
 
     def rect(self, x: float, y: float, width: float, height: float, colour: str, tip: str = "") -> None:
-        """A filled rectangle, with what is said where one points at it."""
+        """Add a filled rectangle with a tooltip."""
         numbers = (("x", x), ("y", y), ("width", width), ("height", height))
         place = " ".join(f'{name}="{_format_length(number)}"' for name, number in numbers)
         title = f"<title>{_escape_text(tip)}</title>" if tip else ""
@@ -41,7 +41,7 @@ class SvgCanvas:
         )
 
     def polyline(self, points: Sequence[tuple[float, float]], colour: str, width: float = 1) -> None:
-        """A line from point to point; a single one is a dot."""
+        """Add a line through points; a single point is a dot."""
         details = f'stroke="{self.theme.resolve_colour(colour)}" stroke-width="{_format_length(width)}"'
         places = " ".join(
             f"{_format_length(x)},{_format_length(y)}" for x, y in (points if len(points) > 1 else (*points, *points))
@@ -49,7 +49,7 @@ class SvgCanvas:
         self._elements.append(f'<polyline points="{places}" fill="none" stroke-linecap="round" {details}/>')
 
     def to_svg(self, title: str) -> str:
-        """The SVG, with a title for those who cannot see it."""
+        """The SVG source; screen readers read the title."""
         size = f'width="{_format_length(self.width)}" height="{_format_length(self.height)}"'
         box = f'viewBox="0 0 {_format_length(self.width)} {_format_length(self.height)}"'
         head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} {box} font-family="{escape(FONT)}" role="img">'
@@ -58,12 +58,12 @@ class SvgCanvas:
 
 
 def _escape_text(text: str) -> str:
-    """Text as it stands in SVG; what cannot be printed as Python writes it."""
+    """Text escaped for SVG; unprintable characters become Python escapes."""
     return escape("".join(c if c.isprintable() else repr(c)[1:-1] for c in text))
 
 
 def _format_length(number: float) -> str:
-    """A length, the same text every time.
+    """A length as text with at most two decimals.
 
     >>> _format_length(3.0), _format_length(2.345), _format_length(1 / 3)
     ('3', '2.35', '0.33')

@@ -1,7 +1,7 @@
 """The unfolded graph of a run: a box for each firing, in a cluster for each activation.
 
-The static graph has each node once, and cycles where the program loops or recurs; what a run unfolds from it has a
-node for each firing, and no cycle. The critical path is a longest way through it.
+The static graph has each node once, and cycles where the program loops or recurs. The unfolded graph has a node for
+each firing and no cycles. The critical path is a longest path through it.
 """
 
 from __future__ import annotations
@@ -26,14 +26,15 @@ from .view import Box, Cluster, ClusterKind, LinkKind, View, ViewArrow
 
 
 def unfolded_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> View:
-    """The view of all firings among the events of a run, from its beginning on, and of what each got from whom."""
+    """A view of all firings of a run, from its first event on, with an arrow for each token that one sent to
+    another."""
     return _UnfoldedGraph(graph, arguments, events).build(
         {number for number, event in enumerate(events) if event.fired}
     )
 
 
 def critical_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> View:
-    """The same with the critical path drawn bold; of a run of many firings, only those on the path."""
+    """The unfolded view with the critical path in bold; of a run of many firings, only those on the path."""
     path = [firing.event for firing in critical_path(graph, events)]
     firings = {number for number, event in enumerate(events) if event.fired}
     whole = len(firings) <= MAX_BOXES
@@ -48,7 +49,7 @@ def critical_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Eve
 
 
 def side_by_side(left: View, right: View) -> View:
-    """One view with two in it."""
+    """One view with two views side by side."""
     made = View(left.name, "; ".join(filter(None, [left.caption, right.caption])))
     for prefix, view in (("l_", left), ("r_", right)):
         _copy_clusters(view.root, made.root, prefix)
@@ -73,18 +74,18 @@ def _copy_clusters(outside: Cluster, into: Cluster, prefix: str) -> None:
 
 
 def _prefix_cluster(cluster: str, prefix: str) -> str:
-    """The name of a cluster among those of another view: it begins as before, so that Graphviz draws a frame."""
+    """A prefixed name for a cluster; it keeps its beginning, because Graphviz draws a frame only for such names."""
     return cluster.replace("cluster_", f"cluster_{prefix}", 1)
 
 
 def _firing_numbers(arrow: ViewArrow) -> tuple[int, int] | None:
-    """The events at the ends of an arrow, where both are firings."""
+    """The event numbers at both ends of an arrow, if both are firings."""
     ends = arrow.tail, arrow.head
     return (int(ends[0][1:]), int(ends[1][1:])) if all(name.startswith("e") for name in ends) else None
 
 
 class _UnfoldedGraph:
-    """Draws the firings of a run, of which each is called e and its number."""
+    """Draws the firings of a run; the box of a firing is named e and its event number."""
 
     def __init__(self, graph: Graph, arguments: Sequence[Value], events: Sequence[Event]) -> None:
         self.graph, self.events = graph, events
@@ -128,7 +129,7 @@ class _UnfoldedGraph:
         self.result.root.add_box(f"a{position}", "argument", said, tooltip=f"argument {name}: {output.type}")
 
     def link_kind(self, number: int, port: int, sender: int) -> LinkKind:
-        """What kind of dependence this is."""
+        """The kind of the dependence between two firings."""
         node = self.graph.nodes[self.events[number].token.node]
         op = self.graph.nodes[self.events[sender].token.node].op if sender >= 0 else ""
         if port < 0:
@@ -144,7 +145,7 @@ class _UnfoldedGraph:
         return "predicate" if node.op == "switch" and port == 1 else "data"
 
     def find_or_add_cluster(self, tag: Tag) -> Cluster:
-        """The cluster of an activation, inside that of its parent."""
+        """The cluster of an activation, inside the cluster of its parent."""
         for each in self.tags_without_cluster(tag):
             if each.parent is None:
                 around, title = self.result.root, self.graph.name
@@ -157,7 +158,7 @@ class _UnfoldedGraph:
         return self.clusters[tag]
 
     def tags_without_cluster(self, tag: Tag) -> Iterator[Tag]:
-        """The tags from the root to this one that have no cluster yet."""
+        """The tags on the path from the root to this one that have no cluster yet."""
         new = []
         for each in tag.self_and_ancestors():
             if each in self.clusters:
