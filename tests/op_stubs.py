@@ -36,7 +36,8 @@ def lines(row: Op) -> Iterator[str]:
     """A function, with the first paragraph of its documentation."""
     parameters = [each.replace(annotation="Any") for each in op_signature(row).parameters.values()]
     written = str(inspect.Signature(parameters)).replace("'", "")
-    yield f"def {row.name}{written} -> Any:"
+    line = f"def {row.name}{written} -> Any:"
+    yield line if len(line) <= 120 else f"def {row.name}(\n    {written[1:-1]}\n) -> Any:"
     said = " ".join(row.doc.split("\n\n")[0].split())
     yield textwrap.fill(f'"""{said}"""', 120, initial_indent="    ", subsequent_indent="    ")
     yield ""

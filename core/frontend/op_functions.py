@@ -18,6 +18,8 @@ from .eager.dispatch import cache_single_op, op_function
 
 assert _families, "importing the families declares the ops"
 _OPERAND_NAMES = ("x", "y", "z", "w")
+_MODULES = {"tagloom": "tagloom.core.frontend.functions", "linalg": "tagloom.core.frontend.array_api.linalg"}
+"""Where the functions of a namespace are found."""
 
 
 def derive_functions(namespace: str) -> dict[str, Callable[..., Any]]:
@@ -28,7 +30,7 @@ def derive_functions(namespace: str) -> dict[str, Callable[..., Any]]:
 def _derive_function(row: Op, namespace: str) -> Callable[..., Any]:
     signature = op_signature(row)
     function = _function_with_attributes(row, signature) if row.attributes else op_function(row.name, row.arity)
-    function.__module__, function.__name__, function.__qualname__ = f"tagloom.{namespace}", row.name, row.name
+    function.__module__, function.__name__, function.__qualname__ = _MODULES[namespace], row.name, row.name
     function.__doc__ = row.doc
     function.__signature__ = signature  # type: ignore[attr-defined]
     return function

@@ -226,8 +226,8 @@ _special_op(
 )
 _special_op(
     polygamma,
-    "The n-th derivative of digamma at x, for whole n from 0 to 170; NaN for other n. At 0 and at negative integers it\n"
-    "is inf for odd n and NaN for even n. The error is some n + 4 ulp, and more near zeros.",
+    "The n-th derivative of digamma at x, for whole n from 0 to 170; NaN for other n. At 0 and at negative integers\n"
+    "it is inf for odd n and NaN for even n. The error is some n + 4 ulp, and more near zeros.",
     "polygamma(1, 1.0) > 1.6449\nTrue",
     arity=2,
     gradient=slopes(None, lambda n, x, z: (n + 1.0).polygamma(x)),

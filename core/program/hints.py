@@ -14,9 +14,9 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid, Usage
-from ..ops.attribute import TYPE_ATTRIBUTES
+from ..ops.attribute import TYPE_ATTRIBUTES, format_attribute
 from ..ops.effect_op import ALL_OPS, OpRow, is_allowed_in
-from ..ops.op import Attributes
+from ..ops.op import Attributes, Op
 from ..ops.routing import ROUTING_OPS
 from ..types import HandleType, Type
 from ..value import Literal, admit, format_value
@@ -58,7 +58,6 @@ _ATTRIBUTE_EXAMPLES = {
     "shift": "shift=[1]",
     "side": 'side="left"',
     "strides": "strides=[1, 1]",
-    "upper": "upper=false",
 }
 _CELL_OPS = ("put", "store", "get", "collect", "cell_zeros")
 ASTYPE_HINT = "convert one with astype"
@@ -76,7 +75,12 @@ def example(op: str) -> str:
     if op in _EXAMPLES or row is None:
         return f"as in `{_EXAMPLES[op]}`"
     count = 2 if row.arity is None else row.arity
-    return f"as in `y = {op} {', '.join([*'abcd'[:count], *map(_ATTRIBUTE_EXAMPLES.__getitem__, row.attributes)])}`"
+    defaults = row.attribute_defaults if isinstance(row, Op) else {}
+    attributes = [
+        f"{name}={format_attribute(defaults[name])}" if name in defaults else _ATTRIBUTE_EXAMPLES.get(name, f"{name}=0")
+        for name in row.attributes
+    ]
+    return f"as in `y = {op} {', '.join([*'abcd'[:count], *attributes])}`"
 
 
 def suggest_name(word: str, known: Collection[str], op: str = "") -> str | None:

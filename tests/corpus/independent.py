@@ -354,6 +354,69 @@ def of_two(x: float, y: float) -> tuple[np.float32, ...]:
         return tuple(f32(f(np.float64(x), np.float64(y))) for f in (np.arctan2, np.logaddexp, np.hypot))
 
 
+@program("special_functions")
+def of_errors(x: float) -> tuple[np.float32, ...]:
+    return f32(math.copysign(abs(x) ** (1 / 3), x)), f32(math.erf(x)), f32(math.erfc(x))
+
+
+@program("special_functions")
+def of_gamma(x: float) -> tuple[np.float32, np.float32]:
+    """Python's own."""
+    try:
+        return f32(math.lgamma(x)), derivatives(0.0, x)
+    except ValueError:  # at poles
+        return np.float32(math.inf), np.float32(math.nan)
+
+
+@program("special_functions")
+def derivatives(n: float, x: float) -> np.float32:
+    """By the sum of 1 / (x + k) ** (n + 1), whose terms from the 1,000th on the Euler-Maclaurin formula adds up."""
+    if x != x or n < 0 or n != int(n) or x == -math.inf:
+        return np.float32(math.nan)
+    if x <= 0 and x == int(x):
+        return np.float32(math.inf if n % 2 else math.nan)
+    if math.isinf(x):
+        return np.float32(0.0 if n else math.inf)
+    order, last = int(n), x + 1000
+    terms = math.fsum((x + k) ** -(order + 1) for k in range(1000))
+    if not order:
+        return f32(math.log(last) - 1 / (2 * last) - 1 / (12 * last**2) - terms)
+    rest = last**-order / order + last ** -(order + 1) / 2 + (order + 1) * last ** -(order + 2) / 12
+    return f32((-1) ** (order + 1) * math.factorial(order) * (terms + rest))
+
+
+@program("bits_of_floats")
+def wide(x: float) -> tuple[int, int]:
+    """By the parts that the comment names, which frexp gives."""
+    sign, size = int(math.copysign(1.0, x) < 0), abs(x)
+    if size == math.inf:
+        exponent, fraction = 2047, 0
+    else:
+        part, power = math.frexp(size)
+        exponent = max(power + 1022, 0) if size else 0
+        fraction = int(math.ldexp(part, 53)) - 2**52 if exponent else int(size / 5e-324)
+    bits = (sign << 63) + (exponent << 52) + fraction
+    return wrap(bits), bits
+
+
+@program("bits_of_floats")
+def narrow(x: int) -> np.float32:
+    sign, exponent, fraction = -1.0 if x >> 31 else 1.0, (x >> 23) % 256, x % 2**23
+    if exponent == 255:
+        return np.float32(math.nan if fraction else sign * math.inf)
+    return f32(sign * math.ldexp(fraction + 2**23 * bool(exponent), max(exponent, 1) - 150))
+
+
+@program("bits_of_floats", "all_of")
+def bits_of_all(x: Any) -> Any:
+    return np.array([struct.unpack("<i", struct.pack("<f", number))[0] for number in x.tolist()], np.int32)
+
+
+@program("bits_of_floats", "next")
+def next_float(x: float) -> float:
+    return math.nextafter(x, math.inf)
+
+
 @program("parts_of_numbers")
 def parts_of(x: float) -> tuple[Any, ...]:
     """By fractions, which are exact."""
@@ -2152,6 +2215,35 @@ def singular(x: Any) -> Any:
     left = np.array([[float(i == row) for _, row, _ in found] for i in range(2)])
     right = np.array([[float(k == column) for k in range(2)] for _, _, column in found])
     return left, np.array([value for value, _, _ in found]), right
+
+
+def substituted(rows: list[int], a: Any, b: Any) -> list[Fraction | float]:
+    """The solution of equations, of which each in this order has one unknown more."""
+    if any(not a[k][k] for k in rows):
+        raise Trap("the matrix is singular")
+    known: dict[int, Any] = {}
+    for k in rows:
+        left = b[k] if math.isinf(b[k]) else Fraction(b[k])
+        known[k] = (left - sum((Fraction(a[k][j]) * value for j, value in known.items()), Fraction(0))) / Fraction(
+            a[k][k]
+        )
+    return [known[k] for k in sorted(known)]
+
+
+@program("arrays_triangular", "upper")
+def upper_equations(a: Any, b: Any) -> Any:
+    of_diagonal(a)
+    if len(a) != len(b):
+        raise Trap(f"shapes {a.shape} and {b.shape} make no equations")
+    return np.array([float(value) for value in substituted([*range(len(a))][::-1], a.tolist(), b.tolist())])
+
+
+@program("arrays_triangular")
+def lower_ones(a: Any, b: Any) -> Any:
+    order_, ones = [*range(len(a))], np.tril(a, -1) + np.eye(len(a))
+    down = [substituted(order_, ones.tolist(), column) for column in b.T.tolist()]
+    up = [substituted(order_[::-1], ones.T.tolist(), column) for column in b.T.tolist()]
+    return tuple(np.array([[float(value) for value in column] for column in each]).T for each in (down, up))
 
 
 @program("arrays_factored")

@@ -37,8 +37,9 @@ from tagloom.interp.records.outcome_json import OutcomeRecord, outcome_differenc
 
 MACHINE = Path(__file__).parents[1] / "support/twins/second_machine.py"
 FILES = sorted((Path(__file__).parents[1] / "corpus").glob("*.tl"))
-RUN, LEFT_OUT = 857, 301
+RUN, LEFT_OUT = 857, 376
 """The cases of the corpus that the second machine runs, and those that it leaves out."""
+SPECIAL = ("erf", "erfc", "lgamma", "digamma", "polygamma")
 SCHEDULES = ("waves", "fifo", "lifo", "random:0", "random:18446744073709551615")
 
 
@@ -66,11 +67,12 @@ def is_known(graph: Graph) -> bool:
 
 def is_newer(node: GraphNode) -> bool:
     """Whether an op came after it: those on arrays that do not compute element by element, but for products, and for
-    sums along one axis; those whose last bits no library says, and the product without NaN."""
+    sums along one axis; those whose last bits no library says, the product without NaN, and the bits of numbers."""
     if isinstance(dict(node.attributes).get("axis"), tuple):
         return True
     is_of_arrays = node.op in OPS and OPS[node.op].scalar is None and node.op not in ("matmul", "sum")
-    return is_of_arrays or node.op in ("hypot", "logaddexp", "multiply_no_nan")
+    newer = ("hypot", "logaddexp", "multiply_no_nan", "cbrt", "bitcast", *SPECIAL)
+    return is_of_arrays or node.op in newer
 
 
 def cases_run(document: Document) -> Iterator[tuple[Case, Graph, list[Any], dict[str, int]]]:

@@ -1,9 +1,10 @@
-"""A run of the compiled engine: the program's module, a thread with a large stack to run it, and how it ended. What is
-over before anybody would look runs on the thread that called; so does what was over the last time, while a watchdog
-sees to it that nothing else does.
+"""One run of the compiled engine: compile or find the program's module, run it, and report the outcome.
 
-Depth is exact, bytes and seconds are looked at 50 times a second, and so is Ctrl-C. Where the stack ends before the
-depth does, the run is Exhausted all the same: generated code asks how much of it is left before it calls.
+A run that is certainly short runs on the calling thread. So does one whose last run was short; a watchdog stops it if
+it takes longer, and it starts again. Any other run gets a thread with a large stack.
+
+Depth is checked exactly; bytes, seconds and Ctrl-C are checked 50 times a second. A run that exhausts the stack before
+its depth limit is Exhausted too: generated code checks the remaining stack before it calls.
 """
 
 from __future__ import annotations
@@ -54,14 +55,14 @@ from .thread import (
 )
 
 MAX_DEPTH = 2**24
-"""The deepest tag, whatever the limit: more does not fit onto the stack."""
+"""The greatest tag depth, whatever the limit: more does not fit on the stack."""
 POLL_SECONDS = 0.02
-"""Seconds between two looks at the clock, at memory, and at whether somebody pressed Ctrl-C."""
+"""Seconds between two checks of the clock, the memory and Ctrl-C."""
 
 
 @dataclass(slots=True)
 class CompiledProgram:
-    """A program that has been compiled."""
+    """A compiled program."""
 
     program: Program
     module: GeneratedModule
@@ -69,34 +70,34 @@ class CompiledProgram:
     is_of_scalars: bool
     is_recursive: bool
     has_effects: bool
-    """Whether it has effects."""
+    """Whether the program has effects."""
     has_host_calls: bool
-    """Whether it leaves anything to Python: effects, or ops without machine code."""
+    """Whether it calls the host: for effects, or ops without machine code."""
     argument_struct: Struct
-    """How its arguments lie."""
+    """The memory layout of its arguments."""
     max_operands: int
-    """How many operands a trap has at most."""
+    """The most operands of a trap."""
     cost_model: CostModel | None
-    """What it takes, where sizes say that, and it leaves nothing to Python."""
+    """Its cost, where sizes determine that and it makes no host calls."""
     is_quick: bool = False
-    """Whether its last run was over before anybody looked, and leaves nothing to Python."""
+    """Whether its last run was quick and it makes no host calls."""
     needs_large_stack: bool = False
-    """Whether a run took more stack than there is on the thread that called."""
+    """Whether a run needed more stack than the calling thread has."""
 
 
 QUICK_SECONDS = 0.005
-"""How many seconds a run took that is called quick."""
+"""The most seconds of a quick run."""
 _ROOT_KEY = int(np.uint64(ROOT.key).astype(np.int64))
 _compiled_programs: OrderedDict[int, CompiledProgram] = OrderedDict()
 _compile_lock = kept.lock_across_fork(threading.RLock())
-"""Held while a program is compiled, so that threads which want the same one wait for it."""
+"""Held while a program is compiled, so that threads that want the same program wait for it."""
 _MAX_PROGRAMS = 64
 _FALLBACK_HINT = 'other engines keep calls in memory: engine="fast"'
 
 
 def compile_program(program: Program) -> CompiledProgram:
-    """The machine code of a program; that of the last programs is kept in memory, of all others on disk. Raises Usage
-    where there is none."""
+    """The machine code of a program; recent programs are cached in memory, all on disk. Raises Usage where there is
+    none."""
     found = _compiled_programs.get(id(program))
     if found is None or found.program is not program:
         with _compile_lock:
@@ -107,7 +108,7 @@ def compile_program(program: Program) -> CompiledProgram:
                 _compiled_programs.popitem(last=False)
     try:  # noqa: SIM105
         _compiled_programs.move_to_end(id(program))
-    except KeyError:  # another thread has taken it away; `suppress` takes three times as long
+    except KeyError:  # another thread evicted it; `suppress` takes three times as long
         pass
     return found
 
@@ -137,11 +138,11 @@ def _explain_compile_error(program: Program) -> Usage | None:
     from ..jit.column_faults import explain_compile_error  # numba
 
     functions = program.reachable_functions()
-    return explain_compile_error((node.op for function in functions for node in function.body.walk()))
+    return explain_compile_error(node.op for function in functions for node in function.body.walk())
 
 
 def _load_entry(program: Program) -> tuple[GeneratedModule, Callable[..., int]]:
-    """The text of a program, and what is compiled of it: where all is scalars, it is loaded without numba."""
+    """Generate and load a program's code; a program on scalars loads without numba."""
     name = program.entry if program.entry.isidentifier() else "main"
     if is_of_scalars(program):
         text = source.emit_module(program, native=True)
@@ -158,7 +159,7 @@ def is_compiled(program: Program) -> bool:
 
 
 def is_stack_exhausted(outcome: Outcome) -> bool:
-    """Whether a run ended because the stack did, which other engines do not need."""
+    """Whether a run ended because the native stack did, which other engines do not need."""
     return isinstance(outcome.error, Exhausted) and outcome.error.hint == _FALLBACK_HINT
 
 
@@ -172,11 +173,12 @@ def run_compiled(
     seed: int = 0,
     world: World | None = None,
 ) -> Outcome | None:
-    """Run a program; `graph` is what it lowers to, for what an outcome says of nodes. How it ends is data; None where
-    only a machine with tokens can tell: a cell was empty when it was wanted, or an op on cells trapped.
+    """Run a program and return its outcome; `graph` is its lowering, to which the nodes of an outcome belong. Returns
+    None where only a token engine can tell how the run ends: a cell was empty when it was read, or an op on cells
+    trapped.
 
-    The limits on firings and tokens mean nothing here. Raises Usage where the program is not supported, or the
-    arguments do not fit.
+    The limits on firings and tokens have no effect. Raises Usage where the program is not supported, or the arguments
+    do not fit.
     """
     ready, limits = compile_program(program), resolve_limits(limits)
     admitted = admit_arguments(
@@ -199,7 +201,7 @@ def run_compiled(
 
 
 class _FinishedRun(NamedTuple):
-    """A run that is over: its words, why it was stopped, and why an effect trapped."""
+    """A finished run: its call buffer, why it was stopped, and why an effect trapped."""
 
     call_buffer: CallBuffer
     stop_error: TagloomError | None
@@ -209,7 +211,8 @@ class _FinishedRun(NamedTuple):
 def _run_to_end(
     ready: CompiledProgram, admitted: Sequence[Value], limits: Limits, seed: int, world: World | None
 ) -> _FinishedRun:
-    """Run to the end: on this thread if it seems to be a quick run; again, if it was not."""
+    """Run to the end: first on this thread if the run is likely to be quick, and again on another thread if it was
+    not."""
     deepest = min(limits.depth, MAX_DEPTH)
     steps = deepest if ready.is_recursive else min(deepest, len(ready.module.sites))  # no site is twice in a tag
     for hurry in (True, False) if _may_run_on_caller(ready, limits) else (False,):
@@ -224,7 +227,7 @@ def _run_to_end(
             if hurry:
                 stopped = _run_with_watchdog(ready, words, work, limits)
             elif _fits_on_caller(ready, words.borrowed_arguments, limits):
-                words.set_stack_limit(STACK_BYTES)  # it is bounded
+                words.set_stack_limit(STACK_BYTES)  # its depth is bounded
                 stopped = _run_on_caller(ready, words, work, limits)
             else:
                 stopped = _run_on_own_thread(ready, words, work, limits, waiter)
@@ -235,7 +238,7 @@ def _run_to_end(
 
 
 def _entry_call(ready: CompiledProgram, words: CallBuffer, deepest: int) -> Callable[[], None]:
-    """The call of generated code, which holds its words."""
+    """A closure that calls the generated entry and keeps its buffer alive."""
 
     def work() -> None:
         ready.entry(words.address, words.arguments_address, words.results_address, deepest, _ROOT_KEY)
@@ -244,7 +247,7 @@ def _entry_call(ready: CompiledProgram, words: CallBuffer, deepest: int) -> Call
 
 
 def _limit_error(ready: CompiledProgram, words: CallBuffer, limits: Limits) -> TagloomError | None:
-    """The limit that generated code met."""
+    """The error for the limit that generated code met, if any."""
     if words.exit_reason == EXIT_TAPE_FULL:
         return external_limit_error("bytes", limits)
     if words.exit_reason == EXIT_DEPTH:
@@ -266,7 +269,7 @@ def _limit_error(ready: CompiledProgram, words: CallBuffer, limits: Limits) -> T
 
 
 def _fits_on_caller(ready: CompiledProgram, given: Sequence[Any], limits: Limits) -> bool:
-    """Whether a run is over before anybody would look, and memory suffices."""
+    """Whether a run is certainly short and fits into memory."""
     if ready.cost_model is None or limits.seconds is not None:
         return False
     if isinstance(ready.cost_model, RunCost) and threading.current_thread() is not threading.main_thread():
@@ -276,37 +279,35 @@ def _fits_on_caller(ready: CompiledProgram, given: Sequence[Any], limits: Limits
 
 
 def _may_run_on_caller(ready: CompiledProgram, limits: Limits) -> bool:
-    """Whether a run on the thread that called is worth a try."""
+    """Whether to try a run on the calling thread."""
     if not ready.is_quick or ready.needs_large_stack or limits.seconds is not None:
         return False
     if threading.current_thread() is not threading.main_thread() or caller_stack_floor() is None:
-        return False  # who knows how much stack is left
+        return False  # the remaining stack is unknown
     return recent_resident_memory() <= limits.bytes and watchdog.ensure_started()
 
 
 def _run_with_watchdog(
     ready: CompiledProgram, words: CallBuffer, work: Callable[[], None], limits: Limits
 ) -> TagloomError | None:
-    """Run on the thread that called, where a watchdog stops what is not over soon."""
+    """Run on the calling thread; a watchdog stops the run if it takes long."""
     words.set_stack_limit(CALLER_STACK_BYTES, _caller_stack_floor())
     with watchdog.watch(words):
         return _run_on_caller(ready, words, work, limits)
 
 
 def _needs_restart(ready: CompiledProgram, words: CallBuffer) -> bool:
-    """Whether a run that was hurried is to begin again: it took too long, or too much stack. One that was stopped may
-    have met what is not there."""
+    """Whether a run on the calling thread must start again: it took too long, or too much stack. Results of a stopped
+    run may be wrong."""
     is_slow = words.is_stop_requested
     is_deep = not is_slow and words.exit_reason == NO_STACK
     ready.is_quick = not is_slow
-    ready.needs_large_stack = (
-        is_deep and words.stack_floor != _caller_stack_floor()
-    )  # else it was the caller who was deep
+    ready.needs_large_stack = is_deep and words.stack_floor != _caller_stack_floor()  # else the caller was deep
     return is_slow or is_deep
 
 
 def _discard_results(ready: CompiledProgram, words: CallBuffer) -> None:
-    """Let go of what a run has left that begins again, or was stopped."""
+    """Release the results and operands of a run that was stopped, or starts again."""
     words.discard_results(ready.program.main.results)
     if words.exit_reason == EXIT_TRAP:
         for at, type_ in enumerate(ready.module.trap_sites[words.trap_number][2]):
@@ -314,18 +315,18 @@ def _discard_results(ready: CompiledProgram, words: CallBuffer) -> None:
 
 
 def _caller_stack_floor() -> int:
-    """How low a run may go on the stack of the thread that called, whatever it needs of it."""
+    """The lowest stack address that a run on the calling thread may use."""
     return (caller_stack_floor() or 0) + RESERVED_STACK_BYTES
 
 
 def _run_on_caller(
     ready: CompiledProgram, words: CallBuffer, work: Callable[[], None], limits: Limits
 ) -> TagloomError | None:
-    """Run on the thread that called: to hand over to another and back takes as long as 100,000 additions."""
+    """Run on the calling thread: a switch to another thread and back takes as long as 100,000 additions."""
     _attach_thread_pool(ready, words)
     try:
         work()
-    except KeyboardInterrupt:  # which waited until machine code had ended
+    except KeyboardInterrupt:  # delivered once machine code has returned
         return external_limit_error("interrupt", limits)
     except MemoryError:
         return None if words.is_stop_requested else _memory_error(ready)
@@ -337,7 +338,7 @@ def _run_on_caller(
 def _run_on_own_thread(
     ready: CompiledProgram, words: CallBuffer, work: Callable[[], None], limits: Limits, waiter: RunWaiter
 ) -> TagloomError | None:
-    """Run on a thread of its own, to the end, or to a limit, or Ctrl-C."""
+    """Run on a thread with a large stack until the run ends, a limit is exceeded, or Ctrl-C."""
     _attach_thread_pool(ready, words)
     failed: list[BaseException] = []
 
@@ -352,16 +353,19 @@ def _run_on_own_thread(
     begin = time.monotonic()
     with interrupt_between_steps() as interrupt:
         alarm = LimitMonitor(limits.seconds, limits.bytes, interrupt)
-        ringing = alarm.exceeded_limit(0 if recent_resident_memory() > limits.bytes else 1, None)  # 0 has it look again
+        ringing = alarm.exceeded_limit(0 if recent_resident_memory() > limits.bytes else 1, None)  # 0: measure again
         if ringing is None:
             with run_on_thread(words, guarded_entry, waiter, recurs=ready.is_recursive) as thread:
                 ringing = _wait_for_end(thread, words, alarm, waiter)
         ready.is_quick = not ready.has_host_calls and time.monotonic() - begin < QUICK_SECONDS
+        if isinstance(waiter.op_error, Usage):  # it names the op, and its column that is broken
+            message = f"compiled code failed: {waiter.op_error.message}"
+            raise Crash(message, where=ready.program.entry) from waiter.op_error.__cause__
         failed += [waiter.op_error] if waiter.op_error is not None else []
         if failed and not isinstance(failed[0], MemoryError):
             raise Crash("compiled code failed", where=ready.program.entry) from failed[0]
         is_out = bool(failed)
-        failed.clear()  # its frames hold the arguments, and this
+        failed.clear()  # its frames refer to the arguments and to this frame
         if interrupt.acknowledge():
             return external_limit_error("interrupt", limits)
     if is_out:
@@ -370,7 +374,7 @@ def _run_on_own_thread(
 
 
 def _wait_for_end(thread: LargeStackThread, words: CallBuffer, alarm: LimitMonitor, waiter: RunWaiter) -> str | None:
-    """Wait until a run has ended; why it is to end, if it has not. Meanwhile what it asks for is done."""
+    """Wait for a run to end, and serve its host calls. Returns the limit that was exceeded, or None."""
     while not waiter.serve_until_finished(thread, POLL_SECONDS):
         ringing = alarm.exceeded_limit(0, None)
         if ringing is not None:
@@ -382,20 +386,20 @@ def _wait_for_end(thread: LargeStackThread, words: CallBuffer, alarm: LimitMonit
 
 @cache
 def _thread_pool_module() -> Any:
-    """The module of the crew, which runs of scalars do not need."""
+    """The thread pool's module, which runs on scalars do not import."""
     from ..jit import thread_pool as crew
 
     return crew
 
 
 def _start_pool_async() -> int:
-    """Have a crew that is not there yet begin."""
+    """Start the thread pool in the background if it is not running."""
     return int(_thread_pool_module().start_pool_async())
 
 
 def _attach_thread_pool(ready: CompiledProgram, words: CallBuffer) -> None:
-    """Have helpers at hand, if they are, or where there are large arrays; before anybody looks, since they may have to
-    be compiled."""
+    """Attach the thread pool to a run if it is running, and start it if an argument is large: before limits are
+    checked, since the pool may have to be compiled."""
     if ready.is_of_scalars:
         return
     crew = _thread_pool_module()

@@ -18,8 +18,8 @@ from tagloom.core.program.program import Program
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, is_same_value
 from tagloom.interp.engines.protocol import Job, RunOptions
-from tagloom.interp.engines.run import run
 from tagloom.interp.engines.reference import default_structure
+from tagloom.interp.engines.run import run
 
 MATMUL, SUM = OPS["matmul"], OPS["sum"]
 PRODUCTS = [
@@ -197,6 +197,7 @@ def test_operators() -> None:
     assert [node.op for node in f.program.main.body.nodes] == ["matmul", "matmul"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     "dtype", [dtypes.float32, *(pytest.param(each, marks=pytest.mark.heavy) for each in (dtypes.float64, dtypes.int8))]
 )
@@ -214,6 +215,7 @@ def test_engines_multiply(at: int, dtype: dtypes.DType) -> None:
     assert "do not multiply" in first and others == [first] * 3
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("axis", [None, 1, *(pytest.param(axis, marks=pytest.mark.heavy) for axis in (0, -1))])
 @pytest.mark.parametrize(
     "dtype", ["float32", *(pytest.param(dtype, marks=pytest.mark.heavy) for dtype in ("float64", "uint8"))]
@@ -229,6 +231,7 @@ def test_engines_sum(axis: int | None, dtype: str) -> None:
         assert all(agree("sum", first, other, operands, axis=axis, keepdims=kept) for other in others), [first, *others]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ["max", "min"])
 @pytest.mark.parametrize("dtype", [dtypes.float64, dtypes.float32], ids=repr)
 def test_the_first_of_zeros(name: str, dtype: dtypes.DType) -> None:

@@ -1,0 +1,231 @@
+"""The rows of the registry, column by column: a faulty row fails here by its name, and breaks no other program."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import op_stubs
+import pytest
+import tagloom as tl
+from support.generators.generator import ARRAYS, signatures
+from tagloom.core.frontend.op_functions import op_signature
+from tagloom.core.ops import op as registry
+from tagloom.core.ops.op import OPS, Op, ScalarByDtype, op
+from tagloom.core.ops.rules import elementwise_type_rule
+from tagloom.interp.engines.fast import arms
+from tagloom.interp.engines.fast import load as fast_load
+from tagloom.interp.engines.jit.column_faults import explain_compile_error, uncompilable_columns
+from tagloom.interp.image import opcodes
+
+each_row = pytest.mark.parametrize("row", OPS.values(), ids=lambda row: row.name)
+FLOATING = elementwise_type_rule("f")
+
+
+def faults(row: Op) -> list[str]:
+    """What is wrong with a row, each naming the op and the column."""
+    found = [f"{row.name}: {fault}" for fault in row.faults]
+    required = {
+        "arity": row.arity is None or row.arity > 0,
+        "type_rule": callable(row.type_rule),
+        "numpy": callable(row.numpy),
+        "doc": ".\n\n>>> tl." in row.doc or (".\n\n" in row.doc and ">>> " in row.doc),
+        "scalar": row.scalar is None or callable(row.scalar) or isinstance(row.scalar, ScalarByDtype),
+        "namespace": row.namespace in ("tagloom", "linalg", None),
+        "attribute_defaults": set(row.attribute_defaults) <= set(row.attributes),
+        "float_loop": row.float_loop is None or "d" * row.float_loop.nin + "->d" in row.float_loop.types,
+        "trap_condition": row.trap_condition is None or bool(row.trap_condition.message),
+    }
+    found += [
+        f"{row.name}: the column {name} is missing or wrong" for name, is_right in required.items() if not is_right
+    ]
+    if makes_floats(row.name) and row.gradient is None:
+        found.append(f"{row.name}: the column gradient is missing, and it makes floats of floats")
+    return found
+
+
+def makes_floats(name: str) -> bool:
+    """Whether an op makes floats of floats."""
+    return any(
+        OPS[name].type_rule(*types, **dict(given)).dtype.kind == "f" and any(each.dtype.kind == "f" for each in types)
+        for types, given in SIGNATURES.get(name, ())
+    )
+
+
+SIGNATURES = signatures(ARRAYS, arrays=True)
+
+
+@each_row
+def test_columns(row: Op) -> None:
+    """Every row has every column that it must have."""
+    assert faults(row) == []
+
+
+@pytest.mark.parametrize("column", ["doc", "arity", "type_rule", "numpy", "gradient", "scalar"])
+def test_a_fault_is_found(column: str) -> None:
+    """A row without a column, or with one that is wrong, is found by its name and that of the column."""
+    broken: dict[str, Any] = {"arity": 0, "doc": "", "scalar": 3.0}
+    row = replace(OPS["tanh"], **{column: broken.get(column)})
+    if column != "arity" or row.arity is not None:
+        assert any("tanh" in fault and column in fault for fault in faults(row))
+
+
+@each_row
+def test_functions_have_the_signature_of_the_row(row: Op) -> None:
+    """The function of a row that asks for one is in its namespace, and in the stub of type checkers."""
+    if row.namespace is not None:
+        home = tl if row.namespace == "tagloom" else tl.linalg
+        assert getattr(home, row.name).__signature__ == op_signature(row)
+        assert f"def {row.name}(" in op_stubs.STUBS[row.namespace].read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("namespace", op_stubs.STUBS)
+def test_stubs(namespace: str) -> None:
+    """The stubs are what the registry says; python tests/op_stubs.py writes them."""
+    assert op_stubs.STUBS[namespace].read_text(encoding="utf-8") == op_stubs.stub(namespace)
+
+
+BROKEN_ROWS = """
+def failing(*_, **__):
+    raise ZeroDivisionError("a bug")
+
+T = elementwise_type_rule("f")
+op("lacks_gradient", arity=1, type_rule=T, numpy=np.exp, namespace="tagloom", doc="Exponential.")
+op("raising_numpy", arity=1, type_rule=T, numpy=failing, namespace="tagloom", doc="Bad.")
+op("lacks_numpy", arity=1, type_rule=T, namespace="tagloom", doc="Bad.", gradeint=3)
+op("raising_types", arity=1, type_rule=failing, numpy=np.exp, namespace="tagloom", doc="Bad.")
+op("raising_gradient", arity=1, type_rule=T, numpy=np.exp, namespace="tagloom", doc="Bad.", gradient=failing)
+op("broken_scalar", arity=1, type_rule=T, numpy=np.exp, scalar=3.0, doc="Bad.")
+{more}
+"""
+"""Rows that a family declares."""
+PROGRAM = """
+import importlib.machinery as machinery, sys
+ROWS, ENGINES = sys.argv[1:]
+execute = machinery.SourceFileLoader.exec_module
+def with_rows(self, module):
+    execute(self, module)
+    if module.__name__ == "tagloom.core.ops.math":
+        exec(ROWS, module.__dict__)
+machinery.SourceFileLoader.exec_module = with_rows
+
+import numpy as np
+import tagloom as tl
+
+def ending(call):
+    try:
+        return call()
+    except tl.TagloomError as error:
+        return f"{type(error).__name__}: {error.message}"
+
+def show(name, argument, engine):
+    function = tl.function(lambda x: getattr(tl, name)(x) * 2.0)
+    print(f"{name} {engine} {np.ndim(argument)}:", ending(lambda: function.run(argument, engine=engine).value))
+
+names = [name for name in ("exp", "lacks_gradient", "raising_numpy", "lacks_numpy", "raising_types", "broken_scalar",
+                           "not_compilable") if hasattr(tl, name)]
+for engine in ENGINES.split():
+    for name in names:
+        show(name, 0.0, engine)
+        show(name, np.zeros(2), engine)
+for name in names[:2] + ["raising_gradient"]:
+    print(f"{name} gradient:", ending(lambda: tl.grad(tl.function(lambda x: getattr(tl, name)(x)))(0.0)))
+print("eager:", ending(lambda: tl.raising_numpy(tl.asarray([0.0]))))
+"""
+
+
+def outcomes(folder: Path, engines: str, more: str = "") -> dict[str, str]:
+    """How programs end where the registry has broken rows from the start, by op, engine and number of axes."""
+    rows = BROKEN_ROWS.format(more=more)
+    ran = subprocess.run([sys.executable, "-c", PROGRAM, rows, engines], cwd=folder, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return dict(line.split(": ", 1) for line in ran.stdout.splitlines())
+
+
+def test_broken_rows_break_nothing_else(tmp_path: Path) -> None:
+    """With rows that are broken `import tagloom` works, and programs without their ops run on every engine; one with
+    such an op gets an error that names the op and the column."""
+    found = outcomes(tmp_path, "reference fast compiled")
+    for engine in ("reference", "fast", "compiled"):
+        assert found[f"exp {engine} 0"] == found[f"lacks_gradient {engine} 0"] == "2.0"
+        assert found[f"exp {engine} 1"] == found[f"lacks_gradient {engine} 1"] == "[2. 2.]"
+        for axes in (0, 1):
+            assert_names(found[f"raising_numpy {engine} {axes}"], "raising_numpy", "column numpy raised")
+            assert_names(found[f"lacks_numpy {engine} {axes}"], "lacks_numpy", "column numpy is missing", "gradeint")
+            assert_names(found[f"raising_types {engine} {axes}"], "raising_types", "column type_rule raised")
+            assert_names(found[f"broken_scalar {engine} {axes}"], "broken_scalar", "column scalar is no function")
+    assert found["exp gradient"] == "1.0"
+    assert_names(found["lacks_gradient gradient"], "lacks_gradient", "cannot be differentiated")
+    assert_names(found["raising_gradient gradient"], "raising_gradient", "column gradient raised")
+    assert_names(found["eager"], "raising_numpy", "column numpy raised")
+
+
+def assert_names(said: str, *words: str) -> None:
+    assert all(word in said for word in words), said
+
+
+NOT_COMPILABLE = """
+def uncompilable(x):
+    return x.no_such_attribute if x else 1.0
+op("not_compilable", arity=1, type_rule=T, numpy=np.exp, scalar=uncompilable, doc="Bad.")
+"""
+
+
+def test_a_scalar_column_that_does_not_compile(tmp_path: Path) -> None:
+    """It works on the reference, which runs Python; on `compiled` other programs run, and one with it is told."""
+    found = outcomes(tmp_path, "reference compiled", NOT_COMPILABLE)
+    assert found["not_compilable reference 0"] == found["exp reference 0"] == found["exp compiled 0"] == "2.0"
+    for axes in (0, 1):
+        assert_names(found[f"not_compilable compiled {axes}"], "not_compilable", "column scalar does not compile")
+
+
+@pytest.mark.heavy
+def test_a_scalar_column_that_does_not_compile_on_fast(tmp_path: Path) -> None:
+    """So it is on `fast`, whose machine has an arm for every op: it is compiled again without that arm."""
+    found = outcomes(tmp_path, "fast", NOT_COMPILABLE)
+    assert found["exp fast 0"] == "2.0" and found["exp fast 1"] == "[2. 2.]"
+    assert_names(found["not_compilable fast 0"], "not_compilable", "column scalar does not compile")
+
+
+def test_the_machine_leaves_out_what_does_not_compile(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where the machine does not compile, the columns are tried one by one, and those that do not compile have no arm;
+    an image with such an op is refused."""
+    texts: list[str] = []
+
+    def load(name: str, text: str, function: str, arity: int) -> Any:
+        texts.append(text)
+        if len(texts) == 1:
+            raise TypeError("it does not compile")
+        return lambda *words: 0
+
+    monkeypatch.setattr(fast_load, "load_native", load)
+    monkeypatch.setattr(opcodes, "UNCOMPILABLE_OPS", excluded := dict[str, str]())
+    monkeypatch.setattr(arms, "UNCOMPILABLE_OPS", excluded)
+    monkeypatch.setattr(
+        fast_load, "_find_uncompilable_columns", lambda: {"hypot": "the column scalar does not compile"}
+    )
+    fast_load.load_machine.__wrapped__(fast_load.MachineVariant.BASE)
+    assert "k.hypot_ff(" in texts[0] and "k.hypot_ff(" not in texts[1] and "k.exp_ff(" in texts[1]
+    graph = tl.lower(tl.function(lambda x: tl.hypot(x, 1.0)).trace(1.0).program)
+    with pytest.raises(tl.Usage, match="'hypot' is broken: the column scalar does not compile"):
+        opcodes.check_compilable(graph)
+    opcodes.check_compilable(tl.lower(tl.function(tl.exp).trace(1.0).program))
+
+
+def test_columns_are_compiled_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of rows that compile, and one that does not, the one is found, with what numba says."""
+    monkeypatch.setattr(registry, "_REGISTRY", rows := dict(OPS))
+    monkeypatch.setattr("tagloom.interp.engines.jit.column_faults.OPS", rows)
+    monkeypatch.setattr("tagloom.interp.engines.jit.kernels.OPS", rows)
+    op("of_text", arity=1, type_rule=FLOATING, numpy=np.exp, scalar=_of_text, doc="Bad.")
+    found = uncompilable_columns(["exp", "pow", "astype", "bitcast", "of_text"])
+    assert list(found) == ["of_text"] and "column scalar does not compile for float64" in found["of_text"]
+    assert "of_text" in str(explain_compile_error(["exp", "of_text"])) and explain_compile_error(["exp"]) is None
+
+
+def _of_text(x: float) -> float:
+    return float(str(x).upper()) if x else [x, "a"][0]  # type: ignore[return-value]
