@@ -1,4 +1,5 @@
-"""The words that a run shares with generated code: the state, the results, the arguments, the steps of a tag."""
+"""The call buffer: the memory that a run shares with generated code. It holds the state, the results, the arguments and
+the steps of a tag."""
 
 from __future__ import annotations
 
@@ -20,30 +21,29 @@ from ..jit.kernels import lane
 from ..jit.state import OPERANDS, POOL_REQUESTED, SLOT_WORDS, STACK_FLOOR, TAPE_LAST_ROW
 
 _STRUCT_CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}
-"""How a scalar of a lane lies in a word."""
+"""The struct format of a scalar in a word, by lane."""
 _TYPE_STRINGS = {each: each.numpy.str for each in dtypes.ALL}
-"""What NumPy's interface of arrays calls dtypes: to ask one takes 0.1 us."""
+"""The typestrings of dtypes in NumPy's array interface: `dtype.str` takes 0.1 us."""
 _OBJECT_HEADER_BYTES, _ssize_at_address = object.__basicsize__, ctypes.c_ssize_t.from_address
 
 
 def data_address(array: Any) -> int:
-    """Where the elements of an array begin. NumPy's C interface has that first in an array, behind what every object
-    begins with; `array.ctypes.data` takes ten times as long, 1 us."""
+    """The address of an array's elements. In NumPy's C struct it is the first field after the object header;
+    `array.ctypes.data` takes ten times as long, 1 us."""
     return _ssize_at_address(id(array) + _OBJECT_HEADER_BYTES).value
 
 
 _address_check = np.zeros(3)
 assert data_address(_address_check[1:]) == _address_check.ctypes.data + 8
 _idle_step_blocks = list[Any]()
-"""Memory for the steps of tags that no run uses."""
+"""Unused memory for the steps of tags."""
 _MAX_IDLE, _MIN_IDLE_WORDS = 4, 2**17
 _MAX_INLINE_STEP_WORDS = 2**10
-"""How many words of steps lie behind the state, at most: to set these to zero takes 0.05 us."""
+"""The most words of steps that are placed behind the state: to zero these takes 0.05 us."""
 
 
 def take_value(words: Any, at: int, type_: Type) -> Value:
-    """The value in a slot that begins at a word; the slot no longer owns it. An array that nobody counts lies in one
-    that was lent."""
+    """Take the value from a slot, which no longer owns it. An array without a reference count was lent to the run."""
     shape, dtype = type_.shape, type_.dtype
     if not shape:
         return read_scalar(words, at, dtype)
@@ -57,8 +57,8 @@ def take_value(words: Any, at: int, type_: Type) -> Value:
 
 
 class _ArrayInterface:
-    """What NumPy makes an array of without copying, and keeps with it. Nobody can make one of it that may be written
-    to: unlike the memory itself it has no buffer."""
+    """A memory owner from which NumPy makes an array without copying, and which the array keeps alive. The array cannot
+    be made writable, since this object, unlike the memory, exposes no buffer."""
 
     __slots__ = ("__array_interface__", "memory")
 
@@ -74,25 +74,25 @@ class _ArrayInterface:
 
 @cache
 def _mem_info_class() -> Any:
-    """What holds memory that generated code has made, from the address of its counter on."""
+    """The type of objects that own memory allocated by generated code, made from the address of its reference count."""
     from numba.core.runtime.nrt import MemInfo
 
     return MemInfo
 
 
 def _copy_to_slot(array: Any) -> list[int]:
-    """A slot of a copy of an array, with a reference to it."""
+    """The words of a slot that holds a copy of an array and owns a reference to it."""
     from numba.core.runtime import _nrt_python  # type: ignore[attr-defined]
 
     counter: int = _nrt_python.meminfo_alloc(max(1, array.nbytes))
     memory = _mem_info_class()(counter)
-    memory.acquire()  # beside the reference that goes with this object
+    memory.acquire()  # besides the reference of this object
     ctypes.memmove(memory.data, array.ctypes.data, array.nbytes)
     return [counter, memory.data, *array.shape]
 
 
 def read_scalar(words: Any, at: int, dtype: DType) -> Value:
-    """The scalar of this dtype in a word."""
+    """Read a scalar from a word."""
     (number,) = unpack_from(_STRUCT_CODES[lane(dtype)], words, 8 * at)
     if dtype is dtypes.bool:
         return bool(number)
@@ -101,7 +101,7 @@ def read_scalar(words: Any, at: int, dtype: DType) -> Value:
 
 
 def _allocate_words(count: int) -> Any:
-    """So many words; much of it is that of a run before, since to ask the system for it takes 15 us."""
+    """Allocate words, reusing those of an earlier run where possible: to get memory from the system takes 15 us."""
     with suppress(IndexError):
         found = _idle_step_blocks.pop() if count >= _MIN_IDLE_WORDS else None
         if found is not None and found.size >= count:
@@ -110,23 +110,23 @@ def _allocate_words(count: int) -> Any:
 
 
 def arguments_struct(types: Sequence[Type]) -> Struct:
-    """How arguments of these types lie, one behind the other."""
+    """The struct layout of arguments of these types, one after another."""
     codes = (f"{2 + len(each.shape)}q" if each.shape else _STRUCT_CODES[lane(each.dtype)] for each in types)
     return Struct("".join(codes))
 
 
 class CallBuffer:
-    """The state of one run; what its words are, jit.state says. They are read as `item`s, which takes half of the time
-    that an index does. Behind it lie the results, the arguments, and the steps of a tag, where these are few: a short
-    run asks for memory once."""
+    """The memory of one run; jit.state defines the words of its state. They are read by `item`, which takes half as
+    long as an index. The results, the arguments and, where few, the steps of a tag follow the state, so that a short
+    run allocates memory once."""
 
     def __init__(
         self, arguments: Sequence[Value], form: Struct, operands: int, results: int, deepest: int, seed: int
     ) -> None:
         self._stack_size = 0
         self.is_stop_requested = False
-        """Whether somebody said that all is to be left. What comes of a run after that means nothing: loops over
-        elements are left before they are done, and what uses these may trap."""
+        """Whether a stop was requested. Results are meaningless after that: loops over elements exit early, and ops
+        that use their results may trap."""
         self._results_at = OPERANDS + SLOT_WORDS * max(1, operands)
         begin = self._results_at + SLOT_WORDS * results
         self._steps_at = begin + form.size // 8
@@ -139,10 +139,10 @@ class CallBuffer:
         self.state[5] = self.address + 8 * self._steps_at if self._steps is None else data_address(self._steps)
         self.state[6] = seed if seed < 2**63 else seed - 2**64  # its bits
         self.borrowed_arguments = list[npt.NDArray[Any]]()
-        """The arguments that generated code reads: they live as long as this does, also where it does not stop."""
+        """The arguments that generated code reads; they live as long as this buffer, even if the code does not stop."""
         found = list[Any]()
         for each in arguments:
-            if isinstance(each, np.ndarray):  # nobody counts it
+            if isinstance(each, np.ndarray):  # it has no reference count
                 self.borrowed_arguments.append(each)
                 found += (0, data_address(each), *each.shape)
             else:
@@ -150,7 +150,7 @@ class CallBuffer:
         form.pack_into(memory, 8 * begin, *found)
 
     def recycle(self) -> None:
-        """The run is over, and all is said of it."""
+        """Recycle the memory of a run whose outcome has been read."""
         steps = self._steps
         if (
             steps is not None
@@ -161,11 +161,11 @@ class CallBuffer:
             _idle_step_blocks.append(steps)
 
     def set_host_callback(self, function: Any) -> None:
-        """What is left to Python is done by a function of its number, which lives as long as the run does."""
+        """Set the function that performs host calls, by number; it must live as long as the run."""
         self.state[7] = ctypes.cast(function, ctypes.c_void_p).value or 0
 
     def store_reply(self, value: Value, type_: Type) -> None:
-        """What was done gave this."""
+        """Store the result of a host call."""
         if type_.is_scalar:
             memory: Any = self.state
             number = value.item() if isinstance(value, np.generic) else value
@@ -175,13 +175,13 @@ class CallBuffer:
             self.state[OPERANDS : OPERANDS + len(owned)] = owned
 
     def set_stack_limit(self, size: int, lowest: int = 0) -> None:
-        """Allow so many bytes, down to this address."""
+        """Limit the stack to so many bytes, and to addresses above `lowest`."""
         self.state[3] = self._stack_size = size
         self.state[STACK_FLOOR] = lowest
 
     @property
     def stack_floor(self) -> int | None:
-        """How low the stack may go; None where generated code has not begun."""
+        """The lowest stack address allowed; None if generated code has not begun."""
         found: int = self.state.item(3)
         return None if found == self._stack_size else found
 
@@ -189,7 +189,7 @@ class CallBuffer:
         self.state[8] = address
 
     def release_tape_rows(self) -> None:
-        """Give back the arrays in records that a run left behind: one that ended by an exception."""
+        """Release the arrays in records of a run that ended by an exception."""
         row = self.state.item(TAPE_LAST_ROW)
         while row:
             before, counter = (ctypes.c_int64 * 2).from_address(row)
@@ -200,17 +200,17 @@ class CallBuffer:
 
     @property
     def wants_thread_pool(self) -> bool:
-        """Whether generated code has met a loop that is worth sharing, and had nobody to share it with."""
+        """Whether generated code met a loop worth sharing, without a thread pool."""
         return bool(self.state.item(8) == POOL_REQUESTED)
 
     def request_stop(self) -> None:
-        """All is to be left."""
+        """Request that the run stops."""
         self.is_stop_requested = True
         self.state[0] = 1
 
     @property
     def exit_reason(self) -> int:
-        """Why generated code left all by itself; 0 where it did not."""
+        """Why generated code stopped by itself; 0 if it did not."""
         return self.state.item(1)
 
     @property
@@ -218,30 +218,30 @@ class CallBuffer:
         return self.state.item(2)
 
     def tag_steps(self) -> list[tuple[int, int]]:
-        """The steps of a trap's tag from the root: the number of a site, and an iteration."""
+        """The steps of a trap's tag, from the root: a site number and an iteration each."""
         steps = self.state[self._steps_at :] if self._steps is None else self._steps
         noted = steps[: 2 * int(self.state[4])].reshape(-1, 2)
         return [(int(site), int(iteration)) for site, iteration in noted[::-1]]
 
     def take_operand(self, at: int, type_: Type) -> Value:
-        """An operand of the trapping node; it can be asked for once."""
+        """Take an operand of the trapping node; each can be taken once."""
         return self._own_value(take_value(self.state, OPERANDS + SLOT_WORDS * at, type_))
 
     def borrow_operand(self, at: int, type_: Type) -> Value:
-        """An operand of what is to be done, which who gets it neither changes nor keeps."""
+        """Borrow an operand of a host call; the caller neither changes nor keeps it."""
         return take_value(self.state, OPERANDS + SLOT_WORDS * at, type_)
 
     def take_result(self, at: int, type_: Type) -> Value:
-        """A result; it can be asked for once."""
+        """Take a result; each can be taken once."""
         return self._own_value(take_value(self.state, self._results_at + SLOT_WORDS * at, type_))
 
     def discard_results(self, types: Sequence[Type]) -> None:
-        """Let go of the results, if there are any."""
+        """Release the results, if there are any."""
         for at, type_ in enumerate(types):
             if not type_.is_scalar and self.state.item(self._results_at + SLOT_WORDS * at):
                 take_value(self.state, self._results_at + SLOT_WORDS * at, type_)
 
     def _own_value(self, value: Value) -> Value:
-        """A value that is part of no argument: whose that is may change it."""
+        """The value itself, or a copy if it shares memory with an argument, which its owner may change."""
         base: Any = value.base if isinstance(value, np.ndarray) else None
         return admit(value) if type(base) is _ArrayInterface and base.memory is None else value

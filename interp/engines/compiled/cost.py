@@ -1,8 +1,9 @@
-"""Runs that are over before anybody would look at them: they need no thread of their own.
+"""Upper bounds on the cost of a run: a run that is certainly short needs no thread of its own.
 
-A program is straight if it is one function without loops, whose ops compute element by element, or add up all of an
-array. Then no result has more elements than the arguments' sizes say, and what a run takes is known beforehand.
-So it is where types tell all sizes, all loops count up to a number, and nothing recurs: then a program is bounded.
+A program is elementwise if it is one function without loops whose ops are elementwise or sum a whole array. Then no
+result has more elements than the arguments' shapes broadcast to, and the cost of a run follows from these shapes. A
+program is bounded if types give all sizes, all loops count up to a constant, and nothing recurs: its cost is a
+constant.
 """
 
 from __future__ import annotations
@@ -25,44 +26,45 @@ from .counted_loops import find_induction_variable
 from .phases import PhaseKey, PhaseStart, phase_starts
 
 LONG_WORK = 2**27
-"""How much work makes a run long; a unit takes 0.1 ns to 1 ns."""
+"""The work of a long run; a unit takes 0.1 ns to 1 ns."""
 _MOST_NODES = 1000
-"""How many nodes such a program has: its frames are on whichever stack it is called from."""
+"""The most nodes of a program with a bound: its frames are on the calling thread's stack."""
 _UFUNC_WORK = 16
-"""The work of an element of one of NumPy's loops."""
+"""The work per element of a NumPy loop."""
 _OP_WORK = {"pow": 64, "floor_divide": 8, "remainder": 8}
-"""That of other ops, where it is not 1; `pow` is that of integers."""
+"""The work per element of other ops, where it is not 1; `pow` is that of integers."""
 _PRODUCTS_PER_UNIT = 8
-"""How many multiplications of a product of matrices of floats are a unit, where these take longer than to read them."""
+"""Multiplications per unit of work in a float matrix product, where they take longer than loading the operands."""
 _NODE_WORK = 100
-"""The work of a node besides that on elements."""
+"""The work of a node apart from its elements."""
 
 
 class ElementwiseCost(NamedTuple):
-    """The work of a program for an element, its arrays, and the sizes of its literals from the last axis on."""
+    """The cost of an elementwise program: its work per element, its number of arrays, and the sizes of its literals,
+    last axis first."""
 
     work_per_element: int
     array_count: int
     literal_sizes: tuple[int, ...]
 
     def max_elements(self, given: Sequence[Any]) -> int:
-        """How many elements an array has at most."""
+        """The most elements that an array has."""
         return math.prod(_max_sizes([self.literal_sizes, *(each.shape[::-1] for each in given)]))
 
     def cost(self, given: Sequence[Any]) -> RunCost:
-        """What a run on these arrays takes."""
+        """The cost of a run on these arrays: work and bytes."""
         elements = self.max_elements(given)
         return RunCost(elements * self.work_per_element, elements * self.array_count * 8)
 
 
 class RunCost(NamedTuple):
-    """What a run takes at most: work, and bytes of what it makes."""
+    """An upper bound on a run: work, and bytes of results."""
 
     work: int
     bytes: int
 
     def cost(self, given: Sequence[Any]) -> RunCost:
-        """The same for all arguments."""
+        """The same bound, whatever the arguments."""
         return self
 
 
@@ -70,7 +72,7 @@ CostModel: TypeAlias = ElementwiseCost | RunCost
 
 
 def elementwise_cost(program: Program) -> ElementwiseCost | None:
-    """What a program takes; None where that depends on more than sizes."""
+    """The cost model of an elementwise program; None where cost depends on more than sizes."""
     nodes = list(program.main.body.walk())
     if len(list(program.reachable_functions())) > 1 or len(nodes) > _MOST_NODES or not all(map(_is_elementwise, nodes)):
         return None
@@ -80,7 +82,7 @@ def elementwise_cost(program: Program) -> ElementwiseCost | None:
 
 
 def constant_cost(program: Program) -> RunCost | None:
-    """What a program takes, if that is the same for all arguments."""
+    """The cost of a bounded program; None where it depends on the arguments."""
     count = sum(1 for function in program.reachable_functions() for _ in function.body.walk())
     return (
         None if count > _MOST_NODES or is_recursive(program) else _CostEstimator(program).estimate((program.entry, 0))
@@ -88,11 +90,11 @@ def constant_cost(program: Program) -> RunCost | None:
 
 
 class _DataDependentCost(Exception):
-    """The arguments decide."""
+    """Raised where the cost depends on the arguments."""
 
 
 class _CostEstimator:
-    """What the phases of functions take that do not recur."""
+    """The cost of phases of functions that do not recur."""
 
     def __init__(self, program: Program) -> None:
         self.program = program
@@ -132,7 +134,7 @@ class _CostEstimator:
 
 
 def _max_trip_count(loop: Node) -> int:
-    """How many iterations a loop has at most; one that wraps goes on."""
+    """The most iterations of a loop; a counter that wraps continues."""
     found = find_induction_variable(loop)
     begins = loop.inputs[found.index] if found else None
     if found is None or found.bound_index is not None or not isinstance(begins, Literal):
@@ -164,7 +166,7 @@ def _operand_type(operand: Operand, types: dict[str, Type]) -> Type:
 
 
 def _max_sizes(sizes: Sequence[Sequence[int]]) -> tuple[int, ...]:
-    """For each axis, from the last one on, the largest size."""
+    """The largest size of each axis, last axis first."""
     return tuple(max(each) for each in zip_longest(*sizes, fillvalue=1))
 
 

@@ -1,7 +1,7 @@
-"""Arrays in the text: ops element by element as loops, literals, and draws.
+"""Code generation for arrays: elementwise ops as loops, literals, and draws.
 
-Sizes are checked where types leave them open: what does not broadcast traps, before anything else about an op does.
-Elements are computed as scalars are, but for those functions whose last bits are NumPy's choice (jit.numpy_loops).
+Where sizes are dynamic, they are checked: operands that do not broadcast trap before any other fault of the op.
+Elements are computed as scalars are, except by functions whose last bits NumPy decides (jit.numpy_loops).
 """
 
 from __future__ import annotations
@@ -21,24 +21,24 @@ from .layout import numba_dtype, numpy_dtype
 from .text import GeneratedModule
 
 _ALIGNMENT = 64
-"""The bytes of a line of a processor's memory."""
+"""The bytes of a cache line."""
 STRIP_ELEMENTS = 4096
-"""How many elements of an innermost axis are computed between two looks at whether the run is to end."""
+"""The elements of an innermost axis that are computed between two polls."""
 
 
 class TypedExpression(NamedTuple):
-    """Text of a value, and its type."""
+    """The text of a value, and its type."""
 
     text: str
     type: Type
 
 
 class Transposed(TypedExpression):
-    """A matrix whose rows are meant as columns; its type is the one that is meant."""
+    """A matrix to be read transposed; its type is that of the transpose."""
 
 
 class ArrayEmitter(Protocol):
-    """Who writes the function that an op is in."""
+    """The part of FunctionEmitter that emitters of array ops need."""
 
     module: GeneratedModule
     dead_operands: set[str]
@@ -60,8 +60,8 @@ def emit_empty(writer: ArrayEmitter, sizes: Sequence[str], type_: Type) -> str:
 
 
 def emit_empty_together(writer: ArrayEmitter, sizes: Sequence[str], types: Sequence[Type]) -> list[str]:
-    """Arrays of some types and of the same sizes, which are known and small, in one piece of memory: to make and free
-    one takes 50 ns, as long as what is computed of 64 elements."""
+    """Allocate arrays of the same static, small sizes in one block: to allocate and free an array takes 50 ns, as long
+    as computing 64 elements."""
     if len(types) < 2:
         return [emit_empty(writer, sizes, each) for each in types]
     count, ends = math.prod(map(int, sizes)), [0]
@@ -75,7 +75,7 @@ def emit_empty_together(writer: ArrayEmitter, sizes: Sequence[str], types: Seque
 
 
 def emit_array_literal(writer: ArrayEmitter, array: Any, type_: Type) -> str:
-    """An array that is made anew wherever it stands."""
+    """Emit an array literal, built anew at each evaluation."""
     if not array.size:
         return emit_empty(writer, list(map(str, array.shape)), type_)
     elements = ", ".join(kernels.literal_expression(each, type_.dtype) for each in array.ravel())
@@ -83,7 +83,7 @@ def emit_array_literal(writer: ArrayEmitter, array: Any, type_: Type) -> str:
 
 
 def emit_elementwise(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
-    """An op on arrays, or on arrays and scalars."""
+    """Emit an elementwise op on arrays, or on arrays and scalars."""
     result = node.results[0].type
     sizes = broadcast_sizes(writer, inputs, lambda condition: writer.emit_trap(node, inputs, condition))
     if exceeds_max_elements(sizes) != "False":
@@ -110,8 +110,8 @@ def emit_elementwise(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExp
 
 
 class _IndexedOperand(NamedTuple):
-    """Where the elements of an operand are: for each axis of it the number of the result's, and by what the index
-    counts; a scalar has no axes and is its text."""
+    """How loops index an operand: for each of its axes, the number of the result's axis and the index expression; a
+    scalar has no axes and is its text."""
 
     text: str
     type: Type
@@ -132,7 +132,7 @@ def _index_operand(writer: ArrayEmitter, value: TypedExpression, sizes: Sequence
 
 
 def emit_broadcast_copy(writer: ArrayEmitter, value: TypedExpression, sizes: Sequence[str]) -> str:
-    """A copy of an array, of the sizes that it broadcasts to."""
+    """Emit a copy of an array, broadcast to these sizes."""
     made, place = emit_empty(writer, sizes, value.type), _index_operand(writer, value, sizes)
     with _ElementLoops(writer, sizes) as at:
         writer.emit(f"{made}[{', '.join(at)}] = {_substitute_indices(_element_expression(place), at)}")
@@ -140,7 +140,7 @@ def emit_broadcast_copy(writer: ArrayEmitter, value: TypedExpression, sizes: Seq
 
 
 def _element_expression(place: _IndexedOperand) -> str:
-    """An element in its lane, the indices being `axis_0_`, `axis_1_`, ..."""
+    """Text of an element in its lane; the indices are `axis_0_`, `axis_1_`, ..."""
     if place.type.is_scalar:
         return place.text
     indices = [{"1": f"axis_{axis}_", "0": "0"}.get(step, f"axis_{axis}_ * {step}") for axis, step in place.result_axes]
@@ -154,7 +154,7 @@ def _substitute_indices(text: str, at: Sequence[str]) -> str:
 
 
 def broadcast_sizes(writer: ArrayEmitter, values: Sequence[TypedExpression], trap: Callable[[str], None]) -> list[str]:
-    """Text of the sizes to which values broadcast; `trap` writes what happens on a condition on which they do not."""
+    """Text of the sizes to which values broadcast; `trap` emits the trap for a condition under which they do not."""
     shapes = [(value, value.type.shape) for value in values if value.type.shape]
     rank = max(len(shape) for _, shape in shapes)
     made = []
@@ -173,7 +173,7 @@ def broadcast_sizes(writer: ArrayEmitter, values: Sequence[TypedExpression], tra
 
 
 def _broadcast_size(writer: ArrayEmitter, trap: Callable[[str], None], fixed: int | None, open_: Sequence[str]) -> str:
-    """One size of the result, of one that is known, if it is not 1, and some that are not."""
+    """One size of the result: from a static size other than 1, if there is one, and the dynamic sizes."""
     if fixed is not None:
         for size in open_:
             trap(f"{size} != {fixed} and {size} != 1")
@@ -186,7 +186,7 @@ def _broadcast_size(writer: ArrayEmitter, trap: Callable[[str], None], fixed: in
 
 
 class _ElementLoops:
-    """The loops over all elements; gives the names of the indices."""
+    """A context inside the loops over all elements; yields the index names."""
 
     def __init__(self, writer: ArrayEmitter, sizes: Sequence[str]) -> None:
         self.writer, self.sizes, self.exit_stack = writer, sizes, ExitStack()
@@ -209,7 +209,7 @@ class _ElementLoops:
 def _emit_ufunc_call(
     writer: ArrayEmitter, node: Node, places: Sequence[_IndexedOperand], sizes: Sequence[str], made: str, result: Type
 ) -> None:
-    """A function that NumPy computes, of copies of the operands in the result's shape."""
+    """Emit a NumPy loop on copies of the operands, broadcast to the result's shape."""
     wide = Type(ufunc_dtype(node), result.shape)
     copies = [emit_empty(writer, sizes, wide) for _ in places]
     with _ElementLoops(writer, sizes) as at:
@@ -223,7 +223,7 @@ def _emit_ufunc_call(
 
 
 def emit_draw(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
-    """Random numbers: one, or an array of a size that is known, or a permutation."""
+    """Emit a draw: a scalar, an array of static size, or a permutation."""
     texts = [value.text for value in inputs]
     if node.op == "permutation":
         writer.emit_trap(node, inputs, f"{texts[0]} < 0")

@@ -1,7 +1,7 @@
-"""The text of loops: their first phase, which decides how many iterations there are, and further ones, which go through
-the same iterations, from the last to the first and back again in turn.
+"""Code generation for loops. The first phase runs the loop and counts its iterations; later phases replay them,
+alternately from last to first and from first to last.
 
-A loop polls the state after each iteration, or, where it only counts, after STRIP_ITERATIONS of them: then numba may
+A loop polls the state after each iteration or, where it only counts, after STRIP_ITERATIONS of them, so that LLVM can
 still unroll it.
 """
 
@@ -24,11 +24,12 @@ from .text import GeneratedModule
 
 STRIP_ITERATIONS = 4096
 _MAX_SPECULATIVE_LOOPS = 3
-"""In how many loops what is known of loop variables is tried: each may be written twice."""
+"""The greatest nesting at which facts about loop variables are assumed and checked: each such loop may be emitted
+twice."""
 
 
 class LoopEmitter(Protocol):
-    """Who writes the function that a loop is in."""
+    """The part of FunctionEmitter that emitters of loops need."""
 
     enclosing_loops: list[tuple[int, str]]
     module: GeneratedModule
@@ -51,14 +52,14 @@ class LoopEmitter(Protocol):
 
 
 def emit_first_phase(writer: LoopEmitter, record: TapeReference, node: Node, texts: Sequence[str]) -> list[str]:
-    """The first phase of a loop; its variables are variables."""
+    """Emit the first phase of a loop, with its loop variables as variables."""
     return _ForwardLoopEmitter(writer, record, node, texts).emit_loop()
 
 
 def emit_later_phase(
     writer: LoopEmitter, record: TapeReference, root: Node, number: int, types: Sequence[Type], texts: Sequence[str]
 ) -> list[str]:
-    """A further phase of the loop `root`."""
+    """Emit a later phase of the loop `root`."""
     begins = [
         ArrayFacts(
             text in writer.dead_operands and len(writer.enclosing_loops) < _MAX_SPECULATIVE_LOOPS,
@@ -86,7 +87,7 @@ def _emit_replay_loop(
     texts: Sequence[str],
     assumed: Sequence[ArrayFacts],
 ) -> tuple[list[str], list[ArrayFacts]]:
-    """A further phase of a loop, if so much holds of its variables in all iterations; and what does."""
+    """Emit a later phase of a loop under assumed facts about its variables; also return the facts that then hold."""
     names = _emit_loop_variables(writer, types, texts)
     for name, fact in zip(names, assumed, strict=True):
         writer.facts.set_facts(name, fact)
@@ -116,7 +117,7 @@ def _emit_replay_loop(
 
 @contextmanager
 def _enclosing_loop(writer: LoopEmitter, node: Node, count: str) -> Iterator[None]:
-    """What is written meanwhile is in a loop."""
+    """A context whose code is emitted inside a loop."""
     writer.emit_depth_check(len(writer.enclosing_loops) + 1, stack=False)
     writer.enclosing_loops.append((writer.add_site(node), count))
     yield
@@ -124,7 +125,7 @@ def _enclosing_loop(writer: LoopEmitter, node: Node, count: str) -> Iterator[Non
 
 
 def _emit_loop_variables(writer: LoopEmitter, types: Sequence[Type], texts: Sequence[str]) -> list[str]:
-    """Variables that begin with these values."""
+    """Emit loop variables with these initial values."""
     names = []
     for type_, text in zip(types, texts, strict=True):
         names.append(writer.fresh_variable(type_))
@@ -134,14 +135,14 @@ def _emit_loop_variables(writer: LoopEmitter, types: Sequence[Type], texts: Sequ
 
 
 def _emit_rebinding(writer: LoopEmitter, names: Sequence[str], made: Sequence[str]) -> None:
-    """What an iteration made is what the next one begins with."""
+    """Emit the assignment of an iteration's results to the loop variables."""
     changed = [(name, text) for name, text in zip(names, made, strict=True) if name != text]
     if changed:
         writer.emit(f"{', '.join(name for name, _ in changed)} = {', '.join(text for _, text in changed)}")
 
 
 class _ForwardLoopEmitter:
-    """Writes the first phase of a loop."""
+    """Emits the first phase of a loop."""
 
     def __init__(self, writer: LoopEmitter, record: TapeReference, node: Node, texts: Sequence[str]) -> None:
         self.writer, self.tape, self.node = writer, record, node
@@ -150,7 +151,7 @@ class _ForwardLoopEmitter:
         self.later_phases = record.layout.later_phases[node.name]
         self.count = writer.fresh_name("n")
         self.last_tape, self.first_tape = "0", "0"
-        """The records of the last iteration so far, and of the first."""
+        """The records of the latest iteration and of the first."""
 
     def emit_loop(self) -> list[str]:
         writer = self.writer
@@ -177,12 +178,12 @@ class _ForwardLoopEmitter:
 
     @property
     def has_iteration_tapes(self) -> bool:
-        """Whether each iteration has a record."""
+        """Whether each iteration has a record of its own."""
         return bool(self.later_phases) and not self.body_layout.is_empty
 
     def emit_counted_loop(self, counter: counting.InductionVariable) -> None:
-        """A loop that counts up to a bound, by strips of so many iterations: the last one may wrap, and the loop goes
-        on."""
+        """Emit a loop that counts up to a bound, in strips of iterations: the last iteration may wrap, and the loop
+        then continues."""
         writer, names = self.writer, self.variable_names
         index, stop = names[counter.index], writer.fresh_name()
         bound = str(counter.bound) if counter.bound_index is None else names[counter.bound_index]
@@ -207,7 +208,7 @@ class _ForwardLoopEmitter:
             writer.emit(f"{self.count} += 1")
 
     def emit_iteration_tape(self) -> str:
-        """The record of an iteration that begins; those of its neighbours are told, where somebody asks."""
+        """Emit the record of a new iteration, linked to its neighbours if a later phase follows the links."""
         writer, last = self.writer, self.last_tape
         inner = emit_tape_allocation(writer, self.body_layout)
         writer.emit(f"m.write({inner}, {PREVIOUS_ITERATION}, {last})")
@@ -221,7 +222,7 @@ class _ForwardLoopEmitter:
 
 
 def emit_tape_allocation(writer: LoopEmitter, kept: TapeLayout) -> str:
-    """A new record."""
+    """Emit the allocation of a record."""
     made = writer.assign(f"records.allocate_words(s, {kept.end})")
     with writer.block(f"if {made} == 0:"):
         writer.emit_exit(f"m.abort_run(s, {EXIT_TAPE_FULL}, 0)")

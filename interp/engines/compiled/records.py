@@ -1,6 +1,6 @@
-"""The text of records (tape_layout.py says what is in them): values are written at the end of a phase, and read where a
-later one first uses them. What no phase reads any more is given back as soon as nothing lies behind it that one does.
-"""
+"""Code generation for tape records (layouts in tape_layout.py). Values are written at the end of a phase, and read
+where a later phase first uses them. A record that no later phase reads is released as soon as no live record follows
+it."""
 
 from __future__ import annotations
 
@@ -15,42 +15,42 @@ from .elementwise import TypedExpression
 from .tape_layout import TapeLayout
 
 ROW_WORDS = 3
-"""The words of an array in a record, before its sizes."""
+"""The words of an array in a record before its sizes."""
 
 
 class TapeReference(NamedTuple):
-    """Text of the address of a record, and what of it belongs to a region."""
+    """The text of a record's address, and the layout of the region's part of it."""
 
     address: str
     layout: TapeLayout
 
 
 class RecordEmitter(Protocol):
-    """Who writes the function that a record is used in."""
+    """The part of FunctionEmitter that emitters of records need."""
 
     def emit(self, text: str) -> None: ...
     def assign(self, text: str) -> str: ...
 
 
 class TapeMark(NamedTuple):
-    """Text of where the next record begins, and of the last row."""
+    """A position in the arena: text of the next record's address, and of the last row."""
 
     next_address: str
     last_row: str
 
 
 def emit_mark(writer: RecordEmitter) -> TapeMark:
-    """Where records are now."""
+    """Emit a mark of the current position."""
     return TapeMark(writer.assign(f"m.read_i(s, {TAPE_NEXT})"), writer.assign(f"m.read_i(s, {TAPE_LAST_ROW})"))
 
 
 def emit_release(writer: RecordEmitter, to: TapeMark) -> None:
-    """Give back all records since a mark."""
+    """Emit the release of all records after a mark."""
     writer.emit(f"records.release(s, {to.next_address}, {to.last_row})")
 
 
 def emit_save(writer: RecordEmitter, record: TapeReference, name: str, value: TypedExpression) -> None:
-    """Write a value into a record."""
+    """Emit the save of a value in a record."""
     at, (text, type_) = record.layout.value_offset[name], value
     if isinstance(type_.dtype, HandleType):
         values, full = text[1:-1].split(", ")
@@ -64,7 +64,7 @@ def emit_save(writer: RecordEmitter, record: TapeReference, name: str, value: Ty
 
 
 def emit_load(writer: RecordEmitter, record: TapeReference, name: str) -> TypedExpression:
-    """The value that an earlier phase wrote."""
+    """Emit the load of a value that an earlier phase saved."""
     at, type_ = record.layout.value_offset[name], record.layout.variables[name].type
     if isinstance(type_.dtype, HandleType):
         held, of = _cell_storage_axes(type_), element_type(type_)
@@ -83,14 +83,14 @@ def _emit_load_array(writer: RecordEmitter, record: TapeReference, at: int, kind
 
 
 def _cell_storage_axes(type_: Type) -> Sequence[object]:
-    """The axes of the array that a handle has first."""
+    """The sizes of the first array of a handle; None for dynamic ones."""
     of = element_type(type_)
     return (None, None) if layout.has_unknown_size(of) else (None, *(of.shape or ()))
 
 
 class TapeScope:
-    """The records that nodes of one phase of a region make, in order: each with the node whose they are, and a mark of
-    where they begin, if they end in this phase. `finished_nodes` are those whose last phase is over."""
+    """The records that the nodes of one phase of a region create, in order: each with its node, and with a mark of its
+    start if it ends in this phase. `finished_nodes` have completed their last phase."""
 
     def __init__(self, writer: RecordEmitter, kept: TapeLayout, phase: int) -> None:
         self.writer, self.layout = writer, kept
@@ -100,14 +100,14 @@ class TapeScope:
         self.finishing_nodes = {each.root.name for each in begun if each and kept.is_last(each)}
 
     def enter_node(self, name: str) -> None:
-        """A node is about to make records."""
+        """Note that a node is about to create records."""
         begun = self.layout.phase_starts.get(name)
         if begun and not self.layout.is_last(begun):
             root = begun.root.name
             self.open_tapes.append((root, emit_mark(self.writer) if root in self.finishing_nodes else None))
 
     def exit_node(self, name: str) -> None:
-        """A node has been computed: what nobody reads any more is given back."""
+        """Note that a node is complete; release the records that are no longer read."""
         begun = self.layout.phase_starts.get(name)
         if begun is None or not self.layout.is_last(begun):
             return

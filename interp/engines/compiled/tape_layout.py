@@ -1,16 +1,16 @@
-"""What a record of a region has: the values that later phases use, and what these must know of the conds, loops and
-calls that they go on with. All else is forgotten.
+"""The layout of tapes. A record (one activation's piece of the tape) holds the values of a region that later phases
+use, and the data that these need about conds, loops and calls. Nothing else is saved.
 
-A function has a record, and each iteration of a loop that has further phases. What regions of conds need, and those of
-other loops, lies in the record around them; of two branches only one is taken, and they lie in the same place. The
+An activation of a function has a record, and so has each iteration of a loop with later phases. Data for conds, and for
+other loops, is in the enclosing record; the two branches of a cond share the same words, since only one is taken. The
 words of a record:
 
-- of a value, in the words that its type takes;
-- of a call that has further phases, the address of its record;
-- of a cond, its predicate;
-- of a loop, the records of its last iteration and of its first, and how many iterations there were.
+- for a value, as many words as its type needs;
+- for a call with later phases, the address of its record;
+- for a cond, its predicate;
+- for a loop, the records of its last and its first iteration, and the number of iterations.
 
-The record of an iteration begins with the addresses of those of the iterations before and after it.
+The record of an iteration begins with the addresses of the records of the previous and the next iteration.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .layout import has_unknown_size
 from .phases import PhaseStart, later_phase_count, phase_starts
 
 PREVIOUS_ITERATION, NEXT_ITERATION = 0, 1
-"""The words of an iteration's record that refer to its neighbours."""
+"""The words of an iteration's record that link to its neighbours."""
 LAST_ITERATION, FIRST_ITERATION, TRIP_COUNT = 0, 1, 2
 """The words of a loop."""
 _LOOP_WORDS, _ITERATION_WORDS, _ROW_WORDS = 3, 2, 3
@@ -33,21 +33,21 @@ _LOOP_WORDS, _ITERATION_WORDS, _ROW_WORDS = 3, 2, 3
 
 @dataclass(frozen=True)
 class TapeLayout:
-    """What is kept of a region with all its phases."""
+    """The layout of what is saved of a region, in all of its phases."""
 
     phases: tuple[Region, ...]
     phase_starts: dict[str, PhaseStart]
-    """Which node begins which phase of which, by its name."""
+    """For each node that begins a phase, by name: which phase, of which node."""
     later_phases: dict[str, int]
-    """How many phases a call, cond or loop has after its first, by its name, as all that follows."""
+    """The number of phases after the first of each call, cond or loop, by name."""
     value_offset: dict[str, int]
-    """Where a value lies, by the name of that."""
+    """The offset of each saved value, by name."""
     structure_offset: dict[str, int]
-    """Where lies what is kept of a call, cond or loop that has further phases."""
+    """The offset of the data of each call, cond or loop with later phases."""
     inner_layouts: dict[str, tuple[TapeLayout, ...]]
-    """The regions of a cond or loop."""
+    """The layouts of the regions of each cond or loop."""
     start: int
-    """Where what is kept of the region begins, and `end` where it ends."""
+    """The offset where the region's data begins; it ends at `end`."""
     end: int
 
     @property
@@ -55,29 +55,29 @@ class TapeLayout:
         return self.end == self.start
 
     def is_last(self, begun: PhaseStart) -> bool:
-        """Whether a phase of a node has none after it."""
+        """Whether a phase of a node is its last."""
         return begun.number == self.later_phases[begun.root.name]
 
     @cached_property
     def variables(self) -> dict[str, Var]:
-        """All values, by their names."""
+        """All values of the region, by name."""
         return {var.name: var for phase in self.phases for var in _defined_values(phase)}
 
     def closed_phase(self, number: int) -> Region:
-        """A phase as a region that sees nothing else: it takes besides what it uses of earlier ones, and gives besides
-        what later ones use."""
+        """A phase as a closed region: values from earlier phases become parameters, and values that later phases use
+        become results."""
         phase, own = self.phases[number], {var.name for var in _defined_values(self.phases[number])}
         taken = [self.variables[name] for name in sorted(_used_values(phase) - own)]
         given = self.saved_values(number)
         return replace(phase, parameters=(*taken, *phase.parameters), results=(*phase.results, *given), pullback=None)
 
     def saved_values(self, number: int) -> list[str]:
-        """The values that a phase leaves to later ones."""
+        """The values that a phase saves for later ones."""
         return [var.name for var in _defined_values(self.phases[number]) if var.name in self.value_offset]
 
 
 def function_tape_layout(program: Program, function: Function) -> TapeLayout:
-    """What the record of a function has."""
+    """The layout of a function's record."""
     return _region_tape_layout(program, function.body, 0)
 
 
@@ -104,7 +104,7 @@ def _region_tape_layout(program: Program, region: Region, begin: int) -> TapeLay
 
 
 def _phase_crossing_values(phases: Sequence[Region]) -> Iterable[Var]:
-    """The values that a later phase uses than the one that makes them."""
+    """The values that one phase defines and a later one uses."""
     found: dict[str, Var] = {}
     known: dict[str, Var] = {}
     for phase in phases:
@@ -129,5 +129,5 @@ def _type_words(type_: Type) -> int:
 
 
 def _cell_storage_rank(type_: Type) -> int:
-    """How many axes what cells hold has: the array of all, or the rows of references."""
+    """The rank of the storage of cells: of the array of all values, or of the rows of references."""
     return 2 if has_unknown_size(type_) else 1 + len(type_.shape or ())
