@@ -1,4 +1,4 @@
-"""The tree of tags: the activations of a run, each with what went into it and what came out."""
+"""The tree of tags: the activations of a run, each with its arguments and results."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from .state_view import abbreviate_value
 from .view import Badge, BoxKind, View
 
 MAX_SIBLINGS = 12
-"""So many activations stand below one, where there are too many for all."""
+"""The most activations shown below one, if there are too many for all."""
 
 
 def activation_tree_view(
     graph: Graph, arguments: Sequence[Value], events: Sequence[Event], most: int = MAX_BOXES
 ) -> View:
-    """The tree of all activations that the events of a run opened; of those that are open still, how many of their
-    nodes have fired. Of more than `most`, those opened first, and no more than MAX_SIBLINGS below each."""
+    """The tree of all activations that the events of a run opened; an open one shows how many of its nodes have
+    fired. If there are more than `most`, only those opened first, and at most MAX_SIBLINGS below each."""
     tree = ActivationTree(graph, arguments, events)
     view = View(graph.name, f"{graph.name}: {plural(len(tree.tags), 'activation')}")
     kept = tree.tags if len(tree.tags) <= most else _first_tags(tree.tags, most)
@@ -46,9 +46,9 @@ def activation_tree_view(
 
 
 def _first_tags(tags: Sequence[Tag], most: int) -> list[Tag]:
-    """The first of these whose parents are among them too, and not too many below each."""
+    """The first of these tags, up to `most`: each with its parent, and not too many below one."""
     kept: dict[Tag, int] = {}
-    """How many of those below it are kept."""
+    """How many children of each tag are kept."""
     for tag in tags:
         if len(kept) == most:
             break
@@ -60,7 +60,7 @@ def _first_tags(tags: Sequence[Tag], most: int) -> list[Tag]:
 
 
 class Gates:
-    """Which tokens come into activations and go out of them, and in which phase of these (docs/gradients.md)."""
+    """The nodes at which tokens enter and leave activations, and their phases (docs/gradients.md)."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -69,15 +69,16 @@ class Gates:
         self._phases = [0 if phases is None else phases.phase_of(number) for number in range(len(graph.nodes))]
         outputs = (output for node in graph.nodes if node.op == "reenter" for output in node.outputs)
         self._adjoint_merges = {edge.node for output in outputs for edge in output.edges}
-        """The merges that have the adjoint of a loop variable in each iteration."""
+        """The merges that receive the adjoint of a loop variable in each iteration."""
 
     def phase_of(self, number: int) -> int:
-        """The phase that a merge, which something came to, or a return belongs to."""
+        """The phase of a return, or of a merge through which a value enters."""
         node = self._graph.nodes[number]
         return node.phase if node.op == "return" else self._phases[number]
 
     def entering_tokens(self, event: Event) -> Iterable[Token]:
-        """The tokens that a firing sends as arguments and loop variables, or that have come as adjoints of these."""
+        """The tokens that a firing sends as arguments and loop variables, or the one that arrived as the adjoint of
+        one."""
         number = event.token.node
         if self._graph.nodes[number].op in ("call", "enter", "next_iteration"):
             return event.sent
@@ -86,7 +87,8 @@ class Gates:
     def describe_phases(
         self, given: Iterable[tuple[int, Value]], came: Iterable[tuple[int, Value]]
     ) -> Iterator[tuple[str, str]]:
-        """For each phase of a call what came in and what went out: `3.0`, `6.0`, and `` where nothing has come."""
+        """For each phase of a call the text of its inputs and of its outputs: `3.0`, `6.0`; empty if there are none
+        yet."""
         takes, makes = ([(self.phase_of(node), value) for node, value in each] for each in (given, came))
         for phase in dict.fromkeys([0, *sorted(phase for phase, _ in takes)]):
             said = (", ".join(abbreviate_value(value) for at, value in each if at == phase) for each in (takes, makes))
@@ -94,7 +96,7 @@ class Gates:
 
 
 def describe_call(name: str, phases: Iterable[tuple[str, str]]) -> str:
-    """A call in all its phases, further ones as in the titles of frames.
+    """A call with all its phases; further phases are titled as their frames are.
 
     >>> describe_call("square", [("3.0", "9.0"), ("1.0", "6.0")]), describe_call("f", [("2", "")])
     ('square(3.0) = 9.0, ∂(1.0) = 6.0', 'f(2)')
@@ -104,7 +106,7 @@ def describe_call(name: str, phases: Iterable[tuple[str, str]]) -> str:
 
 
 class ActivationTree:
-    """What a run says of its activations."""
+    """The activations of a run, with their inputs and results, collected from its events."""
 
     def __init__(self, graph: Graph, arguments: Sequence[Value], events: Iterable[Event]) -> None:
         self.graph = graph
@@ -113,9 +115,9 @@ class ActivationTree:
         self.firings: Counter[Tag] = Counter()
         self.closed: set[Tag] = set()
         self.inputs: dict[Tag, dict[int, Value]] = {ROOT: self._root_inputs(arguments)}
-        """What came into each activation, by the merge that it came to."""
+        """The inputs of each activation, by the merge that they enter through."""
         self.returns: dict[Tag, dict[int, Value]] = {}
-        """What each sent back, by the node that returned it."""
+        """The values that each activation returned, by return node."""
         for event in events:
             self._record(event)
         self.tags = list(self.inputs)
@@ -141,7 +143,7 @@ class ActivationTree:
         return describe_call(self._callee_name(tag), self._describe_phases(tag))
 
     def describe_call(self, tag: Tag) -> str:
-        """A call, without what came of it: `fib(3)`; an iteration with what it began with, and no adjoints."""
+        """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints."""
         if tag.site.kind == "loop":
             began = [(node, value) for node, value in self._parameter_inputs(tag) if not self.gates.phase_of(node)]
             return f"{tag.last_step}: {self._describe_variables(began)}"
@@ -152,7 +154,7 @@ class ActivationTree:
         return ", ".join(f"{self._node_name(node)} = {abbreviate_value(value)}" for node, value in given)
 
     def describe_results(self, tag: Tag) -> str:
-        """The results of a call, and of its further phases; empty where none have come."""
+        """The results of a call and of its further phases; empty if there are none yet."""
         return self.title(tag).removeprefix(self.describe_call(tag)).removeprefix(" = ").removeprefix(", ")
 
     def _callee_name(self, tag: Tag) -> str:
@@ -166,7 +168,7 @@ class ActivationTree:
         return firings if tag.site.kind == "loop" or tag == ROOT else f"{tag.last_step}, {firings}"
 
     def _parameter_inputs(self, tag: Tag) -> list[tuple[int, Value]]:
-        """What came into an activation, in the order of parameters; triggers are left out."""
+        """The inputs of an activation in the order of parameters, without triggers."""
         given = sorted(self.inputs[tag].items())
         if tag == ROOT:
             return given

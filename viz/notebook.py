@@ -1,4 +1,4 @@
-"""Pictures for Python programs and notebooks: what there is, as SVG that shows itself.
+"""Pictures for Python programs and notebooks, which display them as SVG.
 
 >>> from tagloom import Builder, Type, int64
 >>> builder = Builder("double")
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, repr=False)
 class NotebookPicture:
-    """A picture that a notebook shows, and that can be saved."""
+    """A picture that a notebook displays and that can be saved."""
 
     name: str
     picture: Picture
@@ -47,7 +47,7 @@ class NotebookPicture:
         return self._render("svg").decode()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file that ends in .svg, .png, .pdf or .dot; raises Usage where that is impossible."""
+        """Write the picture to a file that ends in .svg, .png, .pdf or .dot; raises Usage if that is impossible."""
         target = Path(path)
         write_file(target, self._render(target.suffix.lower().removeprefix(".")))
 
@@ -70,11 +70,11 @@ def picture(
     fold: Iterable[str] = (),
     most: int = MAX_BOXES,
 ) -> NotebookPicture:
-    """A picture of a program, a graph, a function, or of a history where it stands.
+    """A picture of a program, a graph, a function, or a history at its position.
 
-    `form` is graph or program; of a history graph, unfolded, beside, critical, tags, spacetime or profile. `only` and
-    `fold` are names of functions and loops: those that alone are drawn, and those that are one box. Raises Usage for
-    what has no such picture.
+    `form` is graph or program; for a history graph, unfolded, beside, critical, tags, spacetime or profile. `only`
+    names the functions and loops to which the picture is restricted, `fold` those that are drawn as one box each.
+    Raises Usage if the subject has no such picture.
     """
     name, what = _resolve_picture(subject, form)
     return NotebookPicture(f"{name}, {form}", what, DARK if dark else LIGHT, tuple(only), tuple(fold), most)
@@ -109,7 +109,7 @@ def _static_picture(subject: Function | Program | Graph, form: str) -> tuple[str
 
 
 def display(subject: object) -> str | None:
-    """What a notebook shows of something by itself; None where there is no picture of it, and words have to do."""
+    """The SVG that a notebook displays for an object by default; None if it has no picture, and text must do."""
     form = {Program: "program", Outcome: "profile"}.get(type(subject), "graph")
     try:
         return picture(subject, form)._repr_svg_()
@@ -120,7 +120,7 @@ def display(subject: object) -> str | None:
 def play(
     run: Outcome | History, *, first: int, most: int | None, under: str, fold: Sequence[str], boxes: int | None
 ) -> PlayerPage:
-    """A page that plays a run, or some of it; None takes what a PlayerSelection has by default."""
+    """A page that plays a run, or part of it; None takes the default of PlayerSelection."""
     from .player.page import PlayerSelection, page_of_history, page_of_outcome
 
     usual = PlayerSelection()

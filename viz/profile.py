@@ -1,6 +1,6 @@
-"""The profile of parallelism in the characters of a terminal.
+"""The parallelism profile as characters for a terminal.
 
-Owns nothing but characters: what a profile is, and its numbers, are the machine's (`Stats.profile`).
+Owns the characters only: the machine defines the profile and its numbers (`Stats.profile`).
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ _ASCII_BAR_GLYPHS = " .:#"
 
 
 def draw_profile(profile: Sequence[int], *, width: int = 72, height: int = 8, unicode: bool = True) -> str:
-    """P(t), the firings in each wave, as a chart with `height` rows of bars and a caption, no line over `width`.
+    """P(t), the firings in each wave, as a bar chart of `height` rows with a caption; no line is longer than `width`.
 
-    A wave has a column of its own. Where that makes too many, a column is the mean of as many waves as it takes (the
-    last of those that are left), so that the area is still the number of firings; the caption says so, and says how
-    high the highest wave is. What is not zero is never blank. Where there is no room for axes, the bars stand alone.
+    Each wave has its own column. If there are more waves than columns, a column is the mean of several waves (the last
+    column, of those left), so that the area is still the number of firings; the caption then says so and gives the
+    maximum. A nonzero column is never blank. If there is no room for axes, only the bars are drawn.
 
-    Raises Usage where width or height is below 1, or a number below 0.
+    Raises Usage if width or height is below 1, or a number below 0.
 
     >>> print(draw_profile([1, 2, 3, 4, 4, 1], height=2))
     4│  ▄██
@@ -52,7 +52,7 @@ def draw_profile(profile: Sequence[int], *, width: int = 72, height: int = 8, un
 
 
 def bin_means(profile: Sequence[int], most: int) -> tuple[int, list[Fraction]]:
-    """A profile in at most `most` columns: how many waves a column stands for, and the mean of those of each.
+    """Reduce a profile to at most `most` columns: the number of waves in a column, and the mean of each column.
 
     >>> size, means = bin_means([1, 2, 3, 4, 5], 3)
     >>> size, [str(mean) for mean in means]
@@ -64,7 +64,7 @@ def bin_means(profile: Sequence[int], most: int) -> tuple[int, list[Fraction]]:
 
 
 def _bar_rows(columns: Sequence[Fraction], top: int, height: int, levels: str) -> list[str]:
-    """The rows of bars, from the top; a column fills its cells to the nearest level, and at least to the first."""
+    """The rows of bars from top to bottom; a column is rounded to the nearest level, and is at least one level high."""
     full = len(levels) - 1
     filled = [max(math.floor(value * height * full / top + Fraction(1, 2)), value > 0) for value in columns]
     return [
@@ -89,7 +89,7 @@ def _caption(profile: Sequence[int], size: int) -> str:
 
 
 def _format_axis_number(number: int) -> str:
-    """A number for an axis: short, however large.
+    """A number for an axis, short even if it is large.
 
     >>> _format_axis_number(12345), _format_axis_number(12345678)
     ('12,345', '1.2e7')

@@ -1,8 +1,8 @@
-"""Which lines of source are read, to be shown beside a graph.
+"""The source lines shown beside a graph, and which files may be read for them.
 
-Code that this process has traced is read. What is loaded names files, too, and has no say over what else is read: only
-sources are, which are regular files of a few MB, called so. Those beside a document, in its folder or below, it may
-show to anybody, itself among them; all others only to who sits at the screen, whose files they are.
+Files that this process has traced are read. A loaded document names files too, but cannot choose freely what is read:
+only regular files of at most a few MB with the suffix of a source. Files in the document's folder or below may appear
+in output for anybody; other files only on the user's own screen.
 """
 
 from __future__ import annotations
@@ -14,30 +14,31 @@ from ..core.frontend.trace.source_location import has_traced
 from ..core.program.program import DocumentLocation, Location
 
 SUFFIXES = (".py", ".tl")
-"""How the names of sources end."""
+"""The suffixes of source files."""
 MAX_BYTES = 4 * 2**20
-"""So many bytes a source has at most."""
+"""The size limit of a source, in bytes."""
 MISSING_SOURCE = "the source is not here"
 
 
 def shareable_lines(location: Location) -> list[str]:
-    """The lines of the file that made a node, for what is passed on to others; none where its source is not here."""
+    """The lines of the file that made a node, for output that is passed on to others; empty if the file may not be
+    shared or read."""
     return _read_lines(location.file) if has_traced(location.file) else _read_lines_if_any(_document_source(location))
 
 
 def local_lines(location: Location) -> list[str]:
-    """The same, for the user's own screen."""
+    """The lines of the file that made a node, for the user's own screen."""
     return shareable_lines(location) or _read_lines_if_any(_resolve_source(Path(location.file)))
 
 
 def local_line(location: Location) -> str:
-    """The line itself, for the user's own screen; empty where it is not here."""
+    """The line that made a node, for the user's own screen; empty if it cannot be read."""
     lines = local_lines(location)
     return lines[location.line - 1].rstrip("\n") if 1 <= location.line <= len(lines) else ""
 
 
 def _document_source(location: Location) -> Path | None:
-    """The source that a document names in its own folder or below."""
+    """The source that a document names, if it is in the document's folder or below."""
     if not isinstance(location, DocumentLocation) or location.document is None:
         return None
     document = Path(location.document)
@@ -46,7 +47,7 @@ def _document_source(location: Location) -> Path | None:
 
 
 def _resolve_source(named: Path) -> Path | None:
-    """The source of this name, wherever links lead."""
+    """The source file with this name, after symbolic links are resolved; None if it is no readable source."""
     try:
         path = named.resolve()
         return path if path.suffix in SUFFIXES and path.is_file() and path.stat().st_size <= MAX_BYTES else None

@@ -1,8 +1,8 @@
-"""What things look like: the table of looks, a row for each kind of box, arrow, cluster and badge.
+"""The table of looks: one row for each kind of box, arrow, cluster and badge.
 
-Colours are those of Okabe and Ito (https://jfly.uni-koeln.de/color/), which people with any colour vision tell
-apart. Nothing is told by colour alone: kinds of boxes differ in shape, or say their op in words, and in a letter where
-there are no shapes; kinds of arrows differ in line or head; badges have a sign each.
+Colours are those of Okabe and Ito (https://jfly.uni-koeln.de/color/), which people with any colour vision can
+distinguish. Colour is never the only sign: kinds of boxes differ in shape or name their op, and differ in a letter
+where there are no shapes; kinds of arrows differ in line or head; each badge has its own sign.
 """
 
 from __future__ import annotations
@@ -25,29 +25,29 @@ PALETTE = (BLACK, ORANGE, SKY, GREEN, YELLOW, BLUE, VERMILLION, PURPLE)
 """The eight colours of Okabe and Ito."""
 
 GREY = "#666666"
-"""For text of second rank."""
+"""The colour of secondary text."""
 
 FONT = "Helvetica,Arial,sans-serif"
-"""Every system maps these to a font that it has."""
+"""A font name that every system maps to an installed font."""
 
 FONT_SIZE, SMALL_FONT_SIZE = 12, 9
-"""Points of the first line of a node, and of its second line and of labels on edges."""
+"""Font sizes in points: of the first line of a node, and of its second line and edge labels."""
 
 
 class Theme(NamedTuple):
-    """Colours that depend on what is drawn upon."""
+    """The colours that depend on the background."""
 
     name: str
     background: str
     foreground: str
-    """For text, and wherever the table of looks says black."""
+    """The colour of text, and of whatever is black in the table of looks."""
     muted: str
-    """For text of second rank, and frames."""
+    """The colour of secondary text and frames."""
     fill_opacity: str
-    """The opacity of fillings, as two hexadecimal digits: text stays legible on every colour."""
+    """The opacity of fillings as two hexadecimal digits; text stays legible on every colour."""
 
     def resolve_colour(self, colour: str) -> str:
-        """A colour of the table of looks on this paper."""
+        """A colour of the table of looks in this theme."""
         return self.foreground if colour == BLACK else self.muted if colour == GREY else colour
 
 
@@ -56,8 +56,8 @@ DARK = Theme("dark", "#16181D", "#E8E8E8", "#A0A0A0", "50")
 
 
 class BoxLook(NamedTuple):
-    """A shape and styles of Graphviz, the colour of the line, of which the filling is a tint, and a letter for where
-    there are neither shapes nor colours."""
+    """A Graphviz shape and styles, the line's colour (the filling is a tint of it), and a letter for output without
+    shapes and colours."""
 
     shape: str
     colour: str
@@ -66,7 +66,7 @@ class BoxLook(NamedTuple):
 
 
 class LineLook(NamedTuple):
-    """A style and an arrow head of Graphviz, and a colour."""
+    """A Graphviz line style and arrow head, and a colour."""
 
     style: str
     head: str
@@ -74,7 +74,7 @@ class LineLook(NamedTuple):
 
 
 class ClusterLook(NamedTuple):
-    """A style of Graphviz, a colour, and a sign before the title."""
+    """A Graphviz style, a colour, and a sign before the title."""
 
     style: str
     colour: str
@@ -82,7 +82,7 @@ class ClusterLook(NamedTuple):
 
 
 class BadgeLook(NamedTuple):
-    """A sign, the same where there is only ASCII, a colour, and what it means."""
+    """A sign, its ASCII replacement, a colour, and the meaning."""
 
     glyph: str
     ascii: str
@@ -117,10 +117,10 @@ BOX_LOOKS: dict[BoxKind, BoxLook] = {
     "iteration": BoxLook("box", VERMILLION, "W", "filled,rounded,dashed"),
     "unknown": BoxLook("box", BLACK, "u", "dashed"),
 }
-"""The look of each kind of box. A house that points down sends tokens into another activation, one that points up
-sends them back out; what is dashed does so with adjoints. A merge is narrow below, where it has one output, and a
-switch above, where it has one value.
-What is stored is a drum, an effect points out of the program, chance is a die, and a breakpoint a stop sign."""
+"""The look of each kind of box. A house pointing down sends tokens into another activation, a house pointing up
+sends them back out; dashed ones do so with adjoints. A merge is narrow below, where it has one output, and a switch
+above, where it has one value. Storage is a drum, an effect points out of the program, a random op is a die, and a
+breakpoint is a stop sign."""
 
 LINE_LOOKS: dict[LinkKind, LineLook] = {
     "data": LineLook("solid", "normal", BLACK),
@@ -182,7 +182,7 @@ _OP_KINDS: dict[str, BoxKind] = {
 
 
 def kind_of(op: str) -> BoxKind:
-    """The kind of an op by name: what computes and is not listed is arithmetic; what does not exist is unknown.
+    """The kind of an op by name: arithmetic for a pure op that is not listed, unknown for a name that is no op.
 
     >>> kind_of("less_equal"), kind_of("sqrt"), kind_of("frobnicate")
     ('comparison', 'arithmetic', 'unknown')

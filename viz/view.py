@@ -1,9 +1,9 @@
-"""The view: what a picture shows, as plain data: boxes and arrows, with badges, in clusters.
+"""The view: the content of a diagram as plain data: boxes and arrows, with badges, in clusters.
 
-Everything that is drawn is a view first: a program, a graph, a graph at a moment of a run, the firings of a run, its
-tags. What makes views knows nothing of shapes, colours and coordinates; what prints them (as DOT, in the characters of
-a terminal) knows nothing of programs and tokens. Between the two, functions of a view make another: `collapse`
-folds clusters, `state_view` puts the tokens of a run on it.
+Every diagram is a view first: a program, a graph, a graph at a moment of a run, the firings of a run, its tags. The
+makers of views know nothing of shapes, colours and coordinates; the printers (DOT, terminal cells) know nothing of
+programs and tokens. Functions from view to view come in between: `collapse` folds clusters, `state_view` adds the
+tokens of a run.
 """
 
 from __future__ import annotations
@@ -18,34 +18,35 @@ BoxKind: TypeAlias = Literal[
     "next_iteration", "reenter", "back", "pullback", "cells", "effect", "random", "breakpoint", "argument", "result",
     "activation", "iteration", "folded", "folded_loop", "unknown",
 ]  # fmt: skip
-"""What a box is, as far as looks go."""
+"""The kind of a box, which determines its look."""
 
 LinkKind: TypeAlias = Literal[
     "data", "predicate", "trigger", "order", "call", "back", "before", "control", "cell", "below"
 ]
-"""What an arrow is, as far as looks go."""
+"""The kind of an arrow, which determines its look."""
 
 ClusterKind: TypeAlias = Literal["function", "loop", "part", "cond", "branch", "pullback"]
-"""What a cluster is, as far as looks go; a loop has parts, a cond branches, and each of them may have pullbacks."""
+"""The kind of a cluster, which determines its look; a loop has parts, a cond has branches, and each may have
+pullbacks."""
 
 BadgeMark: TypeAlias = Literal["flight", "waits", "parked", "held", "fired", "ready", "trap", "open", "came", "more"]
-"""What a badge says: a token that is in flight, waits for partners, is parked at an empty cell, or held by a bound; a
-box that has just fired, that can fire next, that trapped; an activation that is open; a result that has come; and that
-there is more."""
+"""The kind of a badge. A token is in flight, waits for partners, is a deferred read at an empty cell, or is
+throttled by a k-bound; a box has just fired, can fire next, or trapped; an activation is open; a result has arrived;
+or there is more."""
 
 
 class Badge(NamedTuple):
-    """A small mark on a box or an arrow: a token's value, and under which tag it is."""
+    """A small mark on a box or an arrow: a token's value and its tag."""
 
     mark: BadgeMark
     text: str
     detail: str = ""
-    """What stands beside it in smaller letters."""
+    """Text beside the value, in smaller letters."""
     tooltip: str = ""
 
 
 class Box(NamedTuple):
-    """A box, with one line of text or two. No other of the view has its name."""
+    """A box with one or two lines of text. Its name is unique in the view."""
 
     name: str
     kind: BoxKind
@@ -54,59 +55,59 @@ class Box(NamedTuple):
     tooltip: str = ""
     badges: tuple[Badge, ...] = ()
     emphasized: bool = False
-    """Whether the eye is to find it first."""
+    """Whether the box is highlighted."""
 
 
 class ViewArrow(NamedTuple):
-    """An arrow from one box to another, by their names."""
+    """An arrow from one box to another, by name."""
 
     tail: str
     head: str
     link: LinkKind
     label: str = ""
-    """What is written at its beginning."""
+    """The label at its tail."""
     tooltip: str = ""
     port: int = 0
-    """The port of the head that it ends on."""
+    """The port of the head at which it ends."""
     badges: tuple[Badge, ...] = ()
     is_reversed: bool = False
-    """Whether it is laid out as if it ran from head to tail, so that what is earlier stands above."""
+    """Whether it is laid out as if it ran from head to tail, so that earlier nodes are above later ones."""
     is_unconstrained: bool = False
-    """Whether it has no say in where boxes stand."""
+    """Whether the layout ignores it when it places boxes."""
     head_cluster: str = ""
-    """The cluster at whose border it is drawn to end."""
+    """The cluster at whose border it ends."""
     emphasized: bool = False
 
 
 @dataclass(slots=True)
 class Cluster:
-    """A frame around boxes, and around the clusters inside it. The outermost of a view is not drawn."""
+    """A frame around boxes and inner clusters. The outermost cluster of a view is not drawn."""
 
     name: str
     kind: ClusterKind = "function"
     title: str = ""
     tooltip: str = ""
     subject: str = ""
-    """What it is of, by the name that people use: a function, or a loop as `fib.loop`."""
+    """The function or loop that it shows, by the name that users type: `fib`, `fib.loop`."""
     series: str = ""
-    """The loop that it is an iteration of, if it is one: those beside it of the same series are the others."""
+    """The loop whose iteration it is, if any; the iterations of one loop share the series."""
     boxes: dict[str, Box] = field(default_factory=dict)
     same_rank: list[str] = field(default_factory=list)
-    """Boxes that stand side by side, from left to right."""
+    """Groups of boxes that are side by side, from left to right."""
     clusters: list[Cluster] = field(default_factory=list)
 
     def add_cluster(self, kind: ClusterKind, title: str, tooltip: str, subject: str = "") -> Cluster:
-        """A new cluster inside this one."""
+        """Add a new cluster inside this one."""
         inner = Cluster(f"{self.name}_{len(self.clusters)}", kind, title, tooltip, subject)
         self.clusters.append(inner)
         return inner
 
     def add_box(self, name: str, kind: BoxKind, first: str, second: str = "", tooltip: str = "") -> None:
-        """A new box in this cluster."""
+        """Add a new box to this cluster."""
         self.boxes[name] = Box(name, kind, first, second, tooltip)
 
     def copy(self) -> Cluster:
-        """An equal cluster that goes its own way."""
+        """A deep copy."""
         made = replace(self, boxes=self.boxes.copy(), clusters=list(self.clusters))
         waiting = [made]
         while waiting:
@@ -116,7 +117,7 @@ class Cluster:
         return made
 
     def walk(self) -> Iterator[Cluster]:
-        """This cluster and all inside it, the outer before the inner."""
+        """This cluster and all inside it, outer before inner."""
         waiting = [self]
         while waiting:
             yield (cluster := waiting.pop())
@@ -125,23 +126,23 @@ class Cluster:
 
 @dataclass(slots=True)
 class View:
-    """A picture, before anybody has decided how it looks."""
+    """A diagram, independent of its look."""
 
     name: str
     caption: str = ""
-    """A line below it."""
+    """The caption below the diagram."""
     root: Cluster = field(default_factory=lambda: Cluster("cluster"))
     arrows: list[ViewArrow] = field(default_factory=list)
     rank_constraints: list[tuple[str, str]] = field(default_factory=list)
-    """Pairs of boxes of which the first is kept above the second, though no arrow says so."""
+    """Pairs of boxes; the layout keeps the first above the second, without an arrow."""
 
     def add_arrow(self, tail: str, head: str, link: LinkKind, label: str = "", tooltip: str = "", **more: Any) -> None:
-        """A new arrow; `more` are other fields of it."""
+        """Add a new arrow; `more` are its other fields."""
         self.arrows.append(ViewArrow(tail, head, link, label, tooltip, **more))
 
     @property
     def marks(self) -> tuple[BadgeMark, ...]:
-        """The marks of all badges, each once, in the order in which they are declared."""
+        """The marks of all badges, each once, in order of declaration."""
         badges = [*(box.badges for box in self.boxes.values()), *(arrow.badges for arrow in self.arrows)]
         used = {badge.mark for badge in chain.from_iterable(badges)}
         return tuple(mark for mark in get_args(BadgeMark) if mark in used)
@@ -152,5 +153,5 @@ class View:
         return {name: box for cluster in self.root.walk() for name, box in cluster.boxes.items()}
 
     def copy(self) -> View:
-        """An equal view, to put badges on."""
+        """A copy to put badges on."""
         return replace(self, root=self.root.copy(), arrows=self.arrows.copy())
