@@ -1,8 +1,8 @@
-"""Sums of adjoints, made in place. What a weight contributes is added up activation by activation: each makes a product
-of matrices, and adds it to what came from below. Where nobody else has what came, the product is added to it where it
-lies; and where that is nothing but zeros, these are not written before.
+"""In-place accumulation of adjoints. The gradient of a weight is summed over activations: each computes a matrix
+product and adds it to the sum from its callees. Where that sum is unique, the product is added in place; where it is
+all zeros, these zeros are never written.
 
-Every sum has the bits that it has elsewhere: an element of a product is added up from 0, and then added to the other.
+The bits of a sum do not change: an element of a product is summed from 0, and then added to the accumulator.
 """
 
 from __future__ import annotations
@@ -26,22 +26,22 @@ from .facts import ArrayFacts, ArrayFactTable
 from .layout import numba_dtype, numpy_dtype
 
 _MIN_ELEMENTS = 512
-"""How many elements are worth it."""
+"""The fewest elements for which in-place accumulation pays."""
 _TILE_ROWS, _TILE_BYTES, _MAX_PRODUCTS = 8, 128, 2**26
-"""What divides the rows and the bytes of a row of a product that is added to an array, and how many multiplications it
-has at most: then all tiles are whole (jit.matrices)."""
+"""Bounds on a product that is added in place: a divisor of its rows, a divisor of the bytes of a row, and its most
+multiplications. Within them all tiles are whole (jit.matrices)."""
 _IN_PLACE_OPS = ("scatter_add", "scatter_index")
-"""Ops that write into their first operand, where nobody else has it."""
+"""Ops that write into their first operand where it is unique and dead."""
 _FRESH_OPS = (
     *("matmul", "permute_dims", "concat", "broadcast_to", "broadcast_like", "sum_like", "sum", "max", "min"),
     *_IN_PLACE_OPS,
 )
-"""Ops besides those element by element whose arrays are nobody else's, and that keep no operand."""
+"""Ops, besides elementwise ones, that return a unique array and keep no reference to an operand."""
 _ALIASING_OPS = ("identity", "stop_gradient", "breakpoint")
 
 
 def is_fresh(op: str) -> bool:
-    """Whether the array that an op makes is nobody else's, and it keeps no operand."""
+    """Whether an op returns a unique array and keeps no reference to an operand."""
     return op in _FRESH_OPS or (op in OPS and OPS[op].scalar is not None and op not in _ALIASING_OPS)
 
 
@@ -53,19 +53,19 @@ class SumEmitter(arrays.ArrayEmitter, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AccumulationPlan:
-    """What is done with the nodes of a region otherwise than one after another."""
+    """A plan for the nodes of a region that are not emitted one by one."""
 
     sums: frozenset[str]
     zeros: frozenset[str]
-    """Nodes that make nothing but zeros."""
+    """Nodes whose results are lazy zeros."""
     products: Mapping[str, Node]
-    """By the name of a sum, the product that is added to its other operand."""
+    """For the name of each sum, the product that is added to its other operand."""
     transposes: frozenset[str]
-    """Transpositions that products make themselves."""
+    """Transpositions that are folded into products."""
     node_index: Mapping[str, int]
-    """The numbers of nodes, by their names."""
+    """The position of each node, by name."""
     last_use: Mapping[str, int]
-    """The number of the last node that uses a value; -1 where none does."""
+    """The position of the last use of each value; -1 where it has none."""
 
     @property
     def special_nodes(self) -> frozenset[str]:
@@ -76,7 +76,7 @@ class AccumulationPlan:
         return self.transposes | {node.name for node in self.products.values()}
 
     def is_last_use(self, operand: Operand, node: Node) -> bool:
-        """Whether a node uses a value once, and nobody uses it after that."""
+        """Whether this is the last use of a value, and the node's only one."""
         return (
             isinstance(operand, str)
             and self.last_use.get(operand) == self.node_index[node.name]
@@ -84,12 +84,12 @@ class AccumulationPlan:
         )
 
     def dead_operands(self, node: Node, value: Callable[[Operand], TypedExpression]) -> set[str]:
-        """The operands of a node that are spent there."""
+        """The operands of a node that are dead after it."""
         return {value(each).text for each in node.inputs if self.is_last_use(each, node)}
 
 
 class _DefUseChains:
-    """Who makes and uses the values of a region."""
+    """The definitions and uses of a region's values."""
 
     def __init__(self, region: Region) -> None:
         self.region, self.nodes = region, region.nodes
@@ -112,7 +112,7 @@ class _DefUseChains:
 
 
 def plan_accumulation(region: Region) -> AccumulationPlan:
-    """What is to be done with a region that sees nothing else."""
+    """The plan for a region that is closed."""
     uses, sums, zeros, turned = _DefUseChains(region), set[str](), set[str](), set[str]()
     for node in reversed(region.nodes):
         if _is_accumulation(uses, node, sums):
@@ -140,13 +140,13 @@ def plan_accumulation(region: Region) -> AccumulationPlan:
 
 
 def _element_count(type_: Type) -> int | None:
-    """How many elements an array has, where that is known."""
+    """The static element count of an array, or None."""
     shape = [-1 if size is None else size for size in type_.shape or ()]
     return None if type_.is_scalar or -1 in shape else math.prod(shape)
 
 
 def _is_accumulation(uses: _DefUseChains, node: Node, later: set[str]) -> bool:
-    """Whether a node adds arrays that are made one by one, and is part of no other loop over elements."""
+    """Whether a node adds arrays that are computed one by one, and is in no fused loop."""
     if node.op != "add" or len({each for each in node.inputs if isinstance(each, str)}) != 2:
         return False
     made = node.results[0].type
@@ -158,7 +158,7 @@ def _is_accumulation(uses: _DefUseChains, node: Node, later: set[str]) -> bool:
 
 
 def _fusible_values(uses: _DefUseChains) -> set[str]:
-    """The values of ops element by element, but for sums of what is not the value of one."""
+    """The values of elementwise ops, except sums of a value that no elementwise op computes."""
     found = set[str]()
     for node in uses.nodes:
         is_by_elements = node.op in OPS and OPS[node.op].scalar is not None
@@ -169,7 +169,7 @@ def _fusible_values(uses: _DefUseChains) -> set[str]:
 
 
 def _is_lazy_zeros(uses: _DefUseChains, node: Node, sums: set[str]) -> bool:
-    """Whether a node makes zeros for those who know what to do with zeros."""
+    """Whether a node makes zeros, and all of its uses accept lazy zeros."""
     if len(node.results) != 1:
         return False
     made = node.results[0].type
@@ -184,12 +184,12 @@ def _is_lazy_zeros(uses: _DefUseChains, node: Node, sums: set[str]) -> bool:
 
 
 def _has_known_elements(type_: Type) -> bool:
-    """Whether it is known that an array has elements, and not too many."""
+    """Whether an array's size is static, not 0, and not too large."""
     return 0 < (_element_count(type_) or 0) <= MAX_ELEMENTS
 
 
 def _is_zero(operand: Operand) -> bool:
-    """Whether an operand is 0.0, and not -0.0."""
+    """Whether an operand is the constant 0.0, not -0.0."""
     if not isinstance(operand, Literal) or not operand.type.is_scalar or operand.type.dtype.kind != "f":
         return False
     value = float(operand.value)  # type: ignore[arg-type]
@@ -209,8 +209,8 @@ def _is_implicit_transpose(uses: _DefUseChains, node: Node, others: set[str]) ->
 
 
 def _accepts_transposed(uses: _DefUseChains, node: Node, name: str, others: set[str]) -> bool:
-    """Whether a node is a product that takes a matrix of this name with its rows as columns: as the left factor, or as
-    the right one where the left has few rows."""
+    """Whether a node is a product that accepts this matrix transposed: as its left factor, or as its right one where
+    the left has few rows."""
     if (
         not _is_float_matmul(uses, node)
         or node.inputs[0] == node.inputs[1]
@@ -224,7 +224,7 @@ def _accepts_transposed(uses: _DefUseChains, node: Node, name: str, others: set[
 
 
 def _is_float_matmul(uses: _DefUseChains, node: Node) -> bool:
-    """Whether a node is a product of two matrices of floats, of one dtype."""
+    """Whether a node is a product of two float matrices of one dtype."""
     if node.op != "matmul":
         return False
     types = [uses.operand_type(each) for each in node.inputs]
@@ -233,8 +233,8 @@ def _is_float_matmul(uses: _DefUseChains, node: Node) -> bool:
 
 
 def _find_accumulated_product(uses: _DefUseChains, sum_: Node) -> Node | None:
-    """The product that is added to the other operand of a sum, which it does not read, if it is used nowhere else, has
-    whole tiles, and types know that its factors fit: nobody asks."""
+    """The product that a sum adds to its other operand; None unless the sum is its only use, the other operand does not
+    feed it, all tiles are whole, and the types show that its factors fit."""
     for each in reversed(sum_.inputs):
         node = uses.producer.get(str(each))
         if node is None or not _is_float_matmul(uses, node) or len(uses.use_indices[str(each)]) != 1:
@@ -251,7 +251,7 @@ def _find_accumulated_product(uses: _DefUseChains, sum_: Node) -> Node | None:
 
 
 def _operands_read(uses: _DefUseChains, product: Node) -> set[Operand]:
-    """Whose elements a product reads, transposed or not."""
+    """The values whose elements a product reads, transposed or not."""
     made = [uses.producer.get(str(each)) for each in product.inputs]
     return {*product.inputs, *(each for node in made if node and node.op == "permute_dims" for each in node.inputs)}
 
@@ -268,7 +268,7 @@ def emit_special_node(
     value: Callable[[Operand], TypedExpression],
     there: Callable[[Operand], TypedExpression],
 ) -> str:
-    """Write a node that stands apart; `there` gives a value of which no zeros are unwritten."""
+    """Emit a node of the plan; `there` returns a materialized operand."""
     if node.name in plan.zeros:
         return _emit_lazy_zeros(writer, node)
     product = plan.products.get(node.name)
@@ -281,7 +281,7 @@ def emit_special_node(
 
 
 def _emit_lazy_zeros(writer: SumEmitter, node: Node) -> str:
-    """Zeros that are not written."""
+    """Emit lazy zeros."""
     type_ = node.results[0].type
     text = writer.assign(
         f"e.lazy_zeros(({', '.join(map(str, type_.shape or ()))},), {numpy_dtype(numba_dtype(type_.dtype))})"
@@ -291,13 +291,13 @@ def _emit_lazy_zeros(writer: SumEmitter, node: Node) -> str:
 
 
 def _emit_sum(writer: SumEmitter, node: Node, a: str, b: str, spent: set[str]) -> str:
-    """A sum; `spent` are those of its operands that nobody uses any more."""
+    """Emit a sum; `spent` are its dead operands."""
     known, type_, pairs = writer.facts, node.results[0].type, ((a, b), (b, a))
     for one, other in pairs:
         if one in known.lazy and other not in known.no_negative_zero:
             writer.materialize(one)
     mine, made, head = known.unique & spent, writer.fresh_name(), "if"
-    handed = {other for one, other in pairs if one in known.lazy}  # one of which may be the sum
+    handed = {other for one, other in pairs if one in known.lazy}  # one of these may be returned as the sum
     for one, other in pairs:
         if one in known.lazy:
             writer.emit(f"{head} e.is_lazy({one}): {made} = {other}")
@@ -310,7 +310,7 @@ def _emit_sum(writer: SumEmitter, node: Node, a: str, b: str, spent: set[str]) -
 
 
 def _emit_array_sum(writer: SumEmitter, type_: Type, a: str, b: str, mine: set[str]) -> str:
-    """The sum of two arrays that are there; where one is nobody else's, it is made there."""
+    """Emit the sum of two materialized arrays, in place where one of them is in `mine`: unique and dead."""
     sizes = [str(size) for size in type_.shape or ()]
     into = a if a in mine else b if b in mine else emit_empty(writer, sizes, type_)
     words = [f"w.data_address({into})", f"w.data_address({a})", str(type_.dtype.numpy.itemsize), f"w.data_address({b})"]
@@ -323,7 +323,7 @@ def _emit_array_sum(writer: SumEmitter, type_: Type, a: str, b: str, mine: set[s
 def _emit_accumulated_product(
     writer: SumEmitter, product: Node, factors: Sequence[TypedExpression], to: TypedExpression, *, is_spent: bool
 ) -> str:
-    """A product of matrices that is added to an array."""
+    """Emit a matrix product that is added to an array."""
     known, type_ = writer.facts, product.results[0].type
     rows, columns = type_.shape or (0, 0)
     fact = ArrayFacts(is_unique=True, has_no_negative_zero=to.text in known.no_negative_zero)

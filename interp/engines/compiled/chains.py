@@ -1,9 +1,8 @@
-"""Chains of ops on arrays of one shape, as one loop: each element of each operand is read once, and only what is used
-elsewhere is written.
+"""Loop fusion: a chain of elementwise ops on arrays of one shape becomes one loop, which reads each element of each
+operand once and writes only what is used elsewhere.
 
-Operands and results of NumPy's own loops (jit.numpy_loops) lie in blocks that fit into a processor's nearest memory, so
-a chain that calls such loops is several loops over each block, its stages. Between blocks a run looks at whether it is
-to end.
+Operands and results of NumPy's own loops (jit.numpy_loops) are kept in blocks that fit into the first-level cache, so a
+chain that calls such loops runs several loops over each block: its stages. The run polls between blocks.
 """
 
 from __future__ import annotations
@@ -23,35 +22,35 @@ from ..jit import kernels
 from ..jit.clib import UFUNC_OPS
 
 BLOCK_ELEMENTS = 2048
-"""How many elements are computed at a time: with 4,096, a chain of three exponentials took 4 % longer."""
+"""The elements of a block: with 4,096, a chain of three exponentials took 4 % longer."""
 _MAX_NODES = 64
-"""How many nodes a chain has at most: the text of those that may turn out to be of several shapes is there twice."""
+"""The most nodes of a chain: if its arrays may differ in shape, its code is emitted twice."""
 
 
 @dataclass(frozen=True, slots=True)
 class FusedLoop:
-    """Nodes that are one loop, in order; `outputs` are those whose results are used elsewhere, `inputs` the arrays
-    that come from elsewhere. Each of the outputs depends on all of these, so that it is of the shape that they
-    broadcast to; or all sizes are known."""
+    """The nodes of one fused loop, in order. `outputs` are the results that are used elsewhere, `inputs` the arrays
+    that are defined elsewhere. Unless all sizes are static, each output depends on all inputs, so that it has the shape
+    to which these broadcast."""
 
     nodes: tuple[Node, ...]
     outputs: tuple[str, ...]
     inputs: tuple[Operand, ...]
     sum_node: Node | None = None
-    """The sum over all axes of one of its results, which is added up as it is computed."""
+    """A sum over all axes of one of the results, accumulated in the loop."""
 
 
 @dataclass(frozen=True, slots=True)
 class FusedChain:
-    """Nodes of a region that are computed together, in order, and the loops that compute them. Some of them are in
-    several, if that costs less than an array."""
+    """Nodes of a region that are computed together, in order, and their loops. A node is in several loops if
+    recomputing it costs less than an array."""
 
     nodes: tuple[Node, ...]
     loops: tuple[FusedLoop, ...]
 
     @property
     def inputs(self) -> tuple[str, ...]:
-        """What it uses of other nodes, scalars too."""
+        """The values, scalars included, that the chain uses and other nodes define."""
         names = {node.name for node in self.nodes}
         used = (operand for node in self.nodes for operand in node.inputs)
         return tuple(dict.fromkeys(each for each in used if isinstance(each, str) and each not in names))
@@ -59,27 +58,27 @@ class FusedChain:
 
 FusionPart: TypeAlias = Node | FusedChain
 DependencySet: TypeAlias = frozenset[Operand]
-"""The arrays that something depends on."""
+"""The arrays on which a value depends."""
 
 
 def is_ufunc_node(node: Node) -> bool:
-    """Whether a node's values are those of one of NumPy's loops."""
+    """Whether one of NumPy's loops computes a node."""
     return node.op in UFUNC_OPS and node.results[0].type.dtype.kind == "f"
 
 
 def ufunc_dtype(node: Node) -> DType:
-    """The dtype of what one of NumPy's loops takes and gives."""
+    """The operand and result dtype of the NumPy loop that computes a node."""
     return dtypes.float32 if OPS[node.op].computes_in_float32(node.results[0].type.dtype) else dtypes.float64
 
 
 def ufunc_name(node: Node) -> str:
-    """The name of the loop of NumPy's that computes a node."""
+    """The name of the NumPy loop that computes a node."""
     return f"{node.op}32" if ufunc_dtype(node) is dtypes.float32 else node.op
 
 
 def plan_fusion(region: Region, apart: Set[str] = frozenset()) -> list[FusionPart]:
-    """The nodes of a region, those that may be one loop together, but for those that stand `apart`. Scalars that cannot
-    trap are computed before the chain that they stand in."""
+    """Partition the nodes of a region into chains and single nodes; nodes in `apart` join no chain. Scalars that cannot
+    trap are computed before the chain in which they occur."""
     plan, types = _FusionPlanner(region), {var.name: var.type for var in region.parameters}
     for node in region.nodes:
         given = [operand.type if isinstance(operand, Literal) else types[operand] for operand in node.inputs]
@@ -98,7 +97,7 @@ def plan_fusion(region: Region, apart: Set[str] = frozenset()) -> list[FusionPar
 
 
 class _FusionPlanner:
-    """The parts that are known, and the chain that nodes are being added to."""
+    """The partition built so far, and the open chain."""
 
     def __init__(self, region: Region) -> None:
         self.region, self.parts = region, list[FusionPart]()
@@ -108,7 +107,7 @@ class _FusionPlanner:
     shape: Shape
 
     def add(self, node: Node, types: Sequence[Type]) -> None:
-        """Add a node to the chain, or begin one with it."""
+        """Add a node to the open chain, or open one with it."""
         inside = {each.name for each in self.open_nodes}
         arrays = [
             (operand, type_.shape)
@@ -129,11 +128,11 @@ class _FusionPlanner:
             self.input_shapes.update(arrays)
 
     def is_output_of_open_chain(self, operand: Operand) -> bool:
-        """Whether the chain makes this."""
+        """Whether the open chain defines an operand."""
         return any(node.name == operand for node in self.open_nodes)
 
     def close_chain(self, total: Node | None = None) -> None:
-        """What comes next is another part; the last of this one is a sum, if one is given."""
+        """Close the open chain; `total`, if given, is a sum that ends it."""
         if self.open_nodes:
             names = {node.name for node in (*self.open_nodes, *([total] if total else []))}
             others = [operand for node in self.region.nodes if node.name not in names for operand in node.inputs]
@@ -148,7 +147,7 @@ class _FusionPlanner:
 def _partition_loops(
     nodes: Sequence[Node], used: Set[str], given: Sequence[Operand], known: bool
 ) -> tuple[FusedLoop, ...]:
-    """The loops of a chain: results that depend on the same arrays are of one shape, and so in one loop."""
+    """Partition a chain into loops: results that depend on the same arrays have one shape, and so share a loop."""
     whose: dict[Operand, DependencySet] = {each: frozenset() if known else frozenset({each}) for each in given}
     for node in nodes:
         whose[node.name] = frozenset[Operand]().union(*(whose[each] for each in node.inputs if each in whose))
@@ -168,7 +167,8 @@ def _partition_loops(
 
 
 def _attach_sum(loops: Sequence[FusedLoop], total: Node, used: Set[str]) -> tuple[FusedLoop, ...]:
-    """These loops, the one that makes what is summed up with the sum; the array is kept only if it is used."""
+    """The same loops, with a sum attached to the loop that computes its operand; that array is written only if it has
+    other uses."""
     (name,) = total.inputs
     is_used = name in used or any(name in loop.inputs for loop in loops)
     return tuple(
@@ -186,7 +186,7 @@ def _build_loop(
     kept: Set[Operand],
     arrays: Mapping[Operand, DependencySet],
 ) -> FusedLoop:
-    """The loop that makes these results, of what other loops have made before."""
+    """Build the loop that computes these results from those of earlier loops."""
     needed = set(results)
     for node in reversed(nodes):
         if node.name in needed:
@@ -200,7 +200,7 @@ def _build_loop(
 
 
 def _merge_shapes(one: Shape, other: Shape) -> Shape:
-    """The shape of arrays of both shapes, if they may be one; else None."""
+    """The common shape of two shapes if they may be equal, else None."""
     if one is None or other is None or len(one) != len(other):
         return None
     pairs = list(zip(one, other, strict=True))
@@ -210,7 +210,7 @@ def _merge_shapes(one: Shape, other: Shape) -> Shape:
 
 
 def _is_fusible(node: Node, given: Sequence[Type]) -> bool:
-    """Whether each element of a node's array is computed from the operands' by itself, and has a value."""
+    """Whether a node is elementwise and never traps."""
     if not _is_elementwise(node) or node.op in ("identity", "stop_gradient") or node.results[0].type.is_scalar:
         return False
     result = Type(node.results[0].type.dtype)
@@ -227,7 +227,7 @@ def _is_full_sum(node: Node) -> bool:
 
 
 def _is_scalar_and_total(node: Node, given: Sequence[Type]) -> bool:
-    """Whether a node is of scalars alone, and always has a value."""
+    """Whether a node has only scalars and never traps."""
     if not _is_elementwise(node) or not all(type_.is_scalar for type_ in (*given, node.results[0].type)):
         return False
     return kernels.trap_condition(node.op, given, node.results[0].type, ["x"] * len(given)) is None
@@ -235,8 +235,8 @@ def _is_scalar_and_total(node: Node, given: Sequence[Type]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class LoopStages:
-    """In which loop of a block each node is computed, from where on its value is there, and which values lie in
-    memory, since another loop wants them."""
+    """The stages of a block: the stage that computes each node, the first stage at which its value can be read, and the
+    values that are stored for another stage."""
 
     stage_of: dict[str, int]
     ready_stage: dict[str, int]
@@ -248,7 +248,7 @@ class LoopStages:
 
 
 def assign_stages(loop: FusedLoop) -> LoopStages:
-    """What NumPy computes is there from the stage after that of its operands on."""
+    """Assign stages: a result of a NumPy loop can be read one stage after its operands."""
     of: dict[str, int] = {}
     ready: dict[str, int] = {}
     stored = {*loop.outputs, *(map(str, loop.sum_node.inputs) if loop.sum_node else ())}
@@ -264,7 +264,7 @@ def assign_stages(loop: FusedLoop) -> LoopStages:
 
 
 def exceeds_max_elements(sizes: Sequence[str]) -> str:
-    """Text of whether an array of these sizes has too many elements; sizes of 0 count as 1."""
+    """Text of the check that an array of these sizes has too many elements; a size of 0 counts as 1."""
     if all(size.isdigit() for size in sizes):
         return repr(math.prod(max(int(size), 1) for size in sizes) > MAX_ELEMENTS)
     if len(sizes) == 1:

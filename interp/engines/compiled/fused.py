@@ -1,10 +1,9 @@
-"""The text of chains: loops over blocks of elements, in stages (chains.py says which).
+"""Code generation for chains (chains.py): loops over blocks of elements, in stages.
 
-A sum of all that a loop makes is one of sums of its blocks, each in a place of its own: it does not depend on how many
-cores there are, and what is summed need not be written.
+A sum over a loop is a sum of block sums, each stored in its own place: it does not depend on the number of cores, and
+the summed array need not be written.
 
-Where types leave sizes open, it is asked whether all arrays of a loop are of one shape; if they are not, they are
-stretched to the one that they broadcast to.
+Where sizes are dynamic, the code checks whether all arrays of a loop have one shape, and broadcasts them otherwise.
 """
 
 from __future__ import annotations
@@ -35,13 +34,13 @@ from .chains import (
 from .elementwise import ArrayEmitter, TypedExpression, emit_empty, emit_empty_together
 
 TINY_ELEMENTS = 1024
-"""Of how many elements arrays are made in one piece of memory, which is there as long as one of them."""
+"""Arrays of at most this many elements share one allocation, which is freed with the last of them."""
 
 
 def emit_chain(
     writer: ArrayEmitter, links: FusedChain, value: Callable[[Operand], TypedExpression]
 ) -> dict[Operand, TypedExpression]:
-    """Write a chain; the values that others use, among others."""
+    """Emit a chain; return at least the values that others use."""
     inside = {node.name for node in links.nodes}
     operands = dict.fromkeys(operand for node in links.nodes for operand in node.inputs if operand not in inside)
     values = {operand: value(operand) for operand in operands}
@@ -61,7 +60,7 @@ def _emit_common_shape(
     given: Sequence[TypedExpression],
     outside: Mapping[Operand, TypedExpression],
 ) -> tuple[list[str], list[TypedExpression]]:
-    """The sizes to which arrays broadcast, and the arrays stretched to these, if they are not so already."""
+    """Emit the broadcast sizes of the arrays, and copies broadcast to these where needed."""
     sizes, same = _common_sizes(given)
     held = [outside[operand] for operand in links.inputs]
     if not same:
@@ -89,7 +88,7 @@ def _emit_size_check(
 
 
 def _common_sizes(values: Sequence[TypedExpression]) -> tuple[list[str], list[str]]:
-    """Text of the sizes of arrays that may be of one shape, and what must hold for that."""
+    """Text of the sizes of arrays that may have one shape, and of the condition under which they do."""
     sizes, same = [], []
     for axis in range(len(values[0].type.shape or ())):
         found = [(value.type.shape or ())[axis] for value in values]
@@ -110,7 +109,7 @@ def _emit_empty_separately(writer: ArrayEmitter, sizes: Sequence[str], types: Se
 
 
 class _FusedLoopEmitter:
-    """Writes one loop of a chain, in stages."""
+    """Emits one loop of a chain, in stages."""
 
     def __init__(
         self, writer: ArrayEmitter, loop: FusedLoop, given: Mapping[Operand, TypedExpression], sizes: Sequence[str]
@@ -119,14 +118,14 @@ class _FusedLoopEmitter:
         self.stages = assign_stages(loop)
         self.nodes = {node.name: node for node in loop.nodes}
         self.block_arrays: dict[Operand, str] = {}
-        """Where the elements of a block lie in memory: of what is given, and of what is stored."""
+        """Where the elements of a block are in memory: those of operands, and those of stored values."""
         self.converted_blocks: dict[tuple[str, int], str] = {}
-        """The same of copies in the dtype of a loop of NumPy's: of a node's operand by its number, and of its result,
-        which is number -1."""
+        """The same for copies in the dtype of a NumPy loop: of a node's operand by its position, and of its result, at
+        position -1."""
         self.element_names: dict[Operand, str] = {}
         self.index = writer.fresh_name("i")
         self.block_sums = ""
-        """Where the sums of the blocks lie, if there are any: added up in one order, whoever computed them."""
+        """The array of block sums, if there are any: they are added in one order, whichever thread computed them."""
         self.sum_lane = LANE_TYPES[lane(loop.sum_node.results[0].type.dtype)] if loop.sum_node else ""
 
     def emit_loop(self) -> dict[str, TypedExpression]:
@@ -163,19 +162,19 @@ class _FusedLoopEmitter:
 
     @property
     def is_small(self) -> bool:
-        """Whether it is known that there are few elements."""
+        """Whether the element count is static and small."""
         return all(size.isdigit() for size in self.sizes) and math.prod(map(int, self.sizes)) < PARALLEL_MIN_ELEMENTS
 
     @property
     def is_tiny(self) -> bool:
-        """Whether arrays are so small that to make them takes as long as to compute them."""
+        """Whether allocating the arrays takes as long as computing them."""
         return self.is_small and math.prod(map(int, self.sizes)) <= TINY_ELEMENTS
 
     def emit_parallel(
         self, whole: Mapping[Operand, TypedExpression], scalars: Mapping[Operand, TypedExpression], count: str
     ) -> None:
-        """Outline the loop as a function, and have the thread pool compute it (jit.thread_pool). Its operands are
-        passed in words."""
+        """Outline the loop as a function that the thread pool runs (jit.thread_pool). Its operands are passed in
+        words."""
         writer = self.writer
         sums, at_sums = self.block_sums, 2 + len(whole) + len(scalars)
         with writer.outline() as (part, c):
@@ -201,7 +200,7 @@ class _FusedLoopEmitter:
             writer.emit_poll()
 
     def emit_blocks(self, whole: Mapping[Operand, str], state: str) -> None:
-        """The elements from `first` to before `last`, block by block."""
+        """Emit the loop over the blocks of elements `first` to `last` (exclusive)."""
         writer = self.writer
         buffers, begin = self.buffer_dtypes(), writer.fresh_name("i")
         width = writer.assign(f"(min({BLOCK_ELEMENTS}, last - first) + 7) // 8 * 64")
@@ -231,7 +230,7 @@ class _FusedLoopEmitter:
             writer.emit(f"w.keep_alive({memory})")
 
     def buffer_dtypes(self) -> dict[str | tuple[str, int], DType]:
-        """What else lies in memory, and of what dtype: values by name, copies as in `converted_blocks`."""
+        """The buffers of a block and their dtypes: values by name, copies as in `converted_blocks`."""
         found: dict[str | tuple[str, int], DType] = {
             node.name: node.results[0].type.dtype
             for node in self.loop.nodes
@@ -251,7 +250,7 @@ class _FusedLoopEmitter:
         return self.operands[operand].type
 
     def emit_stage(self, stage: int, count: str) -> None:
-        """A loop over the elements of a block, and then what NumPy makes of these."""
+        """Emit a stage: a loop over the elements of a block, then calls of NumPy's loops on the results."""
         self.element_names, body, calls = {}, list[str](), list[str]()
         for node in self.loop.nodes:
             if self.stages.ready_stage[node.name] == stage and (node.name, -1) in self.converted_blocks:
@@ -272,7 +271,7 @@ class _FusedLoopEmitter:
             self.writer.emit(call)
 
     def assign_element(self, node: Node, text: str) -> list[str]:
-        """Lines that give an element its name, and a place in memory if it is to have one."""
+        """Lines that assign an element to a variable, and to its buffer if it has one."""
         name = self.element_names[node.name] = self.writer.fresh_name()
         stored = (
             [f"{self.block_arrays[node.name]}[{self.index}] = {name}"] if node.name in self.stages.stored_values else []
@@ -281,8 +280,8 @@ class _FusedLoopEmitter:
         return [f"{name} = float32({text})" if is_narrow else f"{name} = {text}", *stored]
 
     def element_expression(self, operand: Operand, lines: list[str]) -> str:
-        """An element of an operand: of float32 as such, of others in its lane; adds the line that reads it, if it must
-        be read."""
+        """Text of an element of an operand: float32 in its own dtype, others in their lane. Appends the line that loads
+        it, if needed."""
         dtype = self.type_of(operand).dtype
         if self.type_of(operand).is_scalar:
             text = self.operands[operand].text
@@ -310,7 +309,7 @@ class _FusedLoopEmitter:
         return lines + self.assign_element(node, text)
 
     def copy_lines(self, node: Node) -> list[str]:
-        """Operands of one of NumPy's loops that do not lie in memory as it wants them."""
+        """Lines that copy the operands of a NumPy loop that are not in memory in its dtype."""
         lines: list[str] = []
         for at, operand in enumerate(node.inputs):
             if (node.name, at) in self.converted_blocks:

@@ -1,8 +1,8 @@
-"""The text of ops that move elements, or fold them along axes, for which jit.moves has machine code; where nothing is
-to move, an array is the same elements in another shape.
+"""Code generation for ops that move elements or reduce them along axes; jit.moves does the work. Where no element
+moves, the result is a view with another shape.
 
-What is not here is left to Python: arrays of many axes, dtypes of two bytes, keys that step over axes whose size only
-the run knows.
+Left to Python: arrays of too many axes, dtypes of two bytes, and keys that step over axes whose sizes are known only at
+run time.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _ITEM_SIZES = {1: 1, 4: 4, 8: 8}
 
 
 class _StridedView(NamedTuple):
-    """For each axis of what is made, text of its size and of how far apart its elements are in the operand, and text of
-    where the first one is."""
+    """A strided view of an operand: text of the size and stride of each result axis, and of the offset of its first
+    element."""
 
     sizes: list[str]
     strides: list[str]
@@ -45,7 +45,7 @@ class _StridedView(NamedTuple):
 
 
 def emit_strided_op(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
-    """One of the ops of this table; None where it is left to Python."""
+    """Emit an op of the table EMITTERS; None where it is left to Python."""
     types = [*(value.type for value in inputs), node.results[0].type]
     fits = all(len(each.shape or ()) <= MAX_AXES and _item_size(each.dtype) in _ITEM_SIZES for each in types)
     return EMITTERS[node.op](writer, node, inputs) if node.op in EMITTERS and fits else None
@@ -62,14 +62,14 @@ def sizes_of(value: TypedExpression) -> list[str]:
 
 
 def product_expression(sizes: Sequence[str]) -> str:
-    """Text of a product, computed where it can be; one of int64, since no array has more elements."""
+    """Text of a product of sizes, folded where they are constants; it fits int64, since no array has more elements."""
     known = min(math.prod(int(size) for size in sizes if size.isdigit()), dtypes.int64.range[1])
     others = [size for size in sizes if not size.isdigit()]
     return " * ".join([*others, *[str(known)] * (known != 1 or not others)]) if known else "0"
 
 
 def contiguous_strides(sizes: Sequence[str]) -> list[str]:
-    """Text of how far apart elements are along each axis."""
+    """Text of the strides of a C-contiguous array, in elements."""
     return [product_expression(sizes[axis + 1 :]) for axis in range(len(sizes))]
 
 
@@ -86,7 +86,8 @@ def _as_array(writer: ArrayEmitter, value: TypedExpression) -> TypedExpression:
 def _emit_strided_call(
     writer: ArrayEmitter, which: int, to: str, of: TypedExpression, words: Sequence[str], *, offset: str = "0"
 ) -> str:
-    """Have something done with the elements of an array from a number on; text of whether an index was outside."""
+    """Emit a call of `strided_op` on an array, from an offset on; return the text of whether an index was out of
+    bounds."""
     width = _item_size(of.type.dtype)
     begin = f"w.data_address({of.text})" + (f" + {width} * ({offset})" if offset != "0" else "")
     given = [str(which), to, begin, *words]
@@ -102,7 +103,7 @@ def _pad_axes(texts: Sequence[str], rest: str) -> list[str]:
 def _emit_copy(
     writer: ArrayEmitter, made: str, of: TypedExpression, moved: _StridedView, to: _StridedView | None = None
 ) -> None:
-    """Copy elements of an array to another one, from its first on or as `to` says."""
+    """Emit a copy of a view into an array, from its start or into the view `to`."""
     width = _item_size(of.type.dtype)
     strides = contiguous_strides(moved.sizes) if to is None else to.strides
     address = f"w.data_address({made})" + ("" if to is None or to.offset == "0" else f" + {width} * ({to.offset})")
@@ -117,12 +118,12 @@ def _emit_size_check(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExp
 
 
 def _emit_subarray(writer: ArrayEmitter, value: TypedExpression, begin: str, sizes: Sequence[str]) -> str:
-    """Elements that lie one after another, in another shape."""
+    """Emit a view of contiguous elements in another shape."""
     return writer.assign(f"e.subarray({value.text}, int64({begin}), ({''.join(f'int64({size}), ' for size in sizes)}))")
 
 
 def _broadcast_strides(value: TypedExpression, rank: int) -> list[str]:
-    """The strides of an array that is broadcast to so many axes."""
+    """The strides of an array that is broadcast to `rank` axes."""
     sizes = sizes_of(value)
     strides = [
         "0" if size == "1" else stride if size.isdigit() else f"({stride} if {size} != 1 else 0)"
@@ -158,7 +159,7 @@ def _emit_permute_dims(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedE
 
 
 def _emit_reshape(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
-    """reshape_like, squeeze, and reshape to sizes that types know."""
+    """Emit reshape_like, squeeze, and reshape to static sizes."""
     x, result = inputs[0], node.results[0].type
     if x.type.is_scalar or result.is_scalar or (node.op == "reshape" and None in (result.shape or ())):
         return None
@@ -175,7 +176,7 @@ def _emit_reshape(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpres
 
 
 def _key_view(value: TypedExpression, key: str) -> _StridedView | None:
-    """What a key takes of an array, if it says nothing of axes whose sizes are not known."""
+    """The view that an indexing key selects; None if it needs sizes that are not static."""
     sizes, entries = sizes_of(value), parse_key(key)
     taken = sum(entry is not None and entry is not Ellipsis for entry in entries)
     full = entries if Ellipsis in entries else (*entries, Ellipsis)
@@ -229,7 +230,7 @@ def _emit_index(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpressi
 
 
 def _emit_writable(writer: ArrayEmitter, value: TypedExpression) -> str:
-    """An array to write to: a copy, or the array itself where nobody else has it, or will."""
+    """An array that may be written: a copy, or the array itself where this is its last use and it is unique."""
     if value.text in writer.dead_operands:
         return value.text
     made = emit_empty(writer, sizes_of(value), value.type)
@@ -238,7 +239,7 @@ def _emit_writable(writer: ArrayEmitter, value: TypedExpression) -> str:
 
 
 def _emit_scatter_index(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
-    """scatter_index, of values that fit by what types know."""
+    """Emit scatter_index, for values whose types show that they fit."""
     x, values = inputs
     moved = None if x.type.is_scalar else _key_view(x, node.attribute("key"))
     if moved is None or len(moved.sizes) > MAX_AXES or values.type.dtype is not x.type.dtype:
@@ -286,8 +287,8 @@ def _emit_take(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpressio
 
 
 def _emit_scatter_add(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
-    """scatter_add along the first axis, of values of just the shape of their place; several of float32, which are
-    rounded once, are left to Python."""
+    """Emit scatter_add along the first axis, for values of exactly the shape of their target. Left to Python: several
+    float32 values, whose sum is rounded once."""
     x, values, *places = inputs
     if len(places) != 1 or x.type.is_scalar or values.type.dtype is not x.type.dtype or x.type.dtype.kind != "f":
         return None
@@ -308,7 +309,7 @@ def _emit_scatter_add(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedEx
 
 
 def _emit_concat(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
-    """concat of arrays of one dtype, whose sizes along all other axes are known."""
+    """Emit concat of arrays of one dtype whose sizes along all other axes are static."""
     result, at = node.results[0].type, resolve_axis(node.attribute("axis"), inputs[0].type)
     others = [size for each in inputs for axis, size in enumerate(each.type.shape or ()) if axis != at]
     if any(each.type.dtype is not result.dtype for each in inputs) or None in others:
@@ -327,7 +328,7 @@ def _emit_concat(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpress
 
 
 def _emit_fold(writer: ArrayEmitter, which: int, of: TypedExpression, made: str, strides: Sequence[str]) -> None:
-    """Fold an array into one whose elements are so far apart, 0 along the axes that go."""
+    """Emit a reduction into an array with these strides, 0 along reduced axes."""
     words = [str(_item_size(of.type.dtype)), *_pad_axes(sizes_of(of), "1"), *_pad_axes(strides, "0")]
     _emit_strided_call(writer, which, f"w.data_address({made})", of, words)
     writer.emit(f"w.keep_alive({made})")
@@ -351,7 +352,7 @@ def _emit_sum_like(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpre
 def _emit_sum(
     writer: ArrayEmitter, x: TypedExpression, sizes: Sequence[str], strides: Sequence[str], result: Type
 ) -> str:
-    """Sums in float64, rounded at the end."""
+    """Emit a sum in float64, rounded at the end."""
     made = writer.assign(f"np.zeros(({''.join(f'{size}, ' for size in sizes or ['1'])}), np.float64)")
     _emit_fold(writer, STRIDED_SUM, x, made, strides)
     narrow = result.dtype is dtypes.float32
@@ -361,7 +362,7 @@ def _emit_sum(
 
 
 def _emit_reduction(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
-    """sum along several axes, max and min of floats."""
+    """Emit sum along several axes, and max and min of floats."""
     (x,), result, axis = inputs, node.results[0].type, node.attribute("axis")
     if x.type.dtype.kind != "f" or x.type.is_scalar:
         return None

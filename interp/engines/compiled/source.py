@@ -1,15 +1,17 @@
-"""A structured program as Python text that numba compiles: loops are loops, calls are calls, values are variables.
+"""The code generator: a structured program as Python source that numba compiles. Loops become loops, calls become
+calls, values become variables.
 
-What the text does is what the big-step evaluator does, one node after another. `s` is the state (jit.state), `left`
-how much deeper tags may go from here, `key` the key of the tag, where random numbers want it. Wherever something must
-end the run, it is said in the state, and every function that was called returns: the result then means nothing, and
-who called asks the state and returns too. While they return, they note which calls and iterations they leave.
+The generated code evaluates nodes in the order of the big-step evaluator. Its variable `s` is the address of the state
+(jit.state), `left` is how many tag levels remain, and `key` is the tag key, passed only where random numbers need it.
+To end a run early, code writes the reason into the state and returns; each caller then checks the state and returns
+too. Results are meaningless after that. While they return, functions record the calls and iterations that they leave:
+these are the steps of the tag.
 
-A function asks before its first call whether the tag may be deeper and the stack longer. What may take long is followed
-by a look of its own. Each phase of a function is a function of the text, which finds in a record what earlier ones left
-to it (tape_layout).
+A function checks depth and stack before its first call. An operation that may take long is followed by a poll. Each
+phase of a function is a generated function of its own, which reads what earlier phases saved from a record
+(tape_layout).
 
-The functions are written by `writer`, one after another; here is what is around them.
+`writer` emits the functions one by one; this module emits the module around them.
 """
 
 from __future__ import annotations
@@ -42,17 +44,18 @@ from {__package__.rpartition(".")[0]}.jit import arrays as e, thread_pool as w, 
 from {__package__.rpartition(".")[0]}.jit import products as p, references as r
 """
 MAX_INLINE_LINES = 40
-"""How many lines a function has that is copied to where it is called. Longer ones are called where they are; to copy
-them took two thirds of the time that a training step takes to compile."""
+"""The most lines of a function that LLVM may inline. Longer ones stay calls: inlining them took two thirds of the
+compile time of a training step."""
 _NJIT_OPTIONS = 'cache=True, error_model="numpy", nogil=True, no_cfunc_wrapper=True'
 
 
 def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
-    """The module of a program that is supported. Its `entry` takes the addresses of a state, of the words of scalars
-    and slots of arrays that are given, and of where the slots of the results go, how deep tags may go, and the key of
-    the root.
+    """Generate the module of a supported program.
 
-    If it is to be `native`, the program being of scalars, `entry` is a function of words, and Python's own."""
+    `entry` takes the addresses of the state, of the arguments and of the results, how deep tags may go, and the key of
+    the root tag. With `native`, which only programs on scalars have, `entry` is a plain function of words, without an
+    `njit` decorator.
+    """
     made = GeneratedModule(f"{HEADER}{'' if native else ARRAY_HEADER}".splitlines())
     keyed, whose = functions_reaching(program, is_draw), dict[PhaseKey, PhaseGroup]()
     kept = {function.name: function_tape_layout(program, function) for function in program.reachable_functions()}
@@ -85,8 +88,8 @@ _MODULE_MEMBER = re.compile(r"\b(k|d|m|records|e|w|n|p|r|np)\.(\w+)")
 
 
 def flatten_member_access(lines: Sequence[str]) -> str:
-    """The text of a module in which what is of other modules has a name of its own: for numba, to look into a module is
-    an instruction each time."""
+    """Replace each access to a member of another module by a name of its own: numba emits an instruction for each
+    member access."""
     head = next(at for at, line in enumerate(lines) if not line.startswith("from ") and not line.startswith("import "))
     body = "\n".join(lines[head:])
     named = sorted({found.groups() for found in _MODULE_MEMBER.finditer(body)})
@@ -101,8 +104,8 @@ def _emit_group(
     whose: Mapping[PhaseKey, PhaseGroup],
     component: PhaseGroup,
 ) -> None:
-    """Write a function. Of what it gets from itself it is assumed that it is its own and clean; if that turns out to be
-    wrong, it is written again with what was found."""
+    """Emit the function of a group. Its recursive results are first assumed to be unique arrays without -0.0; if that
+    turns out to be wrong, the function is emitted again with weaker facts, until these agree."""
     if is_recursive_group(component.members):
         made.result_facts |= {
             each.key: [_optimistic_facts(type_, each.number) for type_ in each.results] for each in component.members
@@ -120,7 +123,7 @@ def _emit_group(
 
 
 def _optimistic_facts(type_: Type, phase: int) -> ArrayFacts:
-    """What is assumed of a result; that it is not blank is asked of the first phase, and of no other."""
+    """The facts assumed of a result. Only a result of the first phase is assumed not to be lazy."""
     return (
         ArrayFacts()
         if type_.is_scalar
@@ -161,7 +164,7 @@ def _emit_entry(program: Program, made: GeneratedModule, component: PhaseGroup, 
         *[f" record = records.allocate_words(s, {kept.end * made.has_tapes})"] * component.has_tape,
         f" made = {component.name}({', '.join([*hidden, *slots])})",
         *[" records.release(s, begin, 0)"] * made.has_tapes,
-        " if m.read_i(s, 0) != 0: return 0",  # arrays that mean nothing would be held for ever
+        " if m.read_i(s, 0) != 0: return 0",  # meaningless arrays would never be freed
     ]
     for at, place in enumerate(layout.slot_positions(layout.slot_types(main.results), component.results)):
         part = f"made[{place}]" if len(component.results) > 1 else "made"

@@ -1,4 +1,5 @@
-"""Writes the functions of the text (source says what they do)."""
+"""The emitter of functions: writes the Python source of one generated function at a time (`source.py` describes the
+module around them)."""
 
 from __future__ import annotations
 
@@ -32,18 +33,18 @@ from .tape_layout import TapeLayout
 from .text import GeneratedModule, TrapSite
 
 SELF_NAME, NULL_RESULT_NAME = "again", "nothing"
-"""What a function calls itself, and what gives its result where it means nothing."""
+"""In generated code, the name of the function itself, and of the one that returns its result after an abort."""
 
 
 class _CheckedLimits(NamedTuple):
-    """What has been asked on every way to here: how much deeper tags may go, and whether the stack may be longer."""
+    """The limits that are already checked on every path to here: how many more tag levels, and whether the stack."""
 
     levels: int
     is_stack_checked: bool
 
 
 class FunctionEmitter:
-    """Writes one function of the text."""
+    """Emits one generated function."""
 
     def __init__(
         self,
@@ -64,22 +65,20 @@ class FunctionEmitter:
         self.name_count = 0
         self.function_name = ""
         self.enclosing_loops: list[tuple[int, str]] = []
-        """The loops around: the number of the site, and the variable that counts."""
+        """The enclosing loops: each with the number of its site and its counter variable."""
         self.tag_keys = ["key"]
         self.checked_limits = _CheckedLimits(0, False)
         self.start_line = 0
         self.facts = ArrayFactTable()
-        self.dead_operands = set[
-            str
-        ]()  # the operands of the node that is being written which are own, and not used after it
-        self.result_facts = dict[PhaseKey, list[ArrayFacts]]()  # what is known of the results of phases
+        self.dead_operands = set[str]()  # operands of the current node that are unique and not used after it
+        self.result_facts = dict[PhaseKey, list[ArrayFacts]]()  # facts about the results of phases
 
     def emit(self, text: str) -> None:
         self.module.lines.append(" " * self.indent + text)
 
     @contextmanager
     def block(self, head: str) -> Iterator[None]:
-        """What is written meanwhile is one deeper, and what is asked there is not asked outside."""
+        """Emit an indented block under `head`. Limits that are checked inside do not count as checked after it."""
         self.emit(head)
         self.indent += 1
         asked = self.checked_limits
@@ -89,8 +88,9 @@ class FunctionEmitter:
 
     @contextmanager
     def outline(self) -> Iterator[tuple[str, str]]:
-        """What is written meanwhile is a function before this one, of a name, of the address of words, and of `first`
-        and `last`; if there is none that does the same: see `GeneratedModule.outline_aliases`."""
+        """Emit the body of a helper function, placed before the current one. Yields its name and the name of its
+        `words` parameter; its other parameters are `first` and `last`. An equal body is emitted once: see
+        `GeneratedModule.outline_aliases`."""
         name, words = self.fresh_name(f"{self.group.name}_"), self.fresh_name("c")
         outside, indent = self.module.lines, self.indent
         self.module.lines, self.indent = [], 1
@@ -113,13 +113,13 @@ class FunctionEmitter:
         return f"{of}{self.name_count}"
 
     def fresh_variable(self, type_: Type) -> str:
-        """A variable for values of a type; of a handle of cells, two in parentheses."""
+        """A fresh variable for a value of a type; for a handle of cells, two variables in parentheses."""
         return (
             f"({self.fresh_name()}, {self.fresh_name()})" if isinstance(type_.dtype, HandleType) else self.fresh_name()
         )
 
     def unpack_handle(self, text: str, type_: Type) -> str:
-        """A value as text that is no more than names: a handle is taken apart once, and not wherever it is used."""
+        """Text that consists of names only: a handle is unpacked once instead of at every use."""
         if not isinstance(type_.dtype, HandleType):
             return text
         name = self.fresh_variable(type_)
@@ -146,7 +146,7 @@ class FunctionEmitter:
         self.emit(self.null_return)
 
     def emit_phase(self, phase: FunctionPhase, given: Sequence[str]) -> None:
-        """One phase of a function. Where that has no further ones, its record is its own affair."""
+        """Emit one phase of a function. A function with a single phase manages its record alone."""
         kept, address, before = self.tape_layouts[phase.function.name], "record", None
         if not phase.function.pullbacks and not kept.is_empty:
             before = recording.emit_mark(self)
@@ -164,7 +164,7 @@ class FunctionEmitter:
 
     @property
     def null_return(self) -> str:
-        """The return of a function that is left."""
+        """The return statement of a function that is aborted."""
         made = (
             f"{NULL_RESULT_NAME}()"
             if self.group.has_arrays
@@ -180,10 +180,11 @@ class FunctionEmitter:
         self.emit(self.null_return)
 
     def emit_depth_check(self, levels: int, *, stack: bool) -> None:
-        """Whether the tag may be so much deeper here, and the stack longer, where that has not been asked."""
+        """Emit the check that the tag may grow by `levels`, and optionally that stack is left, unless it is already
+        checked."""
         if levels <= self.checked_limits.levels and (self.checked_limits.is_stack_checked or not stack):
             return
-        longer = "m.stack_pointer() < m.read_i(s, 3) or " if stack else ""  # in this order: fib(32) takes 6 % less
+        longer = "m.stack_pointer() < m.read_i(s, 3) or " if stack else ""  # this order saves 6 % on fib(32)
         with self.block(f"if {longer}left < {levels}:"):
             self.emit_exit(f"m.abort_run(s, {EXIT_DEPTH} if left < {levels} else {EXIT_STACK}, 0)")
         self.checked_limits = _CheckedLimits(
@@ -195,11 +196,11 @@ class FunctionEmitter:
         return len(self.module.sites) - 1
 
     def child_key(self, node: Node, count: str) -> str:
-        """The key of the tag of a call or an iteration here."""
+        """The tag key of a call or an iteration at this node."""
         return f"d.child_key({self.tag_keys[-1]}, uint64({site_key(node.site(self.function_name))}), uint64({count}))"
 
     def emit_region(self, record: TapeReference, number: int, given: Sequence[str]) -> list[str]:
-        """Write the nodes of a phase; text of the results."""
+        """Emit the nodes of a phase; return the text of its results."""
         kept = record.layout
         phase, whole, opened = kept.phases[number], kept.closed_phase(number), recording.TapeScope(self, kept, number)
         values: dict[Operand, TypedExpression] = {
@@ -268,7 +269,7 @@ class FunctionEmitter:
         return made
 
     def materialize(self, text: str) -> str:
-        """A variable; if it may be zeros that are not written, they are written now."""
+        """A variable whose array is materialized: if it may be lazy zeros, they are written here."""
         if text in self.facts.lazy:
             self.emit(f"{text} = e.materialize({text})")
             self.facts.lazy.discard(text)
@@ -300,29 +301,29 @@ class FunctionEmitter:
         return self.assign(kernels.expression(node.op, types, result, node.attributes, texts))
 
     def assign(self, text: str) -> str:
-        """A variable for this."""
+        """Assign an expression to a fresh variable."""
         name = self.fresh_name()
         self.emit(f"{name} = {text}")
         return name
 
     def emit_trap(self, node: Node | FusedChain, inputs: Sequence[TypedExpression], condition: str) -> None:
-        """A node has no value, on a condition."""
+        """Emit the trap of a node, on a condition."""
         with self.block(f"if {condition}:"):
             self.store_operands(inputs)
             self.emit_exit(f"m.abort_run(s, {EXIT_TRAP}, {self.add_trap_site(node, inputs)})", records_tag=True)
 
     def store_operands(self, inputs: Sequence[TypedExpression]) -> None:
-        """Operands go where whoever waits for the run finds them."""
+        """Store the operands in the slots of the state, where the waiting thread reads them."""
         for at, (text, type_) in enumerate(inputs):
             self.emit(f"m.{'write' if type_.is_scalar else 'store_array'}(s, {OPERANDS + SLOT_WORDS * at}, {text})")
 
     def emit_memory_exit(self, node: Node | FusedChain, inputs: Sequence[TypedExpression], condition: str) -> None:
-        """What a node makes is too large, on a condition."""
+        """Emit the exit for a result that is too large, on a condition."""
         with self.block(f"if {condition}:"):
             self.emit_exit(f"m.abort_run(s, {EXIT_MEMORY}, {self.add_trap_site(node, inputs)})")
 
     def emit_fallback_exit(self, condition: str) -> None:
-        """Only a machine with tokens goes on, on a condition."""
+        """Emit the exit to the token engine, on a condition."""
         if condition != "False":
             with self.block(f"if {condition}:"):
                 self.emit_exit(f"m.abort_run(s, {EXIT_FALLBACK}, 0)")
@@ -343,7 +344,7 @@ class FunctionEmitter:
     def emit_branches(
         self, record: TapeReference, node: Node, begun: PhaseStart, predicate: str, texts: Sequence[str]
     ) -> list[str]:
-        """A phase of the branch that is taken."""
+        """Emit a phase of both branches of a cond, under its predicate."""
         names, facts = [self.fresh_variable(result.type) for result in node.results], list[list[ArrayFacts]]()
         for head, inner in zip(
             (f"if {predicate}:", "else:"), record.layout.inner_layouts[begun.root.name], strict=True
@@ -360,7 +361,7 @@ class FunctionEmitter:
         return names
 
     def emit_pullback(self, record: TapeReference, node: Node, texts: Sequence[str]) -> list[str]:
-        """A further phase of a call, cond or loop."""
+        """Emit a later phase of a call, cond or loop."""
         begun = record.layout.phase_starts[node.name]
         match begun.root.op:
             case "cond":
@@ -374,7 +375,7 @@ class FunctionEmitter:
                 return self.emit_call(record, node, begun, texts)
 
     def emit_call(self, record: TapeReference, node: Node, begun: PhaseStart, texts: Sequence[str]) -> list[str]:
-        """A phase of a function."""
+        """Emit the call of a phase of a function."""
         callee = FunctionPhase(self.program[begun.root.attribute("function")], begun.number)
         component, levels = self.phase_groups[callee.key], len(self.enclosing_loops) + 1
         self.emit_depth_check(levels, stack=True)
@@ -403,7 +404,7 @@ class FunctionEmitter:
         return texts
 
     def callee_tape(self, record: TapeReference, begun: PhaseStart) -> str:
-        """The record of a call, which the first phase makes."""
+        """The address of a callee's record, which the first phase allocates."""
         callee, at = (
             self.tape_layouts[begun.root.attribute("function")],
             record.layout.structure_offset.get(begun.root.name),
@@ -418,7 +419,7 @@ class FunctionEmitter:
 
     @contextmanager
     def loop_iteration(self, loop: Node, count: str) -> Iterator[None]:
-        """What is written meanwhile is in an iteration of a loop."""
+        """A context whose code is emitted inside an iteration of a loop."""
         key = self.tag_keys[-1]
         if self.group.has_tag_key and any(
             self.needs_tag_key(each) for region in loop.regions for each in region.walk()
@@ -430,7 +431,7 @@ class FunctionEmitter:
         self.tag_keys.pop()
 
     def emit_poll(self) -> None:
-        """Whether whoever waits wants to end it."""
+        """Emit the check whether the run was asked to stop."""
         with self.block("if m.load_relaxed(s) != 0:"):
             self.emit_exit()
 
