@@ -1,1 +1,1 @@
-"""Programs as machine code: real loops and real recursion, results without tokens."""
+"""The compiled engine: programs as machine code, with real loops and real recursion, and results without tokens."""

@@ -1,6 +1,6 @@
-"""The memory that the records of a run lie in: addresses for as much as the run may have, which become memory as they
-are used. What a short run has used is kept for the next one, since to get it from the system takes as long again.
-"""
+"""The arena for the records of a run: it reserves addresses for as much memory as the run may use; memory is committed
+as it is used. What a short run has used is kept for the next one, since to get it from the system takes as long
+again."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from .call_buffer import CallBuffer, data_address
 
 _MAX_IDLE = 4
 _MAX_IDLE_BYTES = 2**26
-"""Memory of which more was used is given back to the system."""
+"""An arena of which more was used is returned to the system."""
 _MIN_BYTES = 2**20
 _idle_blocks: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
 
 
 class RecordArena:
-    """While this lasts, the words of a run refer to memory of so many bytes for its records; to less, where the system
-    does not give so much. A class, since each run has one: by a generator it takes twice as long, 2 us."""
+    """A context in which the records of a run have an arena of so many bytes; of fewer, where the system refuses. A
+    class, since each run has one: a generator takes twice as long, 2 us."""
 
     __slots__ = ("_begin", "_call_buffer", "_memory", "_size")
 
@@ -36,7 +36,7 @@ class RecordArena:
         words.release_tape_rows()
         highest = max(
             words.state.item(TAPE_HIGH_WATER), words.state.item(TAPE_NEXT)
-        )  # where the run ended by an exception
+        )  # if the run ended by an exception
         if highest - self._begin <= _MAX_IDLE_BYTES and len(_idle_blocks) < _MAX_IDLE:
             _idle_blocks.append(self._memory)
 

@@ -1,11 +1,11 @@
-"""Write-once cells in the text: the values of all cells in one array, and in another a bit each, whether it is there.
+"""Code generation for write-once cells: an array of all values, and an array of flags that say which cells are full.
 
-Arrays of a size that types tell lie one after another; of others, there are references (jit.references). A handle is
-the two arrays, so that it travels wherever a value does; both are freed when the last handle dies. Its text is
-`(v1, v2)`, of two variables: where it was taken apart at each use, a loop took three times as long.
+Array values of static size are stored one after another; others are stored as references (jit.references). A handle is
+the pair of the two arrays, so it can be passed like any value; both are freed with the last handle. Its text is `(v1,
+v2)`, of two variables: a loop that unpacked it at each use took three times as long.
 
-Sequential code knows what it has put so far and no more. What needs to know more is left to a machine with tokens: a
-cell that is empty when it is wanted, all puts of one that is put twice, and what a trap says of a handle.
+Sequential code knows only the cells that it has filled so far. Cases that need more are left to a token engine: a cell
+that is read while empty, a second put to a cell, and a trap whose message describes a handle.
 """
 
 from __future__ import annotations
@@ -21,19 +21,18 @@ from .elementwise import ArrayEmitter, TypedExpression, emit_empty
 from .layout import axes_tuple, has_unknown_size, numba_dtype, numpy_dtype
 
 MAX_REFERENCES = 2**24
-"""How many references to arrays there are at most: all are written when the cells are made, and no limit is looked at
-meanwhile."""
+"""The most references to arrays: all are initialised when the cells are allocated, without a check of limits."""
 
 
 class _CellArrays(NamedTuple):
-    """Text of the two arrays, and the type of what is in a cell."""
+    """The text of a handle's two arrays, and the type of a cell's value."""
 
     values: str
     full: str
     element_type: Type
 
     def dereference(self, at: str) -> str:
-        """Text of the array in a cell, of those that are referred to."""
+        """Text of the array in a cell, where cells hold references."""
         kind = numpy_dtype(numba_dtype(self.element_type.dtype))
         return f"r.dereference({self.values}, {at}, {kind}, {axes_tuple(self.element_type)})"
 
@@ -44,8 +43,8 @@ def _cell_arrays(handle: TypedExpression) -> _CellArrays:
 
 
 def _emit_cells(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
-    """Allocate cells. More cells than an array may have elements, or more than MAX_REFERENCES references, are left to a
-    machine with tokens, where only cells that are put take memory."""
+    """Emit the allocation of cells. More cells than an array may have elements, or more than MAX_REFERENCES references,
+    are left to a token engine, where only full cells take memory."""
     count, of = inputs[0].text, element_type(node.results[0].type)
     writer.emit_trap(node, inputs, f"{count} < 0")
     known = () if has_unknown_size(of) else of.shape or ()
@@ -74,14 +73,14 @@ def _emit_put(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression
 
 
 def _emit_copy(writer: ArrayEmitter, into: str, begin: str, array: str) -> None:
-    """Copy all elements of an array, from an index on."""
+    """Emit a copy of all elements of an array to an offset."""
     flat, index = writer.assign(f"{array}.reshape(-1)"), writer.fresh_name("i")
     with writer.block(f"for {index} in range({flat}.size):"):
         writer.emit(f"{into}[{begin} + {index}] = {flat}[{index}]")
 
 
 def _emit_get(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
-    """A number, or an array that is never written again."""
+    """Emit a get: the result is a scalar, or an array that is never written again."""
     cells = _cell_arrays(inputs[0])
     at = _emit_cell_index(writer, cells.full, inputs[1])
     writer.emit_fallback_exit(f"not {cells.full}[{at}]")
@@ -94,21 +93,21 @@ def _emit_get(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression
 
 
 def _emit_cell_index(writer: ArrayEmitter, full: str, index: TypedExpression) -> str:
-    """Where a cell is: unsigned, so that numba does not ask whether that counts from the end."""
+    """Text of a cell's index: unsigned, so that numba emits no test for negative indices."""
     at = writer.assign(f"uint64({index.text})")
     writer.emit_fallback_exit(f"{at} >= uint64({full}.size)")
     return at
 
 
 def _emit_collect(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
-    """The array of all values, where they are one: nothing is ever written there again."""
+    """Emit a collect: the result is the array of all values where there is one, since it is never written again."""
     cells = _cell_arrays(inputs[0])
     writer.emit_fallback_exit(f"not {cells.full}.all()")
     return _emit_stack(writer, node, cells) if has_unknown_size(cells.element_type) else cells.values
 
 
 def _emit_stack(writer: ArrayEmitter, node: Node, cells: _CellArrays) -> str:
-    """Arrays of one shape as one array; where there are none, sizes that nobody knows are 0."""
+    """Emit a stack of the referenced arrays, which must have one shape; without cells, dynamic sizes are 0."""
     count, sizes, index = writer.assign(f"{cells.full}.size"), list[str](), writer.fresh_name("i")
     for axis, known in enumerate(cells.element_type.shape or ()):
         where = f"{cells.values}[0, {2 + axis}]"
@@ -126,7 +125,7 @@ def _emit_stack(writer: ArrayEmitter, node: Node, cells: _CellArrays) -> str:
 
 
 def _emit_cell_zeros(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
-    """As many zeros as there are cells."""
+    """Emit an array of zeros, one for each cell."""
     made = node.results[0].type
     sizes = [f"{_cell_arrays(inputs[0]).full}.size", *map(str, (made.shape or ())[1:])]
     if exceeds_max_elements(sizes) != "False":
@@ -141,4 +140,4 @@ EMITTERS: dict[str, Callable[[ArrayEmitter, Node, Sequence[TypedExpression]], st
     "collect": _emit_collect,
     "cell_zeros": _emit_cell_zeros,
 }
-"""How each op on cells is written."""
+"""The emitter of each op on cells."""

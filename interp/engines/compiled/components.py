@@ -1,4 +1,4 @@
-"""Which phases of functions call which: components of those that recur through each other, and who reaches what."""
+"""The call graph of phases: its strongly connected components, and reachability."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from .phases import FunctionPhase, PhaseKey, phase_callees
 
 
 def strongly_connected_components(program: Program) -> list[tuple[FunctionPhase, ...]]:
-    """The phases of functions that a run may begin: those together that reach each other, what is called before who
-    calls it.
+    """The strongly connected components of the phases that a run can reach, callees before callers.
 
-    Tarjan's algorithm, with a stack of its own.
+    Tarjan's algorithm, with an explicit stack.
     """
     graph = {
         (function.name, number): calls
@@ -44,17 +43,17 @@ def strongly_connected_components(program: Program) -> list[tuple[FunctionPhase,
 
 
 def is_recursive_group(members: tuple[FunctionPhase, ...]) -> bool:
-    """Whether the phases of a component may begin themselves, by way of others or not."""
+    """Whether the phases of a component can call themselves, directly or not."""
     return len(members) > 1 or members[0].key in phase_callees(members[0].function)[members[0].number]
 
 
 def is_recursive(program: Program) -> bool:
-    """Whether any function may."""
+    """Whether any function can call itself."""
     return any(map(is_recursive_group, strongly_connected_components(program)))
 
 
 def functions_reaching(program: Program, has: Callable[[Node], bool]) -> frozenset[str]:
-    """The functions in which there is such a node, or that call one which reaches it."""
+    """The functions that contain such a node, or that can reach one by calls."""
     functions = program.reachable_functions()
     calls: Mapping[str, Sequence[str]] = {function.name: _callees(function) for function in functions}
     reached = {function.name for function in functions if any(map(has, function.body.walk()))}

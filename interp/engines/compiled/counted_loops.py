@@ -1,4 +1,4 @@
-"""Loops that only count: `i < n`, where n stays and i grows by a constant."""
+"""Counted loops: `i < n`, where n is invariant and i grows by a constant."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _LARGEST_STEP = 2**20
 
 @dataclass(frozen=True, slots=True)
 class InductionVariable:
-    """Which loop variable counts, by how much, and up to what: a number, or the loop variable `bound_index`."""
+    """An induction variable: its index, its step, and its bound, a constant or the loop variable `bound_index`."""
 
     index: int
     step: int
@@ -24,7 +24,7 @@ class InductionVariable:
 
 
 def find_induction_variable(loop: Node) -> InductionVariable | None:
-    """How a loop counts, if all that its condition asks is whether it has counted enough."""
+    """The induction variable of a loop whose condition is only a comparison with a bound; else None."""
     condition, body = loop.regions
     if len(condition.nodes) != 1 or condition.nodes[0].op != "less" or condition.results != (condition.nodes[0].name,):
         return None
@@ -44,13 +44,13 @@ def find_induction_variable(loop: Node) -> InductionVariable | None:
 
 
 def _parameter_index(region: Region, operand: Operand) -> int | None:
-    """Which parameter this is."""
+    """The index of the parameter that an operand is."""
     names = [parameter.name for parameter in region.parameters]
     return names.index(operand) if isinstance(operand, str) and operand in names else None
 
 
 def _constant_step(body: Region, index: int) -> int | None:
-    """By which constant a loop variable grows."""
+    """The constant by which a loop variable grows."""
     for node in body.nodes:
         if node.op == "add" and node.name == body.results[index]:
             steps = [operand for operand in node.inputs if isinstance(operand, Literal)]

@@ -1,5 +1,5 @@
-"""What is left to Python in the text: effects, and ops that have no machine code. The operands go into slots of the
-state, Python does what the node does (host_calls), and what that gave comes back in the first slot."""
+"""Code generation for host calls: effects, and ops without machine code. Operands are stored in slots of the state,
+Python performs the node (host_calls), and its result is returned in the first slot."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class EffectEmitter(arrays.ArrayEmitter, Protocol):
 
 
 def emit_host_call(writer: EffectEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
-    """An effect, or an op; it has been done when this is over, or has trapped, or the run is to end."""
+    """Emit a host call for an effect or an op; after it the node is done, or has trapped, or the run is stopping."""
     writer.store_operands(inputs)
     how = writer.assign(f"m.call_host(s, {writer.add_trap_site(node, inputs)})")
     if node.op != "print":

@@ -1,4 +1,4 @@
-"""How a compiled run ended, as an outcome like any other's."""
+"""The outcome of a compiled run, built from its call buffer."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def build_outcome(
     structure: TreeDef,
     failed: str | None,
 ) -> Outcome:
-    """The outcome of a run with these results, or that `stopped` ended; without either it met a trap, which the words
-    describe, or `failed` where it is one of an effect."""
+    """The outcome of a run: with results, or ended by `stopped`. With neither, the run trapped: the call buffer says
+    where, and `failed` why, if an effect trapped."""
     if stopped is not None:
         return value_outcome(graph, structure, "compiled", None, stopped)
     if results is not None:
@@ -58,7 +58,7 @@ def _build_trap_event(text: GeneratedModule, graph: Graph, words: CallBuffer, fa
 
 
 def _find_trapping_node(chain: FusedChain, given: Sequence[Value]) -> tuple[Node, tuple[Value, ...]]:
-    """The node of a chain that trapped, and its operands, from what the chain was given."""
+    """The node of a chain that trapped, and its operands, found by evaluating the chain on its inputs."""
     values = dict(zip(chain.inputs, given, strict=True))
     for node in chain.nodes:
         operands = tuple(each.value if isinstance(each, Literal) else values[each] for each in node.inputs)

@@ -1,4 +1,5 @@
-"""The engine `compiled`: the structured program as machine code, without tokens: it gives a value, and no counts."""
+"""The engine `compiled`: runs the structured program as machine code, without tokens; it returns values, and no
+counts."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from .support import unsupported_option, unsupported_program
 
 
 class CompiledEngine:
-    """Runs programs. Where only a token engine can tell how a run ends, `fast` begins it again."""
+    """Runs programs. Where only a token engine can tell how a run ends, the engine `fast` runs the program again."""
 
     name = "compiled"
 
@@ -54,20 +55,20 @@ class CompiledEngine:
 
 @cache
 def _run_module() -> Any:
-    """The module `run`. It imports numba, and Ctrl-C waits meanwhile."""
+    """The module `run`. Importing it imports numba, and delays Ctrl-C."""
     with block_interrupt():
         return import_module(f"{__package__}.run")
 
 
 def has_machine_code(program: Program | None) -> bool:
-    """Whether the machine code of a program is in memory. Imports nothing: that takes a third of a second."""
+    """Whether the machine code of a program is in memory. Imports nothing, since that takes a third of a second."""
     run = sys.modules.get(f"{__package__}.run")
     is_compiled = getattr(run, "is_compiled", None)  # another thread may be importing the module
     return is_compiled is not None and is_compiled(program)
 
 
 def ran_out_of_stack(outcome: Outcome) -> bool:
-    """Whether a run of this engine ended because its stack was too short."""
+    """Whether a run of this engine ended because its stack was exhausted."""
     from .run import is_stack_exhausted
 
     return is_stack_exhausted(outcome)

@@ -1,8 +1,8 @@
-"""What is known of variables of the text that hold arrays, while it is written:
+"""Facts about array variables of the generated code, collected while it is emitted:
 
-- `is_unique`: nobody else refers to the elements, no argument, record, view or other variable that is still used;
-- `has_no_negative_zero`: no element is -0.0, so that to add zeros changes no bit;
-- `may_be_lazy`: it may be zeros that are not written yet: sizes without elements (jit.arrays).
+- `is_unique`: no argument, record, view or other live variable refers to the elements;
+- `has_no_negative_zero`: no element is -0.0, so adding zeros changes no bit;
+- `may_be_lazy`: the array may be lazy zeros: sizes without elements (jit.arrays).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 
 class ArrayFacts(NamedTuple):
-    """What is known of one of them. Where nothing is, it is safe to take it as it is."""
+    """The facts about one variable. The default, no fact, is always safe."""
 
     is_unique: bool = False
     has_no_negative_zero: bool = False
@@ -21,7 +21,7 @@ class ArrayFacts(NamedTuple):
 
 
 def merge_facts(facts: Sequence[ArrayFacts]) -> ArrayFacts:
-    """What is known of a variable that is one of these."""
+    """The facts about a variable that is one of these."""
     return ArrayFacts(
         all(each.is_unique for each in facts),
         all(each.has_no_negative_zero for each in facts),
@@ -31,14 +31,14 @@ def merge_facts(facts: Sequence[ArrayFacts]) -> ArrayFacts:
 
 @dataclass(slots=True)
 class ArrayFactTable:
-    """The variables of which something is known."""
+    """The variables about which facts are known."""
 
     unique: set[str] = field(default_factory=set)
     no_negative_zero: set[str] = field(default_factory=set)
     lazy: set[str] = field(default_factory=set)
 
     def facts_of(self, texts: Sequence[str]) -> list[ArrayFacts]:
-        """What is known of those that are handed on together."""
+        """The facts about variables that are passed on together."""
         return [
             ArrayFacts(text in self.unique and texts.count(text) == 1, text in self.no_negative_zero, text in self.lazy)
             for text in texts
@@ -52,15 +52,15 @@ class ArrayFactTable:
                 known.discard(text)
 
     def mark_shared(self, texts: Iterable[str]) -> None:
-        """Somebody else refers to their elements from now on."""
+        """Note that the elements of these variables are shared from now on."""
         self.unique.difference_update(texts)
 
     def copy(self) -> ArrayFactTable:
-        """What is known so far, by itself."""
+        """An independent copy."""
         return ArrayFactTable(set(self.unique), set(self.no_negative_zero), set(self.lazy))
 
     def restore(self, before: ArrayFactTable) -> None:
-        """Know what was known."""
+        """Restore an earlier copy."""
         self.unique, self.no_negative_zero, self.lazy = (
             set(before.unique),
             set(before.no_negative_zero),

@@ -1,8 +1,8 @@
-"""Who does what generated code leaves to Python, and waits for.
+"""Host calls: effects and ops without machine code, which generated code leaves to Python and waits for.
 
-Effects are performed by the thread that waits for the run, which is the one that the program was called on: one after
-another, in program order, and what they call finds everything that belongs to a thread as the reference leaves it. An
-op that has no machine code belongs to no thread: the kernel of its row is called on the thread of the run.
+The thread that waits for the run, which is the calling thread, performs effects: one after another, in program order,
+so that thread-local state is the same as under the reference. Ops without machine code need no particular thread: the
+run's own thread calls their kernels.
 """
 
 from __future__ import annotations
@@ -26,36 +26,36 @@ from .text import TrapSite
 
 
 class CompletionHandle(Protocol):
-    """A thread at work."""
+    """A thread that runs a job."""
 
     def wait_until_done(self, seconds: float) -> bool: ...
 
 
 class RunWaiter:
-    """Waits for a run that asks for nothing."""
+    """Waits for a run that makes no host calls."""
 
     trap_message: str | None = None
-    """Why the effect trapped that was asked for last."""
+    """Why the last effect trapped."""
     op_error: BaseException | None = None
-    """What an op raised, which none may."""
+    """The exception of an op, which should not raise."""
 
     def notify_finished(self) -> None:
-        """The run is over: nobody is to wait for it any longer."""
+        """Wake the waiting thread: the run is over."""
 
     def abort_calls(self) -> None:
-        """Nothing that is asked for from now on is done."""
+        """Refuse all further host calls."""
 
     def discard_pending(self) -> None:
-        """Let go of what was asked for and not done."""
+        """Release the operands of calls that were not performed."""
 
     def serve_until_finished(self, thread: CompletionHandle, seconds: float) -> bool:
-        """Do what is asked for, for so many seconds, or until the run has ended; whether it has."""
+        """Serve host calls for so many seconds, or until the run ends; return whether it has ended."""
         return thread.wait_until_done(seconds)
 
 
 def _weak_c_callback(weak: WeakMethod[Callable[[int], int]]) -> object:
-    """What generated code calls, of a method that it does not keep alive: the two would keep each other, and all that a
-    run has, until Python looks for cycles."""
+    """A C callback for a method that it does not keep alive: otherwise the two would keep each other, and all data of
+    the run, alive until the next garbage collection."""
 
     def on_call(number: int) -> int:
         found = weak()
@@ -65,14 +65,14 @@ def _weak_c_callback(weak: WeakMethod[Callable[[int], int]]) -> object:
 
 
 class HostCallServer(RunWaiter):
-    """Performs what one run asks for."""
+    """Performs the host calls of one run."""
 
     def __init__(self, asking: Sequence[TrapSite], words: CallBuffer, world: World) -> None:
         self.trap_sites, self.call_buffer, self.world = asking, words, world
         self.requests = SimpleQueue[int | None]()
         self.replies = SimpleQueue[int]()
         self._kernels: dict[int, Kernel] = {}
-        self._c_callback = _weak_c_callback(WeakMethod(self._on_call))  # lives as long as this does
+        self._c_callback = _weak_c_callback(WeakMethod(self._on_call))  # keeps the callback alive
         words.set_host_callback(self._c_callback)
 
     def _on_call(self, number: int) -> int:
@@ -83,8 +83,8 @@ class HostCallServer(RunWaiter):
         return self.replies.get()
 
     def _compute_op(self, number: int, node: Node) -> int:
-        """Compute an op; what generated code is answered. Why it trapped, its row says again, and nothing else may
-        raise: no exception passes through generated code."""
+        """Compute an op; return the status for generated code. The row of a trapping op gives the reason again later,
+        and no other exception may escape: none can pass through generated code."""
         types, result, row = self.trap_sites[number].types, node.results[0].type, OPS[node.op]
         try:
             operands = tuple(self.call_buffer.borrow_operand(at, type_) for at, type_ in enumerate(types))
@@ -97,7 +97,7 @@ class HostCallServer(RunWaiter):
             return HOST_TOO_LARGE
         except BaseException as error:
             self.op_error = column_error(row, (), error) if isinstance(error, Exception) else error
-            self.call_buffer.request_stop()  # there is no result to go on with
+            self.call_buffer.request_stop()  # there is no result to continue with
             return HOST_ABORTED
         return HOST_DONE
 
@@ -131,7 +131,7 @@ class HostCallServer(RunWaiter):
         return tuple(self.call_buffer.take_operand(at, type_) for at, type_ in enumerate(types))
 
     def _perform_effect(self, node: object, operands: tuple[Value, ...]) -> int:
-        """Perform an effect; what generated code is answered. Raises what the world does."""
+        """Perform an effect; return the status for generated code. Raises what the world raises."""
         assert isinstance(node, Node)
         if node.op == "print":
             self.world.print(format_text(node.attribute("text"), operands))

@@ -1,7 +1,8 @@
-"""How the arguments and results of functions are passed: in slots, each in its lane.
+"""Calling convention: how arguments and results of generated functions are passed in typed slots.
 
-A function alone has a slot for each. Functions that recur through each other are one function in the text, which is
-told which of them it is; that one has as many slots of each lane as the one with most.
+A generated function for one phase has a slot for each value. Phases that recur through each other share one generated
+function, which takes the phase to run as an argument; for each slot type it has as many slots as the phase with the
+most.
 """
 
 from __future__ import annotations
@@ -18,13 +19,13 @@ from ..jit.kernels import LANE_TYPES, lane
 from .phases import FunctionPhase, PhaseKey
 
 SlotTypes: TypeAlias = tuple[str, ...]
-"""Each is a lane, or, of an array or a handle of cells, what numba calls its type."""
+"""The types of slots: a lane or, for an array or a handle of cells, the numba type."""
 _FULL_FLAGS_TYPE = "Array(boolean, 1, 'C')"
 _ZERO_LITERALS = {"b": "False", "i": "0", "u": "uint64(0)", "f": "0.0"}
 
 
 def slot_type(type_: Type) -> str:
-    """Where a value of a type is passed."""
+    """The slot type of a value."""
     if isinstance(type_.dtype, HandleType):
         return f"Tuple(({_cell_storage_type(element_type(type_))}, {_FULL_FLAGS_TYPE}))"
     if type_.is_scalar:
@@ -34,12 +35,12 @@ def slot_type(type_: Type) -> str:
 
 
 def has_unknown_size(type_: Type) -> bool:
-    """Whether the size of an array is not known."""
+    """Whether a size of an array is dynamic."""
     return type_.shape is None or None in type_.shape
 
 
 def _cell_storage_type(type_: Type) -> str:
-    """What numba calls the values of cells: an array, or references to arrays."""
+    """The numba type of the storage of cells: an array of values, or rows of references to arrays."""
     whole = (
         Type(dtypes.int64, (None, None)) if has_unknown_size(type_) else Type(type_.dtype, (None, *(type_.shape or ())))
     )
@@ -47,12 +48,12 @@ def _cell_storage_type(type_: Type) -> str:
 
 
 def numba_dtype(dtype: DType) -> str:
-    """What numba calls the elements of an array."""
+    """The numba dtype of the elements of an array."""
     return "boolean" if dtype is dtypes.bool else repr(dtype)
 
 
 def axes_tuple(type_: Type) -> str:
-    """Text of a number for each axis of an array."""
+    """Text of a tuple with a number for each axis of an array."""
     return f"({'0, ' * len(type_.shape or ())})"
 
 
@@ -61,7 +62,7 @@ def slot_types(types: Iterable[Type]) -> SlotTypes:
 
 
 def zero_expression(slot: str) -> str:
-    """What stands where nothing is."""
+    """Text of the zero that fills an unused slot."""
     if slot in _ZERO_LITERALS:
         return _ZERO_LITERALS[slot]
     if slot.startswith("Tuple(("):
@@ -72,12 +73,12 @@ def zero_expression(slot: str) -> str:
 
 
 def numpy_dtype(element: str) -> str:
-    """What NumPy calls such elements."""
+    """Text of the NumPy dtype of a numba dtype."""
     return "np.bool_" if element == "boolean" else f"np.{element}"
 
 
 def merge_slot_types(many: Sequence[SlotTypes]) -> SlotTypes:
-    """Slots in which the arguments of each of many functions have their places."""
+    """The fewest slots that fit the arguments of each of several functions."""
     if len(many) == 1:
         return many[0]
     most: Counter[str] = Counter()
@@ -87,7 +88,7 @@ def merge_slot_types(many: Sequence[SlotTypes]) -> SlotTypes:
 
 
 def slot_positions(wanted: SlotTypes, given: SlotTypes) -> list[int]:
-    """Which of the slots given are for values in the slots wanted."""
+    """The positions in `given` of the slots in `wanted`."""
     if wanted == given:
         return list(range(len(given)))
     left = {kind: [at for at, each in enumerate(given) if each == kind] for kind in set(wanted)}
@@ -95,8 +96,8 @@ def slot_positions(wanted: SlotTypes, given: SlotTypes) -> list[int]:
 
 
 def fill_slots(texts: Sequence[str], wanted: SlotTypes, given: SlotTypes) -> list[str]:
-    """What is in each slot where these are passed, of exactly its lane: for a literal numba would compile a function
-    that recurs anew, and not find it again on disk."""
+    """Text of each slot of a call, cast to exactly its lane: for a literal, numba would compile a recursive function
+    again, and not find it on disk."""
     made = list(map(zero_expression, given))
     for at, text in zip(slot_positions(wanted, given), texts, strict=True):
         made[at] = text
@@ -106,32 +107,32 @@ def fill_slots(texts: Sequence[str], wanted: SlotTypes, given: SlotTypes) -> lis
 
 
 def numba_type(slot: str) -> str:
-    """What numba calls the type of what is in a slot."""
+    """The numba type of a slot."""
     return LANE_TYPES.get(slot, slot)
 
 
 def numba_result_type(given: SlotTypes) -> str:
-    """What numba calls a result of such slots."""
+    """The numba type of a result with these slots."""
     return numba_type(given[0]) if len(given) == 1 else f"Tuple(({''.join(f'{numba_type(each)}, ' for each in given)}))"
 
 
 def tuple_expression(texts: Sequence[str]) -> str:
-    """Text of a result of such slots."""
+    """Text of a result with these slots."""
     return texts[0] if len(texts) == 1 else f"({''.join(f'{text}, ' for text in texts)})"
 
 
 @dataclass(frozen=True, slots=True)
 class PhaseGroup:
-    """Phases of functions that are one function of the text."""
+    """Phases of functions that share one generated function."""
 
     name: str
     members: tuple[FunctionPhase, ...]
     has_tag_key: bool
-    """Whether it takes the key of its tag, since it reaches a draw."""
+    """Whether it takes the key of its tag, since it can reach a draw."""
 
     @property
     def has_tape(self) -> bool:
-        """Whether it takes a record, since a function has further phases."""
+        """Whether it takes a record, since one of its functions has later phases."""
         return any(each.function.pullbacks for each in self.members)
 
     @property
@@ -141,17 +142,17 @@ class PhaseGroup:
 
     @property
     def results(self) -> SlotTypes:
-        """The slots of the results; one where there is none."""
+        """The slots of the results; one dummy slot where there is none."""
         return merge_slot_types([slot_types(each.results) for each in self.members]) or ("i",)
 
     @property
     def has_arrays(self) -> bool:
-        """Whether there are arrays or cells among its results."""
+        """Whether its results include arrays or cells."""
         return any(each not in LANE_TYPES for each in self.results)
 
     @property
     def implicit_parameters(self) -> list[tuple[str, str]]:
-        """What it takes before the arguments: names, and what numba calls the types."""
+        """The parameters before the arguments: names and numba types."""
         made = [("s", "int64"), ("left", "int64"), *[("record", "int64")] * self.has_tape]
         return [*made, *[("key", "uint64")] * self.has_tag_key, *[("which", "int64")] * (len(self.members) > 1)]
 

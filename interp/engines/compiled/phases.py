@@ -1,4 +1,4 @@
-"""The phases of functions, conds and loops: which node begins which, and what text there is for each."""
+"""The phases of functions, conds and loops: which node begins which phase, and which phases are generated functions."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ....core.program.program import PULLBACK_TARGET, STRUCTURED_OPS, Function, 
 from ....core.types import Type
 
 PhaseKey: TypeAlias = tuple[str, int]
-"""The name of a function, and the number of a phase of it."""
+"""The name of a function, and the number of one of its phases."""
 
 
 class FunctionPhase(NamedTuple):
-    """One phase of a function, the first being 0: a function of the text."""
+    """One phase of a function, the first being 0: a generated function."""
 
     function: Function
     number: int
@@ -23,17 +23,17 @@ class FunctionPhase(NamedTuple):
 
     @property
     def parameters(self) -> list[Type]:
-        """The types of what it takes."""
+        """The types of its parameters."""
         return [parameter.type for parameter in region_phase(self.function.body, self.number).parameters]
 
     @property
     def results(self) -> tuple[Type, ...]:
-        """The types of what it gives."""
+        """The types of its results."""
         return self.function.phase_result_types(self.number)
 
 
 class PhaseStart(NamedTuple):
-    """The phase that a node with structure begins: of the call, cond or loop `root`, which begins its first itself."""
+    """The phase that a structured node begins: of the call, cond or loop `root`, which begins its own first phase."""
 
     root: Node
     number: int
@@ -45,7 +45,7 @@ def region_phase(region: Region, number: int) -> Region:
 
 
 def phase_starts(region: Region) -> dict[str, PhaseStart]:
-    """What each node with structure begins, in all phases of a region, by its name."""
+    """The phase that each structured node begins, in all phases of a region, by name."""
     found: dict[str, PhaseStart] = {}
     for phase in region.phases():
         for node in phase.nodes:
@@ -58,13 +58,13 @@ def phase_starts(region: Region) -> dict[str, PhaseStart]:
 
 
 def later_phase_count(program: Program, root: Node) -> int:
-    """How many phases a call, cond or loop has after its first."""
+    """The number of phases of a call, cond or loop after its first."""
     body = program[root.attribute("function")].body if root.op == "call" else root.regions[-1]
     return sum(1 for _ in body.phases()) - 1
 
 
 def phase_callees(function: Function) -> list[list[PhaseKey]]:
-    """For each phase of a function, the phases of functions that it calls, each once."""
+    """For each phase of a function, the distinct phases that it calls."""
     found: list[list[PhaseKey]] = []
     for number, _ in enumerate(function.body.phases()):
         calls: dict[PhaseKey, None] = {}

@@ -1,4 +1,4 @@
-"""The text of sums and of matrix products, which jit.products computes."""
+"""Code generation for sums and matrix products, which jit.products computes."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ MATMUL_SUM_OPS = ("matmul", "sum")
 
 
 def emit_matmul_or_sum(writer: ArrayEmitter, node: Node, inputs: list[TypedExpression]) -> str:
-    """One of MATMUL_SUM_OPS."""
+    """Emit one of MATMUL_SUM_OPS."""
     return _emit_matmul(writer, node, inputs) if node.op == "matmul" else _emit_sum(writer, node, inputs[0])
 
 
 def emit_full_sum(writer: ArrayEmitter, node: Node, array: str) -> str:
-    """The sum of all elements of an array, as the value of a sum over all axes."""
+    """Emit the sum of all elements of an array, as the result of a sum over all axes."""
     made = node.results[0].type
     kind = LANE_TYPES[lane(made.dtype)]
     text = writer.assign(_rounded_format(made).format(f"p.sum_all({array}, {kind}(0))"))
@@ -31,13 +31,13 @@ def emit_full_sum(writer: ArrayEmitter, node: Node, array: str) -> str:
 
 
 def _rounded_format(made: Type) -> str:
-    """An element of a sum, in its lane."""
+    """A format for a sum's text: rounded to its dtype, in its lane."""
     kind = LANE_TYPES[lane(made.dtype)]
     return f"{kind}(float32({{}}))" if numba_dtype(made.dtype) == "float32" else f"{kind}({{}})"
 
 
 def _emit_sum(writer: ArrayEmitter, node: Node, given: TypedExpression) -> str:
-    """A sum over all axes, or along one."""
+    """Emit a sum over all axes, or along one."""
     type_, made = given.type, node.results[0].type
     if type_.is_scalar:
         return given.text
@@ -55,7 +55,7 @@ def _emit_sum(writer: ArrayEmitter, node: Node, given: TypedExpression) -> str:
 
 
 def _emit_matmul(writer: ArrayEmitter, node: Node, inputs: list[TypedExpression]) -> str:
-    """A product, as one of matrices, or of as many as a stack has."""
+    """Emit a product: of two matrices, or of two stacks of matrices."""
     made, (one, other) = node.results[0].type, map(_size_expressions, inputs)
     inner, below = one[-1], other[-2:][0]
     if inner != below:
@@ -90,7 +90,7 @@ def _emit_matmul(writer: ArrayEmitter, node: Node, inputs: list[TypedExpression]
 
 
 def _emit_transposed_matmul(writer: ArrayEmitter, made: Type, factors: list[TypedExpression]) -> str | None:
-    """A product of two matrices of which one has its rows as columns; None where none has."""
+    """Emit a product of two matrices one of which is transposed; None where neither is."""
     texts, name = ", ".join(value.text for value in factors), numba_dtype(made.dtype)
     if isinstance(factors[0], Transposed):
         return writer.assign(f"matmul_transposed_left_{name}(s, {texts})")
@@ -98,7 +98,7 @@ def _emit_transposed_matmul(writer: ArrayEmitter, made: Type, factors: list[Type
 
 
 def _factor_dtype(value: TypedExpression, made: Type) -> DType:
-    """The dtype in which an operand is multiplied: the result's where that is of floats, else its own."""
+    """The dtype in which an operand is multiplied: the result's if that is a float, else its own."""
     return made.dtype if made.dtype.kind == "f" else value.type.dtype
 
 
@@ -115,7 +115,7 @@ def _matmul_expression(made: Type, x: str, y: str) -> str:
 
 
 def _emit_stacked_matmul(writer: ArrayEmitter, made: Type, factors: list[TypedExpression], stack: list[str]) -> str:
-    """Products of the matrices of two stacks, one after another."""
+    """Emit the products of two stacks of matrices, one after another."""
     count, given = _product_expression(stack), []
     for factor in factors:
         sizes = [writer.assign(size) for size in _size_expressions(factor)[-2:]]

@@ -1,4 +1,4 @@
-"""Which programs the compiled engine runs, said before it starts."""
+"""Support checks: which programs and options the compiled engine accepts, decided before a run."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ....core.types import HandleType, Type, element_type
 from ....core.value import Literal
 
 MAX_LOOP_DEPTH = 12
-"""How deep loops nest: Python refuses 20 in one another, and a loop may be two."""
+"""The deepest nesting of loops: Python refuses 20 nested blocks, and a loop may take two."""
 MAX_REGION_DEPTH = 60
-"""How deep regions nest: Python refuses 100 levels of indentation, and numba is slow long before."""
+"""The deepest nesting of regions: Python refuses 100 levels of indentation, and numba is slow long before."""
 MAX_LITERAL_ELEMENTS = 1000
-"""How many elements a literal has: they are written out."""
+"""The most elements of a literal: they are written out in the generated code."""
 MAX_AXES = 8
 _SHORT_WORK = 2**22
-"""How many elements are moved, or multiplications made, in some milliseconds."""
+"""The elements that are moved, or multiplications that are done, in some milliseconds."""
 _CELL_OPS = ("cells", "put", "get", "collect", "cell_zeros")
 _EFFECT_OPS = (*_CELL_OPS, "print", "callback", "breakpoint")
 _OPTION_REQUIREMENTS = {
@@ -29,12 +29,12 @@ _OPTION_REQUIREMENTS = {
     "until": ("quiet", "it computes one node after another, and stops at the first trap"),
     "keep": (None, "it has no events"),
 }
-"""What may be asked for by options, unless it is this, and why it is refused."""
+"""Each option with its only supported value, and why others are refused."""
 _DEFAULTS = tuple(default for default, _ in _OPTION_REQUIREMENTS.values())
 
 
 def unsupported_option(schedule: object, until: str, keep: object) -> str | None:
-    """Why the compiled engine does not do what is asked of it by these options of a run; None where it does."""
+    """Why the compiled engine does not support these options of a run; None if it does."""
     given = schedule, until, keep
     if given == _DEFAULTS:
         return None
@@ -43,22 +43,22 @@ def unsupported_option(schedule: object, until: str, keep: object) -> str | None
 
 
 def unsupported_program(program: Program) -> str | None:
-    """Why the compiled engine does not run a program; None where it does. It takes 50 us for twenty nodes."""
+    """Why the compiled engine does not run a program; None if it does. Takes 50 us for twenty nodes."""
     return next(_unsupported_reasons(program), None)
 
 
 def has_effects(program: Program) -> bool:
-    """Whether a program does something to the world."""
+    """Whether a program has effects."""
     return any(resource_of(op) is not None for op in _ops(program))
 
 
 def is_of_scalars(program: Program) -> bool:
-    """Whether a program has no arrays, and no cells."""
+    """Whether a program has neither arrays nor cells."""
     return all(type_.is_scalar and not isinstance(type_.dtype, HandleType) for type_ in _value_types(program))
 
 
 def _value_types(program: Program) -> Iterator[Type]:
-    """The types of all that a program computes or writes."""
+    """The types of all values that a program computes, and of its literals."""
     for function in program.reachable_functions():
         yield from (parameter.type for phase in function.body.phases() for parameter in phase.parameters)
         yield from function.results
@@ -72,22 +72,21 @@ def is_draw(node: Node) -> bool:
 
 
 def is_host_op(node: Node) -> bool:
-    """Whether there is no machine code for an op that computes."""
+    """Whether a node computes an op that has no machine code."""
     if node.op not in OPS or OPS[node.op].scalar is not None or node.op == "matmul":
         return False
     return node.op != "sum" or isinstance(node.attribute("axis"), tuple)
 
 
 def needs_poll(node: Node) -> bool:
-    """Whether a node may take so long that whoever waits wants to be heard right after it; loops over elements look
-    themselves."""
+    """Whether a node may take so long that the run polls right after it; loops over elements poll by themselves."""
     if is_draw(node):
         return not node.results[0].type.is_scalar
     return node.op in ("matmul", "sum", "cells", "collect") or is_host_op(node)
 
 
 def is_short(node: Node, operands: Sequence[Type]) -> bool:
-    """Whether a node is over before anybody would look, by sizes that types know."""
+    """Whether a node certainly takes less than some milliseconds, by its static sizes."""
     shapes = [type_.shape or () for type_ in (*operands, *(result.type for result in node.results))]
     if any(None in shape for shape in shapes) or is_draw(node) or node.op in _CELL_OPS:
         return False
@@ -137,7 +136,7 @@ def _type_reasons(where: str, types: list[Type] | tuple[Type, ...]) -> Iterator[
 
 
 def _nesting_depth(region: Region) -> tuple[int, int]:
-    """How deep regions nest in this one, and how deep loops."""
+    """The nesting depth of regions inside this one, and of loops."""
     deepest, loops = 0, 0
     for phase in region.phases():
         for node in phase.nodes:

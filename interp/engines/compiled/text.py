@@ -1,4 +1,4 @@
-"""The text of a module, and what the numbers in it stand for."""
+"""A generated module: its source lines, and the tables for the numbers in them."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from .phases import PhaseKey
 
 
 class TrapSite(NamedTuple):
-    """What can trap, or is an effect, in which function: a node, and the types of its operands; or some node of a
-    chain, and what of other nodes the chain uses."""
+    """A site that can trap, or make a host call: the function, the node, and the types of its operands; for a chain,
+    the types of its inputs."""
 
     function: str
     node: Node | FusedChain
@@ -25,7 +25,7 @@ class TrapSite(NamedTuple):
 
 @dataclass(slots=True)
 class GeneratedModule:
-    """The text of a module, and what the numbers in it stand for."""
+    """A generated module: its source lines, and the tables for the numbers in them."""
 
     lines: list[str] = field(default_factory=list)
     trap_sites: list[TrapSite] = field(default_factory=list)
@@ -33,23 +33,23 @@ class GeneratedModule:
 
     has_tapes: bool = False
     result_facts: dict[PhaseKey, list[ArrayFacts]] = field(default_factory=dict)
-    """What is known of the results of phases of functions."""
+    """The facts about the results of phases of functions."""
     outlined_functions: dict[str, str] = field(default_factory=dict)
-    """The functions that loops over elements are, by what they do, names of variables apart."""
+    """The names of outlined loop functions, by their text with normalized variable names."""
     outline_aliases: dict[str, str] = field(default_factory=dict)
-    """By the name of such a function, that of the one that does the same."""
+    """For the name of each outlined function, that of the emitted one with the same text."""
 
     def copy(self) -> GeneratedModule:
-        """What there is so far, by itself."""
+        """An independent copy."""
         held = {each.name: getattr(self, each.name) for each in fields(self)}
         return GeneratedModule(**{name: copy(value) for name, value in held.items()})
 
     def restore(self, before: GeneratedModule) -> None:
-        """Be as it was."""
+        """Restore an earlier copy."""
         for each in fields(self):
             setattr(self, each.name, copy(getattr(before, each.name)))
 
     @property
     def max_operands(self) -> int:
-        """How many operands a trap has at most."""
+        """The most operands of a trap."""
         return max((len(each.types) for each in self.trap_sites), default=0)

@@ -1,7 +1,7 @@
-"""Threads with a large stack, in which compiled code runs while whoever called it waits, and looks at limits.
+"""Threads with a large stack that run compiled code, while the calling thread waits and checks limits.
 
-A thread is kept for the next run: to start one takes 0.2 ms, which is what a loop over a million numbers takes. Where
-its program recurs, the memory that its stack took is given back; on systems where that cannot be, the thread ends.
+A thread is reused for the next run: to start one takes 0.2 ms, as long as a loop over a million numbers. After a
+recursive program, the memory of its stack is returned to the system; where that is impossible, the thread ends.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ from .call_buffer import CallBuffer
 from .host_calls import RunWaiter
 
 STACK_BYTES = 2**30
-"""The bytes of stack that a run asks for; they are memory only as far as they are used."""
+"""The bytes of stack that a run requests; they use memory only once they are touched."""
 RESERVED_STACK_BYTES = 2**21
-"""What of it stays free for the frames of those who are called without asking."""
+"""The bytes of it that are reserved for the frames of functions that do not check the stack."""
 CALLER_STACK_BYTES = 2**21
-"""What a run has of the stack of the thread that called, if so much is left."""
+"""The bytes of the calling thread's stack that a run may use, if so many are left."""
 _MAX_IDLE = 4
 _idle_threads: list[LargeStackThread] = []
 _stack_size_lock = threading.Lock()
-"""Held while threads get another stack than they do in the rest of the process."""
+"""Held while the stack size of new threads differs from that of the rest of the process."""
 _madvise = getattr(ctypes.CDLL(None), "madvise", None) if sys.platform == "linux" else None
 _PAGE_BYTES, _MADV_DONTNEED = mmap.PAGESIZE, 4
 _RESIDENT_STACK_BYTES = 2**18
-"""What of a stack is kept, which a thread that rests may be using."""
+"""The bytes of a stack that are kept, which an idle thread may be using."""
 
 
 @cache
 def caller_stack_floor() -> int | None:
-    """Where the stack of this thread ends, which is the main one; None where the system does not say."""
+    """The lowest stack address of this thread, which must be the main one; None where the system does not tell."""
     if sys.platform != "linux":
         return None
     library = ctypes.CDLL(None)
@@ -50,7 +50,7 @@ def caller_stack_floor() -> int | None:
 
 
 def _reset_after_fork() -> None:
-    """A child that was forked has none of these threads, and whichever forked it is its main one."""
+    """Reset the state in a forked child: it has none of these threads, and the thread that forked is its main one."""
     _idle_threads.clear()
     caller_stack_floor.cache_clear()
 
@@ -60,7 +60,7 @@ if hasattr(os, "register_at_fork"):
 
 
 class LargeStackThread:
-    """A thread that runs one thing after another; `size` is that of its stack."""
+    """A thread that runs one job after another, on a stack of `size` bytes."""
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -81,22 +81,23 @@ class LargeStackThread:
             self._job_done.release()
 
     def start_job(self, job: Callable[[], None]) -> None:
-        """Run something that never raises."""
+        """Start a job, which must never raise."""
         self._job = job
         self._job_ready.release()
-        self._is_idle = False  # not before: who is interrupted here waits for nothing that was not begun
+        self._is_idle = False  # not earlier: after an interrupt here, nobody must wait for a job that was not started
 
     def wait_until_done(self, seconds: float = -1) -> bool:
-        """Whether it has ended; waits for that, for so many seconds or, by default, as long as it takes."""
+        """Wait until the job is done, at most so many seconds, by default without a limit; return whether it is
+        done."""
         self._is_idle = self._is_idle or self._job_done.acquire(timeout=seconds)
         return self._is_idle
 
     def close(self) -> None:
-        """Let the thread end."""
+        """End the thread."""
         self._job_ready.release()
 
     def recycle(self) -> None:
-        """Keep the thread for the next run, unless it is still at work: then it ends after that."""
+        """Keep the thread for the next run; if it is still busy, it ends after its job."""
         if self._is_idle and len(_idle_threads) < _MAX_IDLE:
             _idle_threads.append(self)
         else:
@@ -107,8 +108,8 @@ class LargeStackThread:
 def run_on_thread(
     words: CallBuffer, job: Callable[[], None], waiter: RunWaiter, *, recurs: bool
 ) -> Iterator[LargeStackThread]:
-    """While this lasts, something that never raises runs in a thread of its own; it is told to end, and has ended,
-    afterwards. The thread has the largest stack that can be had, which the words of the run are told."""
+    """A context in which a job, which must never raise, runs on a thread of its own. On exit the job is asked to stop
+    and waited for. The thread has the largest stack available, and the call buffer gets its size as limit."""
     thread = _acquire_thread()
     try:
         words.set_stack_limit(thread.size - RESERVED_STACK_BYTES)
@@ -126,7 +127,7 @@ def run_on_thread(
 
 
 def _release_stack_memory(lowest: int | None, thread: LargeStackThread) -> bool:
-    """Give back the memory of the stack of a thread that rests, down to the lowest address that a run might use;
+    """Return the stack memory of an idle thread to the system, down to the lowest address that a run may use; return
     whether that was possible."""
     if _madvise is None or not thread._is_idle:
         return False

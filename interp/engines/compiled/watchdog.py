@@ -1,8 +1,8 @@
-"""A watchdog for runs on the thread that called: it stops one that is not over soon, which then begins again where
-somebody waits for it.
+"""A watchdog for runs on the calling thread: it stops a run that takes too long, which then starts again on a thread of
+its own.
 
-One thread watches for the whole process. It looks 50 times a second, and sleeps where for a while there was nothing to
-watch; so to be watched costs nothing but to be put on a list.
+One thread serves the whole process. It polls 50 times a second, and sleeps once it has been idle for a while; so to
+watch a run costs no more than an append to a list.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from queue import SimpleQueue
 from .call_buffer import CallBuffer
 
 POLL_SECONDS = 0.02
-"""Seconds between two looks. What is there at both is stopped."""
+"""Seconds between two polls. A run that is seen by both is stopped."""
 _MAX_IDLE_POLLS = 100
-"""How many times it looks in vain before it sleeps."""
+"""The number of idle polls before the thread sleeps."""
 
 
 class Watchdog:
-    """The thread, and what it watches."""
+    """The watchdog thread and the runs that it watches."""
 
     def __init__(self) -> None:
         self._watched_runs = list[CallBuffer]()
@@ -33,19 +33,19 @@ class Watchdog:
         self._thread: threading.Thread | None = None
 
     def ensure_started(self) -> bool:
-        """Whether it is there; it begins if it is not and can be."""
+        """Start the thread if necessary; return whether it runs."""
         if self._thread is None:
             thread = threading.Thread(target=self._serve, name="tagloom watchdog", daemon=True)
             try:
                 thread.start()
-            except RuntimeError:  # there are too many threads
+            except RuntimeError:  # too many threads
                 return False
             self._thread = thread
         return True
 
     @contextmanager
     def watch(self, words: CallBuffer) -> Iterator[None]:
-        """While this lasts, a run is watched, by one that has begun."""
+        """A context in which a run is watched; the thread must have been started."""
         self._watch_count += 1
         try:
             self._watched_runs.append(words)
@@ -58,13 +58,13 @@ class Watchdog:
     def _serve(self) -> None:
         while True:
             self._is_asleep = True
-            if not self._watched_runs:  # who comes after this sees that it sleeps
+            if not self._watched_runs:  # a run added after this test sees that the thread is asleep
                 self._wake_queue.get()
             self._is_asleep = False
             self._poll_until_idle()
 
     def _poll_until_idle(self) -> None:
-        """Look until for a while there was nothing to watch."""
+        """Poll until there has been nothing to watch for a while."""
         seen, count, looks = list[CallBuffer](), self._watch_count, 0
         while looks < _MAX_IDLE_POLLS:
             time.sleep(POLL_SECONDS)
@@ -80,7 +80,7 @@ _watchdog = Watchdog()
 
 
 def _reset_after_fork() -> None:
-    """A child that was forked has none of the threads."""
+    """Reset the watchdog in a forked child, which has no other threads."""
     global _watchdog
     _watchdog = Watchdog()
 
@@ -90,10 +90,10 @@ if hasattr(os, "register_at_fork"):
 
 
 def ensure_started() -> bool:
-    """Whether somebody watches."""
+    """Start the watchdog if necessary; return whether it runs."""
     return _watchdog.ensure_started()
 
 
 def watch(words: CallBuffer) -> AbstractContextManager[None]:
-    """While this lasts, a run is stopped if it is not over within two looks. For the main thread."""
+    """A context in which a run is stopped if it is still there at the second poll. For the main thread."""
     return _watchdog.watch(words)
