@@ -1,6 +1,6 @@
-"""Views in the character cells of a terminal, laid out by Graphviz: `drawing` puts together what the others do.
+"""Views as character cells of a terminal, laid out by Graphviz; `drawing` combines the other modules.
 
-In this order: `box_rows` writes boxes, `layout` and `placement` say where they stand, `routes` and `tracks` where
-arrows run; with that `plan` is done. `paint` makes cells of it, `compress` cuts out room, `badges` adds tokens, `ansi`
+The steps in order: `box_rows` writes boxes, `layout` and `placement` place them, `routes` and `tracks` route arrows;
+that completes the `plan`. `paint` turns it into cells, `compress` removes empty space, `badges` adds tokens, `ansi`
 prints.
 """

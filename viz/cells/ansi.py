@@ -1,4 +1,4 @@
-"""Cells as the text that a terminal takes, with colours or without."""
+"""Cells as terminal text, with or without colours."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from .grid import GridCell
 
 
 def to_text(rows: Iterable[Sequence[GridCell]], *, unicode: bool = True, colours: bool = False) -> str:
-    """Rows of cells, a line each, without blanks at the ends of lines.
+    """Rows of cells as text, one line each, without trailing blanks.
 
-    Colours are the nearest of the 256 that terminals have. Black is what the terminal writes in, and grey is faint.
+    Colours are the nearest of the 256 terminal colours. Black becomes the terminal's default colour, and grey is faint.
     """
     return "\n".join(_row_text(row, unicode, colours) for row in rows)
 
@@ -29,13 +29,13 @@ def _row_text(row: Sequence[GridCell], unicode: bool, colours: bool) -> str:
 
 
 def _sgr_parameters(cell: GridCell) -> str:
-    """What an escape sequence says of the look of a cell."""
+    """The parameters of the SGR escape sequence for a cell's look."""
     colour = "" if cell.colour in ("", BLACK) else "2" if cell.colour == GREY else f"38;5;{nearest_colour(cell.colour)}"
     return ";".join(filter(None, ["1" if cell.bold else "", colour]))
 
 
 def nearest_colour(colour: str) -> int:
-    """The number of the colour of the cube of a terminal that is nearest to #RRGGBB.
+    """The number of the colour in the terminal's colour cube that is nearest to #RRGGBB.
 
     >>> nearest_colour("#FF0000"), nearest_colour("#E69F00")
     (196, 178)

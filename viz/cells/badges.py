@@ -1,7 +1,7 @@
-"""Badges in the grid: tokens on their arrows, marks beside their boxes, in the room that is there.
+"""Badges in the grid: tokens on their arrows and marks beside their boxes, where there is room.
 
-A sign takes the place of a piece of the line that its token is on; its value stands beside it where nothing else is.
-Nothing moves for a badge, so that a graph stands still while its tokens run.
+A sign replaces a piece of the line that its token is on; the token's value is beside it if that space is free. Nothing
+moves to make room for a badge, so the graph does not move while tokens do.
 """
 
 from __future__ import annotations
@@ -15,21 +15,21 @@ from .box_rows import abbreviate, to_single_width
 from .grid import DOWN, LEFT, RIGHT, UNREMOVABLE, UP, GridCell, text_cells
 
 EMPHASIS_GLYPHS = "█*"
-"""What a box begins with that is to be found first, in Unicode and in ASCII."""
+"""The first character of a highlighted box, in Unicode and in ASCII."""
 
 CellPositions: TypeAlias = dict[str | int, list[tuple[int, int]]]
-"""The cells of each box, frame and arrow: rows and columns."""
+"""The cells (row, column) of each box, frame and arrow."""
 
 _MAX_LENGTH = 12
-"""Longer values are cut."""
+"""The most characters of a value; longer ones are cut."""
 
 
 def draw_badges(
     bare: Sequence[tuple[GridCell, ...]], view: View, positions: CellPositions | None = None
 ) -> tuple[tuple[GridCell, ...], ...]:
-    """A grid of a view with what changes from moment to moment: badges, of each thing as many as there is room for and
-    how many more, and what is strong. `where` are its places, if somebody knows them. Rows in which nothing is are the
-    bare ones themselves."""
+    """The grid with what changes at each step: badges (as many as there is room for, then a count) and highlights.
+    `positions` are the cells of each box and arrow, computed if not given. Rows without changes are the same objects
+    as in `bare`."""
     grid = GridOverlay(bare)
     positions = cell_positions(bare) if positions is None else positions
     used: set[tuple[int, int]] = set()
@@ -50,7 +50,7 @@ def draw_badges(
 
 
 class GridOverlay:
-    """A grid over another, of which those rows are copied that change: of 500 boxes, a moment marks some."""
+    """A grid over another that copies only the rows that change: of 500 boxes, one step marks a few."""
 
     def __init__(self, bare: Sequence[tuple[GridCell, ...]]) -> None:
         self._base = bare
@@ -74,7 +74,7 @@ def _embolden(grid: GridOverlay, where: Iterable[tuple[int, int]]) -> None:
 
 
 def cell_positions(grid: Sequence[Sequence[GridCell]]) -> CellPositions:
-    """The cells of each thing, rows and columns, in order."""
+    """The cells (row, column) of each box, frame and arrow, in order."""
     found: CellPositions = {}
     for row, cells in enumerate(grid):
         for column, cell in enumerate(cells):
@@ -84,7 +84,7 @@ def cell_positions(grid: Sequence[Sequence[GridCell]]) -> CellPositions:
 
 
 def _badge_variants(badges: Sequence[Badge], thing: str | int) -> Iterator[list[GridCell]]:
-    """Ways to say badges, from the longest to a single sign."""
+    """Texts for badges, from the longest to a single sign."""
     for longest in (_MAX_LENGTH, 5, 0):
         for many in range(len(badges), 0, -1):
             said: list[GridCell] = []
@@ -106,7 +106,7 @@ def _badge_cells(badge: Badge, longest: int, thing: str | int) -> list[GridCell]
 
 
 def _count_free_cells(grid: GridOverlay, row: int, column: int) -> int:
-    """How many cells are free from here to the right; of several not the last, which keeps words apart."""
+    """The number of free cells from here to the right; if several, without the last, which separates words."""
     cells = grid[row]
     end = column
     while end < len(cells) and cells[end] == GridCell():
@@ -117,7 +117,7 @@ def _count_free_cells(grid: GridOverlay, row: int, column: int) -> int:
 def _draw_beside_box(
     grid: GridOverlay, used: set[tuple[int, int]], last: tuple[int, int], badges: Sequence[Badge], name: str
 ) -> None:
-    """Right of a box; where there is no room, in the place of its end."""
+    """Draw badges to the right of a box, or over its end if there is no room."""
     row, column = last
     room = _count_free_cells(grid, row, column + 1)
     for said in _badge_variants(badges, name):
@@ -130,7 +130,7 @@ def _draw_beside_box(
 def _draw_on_line(
     grid: GridOverlay, used: set[tuple[int, int]], line: Iterable[tuple[int, int]], badges: Sequence[Badge], number: int
 ) -> None:
-    """On a piece of a line: beside it, or along it."""
+    """Draw badges on a piece of a line: beside it, or along it."""
     free = [place for place in line if place not in used]
     if not free:
         return
@@ -153,7 +153,8 @@ def _draw_on_line(
 def _is_free_run(
     grid: GridOverlay, used: set[tuple[int, int]], row: int, column: int, length: int, number: int
 ) -> bool:
-    """Whether a line runs along for so long here, with no other line across, and on at both ends."""
+    """Whether a line runs along this row for `length` cells and continues at both ends, without another line across
+    it."""
     cells = grid[row][column : column + length]
     whole = all(cell.sides == LEFT | RIGHT and cell.owners == (number,) for cell in cells)
     return len(cells) == length and whole and not any((row, column + each) in used for each in range(length))

@@ -1,8 +1,8 @@
-"""Plates: boxes as a terminal writes them, a line each, and rows of boxes that share a line.
+"""Boxes as a terminal shows them, one line each, and rows of boxes that share a line.
 
-The signs at the ends of a box stand for its shape, so that nothing is told by colour alone: a merge is narrow below,
-`\\merge n/`, a switch above, `/switch n T F\\`; a box that is to be found first begins with a block. What leaves an
-output that has a label leaves below the label.
+The characters at the ends of a box replace its shape, so that colour is never the only sign: a merge is narrow below,
+`\\merge n/`, a switch above, `/switch n T F\\`; a highlighted box begins with a block character. An arrow from a
+labelled output leaves below the label.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from ..style import BOX_LOOKS, LINE_LOOKS
 from ..view import Box, BoxKind, Cluster, View, ViewArrow
 
 JOINT_WIDTH = 3
-"""How many columns the arrow takes that joins two boxes of a plate."""
+"""The columns of the arrow between two boxes of a row."""
 
 BOX_DELIMITERS: dict[BoxKind, tuple[str, str]] = {
     "arithmetic": ("(", ")"),
@@ -36,31 +36,31 @@ BOX_DELIMITERS: dict[BoxKind, tuple[str, str]] = {
     "cells": ("((", "))"),
     "breakpoint": ("[[", "]]"),
 }
-"""What boxes begin and end with, in ASCII; those of other kinds with their letter, in brackets."""
+"""The first and last characters of boxes, in ASCII; other kinds have their letter, in brackets."""
 
 
 class BoxStyle(NamedTuple):
     """How boxes are written."""
 
     uses_letters: bool = False
-    """Whether a letter takes the place of words like merge."""
+    """Whether a letter replaces words such as merge."""
     max_length: int = 24
-    """Longer names are cut."""
+    """The most characters of a name; longer ones are cut."""
     max_joined: int = 0
-    """The most boxes that share a line, where each is all that feeds the next, and feeds nothing else."""
+    """The most boxes in a row; in a row each box is the only input of the next and has no other consumer."""
 
 
 class BoxText(NamedTuple):
-    """A box, written, and the columns in it from which arrows leave."""
+    """The text of a box, and its columns from which arrows leave."""
 
     box: str
     text: str
     outlets: dict[str, range]
-    """For each label of an output, the columns below it; those of arrows without a label at ""."""
+    """The columns below each output label; those of arrows without a label are at ""."""
 
 
 class BoxRow(NamedTuple):
-    """Boxes that share a line, each joined to the next by an arrow: the number that it has in the view."""
+    """Boxes that share a line, each joined to the next by an arrow of the view, given by its number."""
 
     boxes: tuple[BoxText, ...]
     joints: tuple[int, ...] = ()
@@ -72,7 +72,7 @@ class BoxRow(NamedTuple):
 
     @property
     def width(self) -> int:
-        """Columns from end to end."""
+        """The width in columns."""
         return sum(len(slot.text) for slot in self.boxes) + JOINT_WIDTH * len(self.joints)
 
     def box_starts(self) -> Iterator[tuple[BoxText, int]]:
@@ -84,7 +84,7 @@ class BoxRow(NamedTuple):
 
 
 def to_single_width(text: str) -> str:
-    r"""Text in which every letter takes one cell.
+    r"""Text in which every character takes one cell; others become question marks.
 
     >>> to_single_width("a\nb"), to_single_width("\N{CJK UNIFIED IDEOGRAPH-4E2D}")
     ('a?b', '?')
@@ -96,7 +96,7 @@ def to_single_width(text: str) -> str:
 
 
 def abbreviate(text: str, longest: int) -> str:
-    """Text that is not too long.
+    """Text shortened to at most `longest` characters.
 
     >>> abbreviate("less_equal_1", 8), abbreviate("n - 1", 8)
     ('less_eq~', 'n - 1')
@@ -105,7 +105,8 @@ def abbreviate(text: str, longest: int) -> str:
 
 
 def build_box_rows(view: View, writing: BoxStyle, wider: Counter[str]) -> list[BoxRow]:
-    """The boxes of a view, written, in its order; `wider` says which take more columns than they need for words."""
+    """The boxes of a view as rows, in the view's order; `wider` gives the extra columns of boxes that need more than
+    their text."""
     rows = [[name] for name in view.boxes]
     joints: dict[str, list[int]] = {name: [] for name in view.boxes}
     if writing.max_joined:
@@ -116,7 +117,7 @@ def build_box_rows(view: View, writing: BoxStyle, wider: Counter[str]) -> list[B
 
 
 def _count_ports(view: View) -> Counter[str]:
-    """The most arrows that leave or reach each box on one side."""
+    """For each box, the larger number of arrows on one of its sides."""
     above, below = Counter[str](), Counter[str]()
     for tail, _, _, up in {
         (arrow.tail, arrow.label, LINE_LOOKS[arrow.link].style, arrow.is_reversed) for arrow in view.arrows
@@ -164,7 +165,8 @@ def _box_label(box: Box, writing: BoxStyle) -> str:
 
 
 def _join_boxes(view: View, most: int) -> tuple[list[list[str]], dict[str, list[int]]]:
-    """Boxes in rows: an arrow joins two where it is all that leaves the one and all that reaches the other."""
+    """Join boxes into rows: an arrow joins two boxes if it is the only one out of the first and the only one into
+    the second."""
     leaving, reaching, home = Counter[str](), Counter[str](), _cluster_by_box(view)
     for arrow in view.arrows:
         if not (arrow.is_reversed or arrow.is_unconstrained):
@@ -194,7 +196,7 @@ def _cluster_by_box(view: View) -> dict[str, Cluster]:
 
 
 def without_outer_frame(view: View) -> View:
-    """A view with one function, without the frame around it."""
+    """The view without the frame of its function, if it has only one."""
     inner = view.root.clusters
     if len(inner) != 1 or inner[0].kind != "function":
         return view

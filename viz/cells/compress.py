@@ -1,8 +1,8 @@
-"""Seams: cells that can be cut out of a grid, one of each row (or of each column), so that nothing is torn.
+"""Seam carving for grids: remove one cell from each row (or column) so that nothing is torn.
 
-A seam runs from the top to the bottom through cells in which there is nothing but room: blanks, and lines that run
-along. Between two rows it goes aside only where nothing joins the cells that it passes, since those of one row move
-and those of the other stay. What was beside one another, joined or not, still is.
+A seam runs from top to bottom through cells that are only space: blanks, and lines that run across. Between two rows it
+steps aside only where nothing joins the cells that it passes, because those of one row move and those of the other do
+not. Cells that were adjacent, joined or not, stay so.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from itertools import pairwise
 from .grid import DOWN, LEFT, RIGHT, UNREMOVABLE, UP, Grid, GridCell
 
 _MAX_EXCESS = 1.5
-"""Grids that are larger by more than this factor have never so much room."""
+"""Grids that exceed the size by more than this factor never have enough space to remove."""
 
 _PROHIBITIVE_COST = 10**6
-"""What is never worth it."""
+"""A cost that no seam is worth."""
 
 
 def compress_grid(grid: Grid, width: int, height: int) -> Grid:
-    """The grid with as many seams cut out as it has to lose, and can; as it is, if it is too large by far."""
+    """Remove seams until the grid fits, or no seam is left; a grid that is far too large is returned unchanged."""
     if len(grid) > _MAX_EXCESS * height or len(grid[0] if grid else ()) > _MAX_EXCESS * width:
         return grid
     narrow = _remove_seams(grid, width, LEFT | RIGHT, UP, DOWN)
@@ -41,7 +41,7 @@ def _remove_seams(grid: Grid, wanted: int, along: int, up: int, down: int) -> Gr
 
 
 def _cheapest_seam(grid: Grid, along: int, up: int, down: int) -> list[int] | None:
-    """The column of each row that can be left out, so that the seam is the straightest; none where none can."""
+    """The straightest seam, as the column to remove from each row; None if there is no seam."""
     costs = _removal_costs(grid[0], along)
     steps: list[list[int]] = []
     for above, row in pairwise(grid):
@@ -58,7 +58,7 @@ def _cheapest_seam(grid: Grid, along: int, up: int, down: int) -> list[int] | No
 
 
 def _removal_costs(row: Sequence[GridCell], along: int) -> list[int]:
-    """What it costs to leave out each cell of a row: one beside which there is as much room."""
+    """The cost to remove each cell of a row; a cell with equal space beside it is cheap."""
     free = [cell.sides in (0, along) and not cell.sides & UNREMOVABLE for cell in row]
     return [
         (1 if row[place].sides else 0)
@@ -71,10 +71,10 @@ def _removal_costs(row: Sequence[GridCell], along: int) -> list[int]:
 def _passable_columns(
     above: Sequence[GridCell], row: Sequence[GridCell], up: int, down: int
 ) -> tuple[list[bool], list[bool]]:
-    """Whether a seam can step to the right to each column from the one before it, and to the left from each column.
+    """Whether a seam can step to each column from its left neighbour, and from each column to the left one.
 
-    What it steps over moves in one of the two rows only. It must not be joined, and nothing may come to lie where it
-    seems to be joined.
+    The cells that it steps over move in only one of the two rows. They must not be joined to the other row, and must
+    not land where they would seem joined.
     """
     loose = [not (upper.sides & down or lower.sides & up) for upper, lower in zip(above, row, strict=True)]
     moved = [False, *(_would_join(upper, lower, up, down) for upper, lower in zip(above[1:], row, strict=False))]
@@ -84,7 +84,7 @@ def _passable_columns(
 
 
 def _would_join(upper: GridCell, lower: GridCell, up: int, down: int) -> bool:
-    """Whether cells that are not joined would seem to be if one came to lie above the other."""
+    """Whether two cells that are not joined would seem joined if one were above the other."""
     if not (upper.sides and lower.sides):
         return False
     corners = all(cell.sides & (UP | DOWN) and cell.sides & (LEFT | RIGHT) for cell in (upper, lower))
@@ -94,7 +94,7 @@ def _would_join(upper: GridCell, lower: GridCell, up: int, down: int) -> bool:
 def _next_row_costs(
     costs: Sequence[int], room: Sequence[int], right: Sequence[bool], left: Sequence[bool]
 ) -> tuple[list[int], list[int]]:
-    """The costs of a row and where they come from, by those of the row before it."""
+    """The costs of a row and their predecessors, from the costs of the row before it."""
     size = len(costs)
     best = list(costs)
     origin = list(range(size))

@@ -1,7 +1,7 @@
-"""The view in the character cells of a terminal, laid out by Graphviz.
+"""A view drawn in the character cells of a terminal, laid out by Graphviz.
 
-Ranks are rows, with a channel between each and the next, in which arrows run along. What is drawn is data: rows of
-cells, each with a character, the same in ASCII, a look, and what of the view it belongs to.
+Ranks are rows; between two ranks is a channel, in which arrows run sideways. A drawing is data: rows of cells, each
+with a character, its ASCII replacement, a look, and the boxes or arrows of the view that it belongs to.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from .plan import plan_drawing
 
 
 class Drawing(NamedTuple):
-    """A view in cells."""
+    """A view drawn in cells."""
 
     rows: tuple[tuple[GridCell, ...], ...]
     legend: tuple[tuple[GridCell, ...], ...]
-    """What its signs mean."""
+    """The meaning of its signs."""
     fits: bool
-    """Whether it has the size that was wanted."""
+    """Whether it fits the size that was requested."""
     base_rows: tuple[tuple[GridCell, ...], ...]
     """Its rows without badges."""
 
@@ -37,11 +37,11 @@ class Drawing(NamedTuple):
         return max(map(len, self.rows), default=0), len(self.rows)
 
     def text(self, *, unicode: bool = True, colours: bool = False) -> str:
-        """All characters, without blanks at the ends of lines."""
+        """The drawing as text, without trailing blanks."""
         return to_text(self.rows, unicode=unicode, colours=colours)
 
     def cell_positions(self) -> dict[str | int, list[tuple[int, int]]]:
-        """For each box and frame, by name, and each arrow, by its number in the view, its cells: rows and columns."""
+        """The cells (row, column) of each box and frame, by name, and of each arrow, by number in the view."""
         return cell_positions(self.rows)
 
 
@@ -52,25 +52,25 @@ _BOX_STYLES = (
     BoxStyle(uses_letters=True, max_length=12, max_joined=2),
     BoxStyle(uses_letters=True, max_length=8, max_joined=3),
 )
-"""Ways to write a view, the more legible first."""
+"""The styles in which boxes can be written, most legible first."""
 
 
 WIDTH, HEIGHT = 120, 40
-"""Columns and rows of a terminal that nobody knows."""
+"""The size assumed for a terminal of unknown size."""
 
 _MAX_EXCESS = 2.0
-"""Where a drawing has more columns, or rows, by this factor than are wanted, it is not made less legible in vain."""
+"""If a drawing exceeds the requested columns or rows by more than this factor, less legible styles are not tried."""
 
 
 STYLE_COUNT = len(_BOX_STYLES)
-"""How many ways there are to write a view."""
+"""The number of styles."""
 
 
 def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, styles: int = STYLE_COUNT) -> Drawing:
-    """A view drawn in so many columns and rows; where it cannot be, larger, and the drawing says so. Of the ways to
-    write it only the first are tried, which are the more legible.
+    """Draw a view in at most `width` columns and `height` rows; if that is impossible, larger, with `fits` false. Only
+    the first `styles` styles, the most legible, are tried.
 
-    Raises Usage where Graphviz cannot lay it out.
+    Raises Usage if Graphviz cannot lay it out.
     """
     found: list[Drawing] = []
     for writing in _BOX_STYLES[:styles]:
@@ -84,8 +84,8 @@ def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, styles: 
 
 
 def redraw(drawing: Drawing, view: View, positions: CellPositions | None = None) -> Drawing:
-    """The drawing of a view that has the boxes and arrows of another, which has been drawn, but other badges: without
-    laying it out again. The legend stays. `where` are the places of the bare drawing, if somebody keeps them."""
+    """Redraw with the badges of `view`, which must have the boxes and arrows of the drawn one; the layout and the
+    legend stay. `positions` are the cells of the bare drawing, computed if not given."""
     return drawing._replace(rows=draw_badges(drawing.base_rows, view, positions))
 
 

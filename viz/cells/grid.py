@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import NamedTuple, TypeAlias
 
 UP, DOWN, LEFT, RIGHT, UNREMOVABLE = 1, 2, 4, 8, 16
-"""The sides that a cell is joined to; and that it cannot be left out."""
+"""The sides at which a cell is joined, as bits; and a bit for a cell that cannot be removed."""
 
 
 class GridCell(NamedTuple):
-    """A character, the same in ASCII, a colour of the table of looks, the boxes and arrows that it is of, and the
-    sides that it is joined to."""
+    """A character, its ASCII replacement, a colour of the table of looks, the boxes and arrows that own the cell,
+    and the sides at which it is joined."""
 
     glyph: str = " "
     ascii: str = " "
@@ -21,14 +21,14 @@ class GridCell(NamedTuple):
 
 
 def text_cells(text: str, cell: GridCell) -> list[GridCell]:
-    """A text in the look of a cell, a sign each."""
+    """Text as cells with the look of a given cell."""
     return [cell._replace(glyph=sign, ascii=_ASCII_GLYPHS.get(sign, sign if sign.isascii() else "?")) for sign in text]
 
 
 _ASCII_GLYPHS = {"\u2026": "~", "\u21bb": "@"}
-"""What some signs are in ASCII: an ellipsis, and what a loop has before its title."""
+"""ASCII replacements: of the ellipsis, and of the sign before a loop's title."""
 
 Grid: TypeAlias = list[list[GridCell]]
-"""Rows of cells, of one length."""
+"""Rows of cells, all of the same length."""
 
 BLANK = GridCell()

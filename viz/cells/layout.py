@@ -1,7 +1,7 @@
-"""Where everything stands, in cells of a terminal, as Graphviz lays it out.
+"""The layout by Graphviz, in cells of a terminal.
 
-Graphviz is given boxes of the size that they have in cells, and says in which order they stand, where, and where
-arrows run between them. Nothing of it draws.
+Graphviz gets boxes of their size in cells, and returns their order, their positions, and the courses of arrows between
+them. This module draws nothing.
 """
 
 from __future__ import annotations
@@ -18,29 +18,29 @@ from .box_rows import JOINT_WIDTH, BoxRow
 from .placement import FrameSpan, Placement, place_rows
 
 _POINTS_PER_COLUMN = 10
-"""Points in the layout that a column is."""
+"""The width of a column in the layout, in points."""
 
 Point = tuple[float, float]
 
 
 class CellLayout(NamedTuple):
-    """The layout of a view; plates and clusters by their names."""
+    """The layout of a view; rows of boxes and clusters by name."""
 
     placements: dict[str, Placement]
     frames: dict[str, FrameSpan]
     courses: dict[int, dict[int, float]]
-    """For each arrow, by its number in the view, the column at which it passes each rank."""
+    """For each arrow, by number in the view, the column at which it passes each rank."""
 
     @property
     def ranks(self) -> int:
-        """How many there are."""
+        """The number of ranks."""
         return max((stand.rank for stand in self.placements.values()), default=-1) + 1
 
 
 def lay_out_rows(view: View, plates: Sequence[BoxRow], *, timeout: float = 120) -> CellLayout:
-    """The layout of plates, which have the boxes of the view, each once.
+    """Lay out rows of boxes, which contain each box of the view once.
 
-    Raises Usage where Graphviz does, as `render`.
+    Raises Usage in the same cases as `render`.
     """
     said = json.loads(render(_dot(view, plates), COORDINATE_FORMAT, timeout=timeout))
     objects = {thing["name"]: thing for thing in said.get("objects", ())}
@@ -63,7 +63,7 @@ def lay_out_rows(view: View, plates: Sequence[BoxRow], *, timeout: float = 120) 
 
 
 def _dot(view: View, plates: Sequence[BoxRow]) -> str:
-    """DOT source of plates: tables of fixed size, with a port for each box and each outlet of it."""
+    """DOT source of rows of boxes: tables of fixed size, with a port for each box and each of its outlets."""
     node_of = {slot.box: f"p{number}" for number, plate in enumerate(plates) for slot in plate.boxes}
     joined = {joint for plate in plates for joint in plate.joints}
     lines = ["digraph {", "newrank=true nodesep=0.15 ranksep=0.6", "node [shape=plain]"]
@@ -132,7 +132,7 @@ def _cluster_name(cluster: Cluster) -> str:
 
 
 def _spline_columns(pos: str, heights: Sequence[float]) -> dict[int, float]:
-    """The columns at which a spline crosses the heights of ranks."""
+    """The columns at which a spline crosses the heights of the ranks."""
     points: list[Point] = []
     for word in pos.split():
         parts = word.split(",")

@@ -1,4 +1,4 @@
-"""What the signs of a drawing in cells mean: those that it has."""
+"""The legend of a drawing in cells: the meaning of the signs in it."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ LINK_MEANINGS: dict[LinkKind, str] = {
     "cell": "through a cell",
     "below": "is below",
 }
-"""What arrows mean."""
+"""The meaning of each kind of arrow."""
 
 _LETTER_KINDS: tuple[BoxKind, ...] = (
     "merge", "switch", "call", "return", "enter", "exit", "next_iteration", "reenter", "back", "pullback",
 )  # fmt: skip
-"""Kinds of boxes that say what they are in words, if there is room."""
+"""Kinds of boxes that are named in words, if there is room."""
 
 _SELF_EVIDENT_KINDS: tuple[BoxKind, ...] = ("argument", "result")
 """Kinds of boxes whose letters are signs that need no words."""
 
 
 def build_legend(view: View, writing: BoxStyle, width: int) -> tuple[tuple[GridCell, ...], ...]:
-    """Rows of cells, no wider than `width` if that can be, that say what arrows, letters and badges mean."""
+    """Rows of cells, if possible no wider than `width`, that explain arrows, letters and badges."""
     said = [*_arrow_entries(view), *_badge_entries(view), *_letter_entries(view, writing)]
     rows: list[list[GridCell]] = []
     for words in said:
@@ -67,7 +67,7 @@ def _badge_entries(view: View) -> Iterable[list[GridCell]]:
 
 
 def _letter_entries(view: View, writing: BoxStyle) -> Iterable[list[GridCell]]:
-    """Letters that take the place of words, and those of boxes whose ends are those of others."""
+    """Entries for letters that replace words, and for those of boxes that share their end characters with others."""
     kinds = {box.kind for box in view.boxes.values()}
     for kind, look in BOX_LOOKS.items():
         if kind in kinds and _has_letter(kind, writing):

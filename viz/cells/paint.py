@@ -1,4 +1,4 @@
-"""Painting: cells from what is planned."""
+"""Painting: turn a plan into cells."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Canvas:
         self.cells: dict[tuple[int, int], GridCell] = {}
 
     def grid(self) -> Grid:
-        """All cells, from the first row and column that are used to the last."""
+        """The used part of the canvas as a grid."""
         rows, columns = {row for row, _ in self.cells}, {column for _, column in self.cells}
         if not self.cells:
             return []
@@ -30,14 +30,14 @@ class Canvas:
         return [[self.cells.get((row, column), BLANK) for column in across] for row in range(min(rows), max(rows) + 1)]
 
     def write(self, row: int, column: int, text: str, cell: GridCell) -> None:
-        """Text in the look of a cell."""
+        """Write text with the look of a cell."""
         for place, each in enumerate(text_cells(text, cell)):
             sides = UNREMOVABLE | LEFT * (place > 0) | RIGHT * (place < len(text) - 1)
             self.cells[row, column + place] = each._replace(sides=sides)
 
 
 def paint(canvas: Canvas, plan: DrawingPlan) -> None:
-    """Paint frames first, then lines along, lines down, heads, and boxes."""
+    """Paint frames first, then horizontal lines, vertical lines, arrow heads, and boxes."""
     _paint_frames(canvas, plan)
     for branch in plan.routes.branches:
         _paint_horizontal(canvas, plan, branch)
@@ -52,7 +52,7 @@ def paint(canvas: Canvas, plan: DrawingPlan) -> None:
 
 
 def _paint_frames(canvas: Canvas, plan: DrawingPlan) -> None:
-    """Frames, without their titles. They are heavy: no arrow is."""
+    """Paint frames without titles. Frames use heavy lines, arrows never do."""
     kinds = {cluster.name: cluster.kind for cluster in plan.view.root.walk()}
     rows: dict[str, list[int]] = {}
     for channel, borders in plan.borders.items():
@@ -79,7 +79,7 @@ def _paint_frames(canvas: Canvas, plan: DrawingPlan) -> None:
 
 
 def _paint_titles(canvas: Canvas, plan: DrawingPlan) -> None:
-    """The title of each frame, where its upper side is free, or else over what crosses it."""
+    """Paint the title of each frame in a free part of its upper side, or else over the lines that cross it."""
     clusters = {cluster.name: cluster for cluster in plan.view.root.walk()}
     for channel, borders in plan.borders.items():
         for border in borders:
@@ -93,7 +93,7 @@ def _paint_titles(canvas: Canvas, plan: DrawingPlan) -> None:
 
 
 def _find_title_room(canvas: Canvas, row: int, border: Border, wanted: int) -> tuple[int, int]:
-    """Where a title can be in an upper side: the first place with room for it, or the longest."""
+    """The place for a title in an upper side: the first with enough room, or else the longest."""
     side = [canvas.cells[row, column] for column in range(border.left_column + 2, border.right_column - 1)]
     runs, start = [], border.left_column + 2
     for free, run in groupby(side, lambda cell: cell.owners == (border.cluster,)):
@@ -106,7 +106,7 @@ def _find_title_room(canvas: Canvas, row: int, border: Border, wanted: int) -> t
 
 
 def _canvas_row(plan: DrawingPlan, channel: int, row: int) -> int:
-    """The row of the drawing that a row of a channel is."""
+    """The row of the drawing for a row of a channel."""
     return sum(plan.heights[:channel]) + channel + row
 
 

@@ -1,7 +1,7 @@
-"""Where boxes and frames stand, in whole columns: as Graphviz has them, but none touching another.
+"""The positions of boxes and frames in whole columns: close to those of Graphviz, without overlaps.
 
-Graphviz knows no cells, so what it says is rounded, and what then touches is moved apart. Then boxes step aside by a
-few columns where that makes arrows straight.
+Graphviz knows no cells, so its coordinates are rounded, and whatever then touches is moved apart. Then boxes move by a
+few columns if that straightens arrows.
 """
 
 from __future__ import annotations
@@ -14,24 +14,24 @@ from ..view import Cluster, View
 from .box_rows import BoxRow
 
 _MARGIN = 2
-"""Columns between a frame and what is in it."""
+"""The columns between a frame and its contents."""
 
 _MAX_SHIFT = 6
-"""A box steps aside by no more columns than these."""
+"""The most columns by which a box moves to straighten arrows."""
 
 ArrowCourses: TypeAlias = Mapping[int, Mapping[int, float]]
-"""For each arrow, by its number in the view, the column at which it passes each rank."""
+"""For each arrow, by number in the view, the column at which it passes each rank."""
 
 
 class Placement(NamedTuple):
-    """Where a plate stands: in which rank from above, and at which column it begins."""
+    """The position of a row of boxes: its rank, counted from above, and its first column."""
 
     rank: int
     column: int
 
 
 class FrameSpan(NamedTuple):
-    """The columns of the sides of a frame, and the first and the last rank inside it."""
+    """The columns of a frame's sides, and the first and last rank inside it."""
 
     left_column: int
     right_column: int
@@ -40,7 +40,7 @@ class FrameSpan(NamedTuple):
 
 
 class _Gap(NamedTuple):
-    """That something begins so many columns after something else, at least."""
+    """A constraint: one thing begins at least so many columns after another."""
 
     before: str
     after: str
@@ -50,7 +50,8 @@ class _Gap(NamedTuple):
 def place_rows(
     view: View, plates: Sequence[BoxRow], wanted: dict[str, Placement], courses: ArrowCourses
 ) -> tuple[dict[str, Placement], dict[str, FrameSpan]]:
-    """Plates moved until none touches another or a frame, and more arrows are straight; and the frames that can be."""
+    """Move rows of boxes until none touches another or a frame, and more arrows are straight; returns them with the
+    frames that have room."""
     width = {plate.name: plate.width for plate in plates}
     home = {slot.box: plate.name for plate in plates for slot in plate.boxes}
     members = _rows_by_frame(view.root, home)
@@ -73,7 +74,7 @@ def place_rows(
 
 
 def _satisfy_gaps(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, int] | None:
-    """Columns as wanted or further to the right, with all gaps; none where gaps contradict one another."""
+    """The columns, moved to the right as far as the gaps require; None if the gaps contradict each other."""
     found = dict(columns)
     for _ in range(len(columns) + 1):
         wrong = [gap for gap in gaps if found[gap.after] < found[gap.before] + gap.columns]
@@ -85,7 +86,7 @@ def _satisfy_gaps(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, in
 
 
 def _rows_by_frame(cluster: Cluster, home: dict[str, str]) -> dict[str, set[str]]:
-    """The plates inside each frame, at any depth; one without any is none."""
+    """The rows of boxes inside each frame, at any depth; frames without any are left out."""
     found: dict[str, set[str]] = {}
     for inner in cluster.clusters:
         within = _rows_by_frame(inner, home)
@@ -147,7 +148,8 @@ def _share_ranks(one: FrameSpan, other: FrameSpan) -> bool:
 
 
 class _ArrowEnd(NamedTuple):
-    """The columns of a plate, from where it begins, at which an arrow can end; and what they should meet."""
+    """The columns, relative to the start of a row of boxes, at which an arrow can end, and the columns that they
+    should meet."""
 
     own_columns: range
     other_row: str
@@ -163,7 +165,7 @@ def _straighten(
     columns: dict[str, int],
     gaps: Sequence[_Gap],
 ) -> None:
-    """Let plates step aside, as far as gaps allow, so that more arrows can be straight."""
+    """Move rows of boxes within their gaps so that more arrows can be straight."""
     ends = _arrow_ends(view, plates, stands, courses)
     for _ in range(3):
         for plate in plates:
@@ -179,7 +181,7 @@ def _straighten(
 
 
 def _bend_cost(ends: Sequence[_ArrowEnd], column: int, columns: Mapping[str, int]) -> float:
-    """How much arrows bend that end at a plate which begins at a column."""
+    """How much arrows bend at a row of boxes that begins at `column`."""
     whole = 0.0
     for end in ends:
         if end.other_row:
@@ -200,7 +202,7 @@ def _bend_cost(ends: Sequence[_ArrowEnd], column: int, columns: Mapping[str, int
 def _arrow_ends(
     view: View, plates: Sequence[BoxRow], stands: Mapping[str, Placement], courses: ArrowCourses
 ) -> dict[str, list[_ArrowEnd]]:
-    """The ends of arrows at each plate."""
+    """The arrow ends at each row of boxes."""
     plate_of = {slot.box: (plate, slot, start) for plate in plates for slot, start in plate.box_starts()}
     joined = {joint for plate in plates for joint in plate.joints}
     ends: dict[str, list[_ArrowEnd]] = {plate.name: [] for plate in plates}

@@ -1,4 +1,4 @@
-"""The plan of a drawing: where everything is, before anything is painted."""
+"""The plan of a drawing: the positions of everything, before it is painted."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .tracks import Border, Channel, assign_rows
 
 @dataclass(slots=True)
 class DrawingPlan:
-    """Where everything is, before anything is painted."""
+    """The positions of everything in a drawing."""
 
     view: View
     rows: list[BoxRow]
@@ -24,15 +24,15 @@ class DrawingPlan:
     routes: Routes
     borders: dict[int, list[Border]]
     heights: list[int]
-    """Rows of each channel; channel k lies above rank k."""
+    """The number of rows of each channel; channel k is above rank k."""
 
     def row_of(self, rank: int) -> int:
-        """The row in which the boxes of a rank stand."""
+        """The row of the boxes of a rank."""
         return sum(self.heights[: rank + 1]) + rank
 
 
 def plan_drawing(view: View, writing: BoxStyle, height: int) -> DrawingPlan:
-    """Where everything is, if it is written so, in so many rows if it can be."""
+    """Plan the drawing of a view in a style, in at most `height` rows if possible."""
     shown = without_outer_frame(view)
     wider = Counter[str]()
     while True:
@@ -59,7 +59,7 @@ def plan_drawing(view: View, writing: BoxStyle, height: int) -> DrawingPlan:
 
 
 def _box_columns(rows: Sequence[BoxRow], found: CellLayout, rank: int) -> frozenset[int]:
-    """The columns of a rank in which boxes stand."""
+    """The columns of a rank that boxes occupy."""
     stands = ((found.placements[plate.name], plate.width) for plate in rows)
     return frozenset(
         column for stand, width in stands if stand.rank == rank for column in range(stand.column, stand.column + width)

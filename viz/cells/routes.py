@@ -1,9 +1,9 @@
-"""Routes: at which column each arrow leaves, passes each rank and arrives.
+"""Routes: the columns at which each arrow leaves, passes each rank and arrives.
 
-Between two ranks lies a channel. In a channel a column belongs to one branch: a line along the channel with ends above
-and below, which are all of the same output. So two arrows never share a cell but where they cross, or where one
-output forks. Routes are the cheapest by bends, length and distance from where Graphviz has them, one arrow after the
-other, the short ones first; an arrow may leave what its output has already.
+Between two ranks is a channel. In a channel, a column belongs to one branch: a horizontal line with ends above and
+below, all from the same output. So two arrows share a cell only where they cross or where one output forks. Routes
+minimize bends, length and distance from Graphviz's course, one arrow after the other, short ones first; an arrow may
+start anywhere on the existing routes of its output.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from .box_rows import BoxRow
 from .layout import CellLayout
 
 _BEND_COST, _STEP_COST, _DETOUR_COST, _RANK_COST, _PROXIMITY_COST = 4.0, 0.12, 0.06, 0.5, 2.0
-"""What a bend costs, a column along a channel, a column away from where Graphviz passes, a rank, and being close to a
-box."""
+"""Costs of a bend, of a column along a channel, of a column of distance from Graphviz's course, of a rank, and of
+closeness to a box."""
 
 
 class RoutedBox(NamedTuple):
-    """A box: its rank, the column at which it begins, and the columns inside it that arrows reach and leave."""
+    """A box: its rank, its first column, and the columns inside it at which arrows arrive and leave."""
 
     rank: int
     column: int
@@ -37,7 +37,7 @@ class RoutedBox(NamedTuple):
 
 @dataclass(slots=True, eq=False)
 class Branch:
-    """Part of a net in a channel: one line along it, with ends at columns of the ranks above and below."""
+    """The part of a net in one channel: a horizontal line with ends at columns of the ranks above and below."""
 
     net: int
     channel: int
@@ -45,10 +45,10 @@ class Branch:
     below: set[int] = field(default_factory=set)
     arrows: set[int] = field(default_factory=set)
     heads_above: dict[int, int] = field(default_factory=dict)
-    """The columns at which arrows end at a box above, and which ones."""
+    """The columns at which arrows end at a box above, with these arrows."""
     heads_below: dict[int, int] = field(default_factory=dict)
     row: int = 0
-    """The row of the channel in which it runs along."""
+    """The row of the channel in which the line runs."""
 
     @property
     def extent(self) -> tuple[int, int]:
@@ -58,12 +58,12 @@ class Branch:
 
     @property
     def is_straight(self) -> bool:
-        """Whether it goes down in one column."""
+        """Whether it is one vertical line."""
         return len(self.above | self.below) == 1
 
 
 class BoxTooNarrow(Exception):
-    """That no column is left for an arrow at a box."""
+    """No column is left for an arrow at a box."""
 
     def __init__(self, *boxes: str) -> None:
         super().__init__(*boxes)
@@ -78,7 +78,7 @@ class Routes:
     columns: range
     branches: list[Branch] = field(default_factory=list)
     rank_passes: dict[tuple[int, int], tuple[Branch, Branch]] = field(default_factory=dict)
-    """For each rank and column at which something passes, the branches above and below."""
+    """For each rank and column that a route passes, the branches above and below."""
 
 
 def routed_boxes(rows: Sequence[BoxRow], found: CellLayout) -> dict[str, RoutedBox]:
@@ -95,12 +95,12 @@ def routed_boxes(rows: Sequence[BoxRow], found: CellLayout) -> dict[str, RoutedB
 
 
 def route_arrows(view: View, rows: Sequence[BoxRow], found: CellLayout) -> Routes:
-    """The routes of all arrows that no plate has. Raises Narrow where a box has to be wider."""
+    """Route all arrows that are not inside a row of boxes. Raises BoxTooNarrow if a box must be wider."""
     return _ArrowRouter(view, rows, found).route_all()
 
 
 class _ArrowRouter:
-    """Routes arrow after arrow; its tables say which cells are taken."""
+    """Routes one arrow after the other; its tables hold the occupied cells."""
 
     def __init__(self, view: View, rows: Sequence[BoxRow], found: CellLayout) -> None:
         self.view, self.layout = view, found
@@ -127,7 +127,7 @@ class _ArrowRouter:
         self.trees: dict[int, dict[int, set[int]]] = {}
         """For each net, by rank, the columns below (or above) which it can be left."""
         self.reserved: dict[tuple[int, int], tuple[str, str]] = {}
-        """Columns below labels of outputs: no other arrow can have them."""
+        """Columns below labels of outputs, which no other arrow may use."""
         self._block_cells(rows)
         self._reserve_outlets()
 
@@ -149,14 +149,14 @@ class _ArrowRouter:
                     self.occupied[place.rank + 1, [column - self.first_column for column in columns]] = True
 
     def _is_free(self, channel: int, column: int, arrow: ViewArrow) -> bool:
-        """Whether an arrow that leaves a box can leave it here."""
+        """Whether an arrow can leave its box at this column."""
         holder = self.reserved.get((channel, column))
         if holder is None:
             return not self.occupied[channel, column - self.first_column]
         return holder == (arrow.tail, arrow.label) and (channel, column) not in self.owner
 
     def route_all(self) -> Routes:
-        """Route them."""
+        """Route all arrows."""
         drawn = [
             number
             for number, arrow in enumerate(self.view.arrows)
@@ -198,7 +198,7 @@ class _ArrowRouter:
         self._mark_shared_branches(number, path[0][0], arrow, step)
 
     def _mark_shared_branches(self, number: int, start: tuple[int, int], arrow: ViewArrow, step: int) -> None:
-        """Say of all branches from the tail to where the arrow leaves its net that they are of this arrow too."""
+        """Add the arrow to all branches between its tail and the point where it leaves its net."""
         rank, column = start
         tail = self.boxes[arrow.tail]
         while rank != tail.rank:
@@ -208,7 +208,7 @@ class _ArrowRouter:
             rank -= step
 
     def _find_or_add_branch(self, net: int, channel: int, column: int, step: int) -> Branch:
-        """The branch that leaves this column; a new one where there is none."""
+        """The branch that leaves at this column; a new one if there is none."""
         branch = self.owner.get((channel, column))
         if branch is None:
             branch = Branch(net, channel)
@@ -224,7 +224,7 @@ class _ArrowRouter:
     def _route_within_rank(
         self, number: int, net: int, tree: dict[int, set[int]], tail: RoutedBox, head: RoutedBox
     ) -> None:
-        """An arrow between boxes of a rank runs below them."""
+        """Route an arrow between boxes of the same rank below them."""
         channel = tail.rank + 1
         known, arrow = tree.get(tail.rank), self.view.arrows[number]
         outlets = tail.outlets.get(arrow.label, tail.inlets)
@@ -248,7 +248,7 @@ class _ArrowRouter:
     def _cheapest_path(
         self, number: int, net: int, tree: dict[int, set[int]], step: int
     ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
-        """The cheapest way from the net, or from the tail, to the head: pairs of a rank and a column."""
+        """The cheapest path from the net, or from the tail, to the head: pairs of a rank and a column."""
         arrow = self.view.arrows[number]
         tail, head = self.boxes[arrow.tail], self.boxes[arrow.head]
         size = len(self.routes.columns)
@@ -276,7 +276,7 @@ class _ArrowRouter:
         arrow: ViewArrow,
         step: int,
     ) -> None:
-        """It begins at what the net has at this rank, or at the tail."""
+        """Set the costs at which a path starts from the net at this rank, or from the tail."""
         if rank in tree:
             cost[[column - self.first_column for column in sorted(tree[rank])]] = 0
         elif rank == tail.rank:
@@ -288,7 +288,7 @@ class _ArrowRouter:
                     cost[column - self.first_column] = 0.02 * abs(column - middle)
 
     def _cross_channel(self, cost: NDArray[np.float64], channel: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
-        """The cost of each column on the other side of a channel, and the column that it comes from."""
+        """The cost of each column on the other side of a channel, and the column from which it is reached."""
         slope = _STEP_COST * np.arange(len(cost))
         down, up = cost - slope, (cost + slope)[::-1]
         least, most = np.minimum.accumulate(down), np.minimum.accumulate(up)[::-1]
@@ -299,7 +299,7 @@ class _ArrowRouter:
         return np.minimum(cost, bent), np.where(cost <= bent, np.arange(len(cost)), origin)
 
     def _closed_columns(self, rank: int, tree: dict[int, set[int]], step: int, arrow: ViewArrow) -> NDArray[np.bool_]:
-        """The columns at which nothing can reach a rank; but straight on from what the net has is free."""
+        """The columns of a rank that no path can reach; a straight continuation of the net is open."""
         channel = min(rank, rank - step) + 1
         closed: NDArray[np.bool_] = self.occupied[channel].copy()
         tail = self.boxes[arrow.tail]
@@ -315,7 +315,7 @@ class _ArrowRouter:
     def _entry_costs(
         self, rank: int, head: RoutedBox, number: int, step: int, closed: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        """What it costs to be at each column of a rank."""
+        """The cost of each column of a rank."""
         size = len(self.routes.columns)
         if rank == head.rank:
             cost = np.full(size, np.inf)

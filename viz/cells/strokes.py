@@ -1,6 +1,6 @@
-"""What lines and heads of the table of looks are in character cells: which character joins which sides, and in ASCII.
+"""Lines and arrow heads in character cells: the character that joins given sides, in Unicode and in ASCII.
 
-Both are by the words that the table has for them, so a kind of arrow needs no more than its row there.
+Both are keyed by the style names of the table of looks, so a new kind of arrow needs only its row there.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _DOUBLE_GLYPHS = " ║║║═╝╗╣═╚╔╠═╩╦╬"
 
 
 class Stroke(NamedTuple):
-    """A kind of line: its characters by the sides that they join, and those of a line down and along in ASCII."""
+    """A kind of line: its characters by the sides that they join, and its vertical and horizontal lines in ASCII."""
 
     glyphs: str
     down: str
@@ -25,14 +25,15 @@ class Stroke(NamedTuple):
         return self.glyphs[sides]
 
     def ascii(self, sides: int) -> str:
-        """The same in ASCII, where a joint is low if it joins what is below, and high if it joins what is above."""
+        """The ASCII character for these sides; a joint is low if it joins what is below, and high if it joins what
+        is above."""
         if not sides & (LEFT | RIGHT):
             return self.down
         return {0: self.along, UP: "`", DOWN: ",", UP | DOWN: "+"}[sides & (UP | DOWN)]
 
 
 def _break_straight(down: str, along: str) -> str:
-    """The light line, but broken where it runs straight."""
+    """The light line, broken where it runs straight."""
     return "".join({UP | DOWN: down, LEFT | RIGHT: along}.get(sides, sign) for sides, sign in enumerate(_LIGHT_GLYPHS))
 
 
@@ -42,7 +43,7 @@ STROKES = {
     "dashed": Stroke(_break_straight("╎", "╌"), "!", "~"),
     "bold": Stroke(_DOUBLE_GLYPHS, "#", "="),
 }
-"""The kinds of lines, by their style."""
+"""The kinds of lines, by style."""
 
 HEADS: dict[str, tuple[str, str, str]] = {
     "normal": ("▼v", "▲^", "▶>"),
@@ -51,5 +52,5 @@ HEADS: dict[str, tuple[str, str, str]] = {
     "dot": ("◉%", "◎&", "◉%"),
     "none": ("", "", ""),
 }
-"""The kinds of heads: down, up and to the right, in Unicode and in ASCII. Those that do not point differ up and down,
-so that one between two boxes says at which it ends."""
+"""The kinds of heads: down, up and to the right, in Unicode and in ASCII. Heads that do not point differ up and
+down, so that a head between two boxes shows at which of them it ends."""

@@ -1,4 +1,4 @@
-"""Tracks: in which row of its channel each branch runs along, and the borders of frames; as few rows as it takes."""
+"""Tracks: the rows of a channel for its branches and frame borders, as few rows as possible."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Border:
 
 
 class Channel(NamedTuple):
-    """What is between two ranks, and the columns in which boxes stand above and below it."""
+    """The space between two ranks, and the columns that boxes occupy above and below it."""
 
     branches: Sequence[Branch]
     borders: Sequence[Border]
@@ -34,9 +34,9 @@ class Channel(NamedTuple):
 
 
 def assign_rows(channels: Sequence[Channel], wanted: int) -> list[int]:
-    """Give each branch and border of all channels its row; how many rows each channel has.
+    """Assign a row to each branch and border of all channels; returns the number of rows of each channel.
 
-    Arrow heads have rows of their own, but in as many channels as it takes to have no more rows than are wanted, those
+    Arrow heads have rows of their own, except in as many channels as must give them up to keep to `wanted` rows, those
     first where it saves most.
     """
     airy = [assign_tracks(channel, separates_heads=True) for channel in channels]
@@ -52,7 +52,7 @@ def assign_rows(channels: Sequence[Channel], wanted: int) -> list[int]:
 
 
 def assign_tracks(channel: Channel, *, separates_heads: bool) -> int:
-    """Give each branch and border its row; how many rows the channel has."""
+    """Assign a row to each branch and border; returns the number of rows of the channel."""
     if not channel.branches and not channel.borders:
         return 0
     rows = max(1 + max((border.depth for border in channel.borders), default=0), _max_overlap(channel))
@@ -62,7 +62,7 @@ def assign_tracks(channel: Channel, *, separates_heads: bool) -> int:
 
 
 def _max_overlap(channel: Channel) -> int:
-    """The most branches that run along in one column, and so need a row each."""
+    """The most branches that run through one column, which need a row each."""
     crowd = Counter[int]()
     for branch in channel.branches:
         if not branch.is_straight:
@@ -100,7 +100,7 @@ def _try_rows(channel: Channel, rows: int, airy: bool) -> bool:
 
 
 def _fits(branch: Branch, row: int, rows: int, channel: Channel, upright: frozenset[int], airy: bool) -> bool:
-    """Whether a branch in a row is in the way of no head."""
+    """Whether a branch in this row obstructs no arrow head."""
     if rows == 1 and _is_misleading(branch, channel):
         return False
     if row in (0, rows - 1):
@@ -113,7 +113,7 @@ def _fits(branch: Branch, row: int, rows: int, channel: Channel, upright: frozen
 
 
 def _is_misleading(branch: Branch, channel: Channel) -> bool:
-    """Whether a head would stand between two boxes as if it came from the one, though it comes from beside."""
+    """Whether a head between two boxes would seem to come from the upper one, although it comes from the side."""
     return bool(
         (branch.heads_below.keys() - branch.above) & channel.above
         or (branch.heads_above.keys() - branch.below) & channel.below
@@ -121,8 +121,8 @@ def _is_misleading(branch: Branch, channel: Channel) -> bool:
 
 
 def _hides_line(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
-    """Whether a head in the line of its branch would hide that the line goes on behind it: it needs a plain piece of
-    the line beside it."""
+    """Whether a head in the line of its branch would hide that the line continues behind it: it needs a plain piece
+    of line beside it."""
     left, right = branch.extent
     busy = {column for other in channel.branches if other is not branch for column in other.above | other.below}
     beside = {column + step for column in heads for step in (-1, 1) if left <= column + step <= right}
@@ -130,13 +130,13 @@ def _hides_line(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
 
 
 def _overlap(one: tuple[int, int], other: tuple[int, int], upright: Container[int]) -> bool:
-    """Whether two lines in a row touch; or in ASCII would look like one that passes behind those between them."""
+    """Whether two lines in a row touch, or in ASCII would look like one line that passes behind those between them."""
     between = range(min(one[1], other[1]) + 1, max(one[0], other[0]))
     return all(column in upright for column in between)
 
 
 def _count_crossings(branch: Branch, rows: int, put: Sequence[Branch]) -> list[int]:
-    """How often it would cross others in each row."""
+    """How often the branch would cross others, for each row."""
     left, right = branch.extent
     change = [0] * (rows + 1)
     for other in put:
