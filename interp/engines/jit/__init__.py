@@ -1,1 +1,2 @@
-"""Compiling with numba, for every engine that does: scalar kernels as machine code, and modules kept on disk."""
+"""Compilation with numba, shared by all engines that compile: scalar kernels as machine code, and modules cached on
+disk."""

@@ -1,6 +1,5 @@
-"""Arrays in compiled code, made in a few instructions: NumPy's own functions, as numba compiles them, ask much that is
-known here, and take longer to compile.
-"""
+"""Array construction in compiled code, in a few instructions each: numba's versions of NumPy's functions check much
+that is known here, and take longer to compile."""
 
 from __future__ import annotations
 
@@ -18,12 +17,13 @@ from numba.np.arrayobj import populate_array
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 _ALIGNMENT = 32
 _MALLOPT_TRIM_THRESHOLD, _MALLOPT_MMAP_THRESHOLD = (-1, 2**28), (-3, 2**25)
-"""What the GNU C library calls how much free memory it keeps, and from which size on it asks the system each time."""
+"""The mallopt parameters of the GNU C library: how much free memory it keeps, and the size from which it asks the
+system for each block."""
 
 
 def _tune_malloc() -> None:
-    """Let arrays be made of memory that others have left: to get it from the system, and fill it with zeros, took half
-    of the time of a training step."""
+    """Let malloc reuse freed memory for arrays: to get it from the system and zero it took half of the time of a
+    training step."""
     change = getattr(ctypes.CDLL(None), "mallopt", None) if sys.platform == "linux" else None
     if change is not None:
         change(*_MALLOPT_TRIM_THRESHOLD)
@@ -34,7 +34,7 @@ _tune_malloc()
 
 
 def _build_array(context: Any, builder: Any, kind: Any, data: Any, shape: Sequence[Any], owner: Any) -> Any:
-    """An array of elements in C order."""
+    """Build an array struct with elements in C order."""
     made = context.make_array(kind)(context, builder)
     itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     strides = [itemsize]
@@ -51,7 +51,7 @@ def _shape_type(count: int) -> Any:
 
 @intrinsic
 def empty(typing: Any, sizes: Any, dtype: Any) -> Any:
-    """An array of these sizes, of which it is known that they are not too large; what is in it means nothing."""
+    """An uninitialized array of these sizes, which are known not to be too large."""
     made = types.Array(dtype.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -67,8 +67,9 @@ def empty(typing: Any, sizes: Any, dtype: Any) -> Any:
 
 @intrinsic
 def pack_words(typing: Any, values: Any) -> Any:
-    """The address of a word for each of these values, of an array that of its elements: they are there as long as the
-    function runs. One call instead of one for each: numba takes as long for a call as for all else in it."""
+    """The address of an array of words, one for each value; for an array, the address of its elements. The words live
+    until the function returns. One call instead of one for each value: numba takes as long to compile a call as all
+    else in it."""
     kinds = list(map(types.unliteral, values))
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -100,7 +101,7 @@ def null_array(typing: Any, dtype: Any, like: Any) -> Any:
 
 @intrinsic
 def subarray(typing: Any, array: Any, begin: Any, sizes: Any) -> Any:
-    """Elements of an array from a number on, as an array of these sizes: nothing is copied."""
+    """A view of contiguous elements, from an index on, with these sizes."""
     made = types.Array(array.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -115,7 +116,7 @@ def subarray(typing: Any, array: Any, begin: Any, sizes: Any) -> Any:
 
 @intrinsic
 def array_in_block(typing: Any, block: Any, begin: Any, sizes: Any, dtype: Any) -> Any:
-    """An array of these sizes in a block of bytes, from a number on: the block is there as long as it is."""
+    """An array of these sizes inside a block of bytes, from an offset on; it keeps the block alive."""
     made = types.Array(dtype.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -129,7 +130,7 @@ def array_in_block(typing: Any, block: Any, begin: Any, sizes: Any, dtype: Any) 
 
 @intrinsic
 def lazy_zeros(typing: Any, sizes: Any, dtype: Any) -> Any:
-    """An array of zeros that are not written: it has these sizes, and no elements."""
+    """Lazy zeros: an array with these sizes and no elements."""
     made = types.Array(dtype.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -146,7 +147,7 @@ def _emit_is_null(context: Any, builder: Any, kind: Any, array: Any) -> Any:
 
 @intrinsic
 def is_lazy(typing: Any, array: Any) -> Any:
-    """Whether zeros are not written."""
+    """Whether an array is lazy zeros."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _emit_is_null(context, builder, array, arguments[0])
@@ -155,7 +156,7 @@ def is_lazy(typing: Any, array: Any) -> Any:
 
 
 def _emit_allocate_if_lazy(context: Any, builder: Any, kind: Any, given: Any, byte: int | None) -> Any:
-    """An array; of one that is blank one with elements of such bytes, or of any."""
+    """The array itself; if it is lazy, a new one, filled with this byte or uninitialized."""
     before = builder.append_basic_block("blank")
     there, after = builder.append_basic_block("there"), builder.append_basic_block("written")
     builder.cbranch(_emit_is_null(context, builder, kind, given), before, there)
@@ -182,7 +183,7 @@ def _emit_allocate_if_lazy(context: Any, builder: Any, kind: Any, given: Any, by
 
 @intrinsic
 def materialize(typing: Any, array: Any) -> Any:
-    """An array; of one that is blank, one whose zeros are written."""
+    """The array itself; if it is lazy, a new one whose zeros are written."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _emit_allocate_if_lazy(context, builder, array, arguments[0], 0)
@@ -192,7 +193,7 @@ def materialize(typing: Any, array: Any) -> Any:
 
 @intrinsic
 def materialize_uninitialized(typing: Any, array: Any) -> Any:
-    """An array; of one that is blank, one of these sizes, in which anything may be."""
+    """The array itself; if it is lazy, a new uninitialized one of the same sizes."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return _emit_allocate_if_lazy(context, builder, array, arguments[0], None)

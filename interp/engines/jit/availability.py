@@ -1,4 +1,4 @@
-"""Whether numba may compile at all."""
+"""Whether numba is available."""
 
 from __future__ import annotations
 
@@ -6,6 +6,6 @@ import os
 
 
 def numba_unavailable() -> str | None:
-    """Why numba compiles nothing in this process; None where it does."""
+    """Why numba is unavailable in this process; None if it is available."""
     is_off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
     return "the environment says NUMBA_DISABLE_JIT, and numba compiles nothing" if is_off else None

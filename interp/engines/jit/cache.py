@@ -1,17 +1,17 @@
-"""Generated modules, kept on disk with their machine code, so that only the first run of the first process compiles.
+"""The disk cache of generated modules and their machine code, so that only the first run of the first process compiles.
 
-A module lies in a folder of its own, named by a key of everything that its machine code depends on: its text, the
-source of all kernels, the versions of what compiles them, and the processor. So nothing on disk is ever out of date.
-What is there is believed only if the sums of all files are as they were when it was complete: half of it, or a bit
-of it that is wrong, is compiled again. A folder is one process's at a time; others wait, and then load.
+Each module has a folder, named by a key of everything that its machine code depends on: its text, the source of all
+kernels, the versions of the compilers, and the processor. So nothing on disk is ever out of date. A folder is used only
+if the checksums of all files are those of the complete module: a partial or damaged one is compiled again. A folder is
+locked by one process at a time; others wait, and then load.
 
     <cache>/tagloom/<key>/<name>.py     the text
     <cache>/tagloom/<key>/__pycache__   the machine code, which numba puts beside it
     <cache>/tagloom/<key>/sums.json     written last
 
-<cache> is $TAGLOOM_CACHE, or $XDG_CACHE_HOME, or ~/.cache; where it cannot be written, or is full, nothing is kept.
-Machine code is run as it lies there, and so nothing is read or kept in a folder that another user owns, or others may
-write to; what is made is this user's alone.
+<cache> is $TAGLOOM_CACHE, or $XDG_CACHE_HOME, or ~/.cache; if it cannot be written, or is full, nothing is cached.
+Machine code on disk is executed as it is, so no folder is read or written that another user owns, or that others may
+write to; new folders are private to this user.
 """
 
 from __future__ import annotations
@@ -44,19 +44,21 @@ _SOURCE_GLOBS = (
     "interp/engines/jit/*.py",
     "interp/engines/cuda/kernels.py",
 )
-"""What a module's machine code may hold besides its own text."""
+"""The sources that a module's machine code may contain besides its own text."""
 _CHECKSUMS_FILE = "sums.json"
 _CODE_FOLDER = "__pycache__"
 _RECURSION_LIMIT = 200_000
-"""Frames of Python's; a step of the sampler in papers_examples/eager needs more than the usual 1,000."""
+"""The recursion limit while numba compiles, in Python frames; a step of the sampler in papers_examples/eager needs more
+than the usual 1,000."""
 CompileAll = Callable[[ModuleType], None]
 
 
 def lock_across_fork(lock: Any) -> Any:
-    """A lock that nobody else holds where this process is forked: who forks waits, first for those that were made last.
+    """A lock that is free in a forked child: a fork first acquires all of these locks, the newest first.
 
-    A child has none of the threads that would give it back. A new one there would not do: who compiles has also the
-    locks of numba and llvmlite, and LLVM is at work."""
+    A child has none of the threads that would release them. A new lock in the child would not do: a thread that
+    compiles also holds the locks of numba and llvmlite, and LLVM is in use.
+    """
     if hasattr(os, "register_at_fork"):
         os.register_at_fork(before=lock.acquire, after_in_parent=lock.release, after_in_child=lock.release)
     return lock
@@ -65,17 +67,17 @@ def lock_across_fork(lock: Any) -> Any:
 _load_lock = lock_across_fork(threading.RLock())
 _modules: dict[str, ModuleType] = {}
 _modules_loading_from_disk: set[str] = set()
-"""The names of modules that are being loaded, all of whose machine code is on disk."""
+"""The names of modules that are being loaded and whose machine code is all on disk."""
 
 
 def load_module(name: str, text: str, compile_all: CompileAll = lambda _: None) -> ModuleType:
-    """The module of this text, compiled, from disk if it can be.
+    """Load the module of this text, compiled, from disk if possible.
 
-    Functions in it are `@njit(signature, cache=True)`: with their signatures, or else `compile_all` calls each of
-    them, so that all of it is compiled when this returns. What is compiled later is not found to be complete by the
-    next process, and compiled again there.
+    Its functions are `@njit(signature, cache=True)`; for functions without signatures, `compile_all` must call each, so
+    that everything is compiled when this returns. Machine code that is compiled later does not match the checksums: the
+    next process compiles the module again.
 
-    Raises what the text raises, where it cannot be compiled.
+    Raises what the text raises, if it cannot be compiled.
     """
     with _load_lock:
         called = f"_tagloom_{cache_key(text)}_{name}"
@@ -90,17 +92,17 @@ def _load_or_compile(called: str, name: str, text: str, use: CompileAll) -> Modu
         folder = module_folder(text)
         with _lock_folder(folder):
             return _load_from_folder(folder, called, name, text, use)
-    except OSError:  # not to be written, or full, or not this user's alone
+    except OSError:  # not writable, full, or not private to this user
         return _execute_module(called, Path(f"<{name}>"), text.replace("cache=True", "cache=False"), use)
 
 
 def _load_from_folder(folder: Path, called: str, name: str, text: str, use: CompileAll) -> ModuleType:
-    """The module in a folder that nobody else writes to."""
+    """Load the module from a folder to which nobody else writes."""
     path = folder / f"{name}.py"
     if _is_complete(folder):
         _modules_loading_from_disk.add(called)
         try:
-            with suppress(Exception):  # by another hand than numba's, since the sums are right
+            with suppress(Exception):  # damage that the checksums do not show
                 return _execute_module(called, path, text, use)
         finally:
             _modules_loading_from_disk.discard(called)
@@ -113,7 +115,8 @@ def _load_from_folder(folder: Path, called: str, name: str, text: str, use: Comp
 
 
 def _execute_module(called: str, path: Path, text: str, use: CompileAll) -> ModuleType:
-    """A module of this text; numba finds it by its name, in every process, when it loads what it has on disk."""
+    """Execute a module of this text; numba finds it by its name, in every process, when it loads machine code from
+    disk."""
     module = ModuleType(called)
     module.__file__ = str(path)
     sys.modules[called] = module
@@ -128,16 +131,16 @@ def _execute_module(called: str, path: Path, text: str, use: CompileAll) -> Modu
 
 
 def check_cache_hit(function: Any) -> None:
-    """Raise OSError where a compiled function was to come from disk, and numba could not read it there, and compiled it
-    again: machine code on disk which calls it has the name of the one that was lost, and LLVM ends a process that loads
-    what calls a name which nobody has."""
+    """Raise OSError if numba could not read a function from the cache, and compiled it again. Cached machine code that
+    calls it refers to the symbol of the lost version, and LLVM ends a process that loads a call of an undefined
+    symbol."""
     if function.py_func.__module__ in _modules_loading_from_disk and not function.stats.cache_hits:
         raise OSError(f"{function.py_func.__name__} is not on disk")
 
 
 @contextmanager
 def _deep_recursion() -> Iterator[None]:
-    """Python's stack is as deep as numba needs it, which goes through the blocks of a long function by recursion."""
+    """A context with a recursion limit that suffices for numba, which recurs over the blocks of a long function."""
     limit = sys.getrecursionlimit()
     sys.setrecursionlimit(max(limit, _RECURSION_LIMIT))
     try:
@@ -156,7 +159,7 @@ def _is_complete(folder: Path) -> bool:
 
 
 def _checksums(folder: Path) -> dict[str, str]:
-    """What every file of a module is, in short."""
+    """The checksum of each file of a module."""
     files = [*folder.glob("*.py"), *folder.glob(f"{_CODE_FOLDER}/*.nb[ic]")]
     return {str(path.relative_to(folder)): blake2b(path.read_bytes(), digest_size=16).hexdigest() for path in files}
 
@@ -168,28 +171,28 @@ def _clear_folder(folder: Path) -> None:
 
 
 def write_atomically(path: Path, content: bytes) -> None:
-    """All of a file or nothing of it, by way of a new one that is this user's alone."""
+    """Write a file atomically, by way of a temporary one that is private to this user."""
     descriptor, made = mkstemp(".tmp", f"{path.name}.", path.parent)
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
         os.replace(made, path)
     except BaseException:
-        Path(made).unlink(missing_ok=True)  # which Ctrl-C may find in its place already
+        Path(made).unlink(missing_ok=True)  # missing if Ctrl-C came after the rename
         raise
 
 
 @contextmanager
 def _lock_folder(folder: Path) -> Iterator[None]:
-    """While this lasts, no other process is in there; where the system has no such locks, one may be, and then its
-    sums differ from what is there."""
+    """A context in which no other process uses the folder. On a system without such locks another one may; then the
+    checksums do not match."""
     with (folder / "lock").open("w") as file, lock_file(file.fileno()):
         yield
 
 
 def module_folder(text: str) -> Path:
-    """The folder of what is compiled of a text, which is there from now on; raises OSError where it cannot be, or is
-    not this user's alone to write to."""
+    """The cache folder of a text, created if necessary; raises OSError if it cannot be created, or is not private to
+    this user."""
     folder = cache_folder()
     for each in (folder, folder / cache_key(text)):
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -200,20 +203,20 @@ def module_folder(text: str) -> Path:
 
 
 def _is_private(folder: Path) -> bool:
-    """Whether nobody but this user and root may put machine code into a folder."""
+    """Whether only this user and root can write machine code into a folder."""
     found = folder.stat()
     return found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
 
 
 @cache
 def _warn_insecure_folder(folder: Path) -> None:
-    """Say once that a folder is not used."""
+    """Warn once that a folder is not used."""
     said = f"tagloom neither reads nor keeps machine code in {folder}, since others may write there"
     warnings.warn(f"{said}: chmod go-w, or name another folder as TAGLOOM_CACHE", RuntimeWarning, stacklevel=2)
 
 
 def cache_folder() -> Path:
-    """Where modules are kept; raises OSError where that is in a home, and nobody knows which."""
+    """The folder of all cached modules; raises OSError if it is in the home directory and that is unknown."""
     given = os.environ.get("TAGLOOM_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
         return Path(given).expanduser() / "tagloom"
@@ -222,18 +225,18 @@ def cache_folder() -> Path:
 
 
 def cache_key(text: str) -> str:
-    """What the machine code of a text depends on, in short."""
+    """A hash of everything that the machine code of a text depends on."""
     return blake2b("\0".join((text, _environment_fingerprint())).encode(), digest_size=16).hexdigest()
 
 
 @cache
 def _environment_fingerprint() -> str:
-    """What the machine code of all texts depends on."""
+    """A hash of everything that all machine code depends on."""
     import llvmlite.binding as llvm
 
     files = sorted(path for pattern in _SOURCE_GLOBS for path in _PACKAGE_ROOT.glob(pattern))
     sources = [f"{path.relative_to(_PACKAGE_ROOT)}\n{path.read_text(encoding='utf-8')}" for path in files]
-    versions = [sys.version, *map(version, ("numba", "llvmlite", "numpy"))]  # numba takes long to import
+    versions = [sys.version, *map(version, ("numba", "llvmlite", "numpy"))]  # numba is slow to import
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
     settings = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")]
     return "\0".join([*sources, *versions, *processor, *settings])

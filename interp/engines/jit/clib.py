@@ -1,4 +1,4 @@
-"""The functions of the C library that scalar columns call by way of Python's `math`, and the ops that NumPy's own loops
+"""The functions of the C library that scalar columns call through Python's `math`, and the ops that NumPy's own loops
 compute. Both are derived from the rows of the registry."""
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from ....core.ops.op import OPS
 from .kernels import callable_functions
 
 NATIVE_NAMES = frozenset({"copysign", "e", "fabs", "inf", "isinf", "isnan", "nan", "pi", "sqrt"})
-"""What LLVM computes to the same bits."""
+"""Functions that LLVM computes with the same bits."""
 _COMPUTED_BY_PYTHON = frozenset({"dist", "fsum", "gamma", "hypot", "lgamma", "remainder"})
-"""Functions of floats in `math` that are not those of the C library."""
+"""Float functions in `math` that are not the C library's."""
 
 
 def math_names(function: Callable[..., Any]) -> Iterator[str]:
-    """The functions of `math` that a scalar column calls, by itself or in functions that it calls."""
+    """The functions of `math` that a scalar column calls, directly or indirectly."""
     yield from _math_names(function, set())
 
 
@@ -39,7 +39,8 @@ def _math_names(function: Any, seen: set[Any]) -> Iterator[str]:
 
 
 def c_functions() -> dict[str, int]:
-    """The C functions that scalar columns call, and the number of float64 that each takes; each returns one."""
+    """The C functions that scalar columns call, with the number of float64 arguments of each; each returns one
+    float64."""
     return _c_functions(len(OPS))
 
 
@@ -50,7 +51,7 @@ def _c_functions(_: int) -> dict[str, int]:
 
 
 def is_c_function(name: str) -> bool:
-    """Whether this function of `math` is that of the C library, under the same name."""
+    """Whether a function of `math` is the C library's function of the same name."""
     return name not in NATIVE_NAMES | _COMPUTED_BY_PYTHON and hasattr(_load_library(), name)
 
 
@@ -59,7 +60,7 @@ def arity(name: str) -> int:
     """The number of operands of a function of `math` that takes one float or two."""
     try:
         getattr(math, name)(0.5)
-    except ValueError:  # outside of its domain
+    except ValueError:  # outside its domain
         return 1
     except TypeError:
         return 2
@@ -67,11 +68,11 @@ def arity(name: str) -> int:
 
 
 UFUNC_OPS = tuple(row.name for row in OPS.values() if row.float_loop is not None)
-"""The ops whose arrays of floats NumPy computes in loops of its own."""
+"""The ops for which NumPy has loops of its own on float arrays."""
 
 
 def symbol_name(name: str) -> str:
-    """The name of a C function in compiled code: one that LLVM does not know."""
+    """The symbol of a C function in compiled code: a name unknown to LLVM."""
     return f"tagloom_{name}"
 
 

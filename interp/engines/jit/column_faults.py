@@ -1,6 +1,6 @@
-"""Faults of scalar columns that only compiling shows: which op's column numba cannot compile, and why.
+"""Scalar columns that fail to compile: finds the op whose column numba rejects, and why.
 
-Nothing here runs unless a module does not compile. Then each column that it may contain is compiled by itself.
+This runs only after a module has failed to compile; then each column that it may contain is compiled on its own.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ _DTYPES = (dtypes.bool, dtypes.int64, dtypes.uint64, dtypes.float64)
 
 
 def uncompilable_columns(names: Iterable[str] | None = None) -> dict[str, str]:
-    """The ops, of these or of all, whose scalar column does not compile, and what numba says."""
+    """The ops, among these or all, whose scalar column does not compile, with numba's message."""
     rows = [OPS[name] for name in (OPS if names is None else names) if name in OPS]
     faults = {row.name: _find_fault(row) for row in rows if row.scalar is not None}
     return {name: fault for name, fault in faults.items() if fault is not None}
 
 
 def explain_compile_error(ops: Iterable[str]) -> Usage | None:
-    """The error that names the column to blame where a program with these ops does not compile; None if none is."""
+    """The error that names the faulty column of a program with these ops; None if all columns compile."""
     faults = uncompilable_columns(dict.fromkeys(ops))
     return next((fault_error(name, fault) for name, fault in faults.items()), None)
 
@@ -53,10 +53,10 @@ def _find_fault(row: Op) -> str | None:
 
 
 def _signatures(row: Op) -> Iterator[tuple[list[Type], Attributes, Type]]:
-    """Dtypes on which the row computes scalars, one for each lane."""
+    """Dtypes on which the row computes scalars, one combination per lane."""
     attributes: list[Attributes] = [(("dtype", each),) for each in _DTYPES] if "dtype" in row.attributes else [()]
     for given, kinds in product(attributes, product(map(Type, _DTYPES), repeat=row.arity or 0)):
         try:
             yield list(kinds), given, row.type_rule(*kinds, **dict(given))
-        except Exception:  # dtypes that it does not take
+        except Exception:  # dtypes that it rejects
             continue

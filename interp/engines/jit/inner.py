@@ -1,5 +1,5 @@
-"""Functions that only compiled code calls: numba puts no wrapper for Python around them, and none for C. Those were two
-of three modules that it made of a function, and as long as that took."""
+"""Decorators for functions that only compiled code calls: numba then omits the Python and C wrappers. These were two of
+the three modules that it compiled for a function, and took as long."""
 
 from __future__ import annotations
 
@@ -11,4 +11,4 @@ from numba import njit
 
 internal_njit: Callable[..., Any] = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 kernel: Callable[..., Any] = partial(internal_njit, error_model="numpy")
-"""The same, where floats are divided as IEEE 754 says."""
+"""The same, with IEEE 754 float division."""

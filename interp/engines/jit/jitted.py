@@ -1,8 +1,8 @@
-"""The scalar columns of the registry as functions that compiled code calls: `pow_ii` is the column of pow for a signed
-integer and such a result. Each is made on first use.
+"""The scalar columns of the registry as compiled functions: `pow_ii` is the column of pow for a signed integer operand
+and result. Each is compiled on first use.
 
-Generated modules import this one and compile the same Python source that the reference runs. Only the names in it mean
-something else: `math` is the C library, and functions of `core` are their compiled forms.
+Generated modules import this module. It compiles the same Python source that the reference runs; only names are bound
+differently: `math` is the C library, and functions of `core` are their compiled forms.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def compile_function(function: Callable[..., Any]) -> Any:
 
 
 def _compiled_globals(function: FunctionType) -> dict[str, Any]:
-    """What the names in a function's source mean in its compiled form."""
+    """The globals of a function in its compiled form."""
     globals_: dict[str, Any] = {"__name__": __name__}
     for name in {line.argval for line in get_instructions(function) if line.opname == "LOAD_GLOBAL"}:
         value = function.__globals__.get(name)

@@ -1,12 +1,13 @@
-"""Ops on scalars as Python text that numba compiles, in generated modules that begin with HEADER.
+"""Ops on scalars as Python expressions that numba compiles, for generated modules that begin with HEADER.
 
-Scalars live in lanes: 'b' is numba's boolean; 'i' is int64, for all signed integers; 'u' is uint64, for all unsigned
+A scalar has a lane: 'b' is numba's boolean; 'i' is int64, for all signed integers; 'u' is uint64, for all unsigned
 ones; 'f' is float64, for both floats: float32 is computed in float64 and rounded. The value in a lane always is a value
-of its dtype. Integers wrap in 64 bits and are then cast to the dtype, which gives the same as a cast of unbounded ones.
+of its dtype. Integers wrap at 64 bits and are then cast to the dtype, with the same result as a cast from unbounded
+integers.
 
-The text needs no parentheses around it, never raises, and may contain an operand more than once. What an op computes is
-said by its row alone: a Python operator becomes itself, a function that is a single expression becomes that expression,
-which compiles in a third of the time of a call, and any other function is called.
+The expressions need no parentheses around them, never raise, and may repeat an operand. Only an op's row defines what
+it computes: a Python operator becomes itself, a function with a single return expression is inlined, which compiles in
+a third of the time of a call, and any other function is called.
 """
 
 from __future__ import annotations
@@ -92,9 +93,9 @@ _NATIVE_WIDTH_FORMATS: Mapping[str, str] = {
     "maximum": "({0} if {0} != {0} or {0} >= {1} else {1})",
     "where": "({1} if {0} else {2})",
 }
-"""Ops that give the same bits if float32 is computed as such instead of in float64 and rounded. Most of them round
-nothing; after + - * / and sqrt the second rounding changes nothing, since 53 >= 2 * 24 + 2 (Figueroa, "When is double
-rounding innocuous?", 1995). Here / and sqrt are those of IEEE 754, which needs no branches. So loops over elements fill
+"""Ops that give the same bits if float32 is computed as such instead of in float64 and rounded. Most of them do not
+round; after + - * / and sqrt the second rounding changes nothing, since 53 >= 2 * 24 + 2 (Figueroa, "When is double
+rounding innocuous?", 1995). Here / and sqrt follow IEEE 754, which needs no branches. So loops over elements fill
 vector registers: a chain of ten a * x + b over a million elements takes 0.2 ms instead of 4.8."""
 
 
@@ -195,7 +196,7 @@ def literal_expression(value: Value, dtype: DType) -> str:
 
 
 def callable_functions() -> dict[str, Callable[..., Any]]:
-    """The functions that text may call, by their names in text. A column that is no plain function has none."""
+    """The functions that expressions may call, by name. A column that is not a plain function has none."""
     functions: dict[str, Callable[..., Any]] = {}
     kinds = {dtype.kind: dtype for dtype in dtypes.ALL}
     for row in OPS.values():
@@ -203,7 +204,7 @@ def callable_functions() -> dict[str, Callable[..., Any]]:
             functions[f"{row.name}_undefined"] = row.trap_condition.predicate
         for operand in kinds.values() if row.scalar is not None else ():
             for result in kinds.values():
-                with suppress(Exception):  # a column that is broken breaks no other
+                with suppress(Exception):  # a broken column affects no other
                     function = row.scalar_kernel(operand, result).function
                     if function not in _OPERATOR_FORMATS and function is not int and _is_plain(function):
                         functions[_function_name(row.name, operand, result)] = function
@@ -219,8 +220,8 @@ def _function_name(op_name: str, operand: DType, result: DType) -> str:
 
 
 def _inline_expression(function: Callable[..., Any], operands: Sequence[str]) -> str | None:
-    """The expression that a function consists of, with these operands; None if it is more than an expression, or uses
-    other names than its parameters."""
+    """The body of a function as an expression of these operands; None if it is more than an expression, or uses names
+    other than its parameters."""
     found = _returned_expression(function)
     if found is None:
         return None
@@ -239,12 +240,12 @@ class _ParameterSubstitution(ast.NodeTransformer):
 
 @cache
 def _returned_expression(function: Callable[..., Any]) -> tuple[list[str], ast.expr] | None:
-    """The parameters and the expression of a function that only returns an expression of them."""
+    """The parameters and the return expression of a function that consists of a return statement."""
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
         return None
     try:
         (defined,) = parse_python(textwrap.dedent(inspect.getsource(function))).body
-    except (OSError, SyntaxError, ValueError):  # no source, or more than the function
+    except (OSError, SyntaxError, ValueError):  # no source, or more than one statement
         return None
     if (
         not isinstance(defined, ast.FunctionDef)

@@ -1,8 +1,8 @@
-"""Functions that many programs call and that take long to compile: products of matrices. Each is compiled once on a
-machine, kept on disk, and called by a symbol: programs have no copy of it.
+"""Precompiled matrix products: many programs call them, and they take long to compile. Each is compiled once on a
+machine, cached on disk, and called by its symbol: programs contain no copy.
 
-`from library import matmul_float32` gives what generated code calls. It is loaded then, which must be before machine
-code is that calls it, since LLVM ends a process that loads what calls a symbol which nobody has.
+`from library import matmul_float32` returns a function for generated code to call, and loads its machine code. That
+must precede the loading of code that calls it, since LLVM ends a process that loads a call of an undefined symbol.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SIGNATURES = {
 
 
 def __getattr__(name: str) -> Any:
-    """What calls a function of MATMUL_FUNCTIONS."""
+    """A function that calls one of MATMUL_FUNCTIONS by its symbol."""
     if name not in MATMUL_FUNCTIONS:
         raise AttributeError(name)
     return _load_function(name)

@@ -1,6 +1,5 @@
-"""What generated code asks of the machine, and Python has no words for: words of memory by address, and its own stack.
-`state` says what is in the words that it shares with whoever waits for it.
-"""
+"""Intrinsics of generated code that Python cannot express: words of memory by address, host calls, and the native
+stack. `state` defines the words that generated code shares with the waiting thread."""
 
 from __future__ import annotations
 
@@ -54,7 +53,7 @@ def write(typing: Any, base: Any, index: Any, value: Any) -> Any:
 
 @intrinsic
 def store_array(typing: Any, base: Any, index: Any, array: Any) -> Any:
-    """Write an array into a slot, with a reference of its own."""
+    """Store an array in a slot, with a reference of its own."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         write_array(context, builder, element_pointer(builder, _WORD, *arguments[:2]), array, arguments[2])
@@ -65,7 +64,7 @@ def store_array(typing: Any, base: Any, index: Any, array: Any) -> Any:
 
 @intrinsic
 def take_array(typing: Any, base: Any, index: Any, dtype: Any, like: Any) -> Any:
-    """The array in a slot, which gives up its reference; `like` has a number for each of its axes."""
+    """Take the array from a slot, with the slot's reference; `like` has a number for each axis."""
     made = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -76,8 +75,8 @@ def take_array(typing: Any, base: Any, index: Any, dtype: Any, like: Any) -> Any
 
 @intrinsic
 def call_host(typing: Any, base: Any, number: Any) -> Any:
-    """Have done what has this number: HOST_DONE, HOST_FAILED, HOST_TOO_LARGE where its result is too
-    large, HOST_ABORTED if all is to be left."""
+    """Make the host call of this number; returns HOST_DONE, HOST_FAILED, HOST_TOO_LARGE if the result is too large, or
+    HOST_ABORTED if the run is to stop."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(_WORD, [_WORD])
@@ -89,7 +88,7 @@ def call_host(typing: Any, base: Any, number: Any) -> Any:
 
 @intrinsic
 def load_relaxed(typing: Any, base: Any) -> Any:
-    """The first word, as it is now: others write it while this runs."""
+    """Load the first word, which other threads write."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(builder.inttoptr(arguments[0], _WORD.as_pointer()), "monotonic", 8)
@@ -99,7 +98,7 @@ def load_relaxed(typing: Any, base: Any) -> Any:
 
 @intrinsic
 def stack_pointer(typing: Any) -> Any:
-    """Where the stack ends now; it grows downwards."""
+    """The current stack pointer; the stack grows downwards."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         kind = ir.FunctionType(ir.IntType(8).as_pointer(), [])
@@ -110,8 +109,8 @@ def stack_pointer(typing: Any) -> Any:
 
 
 def recursive_call(signature: Any) -> Any:
-    """The function that is being compiled, which has this signature: it calls itself. By its name, numba would infer
-    all of its types again for every such call."""
+    """The function being compiled, with this signature, so that it can call itself. For a call by name, numba would
+    infer its types again at each call."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return emit_call(context, builder, builder.function, signature, arguments)
@@ -120,8 +119,9 @@ def recursive_call(signature: Any) -> Any:
 
 
 def noinline(function: Any) -> Any:
-    """A compiled function, to be called where it is. By its name, numba would copy it, and all that it calls, into who
-    calls it, and compile it there once more: five times, where one calls another in a training step of a TreeLSTM."""
+    """A compiled function that is never inlined. For a call by name, numba copies it, with all that it calls, into each
+    caller, and compiles it again there: five times, where one function calls another in a training step of a
+    TreeLSTM."""
     cache.check_cache_hit(function)
     (compiled,) = function.overloads.values()
 
@@ -132,12 +132,12 @@ def noinline(function: Any) -> Any:
 
 
 def null_function(kind: Any) -> Any:
-    """A function that gives a value of a type which means nothing: sizes and addresses are 0."""
+    """A function that returns a meaningless value of a type: sizes and addresses are 0."""
     return fixed_intrinsic(kind(), lambda context, builder, signature, arguments: context.get_constant_null(kind))
 
 
 def emit_call(context: Any, builder: Any, function: Any, signature: Any, arguments: Any) -> Any:
-    """Emit the call of a function that numba has compiled; what it raises is raised."""
+    """Emit a call of a function compiled by numba; exceptions propagate."""
     convention = context.call_conv
     status, result = convention.call_function(builder, function, signature.return_type, signature.args, arguments)
     with cgutils.if_unlikely(builder, status.is_error):  # type: ignore[no-untyped-call]
@@ -146,7 +146,7 @@ def emit_call(context: Any, builder: Any, function: Any, signature: Any, argumen
 
 
 def fixed_intrinsic(signature: Any, build: Any) -> Any:
-    """An intrinsic of one signature."""
+    """An intrinsic with one signature."""
 
     def infer_signature(typing: Any, *arguments: Any) -> Any:
         return signature, build
@@ -173,8 +173,8 @@ _read_i: Any = read_i
 
 
 def compile_once(signature: Any) -> Callable[[Callable[..., Any]], Any]:
-    """Make a function of one signature, compiled once in a process. A number that is written in a call is a type of its
-    own for numba, for which it would compile it again."""
+    """Decorate a function with one signature, to be compiled once per process. For numba, a literal argument has a type
+    of its own, for which it would compile again."""
 
     def decorate(function: Callable[..., Any]) -> Any:
         def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -187,7 +187,7 @@ def compile_once(signature: Any) -> Callable[[Callable[..., Any]], Any]:
 
 @compile_once(types.void(int64, int64, int64))
 def abort_run(s: int, why: int, node: int) -> None:
-    """All is to be left."""
+    """Stop the run, and record why and where."""
     _write(s, 1, why)
     _write(s, 2, node)
     _write(s, 0, 1)
@@ -195,7 +195,7 @@ def abort_run(s: int, why: int, node: int) -> None:
 
 @compile_once(types.void(int64, int64, int64))
 def record_tag_step(s: int, site: int, iteration: int) -> None:
-    """A step of the tag of a trap, while it is left."""
+    """Record a step of a trap's tag while returning from it."""
     if _read_i(s, 1) == EXIT_TRAP:
         count = _read_i(s, 4)
         _write(_read_i(s, 5), 2 * count, site)

@@ -1,7 +1,8 @@
-"""Words of memory by address, for compiled loops: without the bounds, wrapping and reference counts of arrays.
+"""Memory access by address, for compiled loops: without the bounds checks, index wrapping and reference counts of
+arrays.
 
-Whoever calls holds the arrays, and their addresses are valid for as long. A machine that indexed arrays instead took
-four times as long.
+The caller keeps the arrays, and so their addresses, alive. A machine that indexed arrays instead took four times as
+long.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ _WORD = ir.IntType(64)
 
 
 def element_pointer(builder: Any, kind: Any, address: Any, index: Any) -> Any:
-    """A pointer to the number of this kind with this index, from an address on."""
+    """A pointer to element `index` of this kind, from an address on."""
     return builder.gep(builder.inttoptr(address, kind.as_pointer()), [index])
 
 
 @intrinsic
 def peek(context: Any, address: Any, index: Any) -> Any:
-    """The word number `index` from an address on."""
+    """Read word `index` from an address on."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(element_pointer(builder, _WORD, *arguments))
@@ -32,7 +33,7 @@ def peek(context: Any, address: Any, index: Any) -> Any:
 
 @intrinsic
 def poke(context: Any, address: Any, index: Any, word: Any) -> Any:
-    """Write the word number `index` from an address on."""
+    """Write word `index` from an address on."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, index, word = arguments
@@ -44,7 +45,7 @@ def poke(context: Any, address: Any, index: Any, word: Any) -> Any:
 
 @intrinsic
 def prefetch(context: Any, address: Any, index: Any) -> Any:
-    """Tell the processor that the word number `index` from an address on will be wanted soon."""
+    """Prefetch word `index` from an address on."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         byte, number = ir.IntType(8).as_pointer(), ir.IntType(32)
@@ -59,7 +60,7 @@ def prefetch(context: Any, address: Any, index: Any) -> Any:
 
 @intrinsic
 def unlikely(context: Any, condition: Any) -> Any:
-    """The same condition, which is expected not to hold: what is done where it does is kept out of the way."""
+    """The same condition, marked as unlikely, so that its branch is placed out of line."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         bit = ir.IntType(1)
@@ -72,7 +73,7 @@ def unlikely(context: Any, condition: Any) -> Any:
 
 @intrinsic
 def peek_unaligned(context: Any, address: Any) -> Any:
-    """Eight bytes from an address on, whichever it is, as a word."""
+    """Read a word from an unaligned address."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load(builder.inttoptr(arguments[0], _WORD.as_pointer()), align=1)
@@ -82,7 +83,7 @@ def peek_unaligned(context: Any, address: Any) -> Any:
 
 @intrinsic
 def poke_unaligned(context: Any, address: Any, word: Any) -> Any:
-    """Write the eight bytes of a word from an address on, whichever it is."""
+    """Write a word to an unaligned address."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         address, word = arguments
@@ -93,7 +94,7 @@ def poke_unaligned(context: Any, address: Any, word: Any) -> Any:
 
 
 def _atomic_intrinsic(change: Any) -> Any:
-    """An intrinsic on a word that other threads read and write; `change` emits what gives its result."""
+    """An atomic intrinsic on a word; `change` emits the operation and returns its result."""
 
     @intrinsic
     def operation(context: Any, address: Any, index: Any, word: Any) -> Any:
@@ -111,16 +112,16 @@ def _emit_atomic_store(builder: Any, pointer: Any, word: Any) -> Any:
 
 
 atomic_store: Any = _atomic_intrinsic(_emit_atomic_store)
-"""Write a word; who reads it with `atomic_load` sees all that was written before."""
+"""Store a word with release order: a thread that reads it with `atomic_load` sees all earlier writes."""
 atomic_exchange: Any = _atomic_intrinsic(
     lambda builder, pointer, word: builder.atomic_rmw("xchg", pointer, word, "seq_cst")
 )
-"""Write a word; what it was."""
+"""Exchange a word; returns its old value."""
 
 
 @intrinsic
 def atomic_load(context: Any, address: Any, index: Any) -> Any:
-    """A word that others write with `atomic_store`."""
+    """Load, with acquire order, a word that other threads write with `atomic_store`."""
 
     def emit(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.load_atomic(element_pointer(builder, _WORD, *arguments), "seq_cst", 8)

@@ -1,4 +1,4 @@
-"""The machine code of `moves_source`, for compiled code to call: made once, and kept on disk."""
+"""The compiled `strided_op` of `moves_source`, cached on disk."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""The functions of the C library that Python's `math` calls, under names that LLVM does not know.
+"""The functions of the C library that Python's `math` calls, under symbols that LLVM does not recognise.
 
-LLVM replaces pow(x, 0.5) by a square root and pow(2, x) by exp2(x), and computes constants by its own library: the
-results differ in the last bits from those of the reference. It cannot replace a function that it does not know. Kernels
-find these functions here under the names that they have in `math`.
+LLVM replaces pow(x, 0.5) by a square root and pow(2, x) by exp2(x), and folds constants with its own library: the
+results differ from the reference in their last bits. It cannot replace a function that it does not recognise. Kernels
+find these functions here by their names in `math`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ assert {*__all__} == clib.NATIVE_NAMES
 
 @cache
 def register_symbol(name: str) -> None:
-    """Let LLVM find a C function: machine code from disk calls it by its symbol."""
+    """Register a C function with LLVM: machine code from disk calls it by its symbol."""
     llvm.add_symbol(clib.symbol_name(name), clib.function_address(name))
 
 

@@ -1,7 +1,7 @@
-"""Sums and matrix products for compiled code, of arrays in C order. Sums of floats are added in float64, of integers in
-64 bits. Products of floats are of their own dtype (matrices.py).
+"""Sums and matrix products of C-contiguous arrays, for compiled code. Float sums accumulate in float64, integer sums in
+64 bits. Float products accumulate in their own dtype (matrices.py).
 
-The order of additions is free: rows of the registry say how far results may be apart.
+The order of additions is free: the rows of the registry bound the error.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _reassociate_kernel: Any = partial(kernel, fastmath={"reassoc"})
 
 @_reassociate_kernel
 def sum_all(x, zero):  # type: ignore[no-untyped-def]
-    """The sum of all elements; as many at a time as vector registers take, which takes a sixth of the time."""
+    """The sum of all elements, accumulated in vector registers, which takes a sixth of the time."""
     flat, sum_ = x.reshape(-1), zero
     for i in range(flat.size):
         sum_ += flat[i]
@@ -38,7 +38,7 @@ def sum_middle_axis(x, wide):  # type: ignore[no-untyped-def]
 
 @kernel
 def integer_matmul(x, y, dtype):  # type: ignore[no-untyped-def]
-    """The product of two matrices of integers, modulo what the dtype holds."""
+    """The product of two integer matrices, modulo the range of the dtype."""
     made = np.zeros((x.shape[0], y.shape[1]), dtype)
     for i in range(x.shape[0]):
         for k in range(x.shape[1]):

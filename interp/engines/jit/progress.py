@@ -1,4 +1,4 @@
-"""Telling whoever waits at a terminal that something is being compiled: that takes seconds, the first time."""
+"""A progress message while something compiles, which takes seconds the first time."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 DELAY_SECONDS = 1.0
-"""How many seconds nobody minds."""
+"""Seconds before the message appears."""
 
 
 @contextmanager
 def show_compiling(what: str) -> Iterator[None]:
-    """While this lasts for long, a line of standard error says so; it is gone afterwards.
+    """A context that shows a line on standard error if it lasts long, and removes the line afterwards.
 
-    Only a terminal is told; and none where the environment has TAGLOOM_PROGRESS=off.
+    Only on a terminal, and not with TAGLOOM_PROGRESS=off in the environment.
     """
     if os.environ.get("TAGLOOM_PROGRESS") == "off" or sys.stderr is None or not sys.stderr.isatty():
         yield

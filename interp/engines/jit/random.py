@@ -1,7 +1,7 @@
 """Random numbers in compiled code: the same as those of core.ops.random, from the same keys.
 
-What is said there of unbounded integers is said here of 64 bits, since numba turns a sum of an unsigned and a signed
-integer into a float.
+The unbounded integers of that module are 64-bit words here, and always unsigned on both sides of an operator, since
+numba turns a sum of an unsigned and a signed integer into a float.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def normal(key):  # type: ignore[no-untyped-def]
 
 @kernel
 def integers(key, low, high):  # type: ignore[no-untyped-def]
-    """A number from `low` below `high`, which is more."""
+    """A number from `low` to `high` (exclusive), which is greater."""
     size = uint64(high) - uint64(low)
     rejected, number = (uint64(0) - size) % size, uint64(0)
     while True:

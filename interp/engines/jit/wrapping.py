@@ -1,5 +1,5 @@
-"""Sums, differences and products of int64 that wrap. Those of numba's operators are `nsw`: where they overflow, LLVM
-may make of them what it likes."""
+"""Sums, differences and products of int64 that wrap. numba marks its own operators `nsw`: LLVM may assume that they
+never overflow."""
 
 from __future__ import annotations
 
