@@ -73,7 +73,7 @@ def measure(row: int, order: str, engine: str, size: int) -> dict[str, int]:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     found = {"bytes": max(0, peak - before)}
     if engine != "compiled":
-        found |= {"activations": sum(out.stats.opened.values()), "waited": out.stats.largest_store}
+        found |= {"activations": sum(out.stats.activations_by_site.values()), "waited": out.stats.largest_store}
     return found
 
 
