@@ -1,4 +1,4 @@
-"""Charts of a run: nodes by waves, and the profiles of parallelism and waiting. Pure functions to SVG."""
+"""Charts of a run as SVG: nodes by waves, and the profiles of parallelism and waiting. Pure functions."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from .svg import SvgCanvas
 from .view import BoxKind
 
 MAX_COLUMNS = 160
-"""So many columns are drawn; where there are more waves, a column is several."""
+"""The most columns; if there are more waves, a column is several waves."""
 
 MAX_ROWS = 80
-"""Of more nodes than that, those of an op of a function share a row."""
+"""The most rows for single nodes; with more nodes, those of one op in one function share a row."""
 
 _CELL_SIZE = 18
 _LEFT, _TOP, _RIGHT, _BOTTOM = 190, 46, 20, 46
 
 
 class ChartRow(NamedTuple):
-    """A row of a space-time diagram: a node, or the nodes of an op in a function, and its firings by depth."""
+    """A row of a space-time diagram: a node, or all nodes of one op in a function, with its firings by depth."""
 
     name: str
     kind: BoxKind
@@ -35,8 +35,8 @@ class ChartRow(NamedTuple):
 
 
 def spacetime_rows(graph: Graph, events: Sequence[Event]) -> list[ChartRow]:
-    """For each node that fired, how often at each depth of dependence, from 1: without cells and bounds the wave of its
-    firing, whatever the schedule of the events was."""
+    """For each node that fired, its firings at each dependence depth, from 1. Without cells and k-bounds the depth
+    is the wave of the firing, whatever schedule the run had."""
     rows: dict[str, ChartRow] = {}
     fired = {event.token.node for event in events if event.fired}
     for number, dependence in dependences(graph, events).items():
@@ -48,8 +48,8 @@ def spacetime_rows(graph: Graph, events: Sequence[Event]) -> list[ChartRow]:
 
 
 def spacetime_svg(graph: Graph, events: Sequence[Event], theme: Theme = LIGHT) -> str:
-    """The space-time diagram: a row for each node, from those that fire first, a column for each wave, and in each
-    cell how often it fired, with the letter of its kind. Raises Usage where nothing fired."""
+    """The space-time diagram: a row for each node, earliest first, a column for each wave, and in each cell the
+    number of firings and the letter of the node's kind. Raises Usage if nothing fired."""
     rows = spacetime_rows(graph, events)
     if not rows:
         raise Usage("nothing has fired, and there is nothing to draw")
@@ -92,7 +92,7 @@ def _draw_count(sheet: SvgCanvas, x: float, y: float, count: int) -> None:
 
 
 def _draw_axis(sheet: SvgCanvas, y: float, waves: int, size: int) -> None:
-    """The numbers of waves below the columns, and what they are."""
+    """Draw the axis of wave numbers and its title below the columns."""
     columns = -(-waves // size)
     step = max(1, -(-columns // 16))
     step = next((nice for nice in (1, 2, 5, 10, 20, 50) if nice >= step), step)
@@ -105,8 +105,8 @@ def _draw_axis(sheet: SvgCanvas, y: float, waves: int, size: int) -> None:
 
 
 def profile_svg(name: str, profile: Sequence[int], waiting: Sequence[int], theme: Theme = LIGHT) -> str:
-    """P(t), the firings in each wave, above, and W(t), the tokens that wait at its end, below. Where there are many
-    waves, a column is the mean of several. Raises Usage where nothing fired."""
+    """P(t), the firings in each wave, above W(t), the tokens that wait at its end. If there are many waves, a column
+    is the mean of several. Raises Usage if nothing fired."""
     if not profile:
         raise Usage("nothing has fired, and there is nothing to draw")
     waves = max(len(profile), len(waiting))
@@ -129,7 +129,7 @@ def profile_svg(name: str, profile: Sequence[int], waiting: Sequence[int], theme
 def _draw_bars(
     sheet: SvgCanvas, y: float, area: tuple[float, float], numbers: Sequence[int], look: tuple[str, str]
 ) -> None:
-    """Bars in an area of this width and height, and what they are, with their colour."""
+    """Draw a bar chart with its title in an area of a given width and height, in one colour."""
     (width, height), (said, colour) = area, look
     size, columns = bin_means(numbers, int(width // 3))
     highest, step = max(*columns, Fraction(1)), width / len(columns)

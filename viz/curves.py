@@ -1,4 +1,4 @@
-"""Learning curves: each metric of a training over its steps, as SVG."""
+"""Learning curves: each metric of a training run over its steps, as SVG."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WIDTH, _HEIGHT, _LEFT, _TOP, _GAP = 560.0, 150.0, 80.0, 40.0, 52.0
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """A picture of metrics, which a notebook shows, and that can be saved."""
+    """A chart of metrics that a notebook displays and that can be saved."""
 
     name: str
     svg: str
@@ -28,7 +28,7 @@ class Curve:
         return self.svg
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file that ends in .svg; raises Usage where that is impossible."""
+        """Write the chart to a file that ends in .svg; raises Usage if that is impossible."""
         target = Path(path)
         if target.suffix.lower() != ".svg":
             raise Usage("curves are drawn as svg", got=target.name, hint="-o curve.svg")
@@ -39,14 +39,15 @@ class Curve:
 
 
 def curve(path: str | os.PathLike[str], *, dark: bool = False) -> Curve:
-    """The learning curves of a file that `tl.progress(..., log=path)` wrote: one chart for each metric. Raises Usage
-    where there is no number in it."""
+    """The learning curves in a file that `tl.progress(..., log=path)` wrote: one chart for each metric. Raises Usage
+    if the file has no numbers."""
     name = Path(path).name
     return Curve(name, curves_svg(name, read_metrics(path), DARK if dark else LIGHT))
 
 
 def curves_svg(name: str, series: MetricSeries, theme: Theme = LIGHT) -> str:
-    """Each series over its steps, one chart below the other. Numbers that are not finite are gaps, and counted."""
+    """Each series over its steps, one chart below the other. Numbers that are not finite become gaps, and their
+    count is shown."""
     drawn = {metric: numbers for metric, numbers in series.items() if any(map(math.isfinite, numbers.values()))}
     if not drawn:
         raise Usage("there are no numbers to draw", got=name)
@@ -82,8 +83,8 @@ def _draw_chart(sheet: SvgCanvas, y: float, metric: str, numbers: Mapping[int, f
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
-    """Round numbers from one to another, so many spaces between them at most: multiples of 1, 2 or 5 times a power of
-    ten. The ends themselves where there are no two.
+    """Round numbers from `low` to `high` with at most `most` spaces between them: multiples of 1, 2 or 5 times a power
+    of ten. If there are fewer than two, the ends themselves.
 
     >>> ticks(0.06, 2.3, 5), ticks(0, 299, 6), ticks(7, 7, 4)
     ([0.5, 1.0, 1.5, 2.0], [0, 50.0, 100.0, 150.0, 200.0, 250.0], [7])
@@ -108,7 +109,7 @@ def _point_at(
 
 
 def _finite_runs(numbers: Mapping[int, float]) -> list[list[tuple[int, float]]]:
-    """The stretches in which all numbers are finite."""
+    """The runs of consecutive finite numbers."""
     runs: list[list[tuple[int, float]]] = [[]]
     for step, value in numbers.items():
         if math.isfinite(value):

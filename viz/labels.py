@@ -1,4 +1,4 @@
-"""What is written on nodes: ops as formulas, and values by their short names."""
+"""The labels of nodes: ops as formulas, and values by their short names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ..core.tag import ENVIRONMENT, Site
 
 
 def formula(op: str, operands: Sequence[str], attributes: Sequence[tuple[str, Any]] = ()) -> str:
-    """An op applied to operands, as on paper.
+    """An op applied to operands, in mathematical notation.
 
     >>> formula("subtract", ["n", "1"]), formula("negative", ["x"]), formula("where", ["p", "x", "y"])
     ('n - 1', '-x', 'where(p, x, y)')
@@ -41,7 +41,7 @@ def formula(op: str, operands: Sequence[str], attributes: Sequence[tuple[str, An
 
 
 class NodeLabels:
-    """What the nodes of a graph say. Has an answer for every graph, also for one that breaks the rules."""
+    """The labels of the nodes of a graph; works for invalid graphs too."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -49,7 +49,7 @@ class NodeLabels:
         self._callees: dict[Site | None, str] = dict(graph.calls)
 
     def label_lines(self, number: int) -> tuple[str, str]:
-        """The two lines on a node; the second may be empty."""
+        """The two lines of a node's label; the second may be empty."""
         node = self._graph.nodes[number]
         match node.op:
             case "merge":
@@ -75,7 +75,7 @@ class NodeLabels:
         return formula(node.op, operands, node.attributes), node.name
 
     def _fed_variable(self, number: int) -> str:
-        """The parameter, or loop variable, that a node feeds, and the literal that it feeds it, if it does."""
+        """The parameter or loop variable that a node feeds, with the literal that it feeds, if any."""
         node = self._graph.nodes[number]
         fed = next((self._node_at(edge.node) for output in node.outputs for edge in output.edges), None)
         name = short_name(fed.name) if fed else "?"
@@ -83,7 +83,7 @@ class NodeLabels:
         return name if literal is None else f"{name} = {literal}"
 
     def _operand(self, number: int, port: int) -> str:
-        """What a port takes: a literal, or the short names of what feeds it."""
+        """The operand at a port: a literal, or the short names of its sources."""
         node = self._graph.nodes[number]
         literal = node.ports[port] if port < len(node.ports) else None
         if literal is not None:
@@ -91,7 +91,7 @@ class NodeLabels:
         return " | ".join(map(self._value_name, self._sources.get(Edge(number, port), ()))) or "?"
 
     def _value_name(self, source: OutputRef) -> str:
-        """The name of a value, which it keeps in a switch, an enter and a back."""
+        """The name of a value; a switch, an enter and a back pass the name of their input on."""
         seen = set()
         while source not in seen:
             seen.add(source)
@@ -110,17 +110,17 @@ class NodeLabels:
 
 
 def short_name(name: str) -> str:
-    """The last part of a name of a node: `loop.enter_i` is the loop's `enter_i`."""
+    """The last part of a node's name: `loop.enter_i` is `enter_i` inside its loop."""
     return name.rpartition(".")[2] or name
 
 
 def cluster_title(word: str, name: str) -> str:
-    """A title of a cluster: `while i`, but `cond_1` alone says it all."""
+    """The title of a cluster: `while i`, or just `cond_1` if the name contains the word."""
     return name if name.startswith(word) else f"{word} {name}"
 
 
 def phase_title(phase: int) -> str:
-    """What a further phase is called: `pullback`, and from there on with how many there are.
+    """The title of a later phase: `pullback` for the first, numbered from then on.
 
     >>> phase_title(1), phase_title(3)
     ('pullback', 'pullback_3')

@@ -1,14 +1,15 @@
-"""A view of a program: each function a cluster; in it each cond and each while a cluster, with one for each region.
+"""A view of a program: a cluster for each function, inside it one for each cond and while, and inside these one for
+each region.
 
-A region sees nothing but its parameters, yet they are no nodes here: an edge comes straight from the value that a
-parameter stands for. A cond is a decision, two regions that yield, and a merge for each result. A while is a merge
-for each variable, a region that ends in a decision, a region that yields the next variables, and an exit for each
-result that is used.
+A region accesses only its parameters, but these are not boxes here: an edge comes directly from the value that is bound
+to a parameter. A cond is a decision, two regions that yield, and a merge for each result. A while is a merge for each
+variable, a region that ends in a decision, a region that yields the next variables, and an exit for each used result.
 
-A pullback of a region stands in the cluster of its first phase, and sees the values there. The `pullback` that begins
-it is a box where it stands, behind the node whose next phase it is; what goes into the region comes from that box. Of a
-call it has the results; of a cond they are merges beside it; of a while each is an exit of a variable that goes from
-iteration to iteration by back boxes, or, where it runs forwards again, as the first phase does.
+The pullback of a region is inside the cluster of its first phase, and uses values from there. The `pullback` node that
+starts it is a box at its own place, joined to the node whose next phase it is; the inputs of the region come from that
+box. The box of a call's pullback has the results; those of a cond's pullback are merges beside it; each result of a
+while's pullback is an exit of a variable, which goes from iteration to iteration by back boxes, or, in a phase that
+runs forwards again, as in the first phase.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from .view import Cluster, LinkKind, View
 
 
 class _DrawnValue(NamedTuple):
-    """A value in the picture: the node that makes it ("" where nothing does), and what it is called there."""
+    """A value in the picture: the box that makes it ("" if none does), and its name there."""
 
     node: str
     name: str
@@ -40,12 +41,12 @@ _Values: TypeAlias = dict[str, _Value]
 
 
 def program_view(program: Program) -> View:
-    """The view of a valid program, its entry first: each node once, each use once, the same text every time.
+    """The view of a valid program, its entry first: each node and each use once; the same program gives the same view.
 
-    Functions are called f0, f1, ...; node k of f0, as a sequential evaluation meets them, is f0n<k>; what a cond or a
-    while has besides its decision is f0n<k>_<word><j>; parameters are f0p<j>, results f0r<j>, and those of phase q
-    f0p<j>_<q> and f0r<j>_<q>. The class of an edge is data, predicate, control, call, back or before; where it has
-    `dir=back`, its arrow points from head to tail.
+    Functions are called f0, f1, ...; node k of f0, in sequential order, is f0n<k>; the other boxes of a cond or a while
+    are f0n<k>_<word><j>; parameters are f0p<j>, results f0r<j>, and those of phase q f0p<j>_<q> and f0r<j>_<q>. The
+    kind of an edge is data, predicate, control, call, back or before; an edge with `dir=back` has its arrow head at its
+    tail.
     """
     view = View(program.entry)
     functions = sorted(program.functions, key=lambda function: function.name != program.entry)
@@ -55,12 +56,12 @@ def program_view(program: Program) -> View:
 
 
 _PhaseDrawer: TypeAlias = Callable[[Cluster, str, Node, Sequence[_Value], set[Operand]], list[_DrawnValue]]
-"""What draws the phase that a `pullback` begins: given the cluster that it stands in, its name, it, its
-operands, and what is used where it stands."""
+"""Draws the phase that a `pullback` node starts, given its cluster, its name, the node, its operands, and the values
+used in its region."""
 
 
 class _RegionDrawing(NamedTuple):
-    """Where a region has been drawn: its cluster, and the values that it knows; its next phase knows them too."""
+    """A drawn region: its cluster and the values in its scope, which the next phase can use too."""
 
     cluster: Cluster
     values: _Values
@@ -69,14 +70,14 @@ class _RegionDrawing(NamedTuple):
 
 
 class _FunctionDrawer:
-    """Draws one function. Its methods draw parts of it, each into the cluster it is given."""
+    """Draws one function. Each method draws a part of it into a given cluster."""
 
     def __init__(self, view: View, name: str, title: str) -> None:
         self.view = view
         self.name, self.title = name, title
         self.node_count = 0
         self.phase_drawers: dict[str, tuple[str, _PhaseDrawer]] = {}
-        """By the name of a node, the box that stands for it, and what draws its next phase."""
+        """By the name of a node, its box, and the drawer of its next phase."""
 
     def draw_function(self, function: Function) -> None:
         cluster = self.view.root.add_cluster(
@@ -87,7 +88,7 @@ class _FunctionDrawer:
             place = self.draw_phase(place)
 
     def draw_phase(self, place: _RegionDrawing) -> _RegionDrawing:
-        """Draw a phase of the function: the first one in its cluster, each further one in a cluster inside."""
+        """Draw a phase of the function: the first in its cluster, each later one in a cluster inside it."""
         cluster, _, region, phase = place
         assert region is not None
         inner, suffix = cluster, ""
@@ -110,7 +111,7 @@ class _FunctionDrawer:
         return _RegionDrawing(cluster, known, region.pullback, phase + 1)
 
     def draw_region(self, cluster: Cluster, region: Region, values: _Values) -> tuple[list[_Value], _Values]:
-        """Draw the nodes of a phase of a region; its results, and all values that are known behind it."""
+        """Draw the nodes of a phase of a region; returns its results and all values in scope at its end."""
         known = dict(values)
         phases = list(region.phases())
         used = set(
@@ -137,7 +138,7 @@ class _FunctionDrawer:
     def draw_pullback(
         self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
     ) -> list[_DrawnValue]:
-        """The box of a pullback, behind the node whose next phase it begins, and that phase."""
+        """Draw the box of a pullback, joined to the node whose next phase it starts, and that phase."""
         of = str(dict(node.attributes).get(PULLBACK_TARGET, "?"))
         text = f"pullback {of}({', '.join(map(str, operands))})"
         cluster.add_box(name, "pullback", text, node.name, _describe_node(node))
@@ -152,7 +153,7 @@ class _FunctionDrawer:
     def draw_call_phase(
         self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
     ) -> list[_DrawnValue]:
-        """A further phase of a call: what it returns."""
+        """Draw a later phase of a call; returns its results."""
         return [_DrawnValue(name, *result) for result in node.results]
 
     def draw_op(self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value]) -> list[_DrawnValue]:
@@ -175,7 +176,7 @@ class _FunctionDrawer:
     def draw_branches(
         self, outer: Cluster, name: str, node: Node, places: Sequence[_RegionDrawing]
     ) -> list[_DrawnValue]:
-        """A phase of a cond: both branches, and the merges of what they yield."""
+        """Draw a phase of a cond: both branches, and the merges of their yields."""
         yielded, behind = [], []
         for word, mark, (cluster, values, region, phase) in zip(("then", "else"), "TF", places, strict=True):
             if region is None:
@@ -211,7 +212,7 @@ class _FunctionDrawer:
         return made
 
     def phase_cluster(self, cluster: Cluster, phase: int, of: str) -> Cluster:
-        """The cluster of a further phase, in that of the first."""
+        """The cluster of a later phase, inside the cluster of the first."""
         return cluster.add_cluster("pullback", phase_title(phase), f"{phase_title(phase)} of {of}")
 
     def draw_while_loop(
@@ -239,7 +240,7 @@ class _FunctionDrawer:
     def draw_next_iteration(
         self, going: Cluster, name: str, variables: Sequence[_DrawnValue], following: Sequence[_Value]
     ) -> None:
-        """The boxes that send what an iteration yields to the next one."""
+        """Draw the boxes that send the yields of an iteration to the next one."""
         for number, (variable, value) in enumerate(zip(variables, following, strict=False)):
             again = f"{name}_next{number}"
             text = f"next {variable}" if isinstance(value, _DrawnValue) else f"next {variable} = {value}"
@@ -248,7 +249,7 @@ class _FunctionDrawer:
             self.view.add_arrow(again, variable.node, "back", tooltip=str(variable.type), is_reversed=True)
 
     def phase_drawer_of_loop(self, outer: Cluster, place: _RegionDrawing) -> _PhaseDrawer:
-        """What draws a further phase of a while: the odd ones go from the last iteration to the first."""
+        """The drawer of the next phase of a while; odd phases run from the last iteration to the first."""
         going, _, region, phase = place
 
         def draw_next_phase(
@@ -279,7 +280,7 @@ class _FunctionDrawer:
     def draw_back_iteration(
         self, going: Cluster, name: str, variables: Sequence[_DrawnValue], following: Sequence[_Value]
     ) -> None:
-        """The boxes that send what an iteration yields to the one before."""
+        """Draw the boxes that send the yields of an iteration to the previous one."""
         for number, (variable, value) in enumerate(zip(variables, following, strict=False)):
             again = f"{name}_back{number}"
             text = f"back {variable}" if isinstance(value, _DrawnValue) else f"back {variable} = {value}"
@@ -296,7 +297,7 @@ class _FunctionDrawer:
         used: set[Operand],
         mark: str = "F",
     ) -> list[_DrawnValue]:
-        """The results of a while; those that nothing uses are not drawn. `mark` says when they leave."""
+        """Draw the results of a while, without unused ones; `mark` labels the control edge that releases them."""
         made = []
         for number, (variable, result) in enumerate(zip(variables, node.results, strict=False)):
             made.append(_DrawnValue(f"{name}_exit{number}", *result))
@@ -308,7 +309,7 @@ class _FunctionDrawer:
         return made
 
     def draw_variable(self, cluster: Cluster, name: str, parameter: Var, start: _Value) -> _DrawnValue:
-        """A loop variable, with what it starts from."""
+        """Draw a loop variable with its initial value."""
         text = f"{parameter.name} = {start}" if isinstance(start, Literal) else parameter.name
         cluster.add_box(name, "merge", text, "merge", f"loop variable {parameter.name}: {parameter.type}")
         cluster.same_rank.append(name)
@@ -320,13 +321,13 @@ class _FunctionDrawer:
         self.add_operand_arrows(name, [pred], "predicate")
 
     def add_operand_arrows(self, name: str, operands: Sequence[_Value], link: LinkKind = "data") -> None:
-        """An edge for each operand of a node; literals have none."""
+        """Add an edge for each operand of a node; literals have none."""
         for port, operand in enumerate(operands):
             if isinstance(operand, _DrawnValue) and operand.node:
                 self.view.add_arrow(operand.node, name, link, tooltip=f"{operand.type}, to port {port}", port=port)
 
     def add_control_arrow(self, name: str, cluster: Cluster, label: str) -> None:
-        """An edge from a decision to the region that it lets run, all of which is kept below it."""
+        """Add an edge from a decision to the region that it lets run, all of which is laid out below it."""
         inside = [*cluster.boxes, *chain.from_iterable(inner.boxes for inner in cluster.clusters)]
         for number, node in enumerate(inside):
             if number == 0:
@@ -336,22 +337,22 @@ class _FunctionDrawer:
 
 
 def _lookup_value(known: _Values, operand: Operand) -> _Value:
-    """A value by name; a name that stands for nothing is written on the nodes that use it, all the same."""
+    """A value by name; a name without a value is still written on the nodes that use it."""
     return operand if isinstance(operand, Literal) else known.get(operand, _DrawnValue("", f"{operand}?"))
 
 
 def _bind_parameters(region: Region, operands: Sequence[_Value]) -> _Values:
-    """What the parameters of a region stand for."""
+    """The values bound to the parameters of a region."""
     return dict(zip((parameter.name for parameter in region.parameters), operands, strict=False))
 
 
 def _values_from_box(name: str, operands: Sequence[_Value]) -> list[_Value]:
-    """Values that come through a box; literals need none."""
+    """The values that pass through a box; literals do not need to."""
     return [_DrawnValue(name, *value[1:]) if isinstance(value, _DrawnValue) else value for value in operands]
 
 
 def _next_phase_values(place: _RegionDrawing, given: Sequence[_Value]) -> _Values:
-    """What the next phase of a region knows: all that the last one did, and its own parameters."""
+    """The scope of the next phase of a region: that of the phase before, and its own parameters."""
     return {**place.values, **(_bind_parameters(place.next_phase, given) if place.next_phase else {})}
 
 

@@ -122,7 +122,7 @@ class _ArrowRouter:
         self.proximity_cost = np.zeros((found.ranks, size))
         self.owner: dict[tuple[int, int], Branch] = {}
         self.occupied = np.zeros((found.ranks + 1, size), bool)
-        """For each channel, by the rank below it, which columns are."""
+        """For each channel, by the rank below it, the occupied columns."""
         self.nets: dict[tuple[str, str, str, int], int] = {}
         self.trees: dict[int, dict[int, set[int]]] = {}
         """For each net, by rank, the columns below (or above) which it can be left."""

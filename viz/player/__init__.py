@@ -1,8 +1,8 @@
-"""The player: a run as one page of HTML that plays its tokens over the graph, by itself and without a network.
+"""The player: a self-contained HTML page that plays the tokens of a run over its graph, without a network.
 
-`recording` is where every token was after each event; `selection` cuts from it what a page can hold; `graph_layout`
-lays the graph out; `source` finds the lines of the program; `columns` writes all of it down for the page; `page` puts
-the page together. The page itself is `page.html`, `page.css` and the scripts beside them.
+`recording` computes the place of every token after each event; `selection` cuts out what a page can hold;
+`graph_layout` lays the graph out; `source` finds the lines of the program; `columns` encodes all of it for the page;
+`page` assembles the page. The page itself is `page.html`, `page.css` and the scripts beside them.
 
-Refuses to compute what a run does: it is told by its events.
+Never runs the program: it knows the run from its events only.
 """

@@ -1,7 +1,7 @@
-"""What a page is told of a run: columns of small numbers, and each text once. The scripts of the page read it.
+"""The encoding of a run for the page: columns of small numbers, and each text once. The page's scripts read it.
 
-A token is a row of the columns `n` (node), `p` (port), `t` (tag), `v` (value) and `a` (arrow, -1 where none is drawn).
-A move is token * 8 + place; `sizes` says how many moves each event has.
+A token is a row of the columns `n` (node), `p` (port), `t` (tag), `v` (value) and `a` (arrow, -1 if none is drawn). A
+move is token * 8 + place; `sizes` has the number of moves of each event.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from .source import SourceExcerpt
 JsonRow: TypeAlias = list[Any]
 
 MAX_VALUE_LENGTH = 400
-"""Longer values are cut: a page is no place for a large array."""
+"""The most characters of a value: a page is no place for a large array."""
 
 MAX_PRINTED_LINES = 200
-"""So many lines that were printed before a page begins are on it."""
+"""The most lines on a page that were printed before it begins."""
 
 
 class _InternTable:
-    """Texts by number, each kept once."""
+    """Texts by number, each stored once."""
 
     def __init__(self) -> None:
         self.rows: list[Any] = []
@@ -67,7 +67,7 @@ class PlayerColumns:
         self.rows = {number: row for row, number in enumerate(used)}
 
     def to_json(self) -> dict[str, Any]:
-        """All that the page is told."""
+        """The whole data of the page."""
         return {
             "name": self.graph.name,
             "total": len(self.segment.recording.events),
@@ -96,7 +96,7 @@ class PlayerColumns:
         return self.values.intern((abbreviate_value(value), cut))
 
     def _intern_tag(self, tag: Tag) -> int:
-        """The number of a tag, after those of all around it."""
+        """The number of a tag, assigned after those of its ancestors."""
         new = []
         at: Tag | None = tag
         while at is not None and at not in self.tags:
@@ -107,7 +107,7 @@ class PlayerColumns:
         return self.tags.intern(tag)
 
     def _nodes(self) -> list[JsonRow]:
-        """Name, op, box, the line of the source as [piece, line], literals by port, whether the last is a trigger."""
+        """Name, op, box, source line as [piece, line], literals by port, and whether the last port is a trigger."""
         words, places = NodeLabels(self.graph), self._source_positions()
         return [
             [
@@ -131,7 +131,7 @@ class PlayerColumns:
         }
 
     def _docs(self) -> dict[str, str]:
-        """The first paragraph of what each op does."""
+        """The first paragraph of each op's documentation."""
         ops = {node.op for node in self.graph.nodes if node.op in ALL_OPS}
         return {op: " ".join(ALL_OPS[op].doc.strip().split("\n\n")[0].split()) for op in sorted(ops)}
 
@@ -153,8 +153,8 @@ class PlayerColumns:
         return [self.rows[number] * 8 + place for number, place in moves]
 
     def _events(self) -> dict[str, Any]:
-        """By event: its number in the run; token, node and tag; 0 stays, 1 fires, 2 traps, 3 is parked; its wave; what
-        it made, and of some a text: of a trap why, of a print the line."""
+        """For each event: its number in the run; token, node and tag; 0 stays, 1 fires, 2 traps, 3 is deferred; its
+        wave; its results; and for some a text: the reason of a trap, the line of a print."""
         events, numbers = self.segment.recording.events, self.segment.event_numbers
         shown_events = [events[number] for number in numbers]
         said = ((place, self._event_text(event)) for place, event in enumerate(shown_events))
@@ -171,8 +171,8 @@ class PlayerColumns:
         }
 
     def _printed_lines(self) -> dict[str, Any]:
-        """What the whole run has printed where the page ends: after how many events of the page, and the line; of what
-        came before the page the last lines, and how many are left out."""
+        """The lines that the run has printed by the end of the page, each with the number of the page's events
+        before it; of those printed before the page only the last ones, with the number left out."""
         lines: list[JsonRow] = []
         for number, event in enumerate(self.segment.recording.events):
             at = self._page_position(number)
@@ -184,7 +184,7 @@ class PlayerColumns:
         return {"left": left, "lines": lines[left:]}
 
     def _partial_waves(self) -> list[int]:
-        """Whether the page begins within a wave, and whether it ends within one."""
+        """Whether the page begins inside a wave, and whether it ends inside one."""
         waves, numbers = self.waves, self.segment.event_numbers
         if not numbers:
             return [0, 0]
@@ -193,9 +193,9 @@ class PlayerColumns:
         return [int(begins), int(waves[last : last + 2] == [waves[last]] * 2)]
 
     def _cells(self) -> dict[str, list[JsonRow]]:
-        """Arrays of cells: after how many events of the page each is made, the name of its node, its tag, its size. And
-        what happens to cells: after how many events, 0 put or 1 parked, the array, the cell, the value or -1, the node
-        and the tag of who does so."""
+        """The arrays of cells: the page event after which each is created, its node's name, its tag, its size. And
+        the accesses: page event, 0 store or 1 deferred read, array, cell, value or -1, and the node and tag of the
+        access."""
         arrays: dict[Handle, int] = {}
         made, changes = list[JsonRow](), list[JsonRow]()
         for number, event in enumerate(self.segment.recording.events):
@@ -218,18 +218,18 @@ class PlayerColumns:
         return {"arrays": made, "changes": changes}
 
     def _page_position(self, number: int) -> int:
-        """After how many events of the page an event of the run has happened: 0 where it is before the first."""
+        """The number of the page's events up to and including an event of the run; 0 if it is before the first."""
         numbers = self.segment.event_numbers
         return 0 if not numbers or number < numbers[0] else bisect_left(numbers, number) + 1
 
     def _operands(self, event: Event) -> Sequence[Value]:
-        """What a node fired on, without the trigger; of a token that stays, that alone."""
+        """The operands of a firing without the trigger; for a token that stays, that token alone."""
         if event.inputs is None:
             return (event.token.value,)
         return event.inputs[: len(event.inputs) - self.graph.nodes[event.token.node].has_trigger]
 
     def _event_text(self, event: Event) -> str | None:
-        """Of a trap why, of a print the line."""
+        """The reason of a trap, or the line of a print."""
         node = self.graph.nodes[event.token.node]
         if event.trap is not None:
             return event.trap
@@ -239,8 +239,8 @@ class PlayerColumns:
         return fill_placeholders(text, [describe_value(self.graph, value) for value in self._operands(event)])
 
     def _tags(self) -> dict[str, list[Any]]:
-        """By tag: parent, last step, how it was called and what it gave; after which event it opened, gave and closed,
-        -1 where that is not shown."""
+        """For each tag: parent, last step, the text of its call and of its results; the events after which it
+        opened, returned and closed, -1 if not on the page."""
         recording, life = self.segment.recording, _tag_lifetimes(self.segment)
         tree = ActivationTree(self.graph, recorded_arguments(recording), recording.events)
         names = ("up", "step", "short", "called", "gave", "opened", "came", "closed")
@@ -274,7 +274,7 @@ def _wave_numbers(events: Sequence[Event]) -> list[int]:
 
 
 def _tag_lifetimes(part: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
-    """For each tag, after how many of the part's events it opened, gave its last result, and closed."""
+    """For each tag, the number of the part's events after which it opened, gave its last result, and closed."""
     recording = part.recording
     opened: dict[Tag, int] = {}
     for number, _ in part.initial_moves:

@@ -1,7 +1,7 @@
-"""The plan of a page: the graph laid out once, as SVG in which every box and every arrow has a name.
+"""The graph of a page: laid out once, as SVG in which every box and every arrow has an id.
 
-Graphviz draws it; here its SVG is read and written anew: colours become those of the page, which is light or dark, and
-names and what is said of a box go where a page needs them.
+Graphviz draws it; this module rewrites its SVG: colours become the page's colours, light or dark, and names and
+tooltips move to the attributes that the page reads.
 """
 
 from __future__ import annotations
@@ -34,26 +34,26 @@ _SVG_ATTRIBUTES = {
     "text-anchor", "font-size", "font-weight",
 }  # fmt: skip
 _RANK_SPACING = "graph [ranksep=0.6]\n"
-"""Arrows are longer than in pictures, so that tokens have a way to go."""
+"""The distance between ranks; larger than in pictures, so that tokens have a visible way to go."""
 
 
 class PlayerPlan(NamedTuple):
-    """A graph laid out: boxes by name have the id `b-NAME`, the arrows of the view in their order `a-NUMBER`."""
+    """A graph laid out: a box has the id `b-NAME`, an arrow `a-NUMBER`, by its number in the view."""
 
     svg: str
     view: View
-    """As it is drawn: large graphs have functions and loops folded."""
+    """The drawn view; large graphs have folded functions and loops."""
     drawn_boxes: dict[str, str]
-    """For each box of the graph, the box that is drawn for it: itself, or what it is folded into."""
+    """For each box of the graph, the box drawn for it: itself, or the one that it is folded into."""
     arrow_numbers: dict[tuple[str, str, int], int]
-    """The number of the arrow from one box of the graph to a port of another, where it is drawn."""
+    """The number of the arrow from a box of the graph to a port of another, if it is drawn."""
 
 
 def build_plan(
     graph: Graph, most: int, fold: tuple[str, ...] = (), progress: ProgressCallback | None = None
 ) -> PlayerPlan:
-    """The plan of a graph, with at most so many boxes, and these functions and loops a box each; raises Usage where
-    there are none, or Graphviz cannot lay it out."""
+    """Lay out a graph with at most `most` boxes and with these functions and loops folded; raises Usage if one of
+    them does not exist, or Graphviz cannot lay the graph out."""
     sketched = plan_view(graph, most, fold)
     roomy = f"{to_dot(sketched.view).rstrip().removesuffix('}')}{_RANK_SPACING}}}"
     drawn = render(roomy, "svg", progress=progress).decode()
@@ -61,7 +61,7 @@ def build_plan(
 
 
 def plan_view(graph: Graph, most: int, fold: tuple[str, ...] = ()) -> PlayerPlan:
-    """The plan of a graph before it is drawn."""
+    """The plan of a graph without its SVG."""
     whole = graph_view(graph)
     view = trim_view(whole, (), fold, most)
     stands = dict(_drawn_boxes(whole, view))
@@ -69,7 +69,7 @@ def plan_view(graph: Graph, most: int, fold: tuple[str, ...] = ()) -> PlayerPlan
 
 
 def _drawn_boxes(whole: View, view: View) -> Iterator[tuple[str, str]]:
-    """The box that is drawn for each box: the outermost cluster around it that is a box now, or itself."""
+    """The box that is drawn for each box: the outermost cluster around it that is folded, or itself."""
     drawn = view.boxes
     waiting = [(whole.root, "")]
     while waiting:
@@ -93,7 +93,7 @@ def _arrow_numbers(whole: View, view: View, stands: dict[str, str]) -> dict[tupl
 
 
 def _rewrite_svg(svg: str, view: View) -> str:
-    """The SVG of Graphviz as a page has it."""
+    """Rewrite the SVG of Graphviz for a page."""
     root = ElementTree.fromstring(svg)
     whole = root.find(f"{_SVG}g")
     assert whole is not None
@@ -107,7 +107,8 @@ def _rewrite_svg(svg: str, view: View) -> str:
 
 
 def _arrows_by_edge(whole: ElementTree.Element, view: View) -> dict[str, int]:
-    """The number of the arrow that each edge is, by its id there. Edges of two boxes come in the order of arrows."""
+    """The number of the arrow for each edge, by the edge's id in the SVG. Parallel edges come in the order of
+    arrows."""
     arrows: dict[str, list[int]] = defaultdict(list)
     for number, arrow in enumerate(view.arrows):
         tail, head = (arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head)
@@ -124,7 +125,7 @@ def _arrows_by_edge(whole: ElementTree.Element, view: View) -> dict[str, int]:
 
 
 def _rewrite_group(group: ElementTree.Element, view: View, names: dict[str, int]) -> Iterator[str]:
-    """A box, an arrow or a frame."""
+    """Rewrite the group of a box, an arrow or a frame."""
     kind = group.get("class", "")
     title = group.findtext(f"{_SVG}title", "")
     said = next((each.get(_TITLE, "") for each in group.iter() if each.get(_TITLE)), "")

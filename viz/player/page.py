@@ -1,8 +1,7 @@
-"""The page: one file of HTML that holds all it needs, and asks the network for nothing.
+"""The page: one self-contained HTML file that makes no network requests.
 
-Its own policy forbids everything but the style and the script that stand in it, by their hashes. What programs say
-(names, values, printed lines, source) reaches it as JSON in which no `<` stands, and is written as text, never as
-markup.
+Its content security policy allows only its own style and script, by their hashes. Text from programs (names, values,
+printed lines, source) reaches the script as JSON without any `<`, and is shown as text, never as markup.
 """
 
 from __future__ import annotations
@@ -54,18 +53,18 @@ SCRIPTS = (
     "keys",
     "begin",
 )
-"""The scripts of a page, in their order: together they are one."""
+"""The scripts of a page in order; together they form one script."""
 
 BLUE_LINE = "#3D9BDC"
-"""What blue is on dark paper, where thin lines of it could hardly be seen."""
+"""The blue of thin lines on a dark background, where the palette's blue is hardly visible."""
 
 HEIGHT = 760
 """The height of a page in a notebook, in pixels."""
 
 
 class PlayerSelection(NamedTuple):
-    """What of a run a page shows: from which event on, how many, under which activation; and of its graph, in how many
-    boxes, and which functions and loops are one each."""
+    """The part of a run that a page shows: its first event, the number of events, and the activation; and the
+    graph's most boxes and folded functions and loops."""
 
     first: int = 0
     max_events: int = MAX_EVENTS
@@ -75,7 +74,7 @@ class PlayerSelection(NamedTuple):
 
 
 class PlayerSummary(NamedTuple):
-    """What a page says of the run as a whole."""
+    """The summary of the whole run on a page."""
 
     called: str
     schedule: str
@@ -86,22 +85,22 @@ class PlayerSummary(NamedTuple):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class PlayerPage:
-    """A page, which a notebook shows, and which can be saved."""
+    """A page that a notebook displays and that can be saved."""
 
     name: str
     html: str
     note: str
-    """What it leaves out, in words; empty where it has the whole run."""
+    """What the page leaves out, in words; empty if it has the whole run."""
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, which may run its script and nothing else."""
+        """The page in a sandboxed frame that may run its script and nothing else."""
         size = f'width="100%" height="{HEIGHT}"'
         return (
             f'<iframe title="{escape(self.name)}" sandbox="allow-scripts" {size} srcdoc="{escape(self.html)}"></iframe>'
         )
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write it to a file; raises Usage where that is impossible."""
+        """Write the page to a file; raises Usage if that is impossible."""
         write_file(path, self.html.encode())
 
     def __str__(self) -> str:
@@ -112,7 +111,7 @@ class PlayerPage:
 
 
 def page_of_outcome(outcome: Outcome, choice: PlayerSelection | None = None) -> PlayerPage:
-    """The page of a run that kept its events; raises Usage where it did not."""
+    """The page of a run that kept its events; raises Usage if it did not."""
     if outcome.first_kept:
         raise Usage("this run did not keep all events", hint='run it with keep="events"')
     return _build_page(outcome.graph, tuple(outcome.events), None, outcome, choice or PlayerSelection(), None)
@@ -121,7 +120,7 @@ def page_of_outcome(outcome: Outcome, choice: PlayerSelection | None = None) -> 
 def page_of_history(
     history: History, choice: PlayerSelection | None = None, progress: ProgressCallback | None = None
 ) -> PlayerPage:
-    """The page of a run that is over, whatever moment its history stands at."""
+    """The page of a finished run, whatever the position of its history."""
     return _build_page(
         history.graph, history[:], history.arguments, history.outcome(), choice or PlayerSelection(), progress
     )
@@ -163,7 +162,7 @@ def _badge_glyphs() -> dict[str, list[str]]:
 
 
 def build_html(form: dict[str, Any], svg: str) -> str:
-    """The HTML of a page that is told this."""
+    """The HTML of a page with this data and this SVG."""
     style = f"{_colour_css()}\n{_read_asset('page.css')}"
     script = "".join(['"use strict";\n(() => {\n', *(_read_asset(f"{name}.js") for name in SCRIPTS), "})();\n"])
     policy = (
@@ -182,7 +181,7 @@ def build_html(form: dict[str, Any], svg: str) -> str:
 
 
 def script_json(form: Any) -> str:
-    r"""JSON that can stand in a script: nothing in it ends one, or begins a comment.
+    r"""JSON that is safe inside a script element: nothing in it ends the script or starts a comment.
 
     >>> print(script_json(["</script>", "<!--", 1]))
     ["\u003c/script>","\u003c!--",1]
@@ -199,7 +198,7 @@ def _read_asset(name: str) -> str:
 
 
 def _colour_css() -> str:
-    """The colours of the pictures as variables: those of the palette, and those of light and dark paper."""
+    """The colours of the pictures as CSS variables: the palette, and those of the light and dark themes."""
     palette = ";".join(f"--c{number}:{colour}" for number, colour in enumerate(PALETTE))
     dark = f'@media screen and (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{_theme_css(DARK)}}}}}'
     chosen = f'@media screen{{:root[data-theme="dark"]{{{_theme_css(DARK)}}}}}'

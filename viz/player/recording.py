@@ -1,7 +1,7 @@
-"""Where every token of a run was, after each event: what the page replays.
+"""The recording of a run: the place of every token after each event, for the page to replay.
 
-Read off the events alone. A token has a number, and each event moves a few tokens; whoever carries the moves out, from
-the beginning, has the tokens that the machine has, in flight in the machine's order.
+Computed from the events alone. A token has a number, and each event moves a few tokens; carrying out all moves from the
+beginning gives the machine's live tokens, in flight in the machine's order.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ...interp.queries.why import READ_OPS
 
 
 class TokenPlace(IntEnum):
-    """Where a token is. READY is in flight too, and its delivery would fire its node."""
+    """The place of a token. A READY token is in flight, and its delivery would fire its node."""
 
     CONSUMED = 0
     IN_FLIGHT = 1
@@ -35,22 +35,22 @@ class TokenPlace(IntEnum):
 
 
 Move: TypeAlias = tuple[int, TokenPlace]
-"""A token by its number, and where it is from then on. One that joins the flight joins it behind all others."""
+"""A token by its number, and its new place. A token that joins the flight goes to its end."""
 
 NodeInstance: TypeAlias = tuple[int, Tag]
-"""A node, under a tag."""
+"""A node under a tag."""
 
 
 class TokenOrigin(NamedTuple):
-    """Where a token came from: a node, or -1 for the arguments, and which output, or argument, of it."""
+    """The origin of a token: a node and one of its outputs, or -1 and an argument."""
 
     node: int
     output: int
 
 
 class TokenRecording(NamedTuple):
-    """All tokens of a run, by number, and how each event moved them. The value of an argument that nothing was ever
-    delivered of is None."""
+    """All tokens of a run, by number, and their moves at each event. The value of an argument is None if none of its
+    tokens was ever delivered."""
 
     graph: Graph
     events: Sequence[Event]
@@ -58,13 +58,13 @@ class TokenRecording(NamedTuple):
     origins: list[TokenOrigin]
     initial_moves: list[Move]
     moves: list[list[Move]]
-    """For each event."""
+    """The moves of each event."""
 
 
 def record_tokens(graph: Graph, events: Sequence[Event], arguments: Sequence[Value] | None = None) -> TokenRecording:
-    """The recording of a run, all of whose events are there. Raises Usage where they are of no run of a machine.
+    """The recording of a run with all of its events. Raises Usage if they are not the events of a machine's run.
 
-    What the arguments were, the events tell too, but of those that were never delivered.
+    Without `arguments`, their values come from the events, except for those that were never delivered.
     """
     made = _TokenRecorder(graph)
     first = made.start(arguments)
@@ -72,7 +72,7 @@ def record_tokens(graph: Graph, events: Sequence[Event], arguments: Sequence[Val
 
 
 def recorded_arguments(recording: TokenRecording) -> list[Value]:
-    """The arguments, triggers left out; "?" for those that the events do not tell."""
+    """The arguments without triggers; "?" for those that the events do not contain."""
     graph = recording.graph
     known: dict[int, Value] = {}
     for number, _ in recording.initial_moves:
@@ -83,7 +83,7 @@ def recorded_arguments(recording: TokenRecording) -> list[Value]:
 
 
 def live_tokens(recording: TokenRecording, position: int) -> dict[int, TokenPlace]:
-    """The tokens that are live after so many events, and where; those in flight are in its order."""
+    """The live tokens after `position` events, with their places; those in flight are in the machine's order."""
     live: dict[int, TokenPlace] = {}
     for moves in (recording.initial_moves, *recording.moves[:position]):
         apply_moves(live, moves)
@@ -91,7 +91,7 @@ def live_tokens(recording: TokenRecording, position: int) -> dict[int, TokenPlac
 
 
 def apply_moves(live: dict[int, TokenPlace], moves: Iterable[Move]) -> None:
-    """Carry moves out."""
+    """Apply moves to the live tokens."""
     for number, place in moves:
         flies = place in (TokenPlace.IN_FLIGHT, TokenPlace.READY)
         if not place or (flies and live.get(number) not in (TokenPlace.IN_FLIGHT, TokenPlace.READY)):
@@ -101,7 +101,7 @@ def apply_moves(live: dict[int, TokenPlace], moves: Iterable[Move]) -> None:
 
 
 class _TokenRecorder:
-    """Follows a run by its events."""
+    """Tracks the tokens of a run through its events."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -111,21 +111,21 @@ class _TokenRecorder:
         self._flight: deque[int] = deque()
         self._ready: set[int] = set()
         self._flight_by_node: dict[NodeInstance, set[int]] = {}
-        """What is in flight for a node."""
+        """The tokens in flight for each node and tag."""
         self._waiting: dict[NodeInstance, dict[int, int]] = {}
-        """What waits for partners, by port."""
+        """The tokens that wait for partners, by port."""
         self._parked: dict[CellAddress, list[int]] = {}
         self._throttled: dict[tuple[int, int, int, Tag], int] = {}
-        """What a bound holds, by the step that held it, node, port and tag."""
+        """The throttled tokens, by the step that throttled them, node, port and tag."""
         self._fired: set[NodeInstance] = set()
         self._cells, self._world = CellHeap(), World()
-        """What reads look at, of which none does anything to the world."""
+        """The cells and the world that reads look at; no read changes the world."""
         self._unknown_arguments: set[int] = set()
-        """Arguments whose value nobody has said yet."""
+        """Arguments whose value no event has shown yet."""
         self._steps = 0
 
     def start(self, arguments: Sequence[Value] | None) -> list[Move]:
-        """The arguments, in flight."""
+        """Put the arguments in flight."""
         made, hidden = [], self.graph.hidden_count
         for position, (_, output) in enumerate(self.graph.arguments):
             value = True if position < hidden else None if arguments is None else arguments[position - hidden]
@@ -137,7 +137,7 @@ class _TokenRecorder:
         return [self._join_flight(number) for number in made]
 
     def record(self, event: Event) -> list[Move]:
-        """How an event moves tokens."""
+        """The moves of an event."""
         number = self._deliver(event)
         moves = self._record_delivery(number, event) if event.inputs is None else self._record_firing(number, event)
         for step, token in event.released:
@@ -159,7 +159,7 @@ class _TokenRecorder:
         return number
 
     def _resolve_argument(self, origin: TokenOrigin, value: Value) -> None:
-        """The value of an argument is known, for all tokens of it."""
+        """Set the value of an argument for all of its tokens."""
         for number in [each for each in self._unknown_arguments if self.origins[each] == origin]:
             self.tokens[number] = self.tokens[number]._replace(value=value)
             self._unknown_arguments.discard(number)
@@ -190,7 +190,7 @@ class _TokenRecorder:
         return moves
 
     def _record_store(self, event: Event) -> list[Move]:
-        """The tokens that a store wakes, and those in flight that now find their cell full."""
+        """The moves of the reads that a store wakes, and of those in flight whose cell is now full."""
         assert event.inputs is not None
         handle, index, *_ = event.inputs
         woken = self._parked.pop(CellAddress(handle, index), []) if event.woken else []  # type: ignore[arg-type]
@@ -199,7 +199,7 @@ class _TokenRecorder:
         return [*moves, *self._update_readiness(reads)]
 
     def _add_sent_tokens(self, event: Event) -> list[int]:
-        """New tokens, each with the output that it came from."""
+        """Add the tokens that an event sent, each with its origin."""
         node, left = event.token.node, list(event.sent)
         made = []
         for output, _ in event.outputs if event.sent else ():
@@ -225,7 +225,7 @@ class _TokenRecorder:
         return self._join_flight(number)
 
     def _join_flight(self, number: int) -> Move:
-        """A token joins the flight, behind all others."""
+        """Append a token to the flight."""
         self._flight.append(number)
         node, _, tag, _ = self.tokens[number]
         self._flight_by_node.setdefault((node, tag), set()).add(number)
@@ -235,7 +235,7 @@ class _TokenRecorder:
         return number, TokenPlace.READY
 
     def _update_readiness(self, numbers: Iterable[int]) -> list[Move]:
-        """Those in flight of whom it is no longer true whether they would fire their node."""
+        """The moves of tokens in flight whose delivery now would, or would no longer, fire their node."""
         moves: list[Move] = []
         for number in sorted(numbers):
             would = self._would_fire(number)
@@ -256,7 +256,7 @@ class _TokenRecorder:
         return rule.node.op not in READ_OPS or self._read_succeeds(number, waiting)
 
     def _read_succeeds(self, number: int, waiting: dict[int, int]) -> bool:
-        """Whether a read finds what it wants, be it a trap (S13); not where an operand is not known."""
+        """Whether a read would succeed or trap instead of being deferred (S13); false if an operand is unknown."""
         token = self.tokens[number]
         rule = self._rules[token.node]
         operands = list(rule.operands or ())

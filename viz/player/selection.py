@@ -1,4 +1,4 @@
-"""What of a recording a page shows: all of it, some events in a row, or an activation with all that is below it."""
+"""The part of a recording that a page shows: all of it, a range of events, or an activation and those below it."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from ...core.tag import Tag
 from .recording import Move, TokenPlace, TokenRecording, live_tokens
 
 MAX_EVENTS = 5_000
-"""So many events are shown at most, where nobody asks for more: a page of them plays smoothly."""
+"""The default limit on events: a page with that many plays smoothly."""
 
 
 class PlayerSegment(NamedTuple):
-    """Some of the events of a run, by number, with what is live before the first and how each moves tokens."""
+    """Some of the events of a run, by number, with the tokens that are live before the first and the moves of each."""
 
     recording: TokenRecording
     event_numbers: Sequence[int]
     initial_moves: Sequence[Move]
     moves: Sequence[Sequence[Move]]
     note: str = ""
-    """What is left out, in words; empty where nothing is."""
+    """What is left out, in words; empty if nothing is."""
 
 
 def select_segment(recording: TokenRecording, first: int = 0, most: int = MAX_EVENTS, under: str = "") -> PlayerSegment:
-    """At most so many events, from event number `first` on, of an activation if its tag is given.
+    """At most `most` events from event number `first` on, restricted to an activation if its tag is given.
 
-    Raises Usage where there are none.
+    Raises Usage if there are none.
     """
     if most < 1 or first < 0:
         raise Usage("a page shows an event at least, and counts from 0", got=f"{most} events from {first} on")
@@ -63,7 +63,7 @@ def _whole_segment(recording: TokenRecording) -> PlayerSegment:
 
 
 def _find_tag(recording: TokenRecording, said: str) -> Tag:
-    """The tag that is written so; raises Usage where the run has none."""
+    """The tag that is written this way; raises Usage if the run has none."""
     for token in recording.tokens:
         if str(token.tag) == said:
             return token.tag
@@ -71,7 +71,7 @@ def _find_tag(recording: TokenRecording, said: str) -> Tag:
 
 
 def _segment_below(recording: TokenRecording, tag: Tag) -> PlayerSegment:
-    """The events that move a token under a tag, or below it, and only those tokens."""
+    """The events that move a token of an activation or one below it, with only those tokens."""
     known: dict[Tag, bool] = {}
     inside = [_is_below(token.tag, tag, known) for token in recording.tokens]
     moves = [

@@ -1,4 +1,4 @@
-"""The lines of the program that a graph was made of, for the page to show beside it."""
+"""The source lines of a graph's nodes, which the page shows beside the graph."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from ...core.program.program import Location
 from ..source_lines import shareable_lines
 
 CONTEXT_LINES = 2
-"""So many lines before and after those that made nodes are shown too."""
+"""The lines of context before and after those that made nodes."""
 
 MAX_GAP = 12
-"""Lines that are further apart are shown as two pieces."""
+"""The largest gap between lines of one excerpt."""
 
 
 class SourceExcerpt(NamedTuple):
-    """Some lines of a file, from line number `first` on; none where the source is not here. Only the name of the file
-    is said, and not its folder."""
+    """Some lines of a file, from line number `first` on; no lines if the source cannot be read. Only the file's name
+    is kept, without its folder."""
 
     file: str
     path: str
@@ -49,7 +49,7 @@ def source_excerpts(graph: Graph) -> list[SourceExcerpt]:
 
 
 def _group_lines(numbers: list[int]) -> list[tuple[int, int]]:
-    """Numbers as runs of those that are near each other: the first and the last of each.
+    """Group line numbers that are close to each other: the first and the last of each group.
 
     >>> _group_lines([1, 2, 5, 40])
     [(1, 5), (40, 40)]
