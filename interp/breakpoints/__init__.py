@@ -1,1 +1,1 @@
-"""Breakpoints: a small safe language of expressions over events, and what stops or says something where one holds."""
+"""Breakpoints and logpoints: a small safe expression language over events, and what stops a run or logs a line."""

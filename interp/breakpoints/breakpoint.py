@@ -1,8 +1,8 @@
-"""Breakpoints: where a run is to stop, or to say something, by expressions over its events. Data in, data out.
+"""Breakpoints: where a run stops or logs a line, given by expressions over its events. Data in, data out.
 
-How often a breakpoint was hit is a function of the step, so that it stays right when time goes back: for every step
-there is one entry, hit or not, which is what the last look at that step gave. Whoever steps a run forwards shows every
-event; steps that a look has never been at have no hit.
+The hit count is a function of the step, so that it stays right when time goes back: each step has one entry, hit or
+not, from the last evaluation at that step. Whoever steps a run forwards passes every event to `see`; a step that was
+never evaluated has no hit.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from .expression import Expression, compile_condition
 from .template import LogTemplate, compile_template
 
 PROGRAM_BREAKPOINT_CONDITION = "op == 'breakpoint' and fired and value"
-"""What holds where a breakpoint that stands in the program itself is to stop: it fired on true."""
+"""The condition of breakpoints in the program itself: the op fired on true."""
 
 
 @dataclass(frozen=True, slots=True)
 class Breakpoint:
-    """Where to stop: at every event for which `condition` holds, but for the first `ignore` of them. One with a `log`
-    says a line there, and does not stop. One that is not `enabled` looks at nothing, and is not hit.
+    """A breakpoint stops at every event for which `condition` holds, except the first `ignore` of them. With a `log` it
+    is a logpoint: it logs a line and does not stop. If it is not `enabled`, it is not evaluated and has no hits.
 
-    Raises Usage where the condition decides nothing, and where `ignore` is no number from 0 up.
+    Raises Usage if the condition cannot be true or false, or if `ignore` is no number from 0 up.
     """
 
     condition: Expression
@@ -55,19 +55,19 @@ class Breakpoint:
 
 
 def breakpoint_on(graph: Graph, condition: str, *, ignore: int = 0, log: str | None = None) -> Breakpoint:
-    """A breakpoint of these texts, compiled for a graph; raises Malformed and Usage where one is wrong."""
+    """Compile a breakpoint for a graph from these texts; raises Malformed and Usage if one is wrong."""
     said = None if log is None else compile_template(log, graph)
     return Breakpoint(compile_condition(condition, graph), ignore, said)
 
 
 def program_breakpoint(graph: Graph) -> Breakpoint | None:
-    """What stops where the program itself says so; None where it nowhere does."""
+    """The breakpoint for the program's own `breakpoint` ops; None if it has none."""
     there = any(node.op == "breakpoint" for node in graph.nodes)
     return breakpoint_on(graph, PROGRAM_BREAKPOINT_CONDITION) if there else None
 
 
 class LogLine(NamedTuple):
-    """What a logpoint said at a step."""
+    """A line that a logpoint logged at a step."""
 
     breakpoint: int
     step: int
@@ -75,7 +75,7 @@ class LogLine(NamedTuple):
 
 
 class BreakpointHits(NamedTuple):
-    """What came of looking at an event: the breakpoints that stop there, and the lines of logpoints, by number."""
+    """The result of evaluating an event: the breakpoints that stop there, and the lines of logpoints, by number."""
 
     stops: tuple[int, ...]
     lines: tuple[LogLine, ...]
@@ -90,12 +90,12 @@ class _BreakpointEntry:
     hits: list[int] = field(default_factory=list)
     """The steps at which it was hit, ascending."""
     observed_until: int = 0
-    """Up to which step it has looked at every one, from `start` on."""
+    """Every step from `start` up to this one has been evaluated."""
     start: int = 0
-    """How many steps had been made before the first at which it can look."""
+    """The number of steps before the first that it can evaluate."""
 
     def observe(self, state: State, event: Event) -> bool:
-        """Whether it is hit and takes notice; writes down whether it is hit."""
+        """Record whether it is hit; return whether it takes effect."""
         step, hits = state.steps, self.hits
         hit = self.breakpoint.enabled and self.breakpoint.condition.holds(state, event)
         if step == self.observed_until + 1:
@@ -111,11 +111,11 @@ class _BreakpointEntry:
 
 
 class Breakpoints:
-    """The breakpoints of a run, by number from 1; a number is never given twice."""
+    """The breakpoints of a run, by number from 1; a number is never reused."""
 
     def __init__(self) -> None:
         self.lines: list[LogLine] = []
-        """What logpoints have said while a history went forwards by them."""
+        """The lines that logpoints logged while a history went forwards."""
         self._entries: dict[int, _BreakpointEntry] = {}
         self._last_number = 0
 
@@ -129,18 +129,18 @@ class Breakpoints:
         return self._lookup(number).breakpoint
 
     def add(self, breakpoint: Breakpoint) -> int:
-        """Its number."""
+        """Add a breakpoint and return its number."""
         self._last_number += 1
         self._entries[self._last_number] = _BreakpointEntry(breakpoint)
         return self._last_number
 
     def remove(self, number: int) -> None:
-        """Raises Usage where there is none of this number, as all below do."""
+        """Remove a breakpoint. This and the methods below raise Usage if there is none of this number."""
         self._lookup(number)
         del self._entries[number]
 
     def replace(self, number: int, breakpoint: Breakpoint) -> None:
-        """Put another in its place, which keeps the hits if it has the same condition."""
+        """Replace a breakpoint; the new one keeps the hits if it has the same condition."""
         entry = self._lookup(number)
         if breakpoint.condition != entry.breakpoint.condition:
             entry.hits.clear()
@@ -148,8 +148,8 @@ class Breakpoints:
         entry.breakpoint = breakpoint
 
     def with_breakpoints(self, breakpoints: Mapping[int, Breakpoint], start: int = 0) -> Breakpoints:
-        """Others over the same run, under these numbers. One that has the number and looks at the same as one here
-        knows the hits that there have been; any other looks at the steps from `start` on. These stay as they are."""
+        """Other breakpoints over the same run, under these numbers. One with the number and the condition of one here
+        keeps its hits; any other evaluates the steps from `start` on. This object does not change."""
         made = Breakpoints()
         for number, breakpoint in breakpoints.items():
             known = self._entries.get(number)
@@ -162,7 +162,7 @@ class Breakpoints:
         return made
 
     def fork(self, step: int) -> Breakpoints:
-        """Others over a run that has this many steps in common with this one, with the hits that there have been."""
+        """The breakpoints of a run that shares this many steps with this one, with the hits up to there."""
         made = Breakpoints()
         for number, entry in self._entries.items():
             hits = entry.hits[: bisect_right(entry.hits, step)]
@@ -173,8 +173,8 @@ class Breakpoints:
         return made
 
     def rebase(self, base: int) -> Breakpoints:
-        """Others over the same run, where only its steps from `base` on can be looked at from now on. One that has
-        looked at all up to there knows the hits that there have been; any other begins there."""
+        """The breakpoints over the same run when only its steps from `base` on can be evaluated from now on. One that
+        has evaluated every step up to there keeps its hits; any other begins there."""
         made = Breakpoints()
         for number, entry in self._entries.items():
             goes_on = entry.start <= base <= entry.observed_until
@@ -186,15 +186,15 @@ class Breakpoints:
         return made
 
     def mark_observed(self, start: int, step: int) -> None:
-        """They have been shown all steps, from `start` up to this one, at which any of them may be hit. What log points
-        said at later ones is forgotten: these steps are yet to come."""
+        """Record that every step from `start` up to this one at which any breakpoint may be hit has been evaluated. The
+        lines of logpoints at later steps are dropped: these steps are yet to come."""
         for entry in self._entries.values():
             if entry.observed_until >= start:
                 entry.observed_until = max(entry.observed_until, step)
         self.lines = [line for line in self.lines if line.step <= step]
 
     def see(self, state: State, event: Event) -> BreakpointHits:
-        """Look at an event that the state has just done. Looking twice at a step is looking once."""
+        """Evaluate the event that led to this state. Evaluating a step twice has no further effect."""
         stops, lines = [], []
         for number, entry in self._entries.items():
             if entry.observe(state, event):
@@ -206,24 +206,26 @@ class Breakpoints:
         return BreakpointHits(tuple(stops), tuple(lines)) if stops or lines else NO_HITS
 
     def should_stop(self, state: State, event: Event) -> bool:
-        """Look at an event that has just happened: whether one stops there. What logpoints say is added to `lines`."""
+        """Evaluate an event that has just happened and return whether a breakpoint stops there. Lines of logpoints are
+        added to `lines`."""
         seen = self.see(state, event)
         self.lines.extend(seen.lines)
         return bool(seen.stops)
 
     @property
     def ignores_observed_until(self) -> float:
-        """Up to which step all that have hits to ignore have looked at every one: without these they count too few."""
+        """The step up to which all breakpoints with hits to ignore have evaluated every step: without these they count
+        too few."""
         return min((entry.observed_until for entry in self._entries.values() if entry.breakpoint.ignore), default=inf)
 
     def catch_up(self, state: State, event: Event) -> None:
-        """Look at an event, with those that have not come to it yet."""
+        """Evaluate an event with the breakpoints that have not seen it yet."""
         for entry in self._entries.values():
             if entry.observed_until < state.steps:
                 entry.observe(state, event)
 
     def hits(self, number: int, step: int) -> int:
-        """How often a breakpoint had been hit after this many steps, those that it ignores included."""
+        """The number of hits of a breakpoint in this many steps, including those that it ignores."""
         return bisect_right(self._lookup(number).hits, step)
 
     def _lookup(self, number: int) -> _BreakpointEntry:
@@ -233,14 +235,15 @@ class Breakpoints:
         return self._entries[number]
 
     def observed_until(self, number: int) -> int:
-        """Up to which step a breakpoint has looked at every one, from `start` on: up to there its hits are all."""
+        """The step up to which a breakpoint has evaluated every step from `start` on: its hits are complete up to
+        there."""
         return self._lookup(number).observed_until
 
     def start_step(self, number: int) -> int:
-        """How many steps had been made before the first of which a breakpoint counts hits."""
+        """The number of steps before the first of which a breakpoint counts hits."""
         return self._lookup(number).start
 
 
 def _hit_key(breakpoint: Breakpoint) -> tuple[Expression, bool]:
-    """What decides at which steps it is hit."""
+    """The part of a breakpoint that decides at which steps it is hit."""
     return breakpoint.condition, breakpoint.enabled

@@ -1,8 +1,8 @@
-"""Expressions over events: what a text means for a graph, worked out before the run, and cheap to ask in it.
+"""Expressions over events: compiled for a graph before the run, so that evaluation is cheap.
 
-`reader` reads the text, `names` is the table of names, `values` says what operations do.
-All that can be wrong with an expression is said when it is compiled: Malformed where the text cannot be read, Usage
-where it names what is not there or joins what does not fit. In a run nothing is raised.
+`reader` parses the text, `names` is the table of names, `values` defines the operations. Compilation reports everything
+that can be wrong: Malformed if the text cannot be parsed, Usage if it names something that does not exist or combines
+operands that do not fit. Evaluation raises nothing.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _KIND_NAMES: dict[ExpressionKind, str] = {
     "values": "several values",
 }
 _CONDITION_KINDS = ("truth", "text", "value")
-"""The kinds that `and`, `or`, `not` and a breakpoint take: a text decides for yes where it is not empty."""
+"""The kinds that `and`, `or`, `not` and a breakpoint accept: a text is true if it is not empty."""
 _KIND_HINTS: dict[ExpressionKind, str] = {
     "number": "compare it, as in `depth > 0`",
     "name": "compare it, as in `node == 'add'`",
@@ -65,30 +65,30 @@ _NAME_HINTS = {
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """An expression, compiled for a graph. `str` is its text in normal form; equal ones say the same of the same
-    kind."""
+    """An expression, compiled for a graph. `str` is its text in normal form; equal expressions have the same meaning
+    and kind."""
 
     text: str
-    """What was written, up to spaces and brackets."""
+    """The source text, normalized in spaces and brackets."""
     kind: ExpressionKind
     _evaluate: Evaluator = field(repr=False, compare=False)
     _test: EventPredicate | None = field(repr=False, compare=False)
 
     def evaluate(self, state: State, event: Event) -> Any:
-        """Its value for an event of a run of the graph, when the state has done it; None where there is none."""
+        """The value for an event of a run of the graph, in the state after it; None if there is none."""
         return self._evaluate(state, event)
 
     def holds(self, state: State, event: Event) -> bool:
-        """Whether it decides for yes; what is no truth value never does."""
+        """Whether the value is true; a value that is no truth value never is."""
         return self._test is not None and self._test(state, event)
 
     @property
     def is_condition(self) -> bool:
-        """Whether it can be asked for yes or no."""
+        """Whether it can be true or false."""
         return self._test is not None
 
     def describe_value(self, state: State, event: Event) -> str:
-        """Its value as people read it."""
+        """The value as text for people."""
         return format_operand(self._evaluate(state, event))
 
     def __str__(self) -> str:
@@ -96,7 +96,7 @@ class Expression:
 
 
 def compile_expression(text: str, graph: Graph) -> Expression:
-    """The expression that a text is, over events of runs of this graph; raises Malformed and Usage.
+    """Compile a text into an expression over events of runs of this graph; raises Malformed and Usage.
 
     >>> from tagloom.core.graph.graph import Builder
     >>> print(compile_expression("(tag.depth)>3", Builder("empty").build()))
@@ -109,7 +109,7 @@ def compile_expression(text: str, graph: Graph) -> Expression:
 
 
 def compile_condition(text: str, graph: Graph) -> Expression:
-    """The same, where it decides: where it is a truth value, a text, or a value of the program; raises Usage if not."""
+    """The same for a condition: a truth value, a text, or a value of the program; raises Usage for any other kind."""
     try:
         tree, compiler = parse_expression(text), _ExpressionCompiler(graph)
         compiler.compile_test(tree)
@@ -119,25 +119,25 @@ def compile_condition(text: str, graph: Graph) -> Expression:
 
 
 def compile_substring(text: str, graph: Graph, begin: int, end: int) -> Expression:
-    """The expression that a part of a text is; raises Fault, at its spot in the whole text."""
+    """Compile a part of a text; raises ExpressionFault, with the position in the whole text."""
     return _ExpressionCompiler(graph).compile(parse_expression(text, begin, end))
 
 
 class _TypedEvaluator(NamedTuple):
-    """What is known of a part before the run, and how it is read in it."""
+    """The kind of a part, known before the run, and its evaluator."""
 
     kind: ExpressionKind
     evaluate: Evaluator
 
 
 class _ExpressionCompiler:
-    """Turns trees into functions of (state, event)."""
+    """Compiles trees into functions of (state, event)."""
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.evaluators: dict[str, Evaluator] = {}
         self.keys_by_word: dict[str, dict[str, set[Hashable]]] = {}
-        """What goes by each word, for each name of the table that means names."""
+        """For each name of the table that compares with graph names: the keys that each word stands for."""
 
     def compile(self, tree: ExpressionNode) -> Expression:
         kind, run = self.compile_typed(tree)
@@ -180,7 +180,7 @@ class _ExpressionCompiler:
         return _TypedEvaluator(row.kind, self.evaluators[row.name])
 
     def lookup_name(self, name: str, spot: int) -> ExpressionName:
-        """The row of the table; what is missing may be a text without its quotes."""
+        """The row of the table; an unknown name may be a text without its quotes."""
         if name in NAMES:
             return NAMES[name]
         for row in NAMES.values():
@@ -206,7 +206,7 @@ class _ExpressionCompiler:
         return _TypedEvaluator("value", item_evaluator(row.name, tree.index))
 
     def compile_test(self, tree: ExpressionNode) -> EventPredicate:
-        """A part that decides, as a function that gives true or false."""
+        """Compile a condition into a function that returns a bool."""
         kind, read = self.compile_typed(tree)
         if kind == "truth":
             return read
@@ -269,7 +269,7 @@ class _ExpressionCompiler:
     def compile_name_comparison(
         self, tree: ComparisonExpression, one: _TypedEvaluator, other: _TypedEvaluator
     ) -> EventPredicate:
-        """A name and a text, which must be one that the graph has: a look into a set."""
+        """Compile a comparison of a name with a text, which must be one of the graph's names, into a set look-up."""
         name, text, kind = tree.left_operand, tree.right_operand, other.kind
         if one.kind != "name":
             name, text, kind = text, name, one.kind
@@ -295,7 +295,7 @@ class _ExpressionCompiler:
         return lambda state, event: key(event) not in keys
 
     def lookup_words(self, row: ExpressionName) -> dict[str, set[Hashable]]:
-        """What goes by each word that a name of the table can be compared with."""
+        """The keys for each word that a name of the table can be compared with."""
         assert row.graph_names is not None
         if row.name not in self.keys_by_word:
             found: dict[str, set[Hashable]] = {}
@@ -327,7 +327,7 @@ def _any_of(tests: list[EventPredicate]) -> EventPredicate:
 
 
 def _result_kind(*operands: _TypedEvaluator) -> ExpressionKind:
-    """What is known of the result of a computation."""
+    """The kind of the result of a computation."""
     return "number" if all(operand.kind == "number" for operand in operands) else "value"
 
 
@@ -339,7 +339,7 @@ def _is_comparable(sign: str, one: ExpressionKind, other: ExpressionKind) -> boo
 
 
 def _comparison_fault(tree: ComparisonExpression, one: ExpressionKind, other: ExpressionKind) -> ExpressionFault:
-    """What to say of a comparison that can never make sense."""
+    """The fault of a comparison that can never make sense."""
     hint = next((_KIND_HINTS[kind] for kind in (one, other) if kind in ("tag", "values")), None)
     if one == other and hint is None:
         message = f"{_KIND_NAMES[one].removeprefix('a ')}s have no order"

@@ -1,4 +1,4 @@
-"""What is wrong with an expression, and where: an error that shows the text with a caret under the culprit."""
+"""Errors in expressions, shown with the text and a caret under the wrong part."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _MAX_WIDTH = 40
 
 
 class ExpressionFault(Exception):
-    """What is wrong at a spot of a text, for `to_error` to say; `kind` is the error that it is."""
+    """An error at a position of a text, which `to_error` turns into an error of type `kind`."""
 
     def __init__(
         self,
@@ -35,7 +35,7 @@ class ExpressionFault(Exception):
 
 
 def to_error(fault: ExpressionFault, text: str) -> TagloomError:
-    """The error that shows the line of the text, and the culprit."""
+    """The error with the line of the text and a caret under the position."""
     before = text[: fault.offset]
     line, column = before.count("\n"), fault.offset - (before.rfind("\n") + 1) + 1
     where = f"column {column}" if "\n" not in text else f"line {line + 1}, column {column}"
@@ -47,8 +47,8 @@ def to_error(fault: ExpressionFault, text: str) -> TagloomError:
 def unknown_name(
     message: str, word: str, spot: int, there: list[str], *, alternatives: Iterable[str] = ()
 ) -> ExpressionFault:
-    """The fault of a word that is not there: with what is, and with what it was probably to be; `alternatives` are
-    other names of what is there."""
+    """The fault of an unknown word, with the known ones and the closest match; `alternatives` are other names of known
+    things."""
     more = len(there) - _MAX_LISTED
     listed = ", ".join(there[:_MAX_LISTED]) + (f" and {more:,} more" if more > 0 else "")
     hint = suggest_name(word, [*there, *alternatives]) if len(word) < 2 * _MAX_WIDTH else None
@@ -58,5 +58,5 @@ def unknown_name(
 
 
 def abbreviate(text: str) -> str:
-    """A text, cut where it is long."""
+    """A text, shortened if it is long."""
     return text if len(text) <= _MAX_WIDTH else text[: _MAX_WIDTH - 3] + "..."

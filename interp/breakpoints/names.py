@@ -1,7 +1,8 @@
-"""The names of expressions: one table, from which help is made. A row says what a name is, and how it is read.
+"""The names of expressions: one table, from which help is generated. A row says what a name means and how to evaluate
+it.
 
-An expression is read after an event has been applied: what a name says of the store or the flight is what the event
-left there. Where a name has nothing to say (`inputs[0]` of what did not fire) it is None.
+An expression is evaluated after the event has been applied: a name for the store or the flight describes them after the
+event. A name without a value there (`inputs[0]` of an event that fired nothing) is None.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ from ..machine.state import State
 from .tag_pattern import site_names, sites_of
 
 ExpressionKind: TypeAlias = Word["number", "truth", "text", "name", "tag", "value", "values"]
-"""What is known of an expression before the run. A `name` is compared with a text that must be one of the graph's; a
-`value` is whatever the program computes with; `values` are several, by number."""
+"""The kind of an expression, known before the run. A `name` is compared with a text that must be one of the graph's
+names; a `value` is any value of the program; `values` are several, by number."""
 Evaluator: TypeAlias = Callable[[State, Event], Any]
 
 
 @dataclass(frozen=True, slots=True)
 class GraphNames:
-    """The names that something of a graph goes by: `key` says which thing an event is about, `names` what each is
-    called, in full first."""
+    """Names of things in a graph: `key` gives the thing that an event is about, `names` the names of each, the full one
+    first."""
 
     key: Callable[[Event], Hashable]
     names: Callable[[Graph], Mapping[Hashable, tuple[str, ...]]]
@@ -34,7 +35,7 @@ class GraphNames:
 
 @dataclass(frozen=True, slots=True)
 class ExpressionName:
-    """A name, what it means, and an expression that has it."""
+    """A name, its meaning, and an example expression that uses it."""
 
     name: str
     kind: ExpressionKind
@@ -208,7 +209,7 @@ NAMES: dict[str, ExpressionName] = {row.name: row for row in _NAME_ROWS}
 
 
 def item_evaluator(name: str, index: int) -> Evaluator:
-    """Reads `inputs[index]` or `outputs[index]`: None where there is none."""
+    """The evaluator of `inputs[index]` or `outputs[index]`: None if there is none."""
     if name == "outputs":
         return lambda state, event: next((value for output, value in event.outputs if output == index), None)
 
@@ -219,5 +220,5 @@ def item_evaluator(name: str, index: int) -> Evaluator:
 
 
 def max_items(name: str, graph: Graph) -> int:
-    """How many inputs or outputs a node of the graph has at most."""
+    """The largest number of inputs or outputs of any node of the graph."""
     return max((len(node.ports if name == "inputs" else node.outputs) for node in graph.nodes), default=0)

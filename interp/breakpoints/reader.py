@@ -1,4 +1,4 @@
-"""The text of expressions, read into a tree; `expression_tree` writes it back, and `expression` says what it means.
+"""The parser of expressions: text to tree. `expression_tree` formats a tree, and `expression` gives it meaning.
 
     either     = every {"or" every}
     every      = negation {"and" negation}
@@ -44,9 +44,9 @@ from .tree import (
 )
 
 MAX_LENGTH: Final = 10_000
-"""How many characters an expression has at most."""
+"""The most characters in an expression."""
 MAX_DEPTH: Final = 100
-"""How deep an expression nests: what walks through one goes down Python's stack."""
+"""The deepest nesting of an expression: functions over trees recurse on Python's stack."""
 _MAX_DIGITS = 100
 
 _KEYWORDS = ("or", "and", "not", "matches", "in", "true", "false", "inf")
@@ -74,7 +74,7 @@ _SYNTAX_HINTS = {
 
 
 def parse_expression(text: str, begin: int = 0, end: int | None = None) -> ExpressionNode:
-    """The tree of a text, or of a part of it; spots count from the text's beginning. Raises Fault.
+    """Parse a text, or a part of it; positions count from the beginning of the text. Raises ExpressionFault.
 
     >>> format_expression(parse_expression("not(node=='mul' or(tag.depth>3))"))
     "not (node == 'mul' or tag.depth > 3)"
@@ -127,7 +127,7 @@ def _quote(word: str) -> str:
 
 
 class _ExpressionParser:
-    """Reads pieces from left to right; `level` is how strongly what it may join has to bind."""
+    """Parses tokens from left to right; `level` is the precedence that an infix operator must at least have."""
 
     def __init__(self, pieces: list[_ExpressionToken]) -> None:
         self.tokens = pieces
@@ -143,7 +143,7 @@ class _ExpressionParser:
         return self.tokens[self.position - 1]
 
     def unexpected_token(self, required: str, hint: str | None = None) -> ExpressionFault:
-        """The next piece cannot stand where it does."""
+        """The fault of a next token that cannot occur here."""
         kind, word, spot = self.next_token
         if kind == "end":
             return ExpressionFault("the expression ends too soon", spot, required=required, hint=hint)
@@ -162,11 +162,11 @@ class _ExpressionParser:
         return left
 
     def infix_precedence(self) -> int:
-        """How strongly the next piece joins; 0 where it does not."""
+        """The precedence of the next token as an infix operator; 0 if it is none."""
         return PRECEDENCE.get(self.next_token.text, 0) if self.next_token.kind in ("word", "sign") else 0
 
     def parse_infix(self, left: ExpressionNode, level: int) -> ExpressionNode:
-        """All that operands of one level make."""
+        """Parse the infix operators of one level and their operands."""
         spot = self.next_token.offset
         if level == COMPARISON:
             sign, right = self.advance().text, self.parse_level(level + 1)
@@ -241,7 +241,7 @@ class _ExpressionParser:
 
 
 def _height_above(spot: int, *operands: ExpressionNode) -> int:
-    """The height of what stands above these."""
+    """The height of a node with these operands."""
     height = 1 + max(operand.height for operand in operands)
     if height > MAX_DEPTH:
         raise _nesting_fault(spot)

@@ -22,12 +22,12 @@ _CACHE_LIMIT = 50_000
 
 
 def sites_of(graph: Graph) -> tuple[Site, ...]:
-    """The sites of a graph, that of the environment first."""
+    """The sites of a graph, the environment's first."""
     return tuple(dict.fromkeys((ENVIRONMENT, *(node.site for node in graph.nodes if node.site is not None))))
 
 
 def site_names(site: Site) -> tuple[str, ...]:
-    """What a site goes by, in full first.
+    """The names of a site, the full one first.
 
     >>> site_names(Site("fib", "loop", "loop")), site_names(ENVIRONMENT)
     (('fib.loop', 'loop'), ('main',))
@@ -36,9 +36,11 @@ def site_names(site: Site) -> tuple[str, ...]:
 
 
 def compile_tag_pattern(text: str, graph: Graph, spot: int, *, operator: str = "matches") -> Callable[[Tag], bool]:
-    """Whether a tag of a run of this graph matches; `operator` "in": whether it or a tag around it does.
+    """A predicate for whether a tag of a run of this graph matches; with `operator` "in", whether the tag or one around
+    it does.
 
-    Raises Fault, at an offset from `spot`, where the text is no pattern, or one that no tag of this graph matches.
+    Raises ExpressionFault, at an offset from `spot`, if the text is no pattern, or one that no tag of this graph
+    matches.
     """
     steps, at = [], spot
     for step in text.split("/"):
@@ -50,7 +52,7 @@ def compile_tag_pattern(text: str, graph: Graph, spot: int, *, operator: str = "
 
 
 def _collapse_wildcards(steps: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
-    """Without the `**` that stand behind another: `**/**` is `**`."""
+    """The steps without a `**` that follows another: `**/**` is `**`."""
     kept: list[tuple[str, int]] = []
     for step, spot in steps:
         if not (step == "**" and kept and kept[-1][0] == "**"):
@@ -59,9 +61,9 @@ def _collapse_wildcards(steps: Iterable[tuple[str, int]]) -> list[tuple[str, int
 
 
 class _TagAutomaton:
-    """A pattern as an automaton that reads a tag from the root. Its states are bits: bit i is set where the first i
-    steps match all that was read. What it has read of a tag it remembers, so that the next tag below costs a step,
-    at any depth."""
+    """A pattern as an automaton that reads a tag from the root. Its state sets are bits: bit i is set if the first i
+    steps match everything read so far. It caches the states of tags, so that the next tag below costs one step at any
+    depth."""
 
     def __init__(self, steps: list[tuple[str, int]], sites: tuple[Site, ...]) -> None:
         self.any_iteration = dict.fromkeys(sites, 0)
@@ -101,11 +103,11 @@ class _TagAutomaton:
                 self.by_iteration[site, int(iteration)] = self.by_iteration.get((site, int(iteration)), 0) | bit
 
     def _epsilon_closure(self, states: int) -> int:
-        """With what is reached when `**` matches no step. No two stand side by side, so that once is enough."""
+        """The states, with those reached when `**` matches no step. No two `**` are adjacent, so once is enough."""
         return states | (states & self.wildcards) << 1
 
     def _transition(self, states: int, site: Site, iteration: int) -> int:
-        """The states after one more step."""
+        """The states after one more step of the tag."""
         matching = self.any_iteration.get(site, 0) | self.by_iteration.get((site, iteration), 0)
         return self._epsilon_closure((states & matching) << 1 | states & self.wildcards)
 

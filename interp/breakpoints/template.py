@@ -1,4 +1,4 @@
-"""What a logpoint says: a text with expressions in braces, `fib got {inputs[0]} under {tag}`; `{{` is a brace."""
+"""Logpoint templates: texts with expressions in braces, `fib got {inputs[0]} under {tag}`; `{{` is a brace."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ _EXPRESSION_TEXT = re.compile(r"""(?:[^{}'"]|'[^']*'|"[^"]*")*""")
 
 @dataclass(frozen=True, slots=True)
 class LogTemplate:
-    """Texts and expressions, one after the other. `str` is how it is written, in normal form."""
+    """Alternating texts and expressions. `str` is the template's text in normal form."""
 
     parts: tuple[str | Expression, ...]
 
     def render(self, state: State, event: Event) -> str:
-        """The line for an event that the state has just done; raises nothing."""
+        """The line for an event, in the state after it; raises nothing."""
         return "".join(part if isinstance(part, str) else part.describe_value(state, event) for part in self.parts)
 
     def __str__(self) -> str:
@@ -35,8 +35,7 @@ class LogTemplate:
 
 
 def compile_template(text: str, graph: Graph) -> LogTemplate:
-    """The template that a text is, over events of runs of this graph; raises Malformed and Usage as
-    `compile_expression` does."""
+    """Compile a template over events of runs of this graph; raises Malformed and Usage as `compile_expression` does."""
     try:
         if len(text) > MAX_LENGTH:
             raise ExpressionFault(
@@ -66,7 +65,7 @@ def _parse_parts(text: str, graph: Graph) -> list[str | Expression]:
 
 
 def _find_closing_brace(text: str, opening: int) -> int:
-    """Where the brace that closes this one stands: not in a text."""
+    """The position of the brace that closes this one, outside of quoted texts."""
     inside = _EXPRESSION_TEXT.match(text, opening + 1)
     assert inside is not None
     end = inside.end()

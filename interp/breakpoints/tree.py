@@ -1,4 +1,4 @@
-"""Expressions as trees: plain frozen data, equal if they say the same, and written back as text."""
+"""Expressions as trees: plain frozen data, equal if they mean the same, with a formatter back to text."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ PRECEDENCE = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpressionNode:
-    """An expression as data. Trees are equal if they say the same, wherever they stand in a text."""
+    """An expression as data. Trees are equal if they mean the same, wherever they are in a text."""
 
     offset: int = field(default=0, compare=False, repr=False)
-    """Where in the text it begins; of what joins operands, where the sign between the first two does."""
+    """The position in the text where it begins; for an infix expression, that of its first operator."""
     height: int = field(default=1, compare=False, repr=False)
 
 
@@ -67,7 +67,7 @@ class LogicalNot(ExpressionNode):
 
 @dataclass(frozen=True, slots=True)
 class Conjunction(ExpressionNode):
-    """`a and b and c`: one node however many there are, so that a long one is not deep."""
+    """`a and b and c`: one node for any number of operands, so that a long one is not deep."""
 
     operands: tuple[ExpressionNode, ...]
 
@@ -86,14 +86,14 @@ class ComparisonExpression(ExpressionNode):
 
 @dataclass(frozen=True, slots=True)
 class ArithmeticChain(ExpressionNode):
-    """Sums, or products: `first_operand` and then (sign, operand), from left to right."""
+    """Sums or products: `first_operand`, then pairs (sign, operand), from left to right."""
 
     first_operand: ExpressionNode
     later_operands: tuple[tuple[str, ExpressionNode], ...]
 
 
 def format_expression(tree: ExpressionNode) -> str:
-    """A tree as text, with brackets only where they are needed: reading it gives the same tree.
+    """A tree as text, with brackets only where they are needed: parsing it gives the same tree.
 
     >>> is_product = ComparisonExpression("==", NameReference("node"), TextLiteral("mul"))
     >>> format_expression(LogicalNot(Disjunction((NameReference("fired"), is_product))))
@@ -127,7 +127,7 @@ def format_expression(tree: ExpressionNode) -> str:
 
 
 def _parenthesize(tree: ExpressionNode, level: int) -> str:
-    """A tree as an operand where it must bind at least so strongly."""
+    """A tree as an operand of this precedence, in brackets if it binds less strongly."""
     return format_expression(tree) if _precedence(tree) >= level else f"({format_expression(tree)})"
 
 

@@ -1,9 +1,11 @@
-"""What expressions do with values: compare, compute, decide, show. Nothing here raises, whatever the values are.
+"""The operations of expressions on values: comparison, arithmetic, truth, formatting. Nothing here raises, whatever the
+values are.
 
-Numbers are compared with numbers, truth values with truth values, texts with texts, anything else by == and != with
-its like; a comparison that makes no sense is false, `!=` too. Scalars are exact, whatever their dtype; arrays are
-compared element by element, and it must hold of all elements, of which there must be one. A computation without a
-result (a division by zero, a sum with a truth value, a number beyond 2^1024) is None, and None is like nothing.
+Numbers compare with numbers, truth values with truth values, texts with texts, anything else by == and != with its
+like; a comparison that makes no sense is false, even `!=`. Scalars are exact, whatever their dtype; arrays compare
+element by element, and the comparison must hold for all elements, of which there must be at least one. A computation
+without a result (a division by zero, a sum with a truth value, a number beyond 2^1024) is None, and None equals
+nothing.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ _EQUALITY_OPERATORS = (operator.eq, operator.ne)
 
 
 def comparison(sign: str) -> CompareFunction:
-    """The comparison that a sign means.
+    """The comparison of an operator.
 
     >>> less = comparison("<")
     >>> less(1, 2.5), less(np.array([1, 2]), 3), less(np.array([1, 4]), 3), less(True, 2), less(None, 2)
@@ -69,7 +71,7 @@ def _compare_general(holds: Callable[[Any, Any], Any], left: object, right: obje
 
 
 def computation(sign: str) -> ComputeFunction:
-    """The computation that a sign means.
+    """The computation of an operator.
 
     >>> computation("//")(np.int8(7), 2), computation("+")(np.int8(127), 1)
     (3, 128)
@@ -121,8 +123,8 @@ _multiply = computation("*")
 
 
 def is_true(value: object) -> bool:
-    """Whether a value decides for yes: true, a text that is not empty, a number other than 0; an array, if all its
-    elements do and there is one. Nothing else does.
+    """Whether a value is true: true, a text that is not empty, a number other than 0; an array with at least one
+    element, if all are true. No other value is.
 
     >>> is_true(True), is_true(0), is_true(np.array([1.0, 2.0])), is_true(""), is_true(object())
     (True, False, True, False, False)
@@ -135,7 +137,7 @@ def is_true(value: object) -> bool:
 
 
 def format_operand(value: object) -> str:
-    """A value as people read it: numbers and arrays as literals, a large array as its type, nothing as `?`.
+    """A value as text for people: numbers and arrays as literals, a large array as its type, None as `?`.
 
     >>> format_operand(np.int8(3)), format_operand(None), format_operand((1, 2.5)), format_operand(np.zeros((30, 2)))
     ('int8(3)', '?', '1, 2.5', 'float64[30, 2]')
@@ -155,7 +157,7 @@ def format_operand(value: object) -> str:
 
 
 def _widen(value: object) -> Any:
-    """A scalar as Python's own, which is exact; an array in its widest dtype."""
+    """A scalar as Python's own exact type; an array in its widest dtype."""
     if isinstance(value, np.generic):
         return value.item()
     if isinstance(value, np.ndarray) and value.dtype.kind in "iuf" and value.dtype.itemsize < 8:

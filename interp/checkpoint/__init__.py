@@ -1,1 +1,1 @@
-"""Checkpoints: what variables hold, as files, found again by the edges that lead to them."""
+"""Checkpoints: the values of variables in files, matched on restore by the named edges that lead to the variables."""

@@ -1,4 +1,4 @@
-"""What people hold: a checkpoint of some objects."""
+"""`tl.Checkpoint`: saving and restoring the variables of some objects."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from .restore import Restoration, RestoreReport
 
 
 class Checkpoint:
-    """The variables that some objects lead to, by attributes, keys of dicts, and positions in lists and tuples.
+    """The variables reachable from some objects, through attributes, dict keys, and positions in lists and tuples.
 
-    Raises Usage where something can hold no variable, as a number.
+    Raises Usage for an object that can hold no variable, such as a number.
 
     >>> import tagloom as tl, tempfile
     >>> model = {"w": tl.Variable([1.0, 2.0]), "b": tl.Variable(0.5)}
@@ -54,11 +54,10 @@ class Checkpoint:
         return f"<checkpoint of {', '.join(self._objects) or 'nothing'}>"
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write what all variables hold to a file, whole or not at all: if it is interrupted, the old one stays.
+        """Write the values of all variables to a file, atomically: if it is interrupted, the old file stays.
 
-        What was restored, and for which there is no variable yet, is written in its place, too.
-
-        Raises Usage where there are no variables, where one has no name, and where the file cannot be written.
+        Restored values without a variable yet are written too, in their places. Raises Usage if there are no variables,
+        if one has no name, or if the file cannot be written.
         """
         check_not_tracing("saved")
         there = find_objects(self._objects, self._pending_parts())
@@ -79,10 +78,10 @@ class Checkpoint:
         write_checkpoint(path, nodes, held)
 
     def restore(self, path: str | os.PathLike[str]) -> RestoreReport:
-        """Assign to the variables what a file has for them, and say what did not match.
+        """Assign the values of a file to the variables, and report what did not match.
 
-        Variables that come later get theirs when they are first used, or by `complete()`, as long as this checkpoint
-        is kept. Raises Usage or Malformed, and assigns nothing, where the file is no whole checkpoint.
+        Variables created later get their values when they are first used, or by `complete()`, as long as this
+        checkpoint exists. Raises Usage or Malformed, and assigns nothing, if the file is no complete checkpoint.
         """
         check_not_tracing("restored")
         check_all_named(find_objects(self._objects))
@@ -90,8 +89,8 @@ class Checkpoint:
         return self.complete()
 
     def complete(self) -> RestoreReport:
-        """Look again: assign to the variables that came after `restore` what the file has for them, and say what has
-        not matched by now. Raises Usage where nothing was restored."""
+        """Assign the file's values to the variables created since `restore`, and report what has not matched so far.
+        Raises Usage if nothing was restored."""
         check_not_tracing("restored")
         if self._restoration is None:
             raise Usage(
@@ -100,12 +99,12 @@ class Checkpoint:
         return self._fill(self._restoration, lambda variable: True)
 
     def fill_new_variables(self) -> None:
-        """Assign to the variables that nobody has used yet what was restored for them."""
+        """Assign restored values to the variables that have not been used yet."""
         if self._restoration is not None:
             self._fill(self._restoration, lambda variable: variable._resource.is_new)
 
     def _pending_parts(self) -> Mapping[int, Mapping[str, object]]:
-        """What was restored and nobody has got, by the object that is to lead to it."""
+        """The restored values without a variable, by the object that is to lead to them."""
         if self._restoration is None:
             return {}
         self.fill_new_variables()
@@ -121,7 +120,7 @@ class Checkpoint:
 
 
 _incomplete_checkpoints: WeakSet[Checkpoint] = WeakSet()
-"""Those that were restored from files with something for variables that had not been there."""
+"""The checkpoints with restored values for variables that did not exist."""
 
 
 def _fill_all_new_variables() -> None:
@@ -130,7 +129,7 @@ def _fill_all_new_variables() -> None:
 
 
 def check_not_tracing(what: str) -> None:
-    """Raises Usage in a trace, which knows no values."""
+    """Raise Usage while tracing, because traced values are not known."""
     if current_region() is not None:
         raise Usage(
             f"a checkpoint is {what} by Python, and not by programs", where=user_location(), hint="do it outside"

@@ -1,7 +1,7 @@
-"""Named edges: what an object of Python's holds, and what each part is called there.
+"""Named edges: the parts of a Python object, and the name of each part.
 
-Attributes have their names, parts of dicts their keys, parts of lists and tuples their positions. Functions, classes
-and modules are code, and hold no state; properties are not asked.
+Attributes have their names, dict values their keys, list and tuple elements their positions. Functions, classes and
+modules are code and hold no state; properties are not read.
 """
 
 from __future__ import annotations
@@ -46,20 +46,20 @@ _VALUE_CLASSES = (
 
 
 class PendingTensor(NamedTuple):
-    """A tensor of a file for which there is no variable yet."""
+    """A tensor of a file without a variable yet."""
 
     value: object
 
 
 class ObjectEdges(NamedTuple):
-    """What an object holds: under names, in their order, and what has no name that a file could have."""
+    """The parts of an object: by name, in name order, and those without a name that a file could have."""
 
     by_name: dict[str, object]
     unnamed_parts: list[object]
 
 
 def find_edges(node: object) -> ObjectEdges:
-    """What leads away from an object.
+    """The edges from an object to its parts.
 
     >>> class Layer:
     ...     def __init__(self):
@@ -83,12 +83,12 @@ def find_edges(node: object) -> ObjectEdges:
 
 
 def can_hold_variables(part: object) -> bool:
-    """Whether an object may be, or hold, a variable: what is plainly a value or code does not."""
+    """Whether an object may be or hold a variable: plain values and code do not."""
     return not isinstance(part, (*_VALUE_CLASSES, *_CODE_CLASSES, ConcreteArray))
 
 
 def _container_items(node: Any) -> Iterator[tuple[str | None, object]]:
-    """The parts of what Python has for parts."""
+    """The items of Python's own containers."""
     if isinstance(node, dict):
         items = list(node.items())
         yield from _sort_by_name((str(key), part) for key, part in items if type(key) in (str, int))
@@ -132,5 +132,5 @@ def _sort_by_name(parts: Iterable[tuple[str, object]]) -> list[tuple[str, object
 
 
 def _is_encodable(name: str) -> bool:
-    """Whether UTF-8 can write a name: one with half a surrogate pair it cannot."""
+    """Whether UTF-8 can encode a name: a lone surrogate cannot be encoded."""
     return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)

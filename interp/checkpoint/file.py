@@ -1,7 +1,7 @@
-"""Checkpoints as files: safetensors, with the graph of objects as JSON in its `__metadata__`.
+"""Checkpoint files: safetensors, with the graph of objects as JSON in the `__metadata__`.
 
-The tensors have the paths of their variables for names, so that any reader of safetensors has use for them. Reading
-believes nothing: what does not fit is Malformed, with the file and the place in it, and no code is ever run.
+Tensors are named by the paths of their variables, so that any safetensors reader can use them. Files are not trusted:
+anything that does not fit is Malformed, with the file and the place in it, and no code is ever run.
 """
 
 from __future__ import annotations
@@ -24,22 +24,22 @@ from ...core.value import Literal, literal
 from .whole import write_atomically
 
 METADATA_KEY = "tagloom"
-"""Which metadata of a safetensors file are ours."""
+"""The metadata key under which safetensors files have our data."""
 MAX_HEADER_BYTES = 100_000_000
-"""How many bytes of names and shapes readers of safetensors take."""
+"""The most header bytes, names and shapes, that safetensors readers accept."""
 _DTYPES = ("BOOL", "I8", "I16", "I32", "I64", "U8", "U16", "U32", "U64", "F32", "F64")
-"""What safetensors calls our dtypes."""
+"""The safetensors names of our dtypes."""
 
 
 class CheckpointNode(NamedTuple):
-    """An object in a file: the numbers of those that its edges lead to, or the tensor of a variable."""
+    """An object in a file: the numbers of the objects that its edges lead to, or the tensor of a variable."""
 
     edges: Mapping[str, int]
     tensor: str | None = None
 
 
 class CheckpointContents(NamedTuple):
-    """What a checkpoint has. The first node is the root."""
+    """The contents of a checkpoint. The first node is the root."""
 
     path: str
     nodes: Sequence[CheckpointNode]
@@ -49,7 +49,7 @@ class CheckpointContents(NamedTuple):
 def write_checkpoint(
     path: str | os.PathLike[str], nodes: Sequence[CheckpointNode], tensors: Mapping[str, npt.NDArray[Any]]
 ) -> None:
-    """Write a checkpoint, whole or not at all; raises Usage where the file cannot be written, or not be read."""
+    """Write a checkpoint atomically; raises Usage if the file cannot be written, or would be too large to read."""
     from safetensors.numpy import save  # not before it is used
 
     forms = [{"edges": node.edges} if node.tensor is None else {"tensor": node.tensor} for node in nodes]
@@ -66,7 +66,7 @@ def write_checkpoint(
 
 
 def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointContents:
-    """Read a checkpoint; raises Usage where there is no file that can be read, and Malformed where it is none."""
+    """Read a checkpoint; raises Usage if the file cannot be read, and Malformed if it is no checkpoint."""
     from safetensors import SafetensorError, safe_open
 
     name = os.fspath(path)
@@ -88,7 +88,7 @@ def _unreadable_error(path: str, why: str) -> Usage:
 
 
 def _parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) -> tuple[CheckpointNode, ...]:
-    """The graph of objects; every tensor belongs to one variable."""
+    """The graph of objects; every tensor must belong to one variable."""
     if METADATA_KEY not in metadata:
         hint = "safetensors.numpy.load_file reads its tensors"
         raise Malformed("this is no checkpoint of tagloom", where=path, required=f"metadata {METADATA_KEY}", hint=hint)

@@ -1,4 +1,4 @@
-"""A folder with the last few checkpoints of some objects."""
+"""`tl.CheckpointManager`: a folder with the last few checkpoints of some objects."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class CheckpointManager:
 
     @property
     def paths(self) -> list[Path]:
-        """The checkpoints that are there, the latest last."""
+        """The existing checkpoints, the latest last."""
         numbered = [
             (int(found[1]), path) for path in self._files() if (found := _FILE_NAME_PATTERN.fullmatch(path.name))
         ]
@@ -55,8 +55,8 @@ class CheckpointManager:
         return next(reversed(self.paths), None)
 
     def save(self, step: SupportsIndex) -> Path:
-        """Save as the checkpoint of a step, an integer from 0, and delete the oldest ones. Raises Usage where there is
-        one of a later step, since that would stay the latest, and as `Checkpoint.save` does."""
+        """Save the checkpoint of a step, an integer from 0 up, and delete the oldest ones. Raises Usage if there is one
+        of a later step, which would stay the latest, and for the reasons of `Checkpoint.save`."""
         number, latest = operator.index(step), self.latest
         if number < 0:
             raise Usage("this is no step", where=user_location(), required="an integer from 0 up", got=number)
@@ -77,7 +77,7 @@ class CheckpointManager:
         return path
 
     def restore_latest(self) -> RestoreReport | None:
-        """Restore from the checkpoint of the highest step; None where there is none."""
+        """Restore from the checkpoint of the highest step; None if there is none."""
         latest = self.latest
         return None if latest is None else self._checkpoint.restore(latest)
 

@@ -1,4 +1,4 @@
-"""The graph of objects: everything that named edges lead to, each once, nearest first."""
+"""The graph of objects: everything that named edges lead to, each object once, nearest first."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .edges import PendingTensor, find_edges
 
 @dataclass(slots=True)
 class ObjectNode:
-    """An object that was found: by which edge first, and the numbers of those that its own edges lead to."""
+    """A reachable object: the edge that first led to it, and the numbers of the objects that its own edges lead to."""
 
     value: object
     parent: int = 0
@@ -23,9 +23,9 @@ class ObjectNode:
 
 
 def find_objects(root: object, extra_edges: Mapping[int, Mapping[str, object]] | None = None) -> list[ObjectNode]:
-    """The objects that a root leads to, itself first, then by the number of edges, and in the order of their names.
+    """The objects reachable from a root: the root first, then by number of edges, in the order of names.
 
-    `extra_edges` has edges that come behind those of an object, by its identity.
+    `extra_edges` has additional edges by the identity of an object; they come after its own.
     """
     there, numbers = [ObjectNode(root)], {id(root): 0}
     for number, each in enumerate(there):  # grows while it is walked
@@ -39,22 +39,22 @@ def find_objects(root: object, extra_edges: Mapping[int, Mapping[str, object]] |
 
 
 def find_variables(there: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable]]:
-    """The variables among objects that were found, with their numbers."""
+    """The variables among these objects, with their numbers."""
     return ((number, each.value) for number, each in enumerate(there) if isinstance(each.value, Variable))
 
 
 def find_tensors(there: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable | PendingTensor]]:
-    """These, and the tensors for which there are none."""
+    """The same, with the pending tensors that have no variable yet."""
     return (
         (number, each.value) for number, each in enumerate(there) if isinstance(each.value, Variable | PendingTensor)
     )
 
 
 def object_path(there: Sequence[ObjectNode], number: int) -> str:
-    """What an object is called: the names of the edges that first led to it, with points between them.
+    """The path of an object: the names of the edges that first led to it, joined by points.
 
-    A point in a name has a backslash before it, and so has a backslash. A name that the file has for itself begins
-    with one.
+    A point or a backslash in a name has a backslash before it. A name that the file uses for itself begins with a
+    backslash.
 
     >>> object_path([ObjectNode({}), ObjectNode({}, 0, "a.b"), ObjectNode(None, 1, "c")], 2)
     'a\\\\.b.c'
@@ -68,7 +68,7 @@ def object_path(there: Sequence[ObjectNode], number: int) -> str:
 
 
 def check_all_named(there: Sequence[ObjectNode]) -> None:
-    """Raises Usage where a variable is to be found by no named edges, since a file would not have it."""
+    """Raise Usage if a variable is reachable only through edges without names, since a file would not have it."""
     numbers = {id(each.value) for each in there}
     for number, each in enumerate(there):
         lost = _find_unreached_variable(each.unnamed_parts, numbers)
@@ -82,7 +82,7 @@ def check_all_named(there: Sequence[ObjectNode]) -> None:
 
 
 def _find_unreached_variable(parts: Sequence[object], known: set[int]) -> Variable | None:
-    """The first variable that these objects lead to and nobody knows."""
+    """The first variable reachable from these objects that is not in `known`."""
     waiting, seen = [part for part in parts if id(part) not in known], {id(part) for part in parts}
     for each in waiting:  # grows while it is walked
         if isinstance(each, Variable):
@@ -96,7 +96,8 @@ def _find_unreached_variable(parts: Sequence[object], known: set[int]) -> Variab
 
 
 def find_ancestors(targets: Iterable[int], named: Sequence[Mapping[str, int]]) -> set[int]:
-    """The numbers of the objects from which edges lead to some, these included; `named` has the edges of each.
+    """The numbers of the objects from which edges lead to the targets, which are included; `named` has the edges of
+    each object.
 
     >>> find_ancestors([2], [{"a": 1, "b": 3}, {"w": 2}, {}, {}]) == {0, 1, 2}
     True

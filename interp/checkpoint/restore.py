@@ -1,8 +1,8 @@
-"""Restoring: which variable gets what a file has, and what did not match.
+"""Restoring: matching the objects of a program with those of a file, and reporting what did not match.
 
-The match is greedy, from the root along edges of the same name ("TensorFlow Eager", arXiv 1903.01855, section 4): an
-object that was matched stays so, whatever other edges lead to it. It depends on nothing but names: no class, and no
-order in which things were made.
+The match is greedy, from the root along edges of the same name ("TensorFlow Eager", arXiv 1903.01855, section 4): a
+matched object stays matched, whatever other edges lead to it. It depends only on names, and not on classes or on the
+order in which objects were created.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from .file import CheckpointContents
 from .objects import find_ancestors, find_objects, find_variables, object_path
 
 MAX_LISTED = 20
-"""How many variables of a kind a report shows."""
+"""The most variables of a kind that a report lists."""
 
 
 class Mismatch(NamedTuple):
-    """A variable that a file has with another type. It keeps its value."""
+    """A variable whose type in the file differs. It keeps its value."""
 
     name: str
     file: Type
@@ -38,7 +38,7 @@ class Mismatch(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class RestoreReport:
-    """What a checkpoint gave to which variables, by their paths."""
+    """The result of a restore, by the paths of variables."""
 
     file: str
     restored: tuple[str, ...]
@@ -48,11 +48,11 @@ class RestoreReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all that the file has was given, and all that the program has got something."""
+        """Whether every tensor of the file was assigned, and every variable of the program got a value."""
         return not (self.only_in_file or self.only_in_program or self.mismatched)
 
     def check(self) -> None:
-        """Raises Usage where the file and the program did not match entirely; what did has been restored."""
+        """Raise Usage if the file and the program did not match entirely; what matched has been restored."""
         if not self.is_complete:
             hint = "what matches was restored; what only one of them has may be meant so"
             raise Usage("a checkpoint and a program differ", where=user_location(), got=str(self), hint=hint)
@@ -72,23 +72,22 @@ class RestoreReport:
 
 
 class Restoration:
-    """A file that was read, and the variables that have got something of it.
-
-    Its tensors are kept until each of them has been given."""
+    """The contents of a file, and the variables that were restored from it. A tensor is kept until it has been
+    assigned."""
 
     def __init__(self, root: object, saved: CheckpointContents) -> None:
         self._root = root
         self._path, self._nodes = saved.path, saved.nodes
         self._tensors = dict(saved.tensors)
         self._assigned_tensors: dict[int, tuple[weakref.ref[Variable], str]] = {}
-        """By the identity of the variable: it, and the name of the tensor that it got."""
+        """By the identity of a variable: the variable, and the name of the tensor that was assigned to it."""
         self._matched_tensors: set[str] = set()
-        """The tensors that a variable has met, though it may be gone since: it got them, or was of another type."""
+        """The tensors that matched a variable, which may be gone since: it got the value, or its type differed."""
         self._pending_tensors: frozenset[str] = frozenset()
-        """Those that none had at the last `fill`."""
+        """The tensors that matched no variable at the last `fill`."""
 
     def fill(self, is_allowed: Callable[[Variable], bool]) -> RestoreReport:
-        """Give every variable that matches what the file has for it, if it has got nothing yet, and may."""
+        """Assign the file's value to every matching variable that has none from it yet and is allowed."""
         there, matches = find_objects(self._root), dict(self._match_tensors())
         restored, missing, mismatched, taken = [], [], [], set()
         for number, variable in find_variables(there):
@@ -113,8 +112,8 @@ class Restoration:
         return RestoreReport(self._path, tuple(restored), left, tuple(missing), tuple(mismatched))
 
     def pending_parts(self) -> dict[int, dict[str, object]]:
-        """What the file has and no variable had met at the last `fill`: for each object that matches one of the file,
-        by its identity, what is to be under names that it does not have. Its parts are dicts, and `PendingTensor`s."""
+        """The parts of the file that matched no variable at the last `fill`: for each object that matches one of the
+        file, by identity, the missing parts by name. The parts are dicts and `PendingTensor`s."""
         pairs = self._match_objects()
         parts: dict[int, object] = {number: each for each, number in reversed(pairs)}
         lost = [number for number, node in enumerate(self._nodes) if node.tensor in self._pending_tensors]
@@ -141,14 +140,14 @@ class Restoration:
         return lacking
 
     def _match_tensors(self) -> Iterator[tuple[int, str]]:
-        """The identities of variables, with the names of the tensors that they match."""
+        """The identities of variables, with the names of their matching tensors."""
         for each, number in self._match_objects():
             tensor = self._nodes[number].tensor
             if isinstance(each, Variable) and tensor is not None:
                 yield id(each), tensor
 
     def _match_objects(self) -> list[tuple[object, int]]:
-        """The objects of the program, with the numbers of those of the file that they match, nearest first."""
+        """The objects of the program, with the numbers of the matching objects of the file, nearest first."""
         pairs, known = [(self._root, 0)], {id(self._root)}
         for each, number in pairs:  # grows while it is walked
             node = self._nodes[number]

@@ -1,4 +1,4 @@
-"""Writing a file whole or not at all."""
+"""Atomic file writes."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from uuid import uuid4
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Put these bytes at a path: whoever reads there, and whenever the writer dies, finds all of the old file or all
-    of this one.
+    """Write these bytes to a path atomically: a reader finds either the old file or all of the new one, even if the
+    writer dies.
 
-    They go to a new file beside it, to the disk, and only then to that name. What a writer that was killed leaves
-    behind is a file `.tagloom-*.tmp`. Raises OSError where it cannot be written; then nothing has changed.
+    The bytes go to a new file beside it, are flushed to the disk, and only then take the name. A killed writer leaves a
+    file `.tagloom-*.tmp` behind. Raises OSError if it cannot be written; then nothing has changed.
     """
     target = Path(os.path.realpath(path))
     temporary = target.with_name(f".tagloom-{uuid4().hex}.tmp")
@@ -29,7 +29,7 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Have the disk know under which names a folder has its files; systems that open no folders do so by themselves."""
+    """Flush a folder's entries to the disk; systems that cannot open folders do so by themselves."""
     if os.name == "nt":
         return
     descriptor = os.open(folder, os.O_RDONLY)

@@ -1,1 +1,1 @@
-"""Queues between threads, and between those and programs."""
+"""Queues between threads, and between threads and programs."""

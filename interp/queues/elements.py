@@ -1,4 +1,4 @@
-"""Elements of queues: how they nest, of which types their leaves are, and batches of them."""
+"""Elements of queues: their nesting, the types of their leaves, and batches of them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Element: TypeAlias = tuple[Literal, ...]
 
 
 def check_integer(what: str, number: Any, minimum: int) -> int:
-    """An integer from `minimum` up; raises Usage for anything else."""
+    """Return an integer from `minimum` up; raises Usage for anything else."""
     try:
         found = operator.index(number)
     except TypeError:
@@ -34,7 +34,7 @@ def check_integer(what: str, number: Any, minimum: int) -> int:
 
 
 def element_type(type_: Any) -> TreeType:
-    """The form of elements of a type, which may be nested; raises Usage where it is none."""
+    """The nested form of an element type; raises Usage if it is no type."""
     try:
         form = tree_type_of_annotation(type_, {})
         handles = [leaf for leaf in form.types if isinstance(leaf.dtype, HandleType)]
@@ -49,7 +49,7 @@ def element_type(type_: Any) -> TreeType:
 
 
 def admit_leaf(name: str, leaf: Any, type_: Type) -> Any:
-    """A leaf as a value of its type; a symbolic one as it is, since its sizes may be known only later."""
+    """A leaf as a value of its type; a symbolic leaf is returned unchanged, since its sizes may be known only later."""
     try:
         if not isinstance(leaf, Symbol):
             return admit(leaf, type_)
@@ -66,7 +66,7 @@ def literal_of(value: Value) -> Literal:
 
 
 def stack_elements(elements: Sequence[Element], types: Sequence[Type]) -> Element:
-    """Elements as a batch."""
+    """Stack elements into a batch."""
     return tuple(
         literal_of(normalize(np.stack([np.asarray(leaf.value) for leaf in leaves]), type_))
         for leaves, type_ in zip(zip(*elements, strict=True), types, strict=True)

@@ -1,4 +1,4 @@
-"""Feeding a queue: producers in threads of their own, while something else consumes."""
+"""Feeding a queue: producer threads that run while the caller consumes."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .waiting import QueueClosed
 
 
 def feeding(queue: Queue, elements: Iterable[Any], *, threads: int = 1) -> AbstractContextManager[Queue]:
-    """While this lasts, so many threads put what an iterable gives into a queue; at its end they close it.
+    """A context in which `threads` threads put the elements of an iterable into a queue; when done they close it.
 
-    They ask for elements one at a time, so that any generator will do; only one thread keeps the order. What they
-    raise is raised where the queue is drained. Where the `with` ends first, the queue is closed, and the threads end
-    as soon as the iterable has given what it is at.
+    They take elements one at a time, so that any generator will do; only one thread keeps the order. An exception in a
+    producer is raised to the consumer once the queue is drained. If the `with` block ends first, the queue is closed,
+    and each thread ends as soon as the iterable has produced its current element.
 
     >>> import tagloom as tl
     >>> with tl.feeding(tl.FIFOQueue(2, tl.int64), (n * n for n in range(5))) as queue:
@@ -48,7 +48,7 @@ def _run_producers(queue: Queue, threads: Sequence[threading.Thread]) -> Iterato
 
 
 class _ProducerGroup:
-    """What the threads share: where the elements come from, and how many of them are still at work."""
+    """The state that producers share: the source of elements, and the number of threads still running."""
 
     def __init__(self, queue: Queue, source: Iterator[Any], threads: int) -> None:
         self._queue = queue
@@ -58,7 +58,7 @@ class _ProducerGroup:
         self._error: BaseException | None = None
 
     def run(self) -> None:
-        """Put elements into the queue; the last thread to end closes it, so that all that was given is in."""
+        """Put elements into the queue; the last thread to end closes it, so that every element is in."""
         try:
             while self._error is None and self._produce():
                 pass
@@ -74,7 +74,7 @@ class _ProducerGroup:
             self._queue.fail(self._error)
 
     def _produce(self) -> bool:
-        """Put the next element into the queue; whether there may be more."""
+        """Put the next element into the queue; return whether there may be more."""
         with self._lock:
             try:
                 element = next(self._elements)

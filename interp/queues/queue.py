@@ -1,10 +1,10 @@
-"""Queues: between threads of Python, and between those and programs.
+"""Queues between Python threads, and between threads and programs.
 
-A queue is an object of Python's. Outside of a trace its methods do what they say eagerly; in one they become callbacks,
-effects in program order. What a queue cannot give is a trap there, with the words that it raises here.
+A queue is a Python object. Outside of tracing its methods act eagerly; while tracing they become callbacks, which are
+effects in program order. An error of a queue is a trap in a program, with the same message.
 
-Elements that arrive stand in order; each one that leaves is drawn from the `least` that stand first. So what a queue
-gives depends on the order of what comes and on the seed, and not on when it comes.
+Elements are kept in order of arrival; each dequeued element is drawn from the first `least` of them. So the output of a
+queue depends on the order of arrival and on the seed, and not on timing.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from .waiting import QueueClosed, QueueWait
 
 
 class Queue:
-    """What queues have in common; `FIFOQueue` and `ShuffleQueue` make them. Threads may share one."""
+    """The common part of `FIFOQueue` and `ShuffleQueue`. Threads may share a queue."""
 
     def __init__(self, capacity: int, least: int, type: Any, seed: int) -> None:
         self.capacity = check_integer("the capacity of a queue", capacity, 1)
@@ -51,16 +51,17 @@ class Queue:
         self._seed = check_integer("a seed", seed, 0)
         self._backlog: deque[Element] = deque()
         self._draw_pool: list[Element] = []
-        """Of those that arrived, the first: what is drawn from."""
+        """The first of the elements that arrived: those to draw from."""
         self._draw_count = 0
         self._waiting_producers = 0
-        """How many elements wait for a place, which they get even if the queue is closed meanwhile."""
+        """The number of elements that wait for a place, which they get even if the queue is closed meanwhile."""
         self._is_closed = False
         self._is_cancelled = False
         self._error: BaseException | None = None
         self._condition = threading.Condition()
         self._open_tickets: dict[int, Element] = {}
-        """Elements that a program has taken, and of which it has not got all leaves yet, or wants no more of them."""
+        """Elements that a program has dequeued, but of which it has not fetched all leaves, or does not need them
+        all."""
         self._ticket_counter = itertools.count()
 
     def __repr__(self) -> str:
@@ -68,33 +69,35 @@ class Queue:
         return f"<{type(self).__name__} of {self.element_type}: {self._count} of {self.capacity}, {ending}>"
 
     def enqueue(self, element: Any, *, timeout: float | None = None) -> None:
-        """Put an element at the end, as soon as there is a place.
+        """Append an element, as soon as there is a place.
 
-        Raises Usage where it is not of the queue's type, QueueClosed where the queue is closed, and QueueTimeout
-        where there is no place in `timeout` seconds.
+        Raises Usage if it is not of the queue's type, QueueClosed if the queue is closed, and QueueTimeout if there is
+        no place within `timeout` seconds.
         """
         leaves = self._flatten_element(element, self.element_type.types)
         self._run_or_emit(partial(self._put, timeout), *leaves, returns=_DONE_TYPE)
 
     def enqueue_many(self, batch: Any, *, timeout: float | None = None) -> None:
-        """Put the elements of a batch, in order: each leaf has one axis more, the first, along which they are.
+        """Append the elements of a batch, in order: each leaf has one more axis, the first, which runs over the
+        elements.
 
-        Each goes in as soon as there is a place, so that they may be among those of other threads, and where this
-        raises as `enqueue` does some may be in.
+        Each is appended as soon as there is a place, so elements of other threads may come between, and if this raises,
+        as `enqueue` does, some may already be in the queue.
         """
         leaves = self._flatten_element(batch, self._batch_types(None))
         self._run_or_emit(partial(self._put_many, timeout), *leaves, returns=_DONE_TYPE)
 
     def dequeue(self, *, timeout: float | None = None) -> Any:
-        """Take an element, as soon as there is one to give; its leaves are arrays of tagloom's.
+        """Remove and return an element, as soon as one is available; its leaves are tagloom arrays.
 
-        Raises QueueClosed where the queue is closed and drained, QueueTimeout where there is nothing to give in
-        `timeout` seconds, and what a producer raised that `feeding` runs, after all that came before.
+        Raises QueueClosed if the queue is closed and drained, QueueTimeout if no element is available within `timeout`
+        seconds, and, once all earlier elements are out, the exception of a producer that `feeding` runs.
         """
         return self._take_nested(lambda: self._take(1, timeout)[0], self.element_type)
 
     def dequeue_many(self, n: int, /, *, timeout: float | None = None) -> Any:
-        """Take n elements at once, as soon as there are so many to give, as a batch: along the first axis of each leaf.
+        """Remove n elements at once, as soon as n are available, and return them as a batch: along the first axis of
+        each leaf.
 
         Raises as `dequeue` does; a closed queue that has fewer than n left keeps them, and raises QueueClosed.
         """
@@ -113,17 +116,17 @@ class Queue:
         )
 
     def close(self, *, cancel: bool = False) -> None:
-        """Let no more elements in. What is in can be taken, and what waits for a place gets in, or is refused if
-        `cancel` says so. To close a closed queue is nothing."""
+        """Accept no more elements. The elements in the queue can still be dequeued. Elements that wait for a place
+        still get one, or with `cancel` are refused. Closing a closed queue does nothing."""
         self._run_or_emit(partial(self._close, cancel), returns=_DONE_TYPE)
 
     def size(self) -> Any:
-        """How many elements are in the queue, int64."""
+        """The number of elements in the queue, int64."""
         return self._run_or_emit(lambda: self._count, returns=_COUNT_TYPE)
 
     @property
     def is_closed(self) -> bool:
-        """Whether no more elements are let in."""
+        """Whether the queue accepts no more elements."""
         return self._is_closed
 
     def __iter__(self) -> Iterator[Any]:
@@ -140,7 +143,8 @@ class Queue:
                 return
 
     def fail(self, error: BaseException) -> None:
-        """Close the queue because a producer raised this: once no element is left, it is raised to the next taker."""
+        """Close the queue because a producer raised this error; it is raised to the next consumer once no element is
+        left."""
         with self._condition:
             if self._error is None and not self._is_closed:
                 error.add_note("raised by a producer of this queue")
@@ -149,11 +153,12 @@ class Queue:
             self._condition.notify_all()
 
     def _run_or_emit(self, function: Callable[..., Any], *operands: Any, returns: Type) -> Any:
-        """Eagerly, or in a trace as an effect of the program."""
+        """Run eagerly, or while tracing emit an effect of the program."""
         return function(*operands) if current_region() is None else callback(function, *operands, returns=returns)
 
     def _take_nested(self, take: Callable[[], Element], form: TreeType) -> Any:
-        """What is taken, nested. A callback has one result: the first takes the element, and others have its leaves."""
+        """A dequeued element, nested. A callback has one result: the first callback takes the element, and others fetch
+        its leaves."""
         if current_region() is None:
             return unflatten(form.treedef, map(ConcreteArray, take()))
         if len(form.types) == 1:
@@ -189,7 +194,7 @@ class Queue:
         return element[place].value
 
     def _flatten_element(self, value: Any, types: Sequence[Type]) -> list[Any]:
-        """The leaves of a value that nests as elements do, of these types; raises Usage for any other."""
+        """The leaves of a value nested as an element, with these types; raises Usage for any other nesting."""
         leaves, structure = flatten(value)
         leaves = [unwrap_weak(read_variable(leaf)) for leaf in leaves]
         if structure != self.element_type.treedef:
@@ -248,7 +253,7 @@ class Queue:
             return taken
 
     def _can_take(self, count: int) -> bool:
-        """Whether that many are here, each drawn from enough; or else, whether no more will come."""
+        """Whether that many can be drawn, each from enough elements, or no more will arrive."""
         no_more = self._is_closed and (not self._waiting_producers or self._is_cancelled)
         return no_more or self._count >= self.least + count - 1
 
@@ -279,10 +284,10 @@ class Queue:
 
 
 class FIFOQueue(Queue):
-    """A queue that gives first what came first.
+    """A first-in, first-out queue.
 
-    `capacity` says how many elements it holds, and `type` of which type they are: a dtype, tl.Array[...], or such in
-    tuples, dicts, named tuples or dataclasses. To put one more waits for a place; to take, for an element.
+    `capacity` is the largest number of elements, and `type` their type: a dtype, tl.Array[...], or these nested in
+    tuples, dicts, named tuples or dataclasses. `enqueue` waits for a place, `dequeue` for an element.
 
     >>> import tagloom as tl
     >>> queue = tl.FIFOQueue(10, {"x": tl.Array[tl.float64, 2], "label": tl.int64})
@@ -297,10 +302,10 @@ class FIFOQueue(Queue):
 
 
 class ShuffleQueue(Queue):
-    """A queue that gives a random one of the `least` elements that came first and are still there.
+    """A queue that returns a random one of the first `least` elements that are in it.
 
-    Until it is closed it gives nothing while it has fewer than `least`. The k-th draw depends on `seed` and k alone,
-    so one producer and one seed give one order, whatever the threads do. A capacity above `least` lets producers go
+    Until it is closed it returns nothing while it has fewer than `least`. The k-th draw depends only on `seed` and k,
+    so with one producer, a seed fixes the order, whatever the threads do. A capacity above `least` lets producers run
     ahead, and does not change the order.
 
     >>> import tagloom as tl
@@ -316,6 +321,6 @@ class ShuffleQueue(Queue):
 
 
 _MAX_OPEN_TICKETS = 16
-"""How many tickets are kept for each thread, of which one is open at a time, unless it has several histories."""
+"""The most tickets kept for each thread; only one is open at a time, unless the thread has several histories."""
 _DONE_TYPE = Type(dtypes.bool)
 _COUNT_TYPE = Type(dtypes.int64)

@@ -1,4 +1,4 @@
-"""Waiting for a queue, and what is raised where that is in vain."""
+"""Waiting for a queue, and the errors when waiting fails."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from ...core.frontend.trace.source_location import user_location
 from ..engines.interrupt import is_interrupted
 
 POLL_INTERVAL = 0.05
-"""For how many seconds at most a thread waits before it looks whether Ctrl-C ended its run."""
+"""The longest time, in seconds, that a thread waits before it checks whether Ctrl-C ended its run."""
 
 
 class QueueClosed(Trap):
-    """A closed queue takes no elements, and gives none when it is drained."""
+    """A closed queue accepts no elements, and once drained returns none."""
 
 
 class QueueTimeout(Exhausted, TimeoutError):
-    """A queue had no place, or not enough elements, in the time that there was."""
+    """A queue had no place, or not enough elements, within the timeout."""
 
     limit = "timeout"
 
 
 class QueueWait:
-    """Waiting for something, with a time for it all, and words for what a queue did not do in it."""
+    """A wait with one total timeout, and the text of its error."""
 
     def __init__(self, what: str, timeout: float | None) -> None:
         if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
@@ -36,7 +36,7 @@ class QueueWait:
         self._deadline = None if timeout is None else time.monotonic() + timeout
 
     def wait_until(self, condition: threading.Condition, is_ready: Callable[[], bool]) -> None:
-        """Return as soon as it is so; the condition is held, but for the waiting."""
+        """Return as soon as the predicate is true; the condition is held, except while waiting."""
         while not is_ready():
             left = POLL_INTERVAL if self._deadline is None else min(POLL_INTERVAL, self._deadline - time.monotonic())
             if left <= 0:

@@ -1,5 +1,5 @@
-"""Tables of vectors in shards: a look-up reads, and a step changes, the rows that it is about and no others. What was
-read before stays what it was, so a step copies the other rows of the shards that it changes."""
+"""Sharded embedding tables: a look-up reads, and a step changes, only the rows concerned. Values that were read stay
+unchanged, so a step copies the other rows of the shards that it changes."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Embedding:
     """
 
     def __init__(self, values: Any, *, shards: int = 1, dtype: Any = None, name: str = "embedding") -> None:
-        """`values`, of shape (rows, ...), are the vectors at first. Raises Usage where there are fewer than shards."""
+        """`values`, of shape (rows, ...), are the initial vectors. Raises Usage if there are fewer rows than shards."""
         with init_scope():
             whole = Variable(values, dtype=dtype, name=name, trainable=False).value
             if not whole.shape or not 1 <= shards <= whole.shape[0]:
@@ -45,7 +45,7 @@ class Embedding:
         self.shards = tuple(Variable(each, name=f"{name}_{k}") for k, each in enumerate(parts))
 
     def __call__(self, ids: Any) -> Any:
-        """The vectors of ids, integers of shape (n,): of shape (n, ...). An id that is not there traps."""
+        """The vectors, of shape (n, ...), for ids, integers of shape (n,). An id out of range traps."""
         blank = zeros((1, *self.width), dtype=self.shards[0].dtype)
         found = take(blank, multiply(ids, 0), axis=0)
         for shard, (part, places) in zip(self.shards, self._split_by_shard(ids), strict=True):
@@ -53,7 +53,7 @@ class Embedding:
         return found
 
     def _split_by_shard(self, ids: Any) -> Iterator[tuple[Any, Any]]:
-        """For each shard the rows of it that are asked for, and where they go."""
+        """For each shard, its requested rows, and their positions in the result."""
         count = len(self.shards)
         owners = remainder(ids, count)
         rows = where(less(ids, 0), self.count, floor_divide(ids, count))

@@ -1,4 +1,5 @@
-"""First-order optimizers: a rule a class. x is a variable, g its gradient, r the rate; all is element by element."""
+"""First-order optimizers, one class for each rule. x is a variable, g its gradient, r the rate; all is element by
+element."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from .optimizer import Optimizer, Slots
 class SGD(Optimizer):
     """x - r g.
 
-    A rate is a number, or a variable that is assigned another one as the steps go on: that is so with all optimizers.
+    A rate is a number, or a variable that may be assigned between steps; this holds for all optimizers.
 
     >>> import tagloom as tl
     >>> w, optimizer = tl.Variable([1.0, 2.0], name="w"), SGD(rate=0.5)
@@ -139,7 +140,7 @@ class Adam(Optimizer):
 
 
 def _moving_mean(mean: Any, new: Any, decay: float) -> Any:
-    """A moving mean with one more element."""
+    """A moving mean, updated by one element."""
     return decay * mean + (1.0 - decay) * new
 
 

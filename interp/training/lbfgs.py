@@ -1,4 +1,4 @@
-"""L-BFGS: steps that know from the last ones how gradients turn (Nocedal and Wright, algorithms 7.4 and 3.1)."""
+"""L-BFGS: quasi-Newton steps from the recent changes of the gradient (Nocedal and Wright, algorithms 7.4 and 3.1)."""
 
 from __future__ import annotations
 
@@ -19,17 +19,18 @@ from ..function.gradient import value_and_grad
 from .optimizer import flatten_variables
 
 _SUFFICIENT_DECREASE = 1e-4
-"""Of the decrease that the slope promises, so much has to come (Armijo's condition)."""
+"""The fraction of the decrease predicted by the slope that a step must reach (Armijo's condition)."""
 _MIN_CURVATURE = 1e-10
-"""A pair is kept where the gradient has turned along the move by more than so much of its own change."""
+"""A pair is kept if the dot product of the move and the change of the gradient exceeds this fraction of that change's
+squared norm."""
 
 
 class LBFGS:
-    """Quasi-Newton steps for losses that are the same at each step, as over all data.
+    """Quasi-Newton steps for losses that are the same at each step, for example over all data.
 
-    A step goes along the two-loop recursion over the last `history` pairs of a move and the turn of the gradient on it,
-    and is halved until the loss is low enough, at most `halvings` times; then, if it is not, nothing moves.
-    `slots` has the state, as variables.
+    A step follows the two-loop recursion over the last `history` pairs of a move and the change of the gradient along
+    it, and is halved until the loss is low enough, at most `halvings` times; if it still is not, the variables do not
+    change. `slots` has the state, as variables.
 
     >>> import tagloom as tl
     >>> w, optimizer = tl.Variable([4.0, -2.0], name="w"), LBFGS()
@@ -53,10 +54,11 @@ class LBFGS:
         self.slots: dict[str, Variable] = {}
 
     def step(self, loss: Callable[[], Any], variables: Any) -> Any:
-        """One step of the variables, nested at will; gives the loss before. `loss` takes nothing and gives one float
-        of what the variables hold. Eagerly it is traced anew for each step, unless it is a `tl.function`.
+        """Take one step of the variables, nested at will; return the loss before it. `loss` takes no arguments and
+        returns one float that depends on the variables. Outside of tracing it is traced anew for each step, unless it
+        is a `tl.function`.
 
-        Raises Usage where a variable's sizes or the variables' number change from step to step, or dtypes differ.
+        Raises Usage if a variable's sizes or the number of variables change from step to step, or dtypes differ.
         """
         leaves = tuple(flatten_variables(variables))
         before, gradients = value_and_grad(loss, leaves)()
@@ -86,7 +88,7 @@ class LBFGS:
             raise Usage("L-BFGS has steps of other variables", where=user_location(), required=required, got=got)
 
     def _update_history(self, point: Any, gradient: Any) -> None:
-        """Put the last move, and how the gradient has turned on it, behind the others, if it bends upwards."""
+        """Append the last move, and the change of the gradient along it, if the curvature is positive."""
         slots = self.slots
         move, turn = point - slots["point"], gradient - slots["gradient"]
         bends = logical_and(slots["count"] > 0, total(move * turn) > _MIN_CURVATURE * total(turn * turn))
@@ -98,7 +100,7 @@ class LBFGS:
         slots["count"].assign_add(1)
 
     def _direction(self, gradient: Any) -> Any:
-        """The two-loop recursion. Pairs that are not there yet are zeros, and weigh nothing."""
+        """The two-loop recursion. Missing pairs are zeros, and have no weight."""
         moves, turns = self.slots["moves"].value, self.slots["turns"].value
         bends = [total(moves[k, :] * turns[k, :]) for k in range(self.history)]
         weights = [where(each > 0.0, 1.0 / each, 0.0) for each in bends]
@@ -116,7 +118,7 @@ class LBFGS:
     def _line_search(
         self, loss: Callable[[], Any], leaves: Sequence[Variable], start: tuple[Any, Any], towards: tuple[Any, Any]
     ) -> None:
-        """Halve the step until the loss is low enough; a loss that is no number is not."""
+        """Halve the step until the loss is low enough; a NaN loss is not."""
         (before, point), (direction, slope) = start, towards
 
         def is_sufficient(rate: Any) -> Any:
@@ -147,7 +149,7 @@ def _element_count(variable: Variable) -> int:
 
 
 def _flatten_to_vector(arrays: Sequence[Any]) -> Any:
-    """All elements, in a row."""
+    """All elements as one vector."""
     return concat([reshape(each, (-1,)) for each in arrays], axis=0)
 
 

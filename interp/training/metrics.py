@@ -1,7 +1,7 @@
-"""What a training says of itself as it goes on: numbers by name, a line of JSON for each step, in a file.
+"""Training metrics: named numbers, a line of JSON for each step, in a file.
 
-A line is written whole or not at all, as far as the system keeps that; what a crash has left of one is cut off by the
-next writer, and passed over by readers.
+A line is written atomically, as far as the system allows; the next writer truncates the partial line that a crash
+leaves, and readers skip it.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ STEP_KEY = "step"
 _NONFINITE = {str(number): number for number in (math.inf, -math.inf, math.nan)}
 
 MetricSeries = Mapping[str, Mapping[int, float]]
-"""For each name the numbers by step."""
+"""By name, the numbers by step."""
 
 
 def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str, object]) -> None:
-    """Add a line to a file, which is made if there is none. Raises Usage where something is no number, of Python's or
-    an array of no axes, and where the file cannot be written."""
+    """Append a line to a file, which is created if it does not exist. Raises Usage if a metric is neither a Python
+    number nor an array without axes, or if the file cannot be written."""
     line = {STEP_KEY: step, **{name: _encode_number(name, value) for name, value in metrics.items()}}
     text = json.dumps(line, allow_nan=False) + "\n"
     try:
@@ -42,10 +42,10 @@ def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str
 
 
 def read_metrics(path: str | os.PathLike[str]) -> MetricSeries:
-    """The numbers of a file by name and step, in the order of steps. Of a step that comes again, as after a training
-    was resumed, the last is taken; a last line that is not whole is none.
+    """The numbers of a file by name and step, in the order of steps. If a step occurs again, as after a resumed
+    training, the last one counts; a partial last line is skipped.
 
-    Raises Usage where the file cannot be read, and Malformed where another line is none of these.
+    Raises Usage if the file cannot be read, and Malformed if another line is not one of metrics.
     """
     lines = read_file(path).split(b"\n")
     found: dict[str, dict[int, float]] = {}
@@ -69,7 +69,7 @@ def _encode_number(name: str, value: object) -> float | int | str:
 
 
 def _truncate_partial_line(descriptor: int) -> None:
-    """Cut off a last line that is not whole."""
+    """Cut off a partial last line."""
     size = end = os.lseek(descriptor, 0, os.SEEK_END)
     while end and _read_byte(descriptor, end - 1) != b"\n":
         end -= 1

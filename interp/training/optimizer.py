@@ -1,7 +1,7 @@
-"""What optimizers have in common: variables, their gradients, and slots.
+"""The common part of optimizers: variables, their gradients, and slots.
 
-Owns how gradients meet variables, and where slots come from and live; what is computed is a subclass's: a pure function
-of the value of a variable, its gradient and its slots.
+Owns how gradients pair with variables, and where slots are created and kept. The update itself belongs to a subclass: a
+pure function of the value of a variable, its gradient and its slots.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from ...core.frontend.trace.source_location import user_location
 from ...core.types import Type
 
 Slots: TypeAlias = Mapping[str, Any]
-"""What is kept for a variable from one step to the next, by name."""
+"""The state kept for a variable from one step to the next, by name."""
 
 
 class Optimizer:
-    """Steps that make a loss smaller.
+    """The base class of optimizers, which take steps that reduce a loss.
 
-    `slots` has what is kept for each variable, by the variable's name and the slot's: variables, which are made at the
-    first `apply`; so a checkpoint of the optimizer has them. Of variables with one name the later ones get a number.
+    `slots` has the state of each variable, by the variable's name and the slot's. Slots are variables, created at the
+    first `apply`; so a checkpoint of the optimizer has them. Later variables of the same name get a number.
     """
 
     def __init__(self) -> None:
@@ -34,10 +34,10 @@ class Optimizer:
         self._names: dict[int, str] = {}
 
     def apply(self, gradients: Any, variables: Any) -> None:
-        """One step: assign to each variable what `update` makes of it. Gradients nest as variables do, in tuples, lists
-        and dicts; one may be `tl.Rows`, and then the step is one of these rows of the variable and of its slots alone.
+        """Take one step: assign to each variable its `update`. Gradients nest as variables do, in tuples, lists and
+        dicts; one may be `tl.Rows`, and then the step changes only these rows of the variable and of its slots.
 
-        Raises Usage where they nest otherwise, and Invalid (D3) where a gradient has another shape than its variable.
+        Raises Usage if they nest otherwise, and Invalid (D3) if a gradient has another shape than its variable.
         """
         pairs = list(_pair_gradients(gradients, variables, ""))
         for gradient, variable in pairs:
@@ -53,21 +53,21 @@ class Optimizer:
                 slots[name].assign(made)
 
     def make_slots(self, variables: Any) -> None:
-        """Make the slots of variables, nested at will, that are not there yet; else their first step does."""
+        """Create the missing slots of variables, nested at will; otherwise the first step does."""
         for variable in flatten_variables(variables):
             self._find_or_make_slots(variable)
 
     def first(self, value: Any) -> Slots:
-        """The first values of the slots of a variable that holds this."""
+        """The initial slots of a variable that holds this value."""
         raise NotImplementedError
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
-        """What a variable holds after a step, and its slots. But for scalars all have the shape of the value, and each
-        element depends on those at its place alone."""
+        """The new value of a variable, and its new slots. Except for scalars, all have the shape of the value, and each
+        element depends only on the elements at its position."""
         raise NotImplementedError
 
     def _apply_rows(self, gradient: Rows, variable: Variable, slots: Mapping[str, Variable]) -> None:
-        """A step of some rows. Where one comes twice, both copies get the sum of their gradients, and so agree."""
+        """A step of some rows. If a row occurs twice, both copies get the sum of their gradients, and so agree."""
         rows = sum_duplicate_rows(gradient)
         held = {
             name: take(slot, rows.indices, axis=0) if _is_rowwise(slot, variable) else slot.value
@@ -102,7 +102,7 @@ class Optimizer:
 
 
 def flatten_variables(variables: Any) -> Iterator[Variable]:
-    """The variables that are nested in tuples, lists and dicts, in order. Raises Usage where something is none."""
+    """The variables nested in tuples, lists and dicts, in order. Raises Usage for anything else."""
     if isinstance(variables, Variable):
         yield variables
     elif isinstance(variables, dict | tuple | list):
@@ -116,7 +116,7 @@ def flatten_variables(variables: Any) -> Iterator[Variable]:
 
 
 def _slot_type(value: Any, variable: Variable) -> Type:
-    """The type of a slot: sizes that its variable leaves open are open."""
+    """The type of a slot: sizes that its variable leaves open stay open."""
     made = type_of(value)
     return Type(made.dtype, variable._type.shape) if variable._type.admits(Type(variable.dtype, made.shape)) else made
 
@@ -152,7 +152,7 @@ def _nesting_error(place: str, required: str, got: Any) -> Usage:
 
 
 def _check_shape(gradient: Any, variable: Variable) -> None:
-    """Raises Invalid (D3) where it is known that a gradient is of another shape, and would be broadcast."""
+    """Raise Invalid (D3) if a gradient is known to have another shape, and would be broadcast."""
     mine, theirs = variable._type.shape, type_of(gradient.values if isinstance(gradient, Rows) else gradient).shape
     if isinstance(gradient, Rows) and mine is not None:
         mine = (*(type_of(gradient.indices).shape or (None,)), *mine[1:])

@@ -1,4 +1,4 @@
-"""What people call `tl.optimizers`."""
+"""The public names of `tl.optimizers`."""
 
 from .first_order import SGD, Adadelta, Adagrad, Adam, Momentum, RMSProp
 from .lbfgs import LBFGS

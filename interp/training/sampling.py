@@ -1,4 +1,4 @@
-"""Softmax over many classes, of which a sample stands for the others."""
+"""Sampled softmax: a loss over many classes, of which a sample stands for the rest."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class Candidates(NamedTuple):
     ids: Any
     """int64, of shape (n,), all different."""
     expected: Any
-    """For every class, how often it was to be expected among them: float64, of shape (classes,)."""
+    """The expected count of every class in the sample: float64, of shape (classes,)."""
 
 
 def log_uniform_candidates(n: int, classes: int, /) -> Candidates:
-    """n of the classes, drawn without replacement. Class k has the weight log((k + 2) / (k + 1)), so that they are best
-    sorted from the most frequent on (Zipf's law).
+    """n of the classes, drawn without replacement. Class k has the weight log((k + 2) / (k + 1)), so the classes should
+    be sorted from the most frequent to the rarest (Zipf's law).
 
-    Each class waits for a time drawn from the exponential distribution of its weight; the n first are taken. With the
-    time t of the next one, a class of weight p was taken with probability 1 - exp(-p t) (Cohen and Kaplan 2007). Where
-    all are taken, each is expected once.
+    Each class draws a time from the exponential distribution of its weight; the n earliest are taken. With the time t
+    of the next one, a class of weight p was taken with probability 1 - exp(-p t) (Cohen and Kaplan 2007). If all are
+    taken, each is expected once.
 
-    Raises Usage where there are not as many classes.
+    Raises Usage if there are fewer than n classes.
     """
     if not 1 <= n <= classes:
         raise Usage("there are not as many classes", where=user_location(), required=f"from 1 to {classes}", got=n)
@@ -51,13 +51,13 @@ def log_uniform_candidates(n: int, classes: int, /) -> Candidates:
 
 
 def sampled_softmax(x: Any, labels: Any, weights: Any, biases: Any, candidates: Candidates, /) -> Any:
-    """The mean cross entropy of softmax, where candidates stand for all classes that are not the right ones: one float,
-    for x of shape (examples, width), labels of shape (examples,), weights of shape (classes, width) or an Embedding of
-    such, and biases of shape (classes,).
+    """The mean cross entropy of softmax, where candidates stand for all classes but the right ones: one float, for x of
+    shape (examples, width), labels of shape (examples,), weights of shape (classes, width) or an Embedding of such, and
+    biases of shape (classes,).
 
-    From each logit the logarithm of its expected count is taken off, as what is expected more often stands for less
-    (Jean and others 2015); a candidate that is the right class itself counts as that alone. Where all classes are
-    candidates, and each is expected once, this is the loss of the whole softmax.
+    The logarithm of its expected count is subtracted from each logit, because a more frequent candidate stands for less
+    (Jean and others 2015); a candidate that is the right class itself counts only as that. If all classes are
+    candidates, and each is expected once, this is the loss of the full softmax.
 
     >>> import tagloom as tl
     >>> logits = [[0.5, 0.0, -1.0]]
@@ -78,5 +78,5 @@ def _lookup_vectors(weights: Any, ids: Any) -> Any:
 
 
 def _corrected_biases(biases: Any, candidates: Candidates, ids: Any) -> Any:
-    """The biases of classes, less the logarithm of how often they were expected."""
+    """The biases of classes, minus the logarithm of their expected counts."""
     return take(biases, ids, axis=0) - astype(log(take(candidates.expected, ids, axis=0)), type_of(biases).dtype)
