@@ -1,9 +1,9 @@
-"""Products of matrices of floats that are not large, in C order. Those of few rows are made row by row, all others a
-tile of rows and columns at a time, whose sums are in registers. Tiles may be shared out: each of their elements is
-added up in order, so it does not matter who computes which.
+"""Products of float matrices that are not large, in C order. Products with few rows are computed row by row, all others
+in tiles of rows and columns that accumulate in registers. Threads may share the tiles: each element is summed in order,
+so the result does not depend on which thread computes it.
 
-BLAS, which computes all others, takes 1.6 times as long for 32 x 256 by 256 x 256 on one core. On two it hands half of
-that to a thread of its own: where others are at work too, the two wait for each other, some ms each time.
+BLAS, which computes all larger ones, takes 1.6 times as long for 32 x 256 by 256 x 256 on one core. On two cores it
+hands half of that to a thread of its own: on a busy machine the two wait for each other, some ms each time.
 """
 
 from __future__ import annotations
@@ -24,27 +24,29 @@ from .inner import kernel
 from .state import FEW_ROWS
 
 BLAS_MIN_PRODUCTS = 2**26
-"""From how many multiplications on a product is BLAS's, which sorts what it reads. Below, it took twice as long."""
+"""The multiplications from which on BLAS computes a product, since it packs its operands. Below, BLAS took twice as
+long."""
 BLAS_MIN_TERMS = 2**12
-"""From more terms on than these an element is BLAS's, which adds them up in parts: one after another, a million of
-float32 lose a hundredth."""
+"""The most terms of an element; beyond, BLAS computes it, with partial sums: added one after another, a million float32
+lose a hundredth."""
 _PARALLEL_MIN_PRODUCTS = 2**20
-"""From how many on it is shared out: they take some 15 us. From 2**18 on a run was no shorter, and much longer where
-others were at work."""
+"""The multiplications from which on threads share a product: these take some 15 us. From 2**18 on a run was no shorter,
+and much longer on a busy machine."""
 STORE_RESULT, ADD_TO_TARGET, ADD_TO_ZEROS = 0, 1, 2
-"""What is done with a product: written, added to what is there, or added to zeros, as which -0.0 is 0.0."""
+"""What is done with a product: store it, add it to the target, or add it to zeros, which turns -0.0 into 0.0."""
 _WORD = ir.IntType(64)
 _contract_kernel: Any = partial(kernel, fastmath={"contract"})
 _reassociate_kernel: Any = partial(kernel, fastmath={"contract", "reassoc"})
 _HAS_AVX512 = bool(llvm.get_host_cpu_features().get("avx512f"))
 _VECTOR_BYTES, _TILE_ROWS = (64, 8) if _HAS_AVX512 else (32, 4)
-"""What a vector register holds, and how many rows of two of them are summed up at a time."""
+"""The bytes of a vector register, and the rows of a tile, each of two vectors."""
 
 
 def _tile_intrinsic(halves: int) -> Any:
-    """What computes _TILE_ROWS rows and so many vectors of columns of a product, from three addresses on: of rows that
-    are `row` elements apart, and `inner` elements that are `step` apart, of rows of `count` in the other factor, and of
-    rows of `wide` in the product. `how` is one of STORE_RESULT, ADD_TO_TARGET, ADD_TO_ZEROS."""
+    """An intrinsic that computes a tile: _TILE_ROWS rows by `halves` vectors of columns of a product. It takes three
+    addresses: of the left factor, whose rows are `row` elements apart and whose `inner` columns are `step` apart; of
+    the right factor, with rows of `count` elements; and of the product, with rows of `wide` elements. `how` is one of
+    STORE_RESULT, ADD_TO_TARGET, ADD_TO_ZEROS."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         _TileEmitter(context, builder, signature.args[-1].dtype, halves).emit(*arguments[:-1])
@@ -57,7 +59,7 @@ def _tile_intrinsic(halves: int) -> Any:
 
 
 class _TileEmitter:
-    """Emits one."""
+    """Emits the code of a tile."""
 
     def __init__(self, context: Any, builder: Any, dtype: Any, halves: int) -> None:
         self.vectors_per_row = halves
@@ -106,7 +108,7 @@ class _TileEmitter:
                     builder.store(builder.fadd(before, sum_), place, align=self.align)
 
     def product_pointer(self, out: Any, wide: Any, at: int) -> Any:
-        """A pointer to a vector of the product, by its number."""
+        """A pointer to a vector of the product, by number."""
         return self.vector_pointer(out, _WORD(at // self.vectors_per_row), wide, at % self.vectors_per_row)
 
     def element_pointer(self, base: Any, *steps: Any) -> Any:
@@ -127,7 +129,7 @@ class _TileEmitter:
 
 
 _TILE_ROW_BYTES = 2 * _VECTOR_BYTES
-"""How many bytes of a row a tile has."""
+"""The bytes of a row of a tile."""
 _compute_tile, _compute_half_tile = _tile_intrinsic(2), _tile_intrinsic(1)
 data_address, array_at, call_part, keep_alive, parallel_for = (
     crew.data_address,
@@ -142,8 +144,8 @@ pack_words: Any = arrays.pack_words
 
 @kernel
 def _compute_strips(words, first, last, like):  # type: ignore[no-untyped-def]
-    """The columns of tiles number `first` to before `last`. The last tiles of a row or column begin where they fit, and
-    compute some elements again."""
+    """Compute the strips (columns of tiles) `first` to `last` (exclusive). The last tile of a row or column is moved
+    back so that it fits, and computes some elements again."""
     x, y, made = read_i(words, 0), read_i(words, 1), read_i(words, 2)
     rows, inner, count = read_i(words, 3), read_i(words, 4), read_i(words, 5)
     apart, step, how, size = read_i(words, 6), read_i(words, 7), read_i(words, 8), read_i(words, 9)
@@ -168,7 +170,7 @@ def _compute_strips64(words, first, last):  # type: ignore[no-untyped-def]
 
 @intrinsic
 def _strips_address(typing: Any, x: Any) -> Any:
-    """The address of what computes strips of a product of such matrices."""
+    """The address of the function that computes strips of a product of such matrices."""
     return int64(x), crew.emit_function_address(typing, _compute_strips32 if x.dtype == float32 else _compute_strips64)
 
 
@@ -177,8 +179,7 @@ _part_address: Any = _strips_address
 
 @kernel
 def _matmul_by_strips(s, x, y, made, apart, step, how):  # type: ignore[no-untyped-def]
-    """Have the strips of a product computed, of a factor whose rows are `apart` elements apart, and its columns
-    `step`."""
+    """Compute a product by strips. The rows of the left factor are `apart` elements apart, its columns `step`."""
     rows, inner, count, size = made.shape[0], y.shape[0], y.shape[1], x.itemsize
     at = pack_words((x, y, made, rows, inner, count, apart, step, how, size))
     part, strips = _part_address(x), (count * size + _TILE_ROW_BYTES - 1) // _TILE_ROW_BYTES
@@ -193,7 +194,8 @@ def _matmul_by_strips(s, x, y, made, apart, step, how):  # type: ignore[no-untyp
 
 @kernel
 def _matmul_narrow(x, y, made, apart, step):  # type: ignore[no-untyped-def]
-    """The same of few columns: tiles read what comes after a row of the other factor too, which nobody looks at."""
+    """The same for few columns: tiles also read past the end of a row of the right factor, into columns that are
+    discarded."""
     rows, count, inner, size = made.shape[0], made.shape[1], y.shape[0], x.itemsize
     wide = _TILE_ROW_BYTES // size if count * size > _VECTOR_BYTES else _VECTOR_BYTES // size
     read, whole = np.empty(inner * count + wide, x.dtype), np.empty((_TILE_ROWS, wide), x.dtype)
@@ -222,7 +224,7 @@ def _matmul_narrow(x, y, made, apart, step):  # type: ignore[no-untyped-def]
 
 @kernel
 def _matmul_tiled(s, x, y, made, apart, step):  # type: ignore[no-untyped-def]
-    """The same, written."""
+    """Compute a product in tiles and store it."""
     if made.shape[1] * x.itemsize < _TILE_ROW_BYTES:
         _matmul_narrow(x, y, made, apart, step)
     else:
@@ -231,7 +233,7 @@ def _matmul_tiled(s, x, y, made, apart, step):  # type: ignore[no-untyped-def]
 
 @_contract_kernel
 def _matmul_few_rows(x, y, made):  # type: ignore[no-untyped-def]
-    """A product of few rows: each is a sum of rows of the other factor, four at a time."""
+    """A product with few rows: each is a weighted sum of rows of the right factor, four at a time."""
     inner, count = y.shape
     whole = inner - inner % 4
     for i in range(x.shape[0]):
@@ -248,7 +250,7 @@ def _matmul_few_rows(x, y, made):  # type: ignore[no-untyped-def]
 
 @_reassociate_kernel
 def _matmul_few_rows_transposed(x, y, made):  # type: ignore[no-untyped-def]
-    """A product of few rows by a matrix with its rows as columns."""
+    """A product with few rows by a transposed matrix."""
     for i in range(x.shape[0]):
         for j in range(y.shape[0]):
             sum_ = x.dtype.type(0)
@@ -270,7 +272,7 @@ def _matmul_vector(x, y, made):  # type: ignore[no-untyped-def]
 
 @kernel
 def _outer_product(column, row, made, how):  # type: ignore[no-untyped-def]
-    """The product of a column and a row, row by row: tile by tile takes twice as long."""
+    """The product of a column and a row, row by row; tiles take twice as long."""
     zero = column.dtype.type(0)
     x, y = (
         array_at(data_address(column), made.shape[0], column.dtype),
@@ -288,7 +290,7 @@ def _outer_product(column, row, made, how):  # type: ignore[no-untyped-def]
 
 @kernel
 def matmul(s, x, y):  # type: ignore[no-untyped-def]
-    """The product of two matrices of floats of one dtype; where there is nothing to add, zeros."""
+    """The product of two float matrices of one dtype; zeros if the inner size is 0."""
     rows, inner, count = x.shape[0], x.shape[1], y.shape[1]
     if rows * inner * count == 0:
         return np.zeros((rows, count), x.dtype)
@@ -310,7 +312,7 @@ def matmul(s, x, y):  # type: ignore[no-untyped-def]
 
 @kernel
 def matmul_transposed_left(s, x, y):  # type: ignore[no-untyped-def]
-    """The same, the rows of the first being columns."""
+    """The same, with the first matrix transposed."""
     rows, inner, count = x.shape[1], x.shape[0], y.shape[1]
     if rows * inner * count == 0:
         return np.zeros((rows, count), x.dtype)
@@ -326,7 +328,7 @@ def matmul_transposed_left(s, x, y):  # type: ignore[no-untyped-def]
 
 @kernel
 def matmul_transposed_right(x, y):  # type: ignore[no-untyped-def]
-    """The product of a matrix of few rows and one with its rows as columns."""
+    """The product of a matrix with few rows and a transposed one."""
     made = np.empty((x.shape[0], y.shape[0]), x.dtype)
     _matmul_few_rows_transposed(x, y, made)
     return made
@@ -334,8 +336,7 @@ def matmul_transposed_right(x, y):  # type: ignore[no-untyped-def]
 
 @kernel
 def matmul_accumulate(s, to, x, y, is_turned, how):  # type: ignore[no-untyped-def]
-    """A product of matrices of floats that is added to an array (ADD_TO_TARGET), or to zeros (ADD_TO_ZEROS). All
-    tiles are whole."""
+    """Add a product of float matrices to an array (ADD_TO_TARGET), or to zeros (ADD_TO_ZEROS). All tiles are whole."""
     rows, inner = to.shape[0], y.shape[0]
     if inner == 1:
         _outer_product(x, y, to, how)

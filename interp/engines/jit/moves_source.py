@@ -1,8 +1,7 @@
-"""Ops that only move elements, and those that fold many into one, as one function of words: `strided_op` of moves.py is
-its machine code.
+"""Ops that only move elements, and reductions, as one function of words: moves.py compiles `strided_op`.
 
-An array is an address; how it is gone through is said by four sizes and, for each side, four strides in elements. What
-has fewer axes has sizes of 1 before them. A stride of 0 says that an element is read, or written, again and again.
+An array is passed as an address; four sizes and, for each side, four strides in elements describe the loop over it.
+Arrays with fewer axes have leading sizes of 1. A stride of 0 reads, or writes, one element repeatedly.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _BLOCK_SIDE = 8
 
 
 def _element_accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
-    """What reads an element, and what writes one."""
+    """Functions that load and store an element."""
 
     @intrinsic
     def load(typing: Any, address: Any, index: Any) -> Any:
@@ -42,7 +41,7 @@ def _element_accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
 
 
 def _transpose_intrinsic(kind: Any) -> Any:
-    """What turns rows of a square into columns: elements `t` and `s` apart, from two addresses on."""
+    """An intrinsic that transposes a square block, from two addresses on, with rows `t` and `s` elements apart."""
 
     @intrinsic
     def transpose(typing: Any, to: Any, of: Any, t: Any, s: Any) -> Any:
@@ -63,7 +62,7 @@ def _transpose_intrinsic(kind: Any) -> Any:
                 )
                 for first in (0, half)
             ]
-            for _ in range(_BLOCK_SIDE.bit_length() - 1):  # each time, halves are dealt into each other
+            for _ in range(_BLOCK_SIDE.bit_length() - 1):  # each round interleaves the two halves
                 pairs = [(found[number], found[number + half]) for number in range(half)]
                 found = [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
             for number, each in enumerate(found):
@@ -107,7 +106,7 @@ def _make_copy(load: Any, store: Any, square: Any, width: int) -> Any:
 
     @kernel
     def transpose(to, of, rows, columns, t, s, at, begin):  # type: ignore[no-untyped-def]
-        """Rows become columns, a square at a time."""
+        """Transpose, one square block at a time."""
         high, wide = rows - rows % _BLOCK_SIDE, columns - columns % _BLOCK_SIDE
         for top in range(0, high, _BLOCK_SIDE):
             for left in range(0, wide, _BLOCK_SIDE):
@@ -143,7 +142,7 @@ def _make_sum(load: Any) -> Any:
 def _make_extremum(load: Any, store: Any) -> Any:
     @kernel
     def fold(to, of, sign, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
-        """The first of those that are largest, if the sign is 1; NaN where one is."""
+        """Reduce to the first largest element if the sign is 1; NaN if there is one."""
         j = 0
         for a in range(n0):
             for b in range(n1):
@@ -221,7 +220,7 @@ def _has_index_out_of_range(index, count, size):  # type: ignore[no-untyped-def]
 
 @kernel
 def _take_rows(to, of, index, count, before, size, width):  # type: ignore[no-untyped-def]
-    """Rows of so many bytes."""
+    """Take rows of `width` bytes."""
     for a in range(before):
         for at in range(count):
             row = _load64(index, at)
@@ -240,7 +239,7 @@ def _take_rows(to, of, index, count, before, size, width):  # type: ignore[no-un
 
 @kernel
 def strided_op(which, to, of, width, a, b, c, d, e, f, g, h, i, j, k, m):  # type: ignore[no-untyped-def]
-    """Whether an index is outside: 1, and nothing is done then; else 0.
+    """Perform an operation; returns 1, and does nothing, if an index is out of bounds, else 0.
 
     STRIDED_COPY
         width, sizes, strides of `to`, strides of `of`

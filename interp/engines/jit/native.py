@@ -1,7 +1,8 @@
-"""Functions of words as object code on disk, which is loaded without numba: that alone takes a third of a second.
+"""Compiled functions of words, stored as object code and loaded without numba, whose import alone takes a third of a
+second.
 
-What cannot be read, or is not what was written, is compiled again. A file is written whole or not at all, so that two
-processes that compile at once do no harm.
+A file that cannot be read, or fails its checksum, is compiled again. Files are written atomically, so that two
+processes may compile at once.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from . import clib
 from .cache import cache_key, module_folder, write_atomically
 
 WordFunction: TypeAlias = Callable[..., int]
-"""A function of words, which gives one."""
+"""A function of words that returns a word."""
 _UNREACHABLE_SYMBOLS = (
     "NRT_Free",
     "numba_do_raise",
@@ -27,21 +28,21 @@ _UNREACHABLE_SYMBOLS = (
     "numba_runtime_build_excinfo_struct",
     "numba_unpickle",
 )
-"""What numba would call to raise an exception, which no function here does."""
+"""The function that numba calls to raise an exception, which no function here does."""
 _engines: list[Any] = []
-"""What must live as long as the functions do."""
+"""Objects that must live as long as the functions do."""
 _functions: dict[tuple[str, str], WordFunction] = {}
-"""The functions that this process has, by the key of the text and their names."""
+"""The functions loaded in this process, by the key of the text and their names."""
 
 
 class Unlinkable(Exception):
-    """Object code calls what only numba knows."""
+    """Raised where object code calls a function that only numba provides."""
 
 
 def load_native(name: str, text: str, function: str, arity: int) -> WordFunction:
-    """The function of this name in a text, of so many words, as machine code; `name` is that of the file on disk.
+    """Load a function of `arity` words from a text, as machine code; `name` is that of the file on disk.
 
-    Raises Unlinkable where it calls what a process without numba does not have.
+    Raises Unlinkable if it calls a function that a process without numba does not have.
     """
     called = cache_key(text), function
     if called not in _functions:
@@ -61,7 +62,7 @@ def _load_or_compile(name: str, text: str, function: str, arity: int) -> WordFun
 
 
 def _compile_object(text: str, function: str, arity: int) -> bytes:
-    """Object code, after two lines: the sum of all that follows, and which symbol is meant."""
+    """Compile to object code, preceded by two lines: the checksum of the rest, and the name of the symbol."""
     with block_interrupt():
         import numba
 
@@ -91,7 +92,7 @@ def _checksum(content: bytes) -> bytes:
 
 
 def _link_object(found: bytes, arity: int) -> WordFunction:
-    """What object code is, in this process; raises ValueError where it is not what was written."""
+    """Link object code into this process; raises ValueError if it is damaged."""
     import llvmlite.binding as llvm
 
     said, _, rest = found.partition(b"\n")
@@ -112,7 +113,7 @@ def _link_object(found: bytes, arity: int) -> WordFunction:
 
 @cache
 def _register_symbols(names: tuple[str, ...]) -> None:
-    """Make known what object code calls."""
+    """Register the symbols that object code calls."""
     import llvmlite.binding as llvm
 
     llvm.initialize_native_target()
@@ -120,5 +121,5 @@ def _register_symbols(names: tuple[str, ...]) -> None:
     for name in names:
         llvm.add_symbol(clib.symbol_name(name), clib.function_address(name))
     for name in _UNREACHABLE_SYMBOLS:
-        if llvm.address_of_symbol(name) is None:  # numba, if it is here, needs its own
+        if llvm.address_of_symbol(name) is None:  # numba, if imported, needs its own
             llvm.add_symbol(name, clib.function_address("abort"))

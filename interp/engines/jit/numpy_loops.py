@@ -42,7 +42,7 @@ class _UfuncObject(ctypes.Structure):
 
 
 def _loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
-    """A function of contiguous arrays of one size and this dtype; the last one is the result."""
+    """An intrinsic that calls a ufunc's loop on contiguous arrays of one size and dtype; the last one is the result."""
     symbol, count, size = f"tagloom_numpy_{ufunc.__name__}_{code}", ufunc.nargs, np.dtype(code).itemsize
     found = _UfuncObject.from_address(id(ufunc))
     assert found.name == ufunc.__name__.encode() and (found.arguments, found.count) == (count, ufunc.ntypes)
@@ -71,12 +71,12 @@ def _loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
 
 
 def _data_address(module: Any, symbol: str) -> Any:
-    """An address that has a symbol, so that machine code from disk finds it too."""
+    """An address referred to by symbol, so that machine code from disk finds it too."""
     return module.globals.get(symbol) or ir.GlobalVariable(module, ir.IntType(8), symbol)
 
 
 def _emit_word_block(builder: Any, words: Any) -> Any:
-    """Put words on the stack, and return their address."""
+    """Store words on the stack, and return their address."""
     block: Any = cgutils.alloca_once(builder, _WORD, len(words))  # type: ignore[no-untyped-call]
     for at, word in enumerate(words):
         builder.store(word, builder.gep(block, [_WORD(at)]))
@@ -84,8 +84,8 @@ def _emit_word_block(builder: Any, words: Any) -> Any:
 
 
 def _build_loops() -> tuple[dict[str, Any], dict[str, Exception]]:
-    """The loops of all rows, by name, and the errors of those that cannot be built. All are built at once: machine
-    code from disk finds them by their symbols."""
+    """Build the loops of all rows, by name, and the errors of those that fail. All are built at once: machine code from
+    disk finds them by their symbols."""
     loops, faults = dict[str, Any](), dict[str, Exception]()
     for row in OPS.values():
         for suffix, code in (("", "d"), ("32", "f")):
@@ -101,7 +101,7 @@ _LOOPS, _FAULTS = _build_loops()
 
 
 def __getattr__(name: str) -> Any:
-    """The loop of an op; with `32` at the end of its name that of float32."""
+    """The loop of an op; with the suffix `32`, that for float32."""
     if name in _FAULTS:
         raise fault_error(name.removesuffix("32"), f"the column float_loop has no loop of floats: {_FAULTS[name]!r}")
     if name not in _LOOPS:
@@ -115,7 +115,7 @@ Linux's number for this advice. The first pass over 80 MB takes half the time.""
 
 
 def _madvise_function() -> Any:
-    """madvise; a function that does nothing where the system has none."""
+    """madvise; without it, a function that does nothing."""
     library = ctypes.CDLL(None) if sys.platform == "linux" else None
     if library is None:
         return internal_njit(lambda address, size, advice: int32(0))

@@ -1,7 +1,7 @@
 """Random numbers in compiled code: the same as those of core.ops.random, from the same keys.
 
-The unbounded integers of that module are 64-bit words here, and always unsigned on both sides of an operator, since
-numba turns a sum of an unsigned and a signed integer into a float.
+The unbounded integers of that module are 64-bit words here, with explicit casts, since numba turns a sum of an unsigned
+and a signed integer into a float.
 """
 
 from __future__ import annotations

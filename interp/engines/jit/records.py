@@ -1,12 +1,13 @@
-"""Records in compiled code: words that one phase of a function writes, and a later one reads (compiled/tape_layout.py).
+"""Tape records in compiled code: words that one phase of a function writes and a later one reads
+(compiled/tape_layout.py).
 
-They lie one after another in memory that has all its addresses from the beginning, so that none ever moves: a record is
-its address. What is given back is given back from the end: all that came after a mark. An array in a record is a row of
-words: the address of the row that was written before it, then what a row of references has (references.py). So those
-rows are a list, and what is given back gives back its references too.
+Records are allocated one after another in an arena whose addresses are all reserved at the start, so no record ever
+moves: a record is its address. Records are released from the end, back to a mark. An array in a record is a row: the
+address of the row written before it, then the words of a row of references (references.py). So the rows form a list,
+and a release also drops their references.
 
-Three words of the state are the memory's: where the next record begins, where there is no more room, and the row that
-was written last; a fourth, how far records ever went.
+Four words of the state belong to the arena: the address of the next record, the end of the arena, the last row, and the
+high-water mark.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ _release_memory: Any = _release_reference
 
 @intrinsic
 def load_array(typing: Any, record: Any, at: Any, dtype: Any, like: Any) -> Any:
-    """The array in a row of a record; `like` has a number for each of its axes."""
+    """Load the array from a row of a record; `like` has a number for each axis."""
     made = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -56,7 +57,7 @@ def load_array(typing: Any, record: Any, at: Any, dtype: Any, like: Any) -> Any:
 
 @intrinsic
 def save_array(typing: Any, s: Any, record: Any, at: Any, array: Any) -> Any:
-    """Write an array into a row of a record, with a reference of its own."""
+    """Save an array in a row of a record, with a reference of its own."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         state, record, at, held = arguments
@@ -74,7 +75,7 @@ def save_array(typing: Any, s: Any, record: Any, at: Any, array: Any) -> Any:
 
 @machine.compile_once(int64(int64, int64))
 def allocate_words(s, words):  # type: ignore[no-untyped-def]
-    """The address of so many words; 0 where there are not so many."""
+    """Allocate words and return their address; 0 if the arena is full."""
     begin = _read_word(s, TAPE_NEXT)
     end = begin + 8 * words
     if end > _read_word(s, TAPE_END):
@@ -85,7 +86,7 @@ def allocate_words(s, words):  # type: ignore[no-untyped-def]
 
 @machine.compile_once(types.void(int64, int64, int64))
 def release(s, begin, row):  # type: ignore[no-untyped-def]
-    """Give back what was written since the next record began here, and this was the last row."""
+    """Release all records from `begin` on; `row` was the last row before it."""
     if _read_word(s, TAPE_NEXT) > _read_word(s, TAPE_HIGH_WATER):
         _write_word(s, TAPE_HIGH_WATER, _read_word(s, TAPE_NEXT))
     _write_word(s, TAPE_NEXT, begin)

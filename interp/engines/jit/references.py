@@ -1,7 +1,7 @@
-"""Rows of words in compiled code that each refer to an array of some shape, or to none yet.
+"""Rows of words in compiled code, each of which refers to an array of some shape, or to none yet.
 
-A row is the address of what counts the array's references, that of its elements, and its sizes. It owns a reference,
-which is given back when the rows themselves are freed.
+A row is the address of the array's reference count, that of its elements, and its sizes. It owns a reference, which is
+released when the block of rows is freed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _HEADER_WORDS = 2
 
 @intrinsic
 def allocate_references(typing: Any, count: Any, like: Any) -> Any:
-    """So many rows that refer to nothing, for arrays of as many axes as `like` has sizes."""
+    """Allocate rows that refer to nothing, for arrays with as many axes as `like` has numbers."""
     width, made = _HEADER_WORDS + len(like), types.Array(int64, 2, "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -45,7 +45,7 @@ def allocate_references(typing: Any, count: Any, like: Any) -> Any:
 
 
 def _release_function(context: Any, module: Any, width: int) -> Any:
-    """The function that gives back what the rows of a block refer to."""
+    """The destructor of a block: it releases the references of its rows."""
     kind = ir.FunctionType(ir.VoidType(), [_BYTES, _WORD, _BYTES])
     function: Any = cgutils.get_or_insert_function(module, kind, f"tagloom_release_{width}")  # type: ignore[no-untyped-call]
     if function.is_declaration:
@@ -63,7 +63,7 @@ def _release_function(context: Any, module: Any, width: int) -> Any:
 
 @intrinsic
 def set_reference(typing: Any, rows: Any, at: Any, array: Any) -> Any:
-    """Let a row that refers to nothing refer to an array."""
+    """Set a row, which refers to nothing yet, to an array."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         write_array(context, builder, _row_pointer(context, builder, rows, arguments), array, arguments[2])
@@ -74,7 +74,7 @@ def set_reference(typing: Any, rows: Any, at: Any, array: Any) -> Any:
 
 @intrinsic
 def dereference(typing: Any, rows: Any, at: Any, dtype: Any, like: Any) -> Any:
-    """The array that a row refers to; `like` has a number for each of its axes."""
+    """The array to which a row refers; `like` has a number for each axis."""
     made = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -103,7 +103,7 @@ def write_array(context: Any, builder: Any, row: Any, kind: Any, array: Any) -> 
 
 
 def read_array(context: Any, builder: Any, row: Any, kind: Any) -> Any:
-    """The array in a row, with the row's reference."""
+    """Read an array from a row, without taking another reference."""
     words = [builder.load(builder.gep(row, [_WORD(number)])) for number in range(_HEADER_WORDS + kind.ndim)]
     array = context.make_array(kind)(context, builder)
     itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
