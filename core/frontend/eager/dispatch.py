@@ -60,7 +60,7 @@ class DispatchEntry:
 DISPATCH_TABLES: dict[object, DispatchTable] = {}
 """The table of each op, and of each function under `cache_single_op`. Clearing keeps the dicts, which closures hold."""
 _APPLIED_OPS: ContextVar[list[tuple[DispatchEntry, tuple[Any, ...], ConcreteArray]] | None] = ContextVar(
-    "applied", default=None
+    "applied_ops", default=None
 )
 """The ops that a function under `cache_single_op` applies, while `_call_and_cache` observes it; else None."""
 

@@ -137,7 +137,7 @@ class TapeProtocol(Protocol):
         """Note that a variable no longer has the value with which the tape first saw it."""
 
 
-TAPE_STACK: ContextVar[tuple[TapeProtocol, ...]] = ContextVar("recorders", default=())
+TAPE_STACK: ContextVar[tuple[TapeProtocol, ...]] = ContextVar("tape_stack", default=())
 """The active tapes, outermost first."""
 
 

@@ -219,7 +219,7 @@ class RegionBuilder:
         return Region(variables, tuple(self.nodes), tuple(results))
 
 
-_CURRENT_REGION: ContextVar[RegionBuilder | None] = ContextVar("region", default=None)
+_CURRENT_REGION: ContextVar[RegionBuilder | None] = ContextVar("current_region", default=None)
 current_region: Callable[[], RegionBuilder | None] = _CURRENT_REGION.get
 """The region under trace, or None."""
 
@@ -234,7 +234,7 @@ def enter_region(region: RegionBuilder) -> Iterator[RegionBuilder]:
         _CURRENT_REGION.reset(token)
 
 
-_SUSPENDED_REGION: ContextVar[RegionBuilder | None] = ContextVar("left", default=None)
+_SUSPENDED_REGION: ContextVar[RegionBuilder | None] = ContextVar("suspended_region", default=None)
 
 
 @contextmanager
