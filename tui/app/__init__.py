@@ -1,6 +1,7 @@
-"""The debugger on screen. Widgets show what `tui.panes` says, and do what the session does; they hold no logic."""
+"""The debugger as a Textual app. Widgets show what `tui.panes` computes and run session commands; they contain no
+logic."""
 
 import os
 
 os.environ.setdefault("TEXTUAL_FPS", "120")
-"""How often Textual paints in a second, where nobody says otherwise: at its own 60 a key waits for up to 16 ms."""
+"""Textual's default frame rate here: at its own 60 per second a key waits for up to 16 ms."""

@@ -1,4 +1,4 @@
-"""The app: a screen of panes over a session. A key, a click or a line is a command; panes show what came of it."""
+"""The app: a screen of panes over a session. A key, a click or a typed line is a command; panes show its effect."""
 
 from __future__ import annotations
 
@@ -43,18 +43,19 @@ from .themes import THEMES, row_text
 from .worker import BackgroundWorker
 
 SWITCH_INTERVAL = 0.001
-"""So many seconds the screen waits for the thread of the session, each time that it wants to go on. By Python's own
-5 ms, the screen was held up for 68 ms at most, by 1 ms for 37 (fib(20), 2 cores)."""
+"""Python's thread switch interval in seconds: how long the screen waits for the session's thread each time that it
+wants to run. With Python's default of 5 ms the screen was held up for 68 ms at most, with 1 ms for 37 (fib(20), 2
+cores)."""
 
 WATCH_INTERVAL = 0.5
-"""So many seconds go by between two looks at a file that is watched."""
+"""The seconds between two checks of a watched file."""
 
 ZOOM_RANGE = (-1, 4)
-"""The least and the largest zoom of the graph."""
+"""The smallest and the largest zoom of the graph."""
 
 
 class Debugger(AsciiApp):
-    """The debugger on screen."""
+    """The debugger app."""
 
     CSS_PATH = "app.tcss"
     TITLE = "tagloom"
@@ -72,7 +73,7 @@ class Debugger(AsciiApp):
     ]
 
     is_leader_pending = reactive(False, init=False)
-    """Whether the first of two strokes was made, and the second is awaited."""
+    """Whether the leader key was pressed and the second key is pending."""
 
     def __init__(self, session: Session, *, watches_file: bool = False, shows_tour: bool = False) -> None:
         super().__init__()
@@ -89,7 +90,7 @@ class Debugger(AsciiApp):
         self._saved_switch_interval = sys.getswitchinterval()
         self._file_watcher = FileWatcher(session)
         self._saved_theme = ""
-        """The theme that is remembered, or that nobody has changed; none before one is chosen at the start."""
+        """The saved or default theme; None until one is set at startup."""
         self.command_keys = {command.key: command for command in session.commands.values() if command.key}
         self.pane_keys = {key_of(pane): pane for pane in PANES}
 
@@ -119,7 +120,7 @@ class Debugger(AsciiApp):
             self.call_after_refresh(self.action_tour)
 
     def _focus_graph(self) -> None:
-        """Have the keyboard in some pane from the start: in a browser nothing else gives it one."""
+        """Focus a pane at startup: in a browser nothing else gives the app the keyboard."""
         first = self.screen_stack[0]
         if not isinstance(first.focused, Pane):
             first.set_focus(first.query_one(GraphPane))
@@ -141,20 +142,20 @@ class Debugger(AsciiApp):
         self.call_later(self._arrange_screen)  # Textual knows the new size only when it has had this event too
 
     def _arrange_screen(self) -> None:
-        """Fill the screen, which has another size."""
+        """Arrange the panes for the new size of the screen."""
         self.pane_layout.place_panes()
         self.request_snapshot()
         self._show_key_hints()
 
     def action_front(self, pane: str) -> None:
-        """Show a pane, and go there."""
+        """Bring a pane to the front and focus it."""
         self.is_leader_pending = False
         self.pane_layout.bring_to_front(pane)
         self.request_snapshot()
         self.screen.set_focus(self.panes()[pane])  # at once: the next key may be about it
 
     def action_alone(self) -> None:
-        """Give the pane where one is all the room, or take it back."""
+        """Maximize the focused pane, or restore it."""
         self.pane_layout.toggle_maximized(self._current_pane())
         self.request_snapshot()
 
@@ -163,7 +164,7 @@ class Debugger(AsciiApp):
         self.theme = names[(names.index(self.theme) + 1) % len(names)] if self.theme in names else names[0]
 
     def watch_theme(self, theme: str) -> None:
-        """Another theme: it is remembered, and everything is drawn anew."""
+        """Save the new theme and redraw everything."""
         if self._saved_theme not in ("", theme):
             save_preference("theme", theme)
             self._saved_theme = theme
@@ -178,7 +179,7 @@ class Debugger(AsciiApp):
         self._show_key_hints()
 
     def action_explain(self) -> None:
-        """Explain the pane where one is; then the keys."""
+        """Show help for the focused pane, then for the keys."""
         pane = self._current_pane()
         self.push_screen(
             HelpModal(
@@ -187,20 +188,20 @@ class Debugger(AsciiApp):
         )
 
     def _current_pane(self) -> str:
-        """The pane where one is."""
+        """The focused pane."""
         return self.focused.pane if isinstance(self.focused, Pane) else "graph"
 
     def action_tour(self) -> None:
         self.push_screen(HelpModal("a tour of a minute", TOUR_PAGES))
 
     def action_jump(self) -> None:
-        """A letter over each pane that is shown."""
+        """Show a letter over each visible pane, to jump by."""
         places = {name: pane.region.offset + Offset(2, 1) for name, pane in self.panes().items() if pane.display}
         self.push_screen(PaneJumpModal(places), lambda pane: self.action_front(pane) if pane else None)
 
     @on(events.DescendantFocus)
     def _show_key_hints(self) -> None:
-        """Say which keys help where one is."""
+        """Show the keys of the focused pane."""
         focused = self.screen_stack[0].focused
         pane = focused.pane if isinstance(focused, Pane) else "line" if isinstance(focused, CommandLine) else ""
         width = self.size.width
@@ -212,7 +213,7 @@ class Debugger(AsciiApp):
         self.screen_stack[0].query_one(KeyHints).show_rows(rows, self.current_theme.dark)
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
-        """The entries of the palette that are no commands of the session: they change how things are shown."""
+        """The palette's entries that are not session commands: they change the display."""
         yield SystemCommand("help (F1)", "explain the pane where one is, and all keys", self.action_explain)
         yield SystemCommand("tour", "a tour of a minute", self.action_tour)
         yield SystemCommand("one pane (F2)", "give the pane all the room, or take it back", self.action_alone)
@@ -237,7 +238,7 @@ class Debugger(AsciiApp):
     # Commands
 
     async def on_event(self, event: events.Event) -> None:
-        """A key is a command, or leads to a pane, at once: what is typed next may be for what it opens."""
+        """Handle keys that are commands or lead to a pane at once, because the next key may be for what they open."""
         is_key = isinstance(event, events.Key) and not event.is_forwarded
         if is_key and len(self.screen_stack) == 1 and not isinstance(self.focused, CommandLine):
             assert isinstance(event, events.Key)
@@ -246,7 +247,7 @@ class Debugger(AsciiApp):
         await super().on_event(event)
 
     def _handle_screen_key(self, character: str) -> bool:
-        """Whether a character, or Escape, is a key of the screen; then it is done."""
+        """Handle a character or Escape if it is a key of the screen; returns whether it was."""
         if self.is_leader_pending:
             return self._handle_second_key(character)
         if character == LEADER_KEY:
@@ -262,7 +263,7 @@ class Debugger(AsciiApp):
         return True
 
     def _handle_second_key(self, character: str) -> bool:
-        """Whether a character is taken as a second stroke: all are, and those that are none lead nowhere."""
+        """Handle a key after the leader; returns whether it was printable. One without a command does nothing."""
         self.is_leader_pending = False
         command = self.command_keys.get(LEADER_KEY + character)
         if command is not None:
@@ -270,12 +271,12 @@ class Debugger(AsciiApp):
         return bool(character) and character.isprintable()
 
     def watch_is_leader_pending(self, leads: bool) -> None:
-        """What may follow stands below the panes, in the place of all else."""
+        """Show the possible second keys below the panes instead of the other lines."""
         self.screen_stack[0].set_class(leads, "leading")
         self._show_key_hints()
 
     def invoke_command(self, command: Command[Session]) -> None:
-        """Do a command; where it wants more words, ask for them."""
+        """Run a command, or open the command line if it needs arguments."""
         if needs_arguments(command):
             self.action_type(suggest_line(self.session, command, self._cursor_row()))
         else:
@@ -300,7 +301,7 @@ class Debugger(AsciiApp):
         self.do(event.line)
 
     def do(self, line: str) -> None:
-        """Have a command done, after those that are on the way; who wants to leave does not wait for those."""
+        """Queue a command line; quitting does not wait for the queue."""
         self.is_leader_pending = False
         leave = self.session.commands["quit"]
         if line in (leave.name, leave.key):
@@ -310,12 +311,12 @@ class Debugger(AsciiApp):
         self._command_queue.put_nowait(line)
 
     def request_snapshot(self) -> None:
-        """Have all panes look at the session again."""
+        """Request a new snapshot of all panes."""
         self._pending_commands += 1
         self._command_queue.put_nowait(None)
 
     async def _process_commands(self) -> None:
-        """Do one command after the other, in a thread of its own."""
+        """Run the queued commands one after the other, in a thread of their own."""
         while True:
             line = await self._command_queue.get()
             desk, looker = self.pane_layout, self.presenter
@@ -330,12 +331,12 @@ class Debugger(AsciiApp):
             self._pending_commands, self._command_started_at = self._pending_commands - 1, None
 
     async def wait_until_idle(self) -> None:
-        """Wait until nothing is on the way: tests do."""
+        """Wait until no work is pending; for tests."""
         while self._pending_commands or self._pending_layout is not None:
             await asyncio.sleep(0.002)
 
     def action_stop(self) -> None:
-        """Stop what is being done, the layout too, and forget the commands that are on the way."""
+        """Stop the running command and layout, and clear the queue."""
         self._layout_worker.stop()
         waiting = [self._command_queue.get_nowait() for _ in range(self._command_queue.qsize())]
         self._pending_commands -= len(waiting)
@@ -344,7 +345,7 @@ class Debugger(AsciiApp):
             self.request_snapshot()
 
     def _report_progress(self) -> None:
-        """Say that something goes on for long, and for how long."""
+        """Report that a command or a layout takes long, and the seconds so far."""
         if self._command_started_at is None or time.monotonic() - self._command_started_at < 0.3:
             return
         seconds, at = time.monotonic() - self._command_started_at, ""
@@ -357,14 +358,14 @@ class Debugger(AsciiApp):
         self.query_one("#happened", Static).update(Text(said, no_wrap=True), layout=False)
 
     def _reload_if_edited(self) -> None:
-        """Begin again where the program's file was edited."""
+        """Reload the program if its file was edited."""
         if not self._pending_commands and self._file_watcher.has_changed():
             self.do("reload")
 
     # What is seen
 
     def show_snapshot(self, seen: ScreenSnapshot) -> None:
-        """Show what is to be seen."""
+        """Show a snapshot."""
         panes, dark = self.panes(), self.current_theme.dark
         self.query_one("#status", Static).update(row_text(seen.status, dark), layout=False)
         self.query_one("#happened", Static).update(row_text(seen.last_event, dark), layout=False)
@@ -388,7 +389,7 @@ class Debugger(AsciiApp):
             self.run_worker(self._run_layout(paper), name="layout", exclusive=True, group="layout")
 
     async def _run_layout(self, paper: LayoutRequest) -> None:
-        """Lay the graph out, meanwhile the rest goes on."""
+        """Lay the graph out in the background."""
         graph = self.query_one(GraphPane)
         began = time.monotonic()
         ticking = self.set_interval(

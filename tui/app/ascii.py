@@ -1,4 +1,4 @@
-"""What a terminal that has no letters but ASCII is sent: for each sign of the screen one that is like it."""
+"""ASCII output for terminals without Unicode: each character of the screen becomes a similar one."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _ASCII_GLYPHS = {
 
 @lru_cache(10_000)
 def to_ascii(text: str) -> str:
-    """A text of the screen, as wide, in ASCII; what is like no letter of that is a question mark.
+    """Text of the screen in ASCII, of the same width; characters without a similar one become question marks.
 
     >>> to_ascii("╭─ 3 → fib.n ●✓ 数"), to_ascii("as it is")
     (',- 3 > fib.n *= ??', 'as it is')
@@ -39,21 +39,21 @@ def _ascii_glyph(sign: str) -> str:
 
 
 class AsciiFilter(LineFilter):
-    """Writes lines of the screen in ASCII."""
+    """A Textual line filter that converts lines to ASCII."""
 
     def apply(self, segments: list[Segment], background: Color) -> list[Segment]:
         return [Segment(to_ascii(text), style, control) for text, style, control in segments]
 
 
 _ASCII_FILTER = AsciiFilter()
-"""Always the same one: Textual keeps the lines that it has filtered, by the filter."""
+"""The only instance: Textual caches filtered lines by filter."""
 
 
 class AsciiApp(App[int]):
-    """An app that can be told to write in ASCII."""
+    """An app that can write in ASCII."""
 
     writes_ascii = False
 
     def get_line_filters(self) -> list[LineFilter]:
-        """What is done to each line before it is written."""
+        """The filters applied to each line before it is written."""
         return [*super().get_line_filters(), *([_ASCII_FILTER] if self.writes_ascii else [])]

@@ -1,4 +1,4 @@
-"""The line in which any command can be typed, with completion, and the lines of before."""
+"""The command line, with completion and history."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..session.session import Session
 
 
 class CommandSuggester(Suggester):
-    """What the end of a line could mean."""
+    """Suggests completions for the end of a line."""
 
     def __init__(self, session: Session) -> None:
         super().__init__(use_cache=False, case_sensitive=True)
@@ -25,7 +25,7 @@ class CommandSuggester(Suggester):
 
 
 class CommandLine(Input):
-    """The line for commands."""
+    """The command line."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("escape", "leave", "leave", show=False),
@@ -48,7 +48,7 @@ class CommandLine(Input):
         self.display = False
 
     def open_with(self, line: str) -> None:
-        """Be there, with this line."""
+        """Open the command line with this text."""
         self.value, self._history_index = line, 0
         self._previous_focus = self.screen.focused
         self.display = True
@@ -57,7 +57,7 @@ class CommandLine(Input):
         self.cursor_position = len(line)
 
     def add_to_history(self, line: str) -> None:
-        """Remember a line."""
+        """Add a line to the history."""
         self.history = [*(each for each in self.history if each != line), line]
 
     def action_leave(self) -> None:

@@ -1,4 +1,4 @@
-"""Whether the file of the program has been edited."""
+"""Detects edits of the program's file."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from ..session.session import Session
 
 
 class FileWatcher:
-    """The file of the current run, as it was when somebody looked last: first when this is made."""
+    """The file of the current run with its modification time at the last check; the first check is at construction."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
         self._last_version = self._current_version()
 
     def has_changed(self) -> bool:
-        """Whether it was written since the last time; of another file never."""
+        """Whether the file was written since the last check; False if the run's file is now another one."""
         before, now = self._last_version, self._current_version()
         if now is None:  # an editor may be about to put another in its place
             return False
@@ -24,7 +24,7 @@ class FileWatcher:
         return before is not None and before[0] == now[0] and before != now
 
     def _current_version(self) -> tuple[str, int] | None:
-        """The file, and when it was written; None where there is none."""
+        """The file and its modification time; None if there is no file."""
         start = self._session.run.start if self._session.snapshot.current is not None else None
         file = split_target(start.target)[0] if start is not None else ""
         try:

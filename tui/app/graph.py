@@ -1,4 +1,4 @@
-"""The pane of the graph: it pans by arrows and by dragging, zooms, and follows what happens."""
+"""The graph pane: it scrolls by arrow keys and by dragging, zooms, and follows the run."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .pane import Pane
 from .themes import tint
 
 MAX_CACHED_LINES = 2000
-"""So many lines are kept as they were painted: when the graph scrolls, most are the same."""
+"""The number of painted lines in the cache: when the graph scrolls, most lines stay the same."""
 
 
 _GLYPH = itemgetter(GridCell._fields.index("glyph"))
@@ -28,11 +28,11 @@ _GLYPH = itemgetter(GridCell._fields.index("glyph"))
 _NO_BOXES: frozenset[str] = frozenset()
 
 _TextRun: TypeAlias = tuple[tuple[str, bool], str]
-"""A text, all of which has a colour and is strong or is not."""
+"""A piece of text in one colour, bold or not."""
 
 
 class _GraphLine(NamedTuple):
-    """What a line is painted from: its cells, those without badges, and the boxes in it that are lit."""
+    """What a line is painted from: its cells, its cells without badges, and its highlighted boxes."""
 
     row: tuple[GridCell, ...]
     base_row: tuple[GridCell, ...]
@@ -64,7 +64,7 @@ class GraphPane(Pane):
         self._strip_cache: dict[int, tuple[_GraphLine, Strip]] = {}
         self._strip_cache_key: tuple[object, ...] = ()
         self._text_run_cache: dict[int, tuple[Sequence[GridCell], list[_TextRun]]] = {}
-        """By lines of the picture, as texts: nothing of how the pane looks is in them."""
+        """Text runs by line of the picture, independent of the pane's look."""
 
     def show_content(self, picture: GraphPicture | None) -> None:
         before, self.picture = self.picture, picture
@@ -78,13 +78,13 @@ class GraphPane(Pane):
         self.repaint_changed()
 
     def show_message(self, said: str) -> None:
-        """Say something about the layout: in the middle where there is no graph yet, else in the border."""
+        """Show a message about the layout: in the middle if there is no graph yet, else in the border."""
         self.message = said
         self._update_subtitle()
         self.repaint_changed()
 
     def _update_subtitle(self) -> None:
-        """Say in the border where there is more of it."""
+        """Show in the border in which directions the graph continues."""
         if self.picture is None:
             return
         (wide, high), (x, y) = self.picture.drawing.size, self.scroll_offset
@@ -104,7 +104,7 @@ class GraphPane(Pane):
         self._update_subtitle()
 
     def scroll_to_event(self) -> None:
-        """Scroll so that what has just happened can be seen, in the middle if it could not."""
+        """Scroll to the last event; if it was out of sight, to the middle of the pane."""
         if self.picture is None or self.picture.focus_cell is None:
             return
         row, column = self.picture.focus_cell
@@ -117,15 +117,15 @@ class GraphPane(Pane):
         self.scroll_to(x, y, animate=False, force=True)
 
     def _left_margin(self) -> int:
-        """How many columns stand left of a picture that is narrower than the pane."""
+        """The columns left of a picture that is narrower than the pane."""
         return max((self.inner_size.width - self.virtual_size.width) // 2, 0)
 
     def _top_margin(self) -> int:
-        """How many rows stand above a picture that is lower than the pane: it hangs somewhat above the middle."""
+        """The rows above a picture that is lower than the pane: it is placed somewhat above the middle."""
         return max((self.inner_size.height - self.virtual_size.height) // 3, 0)
 
     def line_content(self, y: int) -> _GraphLine | str:
-        """A line of the picture, or a text in the middle of the line."""
+        """A line of the picture, or a message in the middle line."""
         if self.picture is None:
             return self.message if y == self.inner_size.height // 2 else ""
         number, drawing = y + round(self.scroll_y) - self._top_margin(), self.picture.drawing
@@ -150,7 +150,7 @@ class GraphPane(Pane):
         return kept[1]
 
     def _build_strip(self, line: _GraphLine, wide: int, left: int) -> Strip:
-        """A line of the picture, from a column on."""
+        """Paint a line of the picture from a column on."""
         margin, pieces = self._left_margin(), list[Segment]()
         if not line.highlighted:
             pieces = [
@@ -170,7 +170,7 @@ class GraphPane(Pane):
         return strip.adjust_cell_length(wide, self.make_style())
 
     def _text_runs(self, row: Sequence[GridCell]) -> list[_TextRun]:
-        """A line of the picture as texts, which are found out once."""
+        """The text runs of a line, cached."""
         kept = self._text_run_cache.get(id(row))
         if kept is None or kept[0] is not row:
             kept = self._text_run_cache[id(row)] = (row, _split_text_runs(row))
@@ -183,7 +183,7 @@ class GraphPane(Pane):
         return None
 
     def cell_at(self, at: Offset) -> GridCell:
-        """The cell at a place of the pane."""
+        """The cell at a position in the pane."""
         if self.picture is None:
             return BLANK
         row, column = (
@@ -223,8 +223,8 @@ class GraphPane(Pane):
 
 
 def _split_text_runs(row: Sequence[GridCell]) -> list[_TextRun]:
-    """A row as texts, each in one look. Blanks go with what is before them, of whatever look they are: nobody sees it,
-    and a line of the graph has a third of the pieces then, each of which takes 1 us until it is on the terminal."""
+    """Split a row into texts of one look each. Blanks join the text before them, whatever their look, which is
+    invisible: a line of the graph then has a third of the pieces, and each takes 1 us to reach the terminal."""
     found: list[_TextRun] = []
     text, begun, colour, strong = "".join(map(_GLYPH, row)), 0, "", False
     for at, cell in enumerate(row):
@@ -237,5 +237,5 @@ def _split_text_runs(row: Sequence[GridCell]) -> list[_TextRun]:
 
 
 def _cell_look(cell: GridCell, plain: GridCell, lit: frozenset[str]) -> tuple[str, bool, bool]:
-    """The colour of a cell, whether it is strong, and whether it is of a box that is lit, and of no badge over it."""
+    """The colour of a cell, whether it is bold, and whether it belongs to a highlighted box without a badge over it."""
     return cell.colour, cell.bold, cell.colour == plain.colour and not lit.isdisjoint(plain.owners)

@@ -1,4 +1,4 @@
-"""The keys at the bottom: a click on one is as good as the key."""
+"""The key hints at the bottom; a click on one presses the key."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ _TEXTUAL_KEYS = {
     "1-0": "ctrl+o",
     "Esc": "escape",
 }
-"""What Textual calls the keys that are not called as they are written here. To choose a pane the mouse has letters."""
+"""Textual's names for keys that are written differently here. Panes are chosen by letters, for the mouse."""
 
 
 class KeyHints(Static):
-    """The keys that help where one is, or may follow the leader."""
+    """The keys of the focused pane, or those that may follow the leader."""
 
     def __init__(self) -> None:
         super().__init__(id="hints")

@@ -1,4 +1,4 @@
-"""A pane of lines, with a cursor: Enter, or a click, does what a line is for."""
+"""A pane of lines with a cursor: Enter or a click runs the command of a line."""
 
 from __future__ import annotations
 
@@ -53,14 +53,14 @@ class LinesPane(Pane):
         self.repaint_changed()
 
     def _scroll_to_target(self) -> None:
-        """Scroll to where the page wants to be looked at."""
+        """Scroll to the target row of the page."""
         if self.page.is_target_first and self.cursor == self.page.target_row:
             self.scroll_to(y=self.cursor, animate=False, force=True)
         else:
             self._scroll_to_cursor(margin=3)
 
     def _scroll_to_cursor(self, margin: int = 0) -> None:
-        """Scroll so that the cursor can be seen."""
+        """Scroll until the cursor is visible."""
         top, tall = round(self.scroll_y), self.scrollable_content_region.height
         if tall <= 0:
             return
@@ -73,7 +73,7 @@ class LinesPane(Pane):
         return self.page.rows[self.cursor] if self.cursor < len(self.page.rows) else None
 
     def line_content(self, y: int) -> tuple[tuple[PageSpan, ...], str]:
-        """Its pieces, and the colour under them."""
+        """The spans of a line, and the background colour."""
         number = y + round(self.scroll_y)
         if number >= len(self.page.rows):
             return (), ""

@@ -1,4 +1,4 @@
-"""Sheets over the screen: the explanation of a pane, the tour, and letters to jump by."""
+"""Modal screens: the help for a pane, the tour, and letters to jump by."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class HelpModal(ModalScreen[None]):
 
     @staticmethod
     def page_width(width: int) -> int:
-        """How many columns a page has on a screen of this width."""
+        """The columns of a page on a screen of this width."""
         return min(92, width * 98 // 100) - 7
 
     def compose(self) -> ComposeResult:
@@ -59,7 +59,7 @@ class HelpModal(ModalScreen[None]):
 
 
 class PaneJumpModal(ModalScreen[str | None]):
-    """A letter over each place; the one that is pressed is the answer."""
+    """Shows a letter over each pane; the pressed letter is the result."""
 
     def __init__(self, places: Mapping[str, Offset]) -> None:
         super().__init__()

@@ -22,7 +22,7 @@ class CommandRunner(Protocol):
 
 
 class SessionCommandProvider(Provider):
-    """The commands of the session that the app, a CommandRunner, has."""
+    """Provides the session commands of an app that is a CommandRunner."""
 
     def _command_titles(self) -> Iterator[tuple[Content, Command[Session]]]:
         for command in cast(CommandRunner, self.app).session.commands.values():

@@ -1,4 +1,4 @@
-"""What all panes have: a border with the names of those that share the place, and keys of its own."""
+"""The base of all panes: a border with the names of the panes that share the area, and keys of its own."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from .themes import text_style
 
 
 class Pane(ScrollView, can_focus=True):
-    """A place of the screen that shows one thing."""
+    """A scrollable widget that shows one aspect of the session."""
 
     class CommandRequested(Message):
-        """Somebody wants a command done."""
+        """A request to run a command."""
 
         def __init__(self, line: str) -> None:
             self.line = line
@@ -35,11 +35,11 @@ class Pane(ScrollView, can_focus=True):
         self._pane_area: PaneArea | None = None
         self._subtitle = ""
         self.inner_size = Size()
-        """The columns and rows for lines, when they were painted last: to work it out takes 20 us."""
+        """The columns and rows for lines at the last paint: computing them takes 20 us."""
         self._painted_lines: dict[int, object] = {}
 
     def move_to_area(self, slot: PaneArea) -> None:
-        """Stand there, with the names of the others above."""
+        """Move to an area, with the names of the panes that share it in the border."""
         if slot == self._pane_area:  # else all of it would be painted, for its title
             return
         self._pane_area = slot
@@ -50,49 +50,51 @@ class Pane(ScrollView, can_focus=True):
         self.border_title = "  ".join(_title_markup(each, each == slot.front, long) for each in slot.panes)
 
     def set_subtitle(self, said: str) -> None:
-        """Have this stand in the border below, of which that line is painted: to set `border_subtitle` has all be."""
+        """Set the text in the lower border, and repaint only that line: setting `border_subtitle` repaints the whole
+        pane."""
         if said != self._subtitle:
             self._subtitle, self._border_subtitle = said, Content(sanitize(said))
             self.refresh(Region(-1, self.size.height, self.outer_size.width, 1))
 
     def cursor_row(self) -> PageRow | None:
-        """The row that commands are about, if the pane has one."""
+        """The row that commands refer to, if the pane has a cursor."""
         return None
 
     def set_colours(self, dark: bool, paper: str) -> None:
-        """Be in these colours from now on: styles are asked for by the piece, and the theme would be looked up each
-        time."""
+        """Set the colours: styles are built for each piece of text, and looking the theme up each time would be
+        slow."""
         self.dark, self.background_colour = dark, paper
         self.refresh()
 
     def make_style(self, colour: str = "", strong: bool = False, background: str = "") -> Style:
-        """A style in the present theme."""
+        """A style in the current theme."""
         return text_style(colour, strong, self.dark, background or self.background_colour)
 
     def request_command(self, line: str) -> None:
-        """Say that a command is wanted."""
+        """Post a request to run a command."""
         if line:
             self.post_message(self.CommandRequested(line))
 
     def set_virtual_size(self, width: int, height: int) -> None:
-        """Be so large inside. Only a scroll bar that comes or goes has the screen laid out, which takes 10 ms."""
+        """Set the size of the content. Only if a scroll bar appears or disappears, the screen is laid out, which
+        takes 10 ms."""
         size = Size(width, height)
         if size != self.virtual_size:
             self.set_reactive(Widget.virtual_size, size)
             self._scroll_update(size)
 
     def show_content(self, what: Any) -> None:
-        """Show this from now on."""
+        """Show new content."""
         raise NotImplementedError
 
     # Painting
 
     def line_content(self, y: int) -> object:
-        """What a line of the pane is painted from."""
+        """The data from which a line of the pane is painted."""
         raise NotImplementedError
 
     def paint_line(self, line: Any) -> Strip:
-        """A line of the pane, as wide as the pane is inside, from that."""
+        """Paint a line of the pane from its data, as wide as the pane inside."""
         raise NotImplementedError
 
     def render_lines(self, crop: Region) -> list[Strip]:
@@ -104,7 +106,7 @@ class Pane(ScrollView, can_focus=True):
         return self.paint_line(line)
 
     def repaint_changed(self) -> None:
-        """Have those lines painted that are to look otherwise: each takes 0.1 ms until it is on the screen."""
+        """Repaint the lines that have changed: each takes 0.1 ms to reach the screen."""
         width, height = self.size
         changed = [
             Region(0, y, width, 1) for y in range(height) if self._painted_lines.get(y, self) != self.line_content(y)
@@ -118,7 +120,7 @@ def _title_length(slot: PaneArea, long: int) -> int:
 
 
 def _title_markup(pane: str, is_front: bool, long: int) -> str:
-    """The name of a pane in a border, a click on which leads there."""
+    """The name of a pane in a border as a link to it."""
     if is_front:
         return f"{key_of(pane)} [b u]{pane}[/]"
     return f"[@click=app.front('{pane}')][$foreground 70%]{key_of(pane)}{' ' if long else ''}{pane[:long]}[/][/]"

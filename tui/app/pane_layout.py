@@ -1,4 +1,4 @@
-"""The desk: where the panes stand, which of those that share a place is in front, and how large each is."""
+"""The layout of the panes: the area and size of each, and which of the panes that share an area is in front."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .pane import Pane
 from .timeline import TimelinePane
 
 RESERVED_LINES = 3
-"""Below the panes stand what happened, where one is, and keys."""
+"""The rows below the panes: the last event, the position, and key hints."""
 
 
 class PaneLayout(Container):
-    """The panes."""
+    """The container of all panes."""
 
     def __init__(self) -> None:
         super().__init__(id="desk")
         self.sizes: Mapping[str, PaneSize] = {}
-        """Of the panes that are shown."""
+        """The areas of the visible panes."""
         self._front_order: dict[str, int] = {}
         self._front_count = 0
         self._maximized_pane: str | None = None
@@ -37,11 +37,11 @@ class PaneLayout(Container):
         yield TimelinePane()
 
     def panes(self) -> Mapping[str, Pane]:
-        """All of them, by name."""
+        """All panes, by name."""
         return {pane.pane: pane for pane in self.query(Pane)}
 
     def place_panes(self) -> None:
-        """Put the panes where they stand."""
+        """Move the panes to their areas."""
         self._pane_room = (self.app.size.width, max(self.app.size.height - RESERVED_LINES, 6))
         slots = {slot.front: slot for slot in arrange_panes(*self._pane_room, self._front_order, self._maximized_pane)}
         for name, pane in self.panes().items():
@@ -51,14 +51,15 @@ class PaneLayout(Container):
         self.sizes = _pane_sizes(slots.values())
 
     def sizes_with_front(self, front: str | None) -> Mapping[str, PaneSize]:
-        """The sizes of the panes that are shown once this one is: it is looked at before it stands there."""
+        """The sizes of the panes that will be visible once `front` is in front: its content is computed before it is
+        shown."""
         if front is None or front in self.sizes:
             return self.sizes
         fronts = {**self._front_order, front: self._front_count + 1}
         return _pane_sizes(arrange_panes(*self._pane_room, fronts, None if self._maximized_pane is None else front))
 
     def bring_to_front(self, pane: str) -> None:
-        """Have a pane stand in front, where one stays."""
+        """Bring a pane to the front and keep the focus."""
         self._front_count += 1
         self._front_order[pane] = self._front_count
         if self._maximized_pane is not None:
@@ -66,7 +67,7 @@ class PaneLayout(Container):
         self.place_panes()
 
     def toggle_maximized(self, pane: str) -> None:
-        """Give a pane all the room, or take it back from the one that has it."""
+        """Maximize a pane, or restore the maximized one."""
         self._maximized_pane = None if self._maximized_pane is not None else pane
         self.place_panes()
 

@@ -1,7 +1,7 @@
-"""`tagloom debug --serve`: the same app in a browser on this machine, by textual-serve.
+"""`tagloom debug --serve`: the app in a browser on the same machine, by textual-serve.
 
-Whoever opens the page can have Python run, so it is for one person: it listens on the loopback address only, its
-address has a secret in it, and pages of other origins are refused. The page asks nothing of any other machine.
+Whoever opens the page can run Python, so it is for one user: the server listens on the loopback address only, its
+address contains a secret, and requests from other origins are refused. The page requests nothing from other machines.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _POLICY = (
 
 
 def serve_debugger(words: Sequence[str], port: int) -> int:
-    """Serve `tagloom debug` with these words until Ctrl-C; raises Usage where textual-serve is not there."""
+    """Serve `tagloom debug` with these arguments until Ctrl-C; raises Usage if textual-serve is not installed."""
     try:
         import textual_serve.server  # noqa: F401
         from aiohttp import web
@@ -44,7 +44,7 @@ def serve_debugger(words: Sequence[str], port: int) -> int:
 
 
 async def build_site(words: Sequence[str], port: int, secret: str) -> web.Application:
-    """All pages, below the secret."""
+    """All pages, with the secret as the prefix of their paths."""
     from aiohttp import web
     from textual_serve.server import Server
 
@@ -57,7 +57,7 @@ async def build_site(words: Sequence[str], port: int, secret: str) -> web.Applic
 
 
 def origin_guard(port: int) -> Any:
-    """Lets nobody in but pages of this site, and nothing out that asks others."""
+    """Middleware that refuses requests from other origins, and forbids pages to make requests to other sites."""
     from aiohttp import web
 
     hosts = (f"{HOST}:{port}", f"localhost:{port}")
@@ -80,8 +80,8 @@ def origin_guard(port: int) -> Any:
 
 
 def _head_html(request: Any) -> str:
-    """What this page has in the place of what it would fetch from others: the font from its own folder, a name, no
-    picture beside it, the paper of the debugger, and the keyboard at once, where else one would have to click first."""
+    """The HTML head that replaces textual-serve's: the font from its own folder, a title, no favicon, the debugger's
+    background, and the keyboard focus, which otherwise needs a click."""
     folder = f"{request.path.rstrip('/')}/static/fonts/RobotoMono-VariableFont_wght.ttf"
     face = f'@font-face {{ font-family: "Roboto Mono"; src: url("{folder}"); }}'
     paper = f"html body, body .shade {{ background: {DARK.background}; }}"

@@ -1,4 +1,4 @@
-"""Colours on screen: the table of looks of `viz.style`, on light and on dark paper, each legible on it."""
+"""The screen's colours: the table of looks of `viz.style` on light and dark backgrounds, each colour legible."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...viz.style import DARK, LIGHT, Theme
 from ..panes.page import FUTURE_COLOUR, PageRow
 
 CONTRAST = 4.5
-"""The least contrast of text (WCAG 2.2, 1.4.3)."""
+"""The minimum contrast of text (WCAG 2.2, 1.4.3)."""
 
 
 def _mix(one: str, other: str, share: float) -> str:
@@ -34,7 +34,7 @@ def _luminance(colour: str) -> float:
 
 
 def contrast(one: str, other: str) -> float:
-    """How far two colours are apart, from 1 to 21.
+    """The contrast ratio of two colours, from 1 to 21.
 
     >>> round(contrast("#000000", "#FFFFFF"))
     21
@@ -45,8 +45,8 @@ def contrast(one: str, other: str) -> float:
 
 @cache
 def legible_colour(colour: str, theme: Theme, background: str = "") -> str:
-    """A colour of the table of looks on this paper, or on a background, nearer to its ink where it could not be
-    read."""
+    """A colour of the table of looks in this theme; if it is illegible on the background, moved towards the text
+    colour."""
     wanted = theme.resolve_colour(colour) if colour else theme.foreground
     return next(
         (
@@ -71,14 +71,14 @@ def text_style(colour: str, strong: bool, dark: bool, background: str = "") -> S
 
 
 def row_text(row: PageRow, dark: bool) -> Text:
-    """A row as a text, which ends in an ellipsis where there is no room."""
+    """A row as text that ends in an ellipsis if there is no room."""
     pieces = ((span.text, text_style(span.colour, span.bold, dark)) for span in row.spans)
     return Text.assemble(*pieces, no_wrap=True, overflow="ellipsis")
 
 
 @cache
 def tint(colour: str, dark: bool, share: float = 0.2) -> str:
-    """A background in which a colour is only hinted at."""
+    """A background with a slight tint of a colour."""
     theme = DARK if dark else LIGHT
     return _mix(theme.background, colour, share)
 
@@ -106,4 +106,4 @@ def _textual_theme(theme: Theme, dark: bool) -> Colours:
 
 
 THEMES = (_textual_theme(DARK, True), _textual_theme(LIGHT, False))
-"""What one can choose from."""
+"""The themes to choose from."""

@@ -1,4 +1,4 @@
-"""The pane of the timeline: a click goes there, arrows go an event on and back."""
+"""The timeline pane: a click goes to a position, arrow keys go one event forwards or back."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from .pane import Pane
 
 
 class TimelinePane(Pane):
-    """A pane that shows a timeline, which is as wide as it is."""
+    """A pane that shows a timeline of its own width."""
 
     BINDINGS: ClassVar[list[BindingType]] = [
         Binding("left", "ask('event-back')", "back", show=False),

@@ -1,4 +1,4 @@
-"""Work that must not hold up the screen: a thread does it, one piece after the other, and can be told to stop."""
+"""A background thread for work that must not hold up the screen; it runs one task at a time and can stop it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from ...interp.engines.interrupt import interrupt_thread
 Result = TypeVar("Result")
 
 MAX_STOP_ATTEMPTS = 30
-"""So many times work that does not end is told to stop, 0.1 s apart."""
+"""The most attempts to stop a task that does not end, 0.1 s apart."""
 
 
 class BackgroundWorker:
-    """A thread of its own."""
+    """A background thread."""
 
     def __init__(self, name: str) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix=name)
         self._thread: int | None = None
         self._stop_event = threading.Event()
-        """Of the piece that was given last, which may not have begun: whether it is to stop."""
+        """The stop flag of the last task, which may not have started."""
 
     async def run(self, piece: Callable[[], Result]) -> Result | None:
-        """Do a piece of work, and wait for it; None where it was told to stop, and nothing came of it."""
+        """Run a task and wait for its result; None if it was stopped."""
         told = self._stop_event = threading.Event()
 
         def run_piece() -> Result | None:
@@ -44,15 +44,15 @@ class BackgroundWorker:
             return None
 
     def stop(self) -> None:
-        """Tell the piece that is being done, or is about to be, to stop, as Ctrl-C does."""
+        """Stop the current or next task, as Ctrl-C does."""
         self._stop_event.set()
         thread = self._thread
         if thread is not None:
             interrupt_thread(thread)
 
     async def close(self) -> None:
-        """Take no more work, and stop what is being done, as often as it goes on to something else: Python itself waits
-        for the thread."""
+        """Accept no more tasks and stop the current one, repeatedly if it continues: Python waits for the thread at
+        exit."""
         self._pool.shutdown(wait=False, cancel_futures=True)
         for _ in range(MAX_STOP_ATTEMPTS):
             self.stop()
