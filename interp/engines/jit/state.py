@@ -42,7 +42,7 @@ take or add rows; add two arrays."""
 FEW_ROWS = 4
 """A product whose left factor has fewer rows is computed row by row, also with a transposed right factor."""
 STRIDED_PARAMETERS = 16
-"""The number of words that it takes."""
+"""The number of parameters of `strided_op`."""
 MATMUL_FUNCTIONS = tuple(
     f"{form}_float{bits}"
     for form in ("matmul", "matmul_transposed_left", "matmul_transposed_right", "matmul_accumulate")

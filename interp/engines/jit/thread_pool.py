@@ -1,39 +1,38 @@
-"""Loops over many elements, shared out over the processor's cores: by threads of this process that wait for work.
+"""The thread pool: helper threads of this process that share loops over many elements among the cores.
 
 A loop is a function `part(words, first, last)` that computes the elements from `first` to before `last`, of arrays
-whose addresses stand in the words; elements are independent, so it does not matter who computes which. Whoever has such
-a loop asks the crew, which is one for the process. If the crew is at work for somebody else, or there is none, the loop
-is run as it stands.
+whose addresses are in the words; elements are independent, so any thread may compute any of them. The process has one
+pool. If it is busy with another loop, or there is none, the calling thread runs the loop alone.
 
-The words of a crew:
+The words of a pool:
 
-0   1 while the crew is somebody's
+0   1 while a thread has claimed the pool
 1   1 while there is work to join
 2   how many helpers have joined
 3   where the next share begins
 4   the address of the part
 5   the address of its words
-6   how many elements there are
+6   the number of elements
 7   1 if a part failed
-8   the descriptor of the end of a pipe where helpers sleep, 9 that of the other, 10 how many helpers there are
-11  how many elements a share has
-12  how many helpers sleep
-13  the address of these words; 0 where nobody helps
-14  the core that helpers keep off, and 1; 0 where there is none
-15  1 where helpers can be kept off a core
-16  zeros, a byte for each helper that is called
-24  a bit for each core where helpers may be
-40  the identities of their threads
+8   the descriptor of the read end of the pipe on which helpers sleep, 9 that of the write end, 10 the number of helpers
+11  the number of elements of a share
+12  the number of sleeping helpers
+13  the address of these words; 0 without helpers
+14  the core that helpers avoid, plus 1; 0 if there is none
+15  1 if helpers can be kept off a core
+16  zeros, a byte for each helper that is woken
+24  the set of cores on which helpers may run, a bit each
+40  the ids of the helpers' threads
 
-A helper that has nothing to do looks for work for a while, since a program that has one such loop mostly has more; then
-it sleeps until there is a byte in a pipe. Machine code can do that without Python's lock, on all systems but one.
+An idle helper polls for work for a while, since a program with one such loop mostly has more; then it sleeps until it
+reads a byte from a pipe. Machine code can do that without the GIL, except on Windows.
 
-A helper that sleeps where the run is that calls it wakes up there: the two take turns of 4 ms on one core, with others
-idle beside (seen with Linux 6.18). So it is kept off that core before it is called.
+A helper that fell asleep on the core of the calling thread wakes up there: the two then alternate in slices of 4 ms on
+one core while others are idle (seen with Linux 6.18). So it is kept off that core before it is woken.
 
-A helper that wakes up late finds no work: it joins, and then looks whether there is any; who closes the work looks
-afterwards whether anybody has joined. Who goes to sleep says so, and then looks once more; who has work says so, and
-then looks who sleeps. All of these words are read and written in one order that all threads see.
+A helper that wakes up late finds no work: it joins, and then checks whether there is any; the calling thread closes the
+work, and then checks whether a helper has joined. A helper announces that it sleeps, and then checks for work again;
+the calling thread announces work, and then checks for sleepers. Accesses to these words are sequentially consistent.
 """
 
 from __future__ import annotations
@@ -60,26 +59,26 @@ from .memory import element_pointer
 from .state import PARALLEL_MIN_ELEMENTS, POOL_REQUESTED
 
 CHUNK_ELEMENTS = 16_384
-"""How many elements are taken at a time: a loop of one multiplication takes 2 us for them."""
+"""The elements of a share: a loop of one multiplication takes 2 us for them."""
 _SPIN_LIMIT = 200_000
-"""How often a helper looks for work before it sleeps: for some 0.1 ms."""
+"""How often a helper polls for work before it sleeps: for some 0.1 ms."""
 _YIELD_AFTER_SPINS, _SLEEP_AFTER_SPINS, _SLEEP_MICROSECONDS = 1_000, 3_000, 50
-"""How often who shared a loop looks whether its helpers are done before it gives way to others, and, after half a
-millisecond, before it sleeps for so many microseconds at a time: then whoever else is on the core of a helper may come
-here. OpenBLAS's threads look for work for 0.1 s after each product."""
+"""How often the calling thread polls for its helpers before it yields and, after half a millisecond, before it sleeps
+for so many microseconds at a time: then another thread on a helper's core can move here. OpenBLAS's threads poll for
+work for 0.1 s after each product."""
 _WAKE_BYTES, _CORE_MASK, _THREAD_IDS = 16, 24, 40
 _CORE_MASK_WORDS = _THREAD_IDS - _CORE_MASK
-"""How many words say which cores there are, 64 each."""
+"""The words of the set of cores, 64 bits each."""
 load_relaxed: Any = machine.load_relaxed
 read_i: Any = machine.read_i
 write: Any = machine.write
 _MAX_WORKERS = 64
-"""How many helpers there are at most."""
+"""The most helpers."""
 _WORD, _INT = ir.IntType(64), ir.IntType(32)
 
 
 def _atomic_intrinsic(change: Any) -> Any:
-    """An intrinsic on a word; `change` emits what gives its result."""
+    """An atomic intrinsic on a word; `change` emits the operation and returns its result."""
 
     @intrinsic
     def operation(typing: Any, base: Any, index: Any, word: Any) -> Any:
@@ -97,14 +96,14 @@ def _emit_claim(builder: Any, pointer: Any, word: Any) -> Any:
 
 
 atomic_add: Any = _atomic_intrinsic(lambda builder, pointer, word: builder.atomic_rmw("add", pointer, word, "seq_cst"))
-"""Add to a word; what it was."""
+"""Add to a word; returns its old value."""
 atomic_claim: Any = _atomic_intrinsic(_emit_claim)
-"""Write a word that is 0; whether it was."""
+"""Write a word if it is 0; returns whether it was."""
 
 
 @intrinsic
 def _data_address(typing: Any, array: Any) -> Any:
-    """Where the elements of an array begin."""
+    """The address of an array's elements."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         return builder.ptrtoint(context.make_array(array)(context, builder, arguments[0]).data, _WORD)
@@ -114,13 +113,13 @@ def _data_address(typing: Any, array: Any) -> Any:
 
 @intrinsic
 def keep_alive(typing: Any, array: Any) -> Any:
-    """An array is still needed here."""
+    """Keep an array alive up to here."""
     return types.void(array), lambda context, builder, signature, arguments: context.get_dummy_value()
 
 
 @intrinsic
 def array_at(typing: Any, begin: Any, count: Any, dtype: Any) -> Any:
-    """The array of so many elements that begins at an address; whoever calls holds it."""
+    """An array of `count` elements at an address; the caller keeps them alive."""
     made = types.Array(dtype.dtype, 1, "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -135,12 +134,12 @@ def array_at(typing: Any, begin: Any, count: Any, dtype: Any) -> Any:
 
 
 def _part_type(context: Any) -> Any:
-    """What numba calls a function of three words, which gives nothing."""
+    """The LLVM type of a function of three words that returns nothing."""
     return context.call_conv.get_function_type(types.none, (int64,) * 3)
 
 
 def emit_function_address(typing: Any, part: Any) -> Any:
-    """What emits the address of a function of three words, which is compiled for it."""
+    """An emitter of the address of a function of three words, which it compiles."""
     kind: Any = types.Dispatcher(part)
     signature = kind.get_call_type(typing, (int64,) * 3, {})
 
@@ -159,8 +158,8 @@ def function_address(typing: Any, part: Any) -> Any:
 
 
 def address_function(part: Any) -> Any:
-    """A function that gives the address of a compiled function of three words, which is not copied to who asks: see
-    `machine.noinline`."""
+    """A function that returns the address of a compiled function of three words, which is not inlined into the caller:
+    see `machine.noinline`."""
     cache.check_cache_hit(part)
     (compiled,) = part.overloads.values()
 
@@ -172,7 +171,7 @@ def address_function(part: Any) -> Any:
 
 @intrinsic
 def _call_part(typing: Any, part: Any, words: Any, first: Any, last: Any) -> Any:
-    """Call what is at an address; whether it failed."""
+    """Call the part at an address; returns whether it failed."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         form = _part_type(context)
@@ -219,7 +218,7 @@ call_part: Any = _call_part
 
 @kernel
 def _run_chunks(c):  # type: ignore[no-untyped-def]
-    """Take shares until there are none."""
+    """Compute shares until none are left."""
     part, words, count, size = read_i(c, 4), read_i(c, 5), read_i(c, 6), read_i(c, 11)
     first = atomic_add(c, 3, size)
     while first < count:
@@ -230,7 +229,7 @@ def _run_chunks(c):  # type: ignore[no-untyped-def]
 
 @kernel
 def _wait_for_work(c):  # type: ignore[no-untyped-def]
-    """Wait until there may be work; False when the pipe is closed."""
+    """Wait until there may be work; False once the pipe is closed."""
     for _ in range(_SPIN_LIMIT):
         if load_relaxed(c + 8) == 1:
             return True
@@ -243,7 +242,7 @@ def _wait_for_work(c):  # type: ignore[no-untyped-def]
 
 @kernel
 def run_worker(c):  # type: ignore[no-untyped-def]
-    """What a helper does: wait for work, join, and wait again; until the pipe is closed."""
+    """The main loop of a helper: wait for work, join, and wait again, until the pipe is closed."""
     while _wait_for_work(c):
         atomic_add(c, 2, 1)
         if atomic_add(c, 1, 0) == 1:
@@ -253,8 +252,8 @@ def run_worker(c):  # type: ignore[no-untyped-def]
 
 @kernel
 def _avoid_core(c, core):  # type: ignore[no-untyped-def]
-    """Keep helpers off the core of who calls them, if that may be on another one, too. Nothing is allocated: whoever
-    has claimed the crew has its words."""
+    """Keep helpers off the core of the calling thread, if they may run on another one. Allocates nothing: the thread
+    that has claimed the pool owns its words."""
     cores = c + 8 * _CORE_MASK
     if read_i(c, 15) == 0 or core < 0 or core >= 64 * _CORE_MASK_WORDS or read_i(c, 14) == core + 1:
         return
@@ -272,8 +271,8 @@ def _avoid_core(c, core):  # type: ignore[no-untyped-def]
 
 @kernel
 def parallel_for(s, part, words, count, size):  # type: ignore[no-untyped-def]
-    """Compute a loop with the crew of a state, in shares of this size, if it is free, else here; whether that went
-    well."""
+    """Compute a loop with the thread pool of a state, in shares of `size` elements, if the pool is free, else on this
+    thread; returns whether it succeeded."""
     c = read_i(s, 8)
     if c == 0:
         write(s, 8, POOL_REQUESTED)
@@ -293,7 +292,7 @@ def parallel_for(s, part, words, count, size):  # type: ignore[no-untyped-def]
     _run_chunks(c)
     atomic_add(c, 1, -1)
     looks = 0
-    while atomic_add(c, 2, 0) != 0:  # for the time of a share, if helpers have a core of their own
+    while atomic_add(c, 2, 0) != 0:  # for the time of a share, if helpers have cores of their own
         looks += 1
         if looks > _SLEEP_AFTER_SPINS:
             _sleep_microseconds(types.uint32(_SLEEP_MICROSECONDS))
@@ -306,7 +305,7 @@ def parallel_for(s, part, words, count, size):  # type: ignore[no-untyped-def]
 
 @kernel
 def parallel_for_large(s, part, words, count):  # type: ignore[no-untyped-def]
-    """The same of a loop over elements, if it is large."""
+    """The same for a loop over elements, which is shared only if it is large."""
     return (
         parallel_for(s, part, words, count, CHUNK_ELEMENTS)
         if count >= PARALLEL_MIN_ELEMENTS
@@ -322,19 +321,18 @@ def run_worker(c):
  crew.run_worker(c)
 """
 _pools: dict[int, Any] = {}
-"""By process, the words of its crew: a child that was forked has none of the threads."""
+"""The words of each process's pool: a forked child has none of the threads."""
 _pools_lock = cache.lock_across_fork(threading.Lock())
 
 
 def worker_count() -> int:
-    """How many threads help: one for each core but one; none where there are no pipes of this kind."""
+    """The number of helpers: one for each core but one; none on Windows, which lacks such pipes."""
     cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     return min(cores - 1, _MAX_WORKERS) if sys.platform != "win32" else 0
 
 
 def start_pool() -> int:
-    """The address of the words of this process's crew, whose threads are started if they have not been; 0 where nobody
-    would help."""
+    """Start this process's thread pool if necessary; return the address of its words, 0 if it has no helpers."""
     with _pools_lock:
         if os.getpid() not in _pools:
             _pools[os.getpid()] = _create_pool(worker_count())
@@ -342,13 +340,13 @@ def start_pool() -> int:
 
 
 def pool_address() -> int:
-    """The same, and 0 where the threads have not been started."""
+    """The address of the pool's words; 0 if it has not been started or has no helpers."""
     words = _pools.get(os.getpid())
     return 0 if words is None else int(words[13])
 
 
 def start_pool_async() -> int:
-    """The same, and another thread starts them."""
+    """Start the pool on another thread if necessary; return the address of its words, 0 until it has started."""
     if os.getpid() not in _pools and not _pools_lock.locked():
         threading.Thread(target=start_pool, name="tagloom crew begins", daemon=True).start()
     return pool_address()
@@ -358,20 +356,21 @@ def _create_pool(count: int) -> Any:
     words = np.zeros(_THREAD_IDS + _MAX_WORKERS, np.int64)
     if not count:
         return words
-    with suppress(OSError):  # too many files are open: nobody helps
+    with suppress(OSError):  # too many open files: no helpers
         words[8:11] = *os.pipe(), count
     if words[10]:
-        os.set_blocking(int(words[9]), False)  # a pipe that is full wakes everybody up as it is
+        os.set_blocking(int(words[9]), False)  # a full pipe wakes all helpers anyway
         serving = cache.load_module("crew", _WORKER_TEXT).run_worker
         for at in range(count):
             helper = threading.Thread(target=_worker_main, args=(serving, words), name="tagloom crew", daemon=True)
             helper.start()
-            words[_THREAD_IDS + at] = helper.native_id or -1  # which no thread has
+            words[_THREAD_IDS + at] = helper.native_id or -1  # -1 is no thread's id
         words[13], words[15] = words.ctypes.data, sys.platform == "linux"
     return words
 
 
 def _worker_main(serving: Any, words: Any) -> None:
-    """A thread that gets no signals: one that did would stop reading, and be gone."""
+    """The main function of a helper. It blocks signals: one would interrupt the read from the pipe, and end the
+    helper."""
     signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
     serving(words.ctypes.data)
