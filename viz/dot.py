@@ -91,7 +91,7 @@ def _default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
         for line in wrap(view.caption, CAPTION_WIDTH, max_lines=4, placeholder=" ...")
     )
     below = [*caption, *filter(None, [_legend_markup(view, theme)])]
-    if below:  # the line above it is not empty: of those Graphviz forgets the height, and cuts the last off
+    if below:  # the first line is not empty: Graphviz ignores the height of empty lines and cuts the last one off
         whole |= {"label": f"<{'<br/>'.join(['&#160;', *below])}>", "labelloc": "b"}
     return {
         "graph_attr": whole,

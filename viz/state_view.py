@@ -137,7 +137,7 @@ def _group_tokens(
             on_boxes.setdefault(f"n{node}", []).append(found)
             continue
         way = arrows[0]
-        if len(arrows) > 1:  # of several arrows, where rules are broken, each gets its own
+        if len(arrows) > 1:  # of several arrows (in an invalid graph) each gets its own
             before = used.get((node, port, tag), 0)
             used[node, port, tag] = before + 1
             way = arrows[min(before, len(arrows) - 1)]

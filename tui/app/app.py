@@ -152,7 +152,7 @@ class Debugger(AsciiApp):
         self.is_leader_pending = False
         self.pane_layout.bring_to_front(pane)
         self.request_snapshot()
-        self.screen.set_focus(self.panes()[pane])  # at once: the next key may be about it
+        self.screen.set_focus(self.panes()[pane])  # at once: the next key may refer to it
 
     def action_alone(self) -> None:
         """Maximize the focused pane, or restore it."""
@@ -326,7 +326,7 @@ class Debugger(AsciiApp):
             )
             if seen is not None:
                 self.show_snapshot(seen)
-            else:  # it was told to stop before anything could be seen
+            else:  # it was stopped before the first snapshot
                 self.request_snapshot()
             self._pending_commands, self._command_started_at = self._pending_commands - 1, None
 
@@ -400,7 +400,7 @@ class Debugger(AsciiApp):
             graph.show_message("" if draft is not None else "the layout was stopped; < and > try another")
             self._failed_layout = None if draft is not None else paper
             self.presenter.graph_layout = draft or self.presenter.graph_layout
-            freeze_objects(self)  # else the collector looks at it, and at all of Textual, for 100 ms now and then
+            freeze_objects(self)  # else the garbage collector scans it and all of Textual for 100 ms now and then
         except TagloomError as error:
             self._failed_layout = paper
             graph.show_message(f"{str(error).splitlines()[0]}; < folds it")

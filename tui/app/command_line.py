@@ -52,7 +52,7 @@ class CommandLine(Input):
         self.value, self._history_index = line, 0
         self._previous_focus = self.screen.focused
         self.display = True
-        self.screen.add_class("typing")  # it takes the place of what happened
+        self.screen.add_class("typing")  # it replaces the line of the last event
         self.screen.set_focus(self)  # at once: what is typed next is for this line
         self.cursor_position = len(line)
 

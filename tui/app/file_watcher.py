@@ -18,7 +18,7 @@ class FileWatcher:
     def has_changed(self) -> bool:
         """Whether the file was written since the last check; False if the run's file is now another one."""
         before, now = self._last_version, self._current_version()
-        if now is None:  # an editor may be about to put another in its place
+        if now is None:  # an editor may be about to replace it
             return False
         self._last_version = now
         return before is not None and before[0] == now[0] and before != now

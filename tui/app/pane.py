@@ -40,7 +40,7 @@ class Pane(ScrollView, can_focus=True):
 
     def move_to_area(self, slot: PaneArea) -> None:
         """Move to an area, with the names of the panes that share it in the border."""
-        if slot == self._pane_area:  # else all of it would be painted, for its title
+        if slot == self._pane_area:  # else the whole pane is repainted for its title
             return
         self._pane_area = slot
         self.styles.offset = (slot.x, slot.y)

@@ -40,7 +40,7 @@ class BackgroundWorker:
 
         try:
             return await asyncio.wrap_future(self._pool.submit(run_piece))
-        except KeyboardInterrupt:  # it came when the piece was just over
+        except KeyboardInterrupt:  # the interrupt arrived just after the task ended
             return None
 
     def stop(self) -> None:

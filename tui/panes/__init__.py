@@ -1,1 +1,1 @@
-"""What each pane shows, as plain data, from a session: no screen is needed, and none is known here."""
+"""The content of each pane as plain data, computed from a session; independent of any screen."""

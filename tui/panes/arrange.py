@@ -1,4 +1,5 @@
-"""Where panes stand on a screen of some size: pure geometry. Where there is little room, several share a place."""
+"""The arrangement of panes on a screen of a given size: pure geometry. If there is little room, several panes share
+an area."""
 
 from __future__ import annotations
 
@@ -9,11 +10,11 @@ PANES = ("graph", "source", "flight", "waiting", "tags", "inspector", "events", 
 """All panes; the first has key 1, the last key 0."""
 
 WIDE, MEDIUM = 150, 100
-"""Screens with so many columns are divided in three, and in two."""
+"""The widths from which a screen has three columns of panes, and two."""
 
 
 class PaneArea(NamedTuple):
-    """A place on the screen, and the panes that share it, of which the first shown is `front`."""
+    """An area of the screen, and the panes that share it; `front` is the visible one."""
 
     panes: tuple[str, ...]
     front: str
@@ -24,7 +25,7 @@ class PaneArea(NamedTuple):
 
 
 def key_of(pane: str) -> str:
-    """The digit that leads to a pane.
+    """The digit key of a pane.
 
     >>> key_of("graph"), key_of("timeline")
     ('1', '0')
@@ -33,7 +34,7 @@ def key_of(pane: str) -> str:
 
 
 def arrange_panes(width: int, height: int, fronts: Mapping[str, int], alone: str | None = None) -> list[PaneArea]:
-    """The places on a screen; `fronts` says when each pane was asked for last, `alone` which one has all the room.
+    """The areas of a screen; `fronts` has the time at which each pane was last chosen, `alone` the maximized pane.
 
     >>> [slot.front for slot in arrange_panes(80, 22, {"source": 1})]
     ['source', 'flight', 'timeline']
@@ -55,7 +56,7 @@ def arrange_panes(width: int, height: int, fronts: Mapping[str, int], alone: str
 
 
 def _area_height(share: float, height: int, left: int) -> int:
-    """The rows of a place: a share of all, all that are left for 1, or all but some for less than 0."""
+    """The rows of an area: a share of the height, for 1 all that are left, below 0 all but some."""
     return left if share == 1 else round(height * share) if share > 0 else left + round(share)
 
 

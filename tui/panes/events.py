@@ -1,4 +1,4 @@
-"""The panes of what happened: the events, and the answers to commands."""
+"""The panes of events and of answers to commands."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page
 
 
 def events_page(session: Session) -> PanePage:
-    """The events that are known and listed, each a row; those ahead are faint."""
+    """The known events that pass the filter, one row each; those after the current position are faint."""
     history = session.history
     numbers = listed_events(session)
     position, graph = history.position, history.graph
@@ -39,7 +39,7 @@ def events_page(session: Session) -> PanePage:
 
 
 def _event_row(graph: Graph, number: int, event: Event, position: int) -> PageRow:
-    """An event in the list; it is faint where it is ahead."""
+    """The row of an event; faint if it is after the current position."""
     return build_row(
         (f"{number:>5,} ", GREY),
         *event_spans(graph, event, faint=number >= position),
@@ -52,7 +52,7 @@ def _event_row(graph: Graph, number: int, event: Event, position: int) -> PageRo
 
 
 def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[PageSpan, ...]:
-    """What an event was: its sign, the node, and what it fired on and gave, or what came and stays."""
+    """An event as text: its sign, the node, its operands and results, or the token that arrived and waits."""
     token = event.token
     sign = BADGE_LOOKS[
         "trap" if event.trap is not None else "fired" if event.fired else "parked" if event.deferred_at else "waits"
@@ -72,7 +72,7 @@ def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[Pag
 
 
 def answers_page(replies: Iterable[CommandReply], width: int = 0) -> PanePage:
-    """What was commanded, and answered; a firing in an answer leads there. Lines that are too long go on below."""
+    """The commands and their answers; Enter on a firing in an answer goes to it. Long lines are wrapped."""
     rows, first, wide = list[PageRow](), 0, 0
     for reply in replies:
         first = len(rows)
@@ -86,14 +86,14 @@ def answers_page(replies: Iterable[CommandReply], width: int = 0) -> PanePage:
 
 @lru_cache(maxsize=100)
 def _answer_rows(command: str, ok: bool, text: tuple[str, ...], width: int) -> tuple[tuple[PageRow, ...], int]:
-    """A command and its answer, and how long the longest line is."""
+    """The rows of a command and its answer, and the length of the longest."""
     lines = (_wrap_line(f"  {line}", width, "" if ok else ORANGE, _goto_command(line)) for line in text)
     rows = tuple(chain(_wrap_line(f"❯ {command}", width, SKY if ok else VERMILLION), *lines))
     return rows, max(len(each.text) for each in rows)
 
 
 def _wrap_line(line: str, width: int, colour: str, do: str = "") -> Iterator[PageRow]:
-    """A line, and where it is too long the rest of it below."""
+    """A line, wrapped to the width."""
     indent = len(line) - len(line.lstrip()) + 2
     if not width or len(line) <= width or indent > width // 2:
         yield build_row((line, colour), command=do)
@@ -104,7 +104,7 @@ def _wrap_line(line: str, width: int, colour: str, do: str = "") -> Iterator[Pag
 
 
 def _goto_command(line: str) -> str:
-    """Where a line of an answer leads."""
+    """The command that goes to the event in a line of an answer."""
     _, mark, rest = line.partition(" at event ")
     digits = rest.partition(":")[0].partition(",")[0].strip()
     return f"goto {int(digits) + 1}" if mark and digits.isdigit() else ""

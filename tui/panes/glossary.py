@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 GLOSSARY_FILE = Path(__file__).with_name("glossary.txt")
 TERM_WIDTH = 20
-"""How many columns the terms have."""
+"""The columns for terms."""
 
 
 class GlossaryEntry(NamedTuple):
@@ -31,7 +31,7 @@ def glossary_entries() -> tuple[GlossaryEntry, ...]:
 
 
 def glossary_lines(width: int = 85) -> list[str]:
-    r"""All terms for a terminal of this many columns: the term, and beside it its definition, wrapped.
+    r"""All terms with their definitions beside them, wrapped for a terminal of this many columns.
 
     >>> print("\n".join(glossary_lines()[-3:-1]))
     work                the number of firings of a run: S1

@@ -1,4 +1,4 @@
-"""The pane of the graph: laid out once, and drawn anew with the tokens where they are."""
+"""The graph pane: the graph is laid out once, and redrawn with the tokens of each step."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from ...viz.view import View
 from ..session.session import Session
 
 MAX_TOKENS = 1000
-"""So many tokens in flight are drawn, and those that wait in so many activations."""
+"""The most tokens in flight, and activations with waiting tokens, that are drawn."""
 
 
 MAX_EXCESS = 2.5
-"""So many times as wide, or as high, as its place a graph may be before functions and loops are folded."""
+"""How many times wider or higher than its pane a graph may be before functions and loops are folded."""
 
 
 MAX_SHRINK = 1.5
-"""No way to write a graph makes it smaller by more."""
+"""The most by which a less legible style can shrink a graph, as a factor."""
 
 
 class LayoutRequest(NamedTuple):
-    """How a graph is to be drawn: what is folded, and the size that it is to fit."""
+    """A request to lay out a graph: its folded clusters, and the size that it should fit."""
 
     graph: Graph
     folded: tuple[str, ...]
     width: int
     height: int
     zoom: int = 0
-    """Where it is larger than its place by more than MAX_EXCESS, inner loops and functions are folded until it is not.
-    Each step of the zoom doubles that; below 0 it is folded until all of it is in sight."""
+    """The zoom. A graph that is larger than its pane by more than MAX_EXCESS has inner loops and functions folded
+    until it fits. Each step of the zoom doubles that limit; below 0 the whole graph fits the pane."""
     unfolded: tuple[str, ...] = ()
-    """The functions and loops that are not folded, however large the graph is then."""
+    """The functions and loops that stay unfolded, however large the graph becomes."""
 
     def matches(self, graph: Graph, folded: tuple[str, ...], opened: tuple[str, ...]) -> bool:
         return self.graph is graph and (self.folded, self.unfolded) == (folded, opened)
@@ -48,8 +48,8 @@ class LayoutRequest(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class GraphLayout:
-    """A graph that is laid out: the plain view, the drawing without tokens, the cells of each thing, and the clusters
-    that are folded."""
+    """A graph that is laid out: the plain view, the drawing without tokens, the cells of each box and arrow, and the
+    folded clusters."""
 
     request: LayoutRequest
     view: View
@@ -59,27 +59,27 @@ class GraphLayout:
     folded_subjects: tuple[str, ...]
     """The functions and loops that are drawn as boxes."""
     nodes: Mapping[str, str]
-    """The nodes that boxes are, by their names in the view."""
+    """The nodes of boxes, by the box's name in the view."""
     commands: Mapping[str, str]
-    """What a click on a box, or on a frame, commands, by its name in the view."""
+    """The command for a click on a box or a frame, by its name in the view."""
 
 
 class GraphPicture(NamedTuple):
-    """The graph in cells."""
+    """The graph in cells, with tokens."""
 
     drawing: Drawing
     focus_cell: tuple[int, int] | None
-    """The row and column that the eye is to go to."""
+    """The row and column to scroll to."""
     commands: Mapping[str, str]
     nodes: Mapping[str, str]
-    """As drafts have them."""
+    """The commands and nodes of the layout."""
     subtitle: str = ""
     highlighted_rows: Mapping[int, frozenset[str]] = {}
-    """The boxes that the eye is to find first, by the rows in which they stand."""
+    """The highlighted boxes, by row."""
 
 
 def lay_out_graph(paper: LayoutRequest) -> GraphLayout:
-    """A graph, laid out: this takes much longer than to draw tokens on it. Raises Usage where Graphviz does."""
+    """Lay out a graph, which takes much longer than drawing tokens on it. Raises Usage if Graphviz fails."""
     plain = graph_view(paper.graph)
     folded = find_clusters(plain, paper.folded) if paper.folded else set[str]()
     order, least = folding_order(plain, _protected_clusters(plain, paper) - folded)
@@ -104,28 +104,29 @@ def lay_out_graph(paper: LayoutRequest) -> GraphLayout:
 
 
 def _fold_commands(plain: View, boxes: Collection[str]) -> Iterator[tuple[str, str]]:
-    """A frame is folded, and what is folded is unfolded."""
+    """Commands for clicks: on a frame to fold it, on a folded box to unfold it."""
     for cluster in plain.root.walk():
         if cluster.subject:
             yield cluster.name, f"{'unfold' if cluster.name in boxes else 'fold'} {cluster.subject}"
 
 
 def _protected_clusters(plain: View, paper: LayoutRequest) -> set[str]:
-    """The clusters that are not folded by themselves: those that somebody opened, and the program's own function."""
+    """The clusters that are not folded automatically: those that the user unfolded, and the program's entry
+    function."""
     own = {each.name for each in plain.root.clusters if each.subject == paper.graph.name}
     return own | (find_clusters(plain, paper.unfolded) if paper.unfolded else set())
 
 
 def _excess(drawing: Drawing, paper: LayoutRequest) -> float:
-    """How many times larger a drawing is than it may be."""
+    """How many times larger a drawing is than its limit."""
     columns, rows = drawing.size
     far = MAX_EXCESS * 2**paper.zoom if paper.zoom >= 0 else 1
     return max(columns / paper.width, rows / paper.height) / far
 
 
 def _draw_view(view: View, paper: LayoutRequest) -> Drawing:
-    """A view as legible as can be in its pane; where it is not legible there, as wide as that, but higher, if it can
-    be. What is much too large is not drawn in less legible ways in vain: each takes as long."""
+    """Draw a view as legibly as its pane allows; if it does not fit, keep to the pane's width and exceed its height,
+    if possible. A graph that is far too large is not tried in less legible styles, each of which takes as long."""
     width, height, zoom = paper.width, paper.height, paper.zoom
     times = 2 ** max(zoom, 0)
     drawing = draw_cells(view, width=width * times, height=height * times, styles=1)
@@ -138,7 +139,7 @@ def _draw_view(view: View, paper: LayoutRequest) -> Drawing:
 
 
 def draw_tokens(draft: GraphLayout, session: Session) -> GraphPicture:
-    """The graph with its tokens."""
+    """Draw the graph with its tokens."""
     history, shut = session.history, draft.folded_subjects
     moment = overlay_state(draft.view, history.state, history.last_event, under=session.root_tag, limit=MAX_TOKENS)
     view = collapse_clusters(moment, draft.folded) if draft.folded else moment
@@ -154,7 +155,7 @@ def draw_tokens(draft: GraphLayout, session: Session) -> GraphPicture:
 
 
 def _boxes_by_row(where: CellPositions, names: Iterable[str]) -> dict[int, frozenset[str]]:
-    """Which of these boxes stand in a row, for each in which one does."""
+    """Which of these boxes are in each row."""
     found: dict[int, set[str]] = {}
     for name in names:
         for row, _ in where.get(name, ()):
@@ -163,7 +164,7 @@ def _boxes_by_row(where: CellPositions, names: Iterable[str]) -> dict[int, froze
 
 
 def _focus_cell(draft: GraphLayout, session: Session) -> tuple[int, int] | None:
-    """Where the present node stands, or what it is folded into."""
+    """The cell of the current node, or of the box that it is folded into."""
     name = f"n{session.current_node}"
     inside = (each.name for each in draft.view.root.walk() if any(name in inner.boxes for inner in each.walk()))
     shown = chain([name], (each for each in inside if each in draft.folded))

@@ -1,4 +1,4 @@
-"""What F1 says of each pane, what the tour says, and what the keys of the screen do."""
+"""The texts of F1 for each pane, the tour, and the keys of the screen."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ goes there. Arrays are shown with statistics and a slice, which [ chooses. Watch
 
 ◆ is where one is, ✗ a trap, ⚑ a bookmark. A click goes there; left and right go by one event.""",
 }
-"""What each pane shows, and what can be done there."""
+"""For each pane, its content and what users can do there."""
 
 SCREEN_KEYS = (
     (": ", "type any command; Tab completes it"),
@@ -62,7 +62,7 @@ SCREEN_KEYS = (
     ("< >", "zoom the graph;  .  follows"),
     ("F1", "explain the pane where one is"),
 )
-"""The keys that are no commands."""
+"""The keys that are not commands."""
 
 KEY_HINTS = (
     ("s", "step"),
@@ -85,7 +85,7 @@ KEY_HINTS = (
     ("F3", "light or dark"),
     ("d", "deliver"),
 )
-"""The keys that are told at the bottom, as many as there is room for: the first before the others."""
+"""The key hints at the bottom, most important first; as many as fit are shown."""
 
 PANE_KEY_HINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "graph": (("< >", "zoom"),),
@@ -100,11 +100,11 @@ PANE_KEY_HINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "timeline": (("Left Right", "an event"), ("^ $", "ends")),
     "line": (("Enter", "do"), ("Tab", "complete"), ("Up", "lines of before"), ("Esc", "leave")),
 }
-"""And those of the pane where one is, which come first. In the line for commands there are no others."""
+"""The key hints of each pane, which come first when it has the focus. The command line shows only its own."""
 
 
 def key_hints(pane: str, width: int) -> PageRow:
-    """The keys that help where one is, in so many columns."""
+    """The key hints for a focused pane, in at most `width` columns."""
     own, room, spans = PANE_KEY_HINTS.get(pane, ()), width, list[PageSpan]()
     keys = {key for key, _ in own}
     for key, word in (*own, *(each for each in KEY_HINTS if each[0] not in keys and pane != "line")):
@@ -117,11 +117,11 @@ def key_hints(pane: str, width: int) -> PageRow:
 
 
 LEADER_LINES = 3
-"""So many lines have what may follow the leader."""
+"""The lines for the keys that may follow the leader."""
 
 
 def second_key_hints(commands: Iterable[Command[Session]], width: int) -> tuple[PageRow, ...]:
-    """What may follow the leader, in so many columns: the second strokes, with their commands, each line a row."""
+    """The keys that may follow the leader, with their commands, one row per line."""
     pairs = [*((each.key[1:], each.name) for each in commands if each.key[:1] == LEADER_KEY), ("Esc", "leave")]
     rows, room = tuple(list[PageSpan]() for _ in range(LEADER_LINES)), width
     for first in range(0, len(pairs), LEADER_LINES):
@@ -136,7 +136,7 @@ def second_key_hints(commands: Iterable[Command[Session]], width: int) -> tuple[
 
 
 def key_at(row: PageRow, column: int) -> str:
-    """The key that a click on a column of the hints is for: of two signs the second, but for a click on the first.
+    """The key hint at a column, for clicks; of a pair of keys the second, except on the first itself.
 
     >>> told = key_hints("graph", 80)
     >>> told.text[:25], [key_at(told, column) for column in (1, 3, 6, 11, 21, 90)]
@@ -167,18 +167,18 @@ TOUR_PAGES = (
     " K lists the runs, % compares two.",
     "F1 explains the pane where one is, : takes any command, Ctrl-P finds one by name, q leaves.\n\nThat is all.",
 )
-"""Six pages, a minute."""
+"""The tour: six pages, one minute."""
 
 
 def explain_pane(pane: str) -> str:
-    """What F1 says of a pane: paragraphs, a line each, but for signs."""
+    """The F1 text of a pane: paragraphs, one line each, and its signs."""
     parts = (part if part[0] in "●" else part.replace("\n", " ") for part in PANE_HELP[pane].split("\n\n"))
     return "\n\n".join(parts)
 
 
 def help_pages(pane: str, commands: Iterable[Command[Session]], width: int = 85) -> list[str]:
-    """The pages of F1, this many columns wide: the pane, with the keys of the screen; the commands, some groups a page;
-    the glossary."""
+    """The pages of F1, this many columns wide: the pane with the keys of the screen; the commands, some groups on
+    each page; the glossary."""
     keys = "\n".join(f"{key:>4}  {said}" for key, said in SCREEN_KEYS)
     pages, group = [f"{explain_pane(pane)}\n\n{keys}"], ""
     for command in commands:
@@ -193,4 +193,4 @@ def help_pages(pane: str, commands: Iterable[Command[Session]], width: int = 85)
 
 
 _PAGE_GROUPS = ("moving", "looking", "forking", "marking")
-"""The groups of commands that begin a page."""
+"""The groups of commands that begin a new page."""

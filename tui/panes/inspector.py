@@ -1,4 +1,4 @@
-"""The pane of one node: its op, its ports, what it fired on and gave, its values across tags, arrays, watches."""
+"""The inspector pane: one node's op, ports, operands and results, values across tags, arrays, and watches."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from .page import PageRow, PageSpan, PanePage, build_row, empty_page
 
 MAX_FIRINGS, MAX_VALUES = 8, 60
 DEFAULT_WIDTH = 40
-"""Longer sentences take several lines, where nobody says how much room there is."""
+"""The default width at which sentences are wrapped."""
 _BAR_GLYPHS = "▁▂▃▄▅▆▇█"
 
 
 def inspector_page(session: Session, width: int = DEFAULT_WIDTH) -> PanePage:
-    """The node that is selected, or the present one; sentences take as many lines as they need in so many columns."""
+    """The selected node, or else the current one; sentences are wrapped to `width` columns."""
     number = session.inspected_node
     if number is None:
         return empty_page("there is no node here")
@@ -79,7 +79,7 @@ def _port_rows(session: Session, number: int, tag: Tag) -> Iterator[PageRow]:
 
 
 def _describe_port(session: Session, port: PortState) -> tuple[str, str]:
-    """What a port has, and its colour."""
+    """The state of a port in words, and its colour."""
     said = describe_value(session.history.graph, port.value)
     match port.status:
         case "literal":
@@ -122,7 +122,7 @@ def _firing_rows(session: Session, number: int) -> Iterator[PageRow]:
 
 
 def sparkline(values: Sequence[Any]) -> str:
-    """Numbers as a line of blocks; empty where they are no numbers, or fewer than two.
+    """Numbers as a line of block characters; empty if they are not numbers, or fewer than two.
 
     >>> sparkline([1, 2, 3]), sparkline([1]), sparkline([2, 2])
     ('▁▅█', '', '▄▄')
@@ -141,7 +141,7 @@ def sparkline(values: Sequence[Any]) -> str:
 
 
 def array_rows(value: np.ndarray[Any, Any], chosen: str = "") -> Iterator[PageRow]:
-    """An array: its type, statistics, and the slice that is chosen, or its first numbers."""
+    """An array: its type, statistics, and the chosen slice, or else its first elements."""
     seen = summarize_array(value, chosen)
     yield build_row(("array ", GREY), seen.type)
     if seen.statistics:

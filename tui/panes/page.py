@@ -1,4 +1,5 @@
-"""Pages: what a pane of lines shows. A line has pieces in colours of the table of looks, and says what it is about."""
+"""Pages: the content of a pane of lines. A row has spans in colours of the table of looks, and refers to what it is
+about."""
 
 from __future__ import annotations
 
@@ -10,11 +11,11 @@ from ...viz.style import GREY
 from ..session.reply import sanitize
 
 FUTURE_COLOUR = "pale"
-"""The colour of what is there, but not yet: no text has it."""
+"""The colour of what is still in the future; text never has it."""
 
 
 class PageSpan(NamedTuple):
-    """A piece of a line, in a colour of the table of looks; empty is that of the paper's ink."""
+    """A piece of a row in a colour of the table of looks; empty is the text colour."""
 
     text: str
     colour: str = ""
@@ -26,13 +27,13 @@ class PageRow(NamedTuple):
 
     spans: tuple[PageSpan, ...]
     command: str = ""
-    """The command of Enter, and of a click."""
+    """The command for Enter and for a click."""
     is_current: bool = False
-    """Whether it is where one is."""
+    """Whether it is the current position."""
     node: str = ""
     tag: str = ""
     position: int | None = None
-    """The node, the activation, and the position in the flight that commands given here are about."""
+    """The node, the activation, and the position in the flight that commands on this row refer to."""
     line: int | None = None
     """The line of source."""
 
@@ -42,25 +43,25 @@ class PageRow(NamedTuple):
 
 
 class PanePage(NamedTuple):
-    """What a pane of lines shows."""
+    """The content of a pane of lines."""
 
     rows: Sequence[PageRow]
     subtitle: str = ""
-    """What stands beside the title."""
+    """Text beside the title."""
     target_row: int | None = None
-    """The row that is to be in sight."""
+    """The row to scroll to."""
     is_target_first: bool = False
-    """Whether that row is to be the first in sight."""
+    """Whether that row is to be the first visible one."""
     width: int | None = None
-    """How many columns the longest row has, where that is known: to look at 1,000 takes 1 ms."""
+    """The length of the longest row, if known: measuring 1,000 rows takes 1 ms."""
 
     def text(self) -> str:
-        """All lines, as tests compare them."""
+        """All rows as text, for tests."""
         return "\n".join(("> " if row.is_current else "  ") + row.text.rstrip() for row in self.rows)
 
 
 class LazyRows(Sequence[PageRow]):
-    """Rows of which only those that are looked at are made, each once."""
+    """Rows that are made when they are first accessed."""
 
     def __init__(self, length: int, make: Callable[[int], PageRow]) -> None:
         self._length, self._make = length, cache(make)
@@ -85,7 +86,7 @@ class LazyRows(Sequence[PageRow]):
 
 
 def build_row(*pieces: str | tuple[str, str] | PageSpan, **about: object) -> PageRow:
-    r"""A row of plain texts, texts with their colours, and spans; what no terminal shows is a dot.
+    r"""A row of plain texts, (text, colour) pairs, and spans; unprintable characters become dots.
 
     >>> build_row("a ", ("b\x1b", "#E69F00")).text
     'a b·'
@@ -98,7 +99,7 @@ def build_row(*pieces: str | tuple[str, str] | PageSpan, **about: object) -> Pag
 
 
 def list_rows(count: int, make: Callable[[int], PageRow], *rest: str) -> LazyRows:
-    """So many rows, and below them what is said of those that are not listed.
+    """`count` rows, followed by the lines in `rest` about those that are not listed.
 
     >>> [each.text for each in list_rows(2, lambda number: build_row(f"row {number}"), "and 3 more")]
     ['row 0', 'row 1', 'and 3 more']
@@ -109,5 +110,5 @@ def list_rows(count: int, make: Callable[[int], PageRow], *rest: str) -> LazyRow
 
 
 def empty_page(said: str) -> PanePage:
-    """A page that says why it is empty."""
+    """A page with only a text that says why it is empty."""
     return PanePage([build_row((said, GREY))])

@@ -1,4 +1,4 @@
-"""All that a screen shows of a session, in one look."""
+"""The presenter: everything that the screen shows of a session, in one snapshot."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PAGE_BUILDERS: Mapping[str, Callable[[Session], PanePage]] = {
     "events": events_page,
     "cells": cells_page,
 }
-"""What the panes of lines show."""
+"""The function for the page of each pane of lines."""
 
 ANSWER_PANES: Mapping[str, str] = {
     "flight": "flight",
@@ -42,26 +42,26 @@ ANSWER_PANES: Mapping[str, str] = {
     "watch": "inspector",
     "events": "events",
 }
-"""The panes that show what commands are asked for."""
+"""The pane that shows the effect of each of these commands."""
 
 _STATUS_LINE_GROUPS = ("moving", "focus")
 
 STOPPED_ROW = build_row((" the panes show what was: looking was stopped, and goes on at the next command", ORANGE))
-"""What is said where somebody stopped a look."""
+"""The message when the user stopped a snapshot."""
 
 MAX_REPLIES = 50
-"""So many answers are kept."""
+"""The number of answers that are kept."""
 
 
 class PaneSize(NamedTuple):
-    """Columns and rows."""
+    """Columns and rows of a pane."""
 
     width: int
     height: int
 
 
 class ScreenSnapshot(NamedTuple):
-    """What is to be shown."""
+    """What the screen shows."""
 
     pages: Mapping[str, PanePage]
     status: PageRow
@@ -69,31 +69,30 @@ class ScreenSnapshot(NamedTuple):
     picture: GraphPicture | None = None
     timeline: Timeline | None = None
     reply: CommandReply | None = None
-    """The answer to the command after which this is seen."""
+    """The reply to the command after which it was taken."""
     layout_request: LayoutRequest | None = None
-    """The layout that is not there yet."""
+    """The layout that is still to be made."""
     front_pane: str | None = None
-    """The pane that has the answer to the command."""
+    """The pane with the answer to the command."""
     is_stopped: bool = False
-    """Whether somebody stopped the look: then nothing is known of the panes."""
+    """Whether the user stopped the snapshot; then it has no panes."""
 
 
 class ScreenPresenter:
-    """Looks at a session: knows the answers so far, and the layout of the graph."""
+    """Takes snapshots of a session; keeps the answers so far and the layout of the graph."""
 
     def __init__(self, session: Session) -> None:
         self.session = session
         self.replies: deque[CommandReply] = deque(maxlen=MAX_REPLIES)
         self.graph_layout: GraphLayout | None = None
         self._last_message: PageRow | None = None
-        """What is said of the last command, if it was no motion."""
+        """The row about the last command, if it was not a step."""
         self._last_reply: CommandReply | None = None
         self.zoom = 0
-        """Of the graph, as papers have it."""
+        """The zoom of the graph, as in LayoutRequest."""
 
     def do(self, line: str, panes: Callable[[str | None], Mapping[str, PaneSize]]) -> ScreenSnapshot:
-        """Do a command, and look at what has become of it; `panes` gives those that are shown, once the one that has
-        the answer is."""
+        """Run a command and take a snapshot; `panes` returns the visible panes, given the one that has the answer."""
         reply = self.session.execute(line)
         self.replies.append(reply)
         has_answer = bool(reply.text) and not is_position(reply.data)
@@ -102,7 +101,7 @@ class ScreenPresenter:
         return self.snapshot(panes(front))._replace(reply=reply, front_pane=front)
 
     def _answer_pane(self, reply: CommandReply) -> str | None:
-        """Which pane shows what a command answered; none, where it is said in the line of what happened."""
+        """The pane that shows a command's answer; None if the line below the panes does."""
         word = reply.command.partition(" ")[0]
         command = next((each for each in self.session.commands.values() if word in (each.name, each.key)), None)
         if command is None or not reply.ok:
@@ -110,7 +109,7 @@ class ScreenPresenter:
         return ANSWER_PANES.get(command.name, None if command.group in _STATUS_LINE_GROUPS else "answers")
 
     def snapshot(self, panes: Mapping[str, PaneSize]) -> ScreenSnapshot:
-        """What these panes, of these sizes, show; where somebody stops that, where one is all the same."""
+        """A snapshot of these panes at these sizes; if the user stops it, only the position."""
         session = self.session
         line, last = status_row(session), self._last_message or last_event_row(session, self._last_reply)
         if session.snapshot.current is None:
@@ -124,7 +123,7 @@ class ScreenPresenter:
             return ScreenSnapshot({}, line, STOPPED_ROW, is_stopped=True)
 
     def _full_snapshot(self, panes: Mapping[str, PaneSize], line: PageRow, last: PageRow) -> ScreenSnapshot:
-        """All that there is to be seen of a run."""
+        """A snapshot of everything visible of a run."""
         session = self.session
         session.run.index.catch_up(session.history)
         pages = {
@@ -147,7 +146,7 @@ class ScreenPresenter:
         )
 
     def _build_page(self, pane: str, size: PaneSize) -> PanePage:
-        """What a pane shows, which beside its scroll bar has a column less."""
+        """The page of a pane, which loses one column to its scroll bar."""
         return (
             inspector_page(self.session, size.width - 1) if pane == "inspector" else PAGE_BUILDERS[pane](self.session)
         )
@@ -156,7 +155,7 @@ class ScreenPresenter:
         return {"answers": answers_page(self.replies, panes["answers"].width - 1)} if "answers" in panes else {}
 
     def _layout_request(self, size: PaneSize | None) -> LayoutRequest | None:
-        """How the graph is to be laid out for a pane."""
+        """The layout request of the graph for a pane."""
         if size is None:
             return None
         session = self.session

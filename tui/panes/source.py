@@ -1,4 +1,4 @@
-"""The pane of the program's source: the present line, those that breakpoints stop at, and what each made."""
+"""The source pane: the current line, lines with breakpoints, and the values that each line made."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COLOURS = {"comment": GREY, "string": GREEN, "decorator": PURPLE, "number": SKY
 
 
 def source_page(session: Session) -> PanePage:
-    """The file of the present node, or of the one that is inspected, with an arrow at its line."""
+    """The file of the current or the inspected node, with an arrow at its line."""
     number = session.inspected_node
     location = None if number is None else session.history.graph.nodes[number].location
     if location is None:
@@ -62,7 +62,7 @@ def _source_row(number: int, text: str, here: int, made: list[str], points: dict
 
 
 def _lines_in_strings(lines: list[str]) -> list[bool]:
-    """For each line, whether it is inside of a text of several lines."""
+    """For each line, whether it is inside a multi-line string."""
     found, inside = [], False
     for line in lines:
         quotes = line.count('"""')
@@ -73,7 +73,7 @@ def _lines_in_strings(lines: list[str]) -> list[bool]:
 
 @lru_cache(maxsize=4096)
 def _highlight(text: str) -> tuple[PageSpan, ...]:
-    """A line in the colours of its language, roughly."""
+    """A line with rough syntax highlighting."""
     return tuple(_token_span(piece) for piece in _TOKENS.finditer(text))
 
 

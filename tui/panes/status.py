@@ -1,4 +1,4 @@
-"""The line that says where one is, and what a key does that wants more words."""
+"""The status line, and the line that a key suggests for a command that needs arguments."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .source import breakpoint_condition
 
 
 def status_row(session: Session) -> PageRow:
-    """Where one is, on one line."""
+    """The current position, on one line."""
     if session.snapshot.current is None:
         return build_row(("no program yet: : load FILE ARGS", ORANGE))
     history = session.history
@@ -46,14 +46,14 @@ def status_row(session: Session) -> PageRow:
 
 
 def _ending_span(history: History) -> PageSpan:
-    """That the run is over, and how, where nothing else says it."""
+    """How the run ended, if nothing else shows it."""
     if len(results_data(history)) == len(history.state.results):
         return PageSpan("over ", GREEN)
     return PageSpan("over " if history.state.trap_events else "deadlocked ", VERMILLION, not history.state.trap_events)
 
 
 def failure_row(reply: CommandReply) -> PageRow:
-    """Why a command could not be done, on one line."""
+    """Why a command failed, on one line."""
     return build_row(PageSpan(f" {' · '.join(line.strip() for line in reply.text)}", VERMILLION, True))
 
 
@@ -63,7 +63,7 @@ def answer_row(reply: CommandReply) -> PageRow:
 
 
 def last_event_row(session: Session, reply: CommandReply | None = None) -> PageRow:
-    """The last event; before it the breakpoints that stopped the last motion, and after it what that printed."""
+    """The last event; before it the breakpoints that stopped the last step, after it what that step printed."""
     if session.snapshot.current is None:
         return build_row("")
     history = session.history
@@ -85,12 +85,12 @@ def last_event_row(session: Session, reply: CommandReply | None = None) -> PageR
 
 
 def needs_arguments(command: Command[Session]) -> bool:
-    """Whether nothing can be done by the name of a command alone."""
+    """Whether a command cannot run without arguments."""
     return bool(command.parameters) and not command.parameters.startswith("[")
 
 
 def suggest_line(session: Session, command: Command[Session], about: PageRow | None) -> str:
-    """The line that a command is probably meant as, for the row where the cursor is: `change 3 `."""
+    """The probable line for a command on the row at the cursor: `change 3 `."""
     node, tag = _command_subject(session, about)
     position = about.position if about is not None else None
     if position is None and session.snapshot.current is not None:
@@ -114,7 +114,7 @@ def suggest_line(session: Session, command: Command[Session], about: PageRow | N
 
 
 def _find_breakpoint(session: Session, about: PageRow | None) -> int | None:
-    """The breakpoint on the line that a row is about, else the one that was set last."""
+    """The breakpoint on a row's line, or else the most recent one."""
     points = session.snapshot.breakpoints
     line = about.line if about is not None else None
     here = [] if line is None else [each.number for each in points if each.condition == breakpoint_condition(line)]
@@ -123,7 +123,7 @@ def _find_breakpoint(session: Session, about: PageRow | None) -> int | None:
 
 
 def _command_subject(session: Session, about: PageRow | None) -> tuple[str, str]:
-    """The node and the tag that a row is about, else those that are inspected."""
+    """The node and the tag of a row, or else the inspected ones."""
     if about is not None and about.node:
         return about.node, about.tag
     if session.snapshot.current is None:

@@ -1,4 +1,4 @@
-"""The pane of tags: the tree of activations, which leads from one to another, and says which alone is shown."""
+"""The tags pane: the tree of activations, for navigation, with the one to which the view is restricted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .page import LazyRows, PageRow, PageSpan, PanePage, build_row
 
 
 def tags_page(session: Session) -> PanePage:
-    """The activations up to here: all around where one is and the one that alone is shown, and those directly below."""
+    """The activations so far: those around the current and the restricting one, and their direct children."""
     history, here, found = session.history, session.current_tag, list_activations(session)
     told = _ActivationRows(
         ActivationTitles(history.graph, session.run.index.gates, history.position), here, session.root_tag
@@ -24,7 +24,7 @@ def tags_page(session: Session) -> PanePage:
 
 
 class _ActivationRows:
-    """What rows say."""
+    """The texts of rows."""
 
     def __init__(self, titles: ActivationTitles, here: Tag, only: Tag | None) -> None:
         self.titles, self.current, self.only = titles, here, only

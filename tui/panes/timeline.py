@@ -1,4 +1,4 @@
-"""The timeline: the events from the first to the last that is known, with the profile of parallelism above it."""
+"""The timeline: the events from the first to the last known one, below the profile of parallelism."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _BAR_GLYPHS = " ▁▂▃▄▅▆▇█"
 
 
 class Timeline(NamedTuple):
-    """What it shows: rows of one width, and the command that a click on a column gives."""
+    """Its rows, all of one width, and the command for a click on a column."""
 
     rows: tuple[PageRow, ...]
     click_commands: tuple[str, ...]
@@ -27,8 +27,8 @@ class Timeline(NamedTuple):
 
 
 def build_timeline(session: Session, width: int, height: int) -> Timeline:
-    """The timeline in so many columns, with bars that are `height` rows high: of the firings of each wave, or, where
-    not all events are listed, of those that are."""
+    """The timeline in `width` columns, with bars `height` rows high: firings per wave, or, if events are filtered,
+    the number that pass."""
     history = session.history
     width, base, known = max(width, 1), history.base, max(len(history), 1)
     ends = [base + round((column + 1) * (known - base) / width) for column in range(width)]
@@ -59,7 +59,7 @@ def _events_per_column(numbers: Sequence[int], ends: list[int]) -> list[int]:
 
 
 def _firings_per_column(known: RunIndex, ends: list[int]) -> list[int]:
-    """For each column, the firings of the largest wave in it. There may be a wave for every few events."""
+    """For each column, the firings of its largest wave. There may be a wave for every few events."""
     last, sizes = known.waves()
     fired = np.append(sizes, known.wave_firings)
     until = np.searchsorted(last, np.array(ends) - 1)
@@ -76,7 +76,7 @@ def _bar_row(heights: list[int], top: int, level: int, height: int, at: int) -> 
 
 
 def _axis_row(session: Session, ends: list[int], at: int) -> PageRow:
-    """The line itself: what is past is heavy; bookmarks, traps and where one is have signs."""
+    """The axis: its past part is heavy; bookmarks, traps and the current position have signs."""
     line = [PageSpan("━", BLUE) if column <= at else PageSpan("─", FUTURE_COLOUR) for column in range(len(ends))]
     if not len(session.history):
         line = [PageSpan("─", FUTURE_COLOUR)] * len(ends)

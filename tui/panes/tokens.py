@@ -1,4 +1,4 @@
-"""The panes of tokens: what is in flight, what waits for partners, what is in cells and parked at them."""
+"""The panes of tokens: in flight, waiting for partners, in cells, and deferred reads."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from ..session.session import Session
 from .page import PageRow, PageSpan, PanePage, build_row, empty_page, list_rows
 
 MAX_TOKENS = 200
-"""So many tokens are listed: there may be millions."""
+"""The most tokens that are listed; there may be millions."""
 
 
 def flight_page(session: Session) -> PanePage:
-    """The tokens in flight: the next to be delivered, then the others in the order of the schedule."""
+    """The tokens in flight: the next to be delivered, then the others in schedule order."""
     history, graph, top = session.history, session.history.graph, session.root_tag
     tokens, left, unlooked = listing.list_flight(session, MAX_TOKENS)
     following, count = history.next_choice, len(history.state.flight)
@@ -37,7 +37,7 @@ def flight_page(session: Session) -> PanePage:
 
 
 def _empty_flight_page(session: Session) -> PanePage:
-    """That the run is over, and where to look then."""
+    """The page after the end of a run, with hints where to look next."""
     state = session.history.state
     rows = [build_row(("nothing is in flight:", GREY)), build_row(("the run is over", GREY))]
     if state.waiting_count:
@@ -69,7 +69,8 @@ def _flight_row(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bo
 
 
 def waiting_page(session: Session) -> PanePage:
-    """The waiting-matching store: by activation, the nodes that wait, with what they hold and what is missing."""
+    """The waiting-matching store: by activation, the waiting nodes with the tokens that they hold and those that are
+    missing."""
     graph, (found, left) = session.history.graph, listing.list_store(session, MAX_TOKENS)
     if not found:
         return empty_page("no token waits for a partner")
@@ -109,7 +110,7 @@ def _throttled_row(graph: Graph, token: Token) -> PageRow:
 
 
 def cells_page(session: Session) -> PanePage:
-    """The arrays of cells: what each holds, and who is parked at which."""
+    """The arrays of cells: the content of each cell, and the deferred reads at it."""
     graph, blocks, top = session.history.graph, session.history.state.cells.blocks, session.root_tag
     found, left, arrays, parked = listing.list_cells(session, MAX_TOKENS)
     if not found:
