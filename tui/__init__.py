@@ -1,2 +1,2 @@
-"""Hands on: the command line, and the debugger. `session` is the whole debugger without a screen, and `cli` the
-words and exit codes; whatever is computed or drawn is computed and drawn below."""
+"""The user interface: the command line and the debugger. `session` is the debugger without a screen, and `cli` owns
+words and exit codes; all computing and drawing is below."""

@@ -1,7 +1,7 @@
-"""Finding what a user names: `FILE[:NAME]`, and arguments as literals.
+"""Loading the programs that a user names as `FILE[:NAME]`, and parsing arguments as literals.
 
-A `.py` file is run, as `python FILE` would; nothing else is ever executed. A `.json` file holds one program or graph,
-a `.tl` file functions, graphs and cases in the text form.
+A `.py` file is run, as `python FILE` would; nothing else is ever executed. A `.json` file holds one program or graph, a
+`.tl` file functions, graphs and cases in the text form.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _PACKAGE = __name__.partition(".")[0]
 
 
 def find_program(target: str) -> Runnable:
-    """The function or graph that `FILE[:NAME]` names; raises Usage where there is none, or more than one."""
+    """The function or graph that `FILE[:NAME]` names; raises Usage if there is none, or more than one."""
     file, name = split_target(target)
     path = Path(file)
     if not file:
@@ -69,7 +69,7 @@ def find_program(target: str) -> Runnable:
 
 
 def read_text(path: Path) -> Document:
-    """What a file of the text form holds; raises Malformed where it is none."""
+    """The contents of a file in the text form; raises Malformed if it is none."""
     try:
         return parse(read_file(path).decode(), str(path))
     except UnicodeDecodeError as error:
@@ -79,13 +79,13 @@ def read_text(path: Path) -> Document:
 
 
 def text_document(target: str) -> Document | None:
-    """The document of a target that is a file of the text form, and names nothing in it."""
+    """The document of a target that is a text-form file without a NAME."""
     path = Path(target)
     return read_text(path) if path.suffix == ".tl" and path.is_file() else None
 
 
 def error_excerpt(error: TagloomError) -> str | None:
-    """The line of a .tl file that an error speaks of, with a caret under what came, or under the op."""
+    """The line of a .tl file that an error refers to, with a caret under the unexpected text, or under the op."""
     where = error.where
     if not isinstance(where, Location) or not where.file.endswith(".tl"):
         return None
@@ -100,7 +100,7 @@ def error_excerpt(error: TagloomError) -> str | None:
 
 
 def _from_text(document: Document, name: str | None, path: Path) -> Runnable:
-    """A function or graph of a text; without a name the entry of its functions, where it has some."""
+    """A function or graph of a text; without a name the entry of its functions, if it has any."""
     if name is None and document.program is not None:
         name = document.program.entry
     if not document.names:
@@ -109,7 +109,7 @@ def _from_text(document: Document, name: str | None, path: Path) -> Runnable:
 
 
 def split_target(target: str) -> tuple[str, str | None]:
-    """FILE, and NAME if it is there."""
+    """FILE, and NAME if present."""
     file, colon, name = target.rpartition(":")
     if not colon or Path(target).exists() or not name.isidentifier():
         return target, None
@@ -130,7 +130,7 @@ def _from_json(path: Path, name: str | None) -> Runnable:
 
 
 def _execute(path: Path) -> dict[str, object]:
-    """What a file defines."""
+    """The names that a file defines."""
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
@@ -142,10 +142,10 @@ def _execute(path: Path) -> dict[str, object]:
 
 @contextmanager
 def _user_code_errors(what: str, file: str, recursion_hint: str | None = None) -> Iterator[None]:
-    """Errors of the user's own Python become words that name the last line of the user's file that ran.
+    """Turn errors of the user's own Python into an error that names the last line of the user's file that ran.
 
-    Where it was our own code that failed further in, the error is ours, and keeps its traceback. Endless recursion
-    is the user's, wherever it ends; `recursion_hint` is the hint there.
+    If tagloom's own code failed further in, the error is tagloom's, and keeps its traceback. Endless recursion is the
+    user's, wherever it ends; `recursion_hint` is its hint.
     """
     try:
         yield
@@ -170,7 +170,7 @@ def _is_relevant(frame: FrameType, file: str) -> bool:
 
 
 def _is_tagloom_frame(frame: FrameType) -> bool:
-    """Whether the frame is tagloom's own; this module's only call the user's code."""
+    """Whether the frame is tagloom's own; those of this module only call the user's code."""
     name = str(frame.f_globals.get("__name__"))
     return name.startswith(f"{_PACKAGE}.") and name != __name__
 
@@ -234,7 +234,7 @@ def callbacks(subject: Runnable, values: Sequence[Value]) -> Mapping[str, Callab
 
 
 def all_arguments(subject: Runnable, values: Sequence[Value]) -> Sequence[Value]:
-    """All arguments of the program, for these: a function takes what variables hold, and what it closes over, too."""
+    """All arguments of the program for these: a function also takes the values of variables, and of its closure."""
     if not isinstance(subject, Function):
         return values
     nested = subject.source.unflatten_arguments(values)
@@ -242,12 +242,12 @@ def all_arguments(subject: Runnable, values: Sequence[Value]) -> Sequence[Value]
 
 
 def program_of(subject: Runnable) -> Program | None:
-    """The structured program, whether it keeps the rules or not; a graph has none."""
+    """The structured program, whether or not it keeps the rules; a graph has none."""
     return subject if isinstance(subject, Program) else program_and_graph(subject)[0]
 
 
 def check_rules(subject: Runnable, *, unchecked: bool = False) -> None:
-    """Raises Invalid where a program or graph breaks rules; with `unchecked`, where it can have no meaning at all. A
+    """Raise Invalid if a program or graph breaks rules; with `unchecked`, only if it can have no meaning at all. A
     function is checked when it is traced."""
     if isinstance(subject, Function):
         return
@@ -262,12 +262,12 @@ def check_rules(subject: Runnable, *, unchecked: bool = False) -> None:
 
 
 def parse_arguments(subject: Runnable, words: Sequence[str]) -> list[Value]:
-    """Command-line words as values of the parameters' types; raises Usage or Malformed where they do not fit."""
+    """Command-line words as values of the parameters' types; raises Usage or Malformed if they do not fit."""
     return _parse_words(subject, words, parse_argument)
 
 
 def parse_partial_arguments(subject: Runnable, words: Sequence[str]) -> list[Any]:
-    """The same, where `...` stands for a value that is left out, and at the end nothing does."""
+    """The same, where `...` stands for an omitted value; trailing values are omitted by leaving them out."""
     padded = [*words, *["..."] * (len(parameters(subject)) - len(words))]
     return _parse_words(
         subject, padded, lambda name, type_, word: ... if word == "..." else parse_argument(name, type_, word)
@@ -284,7 +284,7 @@ def _parse_words(subject: Runnable, words: Sequence[str], read: Callable[[str, T
 
 
 def parse_argument(name: str, type_: Type | None, word: str) -> Value:
-    """A literal, or an array from a file, as a value of that type; raises Usage or Malformed where it is none."""
+    """A literal, or an array from a file, as a value of that type; raises Usage or Malformed if it is none."""
     try:
         if word.startswith("@"):
             return admit(_load_array(word[1:]), type_)
@@ -305,7 +305,7 @@ def _load_array(file: str) -> object:
 
 
 def _describe_stray_option(word: str) -> str | None:
-    """What to say of a word that looks like an option, and stands where none is expected."""
+    """The message for a word that looks like an option where none is expected."""
     if not word.startswith("-") or word[1:2].isdigit() or word[1:] in ("inf", "nan"):
         return None
     return f"there is no option {word}"

@@ -1,4 +1,4 @@
-"""What a run gave and took, as text for people."""
+"""The results and statistics of a run, as text for people."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from ..viz.profile import draw_profile
 
 
 def result_lines(outcome: Outcome) -> list[str]:
-    """The results of a run that has all of them: a line each, with names where they nest, and what variables hold by
-    now with theirs."""
+    """The results of a completed run: a line for each, with names if they nest, and the values of variables with their
+    names."""
     structure = outcome.structure
     flat = structure.container in (None, tuple) and all(part == LEAF for _, part in structure.children)
     named = label_leaves(structure, map(format_value, outcome.results))
@@ -24,7 +24,7 @@ def result_lines(outcome: Outcome) -> list[str]:
 
 
 def stats_report(outcome: Outcome, *, unicode: bool) -> str:
-    """Firings, critical path, parallelism, store, tags, who fired, and the profile of parallelism drawn; less of an
+    """Firings, critical path, parallelism, store, tags, shares, and a drawing of the parallelism profile; less for an
     engine that counts nothing."""
     if outcome.measured_stats is None:
         said = f"{outcome.engine}, which computes results and counts nothing"
@@ -55,8 +55,8 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
 
 
 def share_lines(outcome: Outcome) -> list[str]:
-    """A table of who fired how often: functions, ops, and sites, whose firings are those of their calls and returns or
-    of what goes round; at most ten rows."""
+    """A table of firings by function, op, and site, whose firings are those of its calls and returns or of its
+    iterations; at most ten rows."""
     graph, stats, entered = outcome.graph, outcome.stats, outcome.activations()
     names = site_names(graph)
     functions = [(name, count, entered.get(name, 0)) for name, count in firings_by_function(graph, stats).items()]
@@ -76,7 +76,7 @@ ShareRow: TypeAlias = tuple[str, int, int | None]
 
 
 def _limit_rows(rows: Sequence[ShareRow], most: int) -> list[ShareRow]:
-    """As many rows, the last of which sums up those that have no room."""
+    """At most this many rows, the last of which sums up the omitted ones."""
     if len(rows) <= most:
         return list(rows)
     rest = rows[most - 1 :]

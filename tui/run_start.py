@@ -1,4 +1,4 @@
-"""The beginning of the run that `FILE[:NAME] ARGS` names, as a history: what the command line and tests begin with."""
+"""The start of the run that `FILE[:NAME] ARGS` names, as a history, for the command line and for tests."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .load import Runnable, check_rules, find_program, parse_arguments, program_
 
 @dataclass(frozen=True, slots=True)
 class StartOptions:
-    """How a run goes on, whatever the program is: the options of `run_graph`."""
+    """The options of a run, as in `run_graph`, whatever the program."""
 
     schedule: str | Script = "waves"
     limits: Limits = field(default_factory=Limits)
@@ -26,7 +26,7 @@ class StartOptions:
     k: int | None = None
     unchecked: bool = False
     whole: bool = False
-    """Whether every event is to be known, so that no machine goes ahead."""
+    """Whether every event is to be known, so that the fast machine never skips ahead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class Start:
     options: StartOptions = field(default_factory=StartOptions)
 
     def history(self, world: World) -> History:
-        """The run at its beginning; a log of events is a run at its end. The file is read again each time.
+        """The run at its beginning; for a log of events, the run at its end. The file is read again each time.
 
-        Raises Usage, Malformed and Invalid where there is no such program, or it cannot be run.
+        Raises Usage, Malformed and Invalid if there is no such program, or it cannot be run.
         """
         if self.target.endswith(SUFFIX):
             if self.words:
@@ -49,12 +49,12 @@ class Start:
         return begin_history(find_program(self.target), self.words, self.options, world)
 
     def with_options(self, **changed: Any) -> Start:
-        """The same with another schedule, or other options."""
+        """The same start with another schedule, or other options."""
         return replace(self, options=replace(self.options, **changed))
 
 
 def begin_history(subject: Runnable, words: Sequence[str], options: StartOptions, world: World) -> History:
-    """The beginning of a run of a loaded program; raises Usage, Malformed and Invalid where it cannot be run."""
+    """The beginning of a run of a loaded program; raises Usage, Malformed and Invalid if it cannot be run."""
     check_rules(subject, unchecked=options.unchecked)
     values = parse_arguments(subject, words)
     given: dict[str, Any] = {

@@ -1,4 +1,4 @@
-"""`tagloom check FILE --against REFERENCE`: a program beside one that is right, and the first difference explained."""
+"""`tagloom check FILE --against REFERENCE`: comparison with a correct program, and the first difference explained."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ..run_start import StartOptions, begin_history
 from .tolerance import are_lines_close, is_close
 
 MAX_ARGUMENT_LISTS = 24
-"""So many lists of arguments are tried where nobody names one."""
+"""The most argument lists to try when none is given."""
 
 DEFAULT_FIRINGS = 100_000
-"""Where nobody names a limit, a run of an exercise that takes more counts as one that does not end."""
+"""The default limit: an exercise that takes more firings counts as one that does not end."""
 
 _INTEGERS = ("0", "1", "2", "3", "5", "8", "-1")
 _FLOATS = ("0.0", "1.0", "2.5", "-3.0")
@@ -32,11 +32,12 @@ _BOOLEANS = ("true", "false")
 
 
 def check_against(target: str, reference: str, words: Sequence[str], limits: Limits) -> int:
-    """Run both on the arguments, without any on small ones, and print a line for each; 1 where they differ, and then
-    the first difference, explained; 1 too where the reference came to no end, and nothing was decided.
+    """Run both programs on the arguments, or on small ones if there are none, and print a line for each list; return 1
+    if they differ, with the first difference explained, and also if the reference does not end, so that nothing was
+    decided.
 
-    Each file is loaded once; what its Python prints, as it is loaded and traced, goes to stderr. Raises Usage where
-    there are no such programs, and where arguments are needed.
+    Each file is loaded once; what its Python prints while it is loaded and traced goes to stderr. Raises Usage if there
+    are no such programs, or if arguments are needed.
     """
     with redirect_stdout(sys.stderr):
         both = find_program(target), find_program(reference)
@@ -62,7 +63,7 @@ def check_against(target: str, reference: str, words: Sequence[str], limits: Lim
 
 
 def _check_parameters(mine: Runnable, right: Runnable) -> None:
-    """Raises Usage where the two take other arguments, as far as they say which."""
+    """Raise Usage if the two take different parameters, as far as they declare them."""
     got, required = parameters(mine), parameters(right)
     kinds = zip((type_ for _, type_ in got), (type_ for _, type_ in required), strict=False)
     if len(got) != len(required) or any(one and other and one.dtype is not other.dtype for one, other in kinds):
@@ -78,7 +79,7 @@ def _describe_parameters(takes: Sequence[tuple[str, Type | None]]) -> str:
 
 
 def _run_program(subject: Runnable, words: tuple[str, ...], limits: Limits) -> tuple[History, list[str]]:
-    """A program that has been run, and the lines that it printed."""
+    """The history of a completed run, and the lines that it printed."""
     lines: list[str] = []
     history = begin_history(subject, words, StartOptions(limits=limits), World(lines.append))
     history.run()
@@ -86,7 +87,8 @@ def _run_program(subject: Runnable, words: tuple[str, ...], limits: Limits) -> t
 
 
 def small_arguments(subject: Runnable) -> Iterator[tuple[str, ...]]:
-    """Small arguments for a program, the smallest first, as words; raises Usage where it takes others than numbers."""
+    """Small argument lists for a program, the smallest first, as words; raises Usage if it takes anything but
+    numbers."""
     choices = [_candidate_words(name, type_) for name, type_ in parameters(subject)]
     ranked = sorted(product(*map(enumerate, choices)), key=lambda each: sum(rank for rank, _ in each))
     return islice((tuple(word for _, word in each) for each in ranked), MAX_ARGUMENT_LISTS)
@@ -104,7 +106,7 @@ def _candidate_words(name: str, type_: Type | None) -> tuple[str, ...]:
 
 
 def _describe_difference(mine: Outcome, right: Outcome, printed: Sequence[Sequence[str]], limits: Limits) -> list[str]:
-    """How the ends differ, in words; nothing where they do not."""
+    """How the outcomes differ, as text; empty if they do not."""
     if mine.status != right.status or len(mine.results) != len(right.results):
         return [
             "the runs end differently",
@@ -128,7 +130,7 @@ def _describe_difference(mine: Outcome, right: Outcome, printed: Sequence[Sequen
 
 
 def _explain_difference(mine: History, right: History) -> list[str]:
-    """Where the two go apart first."""
+    """The first difference of the two runs, explained."""
     found = mine.ask.first_difference(right)
     if found is None:
         return []
@@ -149,7 +151,7 @@ def _describe_ending(outcome: Outcome, limits: Limits) -> str:
 
 
 def _describe_limit(outcome: Outcome, limits: Limits) -> str:
-    """Which limit a run came to."""
+    """The limit that a run reached."""
     if isinstance(outcome.error, Exhausted) and outcome.error.limit != "firings":
         return f"did not end: {outcome.error.message}"
     return f"did not end within {plural(limits.firings, 'firing')}"

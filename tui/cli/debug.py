@@ -21,7 +21,7 @@ from .terminal import has_unicode
 
 
 class DebugMode(NamedTuple):
-    """How one debugs: on screen, or else without panes at a prompt, or without a terminal."""
+    """How to debug: on screen, at a prompt without panes, or without a terminal."""
 
     headless: bool = False
     is_prompt: bool = False
@@ -32,9 +32,9 @@ class DebugMode(NamedTuple):
 
 
 def debug(start: Start, manner: DebugMode) -> int:
-    """Debug a program; the exit code is 1 where a command failed, else 0.
+    """Debug a program; the exit code is 1 if a command failed, else 0.
 
-    Raises Usage where there is neither a terminal nor a wish to do without, and what the program's file raises.
+    Raises Usage if there is no terminal and the mode needs one, and the errors of the program's file.
     """
     headless, plain, commands, as_json, watch, at = manner
     if not headless and (commands is not None or as_json):
@@ -53,7 +53,7 @@ def debug(start: Start, manner: DebugMode) -> int:
 
 
 def has_terminal() -> bool:
-    """Whether there is somebody to show a session to."""
+    """Whether there is a terminal for the session."""
     return _is_in_browser() or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
@@ -62,8 +62,9 @@ def _is_in_browser() -> bool:
 
 
 def open_session(session: Session, at: int | None = None, is_prompt: bool = False, watches_file: bool = False) -> int:
-    """Show a session after so many events, at a prompt or on screen, until somebody leaves it; the exit code. The app
-    is imported only here; it goes far itself: there one sees how far it is, and may stop it."""
+    """Show a session after this many events, at a prompt or on screen, until the user leaves it; return the exit
+    code. The app is imported only here; it goes to the position itself, so that the user sees the progress and may
+    stop it."""
     if is_prompt or (os.environ.get("TERM") == "dumb" and not _is_in_browser()):
         if at is not None:
             goto_event(session, at)
@@ -78,18 +79,18 @@ def open_session(session: Session, at: int | None = None, is_prompt: bool = Fals
 
 
 def reply_text(reply: CommandReply) -> str:
-    """A command and its answer, as a person would have seen them."""
+    """A command and its reply, as a person would see them."""
     return "\n".join([f"{PROMPT}{reply.command}", *reply.text])
 
 
 def reply_json(reply: CommandReply) -> str:
-    """The same on one line, for programs."""
+    """The same as one line of JSON, for programs."""
     return json.dumps(reply.to_json(), allow_nan=False)
 
 
 def transcribe(session: Session, lines: Iterable[str], form: Callable[[CommandReply], str]) -> int:
-    """Do what the lines say, and print each with its answer; empty lines and `#` comments are passed over. What the
-    program's own Python prints goes to stderr."""
+    """Execute the lines, and print each with its reply; empty lines and `#` comments are skipped. What the program's
+    own Python prints goes to stderr."""
     code = 0
     for line in lines:
         if not line.strip() or line.lstrip().startswith("#"):

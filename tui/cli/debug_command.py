@@ -1,4 +1,4 @@
-"""`tagloom debug` on the command line: its options in words become those of a session."""
+"""The options of `tagloom debug` on the command line."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def debug(
 
 
 def _serve(port: int) -> int:
-    """What was asked for, but in a browser: the same words, without --serve and --port."""
+    """Run the same command in a browser: the same words, without --serve and --port."""
     from ..app.serve import serve_debugger
 
     words, given = list[str](), iter(sys.argv[sys.argv.index("debug") + 1 :])

@@ -1,4 +1,4 @@
-"""`f.debug(...)`: the debugger in the terminal where Python runs. What it is made of is imported when it is wanted."""
+"""`f.debug(...)`: the debugger in the terminal of the running Python. Its parts are imported on first use."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from ...interp.history.history import History
 
 
 def debug_run(begin: Callable[[World], History], at: int = 0) -> None:
-    """Debug a run that Python begins, after so many events, in a world whose words are the session's.
+    """Debug a run that `begin` starts, after this many events, in a world that prints to the session.
 
-    Raises Usage where there is no terminal, and what `begin` raises.
+    Raises Usage if there is no terminal, and whatever `begin` raises.
     """
     from ..session.commands import new_session
     from .debug import has_terminal, open_session

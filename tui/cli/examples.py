@@ -1,4 +1,4 @@
-"""`tagloom examples`: programs to begin with, which come with the package, copied to where they can be edited."""
+"""`tagloom examples`: the example programs of the package, copied to where they can be edited."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ...core.errors import Usage
 
 FOLDER = "exercises"
 _SUFFIX = ".txt"
-"""They are no modules of this package: each imports it, as a program does."""
+"""The examples are no modules of this package: each imports it, as a program does."""
 
 
 def examples(
@@ -44,7 +44,7 @@ def _first_line(text: str) -> str:
 
 
 def _copy_program(target: Path, text: str) -> bool:
-    """Write a file, and say its name; False where another is there. Raises Usage where it cannot be written."""
+    """Write a file, and print its name; False if a different file exists. Raises Usage if it cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         if not os.path.lexists(target):

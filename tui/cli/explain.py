@@ -1,6 +1,6 @@
-"""Explaining a rule by its number: its words, a right and a wrong example, and what is said of the wrong one.
+"""`tagloom explain`: a rule by its number, with its text, a right and a wrong example, and the error for the wrong one.
 
-The words are those of the docstring of the module that keeps the rule; nothing is written twice.
+The text is that of the docstring of the module that keeps the rule; nothing is written twice.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _RULE = re.compile(r"^([TVLSFDP][0-9]+) +(\S.*(?:\n +\S.*)*)", re.MULTILINE)
 
 
 def rule_texts() -> dict[str, str]:
-    """The words of every rule, by number, in the order in which they are numbered."""
+    """The text of every rule, in numerical order."""
     found = {number: textwrap.dedent(" " * 5 + said) for m in _RULE_MODULES for number, said in _RULE.findall(_doc(m))}
     return dict(sorted(found.items(), key=lambda rule: ("TVLSFDP".index(rule[0][0]), int(rule[0][1:]))))
 
@@ -62,7 +62,7 @@ def _doc(module: ModuleType) -> str:
 
 
 def explain(number: str) -> str:
-    """A rule with its examples, as text; raises Usage where no rule has this number."""
+    """A rule with its examples, as text; raises Usage if no rule has this number."""
     known = rule_texts()
     wanted = number.upper()
     if wanted not in known:
@@ -73,7 +73,7 @@ def explain(number: str) -> str:
 
 
 def list_rules() -> str:
-    """Every rule, a line each."""
+    """Every rule, a line for each."""
     return "\n".join(
         f"{number:4} {textwrap.shorten(said, 95, placeholder=' ...')}" for number, said in rule_texts().items()
     )
@@ -88,7 +88,7 @@ def _example_sections(lesson: RuleExample) -> list[str]:
 
 
 def describe_problem(lesson: RuleExample) -> str:
-    """What is said of the wrong example: its first problem, or how its run breaks."""
+    """The error for the wrong example: its first problem, or how its run breaks."""
     subject = parse_one(lesson.wrong)
     error: TagloomError | None = rule_problems(subject)[0]
     if lesson.arguments and isinstance(subject, Graph):

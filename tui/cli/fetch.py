@@ -1,4 +1,4 @@
-"""`tagloom run --fetch NAME --feed NAME=LITERAL`: a part of a program, and what it is run on."""
+"""`tagloom run --fetch NAME --feed NAME=LITERAL`: a part of a program, and its fed values."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from ..load import Runnable, parse_argument, parse_partial_arguments, program_an
 def build_partial(
     subject: Runnable, words: Sequence[str], fetch: Sequence[str], feed: Sequence[str]
 ) -> tuple[Partial, list[Any]]:
-    """The part of a program that is to run, and its arguments. One name that is fetched is a value, several are a dict.
+    """The part of a program to run, and its arguments. A single fetched name gives a value, several give a dict.
 
-    Raises Usage where there are no such values, or the words mean none.
+    Raises Usage if there are no such values, or the words cannot be parsed.
     """
     values = parse_partial_arguments(subject, words)
     whole = None if any(value is ... for value in values) and isinstance(subject, Function) else values
@@ -58,6 +58,6 @@ def _split_feed(word: str) -> tuple[str, str]:
 
 
 def outcome_document(said: OutcomeRecord, outcome: Outcome) -> Any:
-    """The JSON document of an outcome, whose value nests as what was fetched."""
+    """The JSON document of an outcome, whose value nests as the fetched names do."""
     results = [None if result is None else untyped_json(result) for result in outcome.results]
     return {**to_json(said), "value": unflatten(outcome.structure, results)}

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 
 class RuleExample(NamedTuple):
-    """What to write, and what not; `run` has the arguments on which the wrong one goes wrong when it is run."""
+    """A right and a wrong example; `run` has the arguments on which the wrong one breaks when it is run."""
 
     right: str
     wrong: str

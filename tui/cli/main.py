@@ -1,4 +1,4 @@
-"""The command line. It parses words, calls what is below, prints, and chooses the exit code.
+"""The command line: parses words, calls the packages below, prints, and chooses the exit code.
 
 Exit codes: 0 the run returned, 1 any other ending or a difference, 2 bad usage or bad input. Results go to stdout,
 diagnostics to stderr.
@@ -149,7 +149,7 @@ def run(
 
 
 def _limits(*given: Any) -> Limits | None:
-    """The limits, where any is not what it is by default."""
+    """The limits, or None if all are the defaults."""
     limits = Limits(*given)
     return None if limits == _DEFAULT_LIMITS else limits
 
@@ -255,7 +255,7 @@ def _verdict_line(verdict: Verdict) -> str:
 
 
 def _check_every_schedule(target: str, args: list[str], choices: ChooseTokens | None, options: dict[str, Any]) -> int:
-    """Say what all schedules give; 1 if they end in several ways, or all break."""
+    """Print the results of all schedules; return 1 if they differ, or if all break."""
     unchecked = options["unchecked"]
     if choices is None or (unchecked and choices is not every_token):
         raise Usage("--unchecked is for --every-schedule", got="check --unchecked")
@@ -272,8 +272,7 @@ def _check_every_schedule(target: str, args: list[str], choices: ChooseTokens | 
 
 
 def _check_files(files: Sequence[Path], limits: Limits) -> int:
-    """Print a line for each file of the text form; the worst that `_check_text` says of one, or 2 if one cannot be
-    read."""
+    """Print a line for each text-form file; return the worst code of `_check_text`, or 2 if a file cannot be read."""
     worst, cases = 0, 0
     for file in files:
         try:
@@ -290,7 +289,7 @@ def _check_files(files: Sequence[Path], limits: Limits) -> int:
 
 
 def _check_text(document: Document, limits: Limits, report: Callable[[str], object] = print) -> int:
-    """Say a line for each case; 1 if one differs, 2 if something is wrong that no case expects."""
+    """Report a line for each case; return 1 if one differs, 2 if there is an error that no case expects."""
     problems, different = unexpected_problems(document), 0
     for problem in problems:
         _print_error(problem)
@@ -305,7 +304,7 @@ def _check_text(document: Document, limits: Limits, report: Callable[[str], obje
 
 
 def _replay_log(file: str) -> str:
-    """What to say of a log that agrees with the machine."""
+    """The message for a log that agrees with the machine."""
     replay = open_log(file)
     events = sum(1 for _ in replay.events())
     ending = replay.outcome.status if replay.outcome else "cut short"
@@ -390,7 +389,7 @@ def options(
 
 
 def main(call: Callable[[], Any] = app) -> None:
-    """The entry point: every error that tagloom raises on purpose becomes words and an exit code."""
+    """The entry point: turns every error that tagloom raises on purpose into a message and an exit code."""
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names may have letters that the terminal has not
     try:

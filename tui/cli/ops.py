@@ -1,4 +1,4 @@
-"""The table of ops for a terminal: what each takes, and what it means, by the rows of the registry."""
+"""`tagloom ops`: the table of ops, from the rows of the registry."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def ops(
 
 
 def list_ops() -> str:
-    """Every op that a program may have, a line each: how it is written, and its first sentence.
+    """Every op that a program may have, a line for each: its syntax, and its first sentence.
 
     >>> print(list_ops().splitlines()[0])
     add a, b                               Sum.
@@ -37,8 +37,8 @@ def list_ops() -> str:
 
 
 def describe_op(name: str) -> str:
-    """An op: how many operands it takes, its attributes, and its documentation; or a function of arrays that is made of
-    ops. Raises Usage where there is none."""
+    """An op: its number of operands, its attributes, and its documentation; or an array function composed of ops.
+    Raises Usage if there is none."""
     found, made = {row.name: row for row in _listed_ops()}, _array_functions()
     if name not in found and name.removeprefix("linalg.") in made:
         return _describe_function(*made[name.removeprefix("linalg.")])
@@ -53,7 +53,7 @@ def describe_op(name: str) -> str:
 
 
 def _array_functions() -> dict[str, tuple[str, Callable[..., Any]]]:
-    """The functions of arrays, by name, and as what they are called."""
+    """The array functions by name, with their qualified names."""
     space = ArrayOperators.namespace
     spaces = {"tl.linalg": space.linalg, "tl": space}
     return {
@@ -82,6 +82,6 @@ def _op_syntax(row: OpRow) -> str:
 
 
 def _first_sentence(row: OpRow) -> str:
-    """The first sentence of a row's documentation, or as much of it as a line has room for."""
+    """The first sentence of a row's documentation, cut to the width of a line."""
     said = " ".join(row.doc.split(">>>")[0].split())
     return textwrap.shorten(said.split(". ")[0].rstrip(".") + ".", _WIDTH - 39, placeholder=" ...")

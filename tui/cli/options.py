@@ -1,4 +1,4 @@
-"""Arguments and options that several commands have, with what the help says of them."""
+"""Arguments and options shared by several commands, with their help."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 LITERAL_SETTINGS = {"ignore_unknown_options": True}
-"""So that `-3` is an argument; `load` reports stray options."""
+"""Makes `-3` an argument; `load` reports stray options."""
 
 
 class UntilCondition(StrEnum):

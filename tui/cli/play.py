@@ -1,4 +1,4 @@
-"""`tagloom play`: a run as a page of HTML that plays it."""
+"""`tagloom play`: an HTML page that plays a run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far a long training is: a bar on stderr, and its metrics in a file."""
+"""Progress of a training: a bar on stderr, and metrics in a file."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class progress(Generic[T]):  # noqa: N801 - it is called as range and enumerate 
         self._step = None
 
     def log(self, **metrics: Any) -> None:
-        """Say numbers of this step. Raises Usage where they are none, or there is no step under way."""
+        """Log numbers of this step. Raises Usage if they are no numbers, or if no step is running."""
         if self._step is None:
             raise Usage(
                 "metrics are those of a step", where=user_location(), hint="for step in run: ... run.log(loss=loss)"
@@ -65,7 +65,7 @@ class progress(Generic[T]):  # noqa: N801 - it is called as range and enumerate 
 
 
 def _progress_bar() -> Any:
-    """A bar, where stderr is a terminal that can move its cursor."""
+    """A bar, if stderr is a terminal that can move its cursor."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return nullcontext()
     return _rich_bar()

@@ -1,4 +1,4 @@
-"""The session at a prompt: a person types, with completion and a history of lines."""
+"""The session at a prompt, with completion and line history."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PROMPT = "(tagloom) "
 
 
 def run_prompt(session: Session) -> int:
-    """Ask for lines until somebody leaves; the exit code."""
+    """Read and execute lines until the user leaves; return the exit code."""
     _install_completion(session)
     while not session.is_finished:
         try:
@@ -26,7 +26,7 @@ def run_prompt(session: Session) -> int:
 
 
 def _install_completion(session: Session) -> None:
-    """Tab completes the words that could stand there; without readline, nothing does."""
+    """Make Tab complete words; without readline, Tab does nothing."""
     try:
         import readline
     except ImportError:

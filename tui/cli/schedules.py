@@ -1,4 +1,4 @@
-"""What to say of a program that was run under every schedule."""
+"""The report of `tagloom check --every-schedule`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,13 @@ from ...core.value import Value, format_value
 from ...interp.oracle.all_schedules import ChooseTokens, Exploration, ScheduleEnding, explore
 
 _MAX_ENDINGS = 8
-"""How many endings are listed."""
+"""The most endings that are listed."""
 
 
 def explore_schedules(
     graph: Graph, arguments: Sequence[Value], choices: ChooseTokens, states: int, **options: Any
 ) -> tuple[str, TagloomError | None]:
-    """Run a graph under every schedule: what was found, and what is wrong where there are several endings or all are
-    Broken."""
+    """Run a graph under every schedule: the report, and an error if there are several endings or all are Broken."""
     found = explore(graph, arguments, choices=choices, states=states, **options)
     first, *others = found.endings
     if not others:
@@ -50,7 +49,7 @@ def _describe_ending(ending: ScheduleEnding) -> str:
 
 
 def _describe_schedules(ending: ScheduleEnding) -> str:
-    """How many schedules end so, and the positions that the first of them takes."""
+    """The number of schedules with this ending, and the positions that the first of them chooses."""
     return f"{_format_number(ending.schedules)} as by {' '.join(map(str, ending.script))}"
 
 

@@ -1,7 +1,6 @@
-"""What `tagloom show` does: a program, a graph or a run as a picture in a file, or as text.
+"""`tagloom show`: a program, a graph or a run as a picture in a file, or as text.
 
-Of a program without arguments it shows what is static; with arguments, or of a log of events, it runs the program and
-shows the run.
+For a program without arguments it shows the static form; with arguments, or for a log of events, it shows the run.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ from .terminal import terminal_text
 
 
 class PictureForm(StrEnum):
-    """What of it is shown."""
+    """The form of the picture."""
 
     program = "program"
     graph = "graph"
@@ -53,7 +52,7 @@ STATIC_FORMS = (PictureForm.program, PictureForm.graph, PictureForm.image)
 
 @dataclass(frozen=True, slots=True)
 class ShowRequest:
-    """What is to be shown, and how. `at` is after how many events; None is the end."""
+    """What to show, and how. `at` is the number of events before the shown position; None is the end."""
 
     form: PictureForm = PictureForm.graph
     output: Path | None = None
@@ -63,13 +62,13 @@ class ShowRequest:
     dark: bool = False
     most: int = MAX_BOXES
     in_terminal: bool = False
-    """In the characters of a terminal."""
+    """Whether to draw in the characters of a terminal."""
 
 
 def show(start: Start, wanted: ShowRequest) -> str | None:
-    """Draw it into its file; without one, its text form, which is returned.
+    """Draw the picture into its file; without a file, return the text form.
 
-    Raises Usage where there is no such picture, or it cannot be written.
+    Raises Usage if there is no such picture, or it cannot be written.
     """
     is_run = bool(start.words) or start.target.endswith(SUFFIX) or wanted.at is not None
     if wanted.form is PictureForm.image:
@@ -94,7 +93,7 @@ def show(start: Start, wanted: ShowRequest) -> str | None:
 
 
 def _image_text(start: Start, wanted: ShowRequest, is_run: bool) -> str:
-    """What token engines run, in print."""
+    """The image that token engines run, as text."""
     if is_run or wanted.output is not None or wanted.in_terminal:
         raise Usage("an image is of a graph, and text", got="--form image", hint="leave out ARGS, --at, -o and --ascii")
     graph = program_and_graph(find_program(start.target))[1]
@@ -103,7 +102,7 @@ def _image_text(start: Start, wanted: ShowRequest, is_run: bool) -> str:
 
 
 def picture_of_history(history: History, wanted: ShowRequest) -> Picture:
-    """The picture of a run, up to the moment that is wanted."""
+    """The picture of a run, up to the requested position."""
     if wanted.at is None:
         history.run()
     else:
@@ -112,8 +111,8 @@ def picture_of_history(history: History, wanted: ShowRequest) -> Picture:
 
 
 def _history_at(history: History, position: int, form: PictureForm) -> History:
-    """The run where so many events have happened; all of them are known, unless only that moment is shown. Raises Usage
-    where the run is over before, and KeyboardInterrupt."""
+    """The run after this many events; all of them are known, unless only that position is shown. Raises Usage if the
+    run ends before, and KeyboardInterrupt."""
     if position < 0:
         raise Usage("events are counted from 0", got=f"--at {position}")
     if (
@@ -134,7 +133,7 @@ def _history_at(history: History, position: int, form: PictureForm) -> History:
 
 
 def print_to_stderr(line: str) -> None:
-    """What a program prints, where stdout has something else."""
+    """Print a program's line to stderr, because stdout is used for something else."""
     print(line, file=sys.stderr)
 
 
@@ -196,7 +195,7 @@ def _write_output(wanted: ShowRequest, made: Callable[[], bytes]) -> None:
 
 
 class LayoutProgress:
-    """A line on a terminal that says for how long a layout has gone on, and is wiped away after it."""
+    """A line on a terminal that shows how long a layout has been running, and is erased afterwards."""
 
     def __init__(self) -> None:
         self.is_shown = False

@@ -1,4 +1,4 @@
-"""What the terminal is like that is written to: its letters, its colours and its size."""
+"""Properties of the terminal: its characters, colours and size."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from ...viz.view import View
 
 
 def has_unicode(stream: TextIO | None = None) -> bool:
-    """Whether a stream, or else stdout, can show more letters than ASCII."""
+    """Whether a stream, stdout by default, can show characters beyond ASCII."""
     encoding = (getattr(stream or sys.stdout, "encoding", None) or "ascii").lower()
     return encoding.startswith("utf") and os.environ.get("TERM") != "dumb"
 
 
 def has_colours() -> bool:
-    """Whether stdout is a terminal that shows colours, and nobody asked for none (https://no-color.org)."""
+    """Whether stdout is a terminal with colours, and NO_COLOR is not set (https://no-color.org)."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
 def terminal_text(view: View) -> str:
-    """A view as text for stdout, with what its signs mean below it; as wide as the terminal, if that can be."""
+    """A view as text for stdout, with a legend of its signs below; as wide as the terminal, if possible."""
     size = get_terminal_size((WIDTH, HEIGHT)) if sys.stdout.isatty() else os.terminal_size((WIDTH, HEIGHT))
     # The caption and the next prompt take a line each.
     drawing = draw_cells(view, width=size.columns, height=size.lines - 2)

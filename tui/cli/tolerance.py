@@ -1,7 +1,7 @@
-"""Whether two programs gave the same, but for how floats are rounded: `x * x * x` is not `x ** 3` to the last bit.
+"""Whether two programs gave the same results up to rounding: `x * x * x` is not `x ** 3` to the last bit.
 
-Floats are alike where they differ by no more than `TOLERANCES` of the larger of 1 and the one that is required; NaN is
-like NaN, and an infinity like itself alone. All else must be the same.
+Floats are close if they differ by at most `TOLERANCES` of the larger of 1 and the required one; NaN is close to NaN,
+and an infinity only to itself. Everything else must be equal.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DECIMAL = re.compile(r"(-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+))")
 
 
 def is_close(got: Value, required: Value) -> bool:
-    """Whether two values have one type and are the same, floats nearly.
+    """Whether two values have one type and are equal, floats nearly.
 
     >>> is_close(0.1 + 0.2, 0.3), is_close(1, 1.0), is_close(float("nan"), float("nan")), is_close(0.0, float("inf"))
     (True, False, True, False)
@@ -32,7 +32,7 @@ def is_close(got: Value, required: Value) -> bool:
 
 
 def are_lines_close(got: str, required: str) -> bool:
-    """Whether two printed lines are the same, floats in them nearly.
+    """Whether two printed lines are equal, floats in them nearly.
 
     >>> are_lines_close("x is 0.30000000000000004", "x is 0.3"), are_lines_close("x is 3", "x is 3.0")
     (True, False)

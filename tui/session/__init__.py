@@ -1,1 +1,1 @@
-"""The debugger without a screen: commands in, plain data out. Nothing here prints, and no widget holds any of it."""
+"""The debugger without a screen: commands in, plain data out. Nothing here prints, and nothing depends on a widget."""

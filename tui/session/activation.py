@@ -1,4 +1,4 @@
-"""An activation as its events tell of it: when it opened, what went in and came out, and what opened below it."""
+"""Summaries of activations, from their events: when one opened, its arguments and results, and what opened below it."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from ...core.value import Value
 
 @dataclass(slots=True)
 class ActivationSummary:
-    """What some events tell of an activation. Positions are numbers of events that have happened."""
+    """What some events tell about an activation. Positions are numbers of events that have happened."""
 
     tag: Tag
     open_position: int | None = None
-    """None where these events do not tell."""
+    """None if these events do not tell."""
     arguments: dict[int, tuple[int, Value]] = field(default_factory=dict)
-    """The merges that arguments came to: since which position, and the value."""
+    """By the merge that an argument came to: its position and value."""
     results: dict[int, tuple[int, Value]] = field(default_factory=dict)
-    """The nodes that returned something."""
+    """By the node that returned a result: its position and value."""
     children: list[tuple[int, Tag]] = field(default_factory=list)
-    """The activations directly below, with where each opened, which ascends."""
+    """The activations directly below, each with the position at which it opened, ascending."""
 
     def as_of(self, position: int) -> ActivationSummary:
-        """The same as it was known then."""
+        """The summary as of a position."""
         opened = None if self.open_position is None or self.open_position > position else self.open_position
         return ActivationSummary(
             self.tag,
@@ -37,7 +37,7 @@ class ActivationSummary:
 
 
 def merge_summaries(parts: Sequence[ActivationSummary]) -> ActivationSummary:
-    """What several stretches of events, one after the other, tell of one activation."""
+    """The summary of one activation from those of consecutive segments of events."""
     if len(parts) == 1:
         return parts[0]
     opened = next((part.open_position for part in parts if part.open_position is not None), None)

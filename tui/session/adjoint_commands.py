@@ -1,4 +1,4 @@
-"""Motions between a firing and the firings that go back through it, under the same tag."""
+"""Commands that step between a firing and the firings that reverse it, under the same tag."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def forward(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _resolve_firing(session: Session, words: CommandArguments) -> Event:
-    """The firing that is asked about: of the node and tag that are given, wherever one stands; or the last one."""
+    """The firing of the given node and tag, whatever the position; or the last one."""
     history, known = session.history, session.run.index
     if words:
         name, tag = parse_node_and_tag(session, words)
@@ -72,7 +72,7 @@ def _describe_firing(session: Session, event: Event) -> str:
 
 
 def _goto_partner(session: Session, wanted: Sequence[tuple[int, Tag]]) -> CommandResult:
-    """To the firing of the first of these nodes, in the activation that is named, over what is known, and on."""
+    """Go to the firing of the first of these nodes, in its activation, over known events and beyond."""
     history, adjoints, known = session.history, session.run.adjoints, session.run.index
 
     def is_there(event: Event) -> bool:

@@ -1,4 +1,4 @@
-"""A line that a person typed, as words: what comes is taken one by one, and what is left over is refused."""
+"""The words of a command line: taken one by one; words left over are an error."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ _BRACKETS = {"[": "]", "(": ")"}
 
 
 def split_words(text: str) -> list[str]:
-    """The words of a line. Brackets keep together what stands in them, and quotes do, and go away where they stand
-    around a word.
+    """Split a line into words. Brackets and quotes keep their contents together; quotes around a word are removed.
 
     >>> split_words("change 3 [1, 2]"), split_words("load 'my file.py' -3")
     (['change', '3', '[1, 2]'], ['load', 'my file.py', '-3'])
@@ -41,43 +40,43 @@ def _unquote(word: str) -> str:
 
 
 class CommandArguments:
-    """The words after a command's name. Whoever takes one that is not there is told the usage."""
+    """The words after a command's name. Taking a missing word raises Usage with the command's usage."""
 
     def __init__(self, usage: str, text: str) -> None:
         self.usage = usage
         self.text = text
-        """All of them as they were typed."""
+        """All words as typed."""
         self._words = split_words(text)
 
     def __bool__(self) -> bool:
         return bool(self._words)
 
     def next_word(self, what: str) -> str:
-        """The next word, which has to be there: a `what`."""
+        """Take the next word, a `what`, which must exist."""
         if not self._words:
             raise Usage(f"{what} is missing", required=self.usage)
         return self._words.pop(0)
 
     def optional_word(self) -> str | None:
-        """The next word, if there is one."""
+        """Take the next word, or return None."""
         return self._words.pop(0) if self._words else None
 
     def remaining_words(self) -> tuple[str, ...]:
-        """All words that are left."""
+        """Take all remaining words."""
         left, self._words = tuple(self._words), []
         return left
 
     def next_count(self) -> int:
-        """The next word as a number of times, from 1 up; 1 if there is none."""
+        """Take the next word as a count, from 1 up; 1 if there is none."""
         word = self.optional_word()
         return 1 if word is None else parse_number(word, 1, self.usage)
 
     def next_number(self, what: str, least: int = 0) -> int:
-        """The next word as a number, which has to be there."""
+        """Take the next word as a number, which must exist."""
         return parse_number(self.next_word(what), least, self.usage)
 
     def take_option(self, name: str) -> str | None:
-        """The word after `name`, if that is there; both are taken."""
+        """Take `name` and the word after it, if present; return that word."""
         if name not in self._words:
             return None
         at = self._words.index(name)
@@ -88,7 +87,7 @@ class CommandArguments:
         return value
 
     def take_run_options(self) -> dict[str, Any]:
-        """How a run is to go on, as far as it is said: the words after --schedule, --k and --seed, taken away."""
+        """Take the run options present: the words after --schedule, --k and --seed."""
         found: dict[str, Any] = {"schedule": self.take_option("--schedule")}
         for name, least in (("k", 1), ("seed", 0)):
             word = self.take_option(f"--{name}")
@@ -96,13 +95,13 @@ class CommandArguments:
         return {name: value for name, value in found.items() if value is not None}
 
     def expect_end(self) -> None:
-        """Raises Usage where words are left."""
+        """Raise Usage if words are left."""
         if self._words:
             raise Usage("these are words too many", required=self.usage, got=" ".join(self._words)[:80])
 
 
 def parse_number(word: str, least: int, usage: str) -> int:
-    """A word as an integer from `least` up; raises Usage where it is none.
+    """A word as an integer from `least` up; raises Usage if it is none.
 
     >>> parse_number("1_000", 0, "goto N"), parse_number("1,000", 0, "goto N")
     (1000, 1000)

@@ -1,4 +1,4 @@
-"""Bookmarks, and the search for events."""
+"""Commands for bookmarks, and the search for events."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Breakpoints and logpoints: set, listed, changed."""
+"""Commands that set, list and change breakpoints and logpoints."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _LOG_PATTERN = re.compile(r'(.*\S)\s+"([^"]*)"', re.DOTALL)
 
 
 def _set_breakpoint(session: Session, condition: str, ignore: int = 0, log: str | None = None) -> CommandResult:
-    """Set one, if it means something for the current run."""
+    """Set a breakpoint, if it compiles for the current run."""
     compile_breakpoint(BreakpointSpec(0, condition, ignore, log), session.history.graph)
     point = session.add_breakpoint(condition, ignore, log)
     return CommandResult([f"breakpoint {point}"], {"breakpoint": _breakpoint_data(point)})
@@ -56,7 +56,7 @@ def log(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _parse_breakpoint_number(words: CommandArguments) -> int:
-    """The number of a breakpoint, as the only word."""
+    """The number of a breakpoint, from the only word."""
     wanted = words.next_number("the number of a breakpoint", 1)
     words.expect_end()
     return wanted

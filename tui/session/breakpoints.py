@@ -1,4 +1,4 @@
-"""Breakpoints of a session: kept as texts, since each run has a graph of its own, and compiled for each."""
+"""The breakpoints of a session: kept as texts, and compiled for the graph of each run."""
 
 from __future__ import annotations
 
@@ -27,28 +27,28 @@ class BreakpointSpec:
 
 
 class RunBreakpoints:
-    """The breakpoints of a session as those of one run, with the hits that this run has had."""
+    """The breakpoints of a session compiled for one run, with their hits in this run."""
 
     def __init__(self, graph: Graph, base: int = 0) -> None:
-        """`base` is how many events had happened before the first that is known."""
+        """`base` is the number of events before the first known one."""
         self._graph, self._base = graph, base
         self._specs: tuple[BreakpointSpec, ...] = ()
         self._breakpoints = Breakpoints()
 
     def fork(self, since: int) -> RunBreakpoints:
-        """Those of a run that has so many events in common with this one: they have been hit as often there."""
+        """The breakpoints of a run that shares this many events with this one, with the hits up to there."""
         made = RunBreakpoints(self._graph, self._base)
         made._specs, made._breakpoints = self._specs, self._breakpoints.fork(since)
         return made
 
     def rebase(self, base: int) -> RunBreakpoints:
-        """Those of the same run, where other events of it are known: from this one on."""
+        """The breakpoints of the same run when its events are known from `base` on."""
         made = RunBreakpoints(self._graph, base)
         made._specs, made._breakpoints = self._specs, self._breakpoints.rebase(base)
         return made
 
     def compile_all(self, points: tuple[BreakpointSpec, ...]) -> Breakpoints:
-        """The breakpoints under the numbers of the points; those are left out that mean nothing for this graph."""
+        """The breakpoints, under their numbers; those that do not compile for this graph are left out."""
         if points is not self._specs:
             made = {point.number: compiled for point in points if (compiled := self._try_compile(point)) is not None}
             self._breakpoints, self._specs = self._breakpoints.with_breakpoints(made, self._base), points
@@ -61,8 +61,8 @@ class RunBreakpoints:
             return None
 
     def hits(self, points: tuple[BreakpointSpec, ...], number: int, history: History) -> tuple[int, int] | None:
-        """How often one has been hit up to where the run stands, and since which event; None where it means nothing for
-        its graph. What it has not seen yet it looks at now."""
+        """The number of hits up to the run's position, and the event from which they count; None if the breakpoint does
+        not compile for its graph. Evaluates events that were not evaluated yet."""
         stops = self.compile_all(points)
         if all(number != other for other, _ in stops):
             return None
@@ -74,6 +74,6 @@ class RunBreakpoints:
 
 
 def compile_breakpoint(point: BreakpointSpec, graph: Graph) -> Breakpoint:
-    """A point as a breakpoint; raises Malformed and Usage where it means nothing for the graph."""
+    """Compile a breakpoint; raises Malformed and Usage if it does not fit the graph."""
     made = breakpoint_on(graph, point.condition, ignore=point.ignore, log=point.log)
     return made if point.enabled else Breakpoint(made.condition, made.ignore, made.log, False)

@@ -1,7 +1,7 @@
-"""Motions by activations: over what is called, and out of where one is.
+"""Commands that step by activation: over a call, and out of the current activation.
 
-Where one is, is the activation of the last event, or, once that is closed, the innermost around it that is open. The
-iterations of a loop count as one place: so `over` goes from one to the next, and `out` out of all of them.
+The current activation is that of the last event, or, if it has closed, the innermost open one around it. The iterations
+of a loop count as one scope: so `over` goes from one iteration to the next, and `out` leaves all of them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class ActivationScope(NamedTuple):
     tag: Tag
 
     def contains(self, tag: Tag) -> bool:
-        """Whether this is the activation of a tag."""
+        """Whether a tag belongs to this scope."""
         if self.site.kind == "call":
             return tag == self.tag
         return tag.site == self.site and tag.parent == self.parent
@@ -45,7 +45,7 @@ class ActivationScope(NamedTuple):
         return record is not None and any(site == self.site for site, _ in record.child_tags)
 
     def includes_firing(self, event: Event) -> bool:
-        """Whether an event is a firing in it."""
+        """Whether an event is a firing in this scope."""
         return event.inputs is not None and self.contains(event.token.tag)
 
     def open_position(self, known: RunIndex) -> int:
@@ -59,7 +59,7 @@ def scope_of(tag: Tag) -> ActivationScope:
 
 
 def current_scope(session: Session) -> ActivationScope:
-    """The innermost activation around the last event that is open."""
+    """The innermost open scope around the last event."""
     history = session.history
     last = history.last_event.token.tag if history.last_event is not None else ROOT
     around = map(scope_of, last.self_and_ancestors())
@@ -67,7 +67,7 @@ def current_scope(session: Session) -> ActivationScope:
 
 
 def step_over(history: History, here: ActivationScope) -> None:
-    """On to the next firing in an activation, or to where it has closed."""
+    """Step to the next firing in a scope, or to the position at which it has closed."""
     _advance_until(
         history,
         lambda state, event: here.includes_firing(event) or (bool(event.closed) and not here.is_open(state)),
@@ -76,13 +76,13 @@ def step_over(history: History, here: ActivationScope) -> None:
 
 
 def step_out(history: History, here: ActivationScope) -> None:
-    """On to where an activation has closed."""
+    """Step to the position at which a scope has closed."""
     _advance_until(history, lambda state, event: bool(event.closed) and not here.is_open(state), here)
 
 
 def _advance_until(history: History, is_there: EventPredicate, here: ActivationScope) -> None:
-    """On to the next event that is wanted. Of those that are known, a state is made only for what happened here: of a
-    million events, the others take 0.3 s, with states 7."""
+    """Step to the next matching event. Among known events, states are built only for the events of this scope: a
+    million other events take 0.3 s, with states 7 s."""
     for number, event in history.events_after():
         if here.includes_firing(event) or any(here.contains(closed.tag) for closed in event.closed):
             history.jump(number + 1)
@@ -93,14 +93,14 @@ def _advance_until(history: History, is_there: EventPredicate, here: ActivationS
 
 
 def reverse_step_over(history: History, known: RunIndex, here: ActivationScope) -> None:
-    """Back to the last firing in an activation, or to what opened it."""
+    """Step back to the last firing in a scope, or to the event that opened it."""
     opened = max(here.open_position(known), history.base)
     events = takewhile(lambda numbered: numbered[0] >= opened, islice(history.events_before(), 1, None))
     history.jump(next((number + 1 for number, event in events if here.includes_firing(event)), opened))
 
 
 def reverse_step_out(history: History, known: RunIndex, here: ActivationScope) -> None:
-    """Back to before an activation opened."""
+    """Step back to the position before a scope opened."""
     history.jump(max(here.open_position(known) - 1, history.base))
 
 
@@ -145,6 +145,6 @@ def out_back_command(session: Session, words: CommandArguments) -> CommandResult
 
 
 def _current_index(session: Session) -> RunIndex:
-    """What is known of all events."""
+    """The index, caught up with all events."""
     session.run.index.catch_up(session.history)
     return session.run.index

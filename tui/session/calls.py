@@ -1,4 +1,4 @@
-"""The tree of activations up to where one is, open and closed ones, with what went in and what came out."""
+"""The tree of activations up to the current position, open and closed, with arguments and results."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from .run_index import RunIndex
 from .session import Session
 
 MAX_SIBLINGS, MAX_ENTRIES = 12, 300
-"""So many activations stand below one, around the one where one is; and so many in all."""
+"""The most activations listed below one, around the current one; and the most in all."""
 UNKNOWN_MARK = "…"
-"""What came in before the events that are known."""
+"""Stands for arguments from before the first known event."""
 
 
 class ActivationEntry(NamedTuple):
-    """An activation of the tree, as it is when somebody looks: its row is made when that is seen."""
+    """An activation of the tree at the current position; its row of text is built when it becomes visible."""
 
     tag: Tag
     depth: int
     tokens: int | None
-    """How many are in it; None where it has closed."""
+    """The number of tokens in it; None if it has closed."""
     arguments: dict[int, tuple[int, Value]]
     results: dict[int, tuple[int, Value]]
-    """These go on to change; what they get is of later positions, which a row does not look at."""
+    """Shared with the index, so it grows; a row ignores later positions."""
     opened_before_base: bool
-    """Whether it opened before what is known, so that nobody knows what came in then."""
+    """Whether it opened before the first known event, so that its arguments are unknown."""
 
 
 class OmittedActivations(NamedTuple):
-    """So many activations are not listed."""
+    """A number of activations that are not listed."""
 
     remaining_count: int
     depth: int
@@ -52,7 +52,7 @@ class _CallTree:
         self.run_index, self.state, self.position, self.enclosing = known, state, position, around
 
     def entries(self) -> Iterator[ActivationEntry | OmittedActivations]:
-        """Without recursion: tags may be very deep."""
+        """Iterates without recursion, because tags may be very deep."""
         ahead: list[tuple[Tag, int] | OmittedActivations] = [(ROOT, 0)]
         left = MAX_ENTRIES
         while ahead and left:
@@ -73,8 +73,8 @@ class _CallTree:
             ahead += [(below, depth + 1) for below in reversed(kept)]
 
     def _visible_children(self, parent: Tag, below: list[tuple[int, Tag]]) -> tuple[list[Tag], int]:
-        """Of those below, which stand in the order in which they opened, some around where one is; and how many more
-        are open up to here."""
+        """Those of the children, in the order in which they opened, that are listed around the current one; and the
+        number of others that are open at this position."""
         count = bisect_right(below, self.position, key=_position_of)
         first, around = 0, self.enclosing.get(parent)
         if count > MAX_SIBLINGS:
@@ -86,14 +86,14 @@ class _CallTree:
 
 
 def list_activations(session: Session) -> list[ActivationEntry | OmittedActivations]:
-    """The activations up to here: all around where one is, and those directly below."""
+    """The activations up to the current position: all around the current one, and those directly below."""
     around = {tag.parent: tag for tag in session.current_tag.self_and_ancestors() if tag.parent is not None}
     history = session.history
     return list(_CallTree(session.run.index, history.state, history.position, around).entries())
 
 
 class ActivationTitles:
-    """What activations are called."""
+    """The titles of activations."""
 
     def __init__(self, graph: Graph, gates: Gates, position: int) -> None:
         self.graph, self.gates, self.position = graph, gates, position
@@ -111,7 +111,7 @@ class ActivationTitles:
         return describe_call(self.callees.get(entry.tag.site, "?"), phases)
 
     def _arguments(self, entry: ActivationEntry) -> list[tuple[int, Value]]:
-        """What has come in, in the order of parameters; triggers are left out."""
+        """The arguments that have arrived, in the order of parameters, without triggers."""
         given = [(node, value) for node, (at, value) in sorted(entry.arguments.items()) if at <= self.position]
         return (
             given

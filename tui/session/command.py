@@ -1,4 +1,4 @@
-"""Commands: a row each, which has the name, the key, the usage, the help, and what is done."""
+"""Commands: a row for each, with name, key, usage, help, and function."""
 
 from __future__ import annotations
 
@@ -12,25 +12,24 @@ from .arguments import CommandArguments
 from .reply import CommandResult
 
 S = TypeVar("S")
-"""The session that a command is a function of: defined above this module, since it runs commands."""
+"""The session type that commands take: `Session` is defined above this module, because it runs commands."""
 CommandHandler: TypeAlias = Callable[[S, CommandArguments], CommandResult]
 
 LEADER_KEY = ","
-"""The first stroke of keys that have two; the second is a letter of the command's name."""
+"""The first stroke of keys with two strokes; the second is a letter of the command's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Command(Generic[S]):
-    """One command. `key` is its short word, and the key of a screen: one stroke, or two, the first of which is
-    LEADER_KEY; `reverse` names the command that goes the other way, if there is one. Whatever a command did, `undo`
-    undoes."""
+    """A command. `key` is its short word, and its key on the screen: one stroke, or two, of which the first is
+    LEADER_KEY; `reverse` names the command for the opposite direction, if there is one. `undo` undoes every command."""
 
     name: str
     key: str
     parameters: str
-    """What comes after the name, as `[N]`."""
+    """The usage after the name, such as `[N]`."""
     help: str
-    """A line."""
+    """One line of help."""
     group: str
     handler: CommandHandler[S]
     reverse: str | None = None
@@ -41,7 +40,7 @@ class Command(Generic[S]):
 
 
 class CommandGroup(Generic[S]):
-    """The commands of one kind, in the order in which they are told."""
+    """The commands of one kind, in the order of help."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -53,7 +52,7 @@ class CommandGroup(Generic[S]):
     def register(
         self, name: str, parameters: str = "", *, key: str = "", help: str, reverse: str | None = None
     ) -> Callable[[CommandHandler[S]], CommandHandler[S]]:
-        """Makes a function a command; its help is one line."""
+        """A decorator that registers a function as a command; its help is one line."""
 
         def add(run: CommandHandler[S]) -> CommandHandler[S]:
             self.commands.append(Command(name, key, parameters, help, self.name, run, reverse))
@@ -63,7 +62,7 @@ class CommandGroup(Generic[S]):
 
 
 def find_command(commands: Mapping[str, Command[S]], word: str) -> Command[S]:
-    """The command of this name, or of this key; raises Usage, with what was probably meant, where there is none."""
+    """The command of this name or key; raises Usage, with the closest match, if there is none."""
     if not word:
         raise Usage("there is no command in this line", hint="`help` lists the commands")
     if word in commands:

@@ -1,4 +1,4 @@
-"""The registry: all commands, in the order in which they are told."""
+"""The registry: all commands, in the order of help."""
 
 from __future__ import annotations
 

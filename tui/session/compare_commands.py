@@ -1,4 +1,5 @@
-"""Two runs compared: of other schedules, arguments, engines, or of an edited program; and where they differ first."""
+"""Commands that compare two runs, with other schedules, arguments or engines, or of an edited program, and show where
+they first differ."""
 
 from __future__ import annotations
 
@@ -49,7 +50,7 @@ def compare(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _resolve_other_run(session: Session, words: CommandArguments) -> SessionRun:
-    """The run to compare with, made where it is not there yet."""
+    """The run to compare with, started if it does not exist yet."""
     changed, engine, rest = words.take_run_options(), words.take_option("--engine"), words.remaining_words()
     if engine is not None and resolve_engine(engine) != "reference":
         raise Usage("the debugger steps the reference machine", required="reference", got=engine)
@@ -71,7 +72,7 @@ def _resolve_other_run(session: Session, words: CommandArguments) -> SessionRun:
 
 
 def _other_name(name: str, way: str, rest: tuple[str, ...]) -> str:
-    """What the other run is called: by its schedule, other options or engine, its arguments, or its file."""
+    """The name of the other run: its schedule, other options, engine, arguments, or file."""
     if way:
         return f"{name}-{Path(way).name}".replace(":", "-")
     if rest[0] == "--args":
@@ -80,7 +81,7 @@ def _other_name(name: str, way: str, rest: tuple[str, ...]) -> str:
 
 
 def _other_start(start: Start | None, rest: tuple[str, ...], usage: str) -> Start:
-    """How the other run begins: on other arguments, or from another file on the same ones."""
+    """The start of the other run: with other arguments, or from another file with the same ones."""
     if rest and rest[0] != "--args":
         if start is None:
             return Start(rest[0], rest[1:])
@@ -98,7 +99,7 @@ def _find_difference(run: SessionRun, other: SessionRun) -> Difference | None:
 
 
 def _difference_positions(run: SessionRun, other: SessionRun, found: Difference) -> tuple[int, int]:
-    """Where each has done what differs; the end of one that does not do it."""
+    """The positions right after the firings that differ; the end for a run without one."""
     firings = (found.first, found.second)
     ends = (len(run.history), len(other.history))
     one, two = (end if firing is None else firing.number + 1 for firing, end in zip(firings, ends, strict=True))

@@ -1,4 +1,4 @@
-"""What the end of a line that somebody types could mean."""
+"""Completion of command lines."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from .session import Session
 
 
 def completions(session: Session, line: str) -> Iterator[str]:
-    """The words that could be meant where a line ends: a command's name, or the name of a node, a run, a bookmark."""
+    """The words that could complete a line: names of commands, nodes, runs and bookmarks."""
     if " " not in line.lstrip():
         yield from session.commands
         return
@@ -20,7 +20,7 @@ def completions(session: Session, line: str) -> Iterator[str]:
 
 
 def complete_line(session: Session, line: str) -> str | None:
-    """The line with its last word completed; None where no word begins so."""
+    """The line with its last word completed; None if there is no completion."""
     before, space, word = line.rpartition(" ")
     if not word:
         return None

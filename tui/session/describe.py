@@ -1,4 +1,4 @@
-"""Events, tokens and places of a run: in words, and as data."""
+"""Events, tokens and positions of a run, as text and as data."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from ...interp.outcome.describe import describe_cell, describe_value
 from ...interp.queries.origin import FiringOrigin
 
 MAX_LINES, MAX_ROWS = 40, 200
-"""How many tokens are said, and how many are given as data: there may be millions."""
+"""The most tokens in text, and in data: there may be millions."""
 
 
 def describe_event(graph: Graph, number: int, event: Event) -> str:
-    """What an event was: a firing, or a token that came and stays."""
+    """An event: a firing, or a token that arrived and waits."""
     if event.fired:
         return str(FiringOrigin(number, graph, event))
     stays = "waits" if event.deferred_at is None else f"is parked at {describe_cell(graph, event.deferred_at)}"
@@ -56,12 +56,12 @@ def token_data(graph: Graph, token: Token) -> dict[str, Any]:
 
 
 def last_event(history: History) -> Event | None:
-    """The event that led to where a history stands."""
+    """The event before a history's position."""
     return history.last_event
 
 
 def describe_position(name: str, history: History) -> list[str]:
-    """Where a run stands, in two lines: how far it is, and what happened last."""
+    """The position of a run, in two lines: how far it is, and the last event."""
     known = f" of {len(history):,} known" if len(history) > history.position else ""
     head = f"{name}: after {plural(history.position, 'event')}{known}, {plural(history.state.firings, 'firing')}"
     event = last_event(history)
@@ -93,12 +93,12 @@ def position_data(name: str, history: History) -> dict[str, Any]:
 
 
 def is_position(data: Mapping[str, Any]) -> bool:
-    """Whether the data of an answer say where one stands, as those of motions do."""
+    """Whether the data of a reply describe a position, as those of step commands do."""
     return "position" in data
 
 
 def results_data(history: History) -> list[str | None]:
-    """The results by position, None for those that have not come."""
+    """The results by position, None for those that have not arrived."""
     state, graph = history.state, history.graph
     return [
         describe_value(graph, state.results[number]) if number in state.results else None
@@ -107,12 +107,12 @@ def results_data(history: History) -> list[str | None]:
 
 
 def is_over(history: History) -> bool:
-    """Whether nothing can happen from here on: nothing is in flight."""
+    """Whether no event can follow: nothing is in flight."""
     return not history.state.flight
 
 
 def why_stopped(history: History) -> str | None:
-    """What keeps the run from going on from here, where something is in flight: a limit, or what a what-if broke."""
+    """What keeps the run from continuing although tokens are in flight: a limit, or a violation in a fork."""
     at_end = history.position == len(history)
     return history.stop_error.message if at_end and history.stop_error is not None else None
 
@@ -130,7 +130,7 @@ def _describe_end(history: History) -> str:
 
 
 def waiting_tokens(state: State) -> Iterator[Token]:
-    """The tokens that wait for partners: by tag as the activations were opened, then by node and port."""
+    """The tokens that wait for partners: by tag in the order in which activations opened, then by node and port."""
     for tag, record in state.records.items():
         for node, held in sorted(record.waiting_operands.items()):
             for port, value in sorted(held.items(), key=lambda pair: pair[0]):
@@ -138,7 +138,7 @@ def waiting_tokens(state: State) -> Iterator[Token]:
 
 
 def describe_outputs(graph: Graph, event: Event) -> str:
-    """What a firing gave, or that it trapped."""
+    """The results of a firing, or that it trapped."""
     if event.trap is not None:
         return f"trap: {event.trap}"
     return ", ".join(describe_value(graph, value) for _, value in event.outputs) or "nothing"

@@ -1,4 +1,5 @@
-"""A moment as a test: the text of a Python file that loads the program again, goes there, and says what is true."""
+"""Export of a position as a test: the text of a Python file that loads the program, goes to the position, and asserts
+its state."""
 
 from __future__ import annotations
 
@@ -23,13 +24,13 @@ from ..run_start import Start, StartOptions
 from .run import SessionRun
 
 LINE_WIDTH = 88
-"""As wide as ruff has lines by default."""
+"""The default line width of ruff."""
 
 
 def export_test(run: SessionRun, folder: Path) -> str:
-    """The test of the moment where a run stands, for a file in this folder.
+    """The test of a run's current position, for a file in this folder.
 
-    Raises Usage where a token was changed under a tag that is too deep to be written.
+    Raises Usage if a token was changed under a tag that is too deep to write.
     """
     history = run.history
     constants = [
@@ -59,7 +60,7 @@ def export_test(run: SessionRun, folder: Path) -> str:
 
 
 def _program_target(run: SessionRun) -> str | None:
-    """The file that the program is in; None where it has to be embedded."""
+    """The file of the program; None if the program has to be embedded."""
     start = run.start
     return None if start is None or start.target.endswith(SUFFIX) else start.target
 
@@ -71,7 +72,7 @@ def _program_constants(run: SessionRun) -> list[str]:
 
 
 def _choice_constants(history: History) -> list[str]:
-    """The positions of the flight that are taken, where it was not the schedule that chose."""
+    """The chosen positions of the flight, if they are not those of the schedule."""
     if not _has_manual_choices(history):
         return []
     taken = " ".join(str(event.position) for event in history[: history.position])
@@ -88,7 +89,7 @@ def _past_edits(history: History) -> list[tuple[int, Edit]]:
 
 
 def _text_constant(name: str, lines: Sequence[str]) -> list[str]:
-    """A constant of several lines."""
+    """A multi-line string constant."""
     text = "\n".join(lines)
     if '"""' in text or "\\" in text:
         return [f"{name} = {_quote(text)}"]
@@ -96,13 +97,13 @@ def _text_constant(name: str, lines: Sequence[str]) -> list[str]:
 
 
 def _quote(text: str) -> str:
-    """A text as ruff quotes it."""
+    """A text quoted as ruff does."""
     said = repr(text)
     return said if said[0] == '"' or '"' in said else f'"{said[1:-1]}"'
 
 
 def _constructor_call(run: SessionRun, folder: Path) -> tuple[str, list[str]]:
-    """What makes the history: the function, and its arguments."""
+    """The call that creates the history: the function, and its arguments."""
     history, start = run.history, run.start
     options = start.options if start is not None else StartOptions()
     schedule = (
@@ -126,12 +127,12 @@ def _constructor_call(run: SessionRun, folder: Path) -> tuple[str, list[str]]:
 
 
 def _clock_schedule(history: History) -> str:
-    """The schedule by whose clock a run by hand goes."""
+    """The schedule that defines the clock of a run by hand."""
     return "waves" if history.state.is_clocked else "fifo"
 
 
 def _path_expression(start: Start, folder: Path) -> str:
-    """The file beside the test, or from there; and the name in it."""
+    """The file, relative to the test's folder if possible; and the name in it."""
     file, name = split_target(start.target)
     path = f"str(HERE / {_quote(_relative_path(file, folder))})"
     return f'{path} + ":{name}"' if name else path
@@ -142,14 +143,14 @@ def _relative_path(file: str, folder: Path) -> str:
 
 
 def _argument_expression(word: str, folder: Path) -> str:
-    """An argument; a file of an array by where it is from the test."""
+    """An argument; an array file by its path relative to the test."""
     if not word.startswith("@"):
         return _quote(word)
     return f'"@" + str(HERE / {_quote(_relative_path(word[1:], folder))})'
 
 
 def _replay_statements(history: History) -> Iterator[str]:
-    """Statements that go to where the history stands."""
+    """The statements that go to the history's position."""
     position = history.position
     if not _has_manual_choices(history):
         if history.base:

@@ -1,7 +1,8 @@
-"""Going far: where the fast machine goes ahead of what is known, and what a session says of it.
+"""Going far: how the fast machine skips ahead of the known events, and what the session reports about it.
 
-What is `FAST_FORWARD_THRESHOLD` ahead or less is stepped, event by event, and known from then on. What is further is
-left to the fast machine, where it can do that; known are then the events near where one has come to.
+Up to `FAST_FORWARD_THRESHOLD` events ahead, a run is stepped event by event, and the events are known from then on.
+Farther positions are left to the fast machine, if it can handle the run; then only the events near the destination are
+known.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ if TYPE_CHECKING:
     from ...interp.engines.fast.stops import StopConditions
 
 FAST_FORWARD_THRESHOLD = 200_000
-"""How many events the reference machine makes before the fast one is asked: those of a second and a half."""
+"""The number of events that the reference machine steps before the fast one takes over: about a second and a half."""
 
 
 def run_until(history: History, wanted: EventSelector, most: float = inf) -> bool:
-    """On to the next event that is wanted, which is there, or to the end, or so far at most; raises KeyboardInterrupt,
-    where one has come to, if somebody pressed Ctrl-C."""
+    """Step to the next matching event, which has then happened, to the end, or by at most `most` events; raises
+    KeyboardInterrupt, at the position reached, on Ctrl-C."""
     event = history.forward_to(wanted, most)
     if event is None:
         check_interrupt(history)
@@ -35,14 +36,14 @@ def run_until(history: History, wanted: EventSelector, most: float = inf) -> boo
 
 
 def check_interrupt(history: History) -> None:
-    """Raises KeyboardInterrupt where somebody pressed Ctrl-C on the way to where the history ends."""
+    """Raise KeyboardInterrupt if Ctrl-C was pressed on the way to the history's end."""
     stopped = history.stop_error
     if isinstance(stopped, Exhausted) and stopped.limit == "interrupt":
         raise KeyboardInterrupt
 
 
 def goto_event(session: Session, position: int) -> None:
-    """To where so many events have happened; raises Usage where the run is over before."""
+    """Go to the position after this many events; raises Usage if the run ends before."""
     goto_event_or_end(session, position)
     history = session.history
     if history.position < position:
@@ -51,7 +52,7 @@ def goto_event(session: Session, position: int) -> None:
 
 
 def goto_event_or_end(session: Session, position: int) -> None:
-    """To where so many events have happened, or to the end of the run if that is before."""
+    """Go to the position after this many events, or to the end of the run if that comes first."""
     history = session.history
     if position < history.base:
         _reveal_before(session, position)
@@ -68,7 +69,7 @@ def goto_event_or_end(session: Session, position: int) -> None:
 
 
 def goto_end(session: Session) -> None:
-    """To the end of the run, which goes on until it is over."""
+    """Go to the end of the run, stepping it until it is over."""
     history = session.history
     history.jump(len(history))
     most = len(history) + FAST_FORWARD_THRESHOLD
@@ -79,7 +80,7 @@ def goto_end(session: Session) -> None:
 
 
 def goto_next_hit(session: Session) -> None:
-    """On to the next hit of a breakpoint, or to the end of the run."""
+    """Go to the next hit of a breakpoint, or to the end of the run."""
     history, points = session.history, session.snapshot.breakpoints
     stops, most = session.run.breakpoints.compile_all(points), len(history) + FAST_FORWARD_THRESHOLD
     stops.lines.clear()
@@ -92,7 +93,7 @@ def goto_next_hit(session: Session) -> None:
 
 
 def reveal_past(session: Session) -> None:
-    """Know enough of what is before where one is, so that one may go back."""
+    """Make enough of the events before the position known for stepping back."""
     run, history = session.run, session.history
     if history.base and history.position - history.base < WINDOW // 4:
         run.reveal(max(history.base - WINDOW, 0))
@@ -103,7 +104,7 @@ def _never(state: object, event: object) -> bool:
 
 
 def _can_fast_forward(session: Session) -> bool:
-    """Whether the fast machine may go ahead; where it cannot, that is said."""
+    """Whether the fast machine can skip ahead; if not, a note says so."""
     if session.options.whole:
         return False
     why = session.history.unsupported_reason
@@ -113,7 +114,7 @@ def _can_fast_forward(session: Session) -> bool:
 
 
 def _stop_conditions(session: Session, stops: Breakpoints) -> StopConditions | None:
-    """The breakpoints as the fast machine knows them; where it does not, that is said."""
+    """The breakpoints as stop conditions of the fast machine; if it cannot handle them, a note says so."""
     from ...interp.history.stop_conditions import (
         build_stop_conditions,  # which knows the machine: 20 ms of the first screen
     )
@@ -128,8 +129,8 @@ def _stop_conditions(session: Session, stops: Breakpoints) -> StopConditions | N
 def _fast_forward(
     session: Session, position: int | None = None, stops: StopConditions | None = None, shown: Breakpoints | None = None
 ) -> bool:
-    """Let the fast machine go ahead, and know where it leads; whether the run goes on from there. `shown` are the
-    breakpoints that its stops ask on the way."""
+    """Let the fast machine skip ahead, and make the events at its destination known; return whether the run continues
+    from there. `shown` are the breakpoints to evaluate at its stops on the way."""
     run, start = session.run, len(session.history)
     made = run.history.far(position, stops)
     if shown is not None:
@@ -143,7 +144,7 @@ def _fast_forward(
 
 
 def _reveal_before(session: Session, position: int) -> None:
-    """Know what is before what is known: that too, or, where it is far away, instead."""
+    """Make earlier events known: in addition to the known ones, or, if they are far away, instead of them."""
     run, history = session.run, session.history
     if history.base - position <= REVEAL_LIMIT:
         run.reveal(max(position - WINDOW, 0))

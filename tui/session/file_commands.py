@@ -1,4 +1,4 @@
-"""Files: programs and logs come in; logs, outcomes, graphs and tests go out."""
+"""Commands for files: they load programs and logs, and write logs, outcomes, graphs and tests."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def pytest(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _output_path(session: Session, words: CommandArguments) -> Path:
-    """Where to write."""
+    """The path to write to."""
     name = words.next_word("a file")
     words.expect_end()
     return session.check_output_path(name)

@@ -1,4 +1,4 @@
-"""What one looks at: the node that is inspected, the activation that alone is shown, what is folded, which events."""
+"""The focus: the inspected node, the activation shown, the folded boxes, and the listed events."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Focus:
-    """What one looks at. It is no part of the situation: `undo` gives back what was done, not what was looked at."""
+    """What the user looks at. It is no part of the undoable state: `undo` takes back actions, not views."""
 
     node_name: str | None = None
-    """The node that is inspected, in full; None is the present one."""
+    """The full name of the inspected node; None is the current one."""
     node_tag: str | None = None
-    """Under which tag; None is that of its last firing."""
+    """The tag under which it is inspected; None is that of its last firing."""
     root_tag: str | None = None
-    """The activation that alone is shown, with all below it."""
+    """The activation that is shown, with everything below it, to the exclusion of others."""
     folded_names: tuple[str, ...] = ()
-    """The functions and loops that are drawn as one box."""
+    """The functions and loops drawn as one box."""
     unfolded_names: tuple[str, ...] = ()
-    """Those that are drawn in full, even where the graph is then larger than its place."""
+    """The functions and loops drawn in full, even if the graph then exceeds its pane."""
     array_slice: str = ""
-    """The slice of arrays that the inspector shows; the whole, if it is empty."""
+    """The slice of arrays that the inspector shows; all, if it is empty."""
     event_condition: str = ""
-    """The condition on events that are listed; all, if it is empty."""
+    """The condition on listed events; all, if it is empty."""

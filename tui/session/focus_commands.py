@@ -1,4 +1,4 @@
-"""Commands about what one looks at: they change no run, and `undo` passes over them."""
+"""Commands that change the focus: they change no run, and `undo` skips them."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def unfold(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _resolve_names(session: Session, name: str | None) -> list[str]:
-    """The functions and loops that somebody means, by their full names; all, without a name."""
+    """The full names of the functions and loops that a name stands for; all, without a name."""
     view = graph_view(session.history.graph)
     meant = None if name is None else find_clusters(view, [name])
     return [each.subject for each in view.root.walk() if each.subject and (meant is None or each.name in meant)]

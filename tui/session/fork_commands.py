@@ -1,4 +1,4 @@
-"""Forks: runs that have the past of another, and go on otherwise."""
+"""Commands for forks: runs that share the past of another and continue differently."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ fork_commands = CommandGroup[Session]("forking")
 
 
 def adopt_fork(session: Session, history: History, name: str | None = None) -> SessionRun:
-    """Take a branch of the current run as a run, and go to it. It is a fork of the run whose past it shares there."""
+    """Add a fork of the current run's history as a run, and switch to it."""
     since, parent = history.fork_position, session.run
     while parent.parent is not None and since < parent.fork_position:
         parent = session.find_run(parent.parent)
@@ -46,7 +46,7 @@ def adopt_fork(session: Session, history: History, name: str | None = None) -> S
 
 
 def fork_result(session: Session) -> CommandResult:
-    """What to say of a fork that has just been made."""
+    """The result of a command that made a fork."""
     said, run = position_result(session), session.run
     assert run.parent is not None
     repeats = count_effects(session.find_run(run.parent), run.fork_position)
@@ -59,7 +59,7 @@ def fork_result(session: Session) -> CommandResult:
 
 
 def count_effects(run: SessionRun, since: int) -> int:
-    """How many firings that are known from a position on did something outside of the machine."""
+    """The number of known firings from a position on that had an effect outside of the machine."""
     nodes = (number for number, node in enumerate(run.history.graph.nodes) if resource_of(node.op) is not None)
     return sum(len(fired) - bisect_left(fired, since) for fired in map(run.index.firings, nodes))
 
@@ -97,7 +97,7 @@ def choose(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _deliver_by_hand(session: Session, wanted: int) -> None:
-    """By hand, at the end: the run goes on as a branch of itself, so that it never happened once it is undone."""
+    """Deliver a chosen token at the end: the run continues as a fork of itself, so that undo leaves no trace of it."""
     run = session.run
     made = replace(run, history=run.history.branch(run.history.name))
     made.share_index(run)
@@ -154,7 +154,7 @@ def inject(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _parse_slot(session: Session, given: tuple[str, ...], words: CommandArguments) -> tuple[TokenSlot, str]:
-    """NODE PORT TAG VALUE."""
+    """Parse NODE PORT TAG VALUE."""
     if len(given) != 4:
         raise Usage("this names no token", required=words.usage, got=" ".join(given)[:80] or None)
     name, port, tag, text = given
@@ -167,7 +167,7 @@ def _placeholder_token(slot: TokenSlot) -> Token:
 
 
 def _parse_value(history: History, token: Token, text: str) -> Value:
-    """A literal of the type of the port; raises Malformed where it is none, Usage where no token comes there."""
+    """A literal of the type of the port; raises Malformed if it is none, Usage if no token can arrive there."""
     return parse_value(text, port_type(history.graph, token))
 
 
@@ -181,7 +181,7 @@ def runs(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _describe_runs(situation: SessionState) -> Iterator[str]:
-    """A line for each run, its forks below it. Without recursion: there may be forks of forks of forks."""
+    """A line for each run, its forks below it. Without recursion, because forks may nest deeply."""
     forks: dict[str | None, list[SessionRun]] = {}
     for run in reversed(situation.runs):
         forks.setdefault(run.parent, []).append(run)
@@ -221,7 +221,7 @@ def beside_command(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def describe_side(run: SessionRun) -> list[str]:
-    """What stands in a column."""
+    """The text of one column."""
     history = run.history
     state, graph = history.state, history.graph
     return [
@@ -245,7 +245,7 @@ def _side_data(run: SessionRun) -> dict[str, Any]:
 
 
 def columns(left: list[str], right: list[str]) -> Iterator[str]:
-    """Two texts beside each other; what is too long for its column is cut.
+    """Two texts side by side; lines too long for their column are cut.
 
     >>> list(columns(["a"], ["b", "c"]))[0].split()
     ['a', '|', 'b']

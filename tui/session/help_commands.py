@@ -1,4 +1,4 @@
-"""Help, from the registry; what was done, taken back; and the way out."""
+"""Commands for help, which comes from the registry; undo and redo; and quit."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def undo(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _count_undone_effects(before: SessionState, after: SessionState) -> int:
-    """How many effects there were in what has never happened: after choices at the end of a run, which go with them."""
+    """The number of effects in events that undo removed: those of choices by hand at the end of a run."""
     pairs = ((run.history, after.find_run(run.name)) for run in before.runs)
     gone = [history for history, now in pairs if now is not None and now.history is history.parent]
     return sum(len(history.effects(history.fork_position)) for history in gone)
@@ -65,7 +65,7 @@ def _command_data(command: Command[Session]) -> dict[str, Any]:
 
 
 def describe_commands(commands: Mapping[str, Command[Session]]) -> Iterator[str]:
-    """All commands by group, a line each."""
+    """All commands by group, a line for each."""
     group = ""
     for command in commands.values():
         if command.group != group:

@@ -1,4 +1,4 @@
-"""What there is where one stands: the place, the state, a node, the source, the activations."""
+"""Commands that inspect the current position: the position, the state, a node, the source, the activations."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ SOURCE_CONTEXT = 4
 
 
 def describe_tokens(graph: Graph, tokens: Iterable[Token], count: int) -> list[str]:
-    """A line for each of `count` tokens, of many for the first; or that there are none."""
+    """A line for each of `count` tokens, at most the first few; or a line that there are none."""
     lines = [f"  {describe_token(graph, token)}" for token in islice(tokens, MAX_LINES)]
     return with_omitted_count(lines, count) or ["  none"]
 
@@ -59,7 +59,7 @@ def where(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _location_of(session: Session, node: int | None) -> Location | None:
-    """The line that made a node."""
+    """The source line of a node."""
     return None if node is None else session.history.graph.nodes[node].location
 
 
@@ -92,7 +92,7 @@ def state(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _cells_data(graph: Graph, here: State) -> Iterator[dict[str, Any]]:
-    """All arrays of cells: what the full ones hold, and how many tokens are parked at which."""
+    """All arrays of cells: the values of full cells, and the number of tokens parked at each cell."""
     for handle, block in here.cells.blocks.items():
         yield {
             "cells": describe_value(graph, handle),
@@ -172,7 +172,7 @@ def _port_data(graph: Graph, port: PortState) -> dict[str, Any]:
 
 
 def _last_array(session: Session, numbers: Sequence[int]) -> ArraySummary | None:
-    """What is shown of the array that a node gave last, if it is one."""
+    """The summary of a node's last result, if it is an array."""
     outputs = session.history[numbers[-1]].outputs if numbers else ()
     value = outputs[0][1] if outputs else None
     return summarize_array(value, session.focus.array_slice) if isinstance(value, np.ndarray) and value.ndim else None
@@ -225,7 +225,7 @@ def tags(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _all_tags(session: Session, which: str) -> CommandResult:
-    """Those that have closed too, as the screen shows them."""
+    """All activations, closed ones included, as the screen shows them."""
     if which != "all":
         raise Usage("this says not which activations", required="tags [all]", got=which[:40])
     history, here = session.history, session.current_tag
@@ -245,7 +245,7 @@ def _all_tags(session: Session, which: str) -> CommandResult:
 
 
 def _describe_open_activations(records: dict[Tag, ActivationRecord], here: Tag) -> Iterator[str]:
-    """A line for each open activation, below the one around it. Without recursion: tags may be very deep."""
+    """A line for each open activation, below the one around it. Without recursion, because tags may be very deep."""
     ahead = [ROOT] if ROOT in records else []
     while ahead:
         tag = ahead.pop()
@@ -271,7 +271,7 @@ def printed(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def require_outcome(session: Session) -> Outcome:
-    """How the run ended; raises Usage where it is not over."""
+    """The outcome of the run; raises Usage if it is not over."""
     try:
         return session.history.outcome()
     except Usage as error:

@@ -1,4 +1,4 @@
-"""Which tokens, activations, cells and events are listed: of many the first, and under `only` those under a tag."""
+"""Lists of tokens, activations, cells and events: of many the first, and under `only` those under a tag."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .run_index import is_under
 from .session import Session
 
 MAX_SCANNED = 20_000
-"""So many tokens, or activations, are looked at for those under a tag: there may be millions, and each takes 0.5 us."""
+"""The most tokens or activations scanned for those under a tag: there may be millions, and each takes 0.5 us."""
 
 
 class FlightListing(NamedTuple):
@@ -26,9 +26,9 @@ class FlightListing(NamedTuple):
 
     tokens: list[tuple[int, Token]]
     remaining_count: int
-    """How many more there are."""
+    """The number of tokens that are not listed."""
     unscanned_count: int
-    """And how many that nobody has looked at."""
+    """The number of tokens that were not scanned."""
 
 
 def list_flight(session: Session, most: int) -> FlightListing:
@@ -51,7 +51,7 @@ def list_flight(session: Session, most: int) -> FlightListing:
 
 
 class WaitingNode(NamedTuple):
-    """A node that waits, with what it has, as it is when somebody looks."""
+    """A waiting node with its operands, as of the time of reading."""
 
     tag: Tag
     node: int
@@ -59,15 +59,15 @@ class WaitingNode(NamedTuple):
 
 
 class StoreListing(NamedTuple):
-    """What waits: activations, with the nodes that wait in them, and tokens that a bound holds."""
+    """The store: activations, with the nodes that wait in them, and throttled tokens."""
 
     entries: list[Tag | WaitingNode | Token]
     remaining_count: int
-    """How many tokens more there are."""
+    """The number of tokens that are not listed."""
 
 
 def list_store(session: Session, most: int) -> StoreListing:
-    """The waiting-matching store by activation, and what bounds hold."""
+    """The waiting-matching store by activation, and the throttled tokens."""
     state, top = session.history.state, session.root_tag
     found: list[Tag | WaitingNode | Token] = list(islice(_entries_by_tag(_open_records(state, top)), most))
     kept = sum(len(each.operands) for each in found if isinstance(each, WaitingNode))
@@ -79,13 +79,14 @@ def list_store(session: Session, most: int) -> StoreListing:
 
 
 def _open_records(state: State, top: Tag | None) -> Iterator[tuple[Tag, ActivationRecord]]:
-    """The open activations in which something waits: as they were opened, or only one and those below it."""
+    """The open activations in which something waits, in the order in which they opened, or only `top` and those below
+    it."""
     records = state.records.items() if top is None else _records_below(state, top)
     yield from ((tag, record) for tag, record in islice(records, MAX_SCANNED) if record.waiting_operands)
 
 
 def _records_below(state: State, top: Tag) -> Iterator[tuple[Tag, ActivationRecord]]:
-    """An activation and all below it. Without recursion: tags may be very deep."""
+    """An activation and all below it. Without recursion, because tags may be very deep."""
     ahead = [top] if top in state.records else []
     while ahead:
         tag = ahead.pop()
@@ -105,7 +106,7 @@ def _count_tokens(record: ActivationRecord) -> int:
 
 
 class CellEntry(NamedTuple):
-    """A cell of an array: who put what is in it, or who is parked there."""
+    """A cell of an array: the store that filled it, or the reads parked there."""
 
     cell_number: int
     content: CellWrite | Token
@@ -116,14 +117,14 @@ class CellListing(NamedTuple):
 
     entries: list[Handle | CellEntry]
     remaining_count: int
-    """How many lines more there are."""
+    """The number of lines that are not listed."""
     array_count: int
     parked_count: int
-    """How many arrays there are, and how many tokens that are parked at them."""
+    """The number of tokens parked at these arrays."""
 
 
 def list_cells(session: Session, most: int) -> CellListing:
-    """What is in cells: entries by whoever is under the tag, and arrays that were made there, or have such entries."""
+    """The cells: entries of firings under the tag, and arrays that were made there or have such entries."""
     heap, top = session.history.state.cells, session.root_tag
     if top is None:
         found = list(islice(_cell_entries(heap.blocks, None), most))
@@ -153,8 +154,8 @@ def _block_entries(block: CellBlock) -> Iterator[CellEntry]:
 
 
 def list_events(session: Session) -> Sequence[int]:
-    """The numbers of the known events for which the condition of `events` holds; of one that means nothing in this run,
-    as after another program was loaded, none."""
+    """The numbers of the known events for which the condition of `events` holds; none, if it does not compile for this
+    run, as after another program was loaded."""
     try:
         return session.run.index.find_matching(session.history, session.focus.event_condition, session.root_tag)
     except TagloomError:

@@ -1,4 +1,4 @@
-"""One node: what it does, what its ports have under a tag, and its arrays. Panes draw it, and `inspect` says it."""
+"""A node: its op, its ports under a tag, and its arrays. Panes draw this, and `inspect` prints it."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from .query_commands import last_firing_tag
 from .session import Session
 
 SCAN_LIMIT = 2000
-"""So many firings of a node, the last, and the first in an activation, are looked at for that under a tag, which takes
-0.5 ms; then the index of all events is asked."""
+"""The number of a node's firings, the last ones and the first ones in an activation, that are scanned for one under a
+tag, which takes 0.5 ms; after that the index of all events is used."""
 
 
 def op_summary(op: str) -> str:
-    """What an op does, in a sentence."""
+    """What an op does, in one sentence."""
     doc = ROUTING_OPS[op].doc if op in ROUTING_OPS else ALL_OPS[op].doc
     return doc.split(". ")[0].strip().rstrip(".")
 
 
 def inspected_tag(session: Session, number: int) -> Tag:
-    """The tag under which a node is inspected: the one that was selected, or that of its last firing."""
+    """The tag under which a node is inspected: the selected one, or that of its last firing."""
     text, graph = session.focus.node_tag, session.history.graph
     try:
         if text is not None and session.focus.node_name == str(graph.nodes[number]):
@@ -44,8 +44,8 @@ def inspected_tag(session: Session, number: int) -> Tag:
 
 
 def find_firing(session: Session, number: int, tag: Tag) -> Event | None:
-    """The firing of a node under a tag, if it is among the known events up to here; raises Usage where only those
-    before could tell."""
+    """The firing of a node under a tag, if it is among the known events so far; raises Usage if only earlier events
+    could tell."""
     history, run = session.history, session.run
     record = history.state.records.get(tag)
     if record is not None and number not in record.fired_nodes:
@@ -61,23 +61,23 @@ def find_firing(session: Session, number: int, tag: Tag) -> Event | None:
 
 
 def has_fired(session: Session, number: int, tag: Tag) -> bool:
-    """Whether a node has fired under a tag, up to here."""
+    """Whether a node has fired under a tag so far."""
     record = session.history.state.records.get(tag)
     return find_firing(session, number, tag) is not None if record is None else number in record.fired_nodes
 
 
 PortStatus: TypeAlias = Literal["literal", "took", "passed", "earlier", "holds", "nothing"]
-"""What a port has: its literal; what the firing took from it; nothing, since a merge took from another; something that
-was taken before what is known; a token that waits; nothing yet."""
+"""The status of a port: its literal; the firing took its token; nothing, since a merge took another port's token; its
+token was taken before the first known event; a token waits; nothing yet."""
 
 
 class PortState(NamedTuple):
-    """A port of a node, and what it has under a tag."""
+    """A port of a node, and its status under a tag."""
 
     number: int
     status: PortStatus
     value: Value = 0
-    """What it has, or took, where that is known: of a literal, what was taken, and what waits."""
+    """The literal, taken or waiting value, if known."""
 
 
 def ports(session: Session, number: int, tag: Tag) -> Iterator[PortState]:
@@ -99,7 +99,7 @@ def ports(session: Session, number: int, tag: Tag) -> Iterator[PortState]:
 
 
 def _consumed_port(node: GraphNode, event: Event, port: int) -> PortState:
-    """What a firing took from a port: a merge takes one token, of whichever port."""
+    """What a firing took from a port: a merge takes one token, from any port."""
     inputs = event.inputs or ()
     if node.op != "merge":
         return PortState(port, "took", inputs[port])
@@ -111,15 +111,15 @@ class ArraySummary(NamedTuple):
 
     type: str
     statistics: dict[str, float]
-    """Of the numbers that are finite: min, max, mean and std; of truth values nothing."""
+    """Min, max, mean and std of the finite numbers; empty for truth values."""
     nonfinite_or_true_count: int
-    """How many are not finite; of truth values, how many are true."""
+    """The number of elements that are not finite; for truth values, of those that are true."""
     selection: np.ndarray[Any, Any] | None
-    """The slice that is chosen, or all; None where it has no such slice."""
+    """The chosen slice, or all; None if the array has no such slice."""
 
 
 def summarize_array(value: np.ndarray[Any, Any], chosen: str = "") -> ArraySummary:
-    """What is shown of an array, and of its slice that is chosen.
+    """The summary of an array and its chosen slice.
 
     >>> summarize_array(np.array([1.0, 3.0, np.inf]), "1:").statistics["mean"]
     2.0

@@ -1,4 +1,4 @@
-"""Questions: why a node fired, who used what it sent, why it has not fired, and what else could happen."""
+"""Query commands: why a node fired, who used its results, why it has not fired, and what else could happen."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from .session import Session
 
 query_commands = CommandGroup[Session]("asking")
 MAX_SCANNED = 2000
-"""So many tokens are looked at by `enabled`, each 1 us."""
+"""The most tokens that `enabled` scans, each 1 us."""
 
 
 def parse_node_and_tag(session: Session, words: CommandArguments) -> tuple[str, Tag]:
-    """A node, and a tag: the one that is given, or that of the node's last firing, or where one is."""
+    """A node, and a tag: the given one, or that of the node's last firing, or the current one."""
     name, text = words.next_word("a node"), words.optional_word()
     words.expect_end()
     session.find_node(name)
@@ -32,7 +32,7 @@ def parse_node_and_tag(session: Session, words: CommandArguments) -> tuple[str, 
 
 
 def last_firing_tag(session: Session, name: str) -> Tag:
-    """Under which tag a node fired last; where it has not, one under which it could."""
+    """The tag of a node's last firing; if it has not fired, one under which it could."""
     run, node = session.run, session.find_node(name)
     numbers = run.firings(node)
     if numbers:
@@ -45,7 +45,7 @@ def last_firing_tag(session: Session, name: str) -> Tag:
 
 
 def _link_data(link: DependenceLink) -> dict[str, Any]:
-    """A firing that a question came to; where an argument or an injected token stands instead, it has no event."""
+    """A firing in an answer; an argument or injected token in its place has no event."""
     return {
         "depth": link.depth,
         "event": link.number if link.number >= 0 else None,
@@ -64,7 +64,7 @@ def why(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _check_fired(session: Session, name: str, tag: Tag) -> None:
-    """Raises Usage where a node has not fired under a tag."""
+    """Raise Usage if a node has not fired under a tag."""
     try:
         session.history.ask.firing(name, tag)
     except Usage as error:
@@ -95,7 +95,7 @@ def why_not(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _waiting_tag(session: Session, name: str) -> Tag:
-    """A tag under which a node waits; where it waits under none, that of `last_firing_tag`."""
+    """A tag under which a node waits; if there is none, that of `last_firing_tag`."""
     node = session.find_node(name)
     waits = (tag for tag, record in session.history.state.records.items() if node in record.waiting_operands)
     return next(waits, None) or last_firing_tag(session, name)

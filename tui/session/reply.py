@@ -1,4 +1,4 @@
-"""What a command answers: text for people, and the same as data for programs."""
+"""Replies of commands: text for people, and the same as data for programs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from ...interp.records.outcome_json import error_text
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """Lines, and data of which JSON can be made: numbers, texts, None, truth values, lists, and dicts with texts as
-    keys. Values of the program are literals of the text form."""
+    """Lines of text, and JSON-compatible data: numbers, texts, None, truth values, lists, and dicts with text keys.
+    Values of the program are literals of the text form."""
 
     text: Sequence[str]
     data: Mapping[str, Any] = field(default_factory=dict)
@@ -22,16 +22,16 @@ class CommandResult:
 
 @dataclass(frozen=True, slots=True)
 class CommandReply:
-    """What came of a command: `ok` says whether it could be done; where not, the text is what an error says."""
+    """The reply to a command: `ok` says whether it succeeded; if not, the text is that of the error."""
 
     command: str
-    """The line that was given."""
+    """The command line."""
     ok: bool
     text: tuple[str, ...]
     data: Mapping[str, Any]
 
     def to_json(self) -> dict[str, Any]:
-        """It as JSON has it."""
+        """The reply as a JSON object."""
         return {"command": self.command, "ok": self.ok, "text": list(self.text), "data": dict(self.data)}
 
 
@@ -49,7 +49,7 @@ def _is_printable(sign: str) -> bool:
 
 
 def error_result(error: TagloomError) -> CommandResult:
-    """What an error says, in the words of the command line."""
+    """The text of an error, in the words of the command line."""
     parts = {
         "error": type(error).__name__,
         "message": error.message,

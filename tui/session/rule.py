@@ -1,4 +1,4 @@
-"""The rules by which a node fires, by their numbers in docs/semantics.md, section 4."""
+"""The firing rules of nodes, by their numbers in docs/semantics.md, section 4."""
 
 from __future__ import annotations
 

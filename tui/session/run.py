@@ -1,4 +1,4 @@
-"""A run in a session: a history with a name, how it began, and what is known of it that never changes."""
+"""A run in a session: a named history, its start, and an index of its known events."""
 
 from __future__ import annotations
 
@@ -14,28 +14,28 @@ from .breakpoints import RunBreakpoints
 from .run_index import RunIndex
 
 REVEAL_LIMIT = 5 * WINDOW
-"""So many events before what is known are stepped, to know all that is between: half a second. What is further back
-is known instead of it."""
+"""The most events before the known ones that are stepped so that everything between is known: half a second. Events
+farther back become known instead of the present ones."""
 
 
 @dataclass(eq=False, slots=True)
 class SessionRun:
-    """A history by name. Equal is only the run itself: which of its events are known is no state of the session."""
+    """A named history. Equality is identity: which events are known is no part of the session's state."""
 
     name: str
     history: History
     start: Start | None
-    """How it began: of a fork, as its parent did; None where no file is known."""
+    """The start; for a fork, that of its parent; None if no file is known."""
     parent: str | None = None
     fork_position: int = 0
-    """From which event on a fork is its own."""
+    """The first event that a fork does not share."""
     edit_description: str = ""
-    """What was changed there, in words."""
+    """The edit that made the fork, as text."""
     breakpoints: RunBreakpoints = field(init=False)
     index: RunIndex = field(init=False)
     adjoints: AdjointPartners = field(init=False)
     previous_history: History | None = field(init=False, default=None)
-    """What was known of the run before it was far away."""
+    """The known part of the run before it went far away."""
 
     def __post_init__(self) -> None:
         graph = self.history.graph
@@ -46,12 +46,12 @@ class SessionRun:
         )
 
     def _rebuild_index(self) -> None:
-        """Other events are known now."""
+        """Index the run again, because other events are known now."""
         self.index, self.breakpoints = RunIndex(self.history), self.breakpoints.rebase(self.history.base)
 
     def share_index(self, other: SessionRun) -> None:
-        """Know what the run knows of which this is a branch, up to where it begins; nothing, where that one knows
-        another part of the run by now."""
+        """Share the index of the run from which this one was forked, up to the fork; nothing, if another part of that
+        run is known by now."""
         one: History | None = other.history
         while one is not self.history.parent:
             if one is None:
@@ -62,8 +62,8 @@ class SessionRun:
         self.breakpoints = other.breakpoints.fork(self.history.fork_position)
 
     def firings(self, node: int) -> Sequence[int]:
-        """The numbers of the known events at which a node has fired, up to the present position. An event is looked at
-        once, whatever is asked."""
+        """The numbers of the known events at which a node has fired, up to the current position. Each event is indexed
+        once."""
         self.index.catch_up(self.history)
         numbers = self.index.firings(node)
         return numbers[: bisect_left(numbers, self.history.position)]
@@ -71,21 +71,21 @@ class SessionRun:
     # Which events are known
 
     def replace_history(self, history: History) -> None:
-        """Know these events of the run instead of those that were known."""
+        """Replace the known events of the run by these."""
         if history is not self.history:
             self.previous_history, self.history = self.history, history
             self._rebuild_index()
 
     def reveal(self, position: int) -> None:
-        """Know the events from this position on too; raises what `History.reveal` raises."""
+        """Make the events from this position on known too; raises the errors of `History.reveal`."""
         if position < self.history.base:
             self.history.reveal(position)
             self._rebuild_index()
 
     def goto(self, position: int) -> None:
-        """Go to a position where the run has been, whichever of its events are known now.
+        """Go to a position where the run has been, whichever events are known now.
 
-        Raises KeyboardInterrupt where somebody presses Ctrl-C on the way; then one stands elsewhere.
+        Raises KeyboardInterrupt on Ctrl-C, and then stays at the position reached.
         """
         if (
             self.previous_history is not None

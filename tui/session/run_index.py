@@ -1,7 +1,7 @@
-"""What is known of the events of a run, whatever is asked: each event is looked at once, as the run goes on.
+"""The index of a run's known events for the session: each event is indexed once, as the run proceeds.
 
-It is kept in parts, as a history is in stretches: a fork has the parts of its past in common with the run that it is a
-fork of, and looks at its own events only. In a run of a million events a fork was known after 800 ms, and is at once.
+It consists of segments, as a history does: a fork shares the segments of its past with its parent, and indexes only its
+own events. In a run of a million events indexing a fork took 800 ms without sharing, and is immediate with it.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ EventNumbers = Sequence[int]
 
 
 class RunIndexSegment:
-    """What is known of the events from `start` on. Where nothing is known of those before the first part, `before` is
-    the state there."""
+    """The index of the events from `start` on. If no events before the first segment are known, `base_state` is the
+    state there."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class RunIndexSegment:
         self.start = self.end = start
         self.base_state = base_state
         self.shared_segments = tuple(shared_segments)
-        """The parts before, each with where it ends for this one."""
+        """The earlier segments, each with its end for this one."""
         self.firings: dict[int, list[int]] = {}
         """The numbers of the events at which each node fired."""
         self.activations: dict[Tag, ActivationSummary] = {}
@@ -52,10 +52,10 @@ class RunIndexSegment:
         """The numbers of the events that end a wave, and how many nodes fired in each of these waves."""
         self.traps: list[int] = []
         self.wave_firings = self.initial_wave_firings = wave_firings
-        """How many have fired in the wave that goes on."""
+        """The number of firings in the current wave."""
 
     def add(self, graph: Graph, event: Event) -> None:
-        """The next event."""
+        """Add the next event."""
         number, token = self.end, event.token
         self.end = number + 1
         if event.inputs is not None:
@@ -78,7 +78,7 @@ class RunIndexSegment:
         return found
 
     def _open_activations(self, coming: Iterable[Token]) -> None:
-        """The first token that comes into an activation opens it."""
+        """Open activations: the first token that enters one opens it."""
         for token in coming:
             found = self.activations.get(token.tag)
             if found is None:
@@ -89,7 +89,7 @@ class RunIndexSegment:
             found.arguments.setdefault(token.node, (self.end, token.value))
 
     def _is_opening(self, tag: Tag) -> bool:
-        """Whether it opened in no part before."""
+        """Whether it opened in no earlier segment."""
         if self.base_state is not None and tag in self.base_state.records:
             return False
         found = ((part.activations.get(tag), end) for part, end in self.shared_segments)
@@ -98,12 +98,12 @@ class RunIndexSegment:
         )
 
     def segments(self) -> Iterator[tuple[RunIndexSegment, int]]:
-        """All parts, this one last, each with where it ends."""
+        """All segments, this one last, each with its end."""
         return chain(self.shared_segments, ((self, self.end),))
 
 
 def _base_segment(history: History) -> RunIndexSegment:
-    """What is known before the first event: the arguments; where the fast machine has been there, what it left."""
+    """The segment before the first event: the arguments; or, after the fast machine, the state that it left."""
     state, meter, _ = history.base_keyframe
     in_wave = state.firings - meter.firings_at_wave_start if state.is_clocked else 0
     made = RunIndexSegment(Gates(history.graph), history.base, (), in_wave, state if history.base else None)
@@ -114,14 +114,14 @@ def _base_segment(history: History) -> RunIndexSegment:
 
 
 class RunIndex:
-    """What is known of the events of one run."""
+    """The index of the known events of one run."""
 
     def __init__(self, history: History, last: RunIndexSegment | None = None) -> None:
         self._own_segment = _base_segment(history) if last is None else last
         self._match_cache: tuple[object, array[int], int] = (None, array("q"), 0)
 
     def fork(self, history: History) -> RunIndex:
-        """What is known of a branch of this run: up to where it begins, the same."""
+        """The index of a fork of this run, shared up to the fork."""
         since = history.fork_position
         past = tuple((part, min(end, since)) for part, end in self._own_segment.segments() if part.start <= since)
         return RunIndex(
@@ -130,7 +130,7 @@ class RunIndex:
         )
 
     def catch_up(self, history: History) -> None:
-        """Look at the events that are new. Where it is interrupted, it goes on from there the next time."""
+        """Index the new events. If interrupted, the next call continues."""
         last = self._own_segment
         with interrupt_between_steps() as interrupt:
             for number in range(last.end, len(history)):
@@ -142,7 +142,7 @@ class RunIndex:
 
     @property
     def gates(self) -> Gates:
-        """What comes into activations, and how that is said."""
+        """The gates through which tokens enter activations, and how to describe them."""
         return self._own_segment.gates
 
     # Answers
@@ -162,7 +162,7 @@ class RunIndex:
 
     @property
     def wave_firings(self) -> int:
-        """How many have fired in the wave that goes on."""
+        """The number of firings in the current wave."""
         return self._own_segment.wave_firings
 
     def _concatenate(self, numbers: Callable[[RunIndexSegment], EventNumbers]) -> EventNumbers:
@@ -172,7 +172,7 @@ class RunIndex:
         return list(chain.from_iterable(each[: bisect_left(each, end)] for each, end in found))
 
     def waves(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
-        """For each wave that is over, the event that ends it, and how many nodes fired in it: a column each."""
+        """For each completed wave, the event that ends it and the number of firings in it: a column each."""
         columns = [
             np.stack([np.asarray(part.wave_ends[:count]), np.asarray(part.wave_sizes[:count])])
             for part, end in self._own_segment.segments()
@@ -181,7 +181,7 @@ class RunIndex:
         return np.concatenate(columns, axis=1)
 
     def _count_wave_firings(self, position: int) -> int:
-        """How many have fired by then in the wave that goes on there."""
+        """The number of firings, up to a position, in the wave that is current there."""
         ends = self.wave_ends
         over = bisect_left(ends, position)
         first, _ = next(self._own_segment.segments())
@@ -191,7 +191,7 @@ class RunIndex:
         return fired if over else fired + first.initial_wave_firings
 
     def activation(self, tag: Tag) -> ActivationSummary:
-        """What is known of an activation."""
+        """The summary of an activation."""
         found = [before] if (before := self._base_activation(tag)) is not None else []
         for part, end in self._own_segment.segments():
             if (each := part.activations.get(tag)) is not None:
@@ -199,7 +199,7 @@ class RunIndex:
         return merge_summaries(found or [ActivationSummary(tag)])
 
     def _base_activation(self, tag: Tag) -> ActivationSummary | None:
-        """What is known of an activation that was open where what is known begins."""
+        """The summary of an activation that was open at the first known event."""
         state = self._own_segment.base_state
         record = None if state is None else state.records.get(tag)
         if state is None or record is None:
@@ -207,9 +207,8 @@ class RunIndex:
         return ActivationSummary(tag, None, children=[(state.steps, below) for below in record.child_tags.values()])
 
     def find_matching(self, history: History, condition: str, top: Tag | None) -> EventNumbers:
-        """The numbers of the known events under a tag for which a condition holds; of None, and where it is empty, all.
-
-        Raises Malformed where it is no condition."""
+        """The numbers of the known events under a tag (None: any) for which a condition holds (empty: always). Raises
+        Malformed if it is no condition."""
         if not condition and top is None:
             return range(history.base, len(history))
         key, found, looked = self._match_cache
@@ -235,7 +234,7 @@ def _matching_events(history: History, text: str, top: Tag | None, begin: int, e
 
 
 def is_under(tag: Tag, top: Tag | None) -> bool:
-    """Whether a tag is another, or below it; of None all are."""
+    """Whether a tag is another or below it; always, for None."""
     if top is None:
         return True
     while tag.depth > top.depth:

@@ -1,7 +1,8 @@
-"""The session: runs, where each stands, and what was noted; `execute` takes a line, and answers with plain data.
+"""The session: runs with their positions, breakpoints, bookmarks and watches; `execute` takes a command line and
+returns plain data.
 
-A command is a function of the session; it changes what stands here by `update_state`, or moves a history. All that it
-did is undone by `undo`. A command that fails leaves everything as it was.
+A command is a function of the session; it changes the session's state by `update_state`, or moves a history. `undo`
+undoes everything that it did. A command that fails leaves everything unchanged.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ from .run import SessionRun
 from .state import SessionState
 
 UNDO_COMMANDS = ("undo", "redo")
-"""The commands that go over what commands did, and are themselves not undone."""
+"""The commands that move through the undo history and are themselves not undone."""
 STEP_GROUP = "moving"
-"""The group of commands that, interrupted, stay where they have come to."""
+"""The group of commands that stay at the position reached when interrupted."""
 
 
 class Session:
@@ -43,11 +44,11 @@ class Session:
         self.commands = commands
         self.options = options or StartOptions()
         self.is_finished = False
-        """Whether somebody wants to leave."""
+        """Whether the user wants to leave."""
         self.printed_lines: list[str] = []
-        """What the programs printed in the last command."""
+        """The lines that programs printed during the last command."""
         self._notes: list[str] = []
-        """What is said besides of the last command."""
+        """Additional lines of the last command's reply."""
         self.world = World(self.printed_lines.append)
         self.focus = Focus()
         self._state = SessionState()
@@ -57,7 +58,7 @@ class Session:
     # Commands
 
     def execute(self, line: str) -> CommandReply:
-        """Do what a line says. What is wrong with it, or comes to nothing, is a reply too; nothing is raised."""
+        """Execute a command line. Errors are replies too; nothing is raised."""
         self.printed_lines.clear()
         self._notes.clear()
         before = self.snapshot
@@ -97,15 +98,15 @@ class Session:
 
     @property
     def snapshot(self) -> SessionState:
-        """All that commands change, as a value."""
+        """Everything that commands change, as a value."""
         return replace(self._state, positions=tuple(run.history.position for run in self._state.runs))
 
     def update_state(self, **changed: Any) -> None:
-        """Change what stands."""
+        """Change the session's state."""
         self._state = replace(self._state, **changed)
 
     def note(self, line: str) -> None:
-        """Say a line more of the command that is being done."""
+        """Add a line to the reply of the running command."""
         self._notes.append(line)
 
     def _restore(self, situation: SessionState) -> None:
@@ -115,11 +116,11 @@ class Session:
         self._state = situation
 
     def undo(self) -> str:
-        """Take back the last command that changed something, and say which; raises Usage where there is none."""
+        """Undo the last command that changed something, and return its line; raises Usage if there is none."""
         return self._restore_from(self._undo_stack, self._redo_stack, "nothing to undo")
 
     def redo(self) -> str:
-        """Do again what was undone last, and say what; raises Usage where there is nothing."""
+        """Redo the last undone command, and return its line; raises Usage if there is none."""
         return self._restore_from(self._redo_stack, self._undo_stack, "nothing to redo")
 
     def _restore_from(
@@ -137,7 +138,7 @@ class Session:
 
     @property
     def run(self) -> SessionRun:
-        """The current run; raises Usage where there is none."""
+        """The current run; raises Usage if there is none."""
         run = self._state.find_run(self._state.current or "")
         if run is None:
             raise Usage("there is no run yet", hint="load FILE[:NAME] ARGS")
@@ -148,7 +149,7 @@ class Session:
         return self.run.history
 
     def find_run(self, name: str) -> SessionRun:
-        """The run of this name; raises Usage where there is none."""
+        """The run of this name; raises Usage if there is none."""
         run = self._state.find_run(name)
         if run is None:
             raise Usage(f"there is no run {name!r}", required=", ".join(self._state.run_names) or None)
@@ -165,11 +166,12 @@ class Session:
         return self.load_run(start)
 
     def load_run(self, start: Start) -> SessionRun:
-        """Begin a run, and go to it."""
+        """Start a run, and switch to it."""
         return self.add_run(start.history(self.world), start)
 
     def add_run(self, history: History, start: Start | None = None, name: str | None = None) -> SessionRun:
-        """Take a history as a run, and go to it; where the program has breakpoints of its own, they are the first."""
+        """Add a history as a run, and switch to it; if the program has breakpoints of its own, they become the first
+        ones."""
         run = SessionRun(self.unique_run_name(name or history.name), history, start)
         self.enter_run(run)
         own = program_breakpoint(history.graph)
@@ -180,11 +182,11 @@ class Session:
         return run
 
     def enter_run(self, run: SessionRun) -> None:
-        """Add a run, and go to it."""
+        """Add a run, and switch to it."""
         self.update_state(runs=(*self._state.runs, run), current=run.name)
 
     def check_output_path(self, name: str) -> Path:
-        """A file that may be written: raises Usage where a run began from it."""
+        """A path that may be written: raises Usage if a run was loaded from it."""
         file = Path(name)
         starts = [run.start for run in self._state.runs if run.start is not None]
         if any(file.resolve() == Path(split_target(start.target)[0]).resolve() for start in starts):
@@ -192,7 +194,7 @@ class Session:
         return file
 
     def unique_run_name(self, wanted: str) -> str:
-        """A name that no run has: the one that is wanted, or that and a number."""
+        """A name that no run has: the given one, or that with a number."""
         names, name, number = set(self._state.run_names), wanted, 2
         while name in names:
             name, number = f"{wanted}-{number}", number + 1
@@ -208,7 +210,7 @@ class Session:
 
     @property
     def current_tag(self) -> Tag:
-        """The activation where one stands: that of the last event, or the innermost around it that is still open."""
+        """The current activation: that of the last event, or the innermost open one around it."""
         history = self.history
         tag: Tag | None = history.last_event.token.tag if history.last_event is not None else ROOT
         while tag is not None and tag not in history.state.records:
@@ -216,7 +218,7 @@ class Session:
         return tag or ROOT
 
     def find_node(self, name: str) -> int:
-        """The number of the node of this name; raises Usage, with what was probably meant, where there is none."""
+        """The number of the node of this name; raises Usage, with the closest match, if there is none."""
         graph = self.history.graph
         try:
             return graph.only(name)
@@ -228,25 +230,25 @@ class Session:
 
     @property
     def root_tag(self) -> Tag | None:
-        """The activation that alone is shown, where the current run can have it; None where all are."""
+        """The activation that alone is shown, if the current run can have it; None if all are shown."""
         with suppress(Usage):
             return None if self.focus.root_tag is None else parse_tag(self.history.graph, self.focus.root_tag)
         return None
 
     def node_number(self, name: str) -> int | None:
-        """The number of the node of this name in full; None where the current run has none."""
+        """The number of the node with this full name; None if the current run has none."""
         return next((at for at, node in enumerate(self.history.graph.nodes) if str(node) == name), None)
 
     @property
     def inspected_node(self) -> int | None:
-        """The node that is inspected: the one that is selected, where the current run has it, or the present one."""
+        """The inspected node: the selected one, if the current run has it, or the current one."""
         selected = None if self.focus.node_name is None else self.node_number(self.focus.node_name)
         return self.current_node if selected is None else selected
 
     @property
     def current_node(self) -> int | None:
-        """The node where one stands: to which the last token came; at the beginning, to which the first will; None
-        where nothing ever happens."""
+        """The current node: the one that received the last token; at the beginning, the one that will receive the
+        first; None if nothing ever happens."""
         history = self.history
         if history.last_event is not None:
             return history.last_event.token.node

@@ -1,4 +1,4 @@
-"""Where a session stands: all that a command can change, and that `undo` gives back."""
+"""The state of a session: everything that a command can change and `undo` restores."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .run import SessionRun
 
 @dataclass(frozen=True, slots=True)
 class Bookmark:
-    """A place in a run, by name."""
+    """A named position in a run."""
 
     name: str
     run: str
@@ -21,7 +21,7 @@ class Bookmark:
 
 @dataclass(frozen=True, slots=True)
 class RunDifference:
-    """Where two runs differ first: where each stands once it has done what differs, or at its end."""
+    """The first difference of two runs: the position of each right after the event that differs, or at its end."""
 
     first: str
     second: str
@@ -30,15 +30,16 @@ class RunDifference:
 
 @dataclass(frozen=True, slots=True)
 class SessionState:
-    """Runs in the order in which they came, where each stands, and what was noted. A value: changing makes another."""
+    """Runs in the order of creation, their positions, and breakpoints, bookmarks and watches. Immutable: a change makes
+    a new state."""
 
     runs: tuple[SessionRun, ...] = ()
     positions: tuple[int, ...] = ()
-    """Where each run stands; kept by the histories themselves until somebody asks."""
+    """The position of each run; the histories keep them until a snapshot is taken."""
     current: str | None = None
     breakpoints: tuple[BreakpointSpec, ...] = ()
     last_breakpoint_number: int = 0
-    """The largest number that a breakpoint has had."""
+    """The largest number ever given to a breakpoint."""
     watches: tuple[str, ...] = ()
     bookmarks: tuple[Bookmark, ...] = ()
     difference: RunDifference | None = None

@@ -1,8 +1,8 @@
-"""Motions: over the run, in both directions.
+"""Step commands: through the run, in both directions.
 
-A motion goes to the next **stop** after where one is: to where an event of its kind has just happened; its reverse to
-the last stop before. The beginning and the end are stops of every motion. So from a stop, a motion and then its reverse
-lead back. Over known events nothing is computed; at the end the run goes on by its schedule, as far as limits let it.
+A step goes to the next **stop** after the current position: the position right after an event of its kind; the reverse
+step goes to the last stop before. The beginning and the end are stops of every step. So from a stop, a step and then
+its reverse lead back. Known events are not recomputed; at the end the run continues by its schedule, within its limits.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ from .watch_commands import describe_watches
 
 step_commands = CommandGroup[Session](STEP_GROUP)
 EventFilter: TypeAlias = Callable[[Event], bool]
-"""Whether an event is of a kind, which makes where it has happened a stop."""
+"""Whether an event is of a kind, so that the position after it is a stop."""
 StepFunction: TypeAlias = Callable[[History, EventFilter, Sequence[int] | None], bool]
-"""A motion by one stop, and whether it came to one."""
+"""A step to one stop; returns whether it reached one."""
 
 
 EventNumbersLookup: TypeAlias = Callable[[RunIndex], Sequence[int]]
-"""The numbers of the known events of a kind, where they are known without looking at all."""
+"""The numbers of the known events of a kind, from the index without a scan."""
 
 
 def step_forward(history: History, kind: EventFilter, places: Sequence[int] | None = None) -> bool:
-    """To the next stop, which is there, or to the end."""
+    """Step to the next stop, which has then happened, or to the end."""
     following: int | None
     if places is None:
         following = next((at for at, event in history.events_after() if kind(event)), None)
@@ -53,7 +53,7 @@ def step_forward(history: History, kind: EventFilter, places: Sequence[int] | No
 
 
 def step_backward(history: History, kind: EventFilter, places: Sequence[int] | None = None) -> bool:
-    """To the last stop before, which is there, or to where what is known begins."""
+    """Step back to the last stop before, or to the first known position."""
     before: int | None
     if places is None:
         before = next((at for at, event in islice(history.events_before(), 1, None) if kind(event)), None)
@@ -65,7 +65,7 @@ def step_backward(history: History, kind: EventFilter, places: Sequence[int] | N
 
 
 def position_result(session: Session) -> CommandResult:
-    """Where one is after a motion, with what is watched."""
+    """The position after a step, with the watches."""
     history, name = session.history, session.run.name
     lines, values = describe_watches(session)
     return CommandResult(
@@ -76,7 +76,7 @@ def position_result(session: Session) -> CommandResult:
 def repeat_step(
     session: Session, way: StepFunction, kind: EventFilter, times: int = 1, places: EventNumbersLookup | None = None
 ) -> CommandResult:
-    """Some stops on, or back. Where their places are known, the events between are not looked at."""
+    """Take several steps forwards or backwards. If the stops are indexed, the events between are not scanned."""
     if way is step_backward:
         reveal_past(session)
     known = session.run.index
@@ -112,7 +112,7 @@ def is_trap(event: Event) -> bool:
 def _register_step(
     name: str, back: str, kind: EventFilter, keys: tuple[str, str], what: str, places: EventNumbersLookup | None = None
 ) -> None:
-    """A motion over events of one kind, and its reverse."""
+    """Register the step over events of one kind, and its reverse."""
 
     @step_commands.register(name, "[N]", key=keys[0], help=f"on to the next {what}, or the Nth", reverse=back)
     def on(session: Session, words: CommandArguments) -> CommandResult:
@@ -244,7 +244,7 @@ def reverse(session: Session, words: CommandArguments) -> CommandResult:
 
 
 def _describe_hits(session: Session) -> list[str]:
-    """The breakpoints that stop where one is."""
+    """The breakpoints that stop at the current position."""
     history, points = session.history, session.snapshot.breakpoints
     if history.last_event is None:
         return []

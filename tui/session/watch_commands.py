@@ -1,4 +1,4 @@
-"""Watches: the values of a node across tags, up to where one is."""
+"""Watches: the values of a node across tags, up to the current position."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MAX_VALUES = 200
 
 
 def recent_values(session: Session, node: int, most: int) -> list[dict[str, Any]]:
-    """What the last firings of a node gave, the latest at the end."""
+    """The results of a node's last firings, the latest last."""
     run, graph = session.run, session.history.graph
     numbers = run.firings(node)[-most:]
     events = [(number, run.history[number]) for number in numbers]
@@ -27,7 +27,7 @@ def recent_values(session: Session, node: int, most: int) -> list[dict[str, Any]
 
 
 def describe_watches(session: Session) -> tuple[list[str], dict[str, Any]]:
-    """A line for each watch, and the values of each; a node that the current run has not got has none."""
+    """A line for each watch, and its values; empty for a node that the current run does not have."""
     lines, data = list[str](), dict[str, Any]()
     for name in session.snapshot.watches:
         number = session.node_number(name)
