@@ -93,8 +93,8 @@ def _float_to_signed(x: float, bits: int) -> int:
     return int(np.float64(x).view(np.int64)) if bits == 64 else int(np.float32(x).view(np.int32))
 
 
-def _float_to_unsigned(x: float, bits: int) -> int:
-    return int(np.float64(x).view(np.uint64)) if bits == 64 else int(np.float32(x).view(np.uint32))
+def _float_to_unsigned(x: float, bits: int) -> Any:
+    return np.float64(x).view(np.uint64) if bits == 64 else np.float32(x).view(np.uint32)
 
 
 def _signed_to_float(x: int, bits: int) -> float:
