@@ -42,8 +42,8 @@ class FrameSpan(NamedTuple):
 class _Gap(NamedTuple):
     """That something begins so many columns after something else, at least."""
 
-    before: str
-    after: str
+    first_name: str
+    second_name: str
     columns: int
 
 
@@ -76,11 +76,11 @@ def _satisfy_gaps(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, in
     """Columns as wanted or further to the right, with all gaps; none where gaps contradict one another."""
     found = dict(columns)
     for _ in range(len(columns) + 1):
-        wrong = [gap for gap in gaps if found[gap.after] < found[gap.before] + gap.columns]
+        wrong = [gap for gap in gaps if found[gap.second_name] < found[gap.first_name] + gap.columns]
         if not wrong:
             return found
         for gap in wrong:
-            found[gap.after] = max(found[gap.after], found[gap.before] + gap.columns)
+            found[gap.second_name] = max(found[gap.second_name], found[gap.first_name] + gap.columns)
     return None
 
 
@@ -168,8 +168,8 @@ def _straighten(
     for _ in range(3):
         for plate in plates:
             name = plate.name
-            least = max((columns[gap.before] + gap.columns for gap in gaps if gap.after == name), default=-(10**6))
-            most = min((columns[gap.after] - gap.columns for gap in gaps if gap.before == name), default=10**6)
+            least = max((columns[gap.first_name] + gap.columns for gap in gaps if gap.second_name == name), default=-(10**6))
+            most = min((columns[gap.second_name] - gap.columns for gap in gaps if gap.first_name == name), default=10**6)
             now = columns[name]
             options = [now + step for step in range(-_MAX_SHIFT, _MAX_SHIFT + 1) if least <= now + step <= most]
             if options:
