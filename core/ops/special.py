@@ -61,7 +61,7 @@ def lgamma(x: float) -> float:
         return _log_gamma_at_2(x) - math.log1p(x) - log(math.fabs(x)) if x != 0.0 else math.inf
     if x > 0.0:
         return _log_gamma(x)
-    if x == _whole(x):
+    if x == _nearest_integer(x):
         return math.inf
     return log(math.pi / (math.fabs(_sine_of_pi(x)) * -x)) - _log_gamma(-x)
 
@@ -90,7 +90,7 @@ def _log_gamma_at_2(t: float) -> float:
     return total * t
 
 
-def _whole(x: float) -> float:
+def _nearest_integer(x: float) -> float:
     """The nearest whole number."""
     if not math.fabs(x) < 4503599627370496.0:
         return x
@@ -99,7 +99,7 @@ def _whole(x: float) -> float:
 
 def _sine_of_pi(x: float) -> float:
     """sin(pi x), but for its sign."""
-    return math.sin(math.pi * (x - _whole(x)))
+    return math.sin(math.pi * (x - _nearest_integer(x)))
 
 
 def digamma(x: float) -> float:
@@ -107,7 +107,7 @@ def digamma(x: float) -> float:
         return math.nan
     if x > 0.0:
         return _digamma_above_0(x)
-    rest = x - _whole(x)
+    rest = x - _nearest_integer(x)
     if rest == 0.0:
         return math.nan
     if math.fabs(rest) > 0.25:  # there the cotangent is near 0
@@ -144,11 +144,11 @@ def _digamma_at_2(t: float) -> float:
 def polygamma(n: float, x: float) -> float:
     """By the sum of 1 / (x + k) ** (n + 1), which is a Hurwitz zeta function above 0. Below 0 the sum is that over all
     integers k, both ways from the one that is nearest to 0, less what is beyond."""
-    if x != x or n != n or x == -math.inf or n < 0.0 or n > _MAX_ORDER or n != _whole(n):
+    if x != x or n != n or x == -math.inf or n < 0.0 or n > _MAX_ORDER or n != _nearest_integer(n):
         return math.nan
     if n == 0.0:
         return digamma(x)
-    power_, is_odd = n + 1.0, n * 0.5 != _whole(n * 0.5)
+    power_, is_odd = n + 1.0, n * 0.5 != _nearest_integer(n * 0.5)
     sign = 1.0 if is_odd else -1.0
     if x == math.inf:
         return sign * 0.0
@@ -160,7 +160,7 @@ def polygamma(n: float, x: float) -> float:
         factor = factor + 1.0
     if x > 0.0:
         return sign * factorial * (_hurwitz_zeta(power_, x, scale) / scale)
-    rest = x - _whole(x)
+    rest = x - _nearest_integer(x)
     if rest == 0.0:
         return math.inf if is_odd else math.nan
     beyond = _hurwitz_zeta(power_, 1.0 - rest, scale) - _hurwitz_zeta(power_, 1.0 - x, scale)

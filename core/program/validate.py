@@ -107,7 +107,7 @@ class PendingPhases:
     """The phases of the call, cond or loop at `where` that are still to come: for each, its parameter and result
     types."""
 
-    where: object
+    location: object
     signatures: list[tuple[list[Type], list[Type]]]
 
     def pop_signature(self) -> tuple[list[Type], list[Type]]:
@@ -335,7 +335,7 @@ class _ProgramChecker:
             yield problem(
                 "V17",
                 f"the next phase of {name} is never begun",
-                begun.where,
+                begun.location,
                 required="one pullback of it",
                 got="none",
                 hint=f"write `d = pullback {name} ...` behind it, in the same region",

@@ -42,7 +42,7 @@ class _GraphSyntaxBuilder:
 
     def build(self, lines: LocationResolver) -> Graph:
         self.number_nodes()
-        hidden = [each.hidden for each in self.syntax.arguments]
+        hidden = [each.is_hidden for each in self.syntax.arguments]
         if sorted(hidden, reverse=True) != hidden:
             raise SyntaxFault("hidden arguments come first", self.syntax.arguments[hidden.index(True)].name.position)
         calls = []
@@ -71,7 +71,7 @@ class _GraphSyntaxBuilder:
         return Graph(self.name, tuple(nodes), tuple(arguments), tuple(results), tuple(calls), sum(hidden))
 
     def argument_type(self, given: syntax.ArgumentSyntax) -> Type:
-        if given.type is None and not given.hidden:
+        if given.type is None and not given.is_hidden:
             raise SyntaxFault(
                 "an argument has a type", given.name.position, required=f"{given.name.text}: int64, or another"
             )

@@ -111,7 +111,7 @@ class GraphNodeSyntax(NamedTuple):
 
 
 class ArgumentSyntax(NamedTuple):
-    hidden: bool
+    is_hidden: bool
     name: SyntaxToken
     type: SyntaxToken | None
 

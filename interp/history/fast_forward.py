@@ -24,7 +24,7 @@ from .run_origin import RunOrigin
 from .segment import Lineage
 
 if TYPE_CHECKING:
-    from ..engines.fast.run import Fast
+    from ..engines.fast.run import FastRun
     from ..engines.fast.stops import StopConditions
 
 WINDOW = 20_000
@@ -38,7 +38,7 @@ _EXACT_LIMITS = ("firings", "tokens", "depth")
 class FastForward(Advance):
     """A history that may begin later than its run."""
 
-    _fast_run: Fast | None
+    _fast_run: FastRun | None
     """The fast machine, while it runs ahead."""
 
     def _reset(self, begun: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
@@ -130,10 +130,10 @@ class FastForward(Advance):
     def _reset_index(self) -> None:
         """Discard the index that queries use."""
 
-    def _start_machine(self, goal: int | None) -> Fast:
+    def _start_machine(self, goal: int | None) -> FastRun:
         """The fast machine, at the end of the known events or at the beginning of the run, whichever reaches the goal
         sooner; a goal of None is wherever it stops."""
-        from ..engines.fast.run import Fast
+        from ..engines.fast.run import FastRun
 
         begun, last = self._origin, self._lineage.last_segment
         open_activations = len(last.keyframes[-1].state.records)
@@ -142,9 +142,9 @@ class FastForward(Advance):
         else:
             state = first_state(begun.graph, begun.arguments, begun.schedule, begun.seed, begun.bound, self.world)
             meter = Meter(state, is_clocked=state.is_clocked)
-        return Fast(meter.state, begun.schedule, until="quiet", limits=self.limits, meter=meter)
+        return FastRun(meter.state, begun.schedule, until="quiet", limits=self.limits, meter=meter)
 
-    def _run_machine(self, run: Fast, goal: int | None, stops: StopConditions | None) -> TagloomError | None:
+    def _run_machine(self, run: FastRun, goal: int | None, stops: StopConditions | None) -> TagloomError | None:
         """Run the machine to its goal, or to a stop beyond the known events; returns the error that stopped it, if
         any."""
         self._fast_run = run
@@ -157,7 +157,7 @@ class FastForward(Advance):
         finally:
             self._fast_run = None
 
-    def _from_machine(self, run: Fast, stopped: TagloomError | None) -> Self:
+    def _from_machine(self, run: FastRun, stopped: TagloomError | None) -> Self:
         """A history that begins at the machine's position."""
         state = run.state()
         made = type(self).__new__(type(self))

@@ -23,14 +23,14 @@ class Moment:
     """The results that have arrived: `0: 8`."""
     flight: tuple[str, ...]
     """The tokens in flight, in order: `3 for port 0 of main.add under main`."""
-    waiting: tuple[str, ...]
+    waiting_tokens: tuple[str, ...]
     """The tokens that wait for partners, are parked or are throttled, in alphabetical order."""
     cells: tuple[str, ...]
     """The full cells, in the order in which they were made: `2 of main.cells under main: 7`."""
 
     def __str__(self) -> str:
         """One line per entry, as `tagloom debug` writes it into tests."""
-        parts = (("result", self.results), ("flight:", self.flight), ("waits:", self.waiting), ("cell", self.cells))
+        parts = (("result", self.results), ("flight:", self.flight), ("waits:", self.waiting_tokens), ("cell", self.cells))
         lines = (f"{word} {said}" for word, part in parts for said in part)
         return "\n".join([f"event: {self.event}".rstrip(), *lines])
 

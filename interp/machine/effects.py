@@ -36,7 +36,7 @@ class EffectResult(NamedTuple):
     outputs: Outputs = ()
     trap: str | None = None
     deferred_at: CellAddress | None = None
-    woken: tuple[Token, ...] = ()
+    woken_tokens: tuple[Token, ...] = ()
 
 
 EffectRule: TypeAlias = Callable[[CellBlocks, World, Token, tuple[Any, ...]], EffectResult]
@@ -88,7 +88,7 @@ def _store_rule(number: int, node: GraphNode) -> EffectRule:
         trap = cells.index_trap_message(handle, _checked_int64(index))
         if trap is None and index in blocks[handle].writes:
             trap = cells.second_put_trap_message(index)
-        return EffectResult(trap=trap) if trap else EffectResult(woken=blocks[handle].deferred_reads.get(index, ()))
+        return EffectResult(trap=trap) if trap else EffectResult(woken_tokens=blocks[handle].deferred_reads.get(index, ()))
 
     return act
 

@@ -139,7 +139,7 @@ class _SearchNode:
     """A state on the current path: its key, the choices left, and the number of schedules found, by ending."""
 
     key: Hashable
-    untried: Iterator[int]
+    remaining_choices: Iterator[int]
     ending_counts: Counter[int] = field(default_factory=Counter)
 
 
@@ -159,7 +159,7 @@ class _StateSearch:
         path = [self._search_node(self._search_key())]
         while True:
             place = path[-1]
-            position = next(place.untried, None)
+            position = next(place.remaining_choices, None)
             if position is not None:
                 self._try_position(path, place, position)
                 continue

@@ -228,7 +228,7 @@ def _agree(here: EventIndex, number: OriginId, there: EventIndex, match: OriginI
     if one.trap != other.trap or outputs != others or len(mine) != len(theirs):
         return False
     mine, theirs = (*mine, *(made for _, made in one.outputs)), (*theirs, *(made for _, made in other.outputs))
-    return all(_same(x, y) or _same_cells(here.graph, x, there.graph, y) for x, y in zip(mine, theirs, strict=True))
+    return all(_is_same_operand(x, y) or _same_cells(here.graph, x, there.graph, y) for x, y in zip(mine, theirs, strict=True))
 
 
 def _operands(index: EventIndex, event: Event) -> tuple[Value, ...]:
@@ -236,7 +236,7 @@ def _operands(index: EventIndex, event: Event) -> tuple[Value, ...]:
     return inputs[:-1] if index.graph.nodes[event.token.node].has_trigger else inputs
 
 
-def _same(one: Value, other: Value) -> bool:
+def _is_same_operand(one: Value, other: Value) -> bool:
     if type(one) is int and type(other) is int:  # 0.1 us instead of 1, for most values of most runs
         return one == other
     return not isinstance(one, Handle) and (one is other or is_same_value(one, other))
@@ -275,7 +275,7 @@ def _differing_operands(
         senders, others = dict(enumerate(senders.values())), dict(enumerate(others.values()))
     for port, (one, other) in enumerate(zip_longest(first.operands, second.operands)):
         both = one is not None and other is not None
-        if not both or not (_same(one, other) or _same_cells(here.graph, one, there.graph, other)):
+        if not both or not (_is_same_operand(one, other) or _same_cells(here.graph, one, there.graph, other)):
             yield OperandDifference(
                 port, one, other, _origin(here, first, port, senders), _origin(there, second, port, others)
             )

@@ -61,7 +61,7 @@ def trap_on_an_empty_cell(patch: MonkeyPatch) -> None:
 
 def lose_a_parked_get(patch: MonkeyPatch) -> None:
     """S13: a store wakes but the first of the gets that wait."""
-    _after(patch, "store", lambda act, blocks, inputs: act._replace(woken=act.woken[:1]))
+    _after(patch, "store", lambda act, blocks, inputs: act._replace(woken_tokens=act.woken_tokens[:1]))
 
 
 def overwrite(patch: MonkeyPatch) -> None:

@@ -94,8 +94,8 @@ def test_arrows_differ() -> None:
     kinds = [(STROKES[line.style], HEADS[line.head]) for line in LINE_LOOKS.values()]
     for ways in (
         [(stroke.glyphs, *(signs[:1] for signs in head)) for stroke, head in kinds],
-        [(stroke.down, *(signs[1:] for signs in head)) for stroke, head in kinds],
-        [(stroke.along, *(signs[1:] for signs in head)) for stroke, head in kinds],
+        [(stroke.vertical, *(signs[1:] for signs in head)) for stroke, head in kinds],
+        [(stroke.horizontal, *(signs[1:] for signs in head)) for stroke, head in kinds],
     ):
         assert len(set(ways)) == len(LINE_LOOKS)
     assert LINK_MEANINGS.keys() == LINE_LOOKS.keys()

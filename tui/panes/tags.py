@@ -27,7 +27,7 @@ class _ActivationRows:
     """The texts of rows."""
 
     def __init__(self, titles: ActivationTitles, here: Tag, only: Tag | None) -> None:
-        self.titles, self.current, self.only = titles, here, only
+        self.titles, self.current, self.filter_tag = titles, here, only
 
     def build_row(self, entry: ActivationEntry | OmittedActivations) -> PageRow:
         indent = "  " * min(entry.depth, 20)
@@ -35,7 +35,7 @@ class _ActivationRows:
             return build_row(indent, (f"  {entry.remaining_count:,} more", GREY))
         tag, is_open = entry.tag, entry.tokens is not None
         text, is_here, is_loop = str(tag), tag == self.current, tag.site.kind == "loop"
-        is_only = self.only == tag
+        is_only = self.filter_tag == tag
         sign = (f"{'◆' if is_only else '●' if is_open else '✓'} ", ORANGE if is_open else GREEN)
         title = PageSpan(self.titles.title(entry), VERMILLION if is_loop else PURPLE if is_open else GREY, is_here)
         site = "" if is_loop or tag == ROOT else f"  {tag.last_step}"

@@ -73,10 +73,10 @@ def goto_end(session: Session) -> None:
     history = session.history
     history.jump(len(history))
     most = len(history) + FAST_FORWARD_THRESHOLD
-    run_until(history, _never, most)
+    run_until(history, _is_never_hit, most)
     if len(history) == most and _can_fast_forward(session) and not _fast_forward(session):
         return
-    run_until(session.history, _never)
+    run_until(session.history, _is_never_hit)
 
 
 def goto_next_hit(session: Session) -> None:
@@ -99,7 +99,7 @@ def reveal_past(session: Session) -> None:
         run.reveal(max(history.base - WINDOW, 0))
 
 
-def _never(state: object, event: object) -> bool:
+def _is_never_hit(state: object, event: object) -> bool:
     return False
 
 

@@ -52,7 +52,7 @@ def fold(session: Session, words: CommandArguments) -> CommandResult:
     names = _resolve_names(session, words.next_word("a function or a loop"))
     words.expect_end()
     focus = session.focus
-    return _set_folding(session, (*_without(focus.folded_names, names), *names), _without(focus.unfolded_names, names))
+    return _set_folding(session, (*_exclude_names(focus.folded_names, names), *names), _exclude_names(focus.unfolded_names, names))
 
 
 @focus_commands.register(
@@ -62,7 +62,7 @@ def unfold(session: Session, words: CommandArguments) -> CommandResult:
     names = _resolve_names(session, words.optional_word())
     words.expect_end()
     focus = session.focus
-    return _set_folding(session, _without(focus.folded_names, names), (*_without(focus.unfolded_names, names), *names))
+    return _set_folding(session, _exclude_names(focus.folded_names, names), (*_exclude_names(focus.unfolded_names, names), *names))
 
 
 def _resolve_names(session: Session, name: str | None) -> list[str]:
@@ -72,7 +72,7 @@ def _resolve_names(session: Session, name: str | None) -> list[str]:
     return [each.subject for each in view.root.walk() if each.subject and (meant is None or each.name in meant)]
 
 
-def _without(names: tuple[str, ...], others: list[str]) -> tuple[str, ...]:
+def _exclude_names(names: tuple[str, ...], others: list[str]) -> tuple[str, ...]:
     return tuple(each for each in names if each not in others)
 
 

@@ -54,18 +54,18 @@ class GridOverlay:
 
     def __init__(self, bare: Sequence[tuple[GridCell, ...]]) -> None:
         self._base = bare
-        self._changed: dict[int, list[GridCell]] = {}
+        self._changed_rows: dict[int, list[GridCell]] = {}
 
     def __getitem__(self, row: int) -> Sequence[GridCell]:
-        return self._changed.get(row) or self._base[row]
+        return self._changed_rows.get(row) or self._base[row]
 
     def set(self, row: int, column: int, cell: GridCell) -> None:
-        if row not in self._changed:
-            self._changed[row] = list(self._base[row])
-        self._changed[row][column] = cell
+        if row not in self._changed_rows:
+            self._changed_rows[row] = list(self._base[row])
+        self._changed_rows[row][column] = cell
 
     def rows(self) -> tuple[tuple[GridCell, ...], ...]:
-        return tuple(tuple(self._changed.get(number, row)) for number, row in enumerate(self._base))
+        return tuple(tuple(self._changed_rows.get(number, row)) for number, row in enumerate(self._base))
 
 
 def _embolden(grid: GridOverlay, where: Iterable[tuple[int, int]]) -> None:

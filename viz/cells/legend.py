@@ -52,7 +52,7 @@ def _arrow_entries(view: View) -> Iterable[list[GridCell]]:
             look = LINE_LOOKS[link]
             line, head = STROKES[look.style], HEADS[look.head][2]
             cell = GridCell(colour=look.colour)
-            signs = [(line.glyph(LEFT | RIGHT), line.along)] * 2 + ([(head[0], head[1])] if head else [])
+            signs = [(line.glyph(LEFT | RIGHT), line.horizontal)] * 2 + ([(head[0], head[1])] if head else [])
             yield [cell._replace(glyph=sign, ascii=plain) for sign, plain in signs] + text_cells(
                 f" {meaning}", GridCell()
             )

@@ -133,10 +133,10 @@ def _paint_horizontal(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None
 def _paint_vertical(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
     height = plan.heights[branch.channel]
     left, right = branch.extent
-    for column in sorted(branch.above | branch.below):
+    for column in sorted(branch.columns_above | branch.columns_below):
         for row in range(height):
-            up = column in branch.above if row <= branch.row else column in branch.below
-            down = column in branch.below if row >= branch.row else column in branch.above
+            up = column in branch.columns_above if row <= branch.row else column in branch.columns_below
+            down = column in branch.columns_below if row >= branch.row else column in branch.columns_above
             sides = UP * up | DOWN * down
             if row == branch.row and not branch.is_straight:
                 sides |= LEFT * (column > left) | RIGHT * (column < right)

@@ -42,8 +42,8 @@ class FrameSpan(NamedTuple):
 class _Gap(NamedTuple):
     """A constraint: one thing begins at least so many columns after another."""
 
-    before: str
-    after: str
+    first_name: str
+    second_name: str
     columns: int
 
 
@@ -77,11 +77,11 @@ def _satisfy_gaps(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, in
     """The columns, moved to the right as far as the gaps require; None if the gaps contradict each other."""
     found = dict(columns)
     for _ in range(len(columns) + 1):
-        wrong = [gap for gap in gaps if found[gap.after] < found[gap.before] + gap.columns]
+        wrong = [gap for gap in gaps if found[gap.second_name] < found[gap.first_name] + gap.columns]
         if not wrong:
             return found
         for gap in wrong:
-            found[gap.after] = max(found[gap.after], found[gap.before] + gap.columns)
+            found[gap.second_name] = max(found[gap.second_name], found[gap.first_name] + gap.columns)
     return None
 
 
@@ -170,8 +170,8 @@ def _straighten(
     for _ in range(3):
         for plate in plates:
             name = plate.name
-            least = max((columns[gap.before] + gap.columns for gap in gaps if gap.after == name), default=-(10**6))
-            most = min((columns[gap.after] - gap.columns for gap in gaps if gap.before == name), default=10**6)
+            least = max((columns[gap.first_name] + gap.columns for gap in gaps if gap.second_name == name), default=-(10**6))
+            most = min((columns[gap.second_name] - gap.columns for gap in gaps if gap.first_name == name), default=10**6)
             now = columns[name]
             options = [now + step for step in range(-_MAX_SHIFT, _MAX_SHIFT + 1) if least <= now + step <= most]
             if options:

@@ -41,8 +41,8 @@ class Branch:
 
     net: int
     channel: int
-    above: set[int] = field(default_factory=set)
-    below: set[int] = field(default_factory=set)
+    columns_above: set[int] = field(default_factory=set)
+    columns_below: set[int] = field(default_factory=set)
     arrows: set[int] = field(default_factory=set)
     heads_above: dict[int, int] = field(default_factory=dict)
     """The columns at which arrows end at a box above, with these arrows."""
@@ -53,13 +53,13 @@ class Branch:
     @property
     def extent(self) -> tuple[int, int]:
         """The first and the last column."""
-        columns = self.above | self.below
+        columns = self.columns_above | self.columns_below
         return min(columns), max(columns)
 
     @property
     def is_straight(self) -> bool:
         """Whether it is one vertical line."""
-        return len(self.above | self.below) == 1
+        return len(self.columns_above | self.columns_below) == 1
 
 
 class BoxTooNarrow(Exception):
@@ -204,7 +204,7 @@ class _ArrowRouter:
         while rank != tail.rank:
             branch = self.owner[min(rank, rank - step) + 1, column]
             branch.arrows.add(number)
-            (column,) = branch.above if step > 0 else branch.below
+            (column,) = branch.columns_above if step > 0 else branch.columns_below
             rank -= step
 
     def _find_or_add_branch(self, net: int, channel: int, column: int, step: int) -> Branch:
@@ -217,7 +217,7 @@ class _ArrowRouter:
         return branch
 
     def _occupy(self, branch: Branch, column: int, *, below: bool) -> None:
-        (branch.below if below else branch.above).add(column)
+        (branch.columns_below if below else branch.columns_above).add(column)
         self.owner[branch.channel, column] = branch
         self.occupied[branch.channel, column - self.first_column] = True
 
@@ -308,7 +308,7 @@ class _ArrowRouter:
             known = {column for column in tail.outlets.get(arrow.label, ()) if self._is_free(channel, column, arrow)}
         for column in known or ():
             branch = self.owner.get((channel, column))
-            if branch is None or column not in (branch.below if step > 0 else branch.above):
+            if branch is None or column not in (branch.columns_below if step > 0 else branch.columns_above):
                 closed[column - self.first_column] = False
         return closed
 

@@ -17,8 +17,8 @@ class Stroke(NamedTuple):
     """A kind of line: its characters by the sides that they join, and its vertical and horizontal lines in ASCII."""
 
     glyphs: str
-    down: str
-    along: str
+    vertical: str
+    horizontal: str
 
     def glyph(self, sides: int) -> str:
         """The character that joins these sides."""
@@ -28,8 +28,8 @@ class Stroke(NamedTuple):
         """The ASCII character for these sides; a joint is low if it joins what is below, and high if it joins what
         is above."""
         if not sides & (LEFT | RIGHT):
-            return self.down
-        return {0: self.along, UP: "`", DOWN: ",", UP | DOWN: "+"}[sides & (UP | DOWN)]
+            return self.vertical
+        return {0: self.horizontal, UP: "`", DOWN: ",", UP | DOWN: "+"}[sides & (UP | DOWN)]
 
 
 def _break_straight(down: str, along: str) -> str:

@@ -29,8 +29,8 @@ class Channel(NamedTuple):
 
     branches: Sequence[Branch]
     borders: Sequence[Border]
-    above: frozenset[int]
-    below: frozenset[int]
+    columns_above: frozenset[int]
+    columns_below: frozenset[int]
 
 
 def assign_rows(channels: Sequence[Channel], wanted: int) -> list[int]:
@@ -80,7 +80,7 @@ def _try_rows(channel: Channel, rows: int, airy: bool) -> bool:
             return False
         taken[border.row].append(reach)
     put: list[Branch] = []
-    upright = frozenset(column for branch in channel.branches for column in branch.above | branch.below)
+    upright = frozenset(column for branch in channel.branches for column in branch.columns_above | branch.columns_below)
     for branch in sorted(channel.branches, key=lambda branch: (branch.extent[0] - branch.extent[1], branch.extent)):
         if branch.is_straight:
             continue
@@ -115,8 +115,8 @@ def _fits(branch: Branch, row: int, rows: int, channel: Channel, upright: frozen
 def _is_misleading(branch: Branch, channel: Channel) -> bool:
     """Whether a head between two boxes would seem to come from the upper one, although it comes from the side."""
     return bool(
-        (branch.heads_below.keys() - branch.above) & channel.above
-        or (branch.heads_above.keys() - branch.below) & channel.below
+        (branch.heads_below.keys() - branch.columns_above) & channel.columns_above
+        or (branch.heads_above.keys() - branch.columns_below) & channel.columns_below
     )
 
 
@@ -124,7 +124,7 @@ def _hides_line(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
     """Whether a head in the line of its branch would hide that the line continues behind it: it needs a plain piece
     of line beside it."""
     left, right = branch.extent
-    busy = {column for other in channel.branches if other is not branch for column in other.above | other.below}
+    busy = {column for other in channel.branches if other is not branch for column in other.columns_above | other.columns_below}
     beside = {column + step for column in heads for step in (-1, 1) if left <= column + step <= right}
     return bool(beside & (busy | set(heads)))
 
@@ -141,8 +141,8 @@ def _count_crossings(branch: Branch, rows: int, put: Sequence[Branch]) -> list[i
     change = [0] * (rows + 1)
     for other in put:
         start, end = other.extent
-        ours_above, ours_below = _count_between(branch.above, start, end), _count_between(branch.below, start, end)
-        theirs_above, theirs_below = _count_between(other.above, left, right), _count_between(other.below, left, right)
+        ours_above, ours_below = _count_between(branch.columns_above, start, end), _count_between(branch.columns_below, start, end)
+        theirs_above, theirs_below = _count_between(other.columns_above, left, right), _count_between(other.columns_below, left, right)
         change[0] += theirs_above + ours_below
         change[other.row] += theirs_below - theirs_above
         change[other.row + 1] += ours_above - ours_below

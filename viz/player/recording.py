@@ -109,10 +109,10 @@ class _TokenRecorder:
         self.origins: list[TokenOrigin] = []
         self._rules = build_rules(graph)
         self._flight: deque[int] = deque()
-        self._ready: set[int] = set()
+        self._ready_nodes: set[int] = set()
         self._flight_by_node: dict[NodeInstance, set[int]] = {}
         """The tokens in flight for each node and tag."""
-        self._waiting: dict[NodeInstance, dict[int, int]] = {}
+        self._waiting_nodes: dict[NodeInstance, dict[int, int]] = {}
         """The tokens that wait for partners, by port."""
         self._parked: dict[CellAddress, list[int]] = {}
         self._throttled: dict[tuple[int, int, int, Tag], int] = {}
@@ -152,7 +152,7 @@ class _TokenRecorder:
             raise Usage("these events are of no run of a machine", hint="a what-if has no page")
         number = self._flight[position]
         del self._flight[position]
-        self._ready.discard(number)
+        self._ready_nodes.discard(number)
         self._flight_by_node[event.token.node, event.token.tag].discard(number)
         if number in self._unknown_arguments:
             self._resolve_argument(self.origins[number], event.token.value)
@@ -170,13 +170,13 @@ class _TokenRecorder:
             self._cells.defer(event.deferred_at, event.token)
             self._parked.setdefault(event.deferred_at, []).append(number)
             return [(number, TokenPlace.PARKED)]
-        self._waiting.setdefault((node, tag), {})[port] = number
+        self._waiting_nodes.setdefault((node, tag), {})[port] = number
         return [(number, TokenPlace.WAITING), *self._update_readiness(self._flight_by_node[node, tag])]
 
     def _record_firing(self, number: int, event: Event) -> list[Move]:
         node, _, tag, _ = event.token
         key, rule = (node, tag), self._rules[node]
-        gone = [*(self._waiting.pop(key, {}).values() if rule.required_tokens > 1 else ()), number]
+        gone = [*(self._waiting_nodes.pop(key, {}).values() if rule.required_tokens > 1 else ()), number]
         moves = [(each, TokenPlace.CONSUMED) for each in sorted(gone)]
         self._fired.add(key)
         moves += self._update_readiness(self._flight_by_node.pop(key))
@@ -231,7 +231,7 @@ class _TokenRecorder:
         self._flight_by_node.setdefault((node, tag), set()).add(number)
         if not self._would_fire(number):
             return number, TokenPlace.IN_FLIGHT
-        self._ready.add(number)
+        self._ready_nodes.add(number)
         return number, TokenPlace.READY
 
     def _update_readiness(self, numbers: Iterable[int]) -> list[Move]:
@@ -239,18 +239,18 @@ class _TokenRecorder:
         moves: list[Move] = []
         for number in sorted(numbers):
             would = self._would_fire(number)
-            if would and number not in self._ready:
-                self._ready.add(number)
+            if would and number not in self._ready_nodes:
+                self._ready_nodes.add(number)
                 moves.append((number, TokenPlace.READY))
-            elif not would and number in self._ready:
-                self._ready.discard(number)
+            elif not would and number in self._ready_nodes:
+                self._ready_nodes.discard(number)
                 moves.append((number, TokenPlace.IN_FLIGHT))
         return moves
 
     def _would_fire(self, number: int) -> bool:
         """Whether the delivery of a token in flight would fire its node: S2, S4 and S13."""
         node, port, tag, _ = self.tokens[number]
-        rule, waiting = self._rules[node], self._waiting.get((node, tag), {})
+        rule, waiting = self._rules[node], self._waiting_nodes.get((node, tag), {})
         if (node, tag) in self._fired or len(waiting) < rule.required_tokens - 1 or port in waiting:
             return False
         return rule.node.op not in READ_OPS or self._read_succeeds(number, waiting)

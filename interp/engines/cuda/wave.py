@@ -23,7 +23,7 @@ from ...machine.state import State
 from ...outcome.outcome import Outcome
 from ..fast.arrays import aligned_words, next_power_of_two
 from ..fast.registers import MachineOption, Register
-from ..fast.run import Fast, RunMonitor
+from ..fast.run import FastRun, RunMonitor
 from ..interrupt import interrupt_between_steps, resident_memory
 from ..jit.progress import show_compiling
 from ..limits import Limits
@@ -47,7 +47,7 @@ class WaveRun:
 
     def __init__(self, state: State, limits: Limits) -> None:
         """Take a run over from the reference machine, between two waves."""
-        self.fallback = Fast(state, "waves", until="quiet", limits=limits)
+        self.fallback = FastRun(state, "waves", until="quiet", limits=limits)
         self._limits = limits
         self._device_arrays: dict[str, Any] = {}
         """The arrays on the device; empty where those of the store say what is."""

@@ -230,7 +230,7 @@ class JournalReader:
             Event,
             (
                 token, head >> POSITION_SHIFT, tuple(inputs), outputs, sent, said.trap, (),
-                head & ENDS_WAVE != 0, None, said.woken, head & IS_THROTTLED != 0, (),
+                head & ENDS_WAVE != 0, None, said.woken_tokens, head & IS_THROTTLED != 0, (),
             ),
         )  # fmt: skip
 

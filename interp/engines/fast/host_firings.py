@@ -38,7 +38,7 @@ class HostFiringNote(NamedTuple):
 
     trap: str | None = None
     parked: CellAddress | None = None
-    woken: tuple[Token, ...] = ()
+    woken_tokens: tuple[Token, ...] = ()
 
 
 class HostFirings:
@@ -106,7 +106,7 @@ class HostFirings:
         self._check_limits(rule, delivery, len(outputs))
         if trap is not None or rule.effect is not None:
             self._apply_effects(rule, token, delivery, outputs, trap, woken)
-        self._add_note(HostFiringNote(trap, woken=woken))
+        self._add_note(HostFiringNote(trap, woken_tokens=woken))
         self._wake(woken)
         self._return_outputs(rule, delivery, outputs)
 

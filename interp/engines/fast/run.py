@@ -60,7 +60,7 @@ def _delivery_order(schedule: str) -> tuple[DeliveryOrder, int] | None:
     return None if seed is None else (DeliveryOrder.RANDOM, seed)
 
 
-class Fast:
+class FastRun:
     """A run of the fast machine, which can be driven, inspected and exported."""
 
     def __init__(
@@ -395,7 +395,7 @@ def resume_to_outcome(
     """Continue a run from this state, keep its events, and return its outcome; `before` passes the meter and elapsed
     time of the earlier part to `Fast`."""
     keeper = keeper_of(kept, cached_image(state.graph, state.loop_bounds))
-    run = Fast(state, schedule, until=until, limits=limits, keeper=keeper, **before)
+    run = FastRun(state, schedule, until=until, limits=limits, keeper=keeper, **before)
     stopped = run.go()
     window = keeper.window(kept.events or ()) if isinstance(keeper, Last) else None
     said = kept.outcome_fields(int(run.store.registers[Register.STEPS]), window)

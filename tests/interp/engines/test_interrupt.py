@@ -19,7 +19,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.observe.ctrl_c import default_ctrl_c
-from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.interrupt import (
     LARGE_RESULT_BYTES,
     MEMORY_CHECK_STEPS,
@@ -278,7 +278,7 @@ def test_ctrl_c_while_an_effect_happens(engine: str, handled: None) -> None:
 
 def pressed_at_the_end(patch: pytest.MonkeyPatch) -> None:
     """Have Ctrl-C come where nothing is left to do."""
-    apply, burst = State.apply, Fast._run_burst
+    apply, burst = State.apply, FastRun._run_burst
 
     def applied(state: State, event: Event) -> None:
         apply(state, event)
@@ -286,7 +286,7 @@ def pressed_at_the_end(patch: pytest.MonkeyPatch) -> None:
             signal.raise_signal(signal.SIGINT)
 
     patch.setattr(State, "apply", applied)
-    patch.setattr(Fast, "_run_burst", lambda self, steps: (burst(self, steps), signal.raise_signal(signal.SIGINT))[0])
+    patch.setattr(FastRun, "_run_burst", lambda self, steps: (burst(self, steps), signal.raise_signal(signal.SIGINT))[0])
 
 
 @pytest.mark.parametrize("engine", ["reference", "fast"])

@@ -22,7 +22,7 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.event_keepers import EventKeeper, Last, forward_events
-from tagloom.interp.engines.fast.run import Fast, run_fast
+from tagloom.interp.engines.fast.run import FastRun, run_fast
 from tagloom.interp.engines.fast.scribe import keeper_of
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive, first_state
@@ -74,12 +74,12 @@ def until_exhausted(events: Iterator[Event]) -> Iterator[Event]:
         return
 
 
-def begun(graph: Graph, case: Case, name: str, limits: Limits, begin: int, keeper: EventKeeper) -> Fast:
+def begun(graph: Graph, case: Case, name: str, limits: Limits, begin: int, keeper: EventKeeper) -> FastRun:
     """A run that the reference begins, and that is kept on the fast engine."""
     state = first_state(graph, list(case.arguments), name, world=Witness())
     for _ in islice(until_exhausted(drive(state, schedule(name), limits)), begin):
         pass
-    return Fast(state, name, until="quiet", limits=limits, keeper=keeper)
+    return FastRun(state, name, until="quiet", limits=limits, keeper=keeper)
 
 
 def whole(
@@ -129,7 +129,7 @@ def written(graph: Graph, case: Case, name: str, limits: Limits, begin: int, ste
     state = first_state(graph, list(case.arguments), name, world=Witness())
     for event in islice(until_exhausted(drive(state, schedule(name), limits)), begin):
         fast.write_event(event)
-    run = Fast(state, name, until="quiet", limits=limits, keeper=keeper_of(EventSink(log=fast), build_image(graph)))
+    run = FastRun(state, name, until="quiet", limits=limits, keeper=keeper_of(EventSink(log=fast), build_image(graph)))
     for pause in steps:
         run.go(pause)
     if wanted.getvalue() != got.getvalue():

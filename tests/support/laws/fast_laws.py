@@ -15,7 +15,7 @@ from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.value import Value, fingerprint
-from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.limits import UNTIL_CHOICES, Limits, Until
 from tagloom.interp.engines.reference import drive, first_state, run_graph
 from tagloom.interp.image.image import PortColumn
@@ -43,10 +43,10 @@ def told(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def begun(graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any) -> Fast:
+def begun(graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any) -> FastRun:
     """A run on the fast engine that has not made a step; options are those of a first state."""
     until = options.pop("until", "quiet")
-    return Fast(first_state(graph, list(arguments), name, world=world, **options), name, until=until, limits=limits)
+    return FastRun(first_state(graph, list(arguments), name, world=world, **options), name, until=until, limits=limits)
 
 
 def run_fast(
@@ -93,7 +93,7 @@ def in_step(case: Case, name: str, steps: int, limits: Limits = LIMITS) -> Itera
         return
 
 
-def newest(run: Fast, count: int) -> list[Token]:
+def newest(run: FastRun, count: int) -> list[Token]:
     """The tokens in flight that were sent last."""
     store, image = run.store, run.store.image
     found = []
@@ -189,7 +189,7 @@ def taken_over(
             meter.observe(event)
     except Exhausted:
         return
-    run = Fast(state, name, until="quiet", limits=limits, meter=meter)
+    run = FastRun(state, name, until="quiet", limits=limits, meter=meter)
     got = told(run.outcome(run.go(), flat_treedef(len(graph.results))))
     for key, value in wanted.items():
         if got[key] != value:

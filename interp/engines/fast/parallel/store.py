@@ -137,14 +137,14 @@ class WaveProfile(NamedTuple):
 
     firings: WordArray
     deliveries: WordArray
-    waiting: WordArray
+    waiting_tokens: WordArray
 
     def peak_tokens_bound(self) -> int:
         """At least as many as there were tokens at once, after any step: those at the beginning of a wave, and all
         that were sent in it."""
         alive = self.deliveries.copy()
         alive[:-1] += self.deliveries[1:]
-        alive[1:] += self.waiting[:-1]
+        alive[1:] += self.waiting_tokens[:-1]
         return int(alive.max(initial=0))
 
 
@@ -187,8 +187,8 @@ def parallel_stats(stores: Sequence[CoreStore], by_wave: WaveProfile, opening: W
         critical_path=span,
         parallelism=firings / span if span else 0.0,
         profile=IntegerSeries(by_wave.firings[:span]),
-        waiting=IntegerSeries(by_wave.waiting),
-        largest_store=int(by_wave.waiting.max(initial=0)),
+        waiting=IntegerSeries(by_wave.waiting_tokens),
+        largest_store=int(by_wave.waiting_tokens.max(initial=0)),
         largest_flight=int(by_wave.deliveries.max(initial=0)),
         deepest_tag=int(deepest),
         by_node=tuple(counts.tolist()),

@@ -34,7 +34,7 @@ from tagloom.interp.engines.cuda.run import unsupported
 from tagloom.interp.engines.cuda.wave import WaveRun
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.registers import Register
-from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments, first_state, run_graph
 
@@ -161,7 +161,7 @@ def test_arrays_grow(monkeypatch: pytest.MonkeyPatch, function: tl.Function, arg
 @pytest.mark.parametrize("enough", [0, 2, 9])
 def test_where_the_device_has_no_room(monkeypatch: pytest.MonkeyPatch, known: bool, enough: int) -> None:
     """The run goes on as `fast`, from before that wave."""
-    calls, left, go, allocate = Counter[str](), [], Fast.go, wave.allocate
+    calls, left, go, allocate = Counter[str](), [], FastRun.go, wave.allocate
 
     def free() -> float:
         calls["free"] += 1
@@ -173,12 +173,12 @@ def test_where_the_device_has_no_room(monkeypatch: pytest.MonkeyPatch, known: bo
             raise MemoryError
         return allocate(shape, dtype)
 
-    def gone_on(self: Fast) -> Any:
+    def gone_on(self: FastRun) -> Any:
         left.append(self.store.live_tokens)
         return go(self)
 
     wanted = told(fib.run(7, engine="reference"))
-    monkeypatch.setattr(Fast, "go", gone_on)
+    monkeypatch.setattr(FastRun, "go", gone_on)
     monkeypatch.setattr(wave, *(("free_bytes", free) if known else ("allocate", failing)))
     assert told(fib.run(7, engine="cuda")) == wanted
     assert left and left[0] > 0

@@ -20,7 +20,7 @@ from tagloom.interp.engines import auto, protocol
 from tagloom.interp.engines.fast import load, store
 from tagloom.interp.engines.fast.event_keepers import Last
 from tagloom.interp.engines.fast.events import JournalReader
-from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.fast.stops import StopConditions
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive, first_state
@@ -208,7 +208,7 @@ def test_ctrl_c_while_a_window_is_made() -> None:
 def test_arrays_go_with_their_events() -> None:
     """Of large arrays there are those that the last events speak of, and a few: a page has room for thousands."""
     keeper, limits = Last(10), Limits()
-    run = Fast(
+    run = FastRun(
         first_state(fading.graph, [np.zeros(2**17), 200], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper
     )
     assert run.go() is None and len(list(keeper.events())) == 10
@@ -220,7 +220,7 @@ def test_up_to_a_breakpoint() -> None:
     limits, keeper = Limits(), Last(20)
     state = first_state(fib.graph, [9], "lifo")
     wanted = list(drive(state, schedule("lifo"), limits))
-    run = Fast(first_state(fib.graph, [9], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper)
+    run = FastRun(first_state(fib.graph, [9], "lifo"), "lifo", until="quiet", limits=limits, keeper=keeper)
     stops = StopConditions(nodes=frozenset([fib.graph.only("add")]))
     for _ in range(10):
         run.go(stops=stops)

@@ -25,7 +25,7 @@ from tagloom.core.text.literals import parse_value
 from tagloom.core.types import Type
 from tagloom.core.value import admit
 from tagloom.interp.engines.fast.registers import Register
-from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import admit_arguments
 
@@ -135,7 +135,7 @@ def check(graph: Graph, arguments: Sequence[Any], limits: Limits = SMALL, names:
         assert list(differences(graph, admitted, Asked(name, limits))) == []
 
 
-def gone(function: tl.Function, arguments: Sequence[Any], name: str = "fifo", limits: Limits | None = None) -> Fast:
+def gone(function: tl.Function, arguments: Sequence[Any], name: str = "fifo", limits: Limits | None = None) -> FastRun:
     """A run that is over."""
     run = begun(function.graph, admit_arguments(function.graph, arguments), name, limits or Limits(), Witness())
     assert run.go() is None

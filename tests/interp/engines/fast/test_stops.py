@@ -12,7 +12,7 @@ import tagloom as tl
 from tagloom.core.frontend.trace.pytree import LEAF
 from tagloom.core.graph.graph import GraphNode
 from tagloom.interp.engines.fast.registers import StopOperator, StopQuantity
-from tagloom.interp.engines.fast.run import Fast
+from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.fast.stops import StopComparison, StopConditions, StopPoint
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive, first_state
@@ -33,8 +33,8 @@ def halved(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i, s: i < n, lambda i, s: (i + 1, s + 12 // (i % 3)), 0, 0)[1]
 
 
-def begun(function: Any, argument: int, name: str = "lifo", limits: Limits = QUIET) -> Fast:
-    return Fast(first_state(function.graph, [argument], name), name, until="quiet", limits=limits)
+def begun(function: Any, argument: int, name: str = "lifo", limits: Limits = QUIET) -> FastRun:
+    return FastRun(first_state(function.graph, [argument], name), name, until="quiet", limits=limits)
 
 
 def reference(function: Any, argument: int, name: str = "lifo") -> tuple[State, Any]:
@@ -133,7 +133,7 @@ def test_where_a_number_compares(what: StopQuantity, name: str) -> None:
             spots: list[StopPoint] = [(node, port) for port in (None, *ports)]
             is_hit = lambda *given: asked.append(seen(*given))  # noqa: B023, E731
             stops = StopConditions(comparisons=dict.fromkeys(spots, need), is_hit=is_hit)
-            run = Fast(first_state(graph, arguments, name), name, until="quiet", limits=QUIET)
+            run = FastRun(first_state(graph, arguments, name), name, until="quiet", limits=QUIET)
             assert run.go(stops=stops) is None and not run.store.live_tokens
             assert asked == [each[1:] for each in here if holds(each[0], middle)]
 
