@@ -165,7 +165,7 @@ from .interp.machine.script import Script, read_script, write_script
 from .interp.outcome.outcome import Outcome
 from .interp.queues.feeding import feeding
 from .interp.queues.queue import FIFOQueue, ShuffleQueue
-from .interp.queues.waiting import QueueClosed, QueueTimeout
+from .interp.queues.wait import QueueClosed, QueueTimeout
 from .interp.records.documents import from_json, read_json, to_json, write_json
 from .interp.records.outcome_json import OutcomeRecord
 from .interp.training import optimizers

@@ -22,7 +22,7 @@ _MOVED = {
     "tui.begin": ("tui.run_start", {}),
 }
 """Old module -> new module, and the names that moved on from there to another module."""
-_RENAMED = {"interp.fast.stops": {"Stops": "StopConditions"}}
+_RENAMED = {"interp.fast.stops": {"Stops": "StopConditions"}, "interp.fast.run": {"Fast": "FastRun"}}
 
 
 class MovedModuleFinder(MetaPathFinder, Loader):

@@ -13,7 +13,8 @@ from hypothesis import HealthCheck, Phase, given, settings
 from support.generators.generator import Case, cases
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program, Region
-from tagloom.interp.engines.reference import Limits, run_graph
+from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.reference import run_graph
 
 
 def recursive(program: Program) -> set[str]:

@@ -86,7 +86,7 @@ SUBJECTS = {
             "interp/queries/provenance.py",
             "interp/queries/origin.py",
             "interp/queries/contexts.py",
-            "interp/queries/why.py",
+            "interp/queries/why_not.py",
             "interp/queries/parked_tokens.py",
             "interp/queries/liveness.py",
             "interp/queries/causes.py",

@@ -21,6 +21,20 @@ DEFENDED = {
     ("core/errors.py", "where"): "errors say rule, where, tag, required, got and hint",
     ("core/text/fault.py", "got"): "becomes an error's",
     ("interp/breakpoints/fault.py", "got"): "becomes an error's",
+    ("interp/records/outcome_json.py", "where"): "a field of errors in JSON",
+    ("interp/machine/event.py", "sent"): "a field of events, in the docs and in logs",
+    ("interp/machine/event.py", "woken"): "a field of events, in the docs and in logs",
+    ("interp/machine/script.py", "then"): "a field of scripts, in the docs and in JSON",
+    ("interp/outcome/statistics.py", "waiting"): "W(t) of the papers, in the docs and in JSON",
+    ("interp/history/fast_forward.py", "far"): "History.far, in the docs",
+    ("core/graph/graph.py", "only"): "Graph.only, in the docs",
+    ("tui/run_start.py", "whole"): "an option of load_run, in the docs",
+    ("tui/cli/show.py", "beside"): "a form that users type",
+    ("tui/cli/show.py", "only"): "an option that users type",
+    ("viz/notebook.py", "only"): "an option of tl.picture",
+    ("viz/notebook.py", "most"): "an option of tl.picture",
+    ("viz/player/page.py", "under"): "an option that users type",
+    ("viz/player/page.py", "called"): "a key that the page's scripts read",
 }
 """Names that may be one of the words, by file and name, and why."""
 

@@ -1,11 +1,10 @@
-"""The families of ops, in the order in which documents list them. A family is a file of rows."""
+"""The families of ops. A family is a file of rows; the order here is that of the registry and of the docs."""
 
 from . import (
     arithmetic,
     bits,
     cells,
     compare,
-    counted,
     effect,
     factor,
     index,
@@ -15,6 +14,7 @@ from . import (
     order,
     parts,
     random,
+    random_by_count,
     reduce,
     select,
     shape,
@@ -26,7 +26,6 @@ __all__ = [
     "bits",
     "cells",
     "compare",
-    "counted",
     "effect",
     "factor",
     "index",
@@ -36,6 +35,7 @@ __all__ = [
     "order",
     "parts",
     "random",
+    "random_by_count",
     "reduce",
     "select",
     "shape",

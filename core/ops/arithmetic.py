@@ -28,13 +28,13 @@ def _is_negative_exponent(x: Any, y: Any) -> Any:
 
 
 def _power_array(x: Any, y: Any) -> Any:
-    """NumPy's own takes the square root where one exponent is for all, and differs from pow at -0.0 and -inf. What it
-    takes for that is an exponent that is broadcast, if only to its own shape."""
+    """NumPy's power with the exponent as a full array: for a single exponent of 0.5 NumPy computes a square root, which
+    differs from pow at -0.0 and -inf."""
     return np.power(x, np.array(np.broadcast_to(y, np.broadcast_shapes(np.shape(x), np.shape(y))), order="C"))
 
 
 def _minimum_array(x: Any, y: Any) -> Any:
-    """NumPy's own leaves the sign of equal zeros to the processor."""
+    """The first of equal operands; np.minimum leaves the sign of equal zeros to the processor."""
     return np.where((x <= y) | (x != x), x, y)
 
 
@@ -47,7 +47,7 @@ def _multiply_no_nan_array(x: Any, y: Any) -> Any:
 
 
 def _selection_rule(op: str) -> Gradient:
-    """Of the one that is chosen: the first, where it is `op` than the second."""
+    """The rule of an op that selects the first operand where `op` holds for both, else the second."""
 
     def adjoint(g: Term, x: Term, y: Term) -> Term:
         return x.op(op, x, y).where(g, x.equal(y).where(0.5 * g, 0.0))
@@ -56,7 +56,7 @@ def _selection_rule(op: str) -> Gradient:
 
 
 def _multiply_no_nan_adjoint(y: Term, g: Term) -> Term:
-    """The slope is y; where that is 0 the product is, whatever x, and an infinite adjoint adds nothing either."""
+    """The slope is y. Where y is 0 the product is 0 whatever x is, and an infinite adjoint adds nothing either."""
     return y.equal(0.0).where(0.0, y.multiply_no_nan(g))
 
 
@@ -128,7 +128,7 @@ multiply_no_nan = op(
     scalar=guarded.product_or_zero,
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, y: _multiply_no_nan_adjoint(y, g), lambda g, z, x, y: x.multiply_no_nan(g)),
-    doc="""Product of floats, and 0 where y is 0, whatever x is: infinite, or NaN. A y of NaN gives NaN.
+    doc="""Product of floats; 0 where y is 0, even if x is infinite or NaN. NaN where y is NaN.
 
 >>> tl.multiply_no_nan(float("inf"), 0.0)
 0.0
@@ -192,8 +192,8 @@ negative = op(
     symbol="-",
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x: -g),
-    doc="""The number with its sign changed. Integers wrap: the lowest is its own negative, and
-an unsigned x has 2**bits - x.
+    doc="""The number with its sign changed. Integers wrap: the lowest signed integer is its own negative, and that of
+an unsigned x is 2**bits - x.
 
 >>> tl.negative(2.5)
 -2.5
@@ -208,7 +208,7 @@ abs = op(
     symbol="abs",
     has_innocuous_rounding=True,
     gradient=slopes(lambda x, z: x.sign()),
-    doc="""Absolute value; the lowest signed integer is its own.
+    doc="""Absolute value. That of the lowest signed integer is the integer itself.
 
 >>> tl.abs(-3)
 3
@@ -223,7 +223,7 @@ minimum = op(
     symbol="min",
     has_innocuous_rounding=True,
     gradient=_selection_rule("less"),
-    doc="""The smaller of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
+    doc="""The smaller of two numbers; NaN if either is NaN; the first of equal numbers, 0.0 and -0.0 among them.
 
 >>> tl.minimum(2, 3)
 2
@@ -238,7 +238,7 @@ maximum = op(
     symbol="max",
     has_innocuous_rounding=True,
     gradient=_selection_rule("greater"),
-    doc="""The larger of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too.
+    doc="""The larger of two numbers; NaN if either is NaN; the first of equal numbers, 0.0 and -0.0 among them.
 
 >>> tl.maximum(2, 3)
 3

@@ -1,4 +1,4 @@
-"""Static attributes: which of them are types, and how any is said in words."""
+"""Static attributes: which of them are types, and how they are written."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from ..dtypes import DType
 from ..types import Type
 
 TYPE_ATTRIBUTES = ("element", "returns")
-"""The attributes that are types; `dtype` is a dtype, and any other a text, a number, a truth value, or sizes."""
+"""The attributes that are types. `dtype` is a dtype; any other is a string, a number, a bool, or a tuple of these."""
 
 
 def format_attribute(value: object) -> str:

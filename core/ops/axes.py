@@ -1,4 +1,4 @@
-"""What rows of arrays ask of shapes and of static attributes: which axes there are, and what is left without some."""
+"""Checks of shapes and of static attributes that the type rules of array ops share: axes, sizes, dtypes."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .attribute import format_attribute
 
 Sizes = tuple[int | None, ...]
 ATTRIBUTE_INTEGER_BOUND = 2**53
-"""Attributes that are integers are below, and above its negative: a program has them as JSON, too."""
+"""Integer attributes are smaller in magnitude: programs are also JSON, whose integers are exact up to here."""
 _UNKNOWN_RANK_HINT = "say how many axes it has, as in tl.Array[tl.float64, None, 3]"
 
 
 def check_numeric(*operands: Type, kinds: str = "biuf") -> None:
-    """Refuse what is not of these kinds, handles of cells above all."""
+    """Raise Invalid for operands of other dtype kinds, and for handles of cells."""
     names = {"b": "bool", "i": "an integer dtype", "u": "an integer dtype", "f": "float32 or float64"}
     for operand in operands:
         if isinstance(operand.dtype, HandleType):
@@ -28,7 +28,7 @@ def check_numeric(*operands: Type, kinds: str = "biuf") -> None:
 
 
 def require_sizes(x: Type) -> Sizes:
-    """The sizes of an array of which it is known how many axes it has; raises Invalid for others."""
+    """The sizes of an array; raises Invalid if the number of its axes is unknown."""
     if x.shape is None:
         raise Invalid(
             "it is not known how many axes this array has", required="known axes", got=x, hint=_UNKNOWN_RANK_HINT
@@ -37,7 +37,7 @@ def require_sizes(x: Type) -> Sizes:
 
 
 def resolve_axis(axis: object, x: Type) -> int:
-    """An axis, counted from the first; raises Invalid where the array has none such."""
+    """The axis counted from the first; raises Invalid if the array has no such axis."""
     hint = "of all axes with axis=None; the type of an array says how many it has, as in tl.Array[tl.float64, None, 3]"
     if x.shape is None or type(axis) is not int or not -len(x.shape) <= axis < len(x.shape):
         count = "an array of known axes" if x.shape is None else f"none, or a number of the {len(x.shape)} axes"
@@ -46,7 +46,7 @@ def resolve_axis(axis: object, x: Type) -> int:
 
 
 def resolve_axes(axes: object, x: Type) -> tuple[int, ...]:
-    """Several axes, each once."""
+    """The axes counted from the first; raises Invalid if one is there twice."""
     if not isinstance(axes, tuple):
         return (resolve_axis(axes, x),)
     found = tuple(resolve_axis(axis, x) for axis in axes)
@@ -56,7 +56,7 @@ def resolve_axes(axes: object, x: Type) -> tuple[int, ...]:
 
 
 def reduced_shape(x: Type, axis: object, keepdims: object) -> Shape:
-    """The shape without these axes, or with size 1 for them; None is all axes."""
+    """The shape after a reduction along these axes; None is all axes."""
     if type(keepdims) is not bool:
         hint = "with true each axis that is summed stays, with size 1"
         raise Invalid("keepdims is no truth value", required="true or false", got=format_attribute(keepdims), hint=hint)
@@ -68,7 +68,7 @@ def reduced_shape(x: Type, axis: object, keepdims: object) -> Shape:
 
 
 def element_count(x: Type, axis: object) -> int | None:
-    """How many elements are along these axes, where that is known."""
+    """The number of elements along these axes, or None where it is unknown."""
     if x.shape is None:
         return None
     along = x.shape if axis is None else [x.shape[at] for at in resolve_axes(axis, x)]
@@ -76,7 +76,7 @@ def element_count(x: Type, axis: object) -> int | None:
 
 
 def check_static_sizes(shape: object, lowest: int = 0) -> tuple[int, ...]:
-    """Sizes that an attribute says; raises Invalid for anything else."""
+    """The sizes in an attribute; raises Invalid for anything else."""
     fits = isinstance(shape, tuple) and len(shape) <= MAX_AXES
     if (
         isinstance(shape, tuple)
@@ -89,20 +89,20 @@ def check_static_sizes(shape: object, lowest: int = 0) -> tuple[int, ...]:
 
 
 def can_broadcast(shape: Sizes, wanted: Sizes) -> bool:
-    """Whether an array may be broadcast to this shape; a size that is open may turn out to fit."""
+    """Whether an array may broadcast to this shape; an unknown size may turn out to fit."""
     pairs = zip(reversed(shape), reversed(wanted), strict=False)
     return len(shape) <= len(wanted) and all(size in (None, 1, other) or other is None for size, other in pairs)
 
 
 def check_rank(shape: Sizes) -> Sizes:
-    """A shape, if it has no more axes than an array may have."""
+    """The shape; raises Invalid if it has more axes than an array may have."""
     if len(shape) > MAX_AXES:
         raise Invalid("an array of too many axes", required=f"{MAX_AXES} axes at most", got=len(shape))
     return shape
 
 
 def describe_shapes(*shapes: Sequence[int | None]) -> str:
-    """Shapes as messages have them.
+    """Shapes in the form that messages use.
 
     >>> describe_shapes((2, None), ())
     '(2, ?) and ()'

@@ -1,4 +1,4 @@
-"""The bits of integers, in two's complement; of bools the same ops are logic."""
+"""Ops on the bits of integers, in two's complement. On bools the same ops are logic."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _is_negative_shift(x: Any, y: Any) -> Any:
 
 
 def _bitwise_op(name: str, symbol: str, numpy: Any, scalar: Any, doc: str, *, arity: int = 2) -> None:
-    """Bit by bit, of bools too."""
+    """Declare an op that works bit by bit, on bools too."""
     op(name, arity=arity, type_rule=elementwise_type_rule("bi"), numpy=numpy, scalar=scalar, symbol=symbol, doc=doc)
 
 
@@ -36,28 +36,32 @@ def _shift_op(name: str, symbol: str, numpy: Any, scalar: Any, doc: str) -> None
 
 
 _bitwise_op(
-    "bitwise_and", "&", np.bitwise_and, operator.and_, "The bits that both have.\n\n>>> tl.bitwise_and(12, 10)\n8\n"
+    "bitwise_and",
+    "&",
+    np.bitwise_and,
+    operator.and_,
+    "The bits set in both operands.\n\n>>> tl.bitwise_and(12, 10)\n8\n",
 )
 _bitwise_op(
     "bitwise_or",
     "|",
     np.bitwise_or,
     operator.or_,
-    "The bits that at least one has.\n\n>>> tl.bitwise_or(12, 10)\n14\n",
+    "The bits set in at least one operand.\n\n>>> tl.bitwise_or(12, 10)\n14\n",
 )
 _bitwise_op(
     "bitwise_xor",
     "^",
     np.bitwise_xor,
     operator.xor,
-    "The bits that exactly one has.\n\n>>> tl.bitwise_xor(12, 10)\n6\n",
+    "The bits set in exactly one operand.\n\n>>> tl.bitwise_xor(12, 10)\n6\n",
 )
 _bitwise_op(
     "bitwise_invert",
     "~",
     np.invert,
     scalar_by_kind(operator.invert, fallback=operator.not_),
-    "The bits that it does not have.\n\n>>> tl.bitwise_invert(5)\n-6\n",
+    "The bits that are not set.\n\n>>> tl.bitwise_invert(5)\n-6\n",
     arity=1,
 )
 _shift_op(
@@ -65,8 +69,8 @@ _shift_op(
     "<<",
     np.left_shift,
     guarded.left_shift,
-    """The bits of x moved to the left by y, and so x * 2**y, which wraps; 0 from the number of bits on. Traps on a
-negative y.
+    """The bits of x shifted left by y: x * 2**y, which wraps, and 0 once y is the number of bits. Traps on a negative
+    y.
 
 >>> tl.bitwise_left_shift(5, 2)
 20
@@ -77,7 +81,7 @@ _shift_op(
     ">>",
     np.right_shift,
     guarded.right_shift,
-    """The bits of x moved to the right by y, and so x // 2**y; traps on a negative y.
+    """The bits of x shifted right by y: x // 2**y. Traps on a negative y.
 
 >>> tl.bitwise_right_shift(-5, 1)
 -3

@@ -1,6 +1,6 @@
 """Write-once cells: I-structures (Arvind, Nikhil, Pingali, 1989), TensorFlow's TensorArray.
 
-A get of an empty cell waits for the put. A second put to a cell is a trap of that cell.
+A get from an empty cell waits for the put: a deferred read. A second put to a cell is a trap of that cell.
 """
 
 from __future__ import annotations
@@ -88,41 +88,41 @@ store = effect_op(
     type_rule=_put_type,
     output_count=0,
     form="graph",
-    doc="The sink that a `put` of a program becomes: it puts a value into cell `i`, and wakes what waits there.",
+    doc="The sink that a `put` of a program becomes: it puts a value into cell `i` and wakes the gets that wait.",
 )
 get = effect_op(
     "get",
     arity=2,
     type_rule=_get_type,
-    doc="The value of cell `i`; while the cell is empty the get is parked there. Traps outside of 0 to n - 1.",
+    doc="The value of cell `i`; while the cell is empty the get is deferred. Traps outside of 0 to n - 1.",
 )
 cell_zeros = effect_op(
     "cell_zeros",
     arity=1,
     type_rule=_cell_zeros_type,
-    doc="As many zeros as there are cells, of the type of an element: the adjoint of cells of which nothing depends.",
+    doc="A zero of the type of an element for each cell: the adjoint of cells on which nothing depends.",
 )
 collect = effect_op(
     "collect",
     arity=1,
     type_rule=_collect_type,
-    doc="All cells as one array, cell by cell along its first axis, as soon as each has its value. Traps where they "
-    "are of different shapes.",
+    doc="All cells as one array, cell by cell along its first axis, as soon as each has its value. Traps if their "
+    "shapes differ.",
 )
 
 
 def size_trap_message(size: int) -> str | None:
-    """Why there are no cells of this number."""
+    """Why there cannot be this number of cells; None if there can."""
     return "fewer than no cells" if size < 0 else None
 
 
 def index_trap_message(handle: Handle, index: int) -> str | None:
-    """Why there is no such cell."""
+    """Why there is no cell of this index; None if there is one."""
     return None if 0 <= index < handle.size else f"there is no cell {index} among {handle.size}"
 
 
 SECOND_PUT_MESSAGE = "is put more than once"
-"""What a trap says of a cell, whichever it is."""
+"""The message of the trap of a second put, without the cell."""
 
 
 def second_put_trap_message(index: int) -> str:
@@ -130,7 +130,8 @@ def second_put_trap_message(index: int) -> str:
 
 
 def shapes_trap_message(values: Sequence[Value]) -> str | None:
-    """Why values of cells make no array; a value of another shape is possible where the element's is open."""
+    """Why the values of cells make no array; None if they make one. Shapes may differ where the type of an element
+    leaves them unknown."""
     shapes = list(dict.fromkeys(np.asarray(value).shape for value in values))
     if len(shapes) > 1:
         return f"cells of shapes {shapes[0]} and {shapes[1]} make no array"
@@ -138,7 +139,7 @@ def shapes_trap_message(values: Sequence[Value]) -> str | None:
 
 
 def build_zeros(handle: Handle, element: Type) -> Value:
-    """What `cell_zeros` makes, of elements whose sizes are known; raises MemoryError as `stack_values` does."""
+    """The result of `cell_zeros` for elements of known sizes; raises MemoryError as `stack_values` does."""
     shape = (handle.size, *cast("tuple[int, ...]", element.shape))
     if math.prod(filter(None, shape)) > MAX_ELEMENTS:
         raise MemoryError(f"an array of shape {shape}")
@@ -146,8 +147,8 @@ def build_zeros(handle: Handle, element: Type) -> Value:
 
 
 def stack_values(values: Sequence[Value], element: Type) -> Value:
-    """Values of one shape as an array, along a new first axis; raises MemoryError, before anything is allocated, where
-    it would have more than MOST_ELEMENTS, sizes of 0 counting as 1."""
+    """Values of one shape as an array, along a new first axis. Raises MemoryError, before anything is allocated, if it
+    would have more than MAX_ELEMENTS, sizes of 0 counting as 1."""
     inner = np.asarray(values[0]).shape if values else tuple(size or 0 for size in element.shape or ())
     if math.prod(filter(None, (len(values), *inner))) > MAX_ELEMENTS:
         raise MemoryError(f"an array of shape {(len(values), *inner)}")

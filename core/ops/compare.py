@@ -1,4 +1,4 @@
-"""Comparison and logic: results are bool. Every comparison with NaN is false, but for not_equal."""
+"""Comparison and logic: results are bool. Every comparison with NaN is false except not_equal."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Effects: what a program does to the world outside. The effects on one resource happen in program order.
+"""Effects: ops that act on the world outside. Effects on one resource happen in program order.
 
-An effect is ordered by a token that is handed from one to the next on the same resource; a graph has it as the effect's
-trigger and its second output.
+An order token is handed from each effect on a resource to the next. In a graph it is the trigger of an effect and its
+second output.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from .effect_op import effect_op
 
 _BOOL = Type(dtypes.bool)
 _PLACEHOLDERS = re.compile(r"\{\{|\}\}|\{\}")
-"""What braces may be in a text: one brace, or a place for an operand."""
+"""Braces in a text: an escaped brace, or a place for an operand."""
 
 
 def format_text(text: str, operands: tuple[Any, ...]) -> str:
-    """A text with the operands where it has `{}`, as literals; `{{` and `}}` are braces.
+    """The text with operands, as literals, in the place of each `{}`; `{{` and `}}` are braces.
 
     >>> format_text("{} of {{{}}}", (1, 2.5))
     '1 of {2.5}'
@@ -32,7 +32,7 @@ def format_text(text: str, operands: tuple[Any, ...]) -> str:
 
 
 def fill_placeholders(text: str, shown: Iterable[str]) -> str:
-    """A text with these where it has `{}`; a place that nothing is left for stays."""
+    """The text with these strings in the place of each `{}`; places left over stay."""
     left = iter(shown)
     return _PLACEHOLDERS.sub(lambda piece: next(left, "{}") if piece[0] == "{}" else piece[0][0], text)
 
@@ -53,7 +53,7 @@ def _print_type(*operands: Type, text: Any) -> Type:
 
 
 def _placeholder_count(text: str) -> int | None:
-    """How many operands a text has places for; None where its braces mean nothing."""
+    """The number of operands that a text has places for; None if its braces do not match."""
     rest = _PLACEHOLDERS.sub("", text)
     return None if "{" in rest or "}" in rest else _PLACEHOLDERS.findall(text).count("{}")
 
@@ -86,7 +86,7 @@ print_ = effect_op(
     attributes=("text",),
     resource="output",
     output_count=2,
-    doc="Print a line: `text`, with an operand for each `{}` in it. The result is true, when it has been printed.",
+    doc="Print a line: `text`, with an operand for each `{}` in it. The result is true, once the line is printed.",
 )
 callback = effect_op(
     "callback",
@@ -95,12 +95,12 @@ callback = effect_op(
     attributes=("function", "returns"),
     resource="python",
     output_count=2,
-    doc="Call the Python function of this name, which the run is given, on the operands. Traps where it raises, or "
-    "does not return a value of type `returns`.",
+    doc="Call the Python function of this name, which the run is given, on the operands. Traps if it raises, or does "
+    "not return a value of type `returns`.",
 )
 breakpoint_ = effect_op(
     "breakpoint",
     arity=1,
     type_rule=_breakpoint_type,
-    doc="The condition itself. A debugger stops where it fires on true.",
+    doc="The condition itself. A debugger stops when it fires on true.",
 )

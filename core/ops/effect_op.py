@@ -1,7 +1,7 @@
-"""Ops that do more than compute a value from their operands: on cells, on the world outside, or with random numbers.
+"""Ops that do more than compute a value from their operands: ops on cells, on the world outside, and random draws.
 
-Such an op is a row too. What it does is the machine's to say (docs/semantics.md, S13 to S16), so that a row here has no
-kernel, but for those that draw random numbers.
+Such an op is a row too. The machine defines what it does (docs/semantics.md, S13 to S16), so a row here has no kernel,
+except those that draw random numbers.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .op import OPS, Op, TypeRule
 
 @dataclass(frozen=True, slots=True)
 class EffectOp:
-    """A row of the table of acts.
+    """A row of the table of effect ops.
 
-    `arity` is None where any number of operands will do. `resource` names what an effect is ordered on, and an effect
-    has the order token as its trigger and as its second output. `form` says where the op stands: a `put` of a program
-    is a `store` in a graph. `draw` computes random values from a key, the operands and the attributes; `trap_reason`
-    says why there are none.
+    With `arity` None the op takes any number of operands. `resource` names what an effect is ordered on; an effect has
+    the order token as its trigger and as its second output. `form` says whether the op is one of programs, of graphs or
+    of both: a `put` of a program is a `store` in a graph. `draw` computes random values from a key, the operands and
+    the attributes; `trap_reason` says why there are none.
     """
 
     name: str
@@ -47,7 +47,7 @@ EFFECT_OPS: Mapping[str, EffectOp] = MappingProxyType(_REGISTRY)
 """Every op that does more than compute, by name, in the order of the families."""
 OpRow: TypeAlias = Op | EffectOp
 ALL_OPS: Mapping[str, OpRow] = ChainMap(_REGISTRY, OPS)  # type: ignore[arg-type]  # neither is ever written through it
-"""Every op that a node may have, but for those that route tokens or have structure."""
+"""Every op that a node may have, except those that route tokens or have regions."""
 
 
 def effect_op(name: str, **columns: Any) -> EffectOp:
@@ -66,7 +66,7 @@ def lookup_row(name: str) -> OpRow:
 
 
 def resource_of(op: str) -> str | None:
-    """What an effect is ordered on; None for ops that are no effects."""
+    """The resource that an effect is ordered on; None for other ops."""
     return EFFECT_OPS[op].resource if op in EFFECT_OPS else None
 
 

@@ -72,7 +72,7 @@ def _cholesky_type(x: Type, upper: object) -> Type:
 
 
 def _solve_type(a: Type, b: Type) -> Type:
-    """b is a vector where it has one axis, and else a stack of matrices."""
+    """A b of one axis is a vector; others are stacks of matrices."""
     rows, given = _square_shape(a), require_sizes(b)
     check_numeric(b, kinds="f")
     below = given[-2:][:1] if given else ()
@@ -151,10 +151,10 @@ def _diagonal_type(x: Type, offset: object) -> Type:
 
 
 def _failure_condition(function: Callable[..., Any], iterates: bool) -> Callable[..., bool]:
-    """Whether a routine of LAPACK's says that it has no result. One that iterates is not asked where there are NaN or
-    infinities: of some matrices with these its singular values are sought for ever."""
+    """A predicate that is true if a LAPACK routine fails. One that iterates is not called on NaN or infinities: for
+    some such matrices the search for singular values never ends."""
 
-    def when(*operands: Any, **attributes: Any) -> bool:
+    def is_undefined(*operands: Any, **attributes: Any) -> bool:
         if iterates and not all(np.isfinite(each).all() for each in operands):
             return True
         try:
@@ -164,12 +164,12 @@ def _failure_condition(function: Callable[..., Any], iterates: bool) -> Callable
             return True
         return False
 
-    return when
+    return is_undefined
 
 
 def _cache_last_result(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A routine of LAPACK's that knows its last result, as long as the operands are alive: it is asked first whether it
-    has one, and then for each row that is a part of it."""
+    """A LAPACK routine that caches its last result while the operands are alive: the trap condition calls it first,
+    then each row that is a part of its result."""
     known: dict[tuple[Any, ...], Any] = {}
 
     def call(*operands: Any, **attributes: Any) -> Any:
@@ -187,10 +187,10 @@ def _cache_last_result(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 _SINGULAR_MESSAGE, _NO_CONVERGENCE_MESSAGE = "the matrix is singular", "an iteration did not converge"
-_CONVERGENCE_NOTE = "Traps where the iteration does not converge, and on NaN and infinities."
+_CONVERGENCE_NOTE = "Traps if the iteration does not converge, and on NaN and infinities."
 _FLOAT32_NOTE = "float32 is computed in float64, and rounded."
-_NONFINITE_NOTE = "What NaN and infinities make is LAPACK's: NaN, other numbers, or a trap where there is one."
-_EMPTY_NOTE = "Of a matrix without rows or columns it has no elements, or is an identity."
+_NONFINITE_NOTE = "For NaN and infinities the result is LAPACK's: NaN, other numbers, or a trap if the op has one."
+_EMPTY_NOTE = "For a matrix without rows or columns the result has no elements, or is an identity."
 
 
 def _factorization_op(
@@ -214,29 +214,29 @@ def _factorization_op(
 
 
 def _diagonal_array(x: Any, offset: int) -> Any:
-    """NumPy takes only 32 bits, beyond which there are no diagonals either."""
+    """NumPy takes offsets of 32 bits only; beyond these there are no diagonals."""
     rows, columns = np.shape(x)[-2:]
     return np.diagonal(x, max(-rows, min(offset, columns)), -2, -1)
 
 
 def _solve_array(a: Any, b: Any) -> Any:
-    """NumPy's, with a vector for every matrix where b is one."""
+    """np.linalg.solve, with a vector b used for every matrix of the stack."""
     return np.linalg.solve(a, b[:, None])[..., 0] if np.ndim(b) == 1 else np.linalg.solve(a, b)
 
 
 def _per_matrix(numbers: Term) -> Term:
-    """A number a matrix, for all of its elements."""
+    """One number for each matrix, broadcast over its elements."""
     return numbers.index(key="..., None, None")
 
 
 def _row_and_column_indices(x: Term) -> tuple[Term, Term]:
-    """Number of the row, and of the column, of each element of a square matrix of so many columns."""
+    """The row and column numbers of the elements of a square matrix with as many columns as x."""
     numbers = iota(x.size(axis=-1))
     return column_vector(numbers), numbers
 
 
 def _scaled_lower_triangle(x: Term, diagonal: float) -> Term:
-    """What is on and below the diagonal, and on it so many times."""
+    """The lower triangle, with the diagonal multiplied by a number."""
     i, j = _row_and_column_indices(x)
     return i.greater(j).where(x, i.equal(j).where(diagonal * x, 0.0))
 
@@ -251,7 +251,7 @@ def _multiply_by_inverse(x: Term, a: Term) -> Term:
 
 
 def _divide_by_gaps(x: Term, numbers: Term) -> Term:
-    """Each element off the diagonal over the j-th less the i-th of these numbers, on the diagonal 0."""
+    """Each element (i, j) divided by numbers[j] - numbers[i]; 0 on the diagonal."""
     i, j = _row_and_column_indices(numbers)
     gaps = i.equal(j).where(1.0, row_vector(numbers) - column_vector(numbers))
     return i.equal(j).where(0.0, (1.0 / gaps).multiply_no_nan(x))
@@ -317,7 +317,7 @@ def _triangular_solve_b_adjoint(
 
 
 def _solve_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
-    """Of what a solution was asked for, as matrices."""
+    """The adjoint of b as a matrix."""
     return transpose(a).solve(column_vector(g) if rank(b) == 1 else g)
 
 
@@ -348,7 +348,7 @@ def _qr_r_adjoint(g: Term, z: Term, x: Term, mode: str) -> Term:
 
 
 def _multiply_by_symmetric(q: Term, x: Term) -> Term:
-    """q by the symmetric matrix of which x is the lower half."""
+    """q times the symmetric matrix whose lower half is x."""
     return q @ (_scaled_lower_triangle(x, 1.0) + transpose(_scaled_lower_triangle(x, 0.0)))
 
 
@@ -383,14 +383,14 @@ def _svd_u_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
 
 
 def _svd_vh_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
-    """Those of the matrix with rows as columns."""
+    """The left singular vectors of the transpose."""
     _check_svd_is_unique(x, full_matrices)
     s, u = x.svdvals(), x.svd_u(full_matrices=False)
     return u @ transpose(_singular_vectors_adjoint(transpose(g), transpose(z), s))
 
 
 def _singular_vectors_adjoint(u_bar: Term, u: Term, s: Term) -> Term:
-    """The adjoint of `x @ v`, by that of u."""
+    """The adjoint of `x @ v` from the adjoint of u."""
     inner = transpose(u) @ u_bar
     within = u @ (_divide_by_gaps(inner - transpose(inner), s * s) * row_vector(s))
     return within + (u_bar - u @ inner) / row_vector(s)
@@ -409,7 +409,7 @@ _factorization_op(
     "det",
     _scalar_type,
     np.linalg.det,
-    "Determinant of a square matrix, 1 of one without rows.\n\n>>> tl.linalg.det([[2.0, 0.0], [0.0, 3.0]])\n6.0\n",
+    "The determinant of a square matrix; 1 if it has no rows.\n\n>>> tl.linalg.det([[2.0, 0.0], [0.0, 3.0]])\n6.0\n",
     gradient=adjoint_rule(_det_adjoint),
     namespace="linalg",
 )
@@ -417,7 +417,7 @@ _factorization_op(
     "slogdet_sign",
     _scalar_type,
     lambda x: np.linalg.slogdet(x)[0],
-    "Sign of the determinant of a square matrix: -1, 0 or 1; 1 of one without rows.\n\n"
+    "The sign of the determinant of a square matrix: -1, 0 or 1; 1 for a matrix without rows.\n\n"
     ">>> tl.linalg.slogdet([[-2.0]]).sign\n-1.0\n",
     gradient=zero_gradient,
 )
@@ -425,8 +425,8 @@ _factorization_op(
     "slogdet_logabsdet",
     _scalar_type,
     lambda x: np.linalg.slogdet(x)[1],
-    "Logarithm of the absolute value of the determinant of a square matrix: -inf where that is 0, and 0 of one\n"
-    "without rows.\n\n"
+    "The logarithm of the absolute value of the determinant of a square matrix; -inf if that is 0, and 0 for a\n"
+    "matrix without rows.\n\n"
     ">>> tl.linalg.slogdet([[1.0]]).logabsdet\n0.0\n",
     gradient=adjoint_rule(_logabsdet_adjoint),
 )
@@ -434,7 +434,7 @@ _factorization_op(
     "inv",
     _square_type,
     _cache_last_result(np.linalg.inv),
-    "Inverse of a square matrix; traps where it is singular.\n\n"
+    "The inverse of a square matrix; traps if it is singular.\n\n"
     ">>> tl.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[[0.5, 0.0], [0.0, 0.25]]\n",
     trap=_SINGULAR_MESSAGE,
     gradient=adjoint_rule(_inv_adjoint),
@@ -444,7 +444,7 @@ _factorization_op(
     "solve",
     _solve_type,
     _cache_last_result(_solve_array),
-    "The x of `a @ x = b`, of a square matrix a; b is a vector where it has one axis. Traps where a is singular.\n\n"
+    "The solution x of `a @ x = b` for a square matrix a; a b of one axis is a vector. Traps if a is singular.\n\n"
     ">>> tl.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()\n[1.0, 0.5]\n",
     arity=2,
     trap=_SINGULAR_MESSAGE,
@@ -462,10 +462,10 @@ op(
     shape_rule=None,
     trap_condition=TrapCondition(_has_zero_on_diagonal, _SINGULAR_MESSAGE, "f"),
     gradient=adjoint_rule(_triangular_solve_a_adjoint, _triangular_solve_b_adjoint),
-    doc="""The x of `a @ x = b`, of a triangular matrix a, or of its transpose (attribute `transpose_a`); b is a vector
-where it has one axis. Only one triangle of a is read, the upper one or with `lower` the lower one; with `unit_diagonal`
-its diagonal counts as ones. Traps on a zero on the diagonal. float32 is computed in float64, and rounded. NaN and
-infinities go through substitution, row after row.
+    doc="""The solution x of `a @ x = b` for a triangular matrix a, or with `transpose_a` for its transpose; a b of one
+axis is a vector. The upper triangle of a is read, or with `lower` the lower one; with `unit_diagonal` its diagonal
+counts as ones. Traps on a zero on the diagonal. NaN and infinities pass through substitution, row after row. float32
+is computed in float64, and rounded.
 
 >>> tl.linalg.triangular_solve([[2.0, 0.0], [1.0, 4.0]], [2.0, 5.0], lower=True).tolist()
 [1.0, 1.0]
@@ -475,8 +475,8 @@ _factorization_op(
     "cholesky",
     _cholesky_type,
     _cache_last_result(np.linalg.cholesky),
-    "The triangular matrix l of which a symmetric one is `l @ l.T`, or, with `upper`, u of which it is `u.T @ u`. One\n"
-    "half is read. Traps where the matrix is not positive definite.\n\n"
+    "The lower triangular factor l of a symmetric matrix `l @ l.T`, or with `upper` the upper factor u of `u.T @ u`.\n"
+    "One half is read. Traps if the matrix is not positive definite.\n\n"
     ">>> tl.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).tolist()\n[[2.0, 0.0], [1.0, 1.0]]\n",
     "upper",
     trap="the matrix is not positive definite",
@@ -504,7 +504,7 @@ _factorization_op(
     "eigvalsh",
     _eigvalsh_type,
     _cache_last_result(np.linalg.eigvalsh),
-    "Eigenvalues of a symmetric matrix, of which the lower half is read, the smallest first.\n\n"
+    "The eigenvalues of a symmetric matrix, the smallest first. The lower half is read.\n\n"
     ">>> tl.linalg.eigvalsh([[2.0, 0.0], [0.0, 1.0]]).tolist()\n[1.0, 2.0]\n",
     trap=_NO_CONVERGENCE_MESSAGE,
     gradient=adjoint_rule(_eigvalsh_adjoint),
@@ -514,7 +514,7 @@ _factorization_op(
     "eigh_vectors",
     _square_type,
     _cache_last_result(lambda x: np.linalg.eigh(x)[1]),
-    "Eigenvectors of a symmetric matrix, of which the lower half is read: a column for each of its eigenvalues.\n\n"
+    "The eigenvectors of a symmetric matrix, one column for each eigenvalue. The lower half is read.\n\n"
     ">>> abs(tl.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvectors).tolist()\n[[0.0, 1.0], [1.0, 0.0]]\n",
     trap=_NO_CONVERGENCE_MESSAGE,
     gradient=adjoint_rule(_eigh_vectors_adjoint),
@@ -533,7 +533,7 @@ _factorization_op(
     "svdvals",
     _svdvals_type,
     _cache_last_result(lambda x: np.linalg.svd(x, compute_uv=False)),
-    "Singular values of a matrix, the largest first.\n\n"
+    "The singular values of a matrix, the largest first.\n\n"
     ">>> tl.linalg.svdvals([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[4.0, 2.0]\n",
     trap=_NO_CONVERGENCE_MESSAGE,
     gradient=adjoint_rule(_svdvals_adjoint),
@@ -557,7 +557,7 @@ op(
     shape_rule=None,
     attributes=("offset",),
     gradient=movement_rule("diagonal"),
-    doc="""The elements of a diagonal of a matrix: of the one that is `offset` above the main one.
+    doc="""The elements of a diagonal of a matrix, `offset` above the main diagonal.
 
 >>> tl.linalg.diagonal([[1, 2], [3, 4]]).tolist()
 [1, 4]

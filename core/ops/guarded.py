@@ -1,8 +1,8 @@
 """Scalar kernels with their edges guarded: plain functions of plain numbers that never raise.
 
-Python raises on 1/0.0, log(0) and exp(1000); IEEE 754 has values there, and these functions give them. They compute on
-Python's numbers and on those of machines alike: an integer that they make is of the type of their operands, so that
-nothing turns into a float where integers are unsigned.
+Python raises on 1/0.0, log(0) and exp(1000); IEEE 754 has values there, which these functions return. They compute on
+Python's numbers and on machine numbers alike: an integer result has the type of the operands, so that nothing turns
+into a float where integers are unsigned.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _MAX_EXP_ARGUMENT = 709.782712893384
 _MAX_SINH_ARGUMENT = 710.4758600739439
 """The largest float64 whose hyperbolic sine, and cosine, is finite."""
 _INTEGRAL_BOUND = 2.0**52
-"""From here on every float64 is a whole number."""
+"""Every float64 of this size or larger is a whole number."""
 _LN_2 = 0.6931471805599453
 
 
@@ -36,7 +36,7 @@ def floordiv(x: float, y: float) -> float:
 
 
 def integer_floordiv(x: int, y: int) -> int:
-    """The lowest integer // -1 is by itself beyond machines, which wrap its negative."""
+    """The lowest integer // -1 does not fit in 64 bits; its negative wraps."""
     if y == -1:
         return -x
     return x // y if y != 0 else y
@@ -53,7 +53,7 @@ def integer_mod(x: int, y: int) -> int:
 
 
 def power(x: float, y: float) -> float:
-    """C's pow, to the bit: Python's raises where that overflows, has a pole, or is undefined."""
+    """C's pow, to the bit. Python's math.pow raises where C's overflows, has a pole, or is undefined."""
     try:
         return math.pow(x, y)
     except OverflowError:
@@ -152,7 +152,7 @@ def log10(x: float) -> float:
 
 
 def logaddexp(x: float, y: float) -> float:
-    """The smaller one is first taken relative to the larger, so that nothing overflows on the way."""
+    """Computed from the difference of the operands, so that no intermediate result overflows."""
     if x == y:  # infinities too, whose difference is NaN
         return x + _LN_2
     apart = x - y
@@ -162,9 +162,9 @@ def logaddexp(x: float, y: float) -> float:
 
 
 def hypot(x: float, y: float) -> float:
-    """Within 1 ulp (Borges, "An improved algorithm for hypot(a, b)", 2019), and of exactly rounded operations alone,
-    so that it is the same bits on every processor; the C library's and Python's own are not those of each other. A
-    graphics processor may contract products and sums to one rounding."""
+    """Within 1 ulp (Borges, "An improved algorithm for hypot(a, b)", 2019). It uses exactly rounded operations only, so
+    that it gives the same bits on every processor; the C library's and Python's own differ from each other. A graphics
+    processor may contract a product and a sum to one rounding."""
     one, other = math.fabs(x), math.fabs(y)
     if one == math.inf or other == math.inf:
         return math.inf
@@ -181,7 +181,7 @@ def hypot(x: float, y: float) -> float:
 
 
 def _hypot_of(large: float, small: float) -> float:
-    """Where no square overflows, or loses bits."""
+    """hypot of operands whose squares neither overflow nor lose bits."""
     made = math.sqrt(large * large + small * small)
     if made <= 2.0 * small:
         more = made - small
@@ -193,7 +193,7 @@ def _hypot_of(large: float, small: float) -> float:
 
 
 def round_half_even(x: float) -> float:
-    """The addition rounds where no bits are left for a fraction."""
+    """Adding 2**52 rounds, since no bits are left for a fraction."""
     if not math.fabs(x) < _INTEGRAL_BOUND:
         return x
     beyond = math.copysign(_INTEGRAL_BOUND, x)
@@ -219,7 +219,7 @@ def unchanged(x: float) -> float:
 
 
 def sign(x: float) -> float:
-    """NaN is none of these, and x - x is a zero of any type of number."""
+    """For NaN, x - x is NaN; for a zero it is a zero of the same type."""
     if x > 0:
         return 1.0
     if x < 0:
@@ -250,7 +250,7 @@ def isnan(x: float) -> bool:
 
 
 def left_shift(x: int, y: int) -> int:
-    """No number has more than 64 bits, so that what is moved on by more has none left."""
+    """A shift by 64 or more leaves no bits of any number."""
     return x << y if 0 <= y < 64 else x - x
 
 
@@ -267,7 +267,7 @@ def maximum(x: float, y: float) -> float:
 
 
 def to_integer(x: float, low: int, high: int, integer: Callable[[float], int]) -> int:
-    """Toward zero; beyond the range its nearest number; NaN gives 0. `integer` makes one of a number."""
+    """Round toward zero; saturate outside the range; NaN gives 0. `integer` is the constructor of the integer type."""
     if x != x:
         return integer(0)
     if x >= high:

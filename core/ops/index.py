@@ -1,4 +1,4 @@
-"""Taking elements out of arrays, and putting others in: by a static key, by indices that a run computes, by a mask."""
+"""Indexing: ops that take elements of arrays or replace them, by a static key, by computed indices, or by a mask."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def _scatter_type(*operands: Type) -> Type:
 
 
 def _check_values(values: Type, place: Type, x: Type) -> None:
-    """Refuse values that do not go to a place in x."""
+    """Raise Invalid for values that cannot replace these elements of x."""
     if promote_operands((x, values)) is not x.dtype:
         hint = f"convert them with tl.astype(values, tl.{x.dtype!r})"
         raise Invalid("values of another dtype", required=x.dtype, got=values, hint=hint)
@@ -117,7 +117,7 @@ def _is_out_of_range(indices: Any, size: int) -> Any:
 
 
 def _is_any_out_of_range(x: Any, *indices: Any) -> Any:
-    """Of indices along one axis, which; of others, whether any."""
+    """For indices along one axis, which ones; for several axes, whether any."""
     those = [_is_out_of_range(each, size) for each, size in zip(indices, np.shape(x), strict=False)]
     return those[0] if len(those) == 1 else any(map(np.any, those))
 
@@ -127,16 +127,16 @@ def _is_scatter_out_of_range(x: Any, values: Any, *indices: Any) -> Any:
 
 
 def _int64_indices(*indices: Any) -> tuple[npt.NDArray[np.int64], ...]:
-    """Indices that are inside: of any integer dtype, as NumPy wants them."""
+    """Indices of any integer dtype as int64, which NumPy requires; they are within range."""
     return tuple(np.asarray(each).astype(np.int64) for each in indices)
 
 
 _MAX_SEQUENTIAL_WRITES = 32
-"""So many places are put one by one, which takes 0.43 us each; 1,000 take 34 us otherwise."""
+"""Up to this many elements are written one by one, which takes 0.43 us each; the other way takes 34 us for 1,000."""
 
 
 def _scatter_array(x: Any, values: Any, *indices: Any) -> Any:
-    """Where several go to one place the last stays: NumPy leaves that open."""
+    """Of several values for one place the last one stays; NumPy leaves that open."""
     at = np.broadcast_arrays(*_int64_indices(*indices))
     if not at[0].size:
         return np.asarray(x)  # which is not copied where arrays are shared
@@ -166,7 +166,7 @@ def _scatter_add_array(x: Any, values: Any, *indices: Any) -> Any:
 
 
 def _take_along_axis_array(x: Any, indices: Any, axis: int) -> Any:
-    """As NumPy's, but that the other axes broadcast."""
+    """np.take_along_axis, except that the other axes broadcast."""
     at = axis % np.ndim(x)
 
     def other_axes(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -184,8 +184,8 @@ def _take_adjoint(g: Term, z: Term, x: Term, indices: Term, axis: int) -> Term:
 
 
 def _scatter_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
-    """Of several values for one place only the last one has been put there: their numbers are put alike, and those that
-    are still there count. What integers stand elsewhere does not matter."""
+    """Of several values for one place only the last one stays. To find it, the numbers of the values are scattered in
+    the same way: a value counts if its own number stays. The integers elsewhere do not matter."""
     taken = g.gather(*indices)
     numbers = iota(taken.size(axis=None)).reshape_like(taken)
     last = x.astype(dtype=dtypes.int64).scatter(numbers, *indices).gather(*indices)
@@ -195,8 +195,8 @@ def _scatter_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: T
 def row_adjoint(
     do: OpBuilder, op: str, adjoint: Any, operands: Sequence[Any], attributes: Mapping[str, Any]
 ) -> tuple[Any, Any] | None:
-    """The adjoint of what an op takes rows of, by these: their numbers from 0, in a row, and the adjoint of each. None
-    where it takes something else of its first operand."""
+    """The adjoint of the operand from which an op takes rows, as two vectors: the numbers of the rows, and the adjoint
+    of each. None if the op does not take rows of its first operand."""
     if op not in ("take", "gather") or len(operands) != 2:
         return None
     x, indices, g = (Term(do, each) for each in (*operands, adjoint))
@@ -222,8 +222,8 @@ op(
     shape_rule=None,
     is_data_movement=True,
     gradient=adjoint_rule(lambda g, z, x, key: zeros_like(x).scatter_index(g, key=key)),
-    doc="""What `x[key]` takes, the key being static: integers, slices, None for a new axis of size 1, and ... for the
-axes that nothing is said of; as text (attribute `key`). A slice takes what there is, an integer outside traps.
+    doc="""`x[key]` with a static key, written as text (attribute `key`): integers, slices, None for a new axis of size
+1, and ... for all other axes. A slice is cut to the size of its axis; an integer out of range traps.
 
 >>> tl.index([[1, 2, 3], [4, 5, 6]], "::-1, 1:").tolist()
 [[5, 6], [2, 3]]
@@ -242,8 +242,8 @@ op(
     ),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(_take_adjoint, None),
-    doc="""The elements at these indices, integers of any shape, along an axis (attribute `axis`; it may be left out
-where there is only one). Negative ones count from the end; one outside traps.
+    doc="""The elements at these indices, integers of any shape, along an axis (attribute `axis`, which may be left out
+for one axis). Negative indices count from the end; one out of range traps.
 
 >>> tl.take([10, 20, 30], [2, 0, -1]).tolist()
 [30, 10, 30]
@@ -262,8 +262,8 @@ op(
     ),
     has_innocuous_rounding=True,
     gradient=movement_rule("take_along_axis"),
-    doc="""For each place of the other axes, which broadcast, the elements at its own indices along an axis (attribute
-`axis`), as argsort gives them. Negative ones count from the end; one outside traps.
+    doc="""The elements along an axis (attribute `axis`) at indices that differ for each place of the other axes, which
+broadcast; argsort returns such indices. Negative indices count from the end; one out of range traps.
 
 >>> tl.take_along_axis([[10, 20], [30, 40]], [[1], [0]], axis=1).tolist()
 [[20], [30]]
@@ -279,8 +279,8 @@ op(
     trap_condition=TrapCondition(_is_any_out_of_range, _OUT_OF_RANGE_MESSAGE),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, *indices: zeros_like(x).scatter_add(g, *indices), None),
-    doc="""What `x[i, j, ...]` takes: integers, or arrays of them which broadcast, are indices along the first axes.
-Negative ones count from the end; one outside traps.
+    doc="""`x[i, j, ...]`: integers, or arrays of integers that broadcast, are indices along the first axes. Negative
+indices count from the end; one out of range traps.
 
 >>> tl.gather([[1, 2], [3, 4]], [0, 1], [1, 1]).tolist()
 [2, 4]
@@ -296,8 +296,8 @@ op(
     trap_condition=TrapCondition(_is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, values, *indices: g.scatter(0.0, *indices), _scatter_values_adjoint, None),
-    doc="""x with other values at the places that `gather(x, i, j, ...)` takes, to whose shape they broadcast. Where
-several go to one place, the last stays, in the order of the indices.
+    doc="""x with the elements that `gather(x, i, j, ...)` takes replaced by values, which broadcast to their shape. Of
+several values for one place the last one stays, in the order of the indices.
 
 >>> tl.scatter([1, 2, 3], 0, [0, 2]).tolist()
 [0, 2, 0]
@@ -316,8 +316,8 @@ op(
         lambda g, z, x, values, *indices: g.gather(*indices).sum_like(values),
         None,
     ),
-    doc="""x with values added at the places that `gather(x, i, j, ...)` takes, to whose shape they broadcast. Where
-several go to one place all are added, in the order of the indices. float32 is added in float64, and rounded once.
+    doc="""x with values added to the elements that `gather(x, i, j, ...)` takes; they broadcast to their shape.
+Several values for one place are all added, in the order of the indices. float32 is added in float64, and rounded once.
 
 >>> tl.scatter_add([0, 0, 0], [1, 10, 100], [0, 2, 0]).tolist()
 [101, 0, 10]
@@ -335,8 +335,7 @@ op(
         lambda g, z, x, values, key: g.scatter_index(0.0, key=key),
         lambda g, z, x, values, key: g.index(key=key).sum_like(values),
     ),
-    doc="""x with other values at the places that `index(x, key)` takes (attribute `key`), to whose shape they
-broadcast.
+    doc="""x with the elements that `index(x, key)` takes replaced by values, which broadcast to their shape.
 
 >>> tl.scatter_index([[1, 2, 3], [4, 5, 6]], 0, "1, ::2").tolist()
 [[1, 2, 3], [0, 5, 0]]
@@ -351,8 +350,8 @@ op(
     same_dtype_operands=(0, 1),
     has_innocuous_rounding=True,
     gradient=movement_rule("boolean_mask"),
-    doc="""What `x[mask]` takes: the elements where the mask holds, in the order of their indices, along one axis in
-the place of those of the mask. How many, the run decides.
+    doc="""`x[mask]`: the elements where the mask is true, in the order of their indices, along one axis that replaces
+those of the mask. Their number is known at run time.
 
 >>> tl.boolean_mask([1, 2, 3], [True, False, True]).tolist()
 [1, 3]

@@ -1,4 +1,4 @@
-"""Static keys of arrays, as text: what stands in the brackets of `x[1:, ..., None, 0]`."""
+"""Static keys of arrays as text: the brackets of `x[1:, ..., None, 0]`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _format_entry(entry: KeyEntry) -> str:
 
 @functools.lru_cache(maxsize=1024)
 def parse_key(text: object) -> IndexKey:
-    """The key that a text says; raises Invalid where it says none.
+    """Parse a key; raises Invalid for other text.
 
     >>> parse_key("1:, ..., None, -1")
     (slice(1, None, None), Ellipsis, None, -1)
@@ -71,7 +71,7 @@ def _parse_entry(part: str, text: str) -> KeyEntry:
 
 
 def indexed_shape(x: Type, key: IndexKey) -> Sizes:
-    """The shape of what a key takes; raises Invalid where it does not fit."""
+    """The shape of the elements that a key takes; raises Invalid if it does not fit."""
     have = require_sizes(x)
     taken = sum(entry is not None and entry is not Ellipsis for entry in key)
     if taken > len(have):

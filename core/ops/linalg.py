@@ -1,4 +1,4 @@
-"""Linear algebra. Names and meanings follow the Python Array API standard 2024.12."""
+"""Products of matrices. Names and meanings follow the Python Array API standard 2024.12."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _numeric = elementwise_type_rule("if")
 
 
 def _matmul_shape(shapes: list[Shape]) -> Shape:
-    """Rows of the first and columns of the second; what comes before is a stack of matrices, and broadcasts."""
+    """The rows of the first and the columns of the second; the axes before are stacks of matrices, which broadcast."""
     one, other = shapes
     if one is None or other is None:
         return None
@@ -38,14 +38,14 @@ def _matmul_type(x: Type, y: Type) -> Type:
 
 
 def _matmul_kernel(x: Type, y: Type) -> Any:
-    """NumPy takes 0.4 us less for a product of two matrices where no stack is looked for."""
+    """The product of two matrices without stacks: NumPy takes 0.4 us less for it."""
     sizes = (*(x.shape or ()), *(y.shape or ()))
     is_plain = len(x.shape or ()) == len(y.shape or ()) == 2 and all(size is not None and size > 1 for size in sizes)
     return np.ndarray.dot if is_plain else np.matmul
 
 
 def _matmul_error_bound(x: Any, y: Any) -> Any:
-    """That of a sum of n products in whatever order, by Higham, Accuracy and Stability of Numerical Algorithms, 3.5."""
+    """The bound of a sum of n products in any order: Higham, Accuracy and Stability of Numerical Algorithms, 3.5."""
     kinds, size = np.result_type(x, y), np.matmul(*(np.abs(np.asarray(each, np.float64)) for each in (x, y)))
     if kinds.kind != "f":
         return np.zeros_like(size)
@@ -64,12 +64,12 @@ def _right_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
 
 
 def _sum_over_stack(made: Term, x: Term, other: Term) -> Term:
-    """Summed over what x was multiplied by again and again: where one of both is a stack."""
+    """Sum over the axes along which x was broadcast, if either operand is a stack."""
     return made.sum_like(x) if max(rank(x), rank(other)) > 2 else made
 
 
 def _adjoint_as_matrix(g: Term, x: Term, y: Term) -> Term:
-    """With an axis of one row, or column, for a vector among the factors."""
+    """The adjoint with an axis of one row or column for each factor that is a vector."""
     wide = g if rank(y) > 1 else column_vector(g)
     return wide if rank(x) > 1 else row_vector(wide)
 
@@ -87,12 +87,12 @@ matmul = op(
     error_bound=_matmul_error_bound,
     gradient=adjoint_rule(_left_operand_adjoint, _right_operand_adjoint),
     symbol="@",
-    doc="""Matrix product; a vector is a row on the left, and a column on the right. Before the last two axes are stacks
-of matrices, which broadcast. Shapes whose inner sizes differ trap where types leave them open.
+    doc="""Matrix product; a vector is a row on the left and a column on the right. The axes before the last two are
+stacks of matrices, which broadcast. Traps if inner sizes that types leave unknown differ.
 
-Integers wrap. Of floats the order of the additions is open: bits may differ between engines and machines, each element
-being within nu/(1 - nu) of the exact product of the absolute values, n being the inner size and u 2**-53, of float32
-2**-24, unless a product or a part of the sum is beyond the range of the dtype.
+Integers wrap. The order in which floats are added is open: bits may differ between engines and machines. Each element
+is within nu/(1 - nu) times the product of the absolute values, where n is the inner size and u is 2**-53, or 2**-24 for
+float32, unless a product or a partial sum is beyond the range of the dtype.
 
 >>> tl.matmul([[1, 2], [3, 4]], [5, 6]).tolist()
 [17, 39]

@@ -21,7 +21,7 @@ from ...core.frontend.trace.source_location import user_location
 from ...core.json.cursor import JsonCursor, describe_json, document_header, parse_json, read_form
 from ...core.types import MAX_AXES
 from ...core.value import Literal, literal
-from .whole import write_atomically
+from .atomic_write import write_atomically
 
 METADATA_KEY = "tagloom"
 """The metadata key under which safetensors files have our data."""

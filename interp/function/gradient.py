@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 from ...core.errors import Invalid, Usage, plural
 from ...core.frontend.array_api.common import type_of
 from ...core.frontend.array_api.creation import zeros_like
-from ...core.frontend.eager.derived import DerivedFunction
+from ...core.frontend.eager.derived_function import DerivedFunction
 from ...core.frontend.eager.gradients import (
     OperandKey,
     is_float,
@@ -192,11 +192,11 @@ def _pullback_function(
     `rows`. With `held`, which is all its captures, the adjoint covers the results and the assigned variables, and the
     adjoints of `held` follow."""
 
-    def derived() -> Function:
+    def derive() -> Function:
         source = pullback_spec(function.source, held, rows)
         return Function(source.python_function, lambda _: source)
 
-    return function.get_or_derive(("vjp", held, rows), derived)
+    return function.get_or_derive(("vjp", held, rows), derive)
 
 
 Function.vjp_rule = staticmethod(leaf_adjoints)
@@ -276,8 +276,8 @@ def _derive(
     def python(*arguments: Any) -> Any:
         return traced(source, arguments, by)
 
-    def derived() -> Function:
+    def derive() -> Function:
         named = DerivedFunction(f"{kind}_{source.identifier}", source.python_function, python)
         return Function(named, lambda made: replace(source, python_function=made, result_type=None))
 
-    return inner.get_or_derive(by.key, derived)
+    return inner.get_or_derive(by.key, derive)

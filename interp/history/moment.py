@@ -30,7 +30,12 @@ class Moment:
 
     def __str__(self) -> str:
         """One line per entry, as `tagloom debug` writes it into tests."""
-        parts = (("result", self.results), ("flight:", self.flight), ("waits:", self.waiting_tokens), ("cell", self.cells))
+        parts = (
+            ("result", self.results),
+            ("flight:", self.flight),
+            ("waits:", self.waiting_tokens),
+            ("cell", self.cells),
+        )
         lines = (f"{word} {said}" for word, part in parts for said in part)
         return "\n".join([f"event: {self.event}".rstrip(), *lines])
 

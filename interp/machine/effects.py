@@ -88,7 +88,9 @@ def _store_rule(number: int, node: GraphNode) -> EffectRule:
         trap = cells.index_trap_message(handle, _checked_int64(index))
         if trap is None and index in blocks[handle].writes:
             trap = cells.second_put_trap_message(index)
-        return EffectResult(trap=trap) if trap else EffectResult(woken_tokens=blocks[handle].deferred_reads.get(index, ()))
+        return (
+            EffectResult(trap=trap) if trap else EffectResult(woken_tokens=blocks[handle].deferred_reads.get(index, ()))
+        )
 
     return act
 

@@ -21,7 +21,7 @@ from .difference import Difference, first_difference
 from .index import EventIndex
 from .origin import FiringOrigin, TokenEdit
 from .provenance import DependenceLink, tree, where_from, who_used
-from .why import EnabledFiring, could_fire, why_not
+from .why_not import EnabledFiring, could_fire, why_not
 
 Item = TypeVar("Item", covariant=True)
 

@@ -228,7 +228,9 @@ def _agree(here: EventIndex, number: OriginId, there: EventIndex, match: OriginI
     if one.trap != other.trap or outputs != others or len(mine) != len(theirs):
         return False
     mine, theirs = (*mine, *(made for _, made in one.outputs)), (*theirs, *(made for _, made in other.outputs))
-    return all(_is_same_operand(x, y) or _same_cells(here.graph, x, there.graph, y) for x, y in zip(mine, theirs, strict=True))
+    return all(
+        _is_same_operand(x, y) or _same_cells(here.graph, x, there.graph, y) for x, y in zip(mine, theirs, strict=True)
+    )
 
 
 def _operands(index: EventIndex, event: Event) -> tuple[Value, ...]:

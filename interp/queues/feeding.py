@@ -12,7 +12,7 @@ from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.trace import current_region
 from .elements import check_integer
 from .queue import Queue
-from .waiting import QueueClosed
+from .wait import QueueClosed
 
 
 def feeding(queue: Queue, elements: Iterable[Any], *, threads: int = 1) -> AbstractContextManager[Queue]:

@@ -31,7 +31,7 @@ from ...core.ops.random import draw_below
 from ...core.types import Type
 from ...core.value import Value, admit
 from .elements import Element, admit_leaf, check_integer, element_type, literal_of, stack_elements
-from .waiting import QueueClosed, QueueWait
+from .wait import QueueClosed, QueueWait
 
 
 class Queue:

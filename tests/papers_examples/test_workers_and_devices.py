@@ -14,8 +14,8 @@ import tagloom as tl
 from support.programs.papers import of_paper_anew
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.engines.protocol import Job, RunOptions
-from tagloom.interp.engines.run import run
 from tagloom.interp.engines.reference import default_structure
+from tagloom.interp.engines.run import run
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1")
 
@@ -57,6 +57,7 @@ def placements(graph: Graph) -> list[Callable[[Any], bool]]:
     return [lambda node, only=each: node is only for each in free]
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("schedule", SCHEDULES)
 def test_over_two_devices(devices: ModuleType, schedule: str) -> None:
     """Wherever nodes are, they fire as often as on one device, and nothing leaves a device but messages, one for each
@@ -130,6 +131,7 @@ def same(wanted: list[float]) -> Any:
     return pytest.approx(wanted, rel=1e-12)
 
 
+@pytest.mark.full
 def test_all_who_are_synchronous_agree(workers: ModuleType) -> None:
     """On a clock, on threads and as one program under every schedule, the weights are the same."""
     assert workers.serve(workers.Clock(workers.times), 4, workers.WORKERS) == (40, 0, 0)
@@ -154,6 +156,7 @@ def test_one_worker_is_never_late(workers: ModuleType, monkeypatch: pytest.Monke
     assert all(each == same(together) for each in found)
 
 
+@pytest.mark.full
 def test_backup_workers_stand_for_those_who_hang(workers: ModuleType) -> None:
     """Two of ten that stop at their first step, after they have read the weights, are not waited for, and what they
     bring in the end is dropped."""
@@ -174,6 +177,7 @@ def test_backup_workers_stand_for_those_who_hang(workers: ModuleType) -> None:
     assert found == ((40, 0, 0), same(wanted)) and weights(workers) == [0.0] * len(wanted)
 
 
+@pytest.mark.full
 def test_late_gradients_are_dropped_by_their_tags(workers: ModuleType) -> None:
     """A worker that takes two steps and a half comes late with each, and no gradient is old; where tags are lost, as
     in a twin of the clock, old ones are taken."""

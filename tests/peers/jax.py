@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jax.scipy.special
 import numpy as np
 from tagloom.core.ops.key import parse_key
 
@@ -36,6 +37,11 @@ OPS: dict[str, Row] = {
     **common(jnp, jax.lax.stop_gradient, _halves),
     **{name: _reduced(getattr(jnp, name)) for name in ("sum", "prod", "max", "min")},
     "boolean_mask": lambda x, mask: x[mask],
+    "cbrt": jnp.cbrt,
+    "digamma": jax.scipy.special.digamma,
+    "erf": jax.scipy.special.erf,
+    "erfc": jax.scipy.special.erfc,
+    "lgamma": jax.scipy.special.gammaln,
     "diagonal": lambda x, offset: jnp.diagonal(x, offset, -2, -1),
     "gather": lambda x, *at: x[at],
     "index": lambda x, key: x[parse_key(key)],

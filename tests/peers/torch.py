@@ -50,6 +50,11 @@ def pulled_back(function: Function, floats: list[Any], weights: Weights) -> tupl
 
 OPS: dict[str, Row] = {
     **common(torch, torch.detach, lambda x: x),
+    "cbrt": lambda x: torch.sign(x) * torch.abs(x) ** (1 / 3),
+    "digamma": torch.special.digamma,
+    "erf": torch.special.erf,
+    "erfc": torch.special.erfc,
+    "lgamma": torch.special.gammaln,
     "diagonal": lambda x, offset: torch.diagonal(x, offset, -2, -1),
     "gather": lambda x, *at: x[_places(at)],
     "sum": _reduced(torch.sum),

@@ -17,7 +17,7 @@ from tagloom.core.value import format_value
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Token
 from tagloom.interp.outcome.describe import describe_value
-from tagloom.interp.queries.why import could_fire
+from tagloom.interp.queries.why_not import could_fire
 from tagloom.viz import state_view as moment
 from tagloom.viz.dot import to_dot
 from tagloom.viz.graph_view import graph_view

@@ -60,7 +60,7 @@ class ShowRequest:
     only: tuple[str, ...] = ()
     fold: tuple[str, ...] = ()
     dark: bool = False
-    most: int = MAX_BOXES
+    max_boxes: int = MAX_BOXES
     in_terminal: bool = False
     """Whether to draw in the characters of a terminal."""
 
@@ -171,7 +171,7 @@ def _picture_bytes(what: Picture, wanted: ShowRequest) -> bytes:
             theme=DARK if wanted.dark else LIGHT,
             only=wanted.only,
             fold=wanted.fold,
-            most=wanted.most,
+            most=wanted.max_boxes,
             progress=progress.report,
         )
 
@@ -181,7 +181,7 @@ def _terminal_text(what: Picture, wanted: ShowRequest) -> str:
         raise Usage("--ascii draws in the terminal, and into no file", got=f"-o {wanted.output}")
     if not isinstance(what, View):
         raise Usage("charts are not drawn in characters", got=f"--form {wanted.form}", hint="-o run.svg")
-    return terminal_text(trim_view(what, wanted.only, wanted.fold, wanted.most))
+    return terminal_text(trim_view(what, wanted.only, wanted.fold, wanted.max_boxes))
 
 
 def _output_suffix(wanted: ShowRequest) -> str:

@@ -8,7 +8,7 @@ from ...core.handle import Handle
 from ...core.tag import Tag
 from ...interp.machine.cells import CellBlock, CellWrite
 from ...interp.machine.event import Token
-from ...interp.queries.why import could_fire
+from ...interp.queries.why_not import could_fire
 from ...viz.state_view import abbreviate_tag, abbreviate_value
 from ...viz.style import BADGE_LOOKS, GREEN, GREY, ORANGE, SKY, YELLOW
 from ..session import listing

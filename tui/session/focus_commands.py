@@ -52,7 +52,9 @@ def fold(session: Session, words: CommandArguments) -> CommandResult:
     names = _resolve_names(session, words.next_word("a function or a loop"))
     words.expect_end()
     focus = session.focus
-    return _set_folding(session, (*_exclude_names(focus.folded_names, names), *names), _exclude_names(focus.unfolded_names, names))
+    return _set_folding(
+        session, (*_exclude_names(focus.folded_names, names), *names), _exclude_names(focus.unfolded_names, names)
+    )
 
 
 @focus_commands.register(
@@ -62,7 +64,9 @@ def unfold(session: Session, words: CommandArguments) -> CommandResult:
     names = _resolve_names(session, words.optional_word())
     words.expect_end()
     focus = session.focus
-    return _set_folding(session, _exclude_names(focus.folded_names, names), (*_exclude_names(focus.unfolded_names, names), *names))
+    return _set_folding(
+        session, _exclude_names(focus.folded_names, names), (*_exclude_names(focus.unfolded_names, names), *names)
+    )
 
 
 def _resolve_names(session: Session, name: str | None) -> list[str]:

@@ -10,7 +10,7 @@ from ...core.tag import ROOT, Tag
 from ...interp.history.moment import describe_token
 from ...interp.queries.ask import parse_tag
 from ...interp.queries.provenance import DependenceLink
-from ...interp.queries.why import could_fire
+from ...interp.queries.why_not import could_fire
 from .arguments import CommandArguments
 from .command import CommandGroup
 from .describe import MAX_LINES, MAX_ROWS, token_data

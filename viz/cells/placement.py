@@ -170,8 +170,12 @@ def _straighten(
     for _ in range(3):
         for plate in plates:
             name = plate.name
-            least = max((columns[gap.first_name] + gap.columns for gap in gaps if gap.second_name == name), default=-(10**6))
-            most = min((columns[gap.second_name] - gap.columns for gap in gaps if gap.first_name == name), default=10**6)
+            least = max(
+                (columns[gap.first_name] + gap.columns for gap in gaps if gap.second_name == name), default=-(10**6)
+            )
+            most = min(
+                (columns[gap.second_name] - gap.columns for gap in gaps if gap.first_name == name), default=10**6
+            )
             now = columns[name]
             options = [now + step for step in range(-_MAX_SHIFT, _MAX_SHIFT + 1) if least <= now + step <= most]
             if options:

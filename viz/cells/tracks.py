@@ -124,7 +124,12 @@ def _hides_line(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
     """Whether a head in the line of its branch would hide that the line continues behind it: it needs a plain piece
     of line beside it."""
     left, right = branch.extent
-    busy = {column for other in channel.branches if other is not branch for column in other.columns_above | other.columns_below}
+    busy = {
+        column
+        for other in channel.branches
+        if other is not branch
+        for column in other.columns_above | other.columns_below
+    }
     beside = {column + step for column in heads for step in (-1, 1) if left <= column + step <= right}
     return bool(beside & (busy | set(heads)))
 
@@ -141,8 +146,14 @@ def _count_crossings(branch: Branch, rows: int, put: Sequence[Branch]) -> list[i
     change = [0] * (rows + 1)
     for other in put:
         start, end = other.extent
-        ours_above, ours_below = _count_between(branch.columns_above, start, end), _count_between(branch.columns_below, start, end)
-        theirs_above, theirs_below = _count_between(other.columns_above, left, right), _count_between(other.columns_below, left, right)
+        ours_above, ours_below = (
+            _count_between(branch.columns_above, start, end),
+            _count_between(branch.columns_below, start, end),
+        )
+        theirs_above, theirs_below = (
+            _count_between(other.columns_above, left, right),
+            _count_between(other.columns_below, left, right),
+        )
         change[0] += theirs_above + ours_below
         change[other.row] += theirs_below - theirs_above
         change[other.row + 1] += ours_above - ours_below

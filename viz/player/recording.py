@@ -19,7 +19,7 @@ from ...core.world import World
 from ...interp.machine.cells import CellHeap
 from ...interp.machine.event import CellAddress, Event, Token
 from ...interp.machine.fire import build_rules
-from ...interp.queries.why import READ_OPS
+from ...interp.queries.why_not import READ_OPS
 
 
 class TokenPlace(IntEnum):

@@ -24,7 +24,7 @@ from ..trace.symbol import Symbol
 from ..trace.trace import NoTypeYet, RegionBuilder, TracedValue, current_region, describe_with_location, to_operand
 from .array import ConcreteArray
 from .calls import TracedCall, emit_call
-from .derived import DerivedFunction
+from .derived_function import DerivedFunction
 from .recording import OpDispatcher, as_array, instantiate_adjoint, record_call, recording_tapes
 from .variable import Variable
 

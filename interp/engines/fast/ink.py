@@ -67,7 +67,7 @@ class Port(IntEnum):
     VALUE = 3
 
 
-class Node(IntEnum):
+class LogNode(IntEnum):
     """A node."""
 
     KIND = 0

@@ -13,7 +13,7 @@ import numpy as np
 
 from ...image.image import LOW_BITS, PORT_BITS
 from ..jit.memory import peek, peek_unaligned, poke, poke_unaligned
-from .ink import LENGTH_BITS, Does, Ink, Member, Node, Part, Piece, Port, Shape, Tagged
+from .ink import LENGTH_BITS, Does, Ink, LogNode, Member, Part, Piece, Port, Shape, Tagged
 from .registers import JournalHead, JournalItem, JournalWord
 
 PORT_MASK = (1 << PORT_BITS) - 1
@@ -143,14 +143,14 @@ def put_opened(b: Any, at: Any, node: Any, frame: Any, target: Any) -> Any:
     mine, made, number = tag_of(b, frame), tag_of(b, target), peek(b, Ink.NEXT)
     poke(b, Ink.NEXT, number + 1)
     above, iteration = peek(mine, Tagged.NUMBER), 0
-    if peek(node, Node.KIND) == Does.NEXT:
+    if peek(node, LogNode.KIND) == Does.NEXT:
         above, iteration = peek(mine, Tagged.PARENT), peek(mine, Tagged.ITERATION) + 1
     poke(made, Tagged.NUMBER, number)
     poke(made, Tagged.PARENT, above)
     poke(made, Tagged.ITERATION, iteration)
     at = digits(piece(b, at, Piece.TAG), number)
     at = digits(piece(b, at, Piece.ABOVE), above)
-    at = digits(piece(b, at, Piece.SITE), peek(node, Node.SITE))
+    at = digits(piece(b, at, Piece.SITE), peek(node, LogNode.SITE))
     at = digits(piece(b, at, Piece.ITERATION), iteration)
     return piece(b, at, Piece.END)
 
@@ -158,10 +158,15 @@ def put_opened(b: Any, at: Any, node: Any, frame: Any, target: Any) -> Any:
 def put_inputs(b: Any, at: Any, node: Any, item: Any) -> Any:
     """The operands by port."""
     token, others, pool = peek(item, JournalWord.TOKEN), item + (JournalWord.FIRING_WORDS << 3), peek(b, Ink.POOL)
-    if peek(node, Node.KIND) == Does.MERGE:
+    if peek(node, LogNode.KIND) == Does.MERGE:
         port = peek(b, Ink.PORTS) + ((token & PORT_MASK) * len(Port) << 3)
         return put_value(b, at, peek(port, Port.SHAPE), peek(port, Port.VALUE), peek(item, JournalWord.VALUE))
-    begin, end, several, nth = peek(node, Node.PARTS), peek(node, Node.PARTS_END), peek(node, Node.NEEDS) > 2, 0
+    begin, end, several, nth = (
+        peek(node, LogNode.PARTS),
+        peek(node, LogNode.PARTS_END),
+        peek(node, LogNode.NEEDS) > 2,
+        0,
+    )
     for each in range(begin, end):
         part = peek(b, Ink.PARTS) + (each * len(Part) << 3)
         if each > begin:
@@ -180,9 +185,9 @@ def put_inputs(b: Any, at: Any, node: Any, item: Any) -> Any:
 
 def takes_second(b: Any, node: Any, item: Any) -> Any:
     """Whether a switch, or a back, sends to its second output."""
-    if peek(node, Node.KIND) == Does.BACK:
+    if peek(node, LogNode.KIND) == Does.BACK:
         return peek(tag_of(b, peek(item, JournalWord.TOKEN) >> PORT_BITS), Tagged.ITERATION) == 0
-    part = peek(b, Ink.PARTS) + ((peek(node, Node.PARTS) + 1) * len(Part) << 3)
+    part = peek(b, Ink.PARTS) + ((peek(node, LogNode.PARTS) + 1) * len(Part) << 3)
     if peek(part, Part.TEXT):
         return peek(part, Part.WORD) == 0
     if peek(part, Part.PORT) == peek(item, JournalWord.TOKEN) & PORT_MASK:
@@ -195,17 +200,21 @@ def put_outputs(b: Any, at: Any, node: Any, item: Any) -> Any:
     count = peek(item, 0) >> JournalHead.OUTPUT_COUNT_SHIFT & 3
     if count == 0:
         return at
-    kind = peek(node, Node.KIND)
+    kind = peek(node, LogNode.KIND)
     if (kind == Does.SWITCH or kind == Does.BACK) and takes_second(b, node, item):
         at = piece(b, at, Piece.SECOND)
     else:
         at = piece(b, at, Piece.FIRST)
-    at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, JournalWord.FIRST_OUTPUT))
+    at = put_value(b, at, peek(node, LogNode.SHAPE), peek(node, LogNode.VALUE), peek(item, JournalWord.FIRST_OUTPUT))
     at = char(at, CLOSE)
     if count == 2:
         at = piece(b, char(at, COMMA), Piece.SECOND)
         at = put_value(
-            b, at, peek(node, Node.SHAPE_SECOND), peek(node, Node.VALUE_SECOND), peek(item, JournalWord.SECOND_OUTPUT)
+            b,
+            at,
+            peek(node, LogNode.SHAPE_SECOND),
+            peek(node, LogNode.VALUE_SECOND),
+            peek(item, JournalWord.SECOND_OUTPUT),
         )
         at = char(at, CLOSE)
     return at
@@ -213,9 +222,11 @@ def put_outputs(b: Any, at: Any, node: Any, item: Any) -> Any:
 
 def put_sent(b: Any, at: Any, node: Any, item: Any) -> Any:
     """The tokens that are sent."""
-    if peek(node, Node.RESULT) and peek(item, 0) >> JournalHead.OUTPUT_COUNT_SHIFT & 3:
-        at = put(peek(b, Ink.POOL), piece(b, at, Piece.SENT), peek(node, Node.RESULT))
-        at = put_value(b, at, peek(node, Node.SHAPE), peek(node, Node.VALUE), peek(item, JournalWord.FIRST_OUTPUT))
+    if peek(node, LogNode.RESULT) and peek(item, 0) >> JournalHead.OUTPUT_COUNT_SHIFT & 3:
+        at = put(peek(b, Ink.POOL), piece(b, at, Piece.SENT), peek(node, LogNode.RESULT))
+        at = put_value(
+            b, at, peek(node, LogNode.SHAPE), peek(node, LogNode.VALUE), peek(item, JournalWord.FIRST_OUTPUT)
+        )
         return char(char(at, CLOSE), CLOSE)
     first, second, high = (
         peek(item, JournalWord.FIRST_EDGES),
@@ -278,7 +289,7 @@ def put_step(b: Any, at: Any, item: Any, end: Any) -> Any:
     head, token = peek(item, 0), peek(item, JournalWord.TOKEN)
     fired, after = head & JournalHead.KIND_MASK == JournalItem.FIRING, item + (size_of(item) << 3)
     port = peek(b, Ink.PORTS) + ((token & PORT_MASK) * len(Port) << 3)
-    node = peek(b, Ink.NODES) + (peek(port, Port.NODE) * len(Node) << 3)
+    node = peek(b, Ink.NODES) + (peek(port, Port.NODE) * len(LogNode) << 3)
     if fired and head & JournalHead.OPENS_ACTIVATION:
         at = put_opened(b, at, node, token >> PORT_BITS, peek(item, JournalWord.TARGET))
     at = put_token(b, piece(b, at, Piece.DELIVER), token, peek(item, JournalWord.VALUE))
@@ -309,7 +320,7 @@ def write(b: Any, begin: Any, end: Any) -> Any:
     return at
 
 
-def gathered(b: Any, count: Any, shape: Any, word: Any) -> Any:
+def gather_words(b: Any, count: Any, shape: Any, word: Any) -> Any:
     """Note the word of a float; how many there are."""
     if shape == Shape.FLOAT:
         poke(peek(b, Ink.FLOATS), count, word)
@@ -325,22 +336,22 @@ def gather(b: Any, begin: Any, end: Any) -> Any:
         head = peek(item, 0)
         if head & JournalHead.KIND_MASK != JournalItem.CLOSE:
             port = peek(b, Ink.PORTS) + ((peek(item, JournalWord.TOKEN) & PORT_MASK) * len(Port) << 3)
-            count = gathered(b, count, peek(port, Port.SHAPE), peek(item, JournalWord.VALUE))
+            count = gather_words(b, count, peek(port, Port.SHAPE), peek(item, JournalWord.VALUE))
         if head & JournalHead.KIND_MASK == JournalItem.FIRING:
-            node = peek(b, Ink.NODES) + (peek(port, Port.NODE) * len(Node) << 3)
+            node = peek(b, Ink.NODES) + (peek(port, Port.NODE) * len(LogNode) << 3)
             outputs = head >> JournalHead.OUTPUT_COUNT_SHIFT & 3
             if outputs > 0:
-                count = gathered(b, count, peek(node, Node.SHAPE), peek(item, JournalWord.FIRST_OUTPUT))
+                count = gather_words(b, count, peek(node, LogNode.SHAPE), peek(item, JournalWord.FIRST_OUTPUT))
             if outputs > 1:
-                count = gathered(b, count, peek(node, Node.SHAPE_SECOND), peek(item, JournalWord.SECOND_OUTPUT))
-            several, nth = peek(node, Node.NEEDS) > 2, 0
-            for each in range(peek(node, Node.PARTS), peek(node, Node.PARTS_END)):
+                count = gather_words(b, count, peek(node, LogNode.SHAPE_SECOND), peek(item, JournalWord.SECOND_OUTPUT))
+            several, nth = peek(node, LogNode.NEEDS) > 2, 0
+            for each in range(peek(node, LogNode.PARTS), peek(node, LogNode.PARTS_END)):
                 part = peek(b, Ink.PARTS) + (each * len(Part) << 3)
                 if peek(part, Part.TEXT) == 0:
                     if peek(part, Part.PORT) != peek(item, JournalWord.TOKEN) & PORT_MASK:
                         port = peek(b, Ink.PORTS) + (peek(part, Part.PORT) * len(Port) << 3)
                         word = peek(item, JournalWord.FIRING_WORDS + (nth if several else 0))
-                        count = gathered(b, count, peek(port, Port.SHAPE), word)
+                        count = gather_words(b, count, peek(port, Port.SHAPE), word)
                     nth += 1
         item += size_of(item) << 3
     return count

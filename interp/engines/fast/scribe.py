@@ -36,7 +36,7 @@ from ..jit.progress import show_compiling
 from . import ink, registers
 from .event_keepers import EventKeeper, Last, forward_events
 from .host_firings import HostFiringNote, HostFirings
-from .ink import LENGTH_BITS, PIECES, Does, Ink, Member, Node, Part, Shape, Tagged
+from .ink import LENGTH_BITS, PIECES, Does, Ink, LogNode, Member, Part, Shape, Tagged
 from .load import int_enums, jitted_source
 from .registers import JournalWord
 from .store import TokenStore
@@ -67,16 +67,16 @@ class Pool:
 
     def __init__(self) -> None:
         self.texts: list[bytes] = []
-        self._known: dict[str, int] = {}
+        self._kind_codes: dict[str, int] = {}
         self._size = 0
 
     def word(self, text: str) -> int:
         """The word of a text."""
-        if text not in self._known:
-            self._known[text] = self._size << LENGTH_BITS | len(text)
+        if text not in self._kind_codes:
+            self._kind_codes[text] = self._size << LENGTH_BITS | len(text)
             self.texts.append(text.encode("ascii"))
             self._size += len(text)
-        return self._known[text]
+        return self._kind_codes[text]
 
 
 def value_head(dtype: DType) -> str:
@@ -149,7 +149,7 @@ class Tables:
         digits = len(str(len(image.graph.nodes))) + 1
         most = [2 * VALUE_BYTES]
         for row in self.nodes.tolist():
-            parts = self._parts[row[Node.PARTS] : row[Node.PARTS_END]]
+            parts = self._parts[row[LogNode.PARTS] : row[LogNode.PARTS_END]]
             said = sum((part[Part.TEXT] & (1 << LENGTH_BITS) - 1) + VALUE_BYTES for part in parts)
             most.append((said + 2 * VALUE_BYTES * (image.max_fanout + 7)) // JournalWord.FIRING_WORDS)
         for scope in range(len(image.scopes)):
@@ -184,7 +184,7 @@ class Scribe(EventKeeper):
     def attach(self, store: TokenStore, outside: HostFirings) -> None:
         super().attach(store, outside)
         self._tables = Tables(store.image, outside.rules)
-        self._most = self._tables.most_bytes(store.image)
+        self._max_bytes = self._tables.most_bytes(store.image)
         self._tags = np.zeros((0, len(Tagged)), np.int64)
         self._paper = np.zeros(0, np.uint8)
         self._addresses = np.zeros(len(Ink), np.int64)
@@ -233,7 +233,7 @@ class Scribe(EventKeeper):
         lengths = np.array([len(text) for text in texts], np.int64)
         placed = (np.cumsum(lengths) - lengths + len(self._fixed)) << LENGTH_BITS | lengths
         float_texts, said_texts = placed[: len(found)].copy(), placed[len(found) :].copy()
-        most = self._most * ends + int(lengths[len(found) :].sum()) + 64
+        most = self._max_bytes * ends + int(lengths[len(found) :].sum()) + 64
         if len(self._paper) < most:
             self._paper = np.empty(most, np.uint8)
         b[[Ink.FLOATS, Ink.FLOAT_TEXTS, Ink.FLOAT_COUNT]] = found.ctypes.data, float_texts.ctypes.data, len(found)

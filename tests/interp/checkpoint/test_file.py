@@ -23,7 +23,8 @@ from safetensors.numpy import load_file, save
 from support.generators.json_edits import mutated
 from support.programs import checkpoint_writer
 from support.programs.checkpoint_writer import model
-from tagloom.interp.checkpoint import file, whole
+from tagloom.interp.checkpoint import atomic_write as whole
+from tagloom.interp.checkpoint import file
 
 WRITER = Path(checkpoint_writer.__file__)
 

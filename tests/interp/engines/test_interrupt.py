@@ -286,7 +286,9 @@ def pressed_at_the_end(patch: pytest.MonkeyPatch) -> None:
             signal.raise_signal(signal.SIGINT)
 
     patch.setattr(State, "apply", applied)
-    patch.setattr(FastRun, "_run_burst", lambda self, steps: (burst(self, steps), signal.raise_signal(signal.SIGINT))[0])
+    patch.setattr(
+        FastRun, "_run_burst", lambda self, steps: (burst(self, steps), signal.raise_signal(signal.SIGINT))[0]
+    )
 
 
 @pytest.mark.parametrize("engine", ["reference", "fast"])

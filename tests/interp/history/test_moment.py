@@ -21,7 +21,9 @@ def test_a_moment() -> None:
     stays = fib.history(4)
     stays.jump(0)
     stays.forward_to("not fired")
-    assert stays.moment().event.endswith("and stays") and len(stays.moment().waiting_tokens) == stays.state.waiting_count
+    assert (
+        stays.moment().event.endswith("and stays") and len(stays.moment().waiting_tokens) == stays.state.waiting_count
+    )
     cells = chain.history(4, k=9)
     cells.run()
     assert cells.moment().cells[0] == "1 of chain.cells under main: 8" and len(cells.moment().cells) == 4

@@ -10,7 +10,7 @@ from tagloom.core.graph.graph import Graph, OutputRef
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History
 from tagloom.interp.queries.causes import UnfedPort, UnfilledCell
-from tagloom.interp.queries.why import why_not
+from tagloom.interp.queries.why_not import why_not
 
 
 def chain(count: int) -> Graph:

@@ -19,9 +19,10 @@ from support.twins.twins import Break, broken
 from tagloom.core.graph.graph import Graph
 from tagloom.core.value import literal
 from tagloom.interp.history.history import History
-from tagloom.interp.queries import difference, index, why
+from tagloom.interp.queries import difference, index
 from tagloom.interp.queries import parked_tokens as staying
 from tagloom.interp.queries import provenance as queries
+from tagloom.interp.queries import why_not as why
 
 
 @tl.function

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from support.laws.question_laws import provenance, quietness, ran, readiness, reasons
 from support.programs.gradient_functions import GRADIENTS, grad_power
-from tagloom.interp.queries import why
+from tagloom.interp.queries import why_not as why
 
 
 @pytest.mark.inner(first=2)

@@ -23,7 +23,7 @@ from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
 from tagloom.interp.queries.origin import TokenKey
 from tagloom.interp.queries.provenance import where_from
-from tagloom.interp.queries.why import could_fire, why_not
+from tagloom.interp.queries.why_not import could_fire, why_not
 
 CORPUS = Path(__file__).parents[2] / "corpus"
 DEADLOCKS = [

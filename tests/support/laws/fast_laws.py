@@ -43,7 +43,9 @@ def told(outcome: Outcome) -> dict[str, Any]:
     }
 
 
-def begun(graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any) -> FastRun:
+def begun(
+    graph: Graph, arguments: Sequence[Value], name: str, limits: Limits, world: Witness, **options: Any
+) -> FastRun:
     """A run on the fast engine that has not made a step; options are those of a first state."""
     until = options.pop("until", "quiet")
     return FastRun(first_state(graph, list(arguments), name, world=world, **options), name, until=until, limits=limits)

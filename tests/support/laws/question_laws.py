@@ -20,8 +20,9 @@ from tagloom.interp.machine.event import CellAddress, Token
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
-from tagloom.interp.queries import difference, why
+from tagloom.interp.queries import difference
 from tagloom.interp.queries import provenance as queries
+from tagloom.interp.queries import why_not as why
 from tagloom.interp.queries.causes import (
     EndOfWave,
     InFlightToken,

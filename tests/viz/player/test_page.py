@@ -9,7 +9,7 @@ import pytest
 import tagloom as tl
 from support.pictures.chromium import Tab
 from support.pictures.drawings import fib
-from tagloom.interp.queries.why import could_fire
+from tagloom.interp.queries.why_not import could_fire
 from tagloom.viz.player.page import PlayerSelection, page_of_history
 
 LAST = "document.getElementById('slider').value === document.getElementById('slider').max"

@@ -14,7 +14,7 @@ from tagloom.core.value import fingerprint
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Token
 from tagloom.interp.machine.state import State
-from tagloom.interp.queries.why import could_fire
+from tagloom.interp.queries.why_not import could_fire
 from tagloom.viz.player import recording as recordings
 from tagloom.viz.player.recording import TokenPlace, TokenRecording, apply_moves, live_tokens, record_tokens
 

@@ -1,6 +1,6 @@
-"""Random numbers by count: of a seed and a number that somebody counts on, where acts have the run's seed and the tag.
+"""Random numbers by count: pure ops whose operands are a seed and the number of the draw, which the program counts.
 
-What is drawn is what an act with the same key draws.
+Random effects use the seed of the run and the tag instead; with the same key both draw the same numbers.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _INT64 = Type(dtypes.int64)
 
 
 def count_key(seed: int, count: int) -> int:
-    """The key of a draw: that of a seed's `count`-th."""
+    """The key of the `count`-th draw of a seed."""
     return splitmix64(splitmix64(int(seed) & MASK64, 0), int(count) & MASK64)
 
 
@@ -44,13 +44,13 @@ def _draw_uniform_array(seed: Any, count: Any, shape: tuple[int, ...]) -> npt.ND
 
 
 def _draw_by_count(row: EffectOp, seed: Any, count: Any, *operands: Any, **attributes: Any) -> Value:
-    """What an act draws of this key."""
+    """The draw that the effect of this row makes with the same key."""
     assert row.draw is not None
     return row.draw(count_key(seed, count), *map(int, operands), **attributes)
 
 
 def _splitmix64_array(seeds: Any, numbers: Any) -> Any:
-    """`splitmix64` of each."""
+    """`splitmix64` of each pair of elements."""
     with np.errstate(over="ignore"):
         z = seeds + (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
@@ -61,7 +61,7 @@ def _splitmix64_array(seeds: Any, numbers: Any) -> Any:
 def _draw_by_count_op(
     row: EffectOp, doc: str, numpy: Callable[..., Any] | None = None, trap_condition: TrapCondition | None = None
 ) -> None:
-    """Declare the op that draws by count what an act draws by the key of its tag."""
+    """Declare the op that draws by count what a random effect draws by the key of its tag."""
     assert row.arity is not None
     arity = 2 + row.arity
     op(
