@@ -77,7 +77,7 @@ __all__ = [
 ]
 
 def abs(x: Any, /) -> Any:
-    """Absolute value; the lowest signed integer is its own."""
+    """Absolute value. That of the lowest signed integer is the integer itself."""
 
 def acos(x: Any, /) -> Any:
     """Arccosine, in radians; NaN outside -1 to 1."""
@@ -108,32 +108,32 @@ def bitcast(x: Any, /, dtype: Any) -> Any:
     of 32 and 64 bits. It has no adjoint. A signalling NaN may become a quiet one."""
 
 def bitwise_and(x: Any, y: Any, /) -> Any:
-    """The bits that both have."""
+    """The bits set in both operands."""
 
 def bitwise_invert(x: Any, /) -> Any:
-    """The bits that it does not have."""
+    """The bits that are not set."""
 
 def bitwise_left_shift(x: Any, y: Any, /) -> Any:
-    """The bits of x moved to the left by y, and so x * 2**y, which wraps; 0 from the number of bits on. Traps on a
-    negative y."""
+    """The bits of x shifted left by y: x * 2**y, which wraps, and 0 once y is the number of bits. Traps on a negative
+    y."""
 
 def bitwise_or(x: Any, y: Any, /) -> Any:
-    """The bits that at least one has."""
+    """The bits set in at least one operand."""
 
 def bitwise_right_shift(x: Any, y: Any, /) -> Any:
-    """The bits of x moved to the right by y, and so x // 2**y; traps on a negative y."""
+    """The bits of x shifted right by y: x // 2**y. Traps on a negative y."""
 
 def bitwise_xor(x: Any, y: Any, /) -> Any:
-    """The bits that exactly one has."""
+    """The bits set in exactly one operand."""
 
 def cbrt(x: Any, /) -> Any:
     """Cube root."""
 
 def ceil(x: Any, /) -> Any:
-    """The nearest whole number that is not below. An integer is one already."""
+    """The smallest whole number that is not below x. An integer stays as it is."""
 
 def copysign(x: Any, y: Any, /) -> Any:
-    """The first with the sign of the second, of a zero and a NaN too."""
+    """The first operand with the sign of the second, which may be a zero or a NaN."""
 
 def cos(x: Any, /) -> Any:
     """Cosine of radians; NaN at infinities."""
@@ -155,16 +155,16 @@ def erf(x: Any, /) -> Any:
     """The error function: the integral of exp(-t * t) from 0 to x, times 2 / sqrt(pi)."""
 
 def erfc(x: Any, /) -> Any:
-    """1 - erf(x), exact for large x, too."""
+    """1 - erf(x), accurate for large x too."""
 
 def exp(x: Any, /) -> Any:
     """Exponential; inf where it overflows."""
 
 def expm1(x: Any, /) -> Any:
-    """Exponential less 1, exact near zero, too."""
+    """exp(x) - 1, accurate near zero too."""
 
 def floor(x: Any, /) -> Any:
-    """The nearest whole number that is not above. An integer is one already."""
+    """The largest whole number that is not above x. An integer stays as it is."""
 
 def floor_divide(x: Any, y: Any, /) -> Any:
     """Quotient, rounded down. Integer division by zero traps; the lowest integer // -1 wraps to itself."""
@@ -176,7 +176,7 @@ def greater_equal(x: Any, y: Any, /) -> Any:
     """Whether x >= y."""
 
 def hypot(x: Any, y: Any, /) -> Any:
-    """The length of (x, y): the square root of x * x + y * y, which overflows nowhere on the way."""
+    """The length of (x, y): the square root of x * x + y * y, without intermediate overflow."""
 
 def identity(x: Any, /) -> Any:
     """The value itself. In a graph it gives a literal a token of its own."""
@@ -204,7 +204,7 @@ def log(x: Any, /) -> Any:
     """Natural logarithm; -inf at zero, NaN below."""
 
 def log1p(x: Any, /) -> Any:
-    """Natural logarithm of 1 + x, exact near zero, too."""
+    """Natural logarithm of 1 + x, accurate near zero too."""
 
 def log2(x: Any, /) -> Any:
     """Logarithm to the base 2; -inf at zero, NaN below."""
@@ -213,7 +213,7 @@ def log10(x: Any, /) -> Any:
     """Logarithm to the base 10; -inf at zero, NaN below."""
 
 def logaddexp(x: Any, y: Any, /) -> Any:
-    """log(exp(x) + exp(y)), which overflows nowhere on the way."""
+    """log(exp(x) + exp(y)), without intermediate overflow."""
 
 def logical_and(x: Any, y: Any, /) -> Any:
     """Whether both hold. Both operands are computed."""
@@ -228,23 +228,23 @@ def logical_xor(x: Any, y: Any, /) -> Any:
     """Whether exactly one holds."""
 
 def maximum(x: Any, y: Any, /) -> Any:
-    """The larger of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too."""
+    """The larger of two numbers; NaN if either is NaN; the first of equal numbers, 0.0 and -0.0 among them."""
 
 def minimum(x: Any, y: Any, /) -> Any:
-    """The smaller of two. NaN if either is NaN; of equal numbers the first, so of 0.0 and -0.0 too."""
+    """The smaller of two numbers; NaN if either is NaN; the first of equal numbers, 0.0 and -0.0 among them."""
 
 def multiply(x: Any, y: Any, /) -> Any:
     """Product. Integers wrap."""
 
 def multiply_no_nan(x: Any, y: Any, /) -> Any:
-    """Product of floats, and 0 where y is 0, whatever x is: infinite, or NaN. A y of NaN gives NaN."""
+    """Product of floats; 0 where y is 0, even if x is infinite or NaN. NaN where y is NaN."""
 
 def negative(x: Any, /) -> Any:
-    """The number with its sign changed. Integers wrap: the lowest is its own negative, and an unsigned x has 2**bits -
-    x."""
+    """The number with its sign changed. Integers wrap: the lowest signed integer is its own negative, and that of an
+    unsigned x is 2**bits - x."""
 
 def nextafter(x: Any, y: Any, /) -> Any:
-    """The next float after the first, of its dtype, on the way to the second, which it is if they are equal."""
+    """The next float of the dtype after the first operand, toward the second; the second if they are equal."""
 
 def not_equal(x: Any, y: Any, /) -> Any:
     """Whether x differs from y."""
@@ -260,13 +260,13 @@ def remainder(x: Any, y: Any, /) -> Any:
     """Remainder with the sign of the divisor. Integer remainder by zero traps; of floats it is NaN."""
 
 def round(x: Any, /) -> Any:
-    """The nearest whole number, of two the even one. An integer is one already."""
+    """The nearest whole number, the even one of two. An integer stays as it is."""
 
 def sign(x: Any, /) -> Any:
-    """-1, 0 or 1, as a number is below, at or above zero; NaN of NaN. Of -0.0 it is 0.0."""
+    """-1, 0 or 1 for a number below, at or above zero; NaN for NaN, and 0.0 for -0.0."""
 
 def signbit(x: Any, /) -> Any:
-    """Whether the sign of a float is minus, as that of -0.0 is."""
+    """Whether the sign of a float is minus, also for -0.0."""
 
 def sin(x: Any, /) -> Any:
     """Sine of radians; NaN at infinities."""
@@ -278,7 +278,7 @@ def sqrt(x: Any, /) -> Any:
     """Square root; NaN below zero."""
 
 def stop_gradient(x: Any, /) -> Any:
-    """The value itself, taken for a constant where gradients are: nothing flows back through it."""
+    """The value itself, which gradients treat as a constant: no adjoint flows back through it."""
 
 def subtract(x: Any, y: Any, /) -> Any:
     """Difference. Integers wrap."""
@@ -290,7 +290,7 @@ def tanh(x: Any, /) -> Any:
     """Hyperbolic tangent."""
 
 def trunc(x: Any, /) -> Any:
-    """The whole number on the way to zero. An integer is one already."""
+    """The nearest whole number toward zero. An integer stays as it is."""
 
 def where(x: Any, y: Any, z: Any, /) -> Any:
-    """x where the condition holds, else y. All three are computed; `tl.cond` computes only one side."""
+    """x where the condition is true, else y. All three operands are computed; `tl.cond` computes only one side."""

@@ -1,6 +1,6 @@
-"""Casts: operands on their way into a column of an op's row, and what NumPy is told of floats meanwhile.
+"""Casts: how operands are converted before a column computes them, and NumPy's error state while it does.
 
-Owns how scalars and narrow floats become what a column computes with. Which column that is says `op`.
+`op` selects the column; this module converts scalars and narrow floats to what a column takes.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _FLOAT32_MAX = float(np.finfo(np.float32).max)
 
 
 def compose_casts(casts: Sequence[Cast | None], function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of operands that are cast before; None is for one that is as it is. Of one and two operands it is
-    written out: 0.3 us less."""
+    """The function, with its operands cast first; a cast of None leaves an operand as it is. For one and two operands
+    it is written out, which takes 0.3 us less."""
     first, second = casts[0], casts[-1]
     if not any(casts):
         return function
@@ -44,7 +44,7 @@ def compose_casts(casts: Sequence[Cast | None], function: Callable[..., Any]) ->
 
 
 def to_numpy(operand: Value) -> Any:
-    """An operand for NumPy: a Python number with its dtype, which NumPy would else adapt."""
+    """An operand for NumPy: a Python number becomes an array of its dtype, which NumPy would adapt otherwise."""
     make = _NUMPY_CONSTRUCTORS.get(type(operand))
     return operand if make is None else make(operand)
 
@@ -60,7 +60,7 @@ def _astype_float64(operand: Any) -> Any:
 
 
 def numpy_cast(type_: Type) -> Cast | None:
-    """What makes an operand of this type one for NumPy."""
+    """The cast of operands of this type for NumPy; None if they need none."""
     return None if type_.shape else to_numpy
 
 
@@ -72,12 +72,12 @@ def float64_cast(type_: Type) -> Cast | None:
 
 
 def unboxing_cast(type_: Type) -> Cast | None:
-    """What makes a scalar of this type a number of Python's, of which integers wrap nowhere; handles are none."""
+    """The cast of scalars of this type to Python numbers, whose integers do not wrap; None if they need none."""
     return None if type_.dtype in dtypes.PYTHON_DTYPES else {"f": float, "i": int, "u": int}.get(type_.dtype.kind)
 
 
 def round_to_float32(number: float) -> Any:
-    """A number as float32."""
+    """The number rounded to float32; infinite beyond its range."""
     if -_FLOAT32_MAX <= number <= _FLOAT32_MAX:
         return np.float32(number)
     before = ERROR_STATE.set(IGNORE_ERRORS)
@@ -88,8 +88,8 @@ def round_to_float32(number: float) -> Any:
 
 
 def _find_error_state() -> tuple[ContextVar[Any], Any]:
-    """Where NumPy keeps what it does about overflows and the like, and what stands there when it does nothing: to set
-    that, and back, takes 0.1 us, and np.errstate 1."""
+    """The context variable in which NumPy keeps its error state, and its value for ignoring all errors: setting and
+    resetting it takes 0.1 us, and np.errstate 1 us."""
     context = Context()
     context.run(np.seterr, all="ignore")
     ((variable, value),) = context.items()
@@ -102,9 +102,9 @@ ERROR_STATE, IGNORE_ERRORS = _find_error_state()
 def build_elementwise(
     function: Callable[..., Any], casts: Sequence[Cast | None], wanted: np.dtype[Any]
 ) -> Callable[..., Any]:
-    """What calls a function of one or two operands that are cast before, and which fills a new array, row after row;
-    the array is made a value of a dtype. This is what most ops do on arrays, written out: 0.3 us less, and 0.2 less
-    for each operand that is widened."""
+    """A kernel that casts one or two operands, calls a function which fills a new array, and converts the array to a
+    value of a dtype. Most ops on arrays do that; written out, it takes 0.3 us less, and 0.2 less for each operand that
+    is widened."""
     assert 1 <= len(casts) <= 2, "a function of more operands is no such function"
     begin, end, wide = ERROR_STATE.set, ERROR_STATE.reset, _FLOAT64
     widens = all(cast is _astype_float64 for cast in casts)
@@ -122,7 +122,7 @@ def build_elementwise(
         return made
 
     def unary_wide(x: Any) -> Any:
-        """Of float32, which is widened, and rounded again."""
+        """float32 is widened, and the result rounded."""
         before = begin(IGNORE_ERRORS)
         try:
             made = function(x.astype(wide)).astype(wanted)

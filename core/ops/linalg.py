@@ -90,9 +90,9 @@ matmul = op(
     doc="""Matrix product; a vector is a row on the left and a column on the right. The axes before the last two are
 stacks of matrices, which broadcast. Traps if inner sizes that types leave unknown differ.
 
-Integers wrap. The order in which floats are added is open: bits may differ between engines and machines. Each element
-is within nu/(1 - nu) times the product of the absolute values, where n is the inner size and u is 2**-53, or 2**-24 for
-float32, unless a product or a partial sum is beyond the range of the dtype.
+Integers wrap. The order in which floats are added is open: bits may differ between engines and machines. The error
+of each element is at most nu/(1 - nu) times the product of the absolute values, where n is the inner size and u is
+2**-53, or 2**-24 for float32, unless a product or a partial sum is beyond the range of the dtype.
 
 >>> tl.matmul([[1, 2], [3, 4]], [5, 6]).tolist()
 [17, 39]

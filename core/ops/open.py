@@ -1,4 +1,4 @@
-"""Arrays whose sizes the run decides: ranges, repetitions, the places and the different ones of elements."""
+"""Arrays whose sizes are known at run time: ranges, repetitions, indices of nonzero elements, unique elements."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _arange_type(*operands: Type) -> Type:
 
 
 def range_length(start: Any, stop: Any, step: Any) -> int:
-    """How many of Python's numbers there are from start, before stop."""
+    """The number of Python numbers from start, before stop."""
     if all(type(each) is int for each in (start, stop, step)):
         return max(0, int(-((start - stop) // step)))
     return max(0, math.ceil((float(stop) - float(start)) / float(step)))
@@ -93,20 +93,20 @@ def _inverse_indices_type(x: Type) -> Type:
 
 
 def _unique_parts(x: Any) -> tuple[Any, Any, Any]:
-    """The places of the different elements, the first of each, in the order of the elements; which one each element is;
-    and how many of each there are. A NaN equals nothing, itself neither."""
+    """The index of the first occurrence of each unique element, in the order of the elements; the number of the unique
+    element that each element is; and the count of each. Every NaN is unique."""
     _, first, back, counts = np.unique(np.ravel(x), True, True, True, equal_nan=False)
     return first, back.reshape(np.shape(x)), counts
 
 
 def _arange_step_adjoint(g: Term, z: Term, start: Term, stop: Term, step: Term) -> Term:
-    """How many steps lie before each number."""
+    """Each number of a range contributes as often as steps lie before it."""
     numbers = iota(g.size(axis=None)).astype(dtype=g.type.dtype)
     return numbers.multiply_no_nan(g).sum(axis=None, keepdims=False)
 
 
 def _unique_values_adjoint(g: Term, z: Term, x: Term) -> Term:
-    """Of equal elements it is the first that stands there."""
+    """Of equal elements the first one is taken."""
     return zeros_like(x).reshape(shape=(-1,)).scatter_add(g, x.unique_indices()).reshape_like(x)
 
 
@@ -118,8 +118,8 @@ op(
     shape_rule=None,
     trap_condition=TrapCondition(_is_endless_range, "arange without an end", "iuf"),
     gradient=adjoint_rule(lambda g, z, start, stop, step: g.sum(axis=None, keepdims=False), None, _arange_step_adjoint),
-    doc="""The numbers start, start + step and so on, that come before `stop`, along one axis. How many, the run
-decides, unless all three are Python's numbers. Traps on a step of 0, and on infinite bounds.
+    doc="""The numbers start, start + step and so on that come before `stop`, along one axis. Their number is known at
+run time, or before if all three are Python numbers. Traps on a step of 0, and on infinite bounds.
 
 >>> tl.arange(2, 8, 3)
 asarray([2, 5], dtype=int64)
@@ -135,8 +135,8 @@ op(
     same_dtype_operands=(0, 1),
     trap_condition=TrapCondition(lambda x, repeats, axis: repeats < 0, "fewer than no repeats"),
     gradient=movement_rule("repeat"),
-    doc="""Each element along an axis (attribute `axis`) so many times: one number for all, or one for each. Traps on a
-negative number.
+    doc="""Each element along an axis (attribute `axis`) repeated: a number of times for all, or one for each. Traps on
+a negative number.
 
 >>> tl.repeat([10, 20], [2, 1]).tolist()
 [10, 10, 20]
@@ -149,8 +149,8 @@ op(
     numpy=lambda x, axis: np.nonzero(x)[axis],
     attributes=("axis",),
     shape_rule=None,
-    doc="""Where the elements are that are not zero, or true, in order: their indices along an axis (attribute `axis`),
-int64. The function of this name gives those along all axes.
+    doc="""The indices along an axis (attribute `axis`) of the elements that are not zero, or true, in order, int64. The
+function of this name returns those along all axes.
 
 >>> tl.nonzero([0, 5, 7])[0].tolist()
 [1, 2]
@@ -163,7 +163,7 @@ op(
     numpy=lambda x: np.ravel(x)[_unique_parts(x)[0]],
     shape_rule=None,
     gradient=adjoint_rule(_unique_values_adjoint),
-    doc="""The different elements, in order; of 0.0 and -0.0 the one that comes first. Every NaN is one of its own.
+    doc="""The unique elements, in order; of 0.0 and -0.0 the one that comes first. Every NaN is unique.
 
 >>> tl.unique_values([3, 1, 3]).tolist()
 [1, 3]
@@ -175,7 +175,7 @@ op(
     type_rule=_unique_indices_type,
     numpy=lambda x: _unique_parts(x)[0],
     shape_rule=None,
-    doc="""For each of `unique_values(x)`, where it comes first among the elements of x, in order, int64.
+    doc="""For each of `unique_values(x)`, the index of its first occurrence among the elements of x, int64.
 
 >>> tl.unique_indices([3, 1, 3]).tolist()
 [1, 0]
@@ -187,7 +187,7 @@ op(
     type_rule=_inverse_indices_type,
     numpy=lambda x: _unique_parts(x)[1],
     shape_rule=None,
-    doc="""For each element, which of `unique_values(x)` it is, int64.
+    doc="""For each element, its index in `unique_values(x)`, int64.
 
 >>> tl.inverse_indices([3, 1, 3]).tolist()
 [1, 0, 1]
@@ -199,7 +199,7 @@ op(
     type_rule=_unique_indices_type,
     numpy=lambda x: _unique_parts(x)[2],
     shape_rule=None,
-    doc="""For each of `unique_values(x)`, how often it is there, int64.
+    doc="""For each of `unique_values(x)`, how often it occurs in x, int64.
 
 >>> tl.value_counts([3, 1, 3]).tolist()
 [1, 2]

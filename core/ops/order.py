@@ -1,4 +1,8 @@
-"""Order along an axis: sums so far, sorting, and finding places in what is sorted."""
+"""Order along an axis: cumulative sums and products, sorting, and searching.
+
+The gradient of products divides by nothing, so that factors of 0 are like others. The rule of `cumulative_prod` needs
+memory for the square of the number of factors: for each factor, the products that contain it.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ def _argsort_type(x: Type, axis: object, descending: object) -> Type:
 
 
 def _argsort_array(x: Any, axis: int, descending: bool) -> Any:
-    """Of equal elements the first comes first, either way."""
+    """A stable sort in both directions."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
     behind = np.flip(np.argsort(np.flip(x, axis), axis=axis, kind="stable"), axis)
@@ -62,7 +66,8 @@ def _cumulative_sum_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
 
 
 def _cumulative_prod_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
-    """Along the axis `at` is the factor, along the next one the product: from what is behind the factor on."""
+    """An array with the factors along axis `at` and the products along the next axis; a factor is in each product from
+    its own place on."""
     at = resolve_axis(axis, x.type)
     rest = ", None" * (len(z.type.shape or ()) - at - 1)
     product = iota(x.size(axis=at)).index(key=f":{rest}")
@@ -73,7 +78,7 @@ def _cumulative_prod_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
 
 
 def _sort_adjoint(g: Term, z: Term, x: Term, axis: int, descending: bool) -> Term:
-    """The order of the order is where each element has gone."""
+    """The argsort of the argsort is the place to which each element moved."""
     gone_to = x.argsort(axis=axis, descending=descending).argsort(axis=axis, descending=False)
     return g.take_along_axis(gone_to, axis=axis)
 
@@ -86,8 +91,8 @@ op(
     attributes=("axis",),
     shape_rule=None,
     gradient=adjoint_rule(_cumulative_sum_adjoint),
-    doc="""Sums of the elements so far, along an axis (attribute `axis`; it may be left out where there is only one),
-one after another. Integers become int64 or uint64, and wrap; float32 is added in float64, and each sum rounded.
+    doc="""Cumulative sums along an axis (attribute `axis`, which may be left out for one axis), added one after
+another. Integers become int64 or uint64, and wrap; float32 is added in float64, and each sum rounded.
 
 >>> tl.cumulative_sum([1, 2, 3]).tolist()
 [1, 3, 6]
@@ -101,8 +106,8 @@ op(
     attributes=("axis",),
     shape_rule=None,
     gradient=adjoint_rule(_cumulative_prod_adjoint),
-    doc="""Products of the elements so far, along an axis (attribute `axis`; it may be left out where there is only
-one), one after another. Integers become int64 or uint64, and wrap; float32 is multiplied in float64, and rounded.
+    doc="""Cumulative products along an axis (attribute `axis`, which may be left out for one axis), multiplied one
+after another. Integers become int64 or uint64, and wrap; float32 is multiplied in float64, and rounded.
 
 >>> tl.cumulative_prod([1, 2, 3]).tolist()
 [1, 2, 6]
@@ -116,8 +121,8 @@ op(
     attributes=("axis", "descending"),
     shape_rule=None,
     gradient=adjoint_rule(_sort_adjoint),
-    doc="""The elements along an axis in order, the smallest first, or the largest if `descending`. Equal ones (0.0 and
--0.0 are) stay in the order in which they were; NaN is larger than all.
+    doc="""The elements along an axis in order, the smallest first, or the largest if `descending`. The sort is stable
+(0.0 and -0.0 are equal); NaN is larger than all numbers.
 
 >>> tl.sort([3, 1, 2]).tolist()
 [1, 2, 3]
@@ -130,7 +135,7 @@ op(
     numpy=_argsort_array,
     attributes=("axis", "descending"),
     shape_rule=None,
-    doc="""Where the elements along an axis are that stand there in `sort(x)`, int64.
+    doc="""The indices along an axis of the elements of `sort(x)`, int64.
 
 >>> tl.argsort([30, 10, 20]).tolist()
 [1, 2, 0]
@@ -143,8 +148,8 @@ op(
     numpy=lambda x, y, side: np.searchsorted(x, y, side=side),
     attributes=("side",),
     shape_rule=None,
-    doc="""Before which element of x, whose elements are in order, each of y would have to be put, int64: before all
-that are equal (attribute `side`, "left"), or behind them ("right").
+    doc="""The index in x, whose elements are in order, at which each element of y would be inserted, int64: before all
+equal elements (attribute `side`, "left"), or behind them ("right").
 
 >>> tl.searchsorted([10, 20, 20, 30], [20, 35]).tolist()
 [1, 4]

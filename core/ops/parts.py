@@ -1,4 +1,4 @@
-"""The parts of a number: its sign, the whole numbers next to it, whether it is one at all; and the next float."""
+"""The parts of a number: its sign, the whole numbers next to it, whether it is finite; and the next float."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _NUMERIC_PREDICATE = elementwise_type_rule("if", dtypes.bool)
 
 
 def _on_floats_only(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """NumPy's, which before 2.1 made floats of integers."""
+    """NumPy's function for floats, and the identity for integers, which NumPy before 2.1 made floats."""
     return lambda x: function(x) if np.asarray(x).dtype.kind == "f" else x
 
 
@@ -33,7 +33,7 @@ def _rounding_op(name: str, numpy: Any, scalar: Any, said: str, example: str) ->
         scalar=scalar_by_kind(guarded.unchanged, fallback=scalar),
         symbol=short_symbol(name),
         gradient=zero_gradient,
-        doc=f"{said} An integer is one already.\n\n>>> tl.{name}({example}\n",
+        doc=f"{said} An integer stays as it is.\n\n>>> tl.{name}({example}\n",
     )
 
 
@@ -49,10 +49,10 @@ def _predicate_op(name: str, numpy: Any, scalar: Any, said: str, example: str, t
     )
 
 
-_rounding_op("floor", np.floor, guarded.floor, "The nearest whole number that is not above.", "-0.5)\n-1.0")
-_rounding_op("ceil", np.ceil, guarded.ceil, "The nearest whole number that is not below.", "0.5)\n1.0")
-_rounding_op("trunc", np.trunc, guarded.trunc, "The whole number on the way to zero.", "-1.5)\n-1.0")
-_rounding_op("round", np.rint, guarded.round_half_even, "The nearest whole number, of two the even one.", "2.5)\n2.0")
+_rounding_op("floor", np.floor, guarded.floor, "The largest whole number that is not above x.", "-0.5)\n-1.0")
+_rounding_op("ceil", np.ceil, guarded.ceil, "The smallest whole number that is not below x.", "0.5)\n1.0")
+_rounding_op("trunc", np.trunc, guarded.trunc, "The nearest whole number toward zero.", "-1.5)\n-1.0")
+_rounding_op("round", np.rint, guarded.round_half_even, "The nearest whole number, the even one of two.", "2.5)\n2.0")
 sign = op(
     "sign",
     arity=1,
@@ -61,7 +61,7 @@ sign = op(
     scalar=scalar_by_kind(guarded.integer_sign, 1, fallback=guarded.sign),
     symbol="sign",
     gradient=zero_gradient,
-    doc="""-1, 0 or 1, as a number is below, at or above zero; NaN of NaN. Of -0.0 it is 0.0.
+    doc="""-1, 0 or 1 for a number below, at or above zero; NaN for NaN, and 0.0 for -0.0.
 
 >>> tl.sign(-2.5)
 -1.0
@@ -74,7 +74,7 @@ copysign = op(
     numpy=np.copysign,
     scalar=math.copysign,
     gradient=slopes(lambda x, y, z: x.sign() * x.op("copysign", 1.0, y), None),
-    doc="""The first with the sign of the second, of a zero and a NaN too.
+    doc="""The first operand with the sign of the second, which may be a zero or a NaN.
 
 >>> tl.copysign(2.0, -0.0)
 -2.0
@@ -84,7 +84,7 @@ _predicate_op(
     "signbit",
     np.signbit,
     guarded.signbit,
-    "Whether the sign of a float is minus, as that of -0.0 is.",
+    "Whether the sign of a float is minus, also for -0.0.",
     "signbit(-0.0)\nTrue",
     elementwise_type_rule("f", dtypes.bool),
 )
@@ -101,7 +101,7 @@ nextafter = op(
     numpy=np.nextafter,
     numpy_float32=np.nextafter,
     gradient=zero_gradient,
-    doc="""The next float after the first, of its dtype, on the way to the second, which it is if they are equal.
+    doc="""The next float of the dtype after the first operand, toward the second; the second if they are equal.
 
 >>> tl.nextafter(1.0, 2.0)
 1.0000000000000002

@@ -1,4 +1,4 @@
-"""Random numbers, drawn by counting and not by a state: which ones depends on the run's seed, the node and its tag.
+"""Random effects: draws from a counter-based generator, which depend only on the seed of the run, the node and the tag.
 
 A draw has a key of 64 bits. Its element i, a scalar being element 0, has the key splitmix64(key, i), and the n-th word
 of an element with key e is splitmix64(e, n).
@@ -24,12 +24,12 @@ _INT64 = Type(dtypes.int64)
 
 
 def draw_key(seed: int, node: int, tag: int) -> int:
-    """The key of a draw: of the seed of the run, the key of the node's qualified name, and that of the tag."""
+    """The key of a draw, from the seed of the run and the keys of the node's qualified name and of the tag."""
     return splitmix64(tag ^ node, seed)
 
 
 def draw_below(key: int, size: int) -> int:
-    """A number from 0 below `size`, each as likely: Lemire's multiplication, of the first word that is not rejected."""
+    """A uniform number from 0 below `size`: Lemire's multiplication, with the first word that is not rejected."""
     rejected, number = 2**64 % size, 0
     while True:
         product = splitmix64(key, number) * size
@@ -50,7 +50,7 @@ def _draw_normal(key: int) -> float:
 
 
 def shape_size(shape: tuple[int, ...]) -> int:
-    """How many elements an array has; raises MemoryError where none could."""
+    """The number of elements of a shape; raises MemoryError if no array may have as many."""
     if math.prod(filter(None, shape)) > MAX_ELEMENTS:
         raise MemoryError(f"an array of shape {shape}")
     return math.prod(shape)
@@ -107,7 +107,7 @@ uniform = effect_op(
     type_rule=_float_draw_type,
     attributes=("shape",),
     draw=lambda key, shape: _draw_array(key, shape, _draw_uniform, Type(dtypes.float64)),
-    doc="Numbers from 0 below 1, float64, all as likely: 53 bits of the first word. `shape` is static; () makes one.",
+    doc="Uniform numbers from 0 below 1, float64: 53 bits of the first word. `shape` is static; () draws one number.",
 )
 normal_ = effect_op(
     "normal",
@@ -115,7 +115,7 @@ normal_ = effect_op(
     type_rule=_float_draw_type,
     attributes=("shape",),
     draw=lambda key, shape: _draw_array(key, shape, _draw_normal, Type(dtypes.float64)),
-    doc="Numbers of the normal distribution of mean 0 and variance 1, float64, by Box and Muller's transform.",
+    doc="Normal numbers of mean 0 and variance 1, float64, by Box and Muller's transform.",
 )
 integers = effect_op(
     "integers",
@@ -124,7 +124,7 @@ integers = effect_op(
     attributes=("shape",),
     draw=_draw_integers,
     trap_reason=lambda low, high: "integers of an empty range" if low >= high else None,
-    doc="Integers from `low` below `high`, int64, all as likely. Traps where there are none.",
+    doc="Uniform integers from `low` below `high`, int64. Traps on an empty range.",
 )
 permutation = effect_op(
     "permutation",
@@ -132,5 +132,5 @@ permutation = effect_op(
     type_rule=_permutation_type,
     draw=_draw_permutation,
     trap_reason=lambda size: "permutation of fewer than no numbers" if size < 0 else None,
-    doc="The numbers from 0 below `n` in random order, int64, all orders as likely. Traps on a negative n.",
+    doc="The numbers from 0 below `n` in random order, int64, uniformly. Traps on a negative n.",
 )

@@ -79,8 +79,8 @@ def _draw_by_count_op(
 
 _draw_by_count_op(
     random.uniform,
-    """Numbers from 0 below 1, float64, all as likely: of a seed, the `count`-th draw, both int64. `shape` is
-static. `tl.Generator` counts.
+    """Uniform numbers from 0 below 1, float64: the `count`-th draw of a seed, both int64. `shape` is static.
+`tl.Generator` counts.
 
 >>> tl.uniform_at(7, 0) < 1.0
 True
@@ -89,8 +89,8 @@ True
 )
 _draw_by_count_op(
     random.normal_,
-    """Numbers of the normal distribution of mean 0 and variance 1, float64: of a seed, the `count`-th draw, both
-int64. `shape` is static. `tl.Generator` counts.
+    """Normal numbers of mean 0 and variance 1, float64: the `count`-th draw of a seed, both int64. `shape` is
+static. `tl.Generator` counts.
 
 >>> tl.normal_at(7, 0, shape=(2, 3)).shape
 (2, 3)
@@ -98,8 +98,8 @@ int64. `shape` is static. `tl.Generator` counts.
 )
 _draw_by_count_op(
     random.integers,
-    """Integers from `low` below `high`, int64, all as likely: of a seed, the `count`-th draw, all int64. `shape` is
-static. Traps where there are none. `tl.Generator` counts.
+    """Uniform integers from `low` below `high`, int64: the `count`-th draw of a seed, all int64. `shape` is static.
+Traps on an empty range. `tl.Generator` counts.
 
 >>> tl.integers_at(7, 0, 5, 6)
 5
@@ -108,8 +108,8 @@ static. Traps where there are none. `tl.Generator` counts.
 )
 _draw_by_count_op(
     random.permutation,
-    """The numbers from 0 below `n`, int64, in random order, all as likely: of a seed, the `count`-th draw, all
-int64. Traps on a negative n. `tl.Generator` counts.
+    """The numbers from 0 below `n`, int64, in random order: the `count`-th draw of a seed, all int64. Traps on a
+negative n. `tl.Generator` counts.
 
 >>> sorted(tl.permutation_at(7, 0, 4).tolist())
 [0, 1, 2, 3]

@@ -1,4 +1,4 @@
-"""Reductions: ops that make one element of many. Names and meanings follow the Python Array API standard 2024.12."""
+"""Reductions: ops that combine elements along axes. Names and meanings follow the Python Array API standard 2024.12."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ from .rules import elementwise_type_rule, rounding_bound
 
 _numeric = elementwise_type_rule("if")
 WIDE_INTEGERS = {"i": dtypes.int64, "u": dtypes.uint64}
-"""What integers are added and multiplied as."""
+"""The dtypes in which integers are added and multiplied, by kind."""
 
 
 def accumulator_dtype(dtype: DType) -> DType:
-    """The dtype that numbers of this one are added in."""
+    """The dtype in which numbers of this dtype are added."""
     return WIDE_INTEGERS.get(dtype.kind, dtype)
 
 
@@ -56,7 +56,7 @@ def _logical_type(x: Type, axis: object = None, keepdims: object = False) -> Typ
 
 
 def _nonempty_type_rule(name: str, dtype: DType | None = None) -> TypeRule:
-    """The rule of what no elements have none of."""
+    """The type rule of a reduction that has no value for no elements."""
 
     def rule(x: Type, axis: object = None, keepdims: object = False) -> Type:
         check_numeric(x, kinds="iuf")
@@ -73,15 +73,16 @@ def _nonempty_type_rule(name: str, dtype: DType | None = None) -> TypeRule:
 
 
 def _ufunc_reduction(ufunc: np.ufunc) -> Any:
-    """A column of a function of two elements, with the defaults of the attributes."""
+    """The NumPy column of a reduction by a function of two elements."""
     return partial(ufunc.reduce, axis=None)
 
 
 _NUMPY_BUFFER_SIZE = np.getbufsize()
-"""How many elements NumPy casts at a time; the sums of more would be added up otherwise than those of float64."""
+"""The number of elements that NumPy casts at a time; longer sums would be added in another order than those of
+float64."""
 _FLOAT64 = dtypes.float64.numpy
 _ONES_VECTOR = np.ones(1024)
-"""With these a sum of as many float32, or fewer, is a product: of 4 it takes 0.7 us, and NumPy's sum 1.2; of 1,024 they
+"""The sum of up to this many float32 is a product with ones: of 4 it takes 0.7 us, and NumPy's sum 1.2; of 1,024 they
 take 1.1 and 1.7."""
 
 
@@ -92,7 +93,7 @@ def _sum_by_dot(x: Any, ones: Any) -> Any:
 
 
 def _sum_float32(x: Any) -> Any:
-    """The same, of any number of elements: of few, to the bit."""
+    """The same for any number of elements; for few, with the same bits."""
     count = x.size
     if 0 < count <= _ONES_VECTOR.size:
         return _sum_by_dot(x, _ONES_VECTOR[:count])
@@ -100,8 +101,8 @@ def _sum_float32(x: Any) -> Any:
 
 
 def _sum_kernel(x: Type, axis: Any = None, keepdims: bool = False) -> Any:
-    """What adds up arrays of a type: NumPy takes 0.1 us less for what has no name, and 0.2 where it widens floats. Of
-    float32 all forms of a sum of all elements give the same bits, but with `keepdims`."""
+    """A quicker sum of arrays of a type: NumPy takes 0.1 us less without keywords, and 0.2 if it widens floats. For
+    float32 all forms of the sum of all elements give the same bits, except with `keepdims`."""
     reduce, elements, is_narrow = np.add.reduce, element_count(x, None), x.dtype is dtypes.float32
     if keepdims:
         return None
@@ -114,7 +115,7 @@ def _sum_kernel(x: Type, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def _arg_reduction(function: Any) -> Any:
-    """A column of NumPy's of where an element is."""
+    """The column of np.argmax or np.argmin."""
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return function(x, axis=axis, keepdims=keepdims)
@@ -128,7 +129,7 @@ def _reduced_element_count(x: Any, axis: Any) -> int:
 
 
 def _extremum_reduction(ufunc: np.ufunc) -> Any:
-    """NumPy's own leaves the sign of equal zeros to the processor: here it is that of the first."""
+    """A reduction to the first of equal zeros; NumPy's own leaves their sign to the processor."""
     reduced = _ufunc_reduction(ufunc)
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -150,7 +151,7 @@ def _sum_error_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def _broadcast_axes(x: Any, y: Any) -> tuple[int, ...]:
-    """Along which axes y is broadcast to the shape of x."""
+    """The axes along which y would broadcast to the shape of x."""
     new = np.ndim(x) - np.ndim(y)
     wide = (at for at, size in enumerate(np.shape(y), new) if size == 1 != np.shape(x)[at])
     return (*range(new), *wide)
@@ -178,7 +179,7 @@ def _reduction_op(name: str, types: TypeRule, numpy: Any, doc: str, **columns: A
 
 
 def _broadcast_reduced(made: Term, x: Term, axis: Any, keepdims: bool) -> Term:
-    """What was made along axes, for each element that it was made of."""
+    """The result of a reduction, broadcast to the elements that were reduced."""
     if axis is None or keepdims:
         return made.broadcast_like(x)
     gone = resolve_axes(axis, x.type)
@@ -199,7 +200,7 @@ def _prod_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = 
 
 
 def _product_excluding_self(x: Term, axes: tuple[int, ...]) -> Term:
-    """For each factor the product of all others along these axes."""
+    """For each factor the product of all other factors along these axes."""
     if not axes:
         return zeros_like(x) + 1.0
     axis, *further = axes
@@ -226,11 +227,12 @@ sum = op(
     error_bound=_sum_error_bound,
     gradient=adjoint_rule(_sum_adjoint),
     symbol="sum",
-    doc="""Sum of the elements along an axis, or several (attribute `axis`; None: of all), 0 where there are none; with
-`keepdims` those axes stay, with size 1.
+    doc="""Sum of the elements along an axis or several (attribute `axis`; None: of all), 0 for no elements; with
+`keepdims` the axes stay, with size 1.
 
-Integers become int64 or uint64, and wrap. Of floats the order of the additions is open: bits may differ between engines
-and machines, each sum being within n/2**53 of the exact sum of n absolute values, before it is rounded to the dtype.
+Integers become int64 or uint64, and wrap. The order in which floats are added is open: bits may differ between engines
+and machines. The error is at most n/2**53 times the sum of the n absolute values, before the sum is rounded to the
+dtype.
 
 >>> tl.sum([[1, 2], [3, 4]], axis=0).tolist()
 [4, 6]
@@ -245,8 +247,8 @@ op(
     same_dtype_operands=(0, 1),
     error_bound=_sum_like_error_bound,
     gradient=adjoint_rule(lambda g, z, x, y: g.broadcast_like(x), None),
-    doc="""x summed along the axes along which y would be broadcast to the shape of x: the reverse of `broadcast_like`,
-of the shape of y. Of y only the shape counts; traps where it does not broadcast to that of x.
+    doc="""x summed along the axes along which y would broadcast to the shape of x: the adjoint of `broadcast_like`, of
+the shape of y. Only the shape of y counts; traps if it does not broadcast to that of x.
 
 Dtypes, and the order of additions, are as with `sum`.
 
@@ -258,10 +260,11 @@ _reduction_op(
     "prod",
     _sum_type,
     _ufunc_reduction(np.multiply),
-    """Product of the elements along an axis, or several (attribute `axis`; None: of all), 1 where there are none; with
-`keepdims` those axes stay, with size 1.
+    """Product of the elements along an axis or several (attribute `axis`; None: of all), 1 for no elements; with
+`keepdims` the axes stay, with size 1.
 
-Integers become int64 or uint64, and wrap. Of n floats the order is open: a product is within 2n/2**53 of the exact one.
+Integers become int64 or uint64, and wrap. The order of floats is open: a product of n is within 2n/2**53 of the exact
+one, relative to its size.
 
 >>> tl.prod([[1, 2], [3, 4]], axis=1).tolist()
 [2, 12]
@@ -274,9 +277,8 @@ _reduction_op(
     "max",
     _nonempty_type_rule("max"),
     _extremum_reduction(np.maximum),
-    """The largest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN. Of
-equal ones it is the first, so of 0.0 and -0.0 too. There must be one: else it traps. With `keepdims` those axes stay,
-with size 1.
+    """The largest element along an axis or several (attribute `axis`; None: of all); NaN if one is NaN; the first of
+equal elements, 0.0 and -0.0 among them. Traps if there is no element. With `keepdims` the axes stay, with size 1.
 
 >>> tl.max([[1, 5], [3, 4]], axis=0).tolist()
 [3, 5]
@@ -289,9 +291,8 @@ _reduction_op(
     "min",
     _nonempty_type_rule("min"),
     _extremum_reduction(np.minimum),
-    """The smallest of the elements along an axis, or several (attribute `axis`; None: of all); NaN where one is NaN. Of
-equal ones it is the first, so of 0.0 and -0.0 too. There must be one: else it traps. With `keepdims` those axes stay,
-with size 1.
+    """The smallest element along an axis or several (attribute `axis`; None: of all); NaN if one is NaN; the first of
+equal elements, 0.0 and -0.0 among them. Traps if there is no element. With `keepdims` the axes stay, with size 1.
 
 >>> tl.min([[1, 5], [3, 4]], axis=0).tolist()
 [1, 4]
@@ -304,8 +305,8 @@ _reduction_op(
     "argmax",
     _nonempty_type_rule("argmax", dtypes.int64),
     _arg_reduction(np.argmax),
-    """Where the largest element along an axis is (attribute `axis`; None: among all, in order), int64: the first of
-several, and the first NaN where there is one. There must be an element: else it traps.
+    """The index of the largest element along an axis (attribute `axis`; None: among all, in order), int64: the first of
+equal elements, or the first NaN if there is one. Traps if there is no element.
 
 >>> tl.argmax([3, 5, 5])
 1
@@ -315,8 +316,8 @@ _reduction_op(
     "argmin",
     _nonempty_type_rule("argmin", dtypes.int64),
     _arg_reduction(np.argmin),
-    """Where the smallest element along an axis is (attribute `axis`; None: among all, in order), int64: the first of
-several, and the first NaN where there is one. There must be an element: else it traps.
+    """The index of the smallest element along an axis (attribute `axis`; None: among all, in order), int64: the first
+of equal elements, or the first NaN if there is one. Traps if there is no element.
 
 >>> tl.argmin([3, 1, 1])
 1
@@ -326,8 +327,8 @@ _reduction_op(
     "all",
     _logical_type,
     _ufunc_reduction(np.logical_and),
-    """Whether all elements along an axis, or several (attribute `axis`; None: of all), are true, or not zero;
-true where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
+    """Whether all elements along an axis or several (attribute `axis`; None: of all) are true, or not zero; true for
+no elements. NaN is not zero. With `keepdims` the axes stay, with size 1.
 
 >>> tl.all([[True, False], [True, True]], axis=1).tolist()
 [False, True]
@@ -339,8 +340,8 @@ _reduction_op(
     "any",
     _logical_type,
     _ufunc_reduction(np.logical_or),
-    """Whether some element along an axis, or several (attribute `axis`; None: of all), is true, or not zero;
-false where there are none. NaN is not zero. With `keepdims` those axes stay, with size 1.
+    """Whether any element along an axis or several (attribute `axis`; None: of all) is true, or not zero; false for
+no elements. NaN is not zero. With `keepdims` the axes stay, with size 1.
 
 >>> tl.any([[True, False], [False, False]], axis=1).tolist()
 [True, False]

@@ -1,5 +1,5 @@
-"""What families share: type rules, which say what an op asks of its operands' types and the type it makes, and scalar
-columns that depend on them."""
+"""Helpers that families of ops share: type rules of elementwise ops, scalar columns that depend on dtypes, error
+bounds."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ _KIND_NAMES = {"b": "bool", "i": "an integer dtype", "f": "float32 or float64"}
 
 
 def elementwise_type_rule(kinds: str, result: DType | None = None) -> TypeRule:
-    """Operands of these kinds (b, i for integers of both signs, f), broadcast and promoted; the result has the
-    promoted dtype, or `result`."""
+    """The type rule of an op whose operands, of these kinds (b, i for integers of both signs, f), broadcast and
+    promote. The result has the promoted dtype, or `result`."""
 
     def rule(*operands: Type) -> Type:
         dtype = promote_operands(operands)
@@ -36,7 +36,7 @@ def elementwise_type_rule(kinds: str, result: DType | None = None) -> TypeRule:
 
 
 def promote_operands(operands: Sequence[Type]) -> DType:
-    """The dtype that these operands promote to. Kinds do not mix by themselves: the Array API leaves that open."""
+    """The dtype to which the operands promote; raises Invalid for operands of different kinds, which do not promote."""
     dtype: DType | None = operands[0].dtype
     for operand in operands[1:]:
         dtype = dtype and promote(dtype, operand.dtype)
@@ -51,18 +51,18 @@ def promote_operands(operands: Sequence[Type]) -> DType:
 
 
 def scalar_by_kind(integer_function: Callable[..., Any], *further: Any, fallback: Callable[..., Any]) -> ScalarByDtype:
-    """A scalar column with a function of its own for integers."""
+    """A scalar column with one function for integers, and one for other dtypes."""
     chosen = ScalarFunction(integer_function, further), ScalarFunction(fallback)
     return ScalarByDtype(lambda operand, result: chosen[0 if result.is_integer else 1])
 
 
 def short_symbol(name: str) -> str:
-    """The symbol of an op that is known by its name: that, if it is as short as a symbol."""
+    """The name of an op as its symbol, if it is short enough."""
     return name if len(name) <= 4 else ""
 
 
 def rounding_bound(count: int, size: Any, *operands: Any) -> Any:
-    """How far a sum of so many products may be from the exact one; `size` is that of their absolute values."""
+    """The error bound of a sum of `count` terms, where `size` is the sum of their absolute values."""
     kinds = np.result_type(*operands)
     if kinds.kind != "f":
         return np.zeros_like(size)

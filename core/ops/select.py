@@ -1,4 +1,4 @@
-"""Choosing and converting: ops that compute nothing new from their operands' values."""
+"""Selection and conversion: ops that return the values of their operands, or convert them."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _astype_type(x: Type, dtype: DType) -> Type:
 
 
 def _astype_scalar(operand: DType, result: DType) -> ScalarFunction:
-    """Integers wrap by the table's cast; floats that an integer dtype has not are the nearest that it has."""
+    """Integers wrap, by the cast to the dtype of the result; floats become the nearest number of an integer dtype."""
     if result.kind == "b":
         return ScalarFunction(guarded.nonzero)
     if result.kind == "f":
@@ -56,8 +56,8 @@ def _astype_scalar(operand: DType, result: DType) -> ScalarFunction:
 
 
 def _astype_array(x: Any, dtype: DType) -> Any:
-    """NumPy leaves NaN and numbers out of the range of integers to the machine; the row does not. What becomes
-    float32 is float64 first, as a scalar is."""
+    """NumPy leaves the conversion of NaN, and of floats out of range, to the machine; here it is defined. A conversion
+    to float32 goes through float64, as that of a scalar does."""
     array = np.asarray(x)
     if dtype.kind == "f":
         return array.astype(np.float64)
@@ -106,7 +106,7 @@ def _unsigned_to_float(x: int, bits: int) -> float:
 
 
 def _bitcast_array(x: Any, dtype: DType) -> Any:
-    """float32 comes as float64, and is the same number again."""
+    """float32 arrives as float64, and becomes float32 again."""
     array = np.asarray(x)
     return array.astype(f"{array.dtype.kind}{dtype.bits // 8}").view(dtype.numpy)
 
@@ -120,7 +120,7 @@ where = op(
     same_dtype_operands=(1, None),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(None, lambda g, z, c, x, y: c.where(g, 0.0), lambda g, z, c, x, y: c.where(0.0, g)),
-    doc="""x where the condition holds, else y. All three are computed; `tl.cond` computes only one side.
+    doc="""x where the condition is true, else y. All three operands are computed; `tl.cond` computes only one side.
 
 >>> tl.where(True, 1, 2)
 1
@@ -148,7 +148,7 @@ stop_gradient = op(
     scalar=lambda x: x,
     has_innocuous_rounding=True,
     gradient=zero_gradient,
-    doc="""The value itself, taken for a constant where gradients are: nothing flows back through it.
+    doc="""The value itself, which gradients treat as a constant: no adjoint flows back through it.
 
 >>> tl.grad(lambda x: tl.stop_gradient(x) * x)(3.0)
 3.0
@@ -165,8 +165,8 @@ astype = op(
     gradient=adjoint_rule(lambda g, z, x, dtype: g if dtype.kind == "f" else None),
     doc="""x as another dtype (attribute `dtype`).
 
-A float to an integer goes toward zero; beyond the dtype's range to its nearest number, and NaN gives 0. An integer
-to a narrower one wraps. To a float: rounded to the nearest float64, and then to float32. To bool: whether it is not
+A float becomes an integer by rounding toward zero; beyond the range of the dtype it becomes the nearest number, and NaN
+becomes 0. An integer wraps. To a float, a number is rounded to float64, and then to float32. To bool: whether it is not
 zero; NaN is not zero.
 
 >>> tl.astype(-2.7, tl.int64)

@@ -1,4 +1,4 @@
-"""Shapes: ops that compute nothing, and say where elements stand. What the standard has besides is made of these."""
+"""Shapes: ops that only move elements. Other functions of the standard are composed of these."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ def _roll_adjoint(g: Term, z: Term, x: Term, shift: Any, axis: Any) -> Term:
 
 
 def _concat_rule(do: OpBuilder, index: int, adjoint: Any, result: Any, *operands: Any, axis: int) -> Any:
-    """The part that an operand became: where sizes are open, the run says where it begins."""
+    """The adjoint of an operand is its part of the adjoint; where sizes are unknown, the run finds where it begins."""
     at, parts = resolve_axis(axis, do.type(operands[0])), [Term(do, operand) for operand in operands[: index + 1]]
     widths = [require_sizes(part.type)[at] for part in parts]
 
@@ -193,7 +193,7 @@ _movement_op(
     _broadcast_to_type,
     np.broadcast_to,
     ("shape",),
-    """The elements again and again, so that the shape is `shape`; traps where it does not broadcast to that.
+    """x broadcast to the shape `shape`; traps if it does not broadcast.
 
 >>> tl.broadcast_to([1, 2], (2, 2)).tolist()
 [[1, 2], [1, 2]]
@@ -208,7 +208,7 @@ op(
     same_dtype_operands=(0, 1),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, y: g.sum_like(x), None),
-    doc="""x in the shape to which x and y broadcast. Of y only the shape counts.
+    doc="""x broadcast to the shape of x and y together. Only the shape of y counts.
 
 >>> tl.broadcast_like(0.5, [1, 2, 3]).tolist()
 [0.5, 0.5, 0.5]
@@ -220,8 +220,8 @@ _movement_op(
     _reshape_type,
     lambda x, shape: np.asarray(x).reshape(shape),
     ("shape",),
-    """The elements, in the order of their indices, in another shape; a size of -1 is what is left. Traps where there
-are more elements, or fewer.
+    """The elements, in the order of their indices, in another shape; a size of -1 is inferred. Traps if the number of
+elements differs.
 
 >>> tl.reshape([1, 2, 3, 4], (2, -1)).tolist()
 [[1, 2], [3, 4]]
@@ -238,8 +238,8 @@ op(
     same_dtype_operands=(0, 1),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, y: g.reshape_like(x), None),
-    doc="""The elements of x, in the order of their indices, in the shape of y. Of y only the shape counts. Traps where
-there are more elements, or fewer.
+    doc="""The elements of x, in the order of their indices, in the shape of y. Only the shape of y counts. Traps if the
+number of elements differs.
 
 >>> tl.reshape_like([1, 2, 3, 4], [[0, 0], [0, 0]]).tolist()
 [[1, 2], [3, 4]]
@@ -265,7 +265,7 @@ _movement_op(
     _squeeze_type,
     lambda x, axis: np.squeeze(x, axis),
     ("axis",),
-    """Without these axes (attribute `axis`), each of which has size 1: else it traps.
+    """x without these axes (attribute `axis`); traps if one has another size than 1.
 
 >>> tl.squeeze([[1, 2]], 0).tolist()
 [1, 2]
@@ -278,8 +278,8 @@ _movement_op(
     _roll_type,
     lambda x, shift, axis: np.roll(x, shift, axis),
     ("shift", "axis"),
-    """The elements moved on by `shift` places along an axis, those that leave at its end coming in at its beginning;
-with `axis` None along all axes, in the order of their indices.
+    """The elements shifted by `shift` places along an axis, from its end back to its beginning; with `axis` None along
+all axes, in the order of their indices.
 
 >>> tl.roll([1, 2, 3, 4], 1).tolist()
 [4, 1, 2, 3]
@@ -292,8 +292,8 @@ _movement_op(
     _concat_type,
     lambda *arrays, axis: np.concatenate(arrays, axis=axis),
     ("axis",),
-    """Arrays one after another along an axis (attribute `axis`; `tl.concat` takes None, too: their elements, in
-order). Sizes along the others are the same: else it traps. Dtypes promote.
+    """Arrays joined along an axis (attribute `axis`; `tl.concat` also takes None, which joins their elements in order).
+Traps if sizes along other axes differ. Dtypes promote.
 
 >>> tl.concat([[1, 2], [3]]).tolist()
 [1, 2, 3]
@@ -306,8 +306,8 @@ _movement_op(
     _windows_type,
     _windows_array,
     ("shape", "strides"),
-    """Every part of the shape `shape` along the last axes, `strides` apart: as many axes more, for what is in each.
-Convolutions are products with these, and pooling the largest or the mean of each. Traps where none fits.
+    """All windows of shape `shape` along the last axes, `strides` apart; their elements are along as many new last
+axes. A convolution is a product with them; pooling takes the largest element or the mean of each. Traps if none fits.
 
 >>> tl.windows([1, 2, 3, 4], (2,), strides=(2,)).tolist()
 [[1, 2], [3, 4]]
@@ -320,7 +320,7 @@ _movement_op(
     _size_type,
     lambda x, axis: np.size(x, axis),
     ("axis",),
-    """How many elements there are along an axis (attribute `axis`; None: in all), int64.
+    """The number of elements along an axis (attribute `axis`; None: of all elements), int64.
 
 >>> tl.size([[1, 2, 3]]), tl.size([[1, 2, 3]], axis=0)
 (3, 1)

@@ -1,7 +1,7 @@
 """Special functions of floats: the error function, and the logarithm of the gamma function with its derivatives.
 
-At poles and outside their domain they give NaN or an infinity, never a trap. Arrays are computed element by element by
-the scalar column, so that they have the same bits.
+At poles and outside their domain they give NaN or an infinity, never a trap. The NumPy column calls the scalar column
+for each element, so that arrays have the same bits.
 
 Methods: Abramowitz and Stegun, Handbook of Mathematical Functions, 6.1 (Stirling's series, reflection, the series at
 2), 6.3, 6.4, and 23.1.30 (the Euler-Maclaurin formula).
@@ -21,7 +21,7 @@ from .op import op
 from .rules import elementwise_type_rule, short_symbol
 
 _ASYMPTOTIC_BOUND = 10.0
-"""From here on the asymptotic series below are exact to the last bit or two."""
+"""From here up the asymptotic series below are accurate to about an ulp."""
 _SERIES_AT_2 = (
     3.1044247747322276e-11, -6.4229645638381e-11, 1.330476437424449e-10, -2.7595228851242334e-10, 5.731367241678862e-10,
     -1.1921401405860912e-09, 2.4836745438024785e-09, -5.183475041970047e-09, 1.0838659214896955e-08,
@@ -31,7 +31,7 @@ _SERIES_AT_2 = (
     0.0005096695247430425, -0.001192753911703261, 0.0028905103307415234, -0.007385551028673986, 0.020580808427784546,
     -0.0673523010531981, 0.3224670334241132, 0.42278433509846713,
 )  # fmt: skip
-"""(-1)**k (zeta(k) - 1) / k from k = 30 down to 2, and 1 - gamma: those of log(Gamma(2 + t)) / t."""
+"""The coefficients of log(Gamma(2 + t)) / t: (-1)**k (zeta(k) - 1) / k from k = 30 down to 2, and 1 - gamma."""
 _STIRLING_SERIES = (
     -0.029550653594771242, 0.00641025641025641, -0.0019175269175269176, 0.0008417508417508417, -0.0005952380952380953,
     0.0007936507936507937, -0.002777777777777778, 0.08333333333333333,
@@ -67,7 +67,7 @@ def lgamma(x: float) -> float:
 
 
 def _log_gamma(x: float) -> float:
-    """From 0.5 on."""
+    """lgamma of x from 0.5 up."""
     if x >= _ASYMPTOTIC_BOUND:
         inverse, total = 1.0 / x, 0.0
         for coefficient in _STIRLING_SERIES:
@@ -83,7 +83,7 @@ def _log_gamma(x: float) -> float:
 
 
 def _log_gamma_at_2(t: float) -> float:
-    """log(Gamma(2 + t)), t being from -0.5 to 0.5."""
+    """log(Gamma(2 + t)) for t from -0.5 to 0.5."""
     total = 0.0
     for coefficient in _SERIES_AT_2:
         total = total * t + coefficient
@@ -98,7 +98,7 @@ def _nearest_integer(x: float) -> float:
 
 
 def _sine_of_pi(x: float) -> float:
-    """sin(pi x), but for its sign."""
+    """sin(pi x), up to its sign."""
     return math.sin(math.pi * (x - _nearest_integer(x)))
 
 
@@ -142,8 +142,9 @@ def _digamma_at_2(t: float) -> float:
 
 
 def polygamma(n: float, x: float) -> float:
-    """By the sum of 1 / (x + k) ** (n + 1), which is a Hurwitz zeta function above 0. Below 0 the sum is that over all
-    integers k, both ways from the one that is nearest to 0, less what is beyond."""
+    """(-1)**(n + 1) n! times the sum of 1 / (x + k)**(n + 1) over all k from 0 up. Above 0 that sum is a Hurwitz zeta
+    function. Below 0 it is the sum over all integers k, taken both ways from the k that brings x nearest to 0, minus
+    the terms with a negative k."""
     if x != x or n != n or x == -math.inf or n < 0.0 or n > _MAX_ORDER or n != _nearest_integer(n):
         return math.nan
     if n == 0.0:
@@ -169,7 +170,7 @@ def polygamma(n: float, x: float) -> float:
 
 
 def _hurwitz_zeta(s: float, x: float, scale: float) -> float:
-    """The sum of (scale / (x + k)) ** s over all k from 0, x being above 0 and s from 2 on: some terms, and the
+    """The sum of (scale / (x + k))**s over all k from 0 up, for x > 0 and s >= 2: the first terms, and the
     Euler-Maclaurin formula for the rest."""
     total = 0.0
     while x < s + _ASYMPTOTIC_BOUND:
@@ -206,7 +207,7 @@ _special_op(
 )
 _special_op(
     math.erfc,
-    "1 - erf(x), exact for large x, too.",
+    "1 - erf(x), accurate for large x too.",
     "erfc(0.0)\n1.0",
     gradient=slopes(lambda x, z: -2.0 / math.sqrt(math.pi) * (-(x * x)).exp()),
 )
