@@ -10,31 +10,20 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from support.inner import mark_full, try_fewer_examples
+from support.inner import mark_full, spread_compiling, try_fewer_examples
 
 # What tests load and compile stays: to look at all of it for cycles as often as Python does takes a tenth of the time.
 gc.set_threshold(50_000, 20, 50)
 
-COMPILING = (
-    "tests/interp/engines/fast/test_machine.py::test_corpus",
-    "tests/interp/engines/fast/test_events.py::test_what_is_kept[pages-fib-9-waves]",
-)
-"""A test that needs the token machine, and one that needs the other, which keeps events. Each is compiled once."""
-
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
-    """Marks what the inner part leaves out, before pytest reads `-m`. Orders what is left: each of two processes
-    compiles one machine first, since both would otherwise wait for one and then for the other."""
+    """Marks what the inner part leaves out, before pytest reads `-m`."""
     mark_full(items)
     if "not full" in config.option.markexpr:
         try_fewer_examples(items)
     yield
-    first = [item for item in items if item.nodeid in COMPILING]
-    rest = [item for item in items if item.nodeid not in COMPILING]
-    for number, item in reversed([*enumerate(first)]):
-        rest.insert(number * len(rest) // len(first), item)
-    items[:] = rest
+    spread_compiling(items)
 
 
 _PATIENT = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]

@@ -7,10 +7,11 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
-from structure import bare_names, names, names_of, repeated_classes
+from structure import Name, bare_names, names, names_of, repeated_classes
 
 ROOT = Path(__file__).resolve().parents[1]
 LAYERS = ("tui", "viz", "interp", "core")
@@ -73,6 +74,11 @@ def python(folder: Path, code: str, *arguments: str) -> subprocess.CompletedProc
     return subprocess.run([sys.executable, "-c", code, *arguments], cwd=folder, capture_output=True, text=True)
 
 
+@cache
+def package_names() -> list[Name]:
+    return names_of(ROOT)
+
+
 def named(path: Path) -> str:
     return str(path.relative_to(ROOT))
 
@@ -123,20 +129,20 @@ def test_import_is_light(tmp_path: Path) -> None:
 
 def test_names_say_something() -> None:
     """No module, class, function or attribute is named by a participle, an adverb or a pronoun alone."""
-    bare = [name for name in bare_names(names_of(ROOT)) if (name.file, name.text) not in DEFENDED]
+    bare = [name for name in bare_names(package_names()) if (name.file, name.text) not in DEFENDED]
     assert not bare, "\n".join(map(str, bare))
 
 
 def test_class_names_are_used_once() -> None:
     """A class name stands for one concept."""
-    repeated = repeated_classes(names_of(ROOT))
+    repeated = repeated_classes(package_names())
     assert {name: group for name, group in repeated.items() if name not in DEFENDED_CLASSES} == {}
 
 
 def test_defended_names_exist_and_are_few() -> None:
     """A name that is gone needs no defence, and there are fewer than 20 exceptions."""
-    assert set(DEFENDED) <= {(name.file, name.text) for name in bare_names(names_of(ROOT))}
-    assert set(DEFENDED_CLASSES) <= set(repeated_classes(names_of(ROOT)))
+    assert set(DEFENDED) <= {(name.file, name.text) for name in bare_names(package_names())}
+    assert set(DEFENDED_CLASSES) <= set(repeated_classes(package_names()))
     assert len(DEFENDED) + len(DEFENDED_CLASSES) < 20
 
 

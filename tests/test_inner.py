@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.inner import EXAMPLES, KINDS, inner_of, try_fewer_examples
+from support.inner import COMPILING, EXAMPLES, KINDS, inner_of, try_fewer_examples
 from tagloom.core import dtypes
 from tagloom.core.ops.op import OPS
 from tagloom.interp.engines.registry import engine_names
@@ -24,7 +24,7 @@ EVERY_COMMAND = "tests/tui/app/test_app_keys.py::test_every_command"
 """The test that runs every command of the debugger."""
 
 COLLECT = """
-import inspect, json, sys
+import json, sys
 import pytest
 
 class Recorder:
@@ -33,8 +33,7 @@ class Recorder:
         rows = []
         for item in items:
             marks = {mark.name for mark in item.iter_markers()}
-            source = inspect.getsource(item.function) if item.nodeid.startswith("tests/tui/cli/") else ""
-            rows.append([item.nodeid, "heavy" in marks, "full" in marks, hasattr(item.obj, "hypothesis"), source])
+            rows.append([item.nodeid, "heavy" in marks, "full" in marks, hasattr(item.obj, "hypothesis")])
         with open(sys.argv[1], "w", encoding="utf-8") as file:
             json.dump(rows, file)
 
@@ -49,8 +48,6 @@ class ProductTest(NamedTuple):
     is_heavy: bool
     is_full: bool
     is_law: bool
-    source: str
-    """The text of a test of the command line; of others nothing."""
 
     @property
     def file(self) -> str:
@@ -82,8 +79,10 @@ def inner(product: list[ProductTest]) -> list[ProductTest]:
 
 @pytest.mark.full
 def test_every_file_and_law(product: list[ProductTest], inner: list[ProductTest]) -> None:
-    """The inner part has a test of each file that is not heavy as a whole, and tries every law that is not heavy."""
+    """The inner part has a test of each file that is not heavy as a whole, the tests that compile machines, and every
+    law that is not heavy."""
     assert {test.file for test in product} == {test.file for test in inner}
+    assert {test.id for test in inner} >= set(COMPILING)
     laws = {test.function for test in product if test.is_law}
     assert len(laws) > 100
     assert laws == {test.function for test in inner if test.is_law}
@@ -103,18 +102,20 @@ def test_every_op_engine_and_text(inner: list[ProductTest]) -> None:
 
 @pytest.mark.full
 def test_every_command(inner: list[ProductTest]) -> None:
-    """Every command of the command line is named in an inner test of it; all of the debugger are run by one test."""
-    sources = "".join(test.source for test in inner)
+    """Each command of the command line has a file of inner tests, or is named in one; all commands of the debugger are
+    run by one inner test."""
+    files = {ROOT / test.file for test in inner if test.file.startswith("tests/tui/")}
+    texts = "".join(file.read_text(encoding="utf-8") for file in files)
     for command in app.registered_commands:
         name = command.name or command.callback.__name__  # type: ignore[union-attr]
-        assert f'"{name}"' in sources, name
+        assert f"test_{name}.py" in {file.name for file in files} or f'"{name}"' in texts, name
     assert any(test.function == EVERY_COMMAND for test in inner)
 
 
 def parametrised(ids: list[str], **inner: Any) -> list[Any]:
     """Tests with these parameters, marked `inner` if there is something to say."""
-    marker = SimpleNamespace(kwargs=inner) if inner else None
-    return [SimpleNamespace(callspec=SimpleNamespace(id=id), get_closest_marker=lambda name: marker) for id in ids]
+    markers = {"inner": SimpleNamespace(kwargs=inner)} if inner else {}
+    return [SimpleNamespace(callspec=SimpleNamespace(id=id), get_closest_marker=markers.get) for id in ids]
 
 
 def ids_of(items: list[Any]) -> list[str]:

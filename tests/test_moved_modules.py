@@ -21,6 +21,7 @@ def python(code: str, *options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, *options, "-c", code], capture_output=True, text=True, timeout=100)
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("line", OLD)
 def test_documented_imports(line: str) -> None:
     """An import that the documentation showed works, and its warning names the new module."""

@@ -71,7 +71,7 @@ def test_expected(name: str, row: dict[str, Any]) -> None:
     check(name, row, "waves")
 
 
-@pytest.mark.inner(first=20)
+@pytest.mark.inner(first=6)
 @pytest.mark.parametrize("schedule", SCHEDULES[1:])
 @pytest.mark.parametrize(("name", "row"), [p for p in rows("quick") if "status" not in p.values[1]])
 def test_schedules_agree(name: str, row: dict[str, Any], schedule: str) -> None:

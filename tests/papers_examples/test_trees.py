@@ -47,7 +47,7 @@ def test_the_rule_of_the_trees() -> None:
     assert value(trees_of([("not", ("very", "good"))]), 4) == -2
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("net", NETS)
 def test_forms_agree(net: Callable[..., Any]) -> None:
     """On batches of five trees, and on one of one word."""

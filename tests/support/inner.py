@@ -3,10 +3,10 @@
 `pytest` runs the inner part, `pytest -m "not heavy"` the full product. A test belongs to the inner part unless
 
 1. it is marked `full` or `heavy`; or
-2. it is marked `inner(first=N)` and N of its parametrisations come before it. With `of_each=REGEX` the first N are
-   counted for each text that REGEX matches at the start of their ids, such as the name of an op; or
-3. its id has a dtype between dashes that does not represent its kind: see REPRESENTATIVES. One parametrisation of each
-   test stays.
+2. its id has, between dashes, a dtype that does not represent its kind (see KINDS), and another parametrisation of the
+   same test remains; or
+3. it is marked `inner(first=N)`, and N parametrisations that remain come before it. With `of_each=REGEX` those are
+   counted separately for each text that REGEX matches at the start of an id, such as the name of an op.
 
 What rules 2 and 3 leave out is marked `full` as well. `tests/test_inner.py` proves what the inner part contains.
 """
@@ -28,6 +28,14 @@ KINDS = {
 }
 """The dtypes of each kind, by the one that represents it."""
 
+COMPILING = (
+    "tests/interp/engines/fast/test_machine.py::test_corpus",
+    "tests/interp/engines/compiled/test_moves.py::test_traps[take a row]",
+    "tests/interp/engines/fast/test_events.py::test_what_is_kept[pages-fib-9-waves]",
+    "tests/tui/cli/test_cli.py::test_cores",
+)
+"""Tests of the inner part, each of which needs machine code that is compiled once for all processes."""
+
 OTHER_DTYPES = frozenset(dtype for dtypes in KINDS.values() for dtype in dtypes) - frozenset(KINDS)
 EXAMPLES = 10
 """Of so many examples of a law the inner part tries one."""
@@ -47,8 +55,9 @@ def mark_full(items: Iterable[pytest.Item]) -> None:
 
 
 def inner_of(items: list[pytest.Function]) -> list[pytest.Function]:
-    """The parametrisations of one test that belong to the inner part by rules 2 and 3: at least one."""
-    represented = [item for item in items if OTHER_DTYPES.isdisjoint(item.callspec.id.split("-"))] or items[:1]
+    """The parametrisations of one test that belong to the inner part: at least one, if one is not marked."""
+    unmarked = [item for item in items if not any(item.get_closest_marker(mark) for mark in ("full", "heavy"))]
+    represented = [item for item in unmarked if OTHER_DTYPES.isdisjoint(item.callspec.id.split("-"))] or unmarked[:1]
     marker = items[0].get_closest_marker("inner")
     return represented if marker is None else first_of(represented, **marker.kwargs)
 
@@ -64,6 +73,15 @@ def first_of(items: list[pytest.Function], first: int, of_each: str = "") -> lis
         if count[group] <= first:
             chosen.append(item)
     return chosen
+
+
+def spread_compiling(items: list[pytest.Item]) -> None:
+    """Puts half of the tests that compile machines first, and half in the middle, where the second of two processes
+    begins: each then compiles machines that the other one loads."""
+    compiling = [item for item in items if item.nodeid in COMPILING]
+    others = [item for item in items if item.nodeid not in COMPILING]
+    half, middle = (len(compiling) + 1) // 2, len(others) // 2
+    items[:] = [*compiling[:half], *others[:middle], *compiling[half:], *others[middle:]]
 
 
 def try_fewer_examples(items: Iterable[pytest.Item]) -> None:

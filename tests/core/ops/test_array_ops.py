@@ -231,7 +231,7 @@ def test_engines_sum(axis: int | None, dtype: str) -> None:
         assert all(agree("sum", first, other, operands, axis=axis, keepdims=kept) for other in others), [first, *others]
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("name", ["max", "min"])
 @pytest.mark.parametrize("dtype", [dtypes.float64, dtypes.float32], ids=repr)
 def test_the_first_of_zeros(name: str, dtype: dtypes.DType) -> None:

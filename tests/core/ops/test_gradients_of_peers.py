@@ -62,6 +62,7 @@ def compare(peer: Peer, case: Case, values: list[Any], order: int) -> None:
         np.testing.assert_allclose(mine, other, rtol=BOUND, atol=BOUND)
 
 
+@pytest.mark.inner(first=10)
 @pytest.mark.parametrize("case", SELECTED, ids=str)
 def test_rules_as_peers(peer: Peer, case: Case) -> None:
     """Adjoints of random operands are those of the peer."""

@@ -107,7 +107,7 @@ def test_a_longer_loop_takes_no_more_memory() -> None:
     assert long < short + 2000
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize(("function", "status"), [(endless, "Exhausted"), (trapping, "Trapped")])
 def test_what_a_deep_run_leaves_is_told_quickly(function: tl.Function, status: str) -> None:
     """S12: the ending of a run is worked out in time that grows with what it left, not with its square: 20,000

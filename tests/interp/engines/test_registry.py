@@ -43,6 +43,7 @@ def test_an_engine_is_an_entry_point(installed: Path) -> None:
     assert code == 1 and "the evaluator came to its limit" in out + err
 
 
+@pytest.mark.full
 def test_check_runs_every_registered_engine(installed: Path) -> None:
     """`tagloom check` compares the engine with the reference; one that cannot be imported is refused, and said why."""
     code, out, _ = tagloom(installed, "check", str(FIB), "7")
@@ -53,6 +54,7 @@ def test_check_runs_every_registered_engine(installed: Path) -> None:
     assert len(evaluators) == 2 and all("agrees" in line and "21" in line for line in evaluators)
 
 
+@pytest.mark.full
 def test_errors_name_registered_engines(installed: Path) -> None:
     """An unknown engine is refused with the names of all; an unsupported job with the engine's own reason."""
     code, _, err = tagloom(installed, "run", str(FIB), "5", "--engine", "evaluators")
@@ -63,6 +65,7 @@ def test_errors_name_registered_engines(installed: Path) -> None:
     assert code == 2 and "engine absent of evaluator-engine cannot be used" in err and "Traceback" not in err
 
 
+@pytest.mark.full
 def test_a_wrong_engine_is_told_apart(installed: Path) -> None:
     """A twin of the engine that adds one to each result is a difference, and `check` exits 1."""
     source = SOURCE.read_text().replace("ended.results, error)", "tuple(r + 1 for r in ended.results), error)")

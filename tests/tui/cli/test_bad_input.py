@@ -21,6 +21,7 @@ def assert_refused(run: Any, said: str) -> None:
     assert "Traceback" not in run.err
 
 
+@pytest.mark.inner(first=30)
 @pytest.mark.parametrize("command", COMMANDS)
 @pytest.mark.parametrize(
     ("target", "said"),
@@ -127,6 +128,7 @@ def test_our_own_errors_keep_their_traceback(tagloom: Any, monkeypatch: pytest.M
         tagloom("show", "add.py")
 
 
+@pytest.mark.inner(first=25)
 @pytest.mark.parametrize("command", ["run", "check"])
 @pytest.mark.parametrize(
     ("words", "said"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ import pytest
 
 @pytest.fixture(scope="session")
 def program_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache among the tests' other files, shared by all processes that test."""
+    """A cache among the tests' other files, shared by all processes that test. Code that all programs share is loaded
+    before it is used, so that it is compiled once for good."""
+    import_module("tagloom.interp.engines.jit.moves")
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent

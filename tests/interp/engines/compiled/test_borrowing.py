@@ -78,6 +78,7 @@ def test_operands_of_a_trap_are_no_arguments() -> None:
     assert [inputs[0].tolist(), inputs[1].tolist()] == [[0, 1, 2, 3, 4], [-2, -1, 0, 1, 2]]
 
 
+@pytest.mark.full
 def test_a_twin_that_gives_arguments_away(monkeypatch: pytest.MonkeyPatch) -> None:
     """An engine whose results are arguments is caught by what is asked above."""
     monkeypatch.setattr(CallBuffer, "_own_value", lambda self, value: value)

@@ -46,7 +46,7 @@ def trial(function: tl.Function, arguments: list[Any]) -> Any:
     return tried(function.program, function.graph, admit_arguments(function.graph, arguments))
 
 
-@pytest.mark.inner(first=4)
+@pytest.mark.inner(first=1)
 @each(RUN)
 def test_runs(function: tl.Function, arguments: list[Any]) -> None:
     """S13: where every put comes before its gets, it needs no tokens; handles go through loops, conds and calls."""
@@ -54,6 +54,7 @@ def test_runs(function: tl.Function, arguments: list[Any]) -> None:
     assert function.run(*arguments, engine="compiled").engine == "compiled"
 
 
+@pytest.mark.inner(first=1)
 @each(LEFT)
 def test_left(function: tl.Function, arguments: list[Any]) -> None:
     """What only a machine with tokens can tell, one tells; the outcome says which, and is that of the reference."""
@@ -128,6 +129,7 @@ def kept() -> Callable[[], int]:
     return count
 
 
+@pytest.mark.inner(first=3)
 @each(RUN + LEFT)
 def test_memory(function: tl.Function, arguments: list[Any], kept: Callable[[], int]) -> None:
     """When the last handle and the last array are gone, so is everything that they stood for."""

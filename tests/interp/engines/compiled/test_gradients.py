@@ -219,7 +219,7 @@ def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any
     return int(found.state[TAPE_HIGH_WATER] - found.state[TAPE_NEXT])
 
 
-@pytest.mark.inner(first=1)
+@pytest.mark.full
 @pytest.mark.parametrize("twin", ["", r"records\.release\(s, v.*\)"])
 def test_records_are_given_back(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the iterations of a loop take for gradients does not add up; where nothing is given back, it does."""
@@ -267,6 +267,7 @@ def test_too_many_records() -> None:
     assert gradient.run(1.0, 10**5, engine="compiled", limits=limits).value == 10**5
 
 
+@pytest.mark.full
 def test_auto_compiles_gradients() -> None:
     """Where only a value is wanted, `auto` goes on as `compiled` with gradients too."""
     gradient = tl.grad(power)

@@ -72,6 +72,7 @@ def test_nothing_beyond() -> None:
         assert (product(0, x, y) == 9.0).all()
 
 
+@pytest.mark.full
 def test_infinities_stay_in_their_row() -> None:
     """What is computed twice, or beside an element, does not show."""
     x, y = factors((ROWS + 1, 6, 70), np.float32)

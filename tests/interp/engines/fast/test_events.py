@@ -93,7 +93,7 @@ def page(request: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(store, "PAGE_WORDS", request.param)
 
 
-@pytest.mark.full
+@pytest.mark.inner(first=4)
 @pytest.mark.parametrize("name", SCHEDULES)
 @pytest.mark.parametrize(("function", "argument"), PROGRAMS)
 @pytest.mark.usefixtures("page")
