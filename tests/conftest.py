@@ -10,17 +10,24 @@ from collections.abc import Iterator
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
-from support.inner import mark_full, spread_compiling, try_fewer_examples
+from support.inner import FULL, INNER, mark_full, spread_compiling, try_fewer_examples
 
 # What tests load and compile stays: to look at all of it for cycles as often as Python does takes a tenth of the time.
 gc.set_threshold(50_000, 20, 50)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Plain `pytest` runs the inner part; `pytest FILE` runs all tests of the file but the heavy ones."""
+    names_files = config.args_source is pytest.Config.ArgsSource.ARGS and not hasattr(config, "workerinput")
+    if names_files and config.option.markexpr == INNER:
+        config.option.markexpr = FULL
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Marks what the inner part leaves out, before pytest reads `-m`."""
     mark_full(items)
-    if "not full" in config.option.markexpr:
+    if config.option.markexpr == INNER:
         try_fewer_examples(items)
     yield
     spread_compiling(items)
