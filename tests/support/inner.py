@@ -1,7 +1,7 @@
 """The inner part of the tests: which of them plain `pytest` runs, by one rule, and how many examples laws try there.
 
-`pytest` runs the inner part, `pytest -m "not heavy"` the full product, and `pytest FILE` what the full product has of the
-file. A test belongs to the inner part unless
+`pytest` runs the inner part, `pytest -m "not heavy"` the full product, and `pytest FILE` the tests of the file that the
+full product has. A test belongs to the inner part unless
 
 1. it is marked `full` or `heavy`; or
 2. its id has, between dashes, a dtype that does not represent its kind (see KINDS), and another parametrisation of the
