@@ -46,12 +46,12 @@ SUBJECTS = {
             "tests/interp/machine/test_k_bounds.py",
             "tests/interp/machine/test_cells.py",
             "tests/interp/machine/test_effects.py",
-            "tests/laws/test_act_laws.py",
+            "tests/laws/test_effect_laws.py",
             "tests/core/graph/test_lower.py",
             "tests/core/autodiff",
         ),
     ),
-    "acts": Subject(
+    "effects": Subject(
         (
             "interp/machine/effects.py",
             "interp/machine/k_bounds.py",
@@ -60,7 +60,7 @@ SUBJECTS = {
             "core/ops/random.py",
         ),
         (
-            "tests/laws/test_act_laws.py",
+            "tests/laws/test_effect_laws.py",
             "tests/interp/machine/test_k_bounds.py",
             "tests/interp/machine/test_cells.py",
             "tests/interp/machine/test_effects.py",
@@ -81,7 +81,7 @@ SUBJECTS = {
             "tests/laws/test_history_laws.py",
         ),
     ),
-    "questions": Subject(
+    "queries": Subject(
         (
             "interp/queries/provenance.py",
             "interp/queries/origin.py",
@@ -179,7 +179,7 @@ SUBJECTS = {
             "tests/interp/engines/test_engine.py",
         ),
     ),
-    "cores": Subject(
+    "parallel": Subject(
         (
             "interp/engines/fast/deliver_scalar.py",
             "interp/engines/fast/parallel/messages.py",
@@ -188,7 +188,7 @@ SUBJECTS = {
             "interp/engines/fast/parallel/store.py",
             "interp/engines/fast/parallel/run.py",
         ),
-        ("tests/laws/test_cores_laws.py",),
+        ("tests/laws/test_parallel_laws.py",),
     ),
     "events": Subject(
         (

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from corpus.independent import LINES, PROGRAMS, Stuck, Trap, fibonacci_number
-from support.observe.said import check_words
+from support.observe.event_text import check_words
 from tagloom.core import dtypes
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower

@@ -12,7 +12,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from referencing import Registry, Resource
-from support.generators.acts_generator import Witness, act_cases
+from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
 from support.generators.json_edits import EVERY, documents, mutated
 from support.laws.laws import LIMITS

@@ -14,7 +14,7 @@ import pytest
 import tagloom as tl
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
-from support.generators.acts_generator import act_cases
+from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from support.laws.fast_laws import in_step, inexact, violations
 from support.twins.twins import Break, broken, caught

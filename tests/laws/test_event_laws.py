@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from support.generators.acts_generator import act_cases
+from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from support.laws.event_laws import replayed, violations
 from support.laws.fast_laws import SCHEDULES

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from support.generators.acts_generator import Witness, act_cases
+from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
 from support.laws.fast_laws import LIMITS, SCHEDULES, in_step, inexact, violations
 from tagloom.core.errors import Exhausted

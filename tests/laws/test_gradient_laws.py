@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 from hypothesis import Phase, assume, given, settings
 from hypothesis.strategies import SearchStrategy
-from support.generators.acts_generator import act_cases
+from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from support.generators.gradient_programs import differentiated, inexact, performed, slope
 from support.generators.smooth_programs import smooth_cases
-from support.laws.act_laws import violations as act_violations
+from support.laws.effect_laws import violations as act_violations
 from support.laws.laws import LIMITS, run_graph, violations
 from tagloom.core.errors import Invalid
 from tagloom.core.graph.lower import lower

@@ -12,7 +12,7 @@ import tagloom as tl
 from hypothesis import HealthCheck, given, settings
 from support.laws.view_laws import badges, runs, view_violations
 from support.pictures.drawings import fib
-from support.programs.handmade import race
+from support.programs.hand_written_graphs import race
 from tagloom.core.value import format_value
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Token

@@ -9,7 +9,7 @@ import tagloom as tl
 from hypothesis import given, settings
 from support.generators.generator import Case, cases
 from support.generators.graph_edits import changed, feed, number, rewired, source, typed, wires
-from support.observe.said import check_words
+from support.observe.event_text import check_words
 from tagloom.core.graph.graph import Edge, Graph, OutputPort
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems

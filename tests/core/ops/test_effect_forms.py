@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 import tagloom as tl
 from hypothesis import given, settings
-from support.generators.acts_generator import act_cases
+from support.generators.effect_programs import act_cases
 from support.generators.generator import Case
 from support.generators.json_edits import FILL, PROGRAMS, TWICE
-from support.observe.said import check_words
+from support.observe.event_text import check_words
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems

@@ -12,7 +12,7 @@ import tagloom as tl
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 from support.generators.generator import Case, cases
-from support.observe.said import check_words
+from support.observe.event_text import check_words
 from tagloom.core import dtypes
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems

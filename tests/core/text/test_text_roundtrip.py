@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.generator import Case, cases
 from support.generators.graph_edits import EDITS, Edit
-from support.programs.handmade import counting_loop, race, stuck, sum_graph, untyped
+from support.programs.hand_written_graphs import counting_loop, race, stuck, sum_graph, untyped
 from support.programs.papers import EXAMPLES, of_paper
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower

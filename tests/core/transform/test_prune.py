@@ -8,7 +8,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.generators.acts_generator import act_cases
+from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from support.generators.gradient_programs import differentiated
 from support.laws.partial_laws import asked, everything, needed, violations

@@ -11,7 +11,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.generators.acts_generator import Witness, act_cases
+from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
 from support.laws.partial_laws import LIMITS, bits, under_tags
 from support.programs.partial_programs import endless, fib, model

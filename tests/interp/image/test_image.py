@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 import tagloom as tl
 from hypothesis import Phase, given, settings
-from support.generators.acts_generator import act_cases
 from support.generators.array_rows import arities, attributes
 from support.generators.edges import EDGES
+from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from tagloom.core import dtypes
 from tagloom.core.errors import Invalid

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from support.observe.said import told
+from support.observe.event_text import event_lines
 from support.programs.waves import later
 from tagloom.interp.machine.event import CellAddress, Event
 from tagloom.interp.machine.script import Script
@@ -109,7 +109,7 @@ def test_an_empty_cell_keeps_its_get() -> None:
 
 
 def test_a_put_outside_leaves_the_others() -> None:
-    """S13: a store that traps fills nothing, and the get of another cell goes on waiting: the trap is what is told."""
+    """S13: a store that traps fills nothing, and the get of another cell goes on waiting: the run reports the trap."""
     out = stored.run(2, 2)
     assert len([w for w in out.residue if w.blocked_on is not None]) == 1
 
@@ -298,7 +298,7 @@ def test_going_back_and_forth() -> None:
         state.revert(event)
         assert state.snapshot() == seen.pop()
     again = waiting.run(0, schedule=Script(tuple(event.position for event in out.events)), keep="events")
-    assert told(again) == told(out)
+    assert event_lines(again) == event_lines(out)
 
 
 def test_parked_tokens_count() -> None:

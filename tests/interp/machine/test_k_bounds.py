@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from support.generators.generator import Case
-from support.laws.act_laws import bound_violations
+from support.laws.effect_laws import bound_violations
 from support.programs.waves import later
 from tagloom.interp.outcome.outcome import Outcome
 

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from support.observe.said import line, lines, told
-from support.programs.handmade import counting_loop, race, sum_graph
+from support.observe.event_text import event_lines, line, lines
+from support.programs.hand_written_graphs import counting_loop, race, sum_graph
 from support.programs.waves import later
 from tagloom.core.errors import Broken
 from tagloom.core.graph.graph import Edge, Graph
@@ -128,7 +128,7 @@ def test_s2_a_token_waits_in_its_record() -> None:
 
 def test_s2_a_literal_needs_no_token() -> None:
     """S2: a port with a literal is always filled, so `x + 1` fires on one token."""
-    assert told(increment.run(3, keep="events")) == [
+    assert event_lines(increment.run(3, keep="events")) == [
         "x[0] <- 3 @ main: sends 3 to add[0]",
         "add[0] <- 3 @ main: sends 4 to return[0]",
         "return[0] <- 4 @ main: sends 4 to result 0; closes main",
@@ -208,7 +208,7 @@ def test_s5_an_ordinary_node_computes() -> None:
 def test_s5_a_trap_sends_nothing_and_the_run_goes_on() -> None:
     """S5: a firing that traps counts, consumes its operands and sends nothing; other nodes go on to quiet."""
     out = trapping.run(0, keep="events")
-    assert told(out) == [
+    assert event_lines(out) == [
         "n[0] <- 0 @ main: sends 0 to floor_divide[1], 0 to add[0]",
         "floor_divide[1] <- 0 @ main: traps, integer division by zero",
         "add[0] <- 0 @ main: sends 1 to return_1[0]",
@@ -219,14 +219,14 @@ def test_s5_a_trap_sends_nothing_and_the_run_goes_on() -> None:
 
 def test_s6_merge_and_switch() -> None:
     """S6: switch sends the value to output 0 where the predicate holds, else to 1; the merge passes on what came."""
-    assert told(choose.run(True, 5, keep="events"))[2:] == [
+    assert event_lines(choose.run(True, 5, keep="events"))[2:] == [
         "cond.switch_x[1] <- true @ main: waits",
         "cond.switch_x[0] <- 5 @ main: sends 5 to add[0]",
         "add[0] <- 5 @ main: sends 6 to cond[0]",
         "cond[0] <- 6 @ main: sends 6 to return[0]",
         "return[0] <- 6 @ main: sends 6 to result 0; closes main",
     ]
-    assert told(choose.run(False, 5, keep="events"))[3:6] == [
+    assert event_lines(choose.run(False, 5, keep="events"))[3:6] == [
         "cond.switch_x[0] <- 5 @ main: sends 5 to subtract[0]",
         "subtract[0] <- 5 @ main: sends 4 to cond[1]",
         "cond[1] <- 4 @ main: sends 4 to return[0]",
@@ -236,7 +236,7 @@ def test_s6_merge_and_switch() -> None:
 def test_s7_s8_s10_calls_and_returns() -> None:
     """S7: call sends t -> t/site. S8: return sends t/site -> t. S10: the one `add` feeds both returns, and each
     result goes to the return of the site on top of its tag."""
-    assert told(two_calls.run(3, keep="events")) == [
+    assert event_lines(two_calls.run(3, keep="events")) == [
         "n[0] <- 3 @ main: sends 3 to increment.call_x[0], 3 to add[0], 3 to add[1]",
         "increment.call_x[0] <- 3 @ main: sends 3 to x[0] @ main/increment",
         "add[0] <- 3 @ main: waits",
@@ -275,7 +275,7 @@ def test_s10_the_environment_is_a_site() -> None:
 
 def test_functions_are_non_strict() -> None:
     """A body starts on its first argument and returns before the other has come; that is then consumed all the same."""
-    said = told(late_argument.run(3, keep="events"))
+    said = event_lines(late_argument.run(3, keep="events"))
     sent, started, returned = (
         next(number for number, line in enumerate(said) if line.startswith(begin))
         for begin in ("first.call_y[0]", "add[0]", "first[0]")
@@ -287,7 +287,7 @@ def test_functions_are_non_strict() -> None:
 def test_s7_s8_s9_a_loop() -> None:
     """S7: enter sends t -> t/loop[0]. S9: next_iteration sends t/loop[k] -> t/loop[k+1]. S8: exit sends
     t/loop[k] -> t. Each iteration closes when its last token has left it."""
-    said = told(count.run(1, keep="events"))
+    said = event_lines(count.run(1, keep="events"))
     assert [line for line in said if line.startswith(("loop.enter", "loop.next", "loop[", "loop_n["))] == [
         "loop.enter_i[1] <- true @ main: sends 0 to loop.i[0] @ main/loop[0]",
         "loop.enter_n[0] <- 1 @ main: sends 1 to loop.n[0] @ main/loop[0]",

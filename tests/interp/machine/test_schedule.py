@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from support.observe.said import told
-from support.programs.handmade import sum_graph
+from support.observe.event_text import event_lines
+from support.programs.hand_written_graphs import sum_graph
 from tagloom.interp.machine.schedule import schedule, splitmix64
 from tagloom.interp.machine.state import State
 
@@ -87,7 +87,7 @@ def test_a_name_is_always_the_same_run(name: str) -> None:
 def test_another_seed_is_another_run() -> None:
     """Different seeds deliver in different orders, and the firings are the same in number."""
     runs = [fib.run(6, schedule=f"random:{seed}", keep="events") for seed in range(8)]
-    assert len({tuple(told(run)) for run in runs}) == 8
+    assert len({tuple(event_lines(run)) for run in runs}) == 8
     assert {run.stats.by_node for run in runs} == {runs[0].stats.by_node}
 
 
@@ -110,7 +110,7 @@ def test_waves_is_fifo_with_a_clock() -> None:
 def test_lifo_delivers_the_youngest() -> None:
     """lifo: what was sent last is delivered first, whatever waits longer."""
     out = tl.run_graph(sum_graph(), [3, 4], schedule="lifo", keep="events")
-    assert told(out) == [
+    assert event_lines(out) == [
         "outer[1] <- 4 @ main: waits",
         "inner[1] <- 4 @ main: waits",
         "inner[0] <- 3 @ main: sends 7 to outer[0]",

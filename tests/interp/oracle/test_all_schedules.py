@@ -12,8 +12,8 @@ import pytest
 import tagloom as tl
 from hypothesis import HealthCheck, assume, given, settings
 from pytest import MonkeyPatch
-from support.observe.said import told
-from support.programs.handmade import counting_loop, race, stuck, sum_graph, untyped
+from support.observe.event_text import event_lines
+from support.programs.hand_written_graphs import counting_loop, race, stuck, sum_graph, untyped
 from support.programs.small import hoarding, small_runs
 from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Tag
@@ -170,7 +170,7 @@ def test_endings_of_graphs_made_by_hand(graph: Graph, arguments: list[Any], endi
     assert found.schedules == sum(each.schedules for each in found.endings)
     for each in found.endings:
         again = follow(graph, arguments, each.script, unchecked=True)
-        assert (again.status, told(again)) == (each.outcome.status, told(each.outcome))
+        assert (again.status, event_lines(again)) == (each.outcome.status, event_lines(each.outcome))
     if graph.name != "untyped":
         assert Counter(brute_force(graph, arguments).values()) == Counter(each.schedules for each in found.endings)
 
@@ -217,7 +217,7 @@ def test_cells_are_written_before_they_are_read_in_every_schedule() -> None:
     raced = explore(twice, [3])
     assert len(raced.endings) > 1 and all(each.outcome.traps for each in raced.endings)
     for each in raced.endings:
-        assert told(follow(twice, [3], each.script)) == told(each.outcome)
+        assert event_lines(follow(twice, [3], each.script)) == event_lines(each.outcome)
 
 
 def test_effects(capsys: pytest.CaptureFixture[str]) -> None:
@@ -369,7 +369,7 @@ def test_a_machine_with_a_race_is_caught(monkeypatch: MonkeyPatch) -> None:
 
 
 def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:
-    """Twins that are wrong in one thing each break a law: states are told apart by what fired alone, or by the order of
+    """Twins that are wrong in one thing each break a law: states are distinguished by what fired alone, or by the order of
     the flight; what fired is forgotten; tokens that fire go first instead of those that wait."""
     true_key, key_of = module.state_key, "tagloom.interp.oracle.all_schedules.state_key"
     assert faults(sum_graph(), [3, 4]) == faults(counting_loop([("count", 0)]), [1]) == set()

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from pytest import MonkeyPatch
 from support.generators.generator import Case, cases
 from support.laws.laws import LIMITS
-from support.programs.handmade import sum_graph
+from support.programs.hand_written_graphs import sum_graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.value import fingerprint
 from tagloom.interp.engines.reference import run_graph

@@ -1,9 +1,9 @@
-"""S12: how runs end, where they stop, and how traps are listed and told."""
+"""S12: how runs end, where they stop, and how traps are listed and event_lines."""
 
 from __future__ import annotations
 
 import tagloom as tl
-from support.observe.said import told
+from support.observe.event_text import event_lines
 from support.programs.waves import later
 
 
@@ -40,20 +40,20 @@ def test_s12_until_quiet_goes_on_after_the_results() -> None:
     quiet, result = (late_argument.run(3, until=until, keep="events") for until in ("quiet", "result"))
     assert (quiet.status, result.status) == ("Returned", "Returned")
     assert quiet.value == result.value == 4
-    assert told(result) == told(quiet)[: len(result.events)]
-    assert told(result)[-1] == "return[0] <- 4 @ main: sends 4 to result 0"
+    assert event_lines(result) == event_lines(quiet)[: len(result.events)]
+    assert event_lines(result)[-1] == "return[0] <- 4 @ main: sends 4 to result 0"
     assert (len(quiet.events) - len(result.events), quiet.open_activations, result.open_activations) == (1, 0, 2)
 
 
 def test_s12_until_trap_stops_at_the_first() -> None:
     """S12: `trap` stops at the first firing that traps, and says Trapped; without a trap it runs to quiet."""
     out = trapping.run(0, until="trap", keep="events")
-    assert (out.status, out.results, told(out)[-1]) == (
+    assert (out.status, out.results, event_lines(out)[-1]) == (
         "Trapped",
         (None, None),
         "floor_divide[1] <- 0 @ main: traps, integer division by zero",
     )
-    assert told(trapping.run(2, until="trap", keep="events")) == told(trapping.run(2, keep="events"))
+    assert event_lines(trapping.run(2, until="trap", keep="events")) == event_lines(trapping.run(2, keep="events"))
 
 
 @tl.function
@@ -65,7 +65,7 @@ def early(n: tl.int64) -> tl.int64:
 
 
 def test_s12_until_trap_stops_though_the_results_have_come() -> None:
-    """S12: told to stop at a trap, a run that traps is Trapped, though its results were there before."""
+    """S12: event_lines to stop at a trap, a run that traps is Trapped, though its results were there before."""
     out = early.run(3, until="trap")
     assert (out.status, out.results, len(out.traps)) == ("Trapped", (3,), 1)
 
@@ -112,7 +112,7 @@ def test_s12_a_trap_has_the_calls_and_iterations_around_it() -> None:
 
 
 def test_s12_a_deep_call_stack_leaves_out_its_middle() -> None:
-    """S12: of a hundred calls around a trap, the inner ones and the outermost are told."""
+    """S12: of a hundred calls around a trap, the inner ones and the outermost are event_lines."""
 
     @tl.function
     def bottom(n: tl.int64) -> tl.int64:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from support.programs.handmade import race, stuck, untyped
+from support.programs.hand_written_graphs import race, stuck, untyped
 from tagloom.core.tag import ROOT
 from tagloom.interp.outcome.outcome import Outcome, ResidueToken
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from support.programs.handmade import stuck
+from support.programs.hand_written_graphs import stuck
 from tagloom.interp.history.history import History
 
 

@@ -9,10 +9,10 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.generators.acts_generator import Witness, act_cases
+from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
-from support.laws.question_laws import edits, moments, provenance, ran
-from support.programs.handmade import sum_graph
+from support.laws.query_laws import edits, moments, provenance, ran
+from support.programs.hand_written_graphs import sum_graph
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.tag import ROOT, Site

@@ -11,10 +11,10 @@ from typing import Any
 import pytest
 import tagloom as tl
 from pytest import MonkeyPatch
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from support.laws.difference_laws import divergence
-from support.laws.question_laws import moments, provenance, ran, readiness, reasons
-from support.programs.handmade import stuck
+from support.laws.query_laws import moments, provenance, ran, readiness, reasons
+from support.programs.hand_written_graphs import stuck
 from support.twins.twins import Break, broken
 from tagloom.core.graph.graph import Graph
 from tagloom.core.value import literal

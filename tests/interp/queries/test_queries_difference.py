@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.generators.generator import Case, cases, values
 from support.laws.difference_laws import divergence, edited
-from support.laws.question_laws import ran
-from support.programs.handmade import stuck, sum_graph
+from support.laws.query_laws import ran
+from support.programs.hand_written_graphs import stuck, sum_graph
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.value import literal

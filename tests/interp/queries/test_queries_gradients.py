@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 import pytest
-from support.laws.question_laws import provenance, quietness, ran, readiness, reasons
+from support.laws.query_laws import provenance, quietness, ran, readiness, reasons
 from support.programs.gradient_functions import GRADIENTS, grad_power
 from tagloom.interp.queries import why_not as why
 

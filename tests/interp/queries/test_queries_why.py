@@ -10,10 +10,10 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.generators.acts_generator import act_cases
+from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
-from support.laws.question_laws import begun, quietness, ran, readiness, reasons
-from support.programs.handmade import stuck
+from support.laws.query_laws import begun, quietness, ran, readiness, reasons
+from support.programs.hand_written_graphs import stuck
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.tag import ROOT, Site

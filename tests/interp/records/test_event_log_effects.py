@@ -12,7 +12,7 @@ import pytest
 import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.generators.acts_generator import Witness, act_cases
+from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case
 from support.generators.graph_edits import EDITS
 from support.generators.json_edits import FILL

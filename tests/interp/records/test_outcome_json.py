@@ -15,7 +15,7 @@ from support.generators.generator import Case, cases
 from support.generators.graph_edits import EDITS
 from support.generators.json_edits import EVERY, fib, quotients
 from support.laws.laws import LIMITS
-from support.programs.handmade import stuck
+from support.programs.hand_written_graphs import stuck
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.interp.records.outcome_json import outcome_differences, to_outcome_record

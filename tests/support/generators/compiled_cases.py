@@ -4,7 +4,7 @@ and products in them are exact, so that results are to be the same to the bit.""
 from __future__ import annotations
 
 from hypothesis import strategies as st
-from support.generators.acts_generator import act_cases
+from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from support.generators.scalar_cases import scalar_cases
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 import numpy as np
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from support.generators.generator import Case
 from support.generators.smooth_programs import SEEN
 from tagloom.core import dtypes

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import tagloom as tl
-from support.programs.handmade import counting_loop, race, stuck, sum_graph
+from support.programs.hand_written_graphs import counting_loop, race, stuck, sum_graph
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, Literal, NamedTuple
 
 import pytest
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.evaluate import Evaluation, evaluate

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
-from support.laws.question_laws import Links
+from support.laws.query_laws import Links
 from tagloom.core.graph.graph import Graph
 from tagloom.core.tag import Tag
 from tagloom.core.value import fingerprint, literal

@@ -12,7 +12,7 @@ from random import Random
 from typing import Any
 from unittest.mock import patch
 
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from support.generators.generator import Case
 from support.laws.fast_laws import LIMITS, SCHEDULES
 from support.observe.event_bits import bits

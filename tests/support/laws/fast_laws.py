@@ -8,7 +8,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 import numpy as np
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from support.generators.generator import Case
 from tagloom.core.errors import Exhausted
 from tagloom.core.frontend.trace.pytree import flat_treedef

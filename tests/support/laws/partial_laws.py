@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from support.generators.generator import Case
 from support.programs.partial_programs import endless, fib, model
 from tagloom.core import dtypes

@@ -13,7 +13,7 @@ import numpy as np
 import tagloom as tl
 from support.generators.generator import Case
 from support.generators.gradient_programs import differentiated
-from support.generators.in_trace import InTrace, as_function
+from support.generators.retraced_programs import InTrace, as_function
 from support.programs.eager_run import MOST_STEPS, EagerRun, TooLong
 from tagloom.core.frontend.api import apply
 from tagloom.core.frontend.eager.array import ConcreteArray

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from hypothesis import strategies as st
-from support.generators.acts_generator import Witness, act_cases
+from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case, cases
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.limits import Limits

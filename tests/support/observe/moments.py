@@ -8,7 +8,7 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import tagloom as tl
-from support.programs.handmade import counting_loop, stuck
+from support.programs.hand_written_graphs import counting_loop, stuck
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.machine.event import Event

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import tagloom as tl
-from support.generators.acts_generator import half, weigh
+from support.generators.effect_programs import half, weigh
 from tagloom.core.ops.op import OPS
 from tagloom.interp.engines.jit.clib import UFUNC_OPS
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from support.observe.said import check_words
+from support.observe.event_text import check_words
 from tagloom.tui.cli.explain import describe_problem, explain, parse_one, rule_problems, rule_texts
 from tagloom.tui.cli.lessons import RULE_EXAMPLES
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from onscreen import Screen, shown
 from pytest import MonkeyPatch
-from support.laws.far_laws import near
+from support.laws.fast_forward_laws import near
 from tagloom.core.errors import Usage
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History

@@ -14,7 +14,7 @@ import tagloom as tl
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
-from support.generators.acts_generator import act_cases
+from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from support.laws.session_laws import (
     LIMITS,
@@ -29,7 +29,7 @@ from support.laws.session_laws import (
     walk_violations,
 )
 from support.observe.moments import chain, fib, mixed
-from support.programs.handmade import counting_loop, stuck
+from support.programs.hand_written_graphs import counting_loop, stuck
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.interp.breakpoints.breakpoint import Breakpoints

@@ -11,8 +11,8 @@ import pytest
 import tagloom as tl
 from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
-from support.generators.acts_generator import Witness
 from support.generators.compiled_cases import KINDS, SCALARS
+from support.generators.effect_programs import Witness
 from support.generators.generator import Case
 from support.laws.compiled_laws import STEPS, differences, needs_tokens, tried
 from support.programs.compiled_programs import drawn, even, spread, strips

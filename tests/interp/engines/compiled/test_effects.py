@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from support.laws.compiled_laws import differences
 from support.programs.compiled_child import in_a_process
 from support.programs.compiled_programs import told

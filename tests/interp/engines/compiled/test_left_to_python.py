@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from support.generators.acts_generator import Witness
 from support.generators.array_rows import arities, attributes
+from support.generators.effect_programs import Witness
 from support.laws.compiled_laws import differences
 from support.programs.compiled_child import in_a_process
 from tagloom.core import dtypes
@@ -127,6 +127,7 @@ def broken(name: str) -> Any:
     return Wrong
 
 
+@pytest.mark.inner(first=1)
 @pytest.mark.parametrize("name", ["forgets to trap", "answers the first again"])
 def test_the_laws_see_what_is_wrong(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A performer that is wrong in one way is found out."""

@@ -75,7 +75,7 @@ import sys
 sys.path.insert(0, sys.argv[1])
 from hypothesis import HealthCheck, Phase, given, seed, settings
 from hypothesis import strategies as st
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from support.generators.compiled_cases import KINDS
 from tagloom.core.graph.lower import lower
 from tagloom.core.value import fingerprint

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 import tagloom as tl
 from support.laws.fast_laws import exact, told
-from support.programs.handmade import counting_loop
+from support.programs.hand_written_graphs import counting_loop
 from tagloom.core import dtypes
 from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph

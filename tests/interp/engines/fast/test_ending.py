@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from support.laws.fast_laws import Asked, begun, differences
 from support.programs.fast_programs import endless, flood, parking, printing, triangle
 from tagloom.interp.engines.fast import store

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from support.laws.fast_laws import SCHEDULES, Asked, begun, differences
-from support.programs.handmade import counting_loop, sum_graph
+from support.programs.hand_written_graphs import counting_loop, sum_graph
 from support.programs.papers import EXAMPLES, of_paper
 from tagloom.core import dtypes
 from tagloom.core.graph.graph import Graph

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pytest import MonkeyPatch
 from support.generators.generator import Case, cases
-from support.laws.far_laws import base_violations, hit_violations, session_violations, stop_violations
+from support.laws.fast_forward_laws import base_violations, hit_violations, session_violations, stop_violations
 from support.observe.moments import chain, fib, mixed
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any, NamedTuple
 
 from pytest import MonkeyPatch
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from support.laws.fast_laws import LIMITS, told
 from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from support.generators.acts_generator import Witness
+from support.generators.effect_programs import Witness
 from tagloom.core.errors import Usage
 from tagloom.core.graph.graph import Edge, Graph
 from tagloom.core.tag import ROOT, Tag

@@ -7,7 +7,7 @@ import re
 
 import pytest
 import tagloom as tl
-from support.laws.question_laws import begun, quietness, reasons
+from support.laws.query_laws import begun, quietness, reasons
 from tagloom.core.tag import ROOT
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive

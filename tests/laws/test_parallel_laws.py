@@ -17,12 +17,12 @@ import pytest
 import tagloom as tl
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from support.generators.acts_generator import act_cases
+from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
-from support.laws.cores_laws import differing, eager, in_turns, wrong
 from support.laws.fast_laws import LIMITS, told
+from support.laws.parallel_laws import differing, eager, in_turns, wrong
 from support.observe.ctrl_c import default_ctrl_c
-from support.programs.cores_programs import fib, relayed, sums, tak, twice
+from support.programs.parallel_programs import fib, relayed, sums, tak, twice
 from tagloom.core.errors import Usage
 from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph

@@ -12,9 +12,9 @@ import tagloom as tl
 from hypothesis import strategies as st
 from hypothesis.errors import NoSuchExample
 from pytest import MonkeyPatch
-from support.generators.acts_generator import act_cases
+from support.generators.effect_programs import act_cases
 from support.generators.generator import Case
-from support.laws.act_laws import bound_violations, twice_violations, violations
+from support.laws.effect_laws import bound_violations, twice_violations, violations
 from support.twins.twins import broken, caught
 from tagloom.core.graph import lower
 from tagloom.core.mix import name_key

@@ -1,5 +1,5 @@
-"""What is said: of problems, that it is all there; events as lines of text, so that a test shows a run as one would
-write it on a blackboard.
+"""Events as lines of text, so that a test shows a run as one would write it on a blackboard; a check of the words of
+problems.
 
 `add[1] <- 3 @ main: sends 7 to return[0]` is a firing, `add[0] <- 4 @ main: waits` a token that found no partner.
 """
@@ -17,26 +17,27 @@ from tagloom.interp.outcome.outcome import Outcome
 
 
 def check_words(problems: Iterable[Invalid]) -> None:
-    """Each problem has its rule, its place, what is required, what there is and a hint: in words, not in Python's."""
+    """Assert that each problem names a rule, a location, what is required, what was found and a hint, without Python's
+    notation for data."""
     for problem in problems:
-        said = [problem.rule, problem.where, problem.required, problem.got, problem.hint]
-        assert all(str(each) for each in said if each is not None) and None not in said, problem
+        parts = [problem.rule, problem.where, problem.required, problem.got, problem.hint]
+        assert all(str(each) for each in parts if each is not None) and None not in parts, problem
         shown = f"{problem.required} {problem.got} {problem.hint}"
         assert not re.search(r"\('|',\)|\['|\(\)|Edge\(|Site\(", shown), problem
         assert not re.search(r"(?<![a-z\[(] )\b\d+ and \d+\b", shown), problem
 
 
 def line(graph: Graph, event: Event) -> str:
-    """What one event did; tags of tokens sent are there where they are not the tag of the firing."""
+    """One event; tokens that it sent show their tags where these differ from the tag of the firing."""
     token = event.token
     if not event.fired:
-        said = "waits"
+        text = "waits"
     elif event.trap is not None:
-        said = f"traps, {event.trap}"
+        text = f"traps, {event.trap}"
     else:
-        said = f"sends {', '.join(_sent(graph, event, sent) for sent in event.sent) or 'nothing'}"
+        text = f"sends {', '.join(_sent(graph, event, sent) for sent in event.sent) or 'nothing'}"
     closed = f"; closes {', '.join(str(closed.tag) for closed in event.closed)}" if event.closed else ""
-    return f"{graph.nodes[token.node].name}[{token.port}] <- {format_value(token.value)} @ {token.tag}: {said}{closed}"
+    return f"{graph.nodes[token.node].name}[{token.port}] <- {format_value(token.value)} @ {token.tag}: {text}{closed}"
 
 
 def _sent(graph: Graph, event: Event, sent: Token) -> str:
@@ -49,6 +50,6 @@ def lines(graph: Graph, events: Iterable[Event]) -> list[str]:
     return [line(graph, event) for event in events]
 
 
-def told(outcome: Outcome) -> list[str]:
-    """A run that kept its events."""
+def event_lines(outcome: Outcome) -> list[str]:
+    """The events of a run that kept them, one line each."""
     return lines(outcome.graph, outcome.events)

@@ -14,7 +14,7 @@ import pytest
 import tagloom as tl
 from support.generators.json_edits import fib
 from support.laws.history_laws import replayed, seen
-from support.programs.handmade import race
+from support.programs.hand_written_graphs import race
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history import segment as stretch

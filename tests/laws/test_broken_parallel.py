@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 from pytest import MonkeyPatch
-from support.laws.cores_laws import wrong
-from support.programs.cores_programs import fib, relayed, sums, tak, twice
+from support.laws.parallel_laws import wrong
+from support.programs.parallel_programs import fib, relayed, sums, tak, twice
 from support.twins.twins import Break, broken
 from tagloom.interp.engines.fast import load
 from tagloom.interp.engines.fast.parallel import run as several

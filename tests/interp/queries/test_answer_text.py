@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import tagloom as tl
-from support.laws.question_laws import begun, ran
-from support.programs.handmade import stuck, sum_graph
+from support.laws.query_laws import begun, ran
+from support.programs.hand_written_graphs import stuck, sum_graph
 from tagloom.core.graph.graph import Graph, OutputRef
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History

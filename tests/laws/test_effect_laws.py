@@ -6,9 +6,9 @@ from collections import Counter
 
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
-from support.generators.acts_generator import Witness, act_cases
+from support.generators.effect_programs import Witness, act_cases
 from support.generators.generator import Case
-from support.laws.act_laws import bound_violations, run, twice_violations, unbounded, violations
+from support.laws.effect_laws import bound_violations, run, twice_violations, unbounded, violations
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.evaluate import evaluate
 from tagloom.core.program.program import PARALLEL_ITERATIONS

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
-from support.generators.acts_generator import Witness, unbounded
+from support.generators.effect_programs import Witness, unbounded
 from support.generators.generator import Case
 from support.laws.laws import cleanliness, firings
 from tagloom.core.graph.graph import Graph
