@@ -369,8 +369,8 @@ def test_a_machine_with_a_race_is_caught(monkeypatch: MonkeyPatch) -> None:
 
 
 def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:
-    """Twins that are wrong in one thing each break a law: states are distinguished by what fired alone, or by the order of
-    the flight; what fired is forgotten; tokens that fire go first instead of those that wait."""
+    """Twins that are wrong in one thing each break a law: they distinguish states only by what has fired, or by the
+    order of the flight as well; they forget what has fired; tokens that fire go before those that wait."""
     true_key, key_of = module.state_key, "tagloom.interp.oracle.all_schedules.state_key"
     assert faults(sum_graph(), [3, 4]) == faults(counting_loop([("count", 0)]), [1]) == set()
     twins: list[tuple[str, Any]] = [

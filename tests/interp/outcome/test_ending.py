@@ -1,4 +1,4 @@
-"""S12: how runs end, where they stop, and how traps are listed and event_lines."""
+"""S12: how runs end, where they stop, and how traps are listed and printed."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def early(n: tl.int64) -> tl.int64:
 
 
 def test_s12_until_trap_stops_though_the_results_have_come() -> None:
-    """S12: event_lines to stop at a trap, a run that traps is Trapped, though its results were there before."""
+    """S12: a run that is asked to stop at a trap ends as Trapped, even if its results have arrived."""
     out = early.run(3, until="trap")
     assert (out.status, out.results, len(out.traps)) == ("Trapped", (3,), 1)
 
@@ -112,7 +112,7 @@ def test_s12_a_trap_has_the_calls_and_iterations_around_it() -> None:
 
 
 def test_s12_a_deep_call_stack_leaves_out_its_middle() -> None:
-    """S12: of a hundred calls around a trap, the inner ones and the outermost are event_lines."""
+    """S12: of a hundred calls around a trap, the report lists the inner ones and the outermost."""
 
     @tl.function
     def bottom(n: tl.int64) -> tl.int64:
