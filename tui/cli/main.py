@@ -195,8 +195,7 @@ def check(
 ) -> None:
     """Run a program in several ways, and compare.
 
-    They are several schedules, the evaluator without tokens, and the engines fast and compiled; exit 1 where they
-    differ.
+    They are several schedules, the evaluator without tokens, and every engine; exit 1 where they differ.
 
     FILE may be a log of events, written by any machine: it is replayed, and the first event that is not what the
     machine gives is named. Of a .tl file without NAME and ARGS, all cases are tried, and breaches of rules that no case
