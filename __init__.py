@@ -22,7 +22,6 @@ from .core.errors import Broken, Crash, Deadlock, Disagreement, Exhausted, Inval
 from .core.frontend import functions as _functions
 from .core.frontend.api import cond, while_loop
 from .core.frontend.array_api import linalg
-from .core.frontend.array_api.clipping import clip_by_global_norm, clip_by_norm
 from .core.frontend.array_api.creation import (
     arange,
     asarray,
@@ -50,7 +49,6 @@ from .core.frontend.array_api.datatypes import (
     isdtype,
     result_type,
 )
-from .core.frontend.array_api.elementwise import clip, positive, reciprocal, square
 from .core.frontend.array_api.indexing import (
     boolean_mask,
     broadcast_like,
@@ -85,6 +83,8 @@ from .core.frontend.array_api.manipulation import (
     unstack,
 )
 from .core.frontend.array_api.networks import (
+    clip_by_global_norm,
+    clip_by_norm,
     conv,
     log_softmax,
     max_pool,
@@ -95,57 +95,64 @@ from .core.frontend.array_api.networks import (
     softmax,
     windows,
 )
-from .core.frontend.array_api.searching import (
+from .core.frontend.array_api.numeric import (
+    all,
+    any,
+    argmax,
+    argmin,
     argsort,
+    clip,
+    count_nonzero,
+    cumulative_prod,
+    cumulative_sum,
+    diff,
     inverse_indices,
+    max,
+    mean,
+    min,
     nonzero,
+    positive,
+    prod,
+    reciprocal,
     searchsorted,
     sort,
+    square,
+    std,
+    sum,
     unique_all,
     unique_counts,
     unique_indices,
     unique_inverse,
     unique_values,
     value_counts,
-)
-from .core.frontend.array_api.statistics import (
-    all,
-    any,
-    argmax,
-    argmin,
-    count_nonzero,
-    cumulative_prod,
-    cumulative_sum,
-    diff,
-    max,
-    mean,
-    min,
-    prod,
-    std,
-    sum,
     var,
 )
-from .core.frontend.custom_gradient import custom_gradient
+from .core.frontend.eager.custom_gradient import custom_gradient
 from .core.frontend.eager.tape import Tape
 from .core.frontend.eager.variable import Variable, init_scope
 from .core.frontend.effects import (
+    Generator,
     breakpoint,
     callback,
     cells,
     collect,
     get,
     integers,
+    integers_at,
     normal,
+    normal_at,
     permutation,
+    permutation_at,
     print,
     put,
+    set_seed,
     uniform,
+    uniform_at,
 )
 from .core.frontend.functions import *  # noqa: F403
-from .core.frontend.generator import Generator, integers_at, normal_at, permutation_at, set_seed, uniform_at
 from .core.frontend.loops import foldl, map, scan
-from .core.frontend.trace.operators import ArrayOperators as _Operators
 from .core.frontend.trace.pytree import Static
+from .core.frontend.trace.symbol import ArrayOperators as _Operators
 from .core.graph.graph import Builder, Graph
 from .core.graph.lower import lower
 from .core.program.program import Program

@@ -1,4 +1,7 @@
-"""Types: a dtype and a shape. A dimension may be unknown (None), and so may the whole shape."""
+"""Types: a dtype and a shape. A dimension may be unknown (None), and so may the whole shape.
+
+Owns handles too, the values that refer to write-once cells. The cells themselves are part of the state of a run.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,30 @@ import numpy as np
 from . import dtypes
 from .dtypes import DType
 from .errors import Invalid, Usage
-from .handle import Handle
+from .tag import Tag
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Handle:
+    """Refers to an array of `size` cells, made by the node of number `node` when it fired under `tag`.
+
+    `dtype` says what the cells hold. Two handles are equal if they have the same node and tag.
+    """
+
+    node: int
+    tag: Tag
+    size: int
+    dtype: DType
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Handle) and self.node == other.node and self.tag == other.tag
+
+    def __hash__(self) -> int:
+        return hash((self.node, self.tag))
+
+    def __str__(self) -> str:
+        return f"cells of node {self.node} under {self.tag}"
+
 
 MAX_AXES = 64
 """The maximal number of axes of an array: NumPy's limit."""

@@ -21,8 +21,7 @@ import numpy.typing as npt
 from . import dtypes
 from .dtypes import DType
 from .errors import Usage
-from .handle import Handle
-from .types import Type, describe_integer, element_classes, ragged_array_error, type_of
+from .types import Handle, Type, describe_integer, element_classes, ragged_array_error, type_of
 
 Value: TypeAlias = builtins.bool | int | float | np.generic | npt.NDArray[np.generic] | Handle
 

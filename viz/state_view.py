@@ -14,8 +14,8 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ..core.graph.graph import Graph
-from ..core.handle import Handle
 from ..core.tag import ROOT, Tag
+from ..core.types import Handle
 from ..core.value import Value, format_value
 from ..interp.machine.event import Event, Token
 from ..interp.machine.state import State

@@ -41,10 +41,9 @@ from .trace.control_flow import (
     trace_branch,
     trace_loop,
 )
-from .trace.operators import ArrayOperators
 from .trace.pytree import TreeDef, describe_difference, flatten, read_variables, unflatten
 from .trace.source_location import user_location
-from .trace.symbol import Symbol
+from .trace.symbol import ArrayOperators, Symbol
 from .trace.trace import TracedValue as Traced
 from .trace.trace import (
     current_region,

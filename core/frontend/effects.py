@@ -1,7 +1,11 @@
-"""Effects: the functions for cells, printing, callbacks, breakpoints and random numbers.
+"""Effects and random numbers: cells, printing, callbacks, breakpoints and random draws.
 
-In a trace they add nodes to the program. Outside a trace, effects happen eagerly, random numbers come from the default
-generator, and cells are refused, since they belong to a run.
+In a trace these functions add nodes to the program. Outside a trace, effects happen eagerly, and cells are refused,
+since they belong to a run.
+
+A draw depends in a trace on the run's seed, the node and the tag. Outside a trace, and wherever a `Generator` is used, it
+depends on a seed and a count of earlier draws, which are variables. So the draws of a generator are in program order,
+through branches, loops and calls, and are the same on every engine and schedule.
 """
 
 from __future__ import annotations
@@ -13,10 +17,12 @@ from typing import Any
 from .. import dtypes
 from ..errors import TagloomError, Usage
 from ..ops.effect import format_text
+from ..ops.op import OPS
 from ..types import HandleType, Type, as_type, check_element_type
 from ..value import admit
+from .api import apply
 from .eager.recording import cells_not_recorded_error, record_nondifferentiable, recording_tapes
-from .generator import check_draw_shape, default_generator
+from .eager.variable import Variable
 from .trace.captures import read_variable
 from .trace.source_location import user_location
 from .trace.symbol import Symbol
@@ -153,3 +159,99 @@ def _admit_operand(operand: Any) -> Any:
 
 
 Symbol.get_cell = staticmethod(get)
+
+
+def uniform_at(seed: Any, count: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
+    return apply("uniform_at", seed, count, shape=check_draw_shape(shape))
+
+
+def normal_at(seed: Any, count: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
+    return apply("normal_at", seed, count, shape=check_draw_shape(shape))
+
+
+def integers_at(seed: Any, count: Any, low: Any, high: Any, /, *, shape: Sequence[int] | int = ()) -> Any:
+    return apply("integers_at", seed, count, low, high, shape=check_draw_shape(shape))
+
+
+def permutation_at(seed: Any, count: Any, n: Any, /) -> Any:
+    return apply("permutation_at", seed, count, n)
+
+
+for function in (uniform_at, normal_at, integers_at, permutation_at):
+    function.__doc__ = OPS[function.__name__].doc
+
+
+class Generator:
+    """A generator of random numbers, determined by its seed. `tl.Checkpoint` saves its seed and count.
+
+    Raises Usage for a seed that is not an integer from 0 below 2**63.
+
+    >>> g, h = Generator(7), Generator(7)
+    >>> first, second = g.uniform((2,)), g.uniform((2,))
+    >>> bool((first == h.uniform((2,)))[0]), bool((first == second)[0])
+    (True, False)
+    """
+
+    def __init__(self, seed: int = 0) -> None:
+        if type(seed) is not int or not 0 <= seed < 2**63:
+            raise Usage(
+                "this is no seed", where=user_location(), required="an integer from 0 below 2**63", got=repr(seed)
+            )
+        self.seed = Variable(seed, name="seed", trainable=False)
+        self.count = Variable(0, name="count", trainable=False)
+
+    def __repr__(self) -> str:
+        return f"<generator of seed {int(self.seed._resource.value)}, {int(self.count._resource.value)} drawn>"
+
+    def uniform(self, shape: Sequence[int] | int = ()) -> Any:
+        """Uniformly distributed numbers from 0 below 1, float64."""
+        return uniform_at(*self._advance(), shape=shape)
+
+    def normal(self, shape: Sequence[int] | int = ()) -> Any:
+        """Numbers of the normal distribution with mean 0 and variance 1, float64."""
+        return normal_at(*self._advance(), shape=shape)
+
+    def integers(self, low: Any, high: Any, shape: Sequence[int] | int = ()) -> Any:
+        """Uniformly distributed integers from `low` below `high`, int64. Traps on an empty range."""
+        return integers_at(*self._advance(), low, high, shape=shape)
+
+    def permutation(self, n: Any) -> Any:
+        """The integers from 0 below `n`, int64, in random order. Traps on a negative n."""
+        return permutation_at(*self._advance(), n)
+
+    def _advance(self) -> tuple[Any, Any]:
+        count = self.count.value
+        self.count.assign_add(1)
+        return self.seed.value, count
+
+
+_DEFAULT_GENERATOR: list[Generator] = []
+
+
+def default_generator() -> Generator:
+    """The generator of the draws outside functions."""
+    if not _DEFAULT_GENERATOR:
+        _DEFAULT_GENERATOR.append(Generator(0))
+    return _DEFAULT_GENERATOR[0]
+
+
+def set_seed(seed: int) -> None:
+    """Set the seed of the random numbers that `tl.uniform`, `tl.normal`, `tl.integers` and `tl.permutation` draw
+    outside functions, and start again with the first. A run uses its own seed.
+
+    >>> import tagloom as tl
+    >>> set_seed(1)
+    >>> x = tl.uniform()
+    >>> set_seed(1)
+    >>> bool(x == tl.uniform())
+    True
+    """
+    _DEFAULT_GENERATOR[:] = [Generator(seed)]
+
+
+def check_draw_shape(shape: Any) -> tuple[int, ...]:
+    """The shape of a draw as a tuple; raises Usage unless it is an int, or a tuple or list of ints, from 0 up."""
+    sizes = (shape,) if type(shape) is int else tuple(shape) if isinstance(shape, tuple | list) else None
+    if sizes is None or not all(type(size) is int and size >= 0 for size in sizes):
+        raise Usage("a shape is sizes that are known, as in (2, 3)", where=user_location(), got=repr(shape))
+    return sizes

@@ -5,10 +5,10 @@ functions.pyi declares them for type checkers and editors; `python tests/op_stub
 
 from __future__ import annotations
 
-from .array_api import creation, datatypes, elementwise, indexing, linalg, manipulation, networks, searching, statistics
-from .op_functions import derive_functions, document
+from .array_api import creation, datatypes, indexing, linalg, manipulation, networks, numeric
+from .eager.dispatch import derive_functions, document
 
-document(creation, datatypes, elementwise, indexing, linalg, manipulation, networks, searching, statistics)
+document(creation, datatypes, indexing, linalg, manipulation, networks, numeric)
 _functions = derive_functions("tagloom")
 globals().update(_functions)
 __all__ = list(_functions)

@@ -17,11 +17,10 @@ import numpy.typing as npt
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Usage
-from ..handle import Handle
 from ..ops.attribute import TYPE_ATTRIBUTES
 from ..program.program import DocumentLocation, Location
 from ..tag import ROOT, Site
-from ..types import MAX_AXES, HandleType, Shape, Type, check_element_type, handle_type, type_of
+from ..types import MAX_AXES, Handle, HandleType, Shape, Type, check_element_type, handle_type, type_of
 from ..value import Literal, Value, normalize
 from .cursor import JsonCursor, read_natural, validate_text
 

@@ -13,8 +13,7 @@ import numpy as np
 
 from .. import dtypes
 from ..errors import Invalid, Usage
-from ..handle import Handle
-from ..types import MAX_AXES, Type, check_element_type, element_type, handle_type
+from ..types import MAX_AXES, Handle, Type, check_element_type, element_type, handle_type
 from ..value import Value, normalize
 from .attribute import format_attribute
 from .effect_op import effect_op

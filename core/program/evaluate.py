@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
-from ..handle import Handle
 from ..mix import name_key
 from ..ops import cells
 from ..ops.effect import format_text
@@ -22,7 +21,7 @@ from ..ops.effect_op import EFFECT_OPS
 from ..ops.op import OPS, build_kernel, raise_column_error, trap_message
 from ..ops.random import draw_key
 from ..tag import ROOT, child_key
-from ..types import Type, element_type, type_of
+from ..types import Handle, Type, element_type, type_of
 from ..value import Literal, Value
 from ..world import CallbackError, World
 from .program import PULLBACK_TARGET, Node, Operand, Program, Region

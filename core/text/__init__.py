@@ -4,18 +4,15 @@ grammar.lark         the grammar
 parser               text to syntax; the only module that knows the parser library
 syntax               syntax nodes with their positions in the text
 fault                errors with an excerpt of the text
-atoms, literals, build_program, build_graph, cases   syntax to programs, graphs and cases
-document             a whole text
-printer, print_program, print_graph, print_document   printing
+literals             numbers, and arrays in brackets
+builder              syntax to programs and graphs
+document             a whole text, with its cases
+printer              programs, graphs and cases to text
 """
 
-from .cases import Case
-from .document import Document, parse, parse_graph, parse_program
+from .document import Case, Document, parse, parse_graph, parse_program
 from .fault import excerpt
-from .print_document import print_case, print_document, print_ending
-from .print_graph import print_graph
-from .print_program import print_program
-from .printer import quote_string
+from .printer import print_case, print_document, print_ending, print_graph, print_program, quote_string
 
 __all__ = [
     "Case",

@@ -1,20 +1,71 @@
-"""Documents: whole texts, parsed."""
+"""Documents: whole texts, parsed into a program, graphs and cases.
+
+A case is the expected outcome of a run, as data; `interp/oracle/corpus.py` runs them.
+"""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal, TypeAlias
 
 from ..errors import Malformed, Usage
 from ..graph.graph import Graph
 from ..graph.infer import infer_graph_types
 from ..program.infer import infer_types
-from ..program.program import Function, Program
-from . import build_graph as graphs
-from . import build_program as programs
+from ..program.program import Function, Location, Program
 from . import syntax
-from .atoms import LocationResolver, read_name
-from .cases import Case, build_case
+from .builder import LocationResolver, build_function, build_graph, read_name, read_string
 from .fault import SyntaxFault, to_malformed
+from .literals import check_literal
+
+CaseKind: TypeAlias = Literal["returns", "traps", "exhausts", "breaks", "deadlocks", "refused"]
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """`case NAME(ARGUMENTS) KIND DETAILS in FIRINGS firings`.
+
+    Arguments and results are kept as literals in text, since they take the type of the parameter. `details` depend on
+    the kind: for `returns` the literals, for `traps` the message, for `exhausts` the number and the name of the limit,
+    for `breaks` and `refused` the rule.
+    """
+
+    name: str
+    arguments: tuple[str, ...]
+    kind: CaseKind
+    details: tuple[str, ...] = ()
+    firings: int | None = None
+    location: Location | None = field(default=None, compare=False)
+
+
+def build_case(given: syntax.CaseSyntax, lines: LocationResolver) -> Case:
+    """The case of this syntax; raises SyntaxFault where one of its literals is malformed."""
+    for written in given.arguments:
+        read_literal_text(written)
+    word, details = given.expectation
+    kind: CaseKind = word.text  # type: ignore[assignment]  # the grammar has these words and no others
+    return Case(
+        read_name(given.name),
+        tuple(written.text for written in given.arguments),
+        kind,
+        tuple(_build_detail(kind, detail) for detail in details),
+        given.firings,
+        lines.resolve(None, given.name.position.line),
+    )
+
+
+def _build_detail(kind: CaseKind, given: syntax.SyntaxToken | syntax.LiteralSyntax) -> str:
+    if isinstance(given, syntax.LiteralSyntax):
+        return read_literal_text(given)
+    return read_string(given) if kind == "traps" else given.text
+
+
+def read_literal_text(written: syntax.LiteralSyntax) -> str:
+    """The text of a literal, after checking that it is one of some type."""
+    try:
+        return check_literal(written.text)
+    except Malformed as error:
+        raise SyntaxFault(error.message, written.position, required=error.required, hint=error.hint) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,11 +151,11 @@ def _read_document(text: str, file: str | None) -> Document:
             case syntax.FunctionSyntax():
                 _check_name_is_unused(given.body.keyword, graphs_named)
                 functions_named.add(given.body.keyword.text)
-                functions.append(programs.build_function(given, lines))
+                functions.append(build_function(given, lines))
             case syntax.GraphSyntax():
                 _check_name_is_unused(given.name, graphs_named, functions_named)
                 graphs_named.add(given.name.text)
-                found.append(infer_graph_types(graphs.build_graph(given, lines)))
+                found.append(infer_graph_types(build_graph(given, lines)))
             case syntax.CaseSyntax():
                 cases.append(build_case(given, lines))
             case syntax.SourceFileSyntax():

@@ -10,8 +10,8 @@ from typing import Any, TypeAlias
 from ...core.errors import Invalid, Usage, plural
 from ...core.frontend.array_api.common import type_of
 from ...core.frontend.array_api.creation import zeros_like
-from ...core.frontend.eager.derived_function import DerivedFunction
 from ...core.frontend.eager.gradients import (
+    DerivedFunction,
     OperandKey,
     is_float,
     nest_adjoints,

@@ -12,8 +12,7 @@ from threading import Lock
 from typing import Any
 
 from ...core.frontend.eager.array import ConcreteArray
-from ...core.frontend.eager.recording import recording_tapes
-from ...core.frontend.eager.variable_reads import record_assignment, resolve_watched_array
+from ...core.frontend.eager.recording import record_assignment, recording_tapes, resolve_watched_array
 from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.pytree import TreeDef, TreeType, leaf_names
 from ...core.graph.graph import Graph

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ...core.handle import Handle
 from ...core.tag import Tag
+from ...core.types import Handle
 from ...core.value import Value, fingerprint
 from .event import CellAddress, Event, Token
 

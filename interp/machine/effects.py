@@ -13,14 +13,13 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.graph.graph import GraphNode
-from ...core.handle import Handle
 from ...core.mix import name_key
 from ...core.ops import cells
 from ...core.ops.effect import format_text
 from ...core.ops.effect_op import EFFECT_OPS
 from ...core.ops.random import draw_key
 from ...core.tag import Tag
-from ...core.types import Type, element_type
+from ...core.types import Handle, Type, element_type
 from ...core.value import Value
 from ...core.world import CallbackError, World
 from .cells import CellBlock

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from ...core.graph.graph import Graph
-from ...core.handle import Handle
 from ...core.tag import Tag
+from ...core.types import Handle
 from ...core.value import Value, abbreviate, format_value
 from ..machine.event import CellAddress
 

@@ -18,8 +18,8 @@ from typing import Literal as Word
 from typing import NamedTuple, TypeAlias
 
 from ...core.graph.graph import Graph
-from ...core.handle import Handle
 from ...core.tag import Tag
+from ...core.types import Handle
 from ...core.value import Value, format_value, is_same_value
 from ..machine.event import Event
 from ..outcome.describe import describe_value

@@ -10,9 +10,8 @@ from typing import Any, TypeAlias
 from typing import Literal as Word
 
 from ...core.graph.graph import Edge
-from ...core.handle import Handle
 from ...core.tag import ROOT, Tag
-from ...core.types import type_of
+from ...core.types import Handle, type_of
 from ...core.value import Value
 from ..machine.event import CellAddress
 from ..machine.state import State

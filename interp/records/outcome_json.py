@@ -16,7 +16,6 @@ import numpy as np
 
 from ...core.errors import TagloomError
 from ...core.graph.graph import Graph
-from ...core.handle import Handle
 from ...core.json.cursor import JsonCursor, document_header, read_natural, validate_text
 from ...core.json.value import (
     JsonValue,
@@ -29,6 +28,7 @@ from ...core.json.value import (
 )
 from ...core.program.program import Location
 from ...core.tag import Tag
+from ...core.types import Handle
 from ...core.value import Literal, Value, literal
 from ..machine.event import CellAddress, Event
 from ..outcome.critical_path import times_by_waves

@@ -11,7 +11,7 @@ from ...core.errors import Usage
 from ...core.frontend.api import while_loop
 from ...core.frontend.array_api.creation import zeros
 from ...core.frontend.array_api.manipulation import concat, expand_dims, reshape
-from ...core.frontend.array_api.statistics import sum as total
+from ...core.frontend.array_api.numeric import sum as total
 from ...core.frontend.eager.variable import Variable, init_scope
 from ...core.frontend.functions import less_equal, logical_and, logical_not, maximum, sqrt, where
 from ...core.frontend.trace.source_location import user_location

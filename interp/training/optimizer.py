@@ -13,7 +13,7 @@ from ...core.autodiff.rows import Rows
 from ...core.errors import Invalid, Usage
 from ...core.frontend.array_api.common import type_of
 from ...core.frontend.array_api.indexing import scatter, take
-from ...core.frontend.eager.rows import sum_duplicate_rows
+from ...core.frontend.array_api.networks import sum_duplicate_rows
 from ...core.frontend.eager.variable import Variable, init_scope
 from ...core.frontend.trace.source_location import user_location
 from ...core.types import Type

@@ -12,9 +12,8 @@ from ...core.frontend.array_api.datatypes import astype
 from ...core.frontend.array_api.indexing import take
 from ...core.frontend.array_api.manipulation import concat, expand_dims
 from ...core.frontend.array_api.networks import log_softmax
-from ...core.frontend.array_api.searching import argsort
-from ...core.frontend.array_api.statistics import mean
-from ...core.frontend.array_api.statistics import sum as total
+from ...core.frontend.array_api.numeric import argsort, mean
+from ...core.frontend.array_api.numeric import sum as total
 from ...core.frontend.effects import uniform
 from ...core.frontend.functions import equal, expm1, log, log1p, where
 from ...core.frontend.trace.source_location import user_location

@@ -15,7 +15,7 @@ from tagloom.core.autodiff import activity
 from tagloom.core.autodiff.activity import ActivityAnalysis, RegionActivity
 from tagloom.core.autodiff.custom_rules import rule_parameters
 from tagloom.core.autodiff.reverse import AdjointBuilder, RegionReversal, Reverser
-from tagloom.core.frontend import custom_gradient as custom
+from tagloom.core.frontend.eager import custom_gradient as custom
 from tagloom.core.graph.graph import Builder
 from tagloom.core.ops import op
 from tagloom.core.program import evaluate

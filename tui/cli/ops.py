@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from ...core.errors import Usage
-from ...core.frontend.trace.operators import ArrayOperators
+from ...core.frontend.trace.symbol import ArrayOperators
 from ...core.ops.effect_op import ALL_OPS, EffectOp, OpRow
 from ...core.program.hints import example
 

@@ -10,8 +10,8 @@ import numpy as np
 
 from ...core.errors import Usage, plural
 from ...core.graph.graph import GraphNode
-from ...core.handle import Handle
 from ...core.tag import Tag
+from ...core.types import Handle
 from ...core.value import format_value
 from ...interp.outcome.describe import describe_value
 from ...interp.queries.contexts import fires_under

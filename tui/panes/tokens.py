@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from ...core.errors import plural
 from ...core.graph.graph import Graph
-from ...core.handle import Handle
 from ...core.tag import Tag
+from ...core.types import Handle
 from ...interp.machine.cells import CellBlock, CellWrite
 from ...interp.machine.event import Token
 from ...interp.queries.why_not import could_fire

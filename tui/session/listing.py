@@ -7,8 +7,8 @@ from itertools import chain, islice
 from typing import NamedTuple
 
 from ...core.errors import TagloomError
-from ...core.handle import Handle
 from ...core.tag import Tag
+from ...core.types import Handle
 from ...core.value import Value
 from ...interp.machine.activation import ActivationRecord
 from ...interp.machine.cells import CellBlock, CellWrite

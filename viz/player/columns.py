@@ -13,10 +13,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...core.graph.graph import Graph
-from ...core.handle import Handle
 from ...core.ops.effect import fill_placeholders
 from ...core.ops.effect_op import ALL_OPS
 from ...core.tag import Tag
+from ...core.types import Handle
 from ...core.value import Value
 from ...interp.machine.event import Event
 from ...interp.outcome.describe import describe_value

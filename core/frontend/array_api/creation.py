@@ -15,9 +15,8 @@ from ...types import Type
 from ...value import Literal, literal
 from ..api import apply, compute
 from ..eager.array import ConcreteArray, CopyNeeded, result_like
-from ..trace.operators import check_device
 from ..trace.source_location import user_location
-from ..trace.symbol import Symbol
+from ..trace.symbol import Symbol, check_device
 from ..trace.trace import current_region, to_operand, unwrap_weak
 from .common import (
     astype,

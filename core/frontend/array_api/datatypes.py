@@ -13,8 +13,8 @@ from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ..api import apply
 from ..eager.dispatch import cache_single_op
-from ..trace.operators import API_VERSIONS, CPU, check_device
 from ..trace.source_location import user_location
+from ..trace.symbol import API_VERSIONS, CPU, check_device
 from .common import type_of
 
 DTYPE_KINDS: dict[str, str] = {

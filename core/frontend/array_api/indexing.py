@@ -12,9 +12,8 @@ from ...ops.key import IndexKey, format_key
 from ..api import apply
 from ..eager.array import ConcreteArray
 from ..eager.dispatch import cache_single_op
-from ..trace.operators import ArrayOperators
 from ..trace.source_location import user_location
-from ..trace.symbol import Symbol
+from ..trace.symbol import ArrayOperators, Symbol
 from .common import rank_of, resolve_optional_axis, static_integer, type_of
 
 _TAKE_HINT = "tl.take(x, indices, axis=...) takes along one axis, tl.gather(x, i, j) along the first ones"

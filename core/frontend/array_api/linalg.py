@@ -27,10 +27,10 @@ from .creation import diagonal_of_ones
 from .datatypes import finfo
 from .manipulation import broadcast_arrays, expand_dims, matrix_transpose
 from .networks import pad
-from .statistics import count_nonzero
-from .statistics import max as largest
-from .statistics import min as smallest
-from .statistics import sum as total
+from .numeric import count_nonzero
+from .numeric import max as largest
+from .numeric import min as smallest
+from .numeric import sum as total
 
 
 class QR(NamedTuple):

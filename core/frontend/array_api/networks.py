@@ -1,15 +1,23 @@
-"""What programs of arrays want besides the standard: made of its functions."""
+"""Functions for neural networks, beyond the standard: softmax, segment sums, convolution, pooling, clipping of gradients.
+
+They are composed of functions of the standard, so they need no gradient rules of their own.
+"""
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from ... import dtypes
+from ...autodiff.rows import Rows
 from ...dtypes import DType
 from ...errors import Invalid, Usage
 from ..api import apply
+from ..trace.pytree import flatten, unflatten
 from ..trace.source_location import user_location
+from ..trace.symbol import ArrayOperators
 from .common import (
     astype,
     check_indices,
@@ -25,9 +33,9 @@ from .common import (
 )
 from .creation import convert_fill_value, iota, zeros_like
 from .manipulation import concat, expand_dims, permute_dims, reshape
-from .statistics import max as largest
-from .statistics import mean
-from .statistics import sum as total
+from .numeric import max as largest
+from .numeric import mean
+from .numeric import sum as total
 
 
 def one_hot(indices: Any, count: int, /, *, dtype: DType | None = None) -> Any:
@@ -221,3 +229,60 @@ def mean_pool(x: Any, shape: Any, /, *, strides: Any = None) -> Any:
     """
     wide = static_shape(shape)
     return mean(windows(x, wide, strides=wide if strides is None else strides), axis=tuple(range(-len(wide), 0)))
+
+
+def clip_by_norm(x: Any, norm: Any, /) -> Any:
+    """An array of floats, or `tl.Rows`, made as much shorter that its length, the root of the sum of its squares, is
+    `norm` at most.
+
+    >>> clip_by_norm([3.0, 4.0], 2.5).tolist()
+    [1.5, 2.0]
+    """
+    length = apply("sqrt", _sum_of_squares(x))
+    return _map_values(x, lambda each: apply("divide", apply("multiply", each, norm), apply("maximum", length, norm)))
+
+
+def clip_by_global_norm(values: Any, norm: Any, /) -> tuple[Any, Any]:
+    """Arrays of floats, and `tl.Rows`, nested at will, all made as much shorter that the length of all together is
+    `norm` at most; and that length as it was. Where it is infinite they are NaN: nothing else would be a direction.
+
+    >>> clipped, length = clip_by_global_norm({"w": 3.0, "b": 4.0}, 2.5)
+    >>> clipped, length
+    ({'w': 1.5, 'b': 2.0}, 5.0)
+    """
+    leaves, structure = flatten(values, leaf_class=Rows)
+    if not leaves:
+        raise Usage("there is nothing to clip", where=user_location(), required="arrays of floats", got=repr(values))
+    length = apply("sqrt", functools.reduce(functools.partial(apply, "add"), map(_sum_of_squares, leaves)))
+    share = apply("divide", norm, apply("maximum", length, norm))
+    kept = apply("where", apply("isfinite", length), share, math.nan)
+    clipped = [
+        _map_values(leaf, lambda each: apply("multiply", each, astype(kept, type_of(each).dtype))) for leaf in leaves
+    ]
+    return unflatten(structure, clipped), length
+
+
+def _sum_of_squares(x: Any) -> Any:
+    """The sum of the squares of all elements: of rows, of those that they add up to."""
+    one, other = (x.values, sum_duplicate_rows(x).values) if isinstance(x, Rows) else (x, x)
+    return apply("sum", apply("multiply", one, other), axis=None, keepdims=False)
+
+
+def _map_values(x: Any, change: Callable[[Any], Any]) -> Any:
+    """An array, or the values of rows, changed."""
+    return Rows(x.indices, change(x.values)) if isinstance(x, Rows) else change(x)
+
+
+def sum_duplicate_rows(rows: Rows) -> Rows:
+    """The same rows, where every duplicate has the sum over all duplicates of its index.
+
+    >>> import tagloom as tl
+    >>> sum_duplicate_rows(Rows(tl.asarray([5, 2, 5]), tl.asarray([[1.0], [2.0], [4.0]]))).values
+    asarray([[5.],
+             [2.],
+             [5.]], dtype=float64)
+    """
+    numbers = ArrayOperators.apply("inverse_indices", rows.indices)
+    zeros = ArrayOperators.apply("multiply_no_nan", rows.values, 0.0)
+    totals = ArrayOperators.apply("scatter_add", zeros, rows.values, numbers)
+    return Rows(rows.indices, ArrayOperators.apply("take", totals, numbers, axis=0))

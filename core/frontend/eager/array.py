@@ -16,9 +16,9 @@ from ...errors import Usage
 from ...types import Type, intern_type
 from ...value import Literal, Value, literal
 from ..trace.captures import Resource
-from ..trace.operators import UFUNC_OPS, ArrayOperators
 from ..trace.pytree import flatten, unflatten
 from ..trace.source_location import user_location
+from ..trace.symbol import UFUNC_OPS, ArrayOperators
 from ..trace.trace import current_region
 
 

@@ -12,10 +12,9 @@ from ...errors import Invalid, Usage, plural
 from ...types import Type
 from ...value import literal
 from ..trace.captures import Resource, read_variable
-from ..trace.operators import ArrayOperators
 from ..trace.pytree import flatten, flatten_like, leaf_names, unflatten
 from ..trace.source_location import user_location
-from ..trace.symbol import Symbol
+from ..trace.symbol import ArrayOperators, Symbol
 from ..trace.trace import NoTypeYet, current_region, to_operand, weak_value_of
 from .array import ConcreteArray
 from .recording import (
@@ -27,11 +26,13 @@ from .recording import (
     StoredValue,
     TapeArray,
     TapeEntry,
+    identity_vjp,
     instantiate_adjoint,
     is_float_array,
+    peek_resource,
+    watch_copy,
 )
 from .variable import Variable
-from .variable_reads import identity_vjp, peek_resource, watch_copy
 
 
 class WatchedVariable(NamedTuple):

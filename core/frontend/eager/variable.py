@@ -17,9 +17,8 @@ from ...errors import Invalid, TagloomError, Usage
 from ...types import Type, as_type
 from ...value import Literal, literal
 from ..trace.captures import Resource, VariableBase, read_variable
-from ..trace.operators import ELEMENT_METHODS, ArrayOperators
 from ..trace.source_location import user_location
-from ..trace.symbol import Symbol
+from ..trace.symbol import ELEMENT_METHODS, ArrayOperators, Symbol
 from ..trace.trace import (
     TracedValue,
     current_region,
@@ -31,8 +30,7 @@ from ..trace.trace import (
     unwrap_weak,
 )
 from .array import ConcreteArray
-from .recording import recording_tapes
-from .variable_reads import read_and_record, record_assignment
+from .recording import read_and_record, record_assignment, recording_tapes
 
 
 class Variable(ArrayOperators, VariableBase):

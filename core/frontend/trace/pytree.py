@@ -21,8 +21,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ...errors import Invalid
-from ...handle import Handle
-from ...types import Type
+from ...types import Handle, Type
 from .captures import VariableBase, read_variable
 from .source_location import user_location
 

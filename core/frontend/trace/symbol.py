@@ -1,17 +1,205 @@
-"""Symbols: the Python objects for symbolic values. Operators add nodes; what needs a concrete value is refused (F1)."""
+"""Symbols: the Python objects for symbolic values, and the operators, attributes and methods that they share with concrete
+arrays, after the Python Array API standard.
+
+An operator applies an op by name. In a trace this adds a node; what needs a concrete value is refused (F1).
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
-from ...errors import Invalid
-from ...types import HandleType, Type
-from .operators import UFUNC_OPS, ArrayOperators
+from ...dtypes import DType
+from ...errors import Invalid, Usage
+from ...types import HandleType, Shape, Type
 from .source_location import describe_construct, user_location
 from .trace import TracedValue
+
+API_VERSIONS = ("2021.12", "2022.12", "2023.12", "2024.12")
+"""The versions of the standard that `__array_namespace__` accepts; the last is the one implemented."""
+CPU = "cpu"
+"""The only device."""
+UFUNC_OPS: dict[np.ufunc, str] = {
+    np.add: "add",
+    np.subtract: "subtract",
+    np.multiply: "multiply",
+    np.divide: "divide",
+    np.floor_divide: "floor_divide",
+    np.remainder: "remainder",
+    np.power: "pow",
+    np.matmul: "matmul",
+    np.less: "less",
+    np.less_equal: "less_equal",
+    np.greater: "greater",
+    np.greater_equal: "greater_equal",
+    np.equal: "equal",
+    np.not_equal: "not_equal",
+    np.bitwise_and: "logical_and",
+    np.bitwise_or: "logical_or",
+    np.bitwise_xor: "logical_xor",
+    np.left_shift: "bitwise_left_shift",
+    np.right_shift: "bitwise_right_shift",
+}
+"""The op for each ufunc that NumPy calls for a Python operator."""
+BITWISE_OPS = {
+    "logical_and": "bitwise_and",
+    "logical_or": "bitwise_or",
+    "logical_xor": "bitwise_xor",
+    "logical_not": "bitwise_invert",
+}
+"""The op that an operator means for integers, where it is logical for bools."""
+ELEMENT_METHODS = (
+    *(
+        "__bool__",
+        "__int__",
+        "__float__",
+        "__complex__",
+        "__index__",
+        "__round__",
+        "__floor__",
+        "__ceil__",
+        "__trunc__",
+    ),
+    *("__len__", "__iter__", "__array__", "__dlpack__", "__dlpack_device__"),
+)
+"""The methods that need elements: concrete arrays have them, symbols refuse them, variables forward them."""
+OPERATOR_METHODS: dict[Callable[..., Any], tuple[str, int, bool]] = {}
+"""For each operator method: its op, the number of operands, and whether they are swapped."""
+
+
+def _binary(op: str, *, swapped: bool = False) -> Any:
+    def method(self: ArrayOperators, other: object) -> Any:
+        name = self.resolve_op(op)
+        return ArrayOperators.apply(name, other, self) if swapped else ArrayOperators.apply(name, self, other)
+
+    OPERATOR_METHODS[method] = op, 2, swapped
+    return method
+
+
+def _unary(op: str) -> Any:
+    def method(self: ArrayOperators) -> Any:
+        return ArrayOperators.apply(self.resolve_op(op), self)
+
+    OPERATOR_METHODS[method] = op, 1, False
+    return method
+
+
+class ArrayOperators:
+    """The base class of arrays. No operator changes an array: `x += y` rebinds x to a new one."""
+
+    __slots__ = ()
+    apply: ClassVar[Callable[..., Any]]
+    """Set by `api`: applies an op to operands."""
+    getitem: ClassVar[Callable[[Any, Any], Any]]
+    """Set by `indexing`: selects the elements for a key."""
+    namespace: ClassVar[Any] = None
+    """Set by the package root: the module with the standard's functions."""
+
+    @property
+    def _type(self) -> Type:
+        raise NotImplementedError
+
+    def resolve_op(self, op: str) -> str:
+        """The op that an operator means for this operand's dtype."""
+        return BITWISE_OPS.get(op, op) if self.dtype.is_integer else op
+
+    @property
+    def dtype(self) -> DType:
+        """The dtype of the elements."""
+        return self._type.dtype
+
+    @property
+    def shape(self) -> Shape:
+        """The sizes of the axes; a size is None where the run decides it. None for a shape of unknown rank."""
+        return self._type.shape
+
+    @property
+    def ndim(self) -> int | None:
+        """The number of axes; None where it is unknown."""
+        return None if self.shape is None else len(self.shape)
+
+    @property
+    def size(self) -> int | None:
+        """The number of elements; None where it is unknown."""
+        if self.shape is None or None in self.shape:
+            return None
+        return math.prod(self.shape)  # type: ignore[arg-type]
+
+    @property
+    def device(self) -> str:
+        """The device of the elements, always "cpu"."""
+        return CPU
+
+    @property
+    def T(self) -> Any:  # noqa: N802 - the standard's name
+        """The transpose of a matrix. Raises Usage where there are not two axes."""
+        if self.ndim != 2:
+            raise Usage(
+                ".T is of matrices", where=user_location(), required="2 axes", got=self._type, hint="write x.mT"
+            )
+        return self.mT
+
+    @property
+    def mT(self) -> Any:  # noqa: N802 - the standard's name
+        """The array with its last two axes swapped. Raises Usage where the rank is unknown or below 2."""
+        rank = self.ndim
+        if rank is None or rank < 2:
+            raise Usage(".mT is of matrices", where=user_location(), required="2 axes or more, known", got=self._type)
+        return ArrayOperators.apply("permute_dims", self, axes=(*range(rank - 2), rank - 1, rank - 2))
+
+    def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
+        """This array: there is only one device. Raises Usage for another device."""
+        check_device(device)
+        return self
+
+    def __array_namespace__(self, *, api_version: str | None = None) -> Any:
+        """The module with the standard's functions. Raises Usage for an unknown version."""
+        if api_version is not None and api_version not in API_VERSIONS:
+            required = ", ".join(API_VERSIONS)
+            raise Usage(
+                "no version of the standard that is kept", where=user_location(), required=required, got=api_version
+            )
+        return ArrayOperators.namespace
+
+    __add__, __radd__ = _binary("add"), _binary("add", swapped=True)
+    __sub__, __rsub__ = _binary("subtract"), _binary("subtract", swapped=True)
+    __mul__, __rmul__ = _binary("multiply"), _binary("multiply", swapped=True)
+    __truediv__, __rtruediv__ = _binary("divide"), _binary("divide", swapped=True)
+    __floordiv__, __rfloordiv__ = _binary("floor_divide"), _binary("floor_divide", swapped=True)
+    __mod__, __rmod__ = _binary("remainder"), _binary("remainder", swapped=True)
+    __rpow__ = _binary("pow", swapped=True)
+    __matmul__, __rmatmul__ = _binary("matmul"), _binary("matmul", swapped=True)
+    __lt__, __le__ = _binary("less"), _binary("less_equal")
+    __gt__, __ge__ = _binary("greater"), _binary("greater_equal")
+    __eq__, __ne__ = _binary("equal"), _binary("not_equal")
+    __and__, __rand__ = _binary("logical_and"), _binary("logical_and", swapped=True)
+    __or__, __ror__ = _binary("logical_or"), _binary("logical_or", swapped=True)
+    __xor__, __rxor__ = _binary("logical_xor"), _binary("logical_xor", swapped=True)
+    __lshift__, __rlshift__ = _binary("bitwise_left_shift"), _binary("bitwise_left_shift", swapped=True)
+    __rshift__, __rrshift__ = _binary("bitwise_right_shift"), _binary("bitwise_right_shift", swapped=True)
+    __neg__, __abs__, __invert__ = _unary("negative"), _unary("abs"), _unary("logical_not")
+
+    def __pow__(self, other: object, modulus: object = None) -> Any:
+        if modulus is not None:
+            raise Usage("pow has two operands here", where=user_location(), hint="write tl.pow(x, y) % modulus")
+        return ArrayOperators.apply("pow", self, other)
+
+    def __pos__(self) -> Any:
+        return ArrayOperators.namespace.positive(self)
+
+    __hash__: Any = None
+
+    def __getitem__(self, key: Any) -> Any:
+        return ArrayOperators.getitem(self, key)
+
+
+def check_device(device: Any) -> None:
+    """Raises Usage for any device but the CPU; None is the CPU."""
+    if device not in (None, CPU):
+        raise Usage("there is no such device", where=user_location(), required=repr(CPU), got=repr(device))
 
 
 def _refuse(what: str, hint: str) -> Any:

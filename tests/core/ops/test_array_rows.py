@@ -17,7 +17,7 @@ from tagloom.core.json.cursor import JsonCursor
 from tagloom.core.json.value import attributes_to_json, read_attributes
 from tagloom.core.ops import factor
 from tagloom.core.ops.op import OPS, Op, build_kernel, trap_message
-from tagloom.core.text.atoms import is_writable_attribute
+from tagloom.core.text.builder import is_writable_attribute
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, is_same_value
 

@@ -19,7 +19,6 @@ from support.observe.event_text import check_words
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
-from tagloom.core.handle import Handle
 from tagloom.core.json.cursor import JsonCursor
 from tagloom.core.json.value import (
     read_literal,
@@ -35,7 +34,7 @@ from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
 from tagloom.core.tag import ROOT, Site
 from tagloom.core.text import parse, print_document
-from tagloom.core.types import handle_type
+from tagloom.core.types import Handle, handle_type
 from tagloom.core.value import is_same_value
 
 EFFECTS = tl.parse_program("""

@@ -21,8 +21,8 @@ from support.laws.history_laws import other_value, replayed, seen, walk_violatio
 from support.programs.papers import of_paper
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
-from tagloom.core.handle import Handle
 from tagloom.core.tag import ROOT
+from tagloom.core.types import Handle
 from tagloom.interp.engines import reference
 from tagloom.interp.engines.limits import Limits, Until
 from tagloom.interp.history import collector

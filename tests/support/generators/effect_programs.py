@@ -16,7 +16,7 @@ import tagloom as tl
 from hypothesis import strategies as st
 from support.generators.generator import BOOL, FLOAT, INT, OPEN, SCALARS, VECTOR, Case, Writer, _sampled, _type, values
 from tagloom.core.frontend.api import apply, cond, while_loop
-from tagloom.core.frontend.eager.calls import emit_call
+from tagloom.core.frontend.eager.gradients import emit_call
 from tagloom.core.frontend.trace import trace as tracing
 from tagloom.core.frontend.trace.annotation import FunctionSpec
 from tagloom.core.frontend.trace.pytree import flat_tuple_type, leaf_type

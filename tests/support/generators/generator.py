@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from support.generators.array_rows import arities, attributes
 from tagloom.core import dtypes
 from tagloom.core.frontend.api import apply, cond, while_loop
-from tagloom.core.frontend.eager.calls import emit_call
+from tagloom.core.frontend.eager.gradients import emit_call
 from tagloom.core.frontend.trace import trace as tracing
 from tagloom.core.frontend.trace.annotation import FunctionSpec
 from tagloom.core.frontend.trace.pytree import flat_tuple_type, leaf_type

@@ -10,7 +10,7 @@ import numpy as np
 import tagloom as tl
 from support.observe.event_bits import bits
 from tagloom.core.graph.graph import Graph
-from tagloom.core.handle import Handle
+from tagloom.core.types import Handle
 from tagloom.core.world import World
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph

@@ -15,12 +15,11 @@ from tagloom.core import dtypes
 from tagloom.core.errors import Usage
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
-from tagloom.core.handle import Handle
 from tagloom.core.program.program import PULLBACK_TARGET, Node, Program, Var
 from tagloom.core.program.validate import program_problems
 from tagloom.core.tag import ENVIRONMENT, ROOT
 from tagloom.core.transform.prune import prune_program
-from tagloom.core.types import HandleType, Type
+from tagloom.core.types import Handle, HandleType, Type
 from tagloom.core.value import Literal, fingerprint, literal
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import run_graph

@@ -9,7 +9,7 @@ from typing import Any
 
 from support.laws.history_laws import other_value, replayed, seen
 from tagloom.core.graph.graph import Graph
-from tagloom.core.handle import Handle
+from tagloom.core.types import Handle
 from tagloom.core.value import format_value
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History

@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from hypothesis import HealthCheck, Phase, find, given, settings
 from hypothesis import strategies as st
-from tagloom.core.frontend.eager import variable_reads as reading
+from tagloom.core.frontend.eager import recording as reading
 
 Way: TypeAlias = Callable[[Callable[[], Any]], Any]
 """How a function of nothing runs."""

@@ -1,17 +1,19 @@
-"""Statistics: what many elements are together, along axes; and of elements so far."""
+"""Functions on numbers: elementwise functions composed of several ops, reductions and cumulative sums, sorting, searching
+and sets."""
 
 from __future__ import annotations
 
 import builtins
-from typing import Any
+from typing import Any, NamedTuple
 
 from ... import dtypes
 from ...dtypes import DType
-from ...errors import Usage
+from ...errors import Invalid, Usage
 from ...ops.key import format_key
 from ..api import apply
 from ..eager.dispatch import cache_single_op
 from ..trace.source_location import user_location
+from ..trace.trace import unwrap_weak
 from .common import (
     astype,
     check_dtype,
@@ -19,6 +21,7 @@ from .common import (
     check_numeric,
     element_count,
     numpy_scalar,
+    rank_of,
     resolve_axis,
     resolve_optional_axis,
     shape_of,
@@ -28,6 +31,56 @@ from .common import (
     type_of,
 )
 from .manipulation import concat
+
+
+def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
+    """Each element, or the nearest number from `min` to `max`, of the dtype of x; None is no bound. NaN if one of the
+    three is.
+
+    >>> clip([-2.0, 0.5, 3.0], 0.0, 1.0).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    check_numeric(x)
+    dtype = type_of(x).dtype
+    above = x if min is None else apply("maximum", x, _convert_bound(min, dtype))
+    return astype(above if max is None else apply("minimum", above, _convert_bound(max, dtype)), dtype)
+
+
+def _convert_bound(bound: Any, dtype: DType) -> Any:
+    """A bound of another integer dtype as the nearest number of this one."""
+    if type(unwrap_weak(bound)) in (int, float) or not (dtype.is_integer and type_of(bound).dtype.is_integer):
+        return bound
+    (low, high), (lowest, highest) = dtype.range, type_of(bound).dtype.range
+    above = bound if low <= lowest else apply("maximum", bound, low)
+    return astype(above if high >= highest else apply("minimum", above, high), dtype)
+
+
+def positive(x: Any, /) -> Any:
+    """The number itself.
+
+    >>> positive(-2.5)
+    -2.5
+    """
+    check_numeric(x)
+    return apply("identity", x)
+
+
+def reciprocal(x: Any, /) -> Any:
+    """1 / x, of floats.
+
+    >>> reciprocal(4.0)
+    0.25
+    """
+    return apply("divide", 1.0, x)
+
+
+def square(x: Any, /) -> Any:
+    """x * x.
+
+    >>> square(-3)
+    9
+    """
+    return apply("multiply", x, x)
 
 
 def _reduce(op: str, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -178,3 +231,89 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
         later = apply("index", made, key=format_key((*before, slice(1, None))))
         made = apply("subtract", later, apply("index", made, key=format_key((*before, slice(None, -1)))))
     return made
+
+
+class UniqueAll(NamedTuple):
+    """What `unique_all` gives."""
+
+    values: Any
+    indices: Any
+    inverse_indices: Any
+    counts: Any
+
+
+class UniqueCounts(NamedTuple):
+    """What `unique_counts` gives."""
+
+    values: Any
+    counts: Any
+
+
+class UniqueInverse(NamedTuple):
+    """What `unique_inverse` gives."""
+
+    values: Any
+    inverse_indices: Any
+
+
+def nonzero(x: Any, /) -> tuple[Any, ...]:
+    if rank_of(x) == 0:
+        raise Invalid(
+            "nonzero of no axes", rule="V4", where=user_location(), required="an array with axes", got=type_of(x)
+        )
+    return tuple(apply("nonzero", x, axis=axis) for axis in range(rank_of(x)))
+
+
+def searchsorted(x1: Any, x2: Any, /, *, side: str = "left", sorter: Any = None) -> Any:
+    return apply("searchsorted", x1 if sorter is None else apply("take", x1, sorter, axis=0), x2, side=side)
+
+
+def sort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    return apply("sort", x, axis=static_integer(axis, "an axis"), descending=descending)
+
+
+def argsort(x: Any, /, *, axis: int = -1, descending: bool = False, stable: bool = True) -> Any:
+    return apply("argsort", x, axis=static_integer(axis, "an axis"), descending=descending)
+
+
+def unique_values(x: Any, /) -> Any:
+    return apply("unique_values", x)
+
+
+def unique_indices(x: Any, /) -> Any:
+    return apply("unique_indices", x)
+
+
+def inverse_indices(x: Any, /) -> Any:
+    return apply("inverse_indices", x)
+
+
+def value_counts(x: Any, /) -> Any:
+    return apply("value_counts", x)
+
+
+def unique_all(x: Any, /) -> UniqueAll:
+    """The different elements, where each comes first, which of them each element is, and how many of each there are.
+
+    >>> [x.tolist() for x in unique_all([3, 1, 3])]
+    [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
+    """
+    return UniqueAll(unique_values(x), unique_indices(x), inverse_indices(x), value_counts(x))
+
+
+def unique_counts(x: Any, /) -> UniqueCounts:
+    """The different elements, and how many of each there are.
+
+    >>> [x.tolist() for x in unique_counts([3, 1, 3])]
+    [[1, 3], [1, 2]]
+    """
+    return UniqueCounts(unique_values(x), value_counts(x))
+
+
+def unique_inverse(x: Any, /) -> UniqueInverse:
+    """The different elements, and which of them each element is.
+
+    >>> [x.tolist() for x in unique_inverse([3, 1, 3])]
+    [[1, 3], [1, 0, 1]]
+    """
+    return UniqueInverse(unique_values(x), inverse_indices(x))

@@ -10,18 +10,15 @@ import functools
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from ..errors import Invalid, Usage
-from ..program.program import Function, Region, Var
-from ..types import Type
-from ..value import Literal, literal
-from .api import apply
-from .eager.array import ConcreteArray
-from .eager.recording import TapeArray, instantiate_adjoint, is_float_array, record_entry
-from .trace.control_flow import open_subregion
-from .trace.pytree import TreeDef, flatten, flatten_like, read_variables, unflatten
-from .trace.source_location import user_location
-from .trace.symbol import Symbol
-from .trace.trace import (
+from ...errors import Invalid, Usage
+from ...program.program import Function, Region, Var
+from ...types import Type
+from ...value import Literal, literal
+from ..trace.control_flow import open_subregion
+from ..trace.pytree import TreeDef, flatten, flatten_like, read_variables, unflatten
+from ..trace.source_location import user_location
+from ..trace.symbol import ArrayOperators, Symbol
+from ..trace.trace import (
     RegionBuilder,
     TracedValue,
     UniqueNames,
@@ -31,6 +28,8 @@ from .trace.trace import (
     weak_number,
     weak_value_of,
 )
+from .array import ConcreteArray
+from .recording import TapeArray, instantiate_adjoint, is_float_array, record_entry
 
 
 def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -> Callable[..., Any]:
@@ -105,7 +104,7 @@ def _coerce_pullback_adjoint(adjoint: Any, of: Any) -> Any:
         found = literal(number, Type(wanted.dtype))
         made = ConcreteArray(found)
         if not wanted.is_scalar:
-            made = apply("broadcast_like", made, of)
+            made = ArrayOperators.apply("broadcast_like", made, of)
             found = to_operand(made)
     if not wanted.admits(found.type):
         raise Invalid(

@@ -1,0 +1,507 @@
+"""From syntax to programs and graphs: first small parts (names, types, literals, attributes, sites, source locations),
+then the functions of a program, then graphs.
+
+Types that the text leaves out are holes (`program.infer.HOLE`); `document` has them inferred.
+"""
+
+from __future__ import annotations
+
+import difflib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from .. import dtypes
+from ..dtypes import DType
+from ..errors import Malformed
+from ..graph.graph import Edge, Graph, GraphNode, OutputPort, OutputRef
+from ..graph.infer import count_outputs
+from ..ops.attribute import TYPE_ATTRIBUTES
+from ..ops.op import wrap
+from ..ops.routing import ROUTING_OPS
+from ..program import hints
+from ..program.infer import HOLE
+from ..program.program import (
+    MAX_NESTING,
+    PULLBACK_TARGET,
+    DocumentLocation,
+    Function,
+    Location,
+    Node,
+    Operand,
+    Region,
+    Var,
+)
+from ..tag import ENVIRONMENT
+from ..tag import Site as SiteOf
+from ..types import MAX_AXES, Type, handle_type
+from ..value import Literal
+from . import syntax
+from .fault import SyntaxFault
+from .literals import parse_literal
+from .syntax import AttributeSyntax, LiteralSyntax, LocationSyntax, SiteSyntax, SourceFileSyntax, SyntaxToken
+
+LITERAL_WORDS = ("true", "false", "nan", "inf")
+"""Words that are literals, and so no names."""
+ATTRIBUTE_KINDS = "a dtype, a type, a text, sizes, true, false or none, an int64, or a float64 that is no nan"
+
+
+_INTEGER_PATTERN = re.compile("[+-]?[0-9]{1,18}")
+
+
+def read_name(word: SyntaxToken) -> str:
+    """An identifier."""
+    if word.text in LITERAL_WORDS:
+        raise SyntaxFault(f"{word.text} is a literal, and no name", word.position)
+    if not word.text.isidentifier():
+        raise SyntaxFault(f"{word.text!r} is no name", word.position, required="letters, digits and _, as in Python")
+    return word.text
+
+
+def read_qualified_name(word: SyntaxToken, owner: str) -> tuple[str, str]:
+    """The function and the name in `fib.loop.i`; a name without a dot belongs to `owner`."""
+    if not all(part.isidentifier() and part not in LITERAL_WORDS for part in word.text.split(".")):
+        raise SyntaxFault(f"{word.text!r} is no name", word.position, required="names with dots between them")
+    function, dot, rest = word.text.partition(".")
+    return (function, rest) if dot else (owner, function)
+
+
+def read_type(word: SyntaxToken) -> Type:
+    """A type: `float64[3, ?]`, `cells[float64]`."""
+    head, bracket, rest = word.text.partition("[")
+    if head.strip() == "cells":
+        return _read_handle_type(rest.removesuffix("]").strip(), word)
+    dtype = dtypes.BY_NAME.get(head.strip())
+    if dtype is None:
+        usual = {"int": "int64", "float": "float64", "double": "float64", "boolean": "bool", "cell": "cells[...]"}
+        close = [usual.get(head.strip(), ""), *difflib.get_close_matches(head.strip(), dtypes.BY_NAME, 1, 0.5)]
+        close = list(filter(None, close))
+        hint = f"do you mean {close[0]}?" if close else None
+        raise SyntaxFault(
+            f"there is no dtype {head.strip()!r}", word.position, required=", ".join(dtypes.BY_NAME), hint=hint
+        )
+    if not bracket:
+        return Type(dtype)
+    inside = rest.removesuffix("]").strip()
+    if inside == "...":
+        return Type(dtype, None)
+    sizes = [size.strip() for size in inside.split(",")] if inside else []
+    if len(sizes) > MAX_AXES:
+        raise SyntaxFault("too many sizes", word.position, required=f"{MAX_AXES} at most", got=len(sizes))
+    if not all(size == "?" or _is_size(size) for size in sizes):
+        wanted = "sizes, ? for one that is not known, or ... for an unknown shape"
+        raise SyntaxFault(f"{word.text!r} is no type", word.position, required=wanted)
+    return Type(dtype, tuple(None if size == "?" else int(size) for size in sizes))
+
+
+def _is_size(word: str) -> bool:
+    return word.isascii() and word.isdigit() and len(word) < 20 and int(word) < 2**63
+
+
+def _read_handle_type(element: str, word: SyntaxToken) -> Type:
+    """The type `cells[...]`, from the text in its brackets."""
+    required = "the type of a number or an array in the brackets, as in cells[float64]"
+    if not element or element.partition("[")[0].strip() == "cells":
+        raise SyntaxFault("a handle says what its cells hold", word.position, required=required, got=word.text)
+    return handle_type(read_type(SyntaxToken(element, word.position)))
+
+
+def read_literal(written: LiteralSyntax) -> Literal:
+    """A literal, with the type that it has in writing."""
+    try:
+        return parse_literal(written.text)
+    except Malformed as error:
+        raise SyntaxFault(error.message, written.position, required=error.required, hint=error.hint) from None
+
+
+def read_string(word: SyntaxToken) -> str:
+    """The text of a string in double quotes, with the escapes of JSON."""
+    try:
+        return str(json.loads(word.text, strict=False))
+    except ValueError:
+        hint = r"escapes are \" \\ \n \t and \u00e9"
+        raise SyntaxFault("this text has an escape that does not exist", word.position, hint=hint) from None
+
+
+def read_attribute(given: AttributeSyntax) -> tuple[str, object]:
+    """A static attribute: a dtype, a type, a shape, a string, or the plain value of a literal."""
+    key, value = read_name(given.name), given.value
+    if key in TYPE_ATTRIBUTES and isinstance(value, SyntaxToken) and not value.text.startswith('"'):
+        return key, read_type(value)
+    if isinstance(value, LiteralSyntax) and value.text.startswith("["):
+        return key, _read_sizes(value)
+    if isinstance(value, LiteralSyntax):
+        plain = read_literal(value).value
+        if not is_writable_attribute(key, plain):
+            raise SyntaxFault("this is no attribute", value.position, required=ATTRIBUTE_KINDS)
+        return key, plain
+    if value.text.startswith('"'):
+        return key, read_string(value)
+    if value.text == "none":
+        return key, None
+    if value.text not in dtypes.BY_NAME:
+        raise SyntaxFault(f"{value.text!r} is no dtype", value.position, required=", ".join(dtypes.BY_NAME))
+    return key, dtypes.BY_NAME[value.text]
+
+
+def _read_sizes(written: LiteralSyntax) -> tuple[int, ...]:
+    """Integers in brackets, as in `[2, 3]`: the sizes of a shape, or axes."""
+    sizes = [size.strip() for size in written.text[1:-1].split(",")] if written.text[1:-1].strip() else []
+    if not all(_INTEGER_PATTERN.fullmatch(size) for size in sizes):
+        raise SyntaxFault("this is no attribute", written.position, required="integers in brackets, as in shape=[2, 3]")
+    return tuple(map(int, sizes))
+
+
+def is_writable_attribute(name: str, value: object) -> bool:
+    """Whether the text form can write this value for an attribute of this name.
+
+    Attributes are compared with `==`, so a NaN or an array would equal nothing. `int64` is a type or a dtype, depending
+    on the attribute's name.
+    """
+    if isinstance(value, tuple):
+        return all(type(size) is int and -(10**18) < size < 10**18 for size in value)
+    if type(value) is int:
+        return wrap(value) == value
+    if isinstance(value, Type | DType):
+        return isinstance(value, Type) == (name in TYPE_ATTRIBUTES)
+    if value is None:
+        return name not in TYPE_ATTRIBUTES
+    return value == value if type(value) is float else isinstance(value, bool | str)
+
+
+def read_site(given: SiteSyntax, kind: str | None, owner: str) -> SiteOf | None:
+    """The site in brackets; `kind` is that of the op, if it has one."""
+    if given.name is None:
+        return None
+    if given.name.text == "@":
+        return ENVIRONMENT
+    function, rest = read_qualified_name(given.name, owner)
+    match given.kind.text if given.kind else kind:
+        case "call":
+            return SiteOf(function, rest, "call")
+        case "loop":
+            return SiteOf(function, rest, "loop")
+    raise SyntaxFault("this op has no sites", given.name.position, hint="say the kind: [call f.g] or [loop f.g]")
+
+
+class LocationResolver:
+    """Finds the source line of each node: from `from` and `at`, or else the line in the text itself, if it is a
+    file."""
+
+    def __init__(self, file: str | None) -> None:
+        self.text_file = file
+        self.source_file: str | None = None
+
+    def enter_source_file(self, statement: SourceFileSyntax) -> None:
+        self.source_file = read_string(statement.file)
+
+    def resolve(self, at: LocationSyntax | None, line: int) -> Location | None:
+        if at is None:
+            return DocumentLocation(self.text_file, line, self.text_file) if self.text_file is not None else None
+        origin = read_string(at.file) if at.file else self.source_file
+        if origin is None:
+            hint = 'say it before, as in from "fib.py", or here: at "fib.py":12'
+            raise SyntaxFault("a line of which file?", at.position, hint=hint)
+        return DocumentLocation(origin, at.line, self.text_file)
+
+
+REGION_KEYWORDS = {"cond": ("then", "else"), "while_loop": ("while", "do")}
+"""The keywords of the regions of an op."""
+
+
+def build_function(given: syntax.FunctionSyntax, lines: LocationResolver) -> Function:
+    """The function of this syntax; results without types have holes."""
+    where = lines.resolve(given.location, given.body.keyword.position.line)
+    body = _build_region(given.body, lines, 0)
+    results = (
+        tuple(map(read_type, given.result_types)) if given.result_types is not None else (HOLE,) * len(body.results)
+    )
+    phases = [_build_region(phase.body, lines, 0) for phase in given.pullbacks]
+    returned = tuple(map(_build_pullback_types, given.pullbacks))
+    return Function(read_name(given.body.keyword), _link_phases([body, *phases]), results, where, returned)
+
+
+def _build_pullback_types(phase: syntax.PullbackSyntax) -> tuple[Type, ...]:
+    if phase.result_types is None:
+        raise SyntaxFault(
+            "a pullback says what it returns", phase.body.keyword.position, required="-> and types, behind the brackets"
+        )
+    return tuple(map(read_type, phase.result_types))
+
+
+def _link_phases(phases: Sequence[Region]) -> Region:
+    """The first of these regions, with the others as its further phases."""
+    first, *further = phases
+    return replace(first, pullback=_link_phases(further)) if further else first
+
+
+def _build_region(given: syntax.RegionSyntax, lines: LocationResolver, depth: int) -> Region:
+    if depth > MAX_NESTING:
+        raise SyntaxFault("regions nest too deep", given.keyword.position, required=f"{MAX_NESTING} at most")
+    nodes = []
+    for statement in given.statements:
+        if isinstance(statement, syntax.SourceFileSyntax):
+            lines.enter_source_file(statement)
+        else:
+            nodes.append(_build_node(statement, lines, depth))
+    parameters = tuple(Var(read_name(word), _build_declared_type(said)) for word, said in given.parameters)
+    return Region(parameters, tuple(nodes), tuple(map(_build_operand, given.results)))
+
+
+def _build_declared_type(said: syntax.SyntaxToken | None) -> Type:
+    return read_type(said) if said else HOLE
+
+
+def _build_node(given: syntax.NodeSyntax, lines: LocationResolver, depth: int) -> Node:
+    _check_regions(given)
+    where: Location | None = lines.resolve(given.location, given.op.position.line)
+    names = PULLBACK_TARGET if given.op.text == "pullback" else "function"
+    attributes: list[tuple[str, object]] = [(names, read_name(given.callee))] if given.callee else []
+    attributes += [read_attribute(each) for each in given.arguments if isinstance(each, syntax.AttributeSyntax)]
+    return Node(
+        read_name(given.op),
+        tuple(map(_build_operand, _operand_syntax(given.arguments))),
+        tuple(Var(read_name(word), _build_declared_type(said)) for word, said in given.targets),
+        tuple(
+            _link_phases([_build_region(each, lines, depth + 1) for each in phases]) for phases in _group_phases(given)
+        ),
+        tuple(attributes),
+        where,
+    )
+
+
+def _operand_syntax(
+    arguments: Sequence[syntax.SyntaxToken | syntax.LiteralSyntax | syntax.AttributeSyntax],
+) -> list[syntax.SyntaxToken | syntax.LiteralSyntax]:
+    """The operands; raises SyntaxFault where one follows an attribute."""
+    operands: list[syntax.SyntaxToken | syntax.LiteralSyntax] = []
+    for number, given in enumerate(arguments):
+        if isinstance(given, syntax.AttributeSyntax):
+            continue
+        if number > len(operands):
+            raise SyntaxFault("operands come before attributes", given.position)
+        operands.append(given)
+    return operands
+
+
+def _build_operand(given: syntax.SyntaxToken | syntax.LiteralSyntax) -> Operand:
+    return read_literal(given) if isinstance(given, syntax.LiteralSyntax) else read_name(given)
+
+
+def _group_phases(given: syntax.NodeSyntax) -> list[list[syntax.RegionSyntax]]:
+    """The regions of a node, each with the `pullback` regions that follow it."""
+    found: list[list[syntax.RegionSyntax]] = []
+    for region in given.regions or ():
+        if region.keyword.text == "pullback" and found:
+            found[-1].append(region)
+        else:
+            found.append([region])
+    return found
+
+
+def _check_regions(given: syntax.NodeSyntax) -> None:
+    """The regions have the keywords of their op, or are all called `region`, which can also write a wrong number of
+    them."""
+    wanted, op = REGION_KEYWORDS.get(given.op.text, ()), given.op
+    if given.regions is None:
+        if wanted:
+            hint = f"they stand in braces behind it: {{ {wanted[0]}(...) {{ ... }} {wanted[1]}(...) {{ ... }} }}"
+            raise SyntaxFault(
+                f"{op.text} has no regions", op.position, required=f"`{wanted[0]}` and `{wanted[1]}`", hint=hint
+            )
+        return
+    found = [phases[0].keyword for phases in _group_phases(given)]
+    if tuple(word.text for word in found) == wanted or all(word.text == "region" for word in found):
+        return
+    if not wanted:
+        raise SyntaxFault(f"{op.text} takes no regions", found[0].position, hint="only cond and while_loop do")
+    strange = [word for k, word in enumerate(found) if word.text not in wanted[k : k + 1]]
+    raise SyntaxFault(
+        f"not the regions of {op.text}",
+        (strange or [op])[0].position,
+        required=f"`{wanted[0]}` and `{wanted[1]}`, in this order",
+    )
+
+
+TRIGGER_TYPE = Type(dtypes.bool)
+
+
+def build_graph(given: syntax.GraphSyntax, lines: LocationResolver) -> Graph:
+    """The graph of this syntax; outputs without a type have holes."""
+    return _GraphSyntaxBuilder(given).build(lines)
+
+
+class _GraphSyntaxBuilder:
+    def __init__(self, given: syntax.GraphSyntax) -> None:
+        self.syntax = given
+        self.name = read_name(given.name)
+        self.node_syntax: list[syntax.GraphNodeSyntax] = [
+            line for line in given.statements if isinstance(line, syntax.GraphNodeSyntax)
+        ]
+        self.arguments = [(read_name(each.name), self.argument_type(each)) for each in given.arguments]
+        self.argument_positions = {word: k for k, (word, _) in enumerate(self.arguments)}
+        self.node_numbers: dict[tuple[str, str], int] = {}
+        self.nodes: list[GraphNode] = []
+        self.edges: dict[OutputRef, list[Edge]] = {}
+
+    def build(self, lines: LocationResolver) -> Graph:
+        self.number_nodes()
+        hidden = [each.is_hidden for each in self.syntax.arguments]
+        if sorted(hidden, reverse=True) != hidden:
+            raise SyntaxFault("hidden arguments come first", self.syntax.arguments[hidden.index(True)].name.position)
+        calls = []
+        for line in self.syntax.statements:
+            match line:
+                case syntax.SourceFileSyntax():
+                    lines.enter_source_file(line)
+                case syntax.SiteCallSyntax():
+                    calls.append((self.build_site(line), read_name(line.callee)))
+                case syntax.GraphNodeSyntax():
+                    self.nodes.append(self.build_node(line, lines))
+        results = self.build_results(lines)
+        for number, written in enumerate(self.node_syntax):
+            for port, sources in enumerate(self.port_syntax(written)):
+                self.connect(Edge(number, port), sources)
+        nodes = [
+            replace(
+                node,
+                outputs=tuple(self.build_output(OutputRef(n, k), each.type) for k, each in enumerate(node.outputs)),
+            )
+            for n, node in enumerate(self.nodes)
+        ]
+        arguments = [
+            (word, self.build_output(OutputRef(-1, k), type_)) for k, (word, type_) in enumerate(self.arguments)
+        ]
+        return Graph(self.name, tuple(nodes), tuple(arguments), tuple(results), tuple(calls), sum(hidden))
+
+    def argument_type(self, given: syntax.ArgumentSyntax) -> Type:
+        if given.type is None and not given.is_hidden:
+            raise SyntaxFault(
+                "an argument has a type", given.name.position, required=f"{given.name.text}: int64, or another"
+            )
+        return read_type(given.type) if given.type else TRIGGER_TYPE
+
+    def number_nodes(self) -> None:
+        """Number all nodes first, since a node may be used before its line."""
+        if len(self.argument_positions) < len(self.arguments):
+            raise SyntaxFault("two arguments have one name", self.syntax.name.position)
+        for number, node in enumerate(self.node_syntax):
+            key = read_qualified_name(node.name, self.name)
+            if key in self.node_numbers:
+                raise SyntaxFault("two nodes have one name", node.name.position)
+            if node.name.text in self.argument_positions:
+                hint = f"call the node {self.name}.{node.name.text}"
+                raise SyntaxFault("an argument has this name", node.name.position, hint=hint)
+            self.node_numbers[key] = number
+
+    def build_site(self, line: syntax.SiteCallSyntax) -> SiteOf:
+        found = read_site(line.site, "call", self.name)
+        assert found is not None, "the grammar asks for its name"
+        return found
+
+    def build_node(self, given: syntax.GraphNodeSyntax, lines: LocationResolver) -> GraphNode:
+        function, word = read_qualified_name(given.name, self.name)
+        types = [HOLE] * count_outputs(given.op.text) if given.types is None else list(map(read_type, given.types))
+        control = ROUTING_OPS.get(given.op.text)
+        where = ENVIRONMENT if given.op.text == "return" else None
+        if given.site is not None:
+            where = read_site(given.site, control.site_kind if control else None, self.name)
+        ports = tuple(self.build_literal(port) for port in self.port_syntax(given))
+        outputs = tuple(OutputPort(each, ()) for each in types)
+        attributes = tuple(read_attribute(each) for each in given.ports if isinstance(each, syntax.AttributeSyntax))
+        at = lines.resolve(given.location, given.op.position.line)
+        return GraphNode(
+            word, read_name(given.op), ports, outputs, function, where, given.trigger is not None, attributes, at
+        )
+
+    def port_syntax(self, given: syntax.GraphNodeSyntax) -> list[syntax.PortSyntax]:
+        """The ports; the trigger's comes last."""
+        return [port for port in given.ports if not isinstance(port, syntax.AttributeSyntax)] + (given.trigger or [])
+
+    def build_literal(self, port: syntax.PortSyntax) -> Literal | None:
+        found = [each for each in port if isinstance(each, syntax.LiteralSyntax)]
+        if len(found) > 1:
+            raise SyntaxFault("a port has one literal at most", found[1].position)
+        return read_literal(found[0]) if found else None
+
+    def connect(self, edge: Edge, sources: syntax.PortSyntax) -> None:
+        for each in sources:
+            if isinstance(each, syntax.OutputSyntax):
+                self.edges.setdefault(self.resolve_source(each), []).append(edge)
+
+    def resolve_source(self, given: syntax.OutputSyntax) -> OutputRef:
+        """The argument or output that a name refers to."""
+        argument = self.argument_positions.get(given.name.text)
+        if argument is not None:
+            outputs, made = 1, OutputRef(-1, argument)
+        else:
+            number = self.node_numbers.get(read_qualified_name(given.name, self.name))
+            if number is None:
+                raise self.unknown_name_fault(given.name)
+            outputs, made = len(self.nodes[number].outputs), OutputRef(number, given.output or 0)
+        if given.output is None and outputs > 1:
+            hint = f"write {given.name.text}:0, or another"
+            raise SyntaxFault(f"{given.name.text} has {outputs} outputs", given.name.position, hint=hint)
+        if not outputs:
+            hint = "a store hands nothing on: use the handle that it was given"
+            raise SyntaxFault(f"{given.name.text} has no output", given.name.position, hint=hint)
+        if (given.output or 0) >= outputs:
+            raise SyntaxFault(
+                f"there is no such output of {given.name.text}", given.name.position, required=f"{outputs} at most"
+            )
+        return made
+
+    def unknown_name_fault(self, word: syntax.SyntaxToken) -> SyntaxFault:
+        hint = hints.suggest_name(word.text, [*self.argument_positions, *(rest for _, rest in self.node_numbers)])
+        if any(rest == word.text for _, rest in self.node_numbers):
+            hint = f"write {next(f for f, rest in self.node_numbers if rest == word.text)}.{word.text}"
+        return SyntaxFault(
+            f"nothing is called {word.text}", word.position, required="an argument, or a node", hint=hint
+        )
+
+    def build_results(self, lines: LocationResolver) -> list[int]:
+        """The node numbers of the results. `return` adds a return node for each that is not one already."""
+        leaving = self.syntax.return_line
+        said = None if self.syntax.result_types is None else list(map(read_type, self.syntax.result_types))
+        if said is not None and len(said) != len(leaving.outputs):
+            got = f"{len(leaving.outputs)} results, and {len(said)} types"
+            raise SyntaxFault(f"{got} are said", leaving.keyword.position)
+        if leaving.keyword.text == "results":
+            return [self.resolve_result(each) for each in leaving.outputs]
+        written, numbers = list(self.nodes), []
+        for k, each in enumerate(leaving.outputs):
+            source = self.resolve_source(each)
+            node = written[source.node] if source.node >= 0 else None
+            if node is not None and (node.op, node.site) == ("return", ENVIRONMENT):
+                numbers.append(source.node)
+                continue
+            numbers.append(len(self.nodes))
+            self.connect(Edge(len(self.nodes), 0), [each])
+            outputs = (OutputPort(said[k] if said else HOLE, ()),)
+            at = lines.resolve(self.syntax.location, leaving.keyword.position.line)
+            self.nodes.append(
+                GraphNode(self.fresh_return_name(), "return", (None,), outputs, self.name, ENVIRONMENT, False, (), at),
+            )
+        return numbers
+
+    def resolve_result(self, given: syntax.OutputSyntax) -> int:
+        number = self.node_numbers.get(read_qualified_name(given.name, self.name))
+        if number is None:
+            raise self.unknown_name_fault(given.name)
+        return number
+
+    def fresh_return_name(self) -> str:
+        return fresh_return_name(node.name for node in self.nodes if node.function == self.name)
+
+    def build_output(self, source: OutputRef, type_: Type) -> OutputPort:
+        return OutputPort(type_, tuple(sorted(self.edges.get(source, ()))))
+
+
+def fresh_return_name(names: Iterable[str]) -> str:
+    """The name of a return node that a `return` line adds: `return`, with a number if needed."""
+    taken, count, word = set(names), 0, "return"
+    while word in taken:
+        count += 1
+        word = f"return_{count}"
+    return word
