@@ -3,9 +3,9 @@
 In a trace these functions add nodes to the program. Outside a trace, effects happen eagerly, and cells are refused,
 since they belong to a run.
 
-A draw depends in a trace on the run's seed, the node and the tag. Outside a trace, and wherever a `Generator` is used, it
-depends on a seed and a count of earlier draws, which are variables. So the draws of a generator are in program order,
-through branches, loops and calls, and are the same on every engine and schedule.
+A draw depends in a trace on the run's seed, the node and the tag. Outside a trace, and wherever a `Generator` is used,
+it depends on a seed and a count of earlier draws, which are variables. So the draws of a generator are in program
+order, through branches, loops and calls, and are the same on every engine and schedule.
 """
 
 from __future__ import annotations

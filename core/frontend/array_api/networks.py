@@ -1,6 +1,7 @@
-"""Functions for neural networks, beyond the standard: softmax, segment sums, convolution, pooling, clipping of gradients.
+"""Functions for neural networks, beyond the standard: softmax, segment sums, convolution, pooling, clipping of
+gradients.
 
-They are composed of functions of the standard, so they need no gradient rules of their own.
+They are composed of functions of the standard, except for `windows`, which is an op.
 """
 
 from __future__ import annotations

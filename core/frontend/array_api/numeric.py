@@ -1,5 +1,5 @@
-"""Functions on numbers: elementwise functions composed of several ops, reductions and cumulative sums, sorting, searching
-and sets."""
+"""Functions on numbers: elementwise functions composed of several ops, reductions and cumulative sums, sorting,
+searching and sets."""
 
 from __future__ import annotations
 

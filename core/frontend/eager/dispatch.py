@@ -5,9 +5,9 @@ anything that might be an error, takes the slow path, `ArrayOperators.apply`, wh
 errors: the tables affect speed only. A key has the types of arrays by identity, the classes of Python numbers, and the
 attributes; the key of a single array is that identity alone.
 
-Owns the derivation of functions from the rows of the registry as well: their signature, documentation and behaviour. The
-column `namespace` of a row names the module of its function. Functions of the standard that apply several ops, or that
-convert their arguments, are written by hand in `array_api`.
+Owns the derivation of functions from the rows of the registry as well: their signature, documentation and behaviour.
+The column `namespace` of a row names the module of its function. Functions of the standard that apply several ops, or
+that convert their arguments, are written by hand in `array_api`.
 """
 
 from __future__ import annotations

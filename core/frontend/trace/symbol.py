@@ -1,5 +1,5 @@
-"""Symbols: the Python objects for symbolic values, and the operators, attributes and methods that they share with concrete
-arrays, after the Python Array API standard.
+"""Symbols: the Python objects for symbolic values, and the operators, attributes and methods that they share with
+concrete arrays, after the Python Array API standard.
 
 An operator applies an op by name. In a trace this adds a node; what needs a concrete value is refused (F1).
 """
