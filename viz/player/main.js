@@ -1,74 +1,74 @@
-// What the page is doing: the position, whether it plays, what is chosen; and the address.
+// The state of the page (position, playing, selection), its motion, and its address.
 
 const SPEEDS = [0.25, 0.5, 1, 2, 4, 16, 64];
-const BEAT = 900;
-const ADDRESS = 300;
+const STEP_MILLISECONDS = 900;
+const ADDRESS_DELAY = 300;
 const byId = (id) => document.getElementById(id);
-const still = matchMedia("(prefers-reduced-motion: reduce)");
+const reducedMotion = matchMedia("(prefers-reduced-motion: reduce)");
 
 const page = { position: 0, from: 0, playing: false, filter: -1, chosen: [], speed: 1, unit: run.clocked ? "wave" : "firing", zoom: 0 };
 
 const allStops = Array.from({ length: LENGTH + 1 }, (_, position) => position);
-const firings = allStops.filter((position) => position && run.events.did[position - 1] !== STAYS && run.events.did[position - 1] !== PARKS);
+const firings = allStops.filter((position) => position && run.events.did[position - 1] !== WAITS_FOR_PARTNER && run.events.did[position - 1] !== PARKS);
 const stopsBy = { wave: [0, ...waveEnds], firing: [...new Set([0, ...firings, LENGTH])], event: allStops };
 const UNITS = run.clocked ? ["wave", "firing", "event"] : ["firing", "event"];
 let stops = stopsBy[page.unit];
 
-// The positions that a step goes to: all, or those at which something happened in the activation that is chosen.
+// The positions to which steps go: all, or only those at which an event happens in the chosen activation.
 function chooseStops() {
   const all = stopsBy[page.unit];
   stops = page.filter < 0 ? all : all.filter((position, i) => {
-    for (let event = i ? all[i - 1] : 0; event < position; event++) if (isBelow(run.events.tag[event], page.filter)) return true;
+    for (let event = i ? all[i - 1] : 0; event < position; event++) if (isWithin(run.events.tag[event], page.filter)) return true;
     return position === 0;
   });
 }
 
-function after(position) {
+function nextStop(position) {
   return stops.find((stop) => stop > position);
 }
 
-function before(position, among = stops) {
+function previousStop(position, among = stops) {
   for (let i = among.length - 1; i >= 0; i--) if (among[i] < position) return among[i];
   return undefined;
 }
 
-// The events of a step that leads to a position: those since the stop before, whatever activation is chosen.
-const since = (position) => before(position, stopsBy[page.unit]) || 0;
+// The position at which the step to this position starts, whatever activation is chosen.
+const stepStart = (position) => previousStop(position, stopsBy[page.unit]) || 0;
 
 // Moving
 
 function seek(position, milliseconds = 0) {
-  const inside = Math.max(0, Math.min(position, LENGTH)), to = predicting ? stopUpTo(inside) : inside, on = to > page.position;
-  page.from = on && milliseconds ? page.position : since(to);
+  const inside = Math.max(0, Math.min(position, LENGTH)), to = predicting ? stopAtOrBefore(inside) : inside, isForward = to > page.position;
+  page.from = isForward && milliseconds ? page.position : stepStart(to);
   page.position = to;
   const live = stateAt(to);
-  if (milliseconds && !still.matches) glide(live, page.filter, milliseconds, () => showMarks(live));
+  if (milliseconds && !reducedMotion.matches) animateState(live, page.filter, milliseconds, () => showMarks(live));
   else {
-    stand(live, page.filter);
+    showState(live, page.filter);
     showMarks(live);
   }
-  update(live);
-  askHere();
+  updatePanes(live);
+  updateQuestion();
 }
 
-// What a prediction is of begins at a stop, wherever one seeks.
-const stopUpTo = (position) => before(position + 1) || 0;
+// The last stop that is not after a position: predictions begin at stops.
+const stopAtOrBefore = (position) => previousStop(position + 1) || 0;
 
 function step(direction) {
   pause();
-  const to = direction > 0 ? after(page.position) : before(page.position);
+  const to = direction > 0 ? nextStop(page.position) : previousStop(page.position);
   if (to === undefined) return;
-  seek(to, direction > 0 ? BEAT / Math.max(page.speed, 1) / 1.5 : 0);
+  seek(to, direction > 0 ? STEP_MILLISECONDS / Math.max(page.speed, 1) / 1.5 : 0);
 }
 
 let timer = 0, clock = 0;
 
 function play() {
   if (predicting) return;
-  if (after(page.position) === undefined) seek(0);
+  if (nextStop(page.position) === undefined) seek(0);
   page.playing = true;
   clock = performance.now();
-  beat();
+  playStep();
   updateControls();
 }
 
@@ -79,25 +79,25 @@ function pause() {
   writeAddress();
 }
 
-// One beat: a step; where steps are faster than the screen, several.
-function beat() {
-  const each = BEAT / page.speed, now = performance.now();
-  let to = after(page.position);
-  for (clock += each; to !== undefined && clock < now; clock += each) to = after(to) || to;
+// One step of playing, or several where steps are faster than the screen.
+function playStep() {
+  const each = STEP_MILLISECONDS / page.speed, now = performance.now();
+  let to = nextStop(page.position);
+  for (clock += each; to !== undefined && clock < now; clock += each) to = nextStop(to) || to;
   if (to === undefined) return pause();
   seek(to, each > 60 ? each * 0.9 : 0);
-  timer = setTimeout(beat, Math.max(clock - performance.now(), 8));
+  timer = setTimeout(playStep, Math.max(clock - performance.now(), 8));
 }
 
 // Showing
 
 function currentEvents() {
-  const found = [];
-  for (let event = page.from; event < page.position; event++) if (page.filter < 0 || isBelow(run.events.tag[event], page.filter)) found.push(event);
-  return found;
+  const events = [];
+  for (let event = page.from; event < page.position; event++) if (page.filter < 0 || isWithin(run.events.tag[event], page.filter)) events.push(event);
+  return events;
 }
 
-function update(live) {
+function updatePanes(live) {
   const events = currentEvents(), nodes = [...new Set(events.map((event) => run.events.node[event]))];
   updateSource(page.chosen, nodes.length <= 60 ? nodes : []);
   updateInspector(page.chosen, page.position, live);
@@ -106,22 +106,22 @@ function update(live) {
   updatePrinted();
   updateCells(page.position, page.filter);
   updateControls();
-  follow(page.position ? nodes.map((node) => run.nodes[node][BOX]) : boxesInFlight(live));
+  scrollToBoxes(page.position ? nodes.map((node) => run.nodes[node][BOX]) : boxesInFlight(live));
   if (!page.playing) writeAddress();
 }
 
 function boxesInFlight(live) {
-  return [...new Set([...live].filter(([, place]) => flies(place)).map(([token]) => boxOfToken(token)))];
+  return [...new Set([...live].filter(([, place]) => isInFlight(place)).map(([token]) => boxOfToken(token)))];
 }
 
-const LINES = 200;
+const MAX_PRINTED_LINES = 200;
 
 function updatePrinted() {
   const { lines, left } = run.printed, printed = lines.filter(([at]) => at <= page.position);
-  const earlier = left + Math.max(0, printed.length - LINES);
+  const earlier = left + Math.max(0, printed.length - MAX_PRINTED_LINES);
   byId("earlier").hidden = !earlier;
-  byId("earlier").textContent = `${counted(earlier, "line")} before these`;
-  const pane = byId("printed"), text = printed.slice(-LINES).map(([, line]) => line).join("\n");
+  byId("earlier").textContent = `${plural(earlier, "line")} before these`;
+  const pane = byId("printed"), text = printed.slice(-MAX_PRINTED_LINES).map(([, line]) => line).join("\n");
   if (text === pane.textContent) return;
   pane.textContent = text;
   pane.scrollTop = pane.scrollHeight;
@@ -136,38 +136,38 @@ function updateControls() {
   byId("where").textContent = where;
   byId("slider").setAttribute("aria-valuetext", where);
   byId("sentence").setAttribute("aria-live", page.playing ? "off" : "polite");
-  byId("sentence").textContent = predicting && position ? `${where}.` : `${where}: ${toldAll(currentEvents(), position, page.filter)}`;
-  byId("result").textContent = isOver() ? (run.value ? `= ${run.value}` : `${run.status}: ${run.error}`) : "";
+  byId("sentence").textContent = predicting && position ? `${where}.` : `${where}: ${describeEvents(currentEvents(), position, page.filter)}`;
+  byId("result").textContent = isAtEnd() ? (run.value ? `= ${run.value}` : `${run.status}: ${run.error}`) : "";
 }
 
-// Whether the run ends where the page stands: pages of a part of it end elsewhere.
-function isOver() {
+// Whether the run ends at this position. A page of a part of the run ends before it.
+function isAtEnd() {
   return page.position === LENGTH && (!LENGTH || run.events.at[LENGTH - 1] === run.total - 1);
 }
 
-function ending() {
-  if (!isOver()) return "This page ends here; the run goes on.";
+function describeEnding() {
+  if (!isAtEnd()) return "This page ends here; the run goes on.";
   return run.value ? `The run is over: it returned ${run.value}.` : `The run ended here: ${run.error || run.status}.`;
 }
 
-// The address: #step=17 is after the 17th event of the run.
+// The address: #step=17 is the position after the 17th event of the run.
 
-let written = 0;
+let addressTimer = 0;
 
 function writeAddress() {
-  clearTimeout(written);
-  written = setTimeout(() => {
+  clearTimeout(addressTimer);
+  addressTimer = setTimeout(() => {
     const number = page.position ? run.events.at[page.position - 1] + 1 : run.events.at[0] || 0;
     try { history.replaceState(null, "", `#step=${number}`); } catch { /* a frame of a notebook has no address */ }
-  }, ADDRESS);
+  }, ADDRESS_DELAY);
 }
 
-// The position that the address names; none where it names none.
+// The position that the address names, or undefined.
 function readAddress() {
-  const found = /^#step=(\d{1,9})$/.exec(location.hash);
-  if (!found) return undefined;
+  const match = /^#step=(\d{1,9})$/.exec(location.hash);
+  if (!match) return undefined;
   let position = 0;
-  while (position < LENGTH && run.events.at[position] < Number(found[1])) position++;
+  while (position < LENGTH && run.events.at[position] < Number(match[1])) position++;
   return position;
 }
 
@@ -177,20 +177,20 @@ function choose(nodes) {
   page.chosen = nodes;
   const live = stateAt(page.position);
   showMarks(live);
-  update(live);
+  updatePanes(live);
 }
 
-// A prediction is of the whole run: while one predicts, no activation is chosen.
+// Predictions concern the whole run, so no activation is chosen while the user predicts.
 function filterBy(tag) {
   page.filter = predicting || tag === 0 || tag === page.filter ? -1 : tag;
-  sayFilter();
+  showFilter();
   chooseStops();
   seek(page.position);
 }
 
-function sayFilter() {
+function showFilter() {
   const all = predicting ? "All are shown while you predict." : "All are shown.";
-  byId("filter").textContent = page.filter < 0 ? all : `Only ${path(page.filter)} is shown, with all below it.`;
+  byId("filter").textContent = page.filter < 0 ? all : `Only ${tagPath(page.filter)} is shown, with all below it.`;
   byId("tags").setAttribute("aria-disabled", String(predicting));
 }
 
@@ -213,32 +213,32 @@ function setSpeed(speed) {
   clock = performance.now();
 }
 
-function faster(by) {
+function changeSpeed(by) {
   setSpeed(SPEEDS[Math.max(0, Math.min(SPEEDS.length - 1, SPEEDS.indexOf(page.speed) + by))]);
 }
 
-function setPredicting(wanted) {
+function setPredicting(isOn) {
   pause();
-  predicting = wanted;
+  predicting = isOn;
   filterBy(0);
   byId("predict").setAttribute("aria-pressed", String(predicting));
   byId("question").hidden = !predicting;
   byId("play").disabled = predicting;
-  refit();
+  fitAgain();
 }
 
-function turnTheme() {
+function toggleTheme() {
   const dark = matchMedia("(prefers-color-scheme: dark)").matches, now = document.documentElement.dataset.theme || (dark ? "dark" : "light");
   document.documentElement.dataset.theme = now === "dark" ? "light" : "dark";
 }
 
-function check() {
-  const to = after(page.position);
+function checkGuesses() {
+  const to = nextStop(page.position);
   if (!predicting || judged || to === undefined) return;
   judge(rightBoxes(page.position, to, page.unit === "wave", stateAt(page.position)));
 }
 
-function onward() {
-  const to = after(page.position);
-  if (to !== undefined) seek(to, BEAT / 1.5);
+function goToNextQuestion() {
+  const to = nextStop(page.position);
+  if (to !== undefined) seek(to, STEP_MILLISECONDS / 1.5);
 }

@@ -35,24 +35,7 @@ from .recording import record_tokens, recorded_arguments
 from .selection import MAX_EVENTS, select_segment
 from .source import source_excerpts
 
-SCRIPTS = (
-    "data",
-    "paths",
-    "apart",
-    "tokens",
-    "tree",
-    "source",
-    "inspector",
-    "cells",
-    "profile",
-    "predict",
-    "marks",
-    "print",
-    "zoom",
-    "main",
-    "keys",
-    "begin",
-)
+SCRIPTS = ("data", "geometry", "tokens", "panes", "predict", "print", "main", "controls")
 """The scripts of a page in order; together they form one script."""
 
 BLUE_LINE = "#3D9BDC"

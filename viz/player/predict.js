@@ -1,9 +1,9 @@
-// Predict: the next step is hidden; one clicks the nodes that one thinks will fire, and is told which were right.
+// Prediction: the next step is hidden; the user clicks the nodes that will fire, and learns which were right.
 
 let predicting = false, judged = false;
 const guesses = new Set();
 
-// The boxes that are right. By waves: those that fire in the next one. By events: those that one delivery would fire.
+// The right boxes. In steps by wave: those that fire in the next wave; otherwise: those that could fire by one delivery.
 function rightBoxes(position, next, byWave, live) {
   const right = new Set();
   if (byWave) {
@@ -18,8 +18,8 @@ function rightBoxes(position, next, byWave, live) {
 
 let asked = "";
 
-// Ask where the page stands, or at the end say how it ended. What was answered stays until one goes elsewhere.
-function askHere() {
+// Ask about the next step, or say how the run ended. An answer stays until the position changes.
+function updateQuestion() {
   const here = predicting ? `${page.unit} ${page.position}` : "";
   if (here === asked) return;
   asked = here;
@@ -27,10 +27,10 @@ function askHere() {
   guesses.clear();
   markGuesses();
   if (!predicting) return;
-  const isOver = after(page.position) === undefined;
-  byId("asked").textContent = isOver ? ending() : `${question(after(page.position))} Click them, then check.`;
+  const isOver = nextStop(page.position) === undefined;
+  byId("asked").textContent = isOver ? describeEnding() : `${question(nextStop(page.position))} Click them, then check.`;
   byId("answer").disabled = isOver;
-  refit();
+  fitAgain();
 }
 
 function question(next) {
@@ -51,8 +51,8 @@ function markGuesses() {
     element.removeAttribute("aria-pressed");
   }
   for (const box of guesses) {
-    boxOf(box).classList.add("guessed");
-    boxOf(box).setAttribute("aria-pressed", "true");
+    boxElement(box).classList.add("guessed");
+    boxElement(box).setAttribute("aria-pressed", "true");
   }
 }
 
@@ -60,13 +60,13 @@ function judge(right) {
   judged = true;
   const good = [...guesses].filter((box) => right.has(box)), wrong = [...guesses].filter((box) => !right.has(box));
   const missed = [...right].filter((box) => !guesses.has(box));
-  good.forEach((box) => boxOf(box).classList.add("right"));
-  wrong.forEach((box) => boxOf(box).classList.add("wrong"));
-  missed.forEach((box) => boxOf(box).classList.add("missed"));
-  const named = (boxes) => boxes.map((box) => boxOf(box).querySelector("title").textContent).join("; ");
+  good.forEach((box) => boxElement(box).classList.add("right"));
+  wrong.forEach((box) => boxElement(box).classList.add("wrong"));
+  missed.forEach((box) => boxElement(box).classList.add("missed"));
+  const named = (boxes) => boxes.map((box) => boxElement(box).querySelector("title").textContent).join("; ");
   const parts = [`${good.length} of ${right.size} right`];
   if (wrong.length) parts.push(`Not these: ${named(wrong)}`);
   if (missed.length) parts.push(`Missed: ${named(missed)}`);
-  document.getElementById("asked").textContent = !wrong.length && !missed.length ? `Right: ${counted(right.size, "node")}.` : `${parts.join(". ")}.`;
-  refit();
+  document.getElementById("asked").textContent = !wrong.length && !missed.length ? `Right: ${plural(right.size, "node")}.` : `${parts.join(". ")}.`;
+  fitAgain();
 }

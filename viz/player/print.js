@@ -1,41 +1,41 @@
-// On paper: a strip of moments, side by side, instead of what moves.
+// On paper: a strip of still pictures of several positions, instead of the animation.
 
-const MOMENTS = 6;
+const MAX_MOMENTS = 6;
 
-// The width of paper, in points of the drawing: as many moments stand side by side as can be drawn at this scale. For
-// wide graphs the paper is turned.
-const PAPER = 680, SCALE = 0.75, TURNED = 1.4;
+// The width of the paper in points, and the least scale of a picture: as many stand side by side as fit. For graphs that
+// are wider than TURNED_RATIO times their height the paper is turned.
+const PAPER_WIDTH = 680, SCALE = 0.75, TURNED_RATIO = 1.4;
 
-function moments(stops) {
-  if (stops.length <= MOMENTS) return stops;
-  return Array.from({ length: MOMENTS }, (_, i) => stops[Math.round((i * (stops.length - 1)) / (MOMENTS - 1))]);
+function chooseMoments(stops) {
+  if (stops.length <= MAX_MOMENTS) return stops;
+  return Array.from({ length: MAX_MOMENTS }, (_, i) => stops[Math.round((i * (stops.length - 1)) / (MAX_MOMENTS - 1))]);
 }
 
 function buildStrip(stops, filter) {
   const strip = document.getElementById("strip");
   strip.replaceChildren();
-  const { width, height } = document.getElementById("plan").viewBox.baseVal, aside = Math.floor(PAPER / (width * SCALE));
-  strip.className = aside > 2 ? "" : aside === 2 ? "two" : width > TURNED * height && !aside ? "one wide" : "one";
-  for (const position of moments(stops)) {
+  const { width, height } = document.getElementById("plan").viewBox.baseVal, aside = Math.floor(PAPER_WIDTH / (width * SCALE));
+  strip.className = aside > 2 ? "" : aside === 2 ? "two" : width > TURNED_RATIO * height && !aside ? "one wide" : "one";
+  for (const position of chooseMoments(stops)) {
     const figure = document.createElement("figure"), caption = document.createElement("figcaption");
-    figure.append(pictured(position, filter), caption);
-    caption.textContent = `After ${counted(position ? run.events.at[position - 1] + 1 : run.events.at[0] || 0, "event")}. ${toldOf(position, filter)}`;
+    figure.append(drawMoment(position, filter), caption);
+    caption.textContent = `After ${plural(position ? run.events.at[position - 1] + 1 : run.events.at[0] || 0, "event")}. ${describeStep(position, filter)}`;
     strip.append(figure);
   }
 }
 
-function toldOf(position, filter) {
-  const events = allStops.slice(since(position), position);
-  return toldAll(filter < 0 ? events : events.filter((event) => isBelow(run.events.tag[event], filter)), position, filter);
+function describeStep(position, filter) {
+  const events = allStops.slice(stepStart(position), position);
+  return describeEvents(filter < 0 ? events : events.filter((event) => isWithin(run.events.tag[event], filter)), position, filter);
 }
 
-function pictured(position, filter) {
+function drawMoment(position, filter) {
   const picture = document.getElementById("plan").cloneNode(true), live = stateAt(position);
-  const shown = [...spots(live, filter).values()].map((spot) => [spot, pill(spot)]);
-  for (const [spot, made] of shown) put(made, placed(spot, spot.part));
-  clearLabels(shown);
-  picture.querySelector("#tokens").replaceChildren(...shown.map(([, made]) => made));
-  picture.querySelector("#marks").replaceChildren(...marksOf(live, []));
+  const shown = [...tokenSpots(live, filter).values()].map((spot) => [spot, buildPill(spot)]);
+  for (const [spot, element] of shown) moveTo(element, spotPoint(spot, spot.part));
+  hideCrossedLabels(shown);
+  picture.querySelector("#tokens").replaceChildren(...shown.map(([, element]) => element));
+  picture.querySelector("#marks").replaceChildren(...buildMarks(live, []));
   for (const element of [picture, ...picture.querySelectorAll("[id], [role], [tabindex]")]) {
     for (const name of ["id", "role", "tabindex", "aria-pressed"]) element.removeAttribute(name);
     element.classList.remove("fired", "trapped", "ready", "chosen");

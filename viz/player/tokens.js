@@ -1,157 +1,198 @@
-// Tokens as pills: where each stands at a position of the run, and how it moves from one to the next.
+// Tokens as pills: their places at a position of the run, and their way from one position to the next. Marks on boxes.
 
 const SVG = "http://www.w3.org/2000/svg";
-const STAND = { [FLIGHT]: 0.45, [READY]: 0.45, [WAITS]: 0.85 };
-const LOOK = { [FLIGHT]: "flight", [READY]: "flight", [WAITS]: "waits", [PARKED]: "parked", [HELD]: "held" };
-const HIGH = 14;
+const PLACE_ON_ARROW = { [FLIGHT]: 0.45, [READY]: 0.45, [WAITS]: 0.85 };
+const LOOKS = { [FLIGHT]: "flight", [READY]: "flight", [WAITS]: "waits", [PARKED]: "parked", [HELD]: "held" };
+const PILL_HEIGHT = 14;
 
-function svg(name, attributes, text) {
-  const made = document.createElementNS(SVG, name);
-  for (const key in attributes) made.setAttribute(key, attributes[key]);
-  if (text !== undefined) made.textContent = text;
-  return made;
+function svgElement(name, attributes, text) {
+  const element = document.createElementNS(SVG, name);
+  for (const key in attributes) element.setAttribute(key, attributes[key]);
+  if (text !== undefined) element.textContent = text;
+  return element;
 }
 
-const shownUnder = (token, filter) => filter < 0 || isBelow(run.tokens.t[token], filter);
+const isShown = (token, filter) => filter < 0 || isWithin(run.tokens.t[token], filter);
 
-// The spots of a state: by token its arrow (or box), how far along, its row in the stack, and what is written on it.
-// Of more than a few at one place the last says how many more there are.
-function spots(live, filter) {
-  const stacks = new Map(), found = new Map();
+// The spot of each token of a state: its arrow, or -1 for a corner of its box; the part of the arrow; its row in a stack
+// of `of` tokens; its look. `more` is the number of tokens that the last of a high stack stands for.
+function tokenSpots(live, filter) {
+  const byPlace = new Map(), shown = new Map();
   for (const [token, place] of live) {
-    if (place === CAME || !shownUnder(token, filter)) continue;
-    const way = STAND[place] === undefined ? -1 : run.tokens.a[token];
-    const key = way >= 0 ? `${way} ${STAND[place]}` : boxOfToken(token);
-    if (!stacks.has(key)) stacks.set(key, []);
-    stacks.get(key).push({ token, way, part: STAND[place], look: LOOK[place] });
+    if (place === RESULT || !isShown(token, filter)) continue;
+    const arrow = PLACE_ON_ARROW[place] === undefined ? -1 : run.tokens.a[token];
+    const key = arrow >= 0 ? `${arrow} ${PLACE_ON_ARROW[place]}` : boxOfToken(token);
+    if (!byPlace.has(key)) byPlace.set(key, []);
+    byPlace.get(key).push({ token, arrow, part: PLACE_ON_ARROW[place], look: LOOKS[place] });
   }
-  const heaps = [...stacks.values()].map((stack) => {
-    const most = stack[0].way < 0 ? 3 : rooms[stack[0].way];
+  const stacks = [...byPlace.values()].map((stack) => {
+    const most = stack[0].arrow < 0 ? 3 : stackLimits[stack[0].arrow];
     return stack.slice(0, most).map((spot, row) => {
       spot.row = row;
       spot.of = Math.min(stack.length, most);
       spot.more = stack.length > most && row === most - 1 ? stack.length - row - (most === 1) : 0;
-      found.set(spot.token, spot);
+      shown.set(spot.token, spot);
       return spot;
     });
   });
-  spread(heaps);
-  return found;
+  placeStacks(stacks);
+  return shown;
 }
 
-function placed(spot, part) {
-  const point = spot.way >= 0 ? along(spot.way, part) : beside(boxOfToken(spot.token), spot.corner, widthOf(spot) / 2);
-  return { x: point.x + spot.aside, y: point.y + (spot.row - (spot.of - 1) / 2) * HIGH };
+function spotPoint(spot, part) {
+  const point = spot.arrow >= 0 ? pointOnArrow(spot.arrow, part) : pointBesideBox(boxOfToken(spot.token), spot.corner, pillWidth(spot) / 2);
+  return { x: point.x + spot.aside, y: point.y + (spot.row - (spot.of - 1) / 2) * PILL_HEIGHT };
 }
 
-// What a pill says: a value, how many there are more, or where there is room for one alone, both.
-function words({ token, look, more, of }) {
-  const said = `${run.signs[look][0]} ${value(run.tokens.v[token])}`;
-  return !more ? said : of === 1 ? `${said} +${more}` : `+${more}`;
+// The text of a pill: a value, or the number of other tokens here; both where there is room for one pill only.
+function pillText({ token, look, more, of }) {
+  const text = `${run.signs[look][0]} ${shortValue(run.tokens.v[token])}`;
+  return !more ? text : of === 1 ? `${text} +${more}` : `+${more}`;
 }
 
-const widthOf = (spot) => 8 + 5.8 * words(spot).length;
+const pillWidth = (spot) => 8 + 5.8 * pillText(spot).length;
 
-function titled({ token, look, more, of }) {
-  const said = `${whole(run.tokens.v[token])} under ${path(run.tokens.t[token])}: ${run.signs[look][1]}`;
-  return !more ? said : of === 1 ? `${said}; and ${counted(more, "token")} more` : counted(more, "token");
+function pillTitle({ token, look, more, of }) {
+  const text = `${fullValue(run.tokens.v[token])} under ${tagPath(run.tokens.t[token])}: ${run.signs[look][1]}`;
+  return !more ? text : of === 1 ? `${text}; and ${plural(more, "token")} more` : plural(more, "token");
 }
 
-function pill(spot) {
+function buildPill(spot) {
   const { token, look, more } = spot;
-  const said = words(spot);
-  const under = more || spot.of > 2 ? "" : run.tags.short[run.tokens.t[token]];
-  const wide = widthOf(spot), made = svg("g", { class: `token ${look}` });
-  made.append(
-    svg("title", {}, titled(spot)),
-    svg("rect", { x: -wide / 2, y: -HIGH / 2 + 1, width: wide, height: HIGH - 2, rx: 6 }),
-    svg("text", { y: 3.2, "text-anchor": "middle" }, said),
-    svg("text", { x: wide / 2 + 2, y: 3, class: "under" }, under === "main" ? "" : under),
+  const label = more || spot.of > 2 ? "" : run.tags.short[run.tokens.t[token]];
+  const wide = pillWidth(spot), group = svgElement("g", { class: `token ${look}` });
+  group.append(
+    svgElement("title", {}, pillTitle(spot)),
+    svgElement("rect", { x: -wide / 2, y: -PILL_HEIGHT / 2 + 1, width: wide, height: PILL_HEIGHT - 2, rx: 6 }),
+    svgElement("text", { y: 3.2, "text-anchor": "middle" }, pillText(spot)),
+    svgElement("text", { x: wide / 2 + 2, y: 3, class: "under" }, label === "main" ? "" : label),
   );
-  return made;
+  return group;
 }
 
 const layer = document.getElementById("tokens");
 const pills = new Map();
-let standing = new Map(), moving = 0;
+let shownSpots = new Map(), animation = 0;
 
-function show(spot) {
+function showPill(spot) {
   const old = pills.get(spot.token), key = `${spot.look} ${spot.more} ${spot.of > 2}`;
-  if (old && old.key === key) return old.made;
-  if (old) old.made.remove();
-  const made = pill(spot);
-  pills.set(spot.token, { made, key });
-  layer.append(made);
-  return made;
+  if (old && old.key === key) return old.element;
+  if (old) old.element.remove();
+  const element = buildPill(spot);
+  pills.set(spot.token, { element, key });
+  layer.append(element);
+  return element;
 }
 
-function put(made, { x, y }) {
-  made.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
+function moveTo(element, { x, y }) {
+  element.setAttribute("transform", `translate(${x.toFixed(1)} ${y.toFixed(1)})`);
 }
 
-function drop(token) {
+function removePill(token) {
   const old = pills.get(token);
-  if (old) old.made.remove();
+  if (old) old.element.remove();
   pills.delete(token);
 }
 
-// Labels stand to the right of pills: one that would cross another pill, or a box, is not shown.
-function clearLabels(shown) {
-  const all = shown.map(([spot, made]) => {
-    const half = Number(made.querySelector("rect").getAttribute("width")) / 2, label = made.querySelector(".under");
-    return { ...placed(spot, spot.part), half, label, ends: half + 4 + 4.4 * label.textContent.length };
+// Hide the labels, to the right of pills, that would cross another pill or a box.
+function hideCrossedLabels(shown) {
+  const all = shown.map(([spot, element]) => {
+    const half = Number(element.querySelector("rect").getAttribute("width")) / 2, label = element.querySelector(".under");
+    return { ...spotPoint(spot, spot.part), half, label, ends: half + 4 + 4.4 * label.textContent.length };
   });
-  const crosses = (a, b) => Math.abs(a.y - b.y) < HIGH && b.x > a.x && b.x - b.half < a.x + a.ends;
-  const area = ({ x, y, half, ends }) => ({ left: x + half, right: x + ends, top: y - HIGH / 2, bottom: y + HIGH / 2 });
-  const hides = (each) => all.some((other) => crosses(each, other)) || drawn.some((box) => overlap(box, area(each)));
+  const crosses = (a, b) => Math.abs(a.y - b.y) < PILL_HEIGHT && b.x > a.x && b.x - b.half < a.x + a.ends;
+  const area = ({ x, y, half, ends }) => ({ left: x + half, right: x + ends, top: y - PILL_HEIGHT / 2, bottom: y + PILL_HEIGHT / 2 });
+  const hides = (each) => all.some((other) => crosses(each, other)) || boxRects.some((box) => overlapArea(box, area(each)));
   for (const each of all) each.label.classList.toggle("crossed", hides(each));
 }
 
-const onScreen = () => [...standing.values()].map((spot) => [spot, pills.get(spot.token).made]);
+const shownPills = () => [...shownSpots.values()].map((spot) => [spot, pills.get(spot.token).element]);
 
-// Show a state at once.
-function stand(live, filter) {
-  cancelAnimationFrame(moving);
-  standing = spots(live, filter);
-  for (const token of [...pills.keys()]) if (!standing.has(token)) drop(token);
-  for (const spot of standing.values()) put(show(spot), placed(spot, spot.part));
-  clearLabels(onScreen());
+// Show a state without animation.
+function showState(live, filter) {
+  cancelAnimationFrame(animation);
+  shownSpots = tokenSpots(live, filter);
+  removeOthers(shownSpots);
+  for (const spot of shownSpots.values()) moveTo(showPill(spot), spotPoint(spot, spot.part));
+  hideCrossedLabels(shownPills());
 }
 
-// Go from the state that is shown to another in so many milliseconds: all that moves, moves at once. First what is
-// delivered comes to its node, and `arrived` is called, then what is sent leaves it.
-function glide(live, filter, milliseconds, arrived) {
-  cancelAnimationFrame(moving);
-  const before = standing, after = spots(live, filter), legs = [];
-  standing = after;
-  for (const [token, spot] of before) if (!after.has(token)) legs.push({ spot, from: spot.part, to: live.has(token) ? spot.part : 1, begin: 0, end: 0.5, ends: true });
-  for (const [token, spot] of after) legs.push(leg(spot, before.get(token)));
+// Remove the pills of tokens without a spot. An animation that is cancelled leaves pills that were on their way out.
+function removeOthers(spots) {
+  for (const token of [...pills.keys()]) if (!spots.has(token)) removePill(token);
+}
+
+// Animate from the state that is shown to another, in so many milliseconds. In the first half tokens that are delivered
+// reach their nodes; then `onArrival` is called; in the second half the tokens that nodes send leave them.
+function animateState(live, filter, milliseconds, onArrival) {
+  cancelAnimationFrame(animation);
+  const before = shownSpots, after = tokenSpots(live, filter), legs = [];
+  removeOthers(before);
+  shownSpots = after;
+  for (const [token, spot] of before) if (!after.has(token)) legs.push({ spot, from: spot.part, to: live.has(token) ? spot.part : 1, begin: 0, end: 0.5, leaves: true });
+  for (const [token, spot] of after) legs.push(animationLeg(spot, before.get(token)));
   const start = performance.now();
-  let waits = true;
+  let hasArrived = false;
   const tick = (now) => {
-    const time = Math.min((now - start) / milliseconds, 1);
-    for (const each of legs) draw(each, time);
-    if (waits && time >= 0.5) arrived();
-    waits = waits && time < 0.5;
-    if (time < 1) moving = requestAnimationFrame(tick);
-    else clearLabels(onScreen());
+    const time = Math.max(0, Math.min((now - start) / milliseconds, 1));
+    for (const each of legs) drawLeg(each, time);
+    if (!hasArrived && time >= 0.5) onArrival();
+    hasArrived = time >= 0.5;
+    if (time < 1) animation = requestAnimationFrame(tick);
+    else hideCrossedLabels(shownPills());
   };
   tick(start);
 }
 
-function leg(spot, old) {
+function animationLeg(spot, old) {
   if (!old) return { spot, from: 0, to: spot.part, begin: 0.5, end: 1 };
-  const stays = old.way === spot.way && old.part === spot.part;
+  const stays = old.arrow === spot.arrow && old.part === spot.part;
   return { spot, old, from: old.part, to: spot.part, begin: 0, end: stays ? 1 : 0.5 };
 }
 
-function draw({ spot, old, from, to, begin, end, ends }, time) {
-  if (time < begin || (ends && time >= end)) return drop(spot.token);
+function drawLeg({ spot, old, from, to, begin, end, leaves }, time) {
+  if (time < begin || (leaves && time >= end)) return removePill(spot.token);
   const part = Math.min((time - begin) / (end - begin), 1), eased = part * (2 - part);
-  const made = show(spot), there = placed(spot, from + (to - from) * eased);
-  if (old && old.way === spot.way) {
-    const there0 = placed(old, from + (to - from) * eased);
-    there.y = there0.y + (there.y - there0.y) * eased;
+  const element = showPill(spot), point = spotPoint(spot, from + (to - from) * eased);
+  if (old && old.arrow === spot.arrow) {
+    const oldPoint = spotPoint(old, from + (to - from) * eased);
+    point.y = oldPoint.y + (point.y - oldPoint.y) * eased;
   }
-  put(made, there);
+  moveTo(element, point);
+}
+
+// Marks on boxes: those that have just fired, can fire, have trapped or are chosen; and results that have arrived.
+
+let markedBoxes = [];
+
+function markBox(name, box) {
+  boxElement(box).classList.add(name);
+  markedBoxes.push([name, box]);
+}
+
+function buildMarks(live, events) {
+  const badges = new Map();
+  const badge = (box, look, text) => { if (!badges.has(box)) badges.set(box, []); badges.get(box).push([look, text]); };
+  const ready = new Map();
+  for (const [token, place] of live) {
+    if (place === READY && isShown(token, page.filter)) ready.set(boxOfToken(token), (ready.get(boxOfToken(token)) || 0) + 1);
+    if (place === RESULT) badge(boxOfToken(token), "came", shortValue(run.tokens.v[token]));
+  }
+  for (const event of events) {
+    const box = run.nodes[run.events.node[event]][BOX], did = run.events.did[event];
+    if (did === FIRES) markBox("fired", box);
+    if (did === TRAPS) { markBox("trapped", box); badge(box, "trap", ""); }
+  }
+  if (!predicting) for (const [box, count] of ready) badge(box, "ready", count > 1 ? count : "");
+  return [...badges].flatMap(([box, texts]) => texts.map(([look, text], row) => {
+    const { x, y } = boxBounds(box);
+    return svgElement("text", { class: `mark ${look}`, x: x - 3, y: y + 9 + row * 11, "text-anchor": "end" }, `${text} ${run.signs[look][0]}`.trim());
+  }));
+}
+
+function showMarks(live) {
+  for (const [name, box] of markedBoxes) boxElement(box).classList.remove(name);
+  markedBoxes = [];
+  byId("marks").replaceChildren(...buildMarks(live, currentEvents()));
+  page.chosen.forEach((node) => markBox("chosen", run.nodes[node][BOX]));
 }

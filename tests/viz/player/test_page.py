@@ -56,6 +56,44 @@ def test_it_plays_with_motion_too(tab: Tab, page: Path) -> None:
     assert sorted(tab.run(places).split(",")) == sorted(moved.split(","))
 
 
+PILLS = "[...document.querySelectorAll('.token')].map(each => each.getAttribute('transform')).sort().join()"
+
+
+@pytest.mark.parametrize("gap", [0, 60, 150])
+def test_steps_that_overlap_leave_no_tokens(tab: Tab, page: Path, gap: int) -> None:
+    """Keys pressed while tokens move: afterwards the page shows the tokens of the state, and no others."""
+    tab.open(page)
+    for _ in range(8):
+        tab.key("ArrowRight")
+    expected, end = tab.run(PILLS), position(tab)
+    tab.prefer(reduced_motion="no-preference")
+    tab.open(page)
+    for _ in range(8):
+        tab.key("ArrowRight")
+        tab.run(f"new Promise(done => setTimeout(done, {gap}))")
+    tab.run("new Promise(done => setTimeout(done, 700))")
+    moved = tab.run(PILLS)
+    tab.prefer(reduced_motion="reduce")
+    assert position(tab) == end
+    assert moved == expected
+
+
+def test_fit_shows_all_of_a_large_graph(tab: Tab, tmp_path: Path) -> None:
+    """After "Fit" no part of the graph needs scrolling, however many boxes it has."""
+
+    @tl.function
+    def chain(x: float) -> float:
+        for _ in range(400):
+            x = tl.sin(x)
+        return x
+
+    tab.open(saved(chain.history(1.0), tmp_path / "chain.html", max_boxes=1000))
+    tab.click("#fit")
+    assert tab.run("document.getElementById('plan').viewBox.baseVal.height") > 10_000
+    fits = "(pane => pane.scrollHeight <= pane.clientHeight && pane.scrollWidth <= pane.clientWidth)"
+    assert tab.run(f"{fits}(document.getElementById('scroll'))")
+
+
 def test_keys(tab: Tab, page: Path) -> None:
     """Arrows, Home, End, digits, w and ? do what the help says, and the slider goes where it is dragged."""
     total = len(fib.run(5, keep="events").events)

@@ -1,0 +1,125 @@
+// Keys and buttons, and the start of the page.
+
+const KEYS = [
+  [[" "], "Space", "play or pause", () => (page.playing ? pause() : play())],
+  [["ArrowRight"], "→", "one step on", () => step(1)],
+  [["ArrowLeft"], "←", "one step back", () => step(-1)],
+  [["ArrowDown"], "↓", "on the graph: the next node", () => walkBoxes(1)],
+  [["ArrowUp"], "↑", "on the graph: the node before", () => walkBoxes(-1)],
+  [["Shift+ArrowRight", "Shift+ArrowLeft", "Shift+ArrowDown", "Shift+ArrowUp"], "Shift+arrows", "scroll the graph, or the pane one is in", scrollPane],
+  [["Home"], "Home", "to the beginning", () => { pause(); seek(0); }],
+  [["End"], "End", "to the end", () => { pause(); seek(LENGTH); }],
+  [[..."0123456789"], "0 to 9", "to so many tenths of the run", (key) => { pause(); seek(Math.round((LENGTH * Number(key)) / 10)); }],
+  [["+", "="], "+", "faster", () => changeSpeed(1)],
+  [["-"], "−", "slower", () => changeSpeed(-1)],
+  [["w"], "w", "steps by wave, by firing, by event", () => setUnit(UNITS[(UNITS.indexOf(page.unit) + 1) % UNITS.length])],
+  [["p"], "p", "predict what fires next", () => setPredicting(!predicting)],
+  [["c"], "c", "check a prediction", () => checkGuesses()],
+  [["t"], "t", "light or dark", toggleTheme],
+  [["?"], "?", "these keys", () => byId("keys").showModal()],
+  [["Escape"], "Esc", "choose nothing, show all", () => { page.chosen = []; if (page.filter >= 0) filterBy(0); else choose([]); }],
+];
+
+function onKey(event) {
+  if (event.ctrlKey || event.metaKey || event.altKey || byId("keys").open) return;
+  const target = event.target, onButton = target.closest("button, [role=button]");
+  if (target.closest("select") || (onButton && (event.key === " " || event.key === "Enter"))) return pressBox(event, target);
+  const walks = !event.shiftKey && (event.key === "ArrowDown" || event.key === "ArrowUp");
+  if (walks && !target.closest("#plan")) return;
+  const key = event.shiftKey && event.key.startsWith("Arrow") ? `Shift+${event.key}` : event.key;
+  const row = KEYS.find(([keys]) => keys.includes(key));
+  if (!row) return;
+  event.preventDefault();
+  row[3](key, target);
+}
+
+const SCROLL = 60;
+
+function scrollPane(key, target) {
+  const pane = target.closest("[role=region][tabindex]") || byId("scroll");
+  const [right, down] = { Right: [1, 0], Left: [-1, 0], Down: [0, 1], Up: [0, -1] }[key.replace("Shift+Arrow", "")];
+  pane.scrollBy(right * SCROLL, down * SCROLL);
+}
+
+// Boxes of the graph are buttons without a click of their own on keys.
+function pressBox(event, target) {
+  const box = target.closest("#plan [role=button]");
+  if (!box || (event.key !== " " && event.key !== "Enter")) return;
+  event.preventDefault();
+  clickBox(box.id.slice(2));
+}
+
+function walkBoxes(by) {
+  const boxes = [...drawing.querySelectorAll("[role=button]")], at = boxes.indexOf(document.activeElement);
+  const to = boxes[Math.max(0, Math.min(boxes.length - 1, at + by))];
+  boxes.forEach((box) => { box.tabIndex = -1; });
+  to.tabIndex = 0;
+  to.focus();
+}
+
+// The start: build the panes, add listeners, and go to the position that the address names.
+
+function addListeners() {
+  const clicks = {
+    first: () => { pause(); seek(0); }, back: () => step(-1), forward: () => step(1), last: () => { pause(); seek(LENGTH); },
+    play: () => (page.playing ? pause() : play()), predict: () => setPredicting(!predicting), theme: toggleTheme,
+    help: () => byId("keys").showModal(), close: () => byId("keys").close(), answer: checkGuesses, onward: goToNextQuestion,
+    smaller: () => zoom(1 / 1.25), larger: () => zoom(1.25), fit: () => zoom(0),
+  };
+  for (const id in clicks) byId(id).addEventListener("click", clicks[id]);
+  byId("slider").addEventListener("input", () => {
+    const to = Number(byId("slider").value);
+    pause();
+    seek(to);
+  });
+  byId("unit").addEventListener("change", () => setUnit(byId("unit").value));
+  byId("speed").addEventListener("change", () => setSpeed(Number(byId("speed").value)));
+  byId("plan").addEventListener("click", (event) => {
+    const box = event.target.closest("[role=button]");
+    if (box) clickBox(box.id.slice(2));
+  });
+  document.addEventListener("keydown", onKey);
+  addEventListener("hashchange", () => {
+    const to = readAddress();
+    if (to !== undefined) { pause(); seek(to); }
+  });
+  addEventListener("resize", fitAgain);
+  addEventListener("beforeprint", () => buildStrip(stops, page.filter));
+}
+
+function fillControls() {
+  byId("called").textContent = run.called;
+  byId("note").textContent = run.note;
+  byId("note").hidden = !run.note;
+  byId("slider").max = LENGTH;
+  for (const speed of SPEEDS) byId("speed").append(new Option(`${speed}×`, speed));
+  byId("unit").replaceChildren(...UNITS.map((unit) => new Option(unit, unit)));
+  byId("printed-pane").hidden = !run.printed.lines.length;
+  byId("cells-pane").hidden = !run.cells.arrays.length;
+  for (const look of ["flight", "waits", "parked", "held", "ready", "trap", "came"]) {
+    const entry = document.createElement("span"), sign = document.createElement("b");
+    sign.className = `mark ${look}`;
+    sign.textContent = run.signs[look][0];
+    entry.append(sign, ` ${run.signs[look][1]}`);
+    byId("legend").append(entry);
+  }
+  for (const [, key, what] of KEYS) {
+    const row = byId("key-table").insertRow(), name = document.createElement("th");
+    name.textContent = key;
+    row.append(name);
+    row.insertCell().textContent = what;
+  }
+}
+
+buildTree(filterBy);
+buildSource(choose);
+buildInspector(choose);
+buildProfile((position) => { pause(); seek(position); });
+fillControls();
+addListeners();
+setSpeed(1);
+byId("unit").value = page.unit;
+drawing.querySelector("[role=button]").setAttribute("tabindex", "0");
+page.zoom = fittingScale() < SMALLEST_FIT ? LEGIBLE_SCALE : 0;
+zoom(1);
+seek(readAddress() || 0);

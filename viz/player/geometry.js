@@ -1,0 +1,162 @@
+// Geometry of the drawing: points along arrows and beside boxes, places for stacks of tokens, and the zoom. Coordinates
+// are those of the SVG, except in `scrollToBoxes`.
+
+const SAMPLES = 24;
+const drawing = document.getElementById("drawing");
+const boxElement = (name) => document.getElementById(`b-${name}`);
+
+const frames = new Map();
+
+function boxBounds(name) {
+  if (!frames.has(name)) frames.set(name, boxElement(name).getBBox());
+  return frames.get(name);
+}
+
+function samplePath(number) {
+  const group = document.getElementById(`a-${number}`);
+  const line = group && group.querySelector("path");
+  if (!line) return null;
+  const length = line.getTotalLength(), points = [];
+  for (let i = 0; i <= SAMPLES; i++) points.push(line.getPointAtLength((length * i) / SAMPLES));
+  return group.dataset.turned ? points.reverse() : points;
+}
+
+const arrowPoints = run.arrows.map((_, number) => samplePath(number));
+
+// The most tokens that an arrow shows: fewer on a short one. On the shortest there is one, which gives the number of others.
+const SHORT_ARROW = 60, MIDDLE_ARROW = 100;
+
+function stackLimit(number) {
+  const length = document.querySelector(`#a-${number} path`).getTotalLength();
+  return length < SHORT_ARROW ? 1 : length < MIDDLE_ARROW ? 2 : 3;
+}
+
+const stackLimits = run.arrows.map((_, number) => (arrowPoints[number] ? stackLimit(number) : 3));
+
+// A point on an arrow: 0 is its start, 1 its end.
+function pointOnArrow(number, part) {
+  const points = arrowPoints[number], at = Math.min(Math.max(part, 0), 1) * SAMPLES, i = Math.min(Math.floor(at), SAMPLES - 1);
+  const a = points[i], b = points[i + 1], rest = at - i;
+  return { x: a.x + (b.x - a.x) * rest, y: a.y + (b.y - a.y) * rest };
+}
+
+// A point at a corner of a box, for tokens that are on no arrow.
+function pointBesideBox(name, corner = 0, half = 0) {
+  const { x, y, width, height } = boxBounds(name);
+  return { x: corner % 2 ? x - half : x + width + half, y: corner < 2 ? y : y + height };
+}
+
+function boxOfToken(token) {
+  const node = run.tokens.n[token];
+  return node < 0 ? run.results[run.tokens.p[token]] : run.nodes[node][BOX];
+}
+
+// Stacks of tokens. A stack stands at the first of its candidate places where it hides no other stack and no box; if there
+// is none, where it hides least.
+
+const ARROW_PLACES = { 0.45: [0.45, 0.3, 0.65, 0.2, 0.8, 0.1], 0.85: [0.85, 0.7, 0.95, 0.55, 0.4, 0.25] };
+const CORNERS = [0, 1, 2, 3];
+const SIDEWAYS = [0, 1, -1, 2, -2, 3, -3];
+const PILL_OVERLAP_COST = 16;
+
+function overlapArea(a, b) {
+  const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left), high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+  return wide > 0 && high > 0 ? wide * high : 0;
+}
+
+const boxRects = [...drawing.querySelectorAll("[role=button]")].map((box) => {
+  const { x, y, width, height } = boxBounds(box.id.slice(2));
+  return { left: x, top: y, right: x + width, bottom: y + height };
+});
+
+// The boxes that a stack on an arrow could hide.
+const NEAR_DISTANCE = 60;
+const boxesNearArrow = arrowPoints.map((points) => {
+  if (!points) return [];
+  const xs = points.map(({ x }) => x), ys = points.map(({ y }) => y);
+  const around = { left: Math.min(...xs) - NEAR_DISTANCE, right: Math.max(...xs) + NEAR_DISTANCE, top: Math.min(...ys) - NEAR_DISTANCE, bottom: Math.max(...ys) + NEAR_DISTANCE };
+  return boxRects.filter((box) => overlapArea(box, around));
+});
+
+// Candidate places for a stack: on its arrow, then beside it by multiples of half its width; or the corners of its box.
+function* candidatePlaces([{ arrow, part }], half) {
+  const places = arrow >= 0 ? ARROW_PLACES[part] : CORNERS;
+  for (const aside of arrow >= 0 ? SIDEWAYS : [0]) for (const place of places) yield [place, aside * half];
+}
+
+function stackRect(stack, half, place, aside) {
+  const [{ arrow, token }] = stack, point = arrow >= 0 ? pointOnArrow(arrow, place) : pointBesideBox(boxOfToken(token), place, half);
+  const x = point.x + aside, { y } = point;
+  return { left: x - half, right: x + half, top: y - (stack.length * PILL_HEIGHT) / 2, bottom: y + (stack.length * PILL_HEIGHT) / 2 };
+}
+
+// Stacks are placed in the order of their arrows and boxes, so that a position always looks the same.
+function placeStacks(stacks) {
+  const name = (stack) => (stack[0].arrow >= 0 ? stack[0].arrow : run.arrows.length + run.tokens.n[stack[0].token]);
+  const taken = [];
+  for (const stack of stacks.sort((a, b) => name(a) - name(b) || a[0].part - b[0].part)) {
+    const [{ arrow }] = stack, half = Math.max(...stack.map(pillWidth)) / 2;
+    let best = Infinity, chosen = [], area = null;
+    for (const choice of candidatePlaces(stack, half)) {
+      const here = stackRect(stack, half, ...choice);
+      const hidden = (others) => others.reduce((sum, other) => sum + overlapArea(here, other), 0);
+      const cost = hidden(taken) * PILL_OVERLAP_COST + hidden(arrow >= 0 ? boxesNearArrow[arrow] : boxRects);
+      if (cost < best) [best, chosen, area] = [cost, choice, here];
+      if (!best) break;
+    }
+    taken.push(area);
+    for (const spot of stack) [spot[arrow >= 0 ? "part" : "corner"], spot.aside] = chosen;
+  }
+}
+
+// Zoom, and the part of the graph in sight.
+
+const LEGIBLE_SCALE = 0.8;
+
+// A graph that fits at this scale or a larger one is shown whole, although LEGIBLE_SCALE would be easier to read.
+const SMALLEST_FIT = 0.68;
+
+function zoom(by) {
+  const plan = byId("plan"), pane = byId("scroll"), fits = fittingScale();
+  if (by !== 1) page.zoom = by === 0 ? 0 : Math.min(4, Math.max(fits / 2, (page.zoom || fits) * by));
+  const scale = page.zoom || fits;
+  plan.style.width = `${plan.viewBox.baseVal.width * scale}px`;
+  plan.style.height = `${plan.viewBox.baseVal.height * scale}px`;
+  pane.classList.toggle("all", page.zoom === 0);
+}
+
+// After the pane has changed its size: fit the graph to it, unless the user has chosen a scale.
+function fitAgain() {
+  if (!page.zoom) zoom(0);
+}
+
+function fittingScale() {
+  const { width, height } = byId("plan").viewBox.baseVal, pane = byId("scroll");
+  return Math.min(Math.max(pane.clientWidth - 8, 1) / width, Math.max(pane.clientHeight - 8, 1) / height, 1.6);
+}
+
+// The most boxes that `scrollToBoxes` considers: the last ones of more.
+const MAX_SCROLL_BOXES = 60;
+
+// Scroll so that as many of these boxes as possible are in sight. The view stays if it shows half of those.
+function scrollToBoxes(boxes) {
+  const pane = byId("scroll");
+  if (!boxes.length || (pane.scrollHeight <= pane.clientHeight + 4 && pane.scrollWidth <= pane.clientWidth + 4)) return;
+  const sight = pane.getBoundingClientRect(), places = boxes.slice(-MAX_SCROLL_BOXES).map((box) => boxElement(box).getBoundingClientRect());
+  const [wide, high] = [pane.clientWidth, pane.clientHeight];
+  const within = (left, top) => places.filter((box) =>
+    box.left >= left && box.right <= left + wide && box.top >= top && box.bottom <= top + high);
+  const around = (box) => [(box.left + box.right - wide) / 2, (box.top + box.bottom - high) / 2];
+  let best = [places[places.length - 1]];
+  for (const place of places) {
+    const found = within(...around(place));
+    if (found.length > best.length) best = found;
+  }
+  if (within(sight.left, sight.top).length * 2 >= best.length) return;
+  const edge = (side, of) => of(...best.map((box) => box[side]));
+  const [left, top] = around({
+    left: edge("left", Math.min), right: edge("right", Math.max), top: edge("top", Math.min), bottom: edge("bottom", Math.max),
+  });
+  pane.scrollLeft += left - sight.left;
+  pane.scrollTop += top - sight.top;
+}
