@@ -19,34 +19,34 @@ from .rules import elementwise_type_rule, scalar_by_kind
 _NUMERIC = elementwise_type_rule("if")
 
 
-def _is_zero_divisor(x: Any, y: Any) -> Any:
+def is_zero_divisor(x: Any, y: Any) -> Any:
     return y == 0
 
 
-def _is_negative_exponent(x: Any, y: Any) -> Any:
+def is_negative_exponent(x: Any, y: Any) -> Any:
     return y < 0
 
 
-def _power_array(x: Any, y: Any) -> Any:
+def power_array(x: Any, y: Any) -> Any:
     """NumPy's power with the exponent as a full array: for a single exponent of 0.5 NumPy computes a square root, which
     differs from pow at -0.0 and -inf."""
     return np.power(x, np.array(np.broadcast_to(y, np.broadcast_shapes(np.shape(x), np.shape(y))), order="C"))
 
 
-def _minimum_array(x: Any, y: Any) -> Any:
+def minimum_array(x: Any, y: Any) -> Any:
     """The first of equal operands; np.minimum leaves the sign of equal zeros to the processor."""
     return np.where((x <= y) | (x != x), x, y)
 
 
-def _maximum_array(x: Any, y: Any) -> Any:
+def maximum_array(x: Any, y: Any) -> Any:
     return np.where((x >= y) | (x != x), x, y)
 
 
-def _multiply_no_nan_array(x: Any, y: Any) -> Any:
+def multiply_no_nan_array(x: Any, y: Any) -> Any:
     return np.where(y == 0, 0.0, np.multiply(x, y))
 
 
-def _selection_rule(op: str) -> Gradient:
+def selection_gradient(op: str) -> Gradient:
     """The rule of an op that selects the first operand where `op` holds for both, else the second."""
 
     def adjoint(g: Term, x: Term, y: Term) -> Term:
@@ -55,7 +55,7 @@ def _selection_rule(op: str) -> Gradient:
     return adjoint_rule(lambda g, z, x, y: adjoint(g, x, y), lambda g, z, x, y: adjoint(g, y, x))
 
 
-def _multiply_no_nan_adjoint(y: Term, g: Term) -> Term:
+def multiply_no_nan_adjoint(y: Term, g: Term) -> Term:
     """The slope is y. Where y is 0 the product is 0 whatever x is, and an infinite adjoint adds nothing either."""
     return y.equal(0.0).where(0.0, y.multiply_no_nan(g))
 
@@ -124,10 +124,10 @@ multiply_no_nan = op(
     "multiply_no_nan",
     arity=2,
     type_rule=elementwise_type_rule("f"),
-    numpy=_multiply_no_nan_array,
+    numpy=multiply_no_nan_array,
     scalar=guarded.product_or_zero,
     has_innocuous_rounding=True,
-    gradient=adjoint_rule(lambda g, z, x, y: _multiply_no_nan_adjoint(y, g), lambda g, z, x, y: x.multiply_no_nan(g)),
+    gradient=adjoint_rule(lambda g, z, x, y: multiply_no_nan_adjoint(y, g), lambda g, z, x, y: x.multiply_no_nan(g)),
     doc="""Product of floats; 0 where y is 0, even if x is infinite or NaN. NaN where y is NaN.
 
 >>> tl.multiply_no_nan(float("inf"), 0.0)
@@ -141,7 +141,7 @@ floor_divide = op(
     numpy=np.floor_divide,
     scalar=scalar_by_kind(guarded.integer_floordiv, fallback=guarded.floordiv),
     symbol="//",
-    trap_condition=TrapCondition(_is_zero_divisor, "integer division by zero"),
+    trap_condition=TrapCondition(is_zero_divisor, "integer division by zero"),
     gradient=zero_gradient,
     doc="""Quotient, rounded down. Integer division by zero traps; the lowest integer // -1 wraps to itself.
 
@@ -156,7 +156,7 @@ remainder = op(
     numpy=np.remainder,
     scalar=scalar_by_kind(guarded.integer_mod, fallback=guarded.mod),
     symbol="%",
-    trap_condition=TrapCondition(_is_zero_divisor, "integer remainder by zero"),
+    trap_condition=TrapCondition(is_zero_divisor, "integer remainder by zero"),
     gradient=adjoint_rule(lambda g, z, x, y: g, lambda g, z, x, y: (-x.floor_divide(y)).multiply_no_nan(g)),
     doc="""Remainder with the sign of the divisor. Integer remainder by zero traps; of floats it is NaN.
 
@@ -168,11 +168,11 @@ pow = op(
     "pow",
     arity=2,
     type_rule=_NUMERIC,
-    numpy=_power_array,
+    numpy=power_array,
     float_loop=np.power,
     scalar=scalar_by_kind(guarded.integer_power, 1, MASK64, fallback=guarded.power),
     symbol="**",
-    trap_condition=TrapCondition(_is_negative_exponent, "integer to a negative power"),
+    trap_condition=TrapCondition(is_negative_exponent, "integer to a negative power"),
     gradient=slopes(
         lambda x, y, z: x.pow(y - 1.0).multiply_no_nan(y),
         lambda x, y, z: z.multiply_no_nan(x.equal(0.0).where(1.0, x).log()),
@@ -218,11 +218,11 @@ minimum = op(
     "minimum",
     arity=2,
     type_rule=_NUMERIC,
-    numpy=_minimum_array,
+    numpy=minimum_array,
     scalar=guarded.minimum,
     symbol="min",
     has_innocuous_rounding=True,
-    gradient=_selection_rule("less"),
+    gradient=selection_gradient("less"),
     doc="""The smaller of two numbers; NaN if either is NaN; the first of equal numbers, 0.0 and -0.0 among them.
 
 >>> tl.minimum(2, 3)
@@ -233,11 +233,11 @@ maximum = op(
     "maximum",
     arity=2,
     type_rule=_NUMERIC,
-    numpy=_maximum_array,
+    numpy=maximum_array,
     scalar=guarded.maximum,
     symbol="max",
     has_innocuous_rounding=True,
-    gradient=_selection_rule("greater"),
+    gradient=selection_gradient("greater"),
     doc="""The larger of two numbers; NaN if either is NaN; the first of equal numbers, 0.0 and -0.0 among them.
 
 >>> tl.maximum(2, 3)

@@ -12,17 +12,17 @@ from .op import TrapCondition, op
 from .rules import elementwise_type_rule, scalar_by_kind
 
 
-def _is_negative_shift(x: Any, y: Any) -> Any:
+def is_negative_shift(x: Any, y: Any) -> Any:
     return y < 0
 
 
-def _bitwise_op(name: str, symbol: str, numpy: Any, scalar: Any, doc: str, *, arity: int = 2) -> None:
+def bitwise_op(name: str, symbol: str, numpy: Any, scalar: Any, doc: str, *, arity: int = 2) -> None:
     """Declare an op that works bit by bit, on bools too."""
     op(name, arity=arity, type_rule=elementwise_type_rule("bi"), numpy=numpy, scalar=scalar, symbol=symbol, doc=doc)
 
 
-def _shift_op(name: str, symbol: str, numpy: Any, scalar: Any, doc: str) -> None:
-    undefined = TrapCondition(_is_negative_shift, "shift by a negative number")
+def shift_op(name: str, symbol: str, numpy: Any, scalar: Any, doc: str) -> None:
+    undefined = TrapCondition(is_negative_shift, "shift by a negative number")
     op(
         name,
         arity=2,
@@ -35,28 +35,28 @@ def _shift_op(name: str, symbol: str, numpy: Any, scalar: Any, doc: str) -> None
     )
 
 
-_bitwise_op(
+bitwise_op(
     "bitwise_and",
     "&",
     np.bitwise_and,
     operator.and_,
     "The bits set in both operands.\n\n>>> tl.bitwise_and(12, 10)\n8\n",
 )
-_bitwise_op(
+bitwise_op(
     "bitwise_or",
     "|",
     np.bitwise_or,
     operator.or_,
     "The bits set in at least one operand.\n\n>>> tl.bitwise_or(12, 10)\n14\n",
 )
-_bitwise_op(
+bitwise_op(
     "bitwise_xor",
     "^",
     np.bitwise_xor,
     operator.xor,
     "The bits set in exactly one operand.\n\n>>> tl.bitwise_xor(12, 10)\n6\n",
 )
-_bitwise_op(
+bitwise_op(
     "bitwise_invert",
     "~",
     np.invert,
@@ -64,7 +64,7 @@ _bitwise_op(
     "The bits that are not set.\n\n>>> tl.bitwise_invert(5)\n-6\n",
     arity=1,
 )
-_shift_op(
+shift_op(
     "bitwise_left_shift",
     "<<",
     np.left_shift,
@@ -76,7 +76,7 @@ _shift_op(
 20
 """,
 )
-_shift_op(
+shift_op(
     "bitwise_right_shift",
     ">>",
     np.right_shift,

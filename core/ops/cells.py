@@ -22,7 +22,7 @@ from .op import MAX_ELEMENTS
 _INT64 = Type(dtypes.int64)
 
 
-def _cells_type(size: Type, element: Any) -> Type:
+def cells_type(size: Type, element: Any) -> Type:
     if not isinstance(element, Type):
         raise Invalid(
             "this is no type",
@@ -37,29 +37,29 @@ def _cells_type(size: Type, element: Any) -> Type:
         raise Invalid(error.message, required="the type of a number or an array", got=element) from None
 
 
-def _get_type(handle: Type, index: Type) -> Type:
+def get_type(handle: Type, index: Type) -> Type:
     element = element_type(handle)
     if index != _INT64:
         raise Invalid("the index of a cell is of another type", required=_INT64, got=index)
     return element
 
 
-def _put_type(handle: Type, index: Type, value: Type) -> Type:
-    element = _get_type(handle, index)
+def put_type(handle: Type, index: Type, value: Type) -> Type:
+    element = get_type(handle, index)
     if not element.admits(value):
         raise Invalid("a cell holds values of another type", required=element, got=value, hint="convert with astype")
     return handle
 
 
-def _cell_zeros_type(handle: Type) -> Type:
-    made = _collect_type(handle)
+def cell_zeros_type(handle: Type) -> Type:
+    made = collect_type(handle)
     if made.shape is None or None in made.shape[1:]:
         hint = "give cells a type with known sizes, as in tl.cells(n, tl.Array[tl.float64, 3])"
         raise Invalid("the elements have sizes that are not known", required="known sizes", got=handle, hint=hint)
     return made
 
 
-def _collect_type(handle: Type) -> Type:
+def collect_type(handle: Type) -> Type:
     element = element_type(handle)
     if element.shape is not None and len(element.shape) >= MAX_AXES:
         raise Invalid("an array of these has too many axes", required=f"{MAX_AXES - 1} at most", got=element)
@@ -69,14 +69,14 @@ def _collect_type(handle: Type) -> Type:
 cells = effect_op(
     "cells",
     arity=1,
-    type_rule=_cells_type,
+    type_rule=cells_type,
     attributes=("element",),
     doc="`n` empty cells, each for one value of type `element`. Traps on a negative n.",
 )
 put = effect_op(
     "put",
     arity=3,
-    type_rule=_put_type,
+    type_rule=put_type,
     form="program",
     doc="Put a value into cell `i`; the result is the handle, at once. Traps outside of 0 to n - 1; a second put to a "
     "cell is a trap that names all its puts. In a graph it is a `store`, which has no output.",
@@ -84,7 +84,7 @@ put = effect_op(
 store = effect_op(
     "store",
     arity=3,
-    type_rule=_put_type,
+    type_rule=put_type,
     output_count=0,
     form="graph",
     doc="The sink that a `put` of a program becomes: it puts a value into cell `i` and wakes the gets that wait.",
@@ -92,19 +92,19 @@ store = effect_op(
 get = effect_op(
     "get",
     arity=2,
-    type_rule=_get_type,
+    type_rule=get_type,
     doc="The value of cell `i`; while the cell is empty the get is deferred. Traps outside of 0 to n - 1.",
 )
 cell_zeros = effect_op(
     "cell_zeros",
     arity=1,
-    type_rule=_cell_zeros_type,
+    type_rule=cell_zeros_type,
     doc="A zero of the type of an element for each cell: the adjoint of cells on which nothing depends.",
 )
 collect = effect_op(
     "collect",
     arity=1,
-    type_rule=_collect_type,
+    type_rule=collect_type,
     doc="All cells as one array, cell by cell along its first axis, as soon as each has its value. Traps if their "
     "shapes differ.",
 )

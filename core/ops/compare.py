@@ -16,21 +16,21 @@ _EQUALITY_TYPES = elementwise_type_rule("bif", dtypes.bool)
 _LOGIC_TYPES = elementwise_type_rule("b")
 
 
-def _comparison_op(
+def comparison_op(
     name: str, symbol: str, numpy: Any, scalar: Any, example: str, said: str, types: Any = _ORDER_TYPES
 ) -> None:
     columns = {"numpy": numpy, "scalar": scalar, "symbol": symbol, "has_innocuous_rounding": True}
     op(name, arity=2, type_rule=types, doc=f"{said}\n\n{example}\n", **columns)
 
 
-_comparison_op("less", "<", np.less, operator.lt, ">>> tl.less(1, 2)\nTrue", "Whether x < y.")
-_comparison_op("less_equal", "<=", np.less_equal, operator.le, ">>> tl.less_equal(2, 2)\nTrue", "Whether x <= y.")
-_comparison_op("greater", ">", np.greater, operator.gt, ">>> tl.greater(1, 2)\nFalse", "Whether x > y.")
-_comparison_op(
+comparison_op("less", "<", np.less, operator.lt, ">>> tl.less(1, 2)\nTrue", "Whether x < y.")
+comparison_op("less_equal", "<=", np.less_equal, operator.le, ">>> tl.less_equal(2, 2)\nTrue", "Whether x <= y.")
+comparison_op("greater", ">", np.greater, operator.gt, ">>> tl.greater(1, 2)\nFalse", "Whether x > y.")
+comparison_op(
     "greater_equal", ">=", np.greater_equal, operator.ge, ">>> tl.greater_equal(2, 2)\nTrue", "Whether x >= y."
 )
-_comparison_op("equal", "==", np.equal, operator.eq, ">>> tl.equal(2, 2)\nTrue", "Whether x equals y.", _EQUALITY_TYPES)
-_comparison_op(
+comparison_op("equal", "==", np.equal, operator.eq, ">>> tl.equal(2, 2)\nTrue", "Whether x equals y.", _EQUALITY_TYPES)
+comparison_op(
     "not_equal",
     "!=",
     np.not_equal,

@@ -37,8 +37,8 @@ def fill_placeholders(text: str, shown: Iterable[str]) -> str:
     return _PLACEHOLDERS.sub(lambda piece: next(left, "{}") if piece[0] == "{}" else piece[0][0], text)
 
 
-def _print_type(*operands: Type, text: Any) -> Type:
-    holes = _placeholder_count(text) if isinstance(text, str) else None
+def print_type(*operands: Type, text: Any) -> Type:
+    holes = placeholder_count(text) if isinstance(text, str) else None
     if holes != len(operands):
         required = "a text with {} for each operand, {{ and }} for braces"
         raise Invalid(
@@ -52,13 +52,13 @@ def _print_type(*operands: Type, text: Any) -> Type:
     return _BOOL
 
 
-def _placeholder_count(text: str) -> int | None:
+def placeholder_count(text: str) -> int | None:
     """The number of operands that a text has places for; None if its braces do not match."""
     rest = _PLACEHOLDERS.sub("", text)
     return None if "{" in rest or "}" in rest else _PLACEHOLDERS.findall(text).count("{}")
 
 
-def _callback_type(*operands: Type, function: Any, returns: Any) -> Type:
+def callback_type(*operands: Type, function: Any, returns: Any) -> Type:
     if not isinstance(function, str) or not isinstance(returns, Type) or isinstance(returns.dtype, HandleType):
         required = 'a name and a type, as in function="f", returns=float64'
         got = f"function={format_attribute(function)}, returns={format_attribute(returns)}"
@@ -73,7 +73,7 @@ def _check_no_handles(operands: tuple[Type, ...]) -> None:
             raise Invalid("cells do not leave the program", required="numbers or arrays", got=operand)
 
 
-def _breakpoint_type(condition: Type) -> Type:
+def breakpoint_type(condition: Type) -> Type:
     if condition != _BOOL:
         raise Invalid("the condition of breakpoint is not one bool", required=_BOOL, got=condition)
     return _BOOL
@@ -82,7 +82,7 @@ def _breakpoint_type(condition: Type) -> Type:
 print_ = effect_op(
     "print",
     arity=None,
-    type_rule=_print_type,
+    type_rule=print_type,
     attributes=("text",),
     resource="output",
     output_count=2,
@@ -91,7 +91,7 @@ print_ = effect_op(
 callback = effect_op(
     "callback",
     arity=None,
-    type_rule=_callback_type,
+    type_rule=callback_type,
     attributes=("function", "returns"),
     resource="python",
     output_count=2,
@@ -101,6 +101,6 @@ callback = effect_op(
 breakpoint_ = effect_op(
     "breakpoint",
     arity=1,
-    type_rule=_breakpoint_type,
+    type_rule=breakpoint_type,
     doc="The condition itself. A debugger stops when it fires on true.",
 )

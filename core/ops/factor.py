@@ -42,7 +42,7 @@ from .op import Gradient, TrapCondition, op
 from .rules import promote_operands
 
 
-def _matrix_shape(x: Type) -> Sizes:
+def matrix_shape(x: Type) -> Sizes:
     check_numeric(x, kinds="f")
     shape = require_sizes(x)
     if len(shape) < 2:
@@ -50,30 +50,30 @@ def _matrix_shape(x: Type) -> Sizes:
     return shape
 
 
-def _square_shape(x: Type) -> Sizes:
-    shape = _matrix_shape(x)
+def square_shape(x: Type) -> Sizes:
+    shape = matrix_shape(x)
     if None not in shape[-2:] and shape[-2] != shape[-1]:
         raise Invalid(f"shape {describe_shapes(shape)} is no square matrix", required="as many rows as columns", got=x)
     return shape
 
 
-def _scalar_type(x: Type) -> Type:
-    return Type(x.dtype, _square_shape(x)[:-2])
+def determinant_type(x: Type) -> Type:
+    return Type(x.dtype, square_shape(x)[:-2])
 
 
-def _square_type(x: Type) -> Type:
-    _square_shape(x)
+def square_matrix_type(x: Type) -> Type:
+    square_shape(x)
     return x
 
 
-def _cholesky_type(x: Type, upper: object) -> Type:
+def cholesky_type(x: Type, upper: object) -> Type:
     check_bool(upper, "upper")
-    return _square_type(x)
+    return square_matrix_type(x)
 
 
-def _solve_type(a: Type, b: Type) -> Type:
+def solve_type(a: Type, b: Type) -> Type:
     """A b of one axis is a vector; others are stacks of matrices."""
-    rows, given = _square_shape(a), require_sizes(b)
+    rows, given = square_shape(a), require_sizes(b)
     check_numeric(b, kinds="f")
     below = given[-2:][:1] if given else ()
     if not given or (None not in (rows[-1], below[0]) and rows[-1] != below[0]):
@@ -96,13 +96,13 @@ def _smaller_size(shape: Sizes) -> int | None:
     return min(rows, columns)
 
 
-def _qr_q_type(x: Type, mode: object) -> Type:
-    shape = _matrix_shape(x)
+def qr_q_type(x: Type, mode: object) -> Type:
+    shape = matrix_shape(x)
     return Type(x.dtype, (*shape[:-1], _smaller_size(shape) if _is_reduced(mode) else shape[-2]))
 
 
-def _qr_r_type(x: Type, mode: object) -> Type:
-    shape = _matrix_shape(x)
+def qr_r_type(x: Type, mode: object) -> Type:
+    shape = matrix_shape(x)
     return Type(x.dtype, (*shape[:-2], _smaller_size(shape) if _is_reduced(mode) else shape[-2], shape[-1]))
 
 
@@ -112,28 +112,28 @@ def _is_reduced(mode: object) -> bool:
     return mode == "reduced"
 
 
-def _svd_u_type(x: Type, full_matrices: object) -> Type:
-    shape = _matrix_shape(x)
+def svd_u_type(x: Type, full_matrices: object) -> Type:
+    shape = matrix_shape(x)
     return Type(
         x.dtype, (*shape[:-1], shape[-2] if check_bool(full_matrices, "full_matrices") else _smaller_size(shape))
     )
 
 
-def _svd_vh_type(x: Type, full_matrices: object) -> Type:
-    shape = _matrix_shape(x)
+def svd_vh_type(x: Type, full_matrices: object) -> Type:
+    shape = matrix_shape(x)
     rows = shape[-1] if check_bool(full_matrices, "full_matrices") else _smaller_size(shape)
     return Type(x.dtype, (*shape[:-2], rows, shape[-1]))
 
 
-def _svdvals_type(x: Type) -> Type:
-    return Type(x.dtype, (*_matrix_shape(x)[:-2], _smaller_size(_matrix_shape(x))))
+def svdvals_type(x: Type) -> Type:
+    return Type(x.dtype, (*matrix_shape(x)[:-2], _smaller_size(matrix_shape(x))))
 
 
-def _eigvalsh_type(x: Type) -> Type:
-    return Type(x.dtype, _square_shape(x)[:-1])
+def eigvalsh_type(x: Type) -> Type:
+    return Type(x.dtype, square_shape(x)[:-1])
 
 
-def _diagonal_type(x: Type, offset: object) -> Type:
+def diagonal_type(x: Type, offset: object) -> Type:
     check_numeric(x)
     if len(require_sizes(x)) < 2:
         raise Invalid(f"shape {describe_shapes(require_sizes(x))} is no matrix", required="2 axes or more", got=x)
@@ -150,7 +150,7 @@ def _diagonal_type(x: Type, offset: object) -> Type:
     return Type(x.dtype, (*require_sizes(x)[:-2], max(length, 0)))
 
 
-def _failure_condition(function: Callable[..., Any], iterates: bool) -> Callable[..., bool]:
+def failure_condition(function: Callable[..., Any], iterates: bool) -> Callable[..., bool]:
     """A predicate that is true if a LAPACK routine fails. One that iterates is not called on NaN or infinities: for
     some such matrices the search for singular values never ends."""
 
@@ -167,7 +167,7 @@ def _failure_condition(function: Callable[..., Any], iterates: bool) -> Callable
     return is_undefined
 
 
-def _cache_last_result(function: Callable[..., Any]) -> Callable[..., Any]:
+def cache_last_result(function: Callable[..., Any]) -> Callable[..., Any]:
     """A LAPACK routine that caches its last result while the operands are alive: the trap condition calls it first,
     then each row that is a part of its result."""
     known: dict[tuple[Any, ...], Any] = {}
@@ -193,7 +193,7 @@ _NONFINITE_NOTE = "For NaN and infinities the result is LAPACK's: NaN, other num
 _EMPTY_NOTE = "For a matrix without rows or columns the result has no elements, or is an identity."
 
 
-def _factorization_op(
+def factorization_op(
     name: str,
     types: Any,
     numpy: Any,
@@ -204,22 +204,22 @@ def _factorization_op(
     trap: str = "",
     **columns: Any,
 ) -> None:
-    undefined = TrapCondition(_failure_condition(numpy, trap == _NO_CONVERGENCE_MESSAGE), trap, "f") if trap else None
+    undefined = TrapCondition(failure_condition(numpy, trap == _NO_CONVERGENCE_MESSAGE), trap, "f") if trap else None
     columns |= {"attributes": attributes, "trap_condition": undefined}
     said, example = doc.split("\n\n>>> ")
     edges = [_CONVERGENCE_NOTE, _FLOAT32_NOTE] if trap == _NO_CONVERGENCE_MESSAGE else [_FLOAT32_NOTE, _NONFINITE_NOTE]
-    edges += [_EMPTY_NOTE] * (types is not _scalar_type)
+    edges += [_EMPTY_NOTE] * (types is not determinant_type)
     doc = f"{textwrap.fill(' '.join([said, *edges]), 119)}\n\n>>> {example}"
     op(name, arity=arity, type_rule=types, numpy=numpy, shape_rule=None, gradient=gradient, doc=doc, **columns)
 
 
-def _diagonal_array(x: Any, offset: int) -> Any:
+def diagonal_array(x: Any, offset: int) -> Any:
     """NumPy takes offsets of 32 bits only; beyond these there are no diagonals."""
     rows, columns = np.shape(x)[-2:]
     return np.diagonal(x, max(-rows, min(offset, columns)), -2, -1)
 
 
-def _solve_array(a: Any, b: Any) -> Any:
+def solve_array(a: Any, b: Any) -> Any:
     """np.linalg.solve, with a vector b used for every matrix of the stack."""
     return np.linalg.solve(a, b[:, None])[..., 0] if np.ndim(b) == 1 else np.linalg.solve(a, b)
 
@@ -235,47 +235,47 @@ def _row_and_column_indices(x: Term) -> tuple[Term, Term]:
     return column_vector(numbers), numbers
 
 
-def _scaled_lower_triangle(x: Term, diagonal: float) -> Term:
+def scaled_lower_triangle(x: Term, diagonal: float) -> Term:
     """The lower triangle, with the diagonal multiplied by a number."""
     i, j = _row_and_column_indices(x)
     return i.greater(j).where(x, i.equal(j).where(diagonal * x, 0.0))
 
 
-def _symmetrize(x: Term) -> Term:
+def symmetrize(x: Term) -> Term:
     return 0.5 * (x + transpose(x))
 
 
-def _multiply_by_inverse(x: Term, a: Term) -> Term:
+def multiply_by_inverse(x: Term, a: Term) -> Term:
     """x @ inv(a)"""
     return transpose(transpose(a).solve(transpose(x)))
 
 
-def _divide_by_gaps(x: Term, numbers: Term) -> Term:
+def divide_by_gaps(x: Term, numbers: Term) -> Term:
     """Each element (i, j) divided by numbers[j] - numbers[i]; 0 on the diagonal."""
     i, j = _row_and_column_indices(numbers)
     gaps = i.equal(j).where(1.0, row_vector(numbers) - column_vector(numbers))
     return i.equal(j).where(0.0, (1.0 / gaps).multiply_no_nan(x))
 
 
-def _det_adjoint(g: Term, z: Term, x: Term) -> Term:
+def det_adjoint(g: Term, z: Term, x: Term) -> Term:
     return transpose(x.inv()) * _per_matrix(z * g)
 
 
-def _logabsdet_adjoint(g: Term, z: Term, x: Term) -> Term:
+def logabsdet_adjoint(g: Term, z: Term, x: Term) -> Term:
     return transpose(x.inv()) * _per_matrix(g)
 
 
-def _inv_adjoint(g: Term, z: Term, x: Term) -> Term:
+def inv_adjoint(g: Term, z: Term, x: Term) -> Term:
     return -(transpose(z) @ g @ transpose(z))
 
 
-def _triangular_solve_type(a: Type, b: Type, lower: object, transpose_a: object, unit_diagonal: object) -> Type:
+def triangular_solve_type(a: Type, b: Type, lower: object, transpose_a: object, unit_diagonal: object) -> Type:
     for value, name in ((lower, "lower"), (transpose_a, "transpose_a"), (unit_diagonal, "unit_diagonal")):
         check_bool(value, name)
-    return _solve_type(a, b)
+    return solve_type(a, b)
 
 
-def _triangular_solve_array(a: Any, b: Any, lower: bool, transpose_a: bool, unit_diagonal: bool) -> Any:
+def triangular_solve_array(a: Any, b: Any, lower: bool, transpose_a: bool, unit_diagonal: bool) -> Any:
     """Substitution, row after row of the solution; only one triangle of a is read."""
     is_vector = np.ndim(b) == 1
     matrix, given = np.asarray(a), np.asarray(b)[:, None] if is_vector else np.asarray(b)
@@ -291,11 +291,11 @@ def _triangular_solve_array(a: Any, b: Any, lower: bool, transpose_a: bool, unit
     return solution[..., 0] if is_vector else solution
 
 
-def _has_zero_on_diagonal(a: Any, b: Any, lower: bool, transpose_a: bool, unit_diagonal: bool) -> bool:
+def has_zero_on_diagonal(a: Any, b: Any, lower: bool, transpose_a: bool, unit_diagonal: bool) -> bool:
     return not unit_diagonal and bool((np.diagonal(a, 0, -2, -1) == 0).any())
 
 
-def _triangular_solve_a_adjoint(
+def triangular_solve_a_adjoint(
     g: Term, z: Term, a: Term, b: Term, lower: bool, transpose_a: bool, unit_diagonal: bool
 ) -> Term:
     how = {"lower": lower, "transpose_a": not transpose_a, "unit_diagonal": unit_diagonal}
@@ -304,11 +304,11 @@ def _triangular_solve_a_adjoint(
     full = -(solution @ transpose(adjoint) if transpose_a else adjoint @ transpose(solution))
     diagonal = 0.0 if unit_diagonal else 1.0
     if lower:
-        return _scaled_lower_triangle(full, diagonal).sum_like(a)
-    return transpose(_scaled_lower_triangle(transpose(full), diagonal)).sum_like(a)
+        return scaled_lower_triangle(full, diagonal).sum_like(a)
+    return transpose(scaled_lower_triangle(transpose(full), diagonal)).sum_like(a)
 
 
-def _triangular_solve_b_adjoint(
+def triangular_solve_b_adjoint(
     g: Term, z: Term, a: Term, b: Term, lower: bool, transpose_a: bool, unit_diagonal: bool
 ) -> Term:
     how = {"lower": lower, "transpose_a": not transpose_a, "unit_diagonal": unit_diagonal}
@@ -321,35 +321,35 @@ def _solve_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
     return transpose(a).solve(column_vector(g) if rank(b) == 1 else g)
 
 
-def _solve_a_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
+def solve_a_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
     solution = column_vector(z) if rank(b) == 1 else z
     return (-(_solve_adjoint(g, z, a, b) @ transpose(solution))).sum_like(a)
 
 
-def _solve_b_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
+def solve_b_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
     made = _solve_adjoint(g, z, a, b)
     return (made.index(key="..., 0") if rank(b) == 1 else made).sum_like(b)
 
 
-def _cholesky_adjoint(g: Term, z: Term, x: Term, upper: bool) -> Term:
+def cholesky_adjoint(g: Term, z: Term, x: Term, upper: bool) -> Term:
     l, l_bar = (transpose(z), transpose(g)) if upper else (z, g)  # noqa: E741
-    inner = _scaled_lower_triangle(transpose(l) @ l_bar, 0.5)
-    return _symmetrize(_multiply_by_inverse(transpose(l).solve(inner), l))
+    inner = scaled_lower_triangle(transpose(l) @ l_bar, 0.5)
+    return symmetrize(multiply_by_inverse(transpose(l).solve(inner), l))
 
 
-def _qr_q_adjoint(g: Term, z: Term, x: Term, mode: str) -> Term:
+def qr_q_adjoint(g: Term, z: Term, x: Term, mode: str) -> Term:
     _check_qr_is_unique(x, mode)
-    return _multiply_by_inverse(g - _multiply_by_symmetric(z, transpose(g) @ z), transpose(x.qr_r(mode=mode)))
+    return multiply_by_inverse(g - multiply_by_symmetric(z, transpose(g) @ z), transpose(x.qr_r(mode=mode)))
 
 
-def _qr_r_adjoint(g: Term, z: Term, x: Term, mode: str) -> Term:
+def qr_r_adjoint(g: Term, z: Term, x: Term, mode: str) -> Term:
     _check_qr_is_unique(x, mode)
-    return _multiply_by_inverse(_multiply_by_symmetric(x.qr_q(mode=mode), z @ transpose(g)), transpose(z))
+    return multiply_by_inverse(multiply_by_symmetric(x.qr_q(mode=mode), z @ transpose(g)), transpose(z))
 
 
-def _multiply_by_symmetric(q: Term, x: Term) -> Term:
+def multiply_by_symmetric(q: Term, x: Term) -> Term:
     """q times the symmetric matrix whose lower half is x."""
-    return q @ (_scaled_lower_triangle(x, 1.0) + transpose(_scaled_lower_triangle(x, 0.0)))
+    return q @ (scaled_lower_triangle(x, 1.0) + transpose(scaled_lower_triangle(x, 0.0)))
 
 
 def _check_qr_is_unique(x: Term, mode: str) -> None:
@@ -361,38 +361,38 @@ def _check_qr_is_unique(x: Term, mode: str) -> None:
         raise Invalid("qr of this matrix cannot be differentiated", required=required, got=x.type)
 
 
-def _eigvalsh_adjoint(g: Term, z: Term, x: Term) -> Term:
+def eigvalsh_adjoint(g: Term, z: Term, x: Term) -> Term:
     v = x.eigh_vectors()
     return (v * row_vector(g)) @ transpose(v)
 
 
-def _eigh_vectors_adjoint(g: Term, z: Term, x: Term) -> Term:
-    inner = _divide_by_gaps(transpose(z) @ g, x.eigvalsh())
-    return _symmetrize(z @ inner @ transpose(z))
+def eigh_vectors_adjoint(g: Term, z: Term, x: Term) -> Term:
+    inner = divide_by_gaps(transpose(z) @ g, x.eigvalsh())
+    return symmetrize(z @ inner @ transpose(z))
 
 
-def _svdvals_adjoint(g: Term, z: Term, x: Term) -> Term:
+def svdvals_adjoint(g: Term, z: Term, x: Term) -> Term:
     u, vh = x.svd_u(full_matrices=False), x.svd_vh(full_matrices=False)
     return (u * row_vector(g)) @ vh
 
 
-def _svd_u_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
+def svd_u_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
     _check_svd_is_unique(x, full_matrices)
     s, vh = x.svdvals(), x.svd_vh(full_matrices=False)
-    return _singular_vectors_adjoint(g, z, s) @ vh
+    return singular_vectors_adjoint(g, z, s) @ vh
 
 
-def _svd_vh_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
+def svd_vh_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
     """The left singular vectors of the transpose."""
     _check_svd_is_unique(x, full_matrices)
     s, u = x.svdvals(), x.svd_u(full_matrices=False)
-    return u @ transpose(_singular_vectors_adjoint(transpose(g), transpose(z), s))
+    return u @ transpose(singular_vectors_adjoint(transpose(g), transpose(z), s))
 
 
-def _singular_vectors_adjoint(u_bar: Term, u: Term, s: Term) -> Term:
+def singular_vectors_adjoint(u_bar: Term, u: Term, s: Term) -> Term:
     """The adjoint of `x @ v` from the adjoint of u."""
     inner = transpose(u) @ u_bar
-    within = u @ (_divide_by_gaps(inner - transpose(inner), s * s) * row_vector(s))
+    within = u @ (divide_by_gaps(inner - transpose(inner), s * s) * row_vector(s))
     return within + (u_bar - u @ inner) / row_vector(s)
 
 
@@ -403,65 +403,65 @@ def _check_svd_is_unique(x: Term, full_matrices: bool) -> None:
         raise Invalid("all singular vectors cannot be differentiated", required=required, got=x.type)
 
 
-_qr, _svd = _cache_last_result(np.linalg.qr), _cache_last_result(np.linalg.svd)
+_qr, _svd = cache_last_result(np.linalg.qr), cache_last_result(np.linalg.svd)
 
-_factorization_op(
+factorization_op(
     "det",
-    _scalar_type,
+    determinant_type,
     np.linalg.det,
     "The determinant of a square matrix; 1 if it has no rows.\n\n>>> tl.linalg.det([[2.0, 0.0], [0.0, 3.0]])\n6.0\n",
-    gradient=adjoint_rule(_det_adjoint),
+    gradient=adjoint_rule(det_adjoint),
     namespace="linalg",
 )
-_factorization_op(
+factorization_op(
     "slogdet_sign",
-    _scalar_type,
+    determinant_type,
     lambda x: np.linalg.slogdet(x)[0],
     "The sign of the determinant of a square matrix: -1, 0 or 1; 1 for a matrix without rows.\n\n"
     ">>> tl.linalg.slogdet([[-2.0]]).sign\n-1.0\n",
     gradient=zero_gradient,
 )
-_factorization_op(
+factorization_op(
     "slogdet_logabsdet",
-    _scalar_type,
+    determinant_type,
     lambda x: np.linalg.slogdet(x)[1],
     "The logarithm of the absolute value of the determinant of a square matrix; -inf if that is 0, and 0 for a\n"
     "matrix without rows.\n\n"
     ">>> tl.linalg.slogdet([[1.0]]).logabsdet\n0.0\n",
-    gradient=adjoint_rule(_logabsdet_adjoint),
+    gradient=adjoint_rule(logabsdet_adjoint),
 )
-_factorization_op(
+factorization_op(
     "inv",
-    _square_type,
-    _cache_last_result(np.linalg.inv),
+    square_matrix_type,
+    cache_last_result(np.linalg.inv),
     "The inverse of a square matrix; traps if it is singular.\n\n"
     ">>> tl.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[[0.5, 0.0], [0.0, 0.25]]\n",
     trap=_SINGULAR_MESSAGE,
-    gradient=adjoint_rule(_inv_adjoint),
+    gradient=adjoint_rule(inv_adjoint),
     namespace="linalg",
 )
-_factorization_op(
+factorization_op(
     "solve",
-    _solve_type,
-    _cache_last_result(_solve_array),
+    solve_type,
+    cache_last_result(solve_array),
     "The solution x of `a @ x = b` for a square matrix a; a b of one axis is a vector. Traps if a is singular.\n\n"
     ">>> tl.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()\n[1.0, 0.5]\n",
     arity=2,
     trap=_SINGULAR_MESSAGE,
-    gradient=adjoint_rule(_solve_a_adjoint, _solve_b_adjoint),
+    gradient=adjoint_rule(solve_a_adjoint, solve_b_adjoint),
     namespace="linalg",
 )
 op(
     "triangular_solve",
     arity=2,
-    type_rule=_triangular_solve_type,
-    numpy=_triangular_solve_array,
+    type_rule=triangular_solve_type,
+    numpy=triangular_solve_array,
     attributes=("lower", "transpose_a", "unit_diagonal"),
     attribute_defaults={"lower": False, "transpose_a": False, "unit_diagonal": False},
     namespace="linalg",
     shape_rule=None,
-    trap_condition=TrapCondition(_has_zero_on_diagonal, _SINGULAR_MESSAGE, "f"),
-    gradient=adjoint_rule(_triangular_solve_a_adjoint, _triangular_solve_b_adjoint),
+    trap_condition=TrapCondition(has_zero_on_diagonal, _SINGULAR_MESSAGE, "f"),
+    gradient=adjoint_rule(triangular_solve_a_adjoint, triangular_solve_b_adjoint),
     doc="""The solution x of `a @ x = b` for a triangular matrix a, or with `transpose_a` for its transpose; a b of one
 axis is a vector. The upper triangle of a is read, or with `lower` the lower one; with `unit_diagonal` its diagonal
 counts as ones. Traps on a zero on the diagonal. NaN and infinities pass through substitution, row after row. float32
@@ -471,89 +471,89 @@ is computed in float64, and rounded.
 [1.0, 1.0]
 """,
 )
-_factorization_op(
+factorization_op(
     "cholesky",
-    _cholesky_type,
-    _cache_last_result(np.linalg.cholesky),
+    cholesky_type,
+    cache_last_result(np.linalg.cholesky),
     "The lower triangular factor l of a symmetric matrix `l @ l.T`, or with `upper` the upper factor u of `u.T @ u`.\n"
     "One half is read. Traps if the matrix is not positive definite.\n\n"
     ">>> tl.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).tolist()\n[[2.0, 0.0], [1.0, 1.0]]\n",
     "upper",
     trap="the matrix is not positive definite",
-    gradient=adjoint_rule(_cholesky_adjoint),
+    gradient=adjoint_rule(cholesky_adjoint),
     namespace="linalg",
     attribute_defaults={"upper": False},
 )
-_factorization_op(
+factorization_op(
     "qr_q",
-    _qr_q_type,
+    qr_q_type,
     lambda x, mode: _qr(x, mode=mode)[0],
     "The q of a matrix `q @ r`: its columns are orthonormal.\n\n>>> tl.linalg.qr([[-3.0]]).Q.tolist()\n[[1.0]]\n",
     "mode",
-    gradient=adjoint_rule(_qr_q_adjoint),
+    gradient=adjoint_rule(qr_q_adjoint),
 )
-_factorization_op(
+factorization_op(
     "qr_r",
-    _qr_r_type,
+    qr_r_type,
     lambda x, mode: _qr(x, mode=mode)[1],
     "The r of a matrix `q @ r`: it has zeros below its diagonal.\n\n>>> tl.linalg.qr([[-3.0]]).R.tolist()\n[[-3.0]]\n",
     "mode",
-    gradient=adjoint_rule(_qr_r_adjoint),
+    gradient=adjoint_rule(qr_r_adjoint),
 )
-_factorization_op(
+factorization_op(
     "eigvalsh",
-    _eigvalsh_type,
-    _cache_last_result(np.linalg.eigvalsh),
+    eigvalsh_type,
+    cache_last_result(np.linalg.eigvalsh),
     "The eigenvalues of a symmetric matrix, the smallest first. The lower half is read.\n\n"
     ">>> tl.linalg.eigvalsh([[2.0, 0.0], [0.0, 1.0]]).tolist()\n[1.0, 2.0]\n",
     trap=_NO_CONVERGENCE_MESSAGE,
-    gradient=adjoint_rule(_eigvalsh_adjoint),
+    gradient=adjoint_rule(eigvalsh_adjoint),
     namespace="linalg",
 )
-_factorization_op(
+factorization_op(
     "eigh_vectors",
-    _square_type,
-    _cache_last_result(lambda x: np.linalg.eigh(x)[1]),
+    square_matrix_type,
+    cache_last_result(lambda x: np.linalg.eigh(x)[1]),
     "The eigenvectors of a symmetric matrix, one column for each eigenvalue. The lower half is read.\n\n"
     ">>> abs(tl.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvectors).tolist()\n[[0.0, 1.0], [1.0, 0.0]]\n",
     trap=_NO_CONVERGENCE_MESSAGE,
-    gradient=adjoint_rule(_eigh_vectors_adjoint),
+    gradient=adjoint_rule(eigh_vectors_adjoint),
 )
-_factorization_op(
+factorization_op(
     "svd_u",
-    _svd_u_type,
+    svd_u_type,
     lambda x, full_matrices: _svd(x, full_matrices=full_matrices)[0],
     "The u of a matrix `u @ diag(s) @ vh`: its columns are orthonormal.\n\n"
     ">>> abs(tl.linalg.svd([[2.0]]).U).tolist()\n[[1.0]]\n",
     "full_matrices",
     trap=_NO_CONVERGENCE_MESSAGE,
-    gradient=adjoint_rule(_svd_u_adjoint),
+    gradient=adjoint_rule(svd_u_adjoint),
 )
-_factorization_op(
+factorization_op(
     "svdvals",
-    _svdvals_type,
-    _cache_last_result(lambda x: np.linalg.svd(x, compute_uv=False)),
+    svdvals_type,
+    cache_last_result(lambda x: np.linalg.svd(x, compute_uv=False)),
     "The singular values of a matrix, the largest first.\n\n"
     ">>> tl.linalg.svdvals([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[4.0, 2.0]\n",
     trap=_NO_CONVERGENCE_MESSAGE,
-    gradient=adjoint_rule(_svdvals_adjoint),
+    gradient=adjoint_rule(svdvals_adjoint),
     namespace="linalg",
 )
-_factorization_op(
+factorization_op(
     "svd_vh",
-    _svd_vh_type,
+    svd_vh_type,
     lambda x, full_matrices: _svd(x, full_matrices=full_matrices)[2],
     "The vh of a matrix `u @ diag(s) @ vh`: its rows are orthonormal.\n\n"
     ">>> abs(tl.linalg.svd([[2.0]]).Vh).tolist()\n[[1.0]]\n",
     "full_matrices",
     trap=_NO_CONVERGENCE_MESSAGE,
-    gradient=adjoint_rule(_svd_vh_adjoint),
+    gradient=adjoint_rule(svd_vh_adjoint),
 )
 op(
     "diagonal",
     arity=1,
-    type_rule=_diagonal_type,
-    numpy=_diagonal_array,
+    type_rule=diagonal_type,
+    numpy=diagonal_array,
     shape_rule=None,
     attributes=("offset",),
     gradient=movement_rule("diagonal"),

@@ -174,13 +174,13 @@ def hypot(x: float, y: float) -> float:
     if small <= large * 2.0**-54:
         return large + small
     if large > 2.0**511:
-        return _hypot_of(large * 2.0**-600, small * 2.0**-600) * 2.0**600
+        return hypot_in_range(large * 2.0**-600, small * 2.0**-600) * 2.0**600
     if small < 2.0**-459:
-        return _hypot_of(large * 2.0**600, small * 2.0**600) * 2.0**-600
-    return _hypot_of(large, small)
+        return hypot_in_range(large * 2.0**600, small * 2.0**600) * 2.0**-600
+    return hypot_in_range(large, small)
 
 
-def _hypot_of(large: float, small: float) -> float:
+def hypot_in_range(large: float, small: float) -> float:
     """hypot of operands whose squares neither overflow nor lose bits."""
     made = math.sqrt(large * large + small * small)
     if made <= 2.0 * small:

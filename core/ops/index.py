@@ -20,19 +20,19 @@ from .op import OpBuilder, TrapCondition, op
 from .rules import promote_operands
 
 
-def _index_type(x: Type, key: object) -> Type:
+def index_type(x: Type, key: object) -> Type:
     check_numeric(x)
     return Type(x.dtype, indexed_shape(x, parse_key(key)))
 
 
-def _take_type(x: Type, indices: Type, axis: object) -> Type:
+def take_type(x: Type, indices: Type, axis: object) -> Type:
     check_numeric(x)
     check_numeric(indices, kinds="iu")
     at = resolve_axis(axis, x)
     return Type(x.dtype, check_rank((*require_sizes(x)[:at], *require_sizes(indices), *require_sizes(x)[at + 1 :])))
 
 
-def _take_along_axis_type(x: Type, indices: Type, axis: object) -> Type:
+def take_along_axis_type(x: Type, indices: Type, axis: object) -> Type:
     check_numeric(x)
     check_numeric(indices, kinds="iu")
     at, have, wanted = resolve_axis(axis, x), require_sizes(x), require_sizes(indices)
@@ -51,7 +51,7 @@ def _broadcast_sizes(*shapes: Any) -> Any:
         raise
 
 
-def _gather_type(*operands: Type) -> Type:
+def gather_type(*operands: Type) -> Type:
     _check_operand_count(operands, 2, "an array, and an index for each of its first axes")
     x, *indices = operands
     check_numeric(x)
@@ -68,11 +68,11 @@ def _check_operand_count(operands: Sequence[Type], fewest: int, required: str) -
         raise Invalid("too few operands", required=required, got=len(operands))
 
 
-def _scatter_type(*operands: Type) -> Type:
+def scatter_type(*operands: Type) -> Type:
     _check_operand_count(operands, 3, "an array, values, and an index for each of its first axes")
     x, values, *indices = operands
     check_numeric(x, values)
-    place = _gather_type(x, *indices)
+    place = gather_type(x, *indices)
     _check_values(values, place, x)
     return x
 
@@ -89,18 +89,18 @@ def _check_values(values: Type, place: Type, x: Type) -> None:
             raise Invalid(message, required=f"values of shape {describe_shapes(wanted)}", got=values)
 
 
-def _scatter_index_type(x: Type, values: Type, key: object) -> Type:
+def scatter_index_type(x: Type, values: Type, key: object) -> Type:
     check_numeric(values)
-    _check_values(values, _index_type(x, key), x)
+    _check_values(values, index_type(x, key), x)
     return x
 
 
-def _scatter_add_type(*operands: Type) -> Type:
+def scatter_add_type(*operands: Type) -> Type:
     check_numeric(*operands[:1], kinds="iuf")
-    return _scatter_type(*operands)
+    return scatter_type(*operands)
 
 
-def _boolean_mask_type(x: Type, mask: Type) -> Type:
+def boolean_mask_type(x: Type, mask: Type) -> Type:
     check_numeric(x)
     if mask.dtype is not dtypes.bool:
         raise Invalid("the mask is no bool", required="bool", got=mask, hint="compare first")
@@ -112,21 +112,21 @@ def _boolean_mask_type(x: Type, mask: Type) -> Type:
     return Type(x.dtype, (None, *have[len(over) :]))
 
 
-def _is_out_of_range(indices: Any, size: int) -> Any:
+def is_out_of_range(indices: Any, size: int) -> Any:
     return (indices < -size) | (indices >= size)
 
 
-def _is_any_out_of_range(x: Any, *indices: Any) -> Any:
+def is_any_out_of_range(x: Any, *indices: Any) -> Any:
     """For indices along one axis, which ones; for several axes, whether any."""
-    those = [_is_out_of_range(each, size) for each, size in zip(indices, np.shape(x), strict=False)]
+    those = [is_out_of_range(each, size) for each, size in zip(indices, np.shape(x), strict=False)]
     return those[0] if len(those) == 1 else any(map(np.any, those))
 
 
-def _is_scatter_out_of_range(x: Any, values: Any, *indices: Any) -> Any:
-    return _is_any_out_of_range(x, *indices)
+def is_scatter_out_of_range(x: Any, values: Any, *indices: Any) -> Any:
+    return is_any_out_of_range(x, *indices)
 
 
-def _int64_indices(*indices: Any) -> tuple[npt.NDArray[np.int64], ...]:
+def int64_indices(*indices: Any) -> tuple[npt.NDArray[np.int64], ...]:
     """Indices of any integer dtype as int64, which NumPy requires; they are within range."""
     return tuple(np.asarray(each).astype(np.int64) for each in indices)
 
@@ -135,9 +135,9 @@ _MAX_SEQUENTIAL_WRITES = 32
 """Up to this many elements are written one by one, which takes 0.43 us each; the other way takes 34 us for 1,000."""
 
 
-def _scatter_array(x: Any, values: Any, *indices: Any) -> Any:
+def scatter_array(x: Any, values: Any, *indices: Any) -> Any:
     """Of several values for one place the last one stays; NumPy leaves that open."""
-    at = np.broadcast_arrays(*_int64_indices(*indices))
+    at = np.broadcast_arrays(*int64_indices(*indices))
     if not at[0].size:
         return np.asarray(x)  # which is not copied where arrays are shared
     made = np.array(x, order="C")
@@ -153,19 +153,19 @@ def _scatter_array(x: Any, values: Any, *indices: Any) -> Any:
     return made
 
 
-def _scatter_index_array(x: Any, values: Any, key: str) -> Any:
+def scatter_index_array(x: Any, values: Any, key: str) -> Any:
     made = np.array(x)
     made[parse_key(key)] = values
     return made
 
 
-def _scatter_add_array(x: Any, values: Any, *indices: Any) -> Any:
+def scatter_add_array(x: Any, values: Any, *indices: Any) -> Any:
     made = np.array(x)
-    np.add.at(made, _int64_indices(*indices), values)
+    np.add.at(made, int64_indices(*indices), values)
     return made
 
 
-def _take_along_axis_array(x: Any, indices: Any, axis: int) -> Any:
+def take_along_axis_array(x: Any, indices: Any, axis: int) -> Any:
     """np.take_along_axis, except that the other axes broadcast."""
     at = axis % np.ndim(x)
 
@@ -177,13 +177,13 @@ def _take_along_axis_array(x: Any, indices: Any, axis: int) -> Any:
     return np.take_along_axis(spread[0], spread[1], at)
 
 
-def _take_adjoint(g: Term, z: Term, x: Term, indices: Term, axis: int) -> Term:
+def take_adjoint(g: Term, z: Term, x: Term, indices: Term, axis: int) -> Term:
     if resolve_axis(axis, x.type) == 0:
         return zeros_like(x).scatter_add(g, indices)
     return scatter_back("take", g, x, indices, axis=axis)
 
 
-def _scatter_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
+def scatter_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
     """Of several values for one place only the last one stays. To find it, the numbers of the values are scattered in
     the same way: a value counts if its own number stays. The integers elsewhere do not matter."""
     taken = g.gather(*indices)
@@ -215,7 +215,7 @@ _OUT_OF_RANGE_MESSAGE = "an index is out of range"
 op(
     "index",
     arity=1,
-    type_rule=_index_type,
+    type_rule=index_type,
     numpy=lambda x, key: np.asarray(x)[parse_key(key)],
     specialize_numpy=lambda _, key: operator.itemgetter(parse_key(key)),
     attributes=("key",),
@@ -232,16 +232,16 @@ op(
 op(
     "take",
     arity=2,
-    type_rule=_take_type,
-    numpy=lambda x, indices, axis: np.take(x, _int64_indices(indices)[0], axis=axis),
+    type_rule=take_type,
+    numpy=lambda x, indices, axis: np.take(x, int64_indices(indices)[0], axis=axis),
     attributes=("axis",),
     shape_rule=None,
     same_dtype_operands=(0, 1),
     trap_condition=TrapCondition(
-        lambda x, indices, axis: _is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE
+        lambda x, indices, axis: is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE
     ),
     has_innocuous_rounding=True,
-    gradient=adjoint_rule(_take_adjoint, None),
+    gradient=adjoint_rule(take_adjoint, None),
     doc="""The elements at these indices, integers of any shape, along an axis (attribute `axis`, which may be left out
 for one axis). Negative indices count from the end; one out of range traps.
 
@@ -252,13 +252,13 @@ for one axis). Negative indices count from the end; one out of range traps.
 op(
     "take_along_axis",
     arity=2,
-    type_rule=_take_along_axis_type,
-    numpy=lambda x, indices, axis: _take_along_axis_array(x, _int64_indices(indices)[0], axis),
+    type_rule=take_along_axis_type,
+    numpy=lambda x, indices, axis: take_along_axis_array(x, int64_indices(indices)[0], axis),
     attributes=("axis",),
     shape_rule=None,
     same_dtype_operands=(0, 1),
     trap_condition=TrapCondition(
-        lambda x, indices, axis: _is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE
+        lambda x, indices, axis: is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE
     ),
     has_innocuous_rounding=True,
     gradient=movement_rule("take_along_axis"),
@@ -272,11 +272,11 @@ broadcast; argsort returns such indices. Negative indices count from the end; on
 op(
     "gather",
     arity=None,
-    type_rule=_gather_type,
-    numpy=lambda x, *indices: np.asarray(x)[_int64_indices(*indices)],
+    type_rule=gather_type,
+    numpy=lambda x, *indices: np.asarray(x)[int64_indices(*indices)],
     shape_rule=None,
     same_dtype_operands=(0, 1),
-    trap_condition=TrapCondition(_is_any_out_of_range, _OUT_OF_RANGE_MESSAGE),
+    trap_condition=TrapCondition(is_any_out_of_range, _OUT_OF_RANGE_MESSAGE),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, *indices: zeros_like(x).scatter_add(g, *indices), None),
     doc="""`x[i, j, ...]`: integers, or arrays of integers that broadcast, are indices along the first axes. Negative
@@ -289,13 +289,13 @@ indices count from the end; one out of range traps.
 op(
     "scatter",
     arity=None,
-    type_rule=_scatter_type,
-    numpy=_scatter_array,
+    type_rule=scatter_type,
+    numpy=scatter_array,
     shape_rule=None,
     same_dtype_operands=(0, 2),
-    trap_condition=TrapCondition(_is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE),
+    trap_condition=TrapCondition(is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE),
     has_innocuous_rounding=True,
-    gradient=adjoint_rule(lambda g, z, x, values, *indices: g.scatter(0.0, *indices), _scatter_values_adjoint, None),
+    gradient=adjoint_rule(lambda g, z, x, values, *indices: g.scatter(0.0, *indices), scatter_values_adjoint, None),
     doc="""x with the elements that `gather(x, i, j, ...)` takes replaced by values, which broadcast to their shape. Of
 several values for one place the last one stays, in the order of the indices.
 
@@ -306,11 +306,11 @@ several values for one place the last one stays, in the order of the indices.
 op(
     "scatter_add",
     arity=None,
-    type_rule=_scatter_add_type,
-    numpy=_scatter_add_array,
+    type_rule=scatter_add_type,
+    numpy=scatter_add_array,
     shape_rule=None,
     same_dtype_operands=(0, 2),
-    trap_condition=TrapCondition(_is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE),
+    trap_condition=TrapCondition(is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE),
     gradient=adjoint_rule(
         lambda g, z, x, values, *indices: g,
         lambda g, z, x, values, *indices: g.gather(*indices).sum_like(values),
@@ -326,8 +326,8 @@ Several values for one place are all added, in the order of the indices. float32
 op(
     "scatter_index",
     arity=2,
-    type_rule=_scatter_index_type,
-    numpy=_scatter_index_array,
+    type_rule=scatter_index_type,
+    numpy=scatter_index_array,
     attributes=("key",),
     shape_rule=None,
     has_innocuous_rounding=True,
@@ -344,7 +344,7 @@ op(
 op(
     "boolean_mask",
     arity=2,
-    type_rule=_boolean_mask_type,
+    type_rule=boolean_mask_type,
     numpy=lambda x, mask: np.asarray(x)[np.asarray(mask)],
     shape_rule=None,
     same_dtype_operands=(0, 1),

@@ -15,7 +15,7 @@ from .rules import elementwise_type_rule, promote_operands
 _numeric = elementwise_type_rule("if")
 
 
-def _matmul_shape(shapes: list[Shape]) -> Shape:
+def matmul_shape(shapes: list[Shape]) -> Shape:
     """The rows of the first and the columns of the second; the axes before are stacks of matrices, which broadcast."""
     one, other = shapes
     if one is None or other is None:
@@ -32,19 +32,19 @@ def _matmul_shape(shapes: list[Shape]) -> Shape:
     return (*stack, *one[-2:-1], *(other[-1:] if len(other) > 1 else ()))
 
 
-def _matmul_type(x: Type, y: Type) -> Type:
+def matmul_type(x: Type, y: Type) -> Type:
     _numeric(Type(x.dtype), Type(y.dtype))
-    return Type(promote_operands((x, y)), _matmul_shape([x.shape, y.shape]))
+    return Type(promote_operands((x, y)), matmul_shape([x.shape, y.shape]))
 
 
-def _matmul_kernel(x: Type, y: Type) -> Any:
+def matmul_kernel(x: Type, y: Type) -> Any:
     """The product of two matrices without stacks: NumPy takes 0.4 us less for it."""
     sizes = (*(x.shape or ()), *(y.shape or ()))
     is_plain = len(x.shape or ()) == len(y.shape or ()) == 2 and all(size is not None and size > 1 for size in sizes)
     return np.ndarray.dot if is_plain else np.matmul
 
 
-def _matmul_error_bound(x: Any, y: Any) -> Any:
+def matmul_error_bound(x: Any, y: Any) -> Any:
     """The bound of a sum of n products in any order: Higham, Accuracy and Stability of Numerical Algorithms, 3.5."""
     kinds, size = np.result_type(x, y), np.matmul(*(np.abs(np.asarray(each, np.float64)) for each in (x, y)))
     if kinds.kind != "f":
@@ -53,22 +53,22 @@ def _matmul_error_bound(x: Any, y: Any) -> Any:
     return rounded / (1 - rounded) * size
 
 
-def _left_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
-    made = _adjoint_as_matrix(g, x, y) @ (transpose(y) if rank(y) > 1 else row_vector(y))
-    return _sum_over_stack(made if rank(x) > 1 else made.index(key="..., 0, :"), x, y)
+def left_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
+    made = adjoint_as_matrix(g, x, y) @ (transpose(y) if rank(y) > 1 else row_vector(y))
+    return sum_over_stack(made if rank(x) > 1 else made.index(key="..., 0, :"), x, y)
 
 
-def _right_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
-    made = (transpose(x) if rank(x) > 1 else column_vector(x)) @ _adjoint_as_matrix(g, x, y)
-    return _sum_over_stack(made if rank(y) > 1 else made.index(key="..., 0"), y, x)
+def right_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
+    made = (transpose(x) if rank(x) > 1 else column_vector(x)) @ adjoint_as_matrix(g, x, y)
+    return sum_over_stack(made if rank(y) > 1 else made.index(key="..., 0"), y, x)
 
 
-def _sum_over_stack(made: Term, x: Term, other: Term) -> Term:
+def sum_over_stack(made: Term, x: Term, other: Term) -> Term:
     """Sum over the axes along which x was broadcast, if either operand is a stack."""
     return made.sum_like(x) if max(rank(x), rank(other)) > 2 else made
 
 
-def _adjoint_as_matrix(g: Term, x: Term, y: Term) -> Term:
+def adjoint_as_matrix(g: Term, x: Term, y: Term) -> Term:
     """The adjoint with an axis of one row or column for each factor that is a vector."""
     wide = g if rank(y) > 1 else column_vector(g)
     return wide if rank(x) > 1 else row_vector(wide)
@@ -77,15 +77,15 @@ def _adjoint_as_matrix(g: Term, x: Term, y: Term) -> Term:
 matmul = op(
     "matmul",
     arity=2,
-    type_rule=_matmul_type,
+    type_rule=matmul_type,
     namespace="linalg",
     numpy=np.matmul,
     numpy_float32=np.matmul,
-    specialize_numpy=_matmul_kernel,
-    shape_rule=_matmul_shape,
+    specialize_numpy=matmul_kernel,
+    shape_rule=matmul_shape,
     shape_mismatch="do not multiply",
-    error_bound=_matmul_error_bound,
-    gradient=adjoint_rule(_left_operand_adjoint, _right_operand_adjoint),
+    error_bound=matmul_error_bound,
+    gradient=adjoint_rule(left_operand_adjoint, right_operand_adjoint),
     symbol="@",
     doc="""Matrix product; a vector is a row on the left and a column on the right. The axes before the last two are
 stacks of matrices, which broadcast. Traps if inner sizes that types leave unknown differ.

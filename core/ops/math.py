@@ -17,7 +17,7 @@ from .op import op
 from .rules import elementwise_type_rule, short_symbol
 
 
-def _elementary_op(numpy: Any, scalar: Any, said: str, example: str, *, arity: int = 1, **columns: Any) -> None:
+def elementary_op(numpy: Any, scalar: Any, said: str, example: str, *, arity: int = 1, **columns: Any) -> None:
     """A row with the name of its scalar column. NumPy's loops give the bits of arrays, unless rounding leaves only one
     result."""
     name, doc = scalar.__name__, f"{said}\n\n>>> tl.{example}\n"
@@ -27,23 +27,23 @@ def _elementary_op(numpy: Any, scalar: Any, said: str, example: str, *, arity: i
     op(name, arity=arity, type_rule=elementwise_type_rule("f"), numpy=numpy, scalar=scalar, **columns)
 
 
-def _softmax_share(x: Term, y: Term, z: Term) -> Term:
+def softmax_share(x: Term, y: Term, z: Term) -> Term:
     """exp(x) / (exp(x) + exp(y)), without overflow."""
     return 1.0 / ((y - x).exp() + 1.0)
 
 
-def _over_squared_distance(y: Term, x: Term) -> Term:
+def over_squared_distance(y: Term, x: Term) -> Term:
     """y / (x * x + y * y), without overflow."""
     distance = x.hypot(y)
     return y / distance / distance
 
 
-def _hypot_slope(x: Term, z: Term) -> Term:
+def hypot_slope(x: Term, z: Term) -> Term:
     """x / z for the length z; 0 where the length is 0."""
     return x / z.equal(0.0).where(1.0, z)
 
 
-_elementary_op(
+elementary_op(
     np.sqrt,
     guarded.sqrt,
     "Square root; NaN below zero.",
@@ -51,18 +51,18 @@ _elementary_op(
     has_innocuous_rounding=True,
     gradient=slopes(lambda x, z: 0.5 / z),
 )
-_elementary_op(np.cbrt, math.cbrt, "Cube root.", "cbrt(8.0)\n2.0", gradient=slopes(lambda x, z: 1.0 / (3.0 * z * z)))
-_elementary_op(
+elementary_op(np.cbrt, math.cbrt, "Cube root.", "cbrt(8.0)\n2.0", gradient=slopes(lambda x, z: 1.0 / (3.0 * z * z)))
+elementary_op(
     np.exp, guarded.exp, "Exponential; inf where it overflows.", "exp(0.0)\n1.0", gradient=slopes(lambda x, z: z)
 )
-_elementary_op(
+elementary_op(
     np.log,
     guarded.log,
     "Natural logarithm; -inf at zero, NaN below.",
     "log(1.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 / x),
 )
-_elementary_op(
+elementary_op(
     np.sin,
     guarded.sin,
     "Sine of radians; NaN at infinities.",
@@ -70,7 +70,7 @@ _elementary_op(
     numpy_float32=np.sin,
     gradient=slopes(lambda x, z: x.cos()),
 )
-_elementary_op(
+elementary_op(
     np.cos,
     guarded.cos,
     "Cosine of radians; NaN at infinities.",
@@ -78,7 +78,7 @@ _elementary_op(
     numpy_float32=np.cos,
     gradient=slopes(lambda x, z: -x.sin()),
 )
-_elementary_op(
+elementary_op(
     np.tanh,
     math.tanh,
     "Hyperbolic tangent.",
@@ -86,114 +86,114 @@ _elementary_op(
     numpy_float32=np.tanh,
     gradient=slopes(lambda x, z: 1.0 - z * z),
 )
-_elementary_op(
+elementary_op(
     np.tan,
     guarded.tan,
     "Tangent of radians; NaN at infinities.",
     "tan(0.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 + z * z),
 )
-_elementary_op(
+elementary_op(
     np.arcsin,
     guarded.asin,
     "Arcsine, in radians; NaN outside -1 to 1.",
     "asin(0.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 / ((1.0 - x) * (1.0 + x)).sqrt()),
 )
-_elementary_op(
+elementary_op(
     np.arccos,
     guarded.acos,
     "Arccosine, in radians; NaN outside -1 to 1.",
     "acos(1.0)\n0.0",
     gradient=slopes(lambda x, z: -1.0 / ((1.0 - x) * (1.0 + x)).sqrt()),
 )
-_elementary_op(
+elementary_op(
     np.arctan, math.atan, "Arctangent, in radians.", "atan(0.0)\n0.0", gradient=slopes(lambda x, z: 1.0 / (1.0 + x * x))
 )
-_elementary_op(
+elementary_op(
     np.sinh,
     guarded.sinh,
     "Hyperbolic sine; infinite where it overflows.",
     "sinh(0.0)\n0.0",
     gradient=slopes(lambda x, z: x.cosh()),
 )
-_elementary_op(
+elementary_op(
     np.cosh,
     guarded.cosh,
     "Hyperbolic cosine; inf where it overflows.",
     "cosh(0.0)\n1.0",
     gradient=slopes(lambda x, z: x.sinh()),
 )
-_elementary_op(
+elementary_op(
     np.arcsinh,
     math.asinh,
     "Inverse hyperbolic sine.",
     "asinh(0.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 / x.hypot(1.0)),
 )
-_elementary_op(
+elementary_op(
     np.arccosh,
     guarded.acosh,
     "Inverse hyperbolic cosine; NaN below 1.",
     "acosh(1.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 / ((x - 1.0).sqrt() * (x + 1.0).sqrt())),
 )
-_elementary_op(
+elementary_op(
     np.arctanh,
     guarded.atanh,
     "Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.",
     "atanh(0.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 / ((1.0 - x) * (1.0 + x))),
 )
-_elementary_op(
+elementary_op(
     np.expm1,
     guarded.expm1,
     "exp(x) - 1, accurate near zero too.",
     "expm1(0.0)\n0.0",
     gradient=slopes(lambda x, z: x.exp()),
 )
-_elementary_op(
+elementary_op(
     np.log1p,
     guarded.log1p,
     "Natural logarithm of 1 + x, accurate near zero too.",
     "log1p(0.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 / (1.0 + x)),
 )
-_elementary_op(
+elementary_op(
     np.log2,
     guarded.log2,
     "Logarithm to the base 2; -inf at zero, NaN below.",
     "log2(8.0)\n3.0",
     gradient=slopes(lambda x, z: 1.0 / (math.log(2.0) * x)),
 )
-_elementary_op(
+elementary_op(
     np.log10,
     guarded.log10,
     "Logarithm to the base 10; -inf at zero, NaN below.",
     "log10(100.0)\n2.0",
     gradient=slopes(lambda x, z: 1.0 / (math.log(10.0) * x)),
 )
-_elementary_op(
+elementary_op(
     np.arctan2,
     math.atan2,
     "The angle of the point (y, x), in radians from -pi to pi; the first operand is y.",
     "atan2(0.0, 1.0)\n0.0",
     arity=2,
-    gradient=slopes(lambda y, x, z: _over_squared_distance(x, y), lambda y, x, z: -_over_squared_distance(y, x)),
+    gradient=slopes(lambda y, x, z: over_squared_distance(x, y), lambda y, x, z: -over_squared_distance(y, x)),
 )
-_elementary_op(
+elementary_op(
     np.logaddexp,
     guarded.logaddexp,
     "log(exp(x) + exp(y)), without intermediate overflow.",
     "logaddexp(0.0, float('-inf'))\n0.0",
     arity=2,
-    gradient=slopes(_softmax_share, lambda x, y, z: _softmax_share(y, x, z)),
+    gradient=slopes(softmax_share, lambda x, y, z: softmax_share(y, x, z)),
 )
-_elementary_op(
+elementary_op(
     np.hypot,
     guarded.hypot,
     "The length of (x, y): the square root of x * x + y * y, without intermediate overflow.",
     "hypot(3.0, 4.0)\n5.0",
     arity=2,
-    gradient=slopes(lambda x, y, z: _hypot_slope(x, z), lambda x, y, z: _hypot_slope(y, z)),
+    gradient=slopes(lambda x, y, z: hypot_slope(x, z), lambda x, y, z: hypot_slope(y, z)),
 )

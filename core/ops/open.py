@@ -18,7 +18,7 @@ from .rules import elementwise_type_rule, promote_operands
 _NUMERIC = elementwise_type_rule("if")
 
 
-def _arange_type(*operands: Type) -> Type:
+def arange_type(*operands: Type) -> Type:
     _NUMERIC(*(Type(each.dtype) for each in operands))
     for operand in operands:
         if operand.shape != ():
@@ -35,24 +35,24 @@ def range_length(start: Any, stop: Any, step: Any) -> int:
     return max(0, math.ceil((float(stop) - float(start)) / float(step)))
 
 
-def _is_endless_range(start: Any, stop: Any, step: Any) -> bool:
+def is_endless_range(start: Any, stop: Any, step: Any) -> bool:
     with np.errstate(all="ignore"):
         return not step or not np.isfinite(np.divide(np.subtract(stop, start, dtype=float), step))
 
 
-def _arange_array(start: Any, stop: Any, step: Any) -> Any:
+def arange_array(start: Any, stop: Any, step: Any) -> Any:
     count = range_length(*(np.asarray(each).item() for each in (start, stop, step)))
-    _check_size(count)
+    check_element_count(count)
     dtype = np.result_type(start, stop, step)
     return np.asarray(start, dtype) + np.arange(count).astype(dtype) * np.asarray(step, dtype)
 
 
-def _check_size(count: int) -> None:
+def check_element_count(count: int) -> None:
     if count > MAX_ELEMENTS:
         raise MemoryError(f"an array of {count} elements")
 
 
-def _repeat_type(x: Type, repeats: Type, axis: object) -> Type:
+def repeat_type(x: Type, repeats: Type, axis: object) -> Type:
     check_numeric(x)
     check_numeric(repeats, kinds="iu")
     at, times = resolve_axis(axis, x), require_sizes(repeats)
@@ -65,47 +65,47 @@ def _repeat_type(x: Type, repeats: Type, axis: object) -> Type:
     return Type(x.dtype, (*require_sizes(x)[:at], None, *require_sizes(x)[at + 1 :]))
 
 
-def _repeat_array(x: Any, repeats: Any, axis: int) -> Any:
+def repeat_array(x: Any, repeats: Any, axis: int) -> Any:
     times = np.broadcast_to(np.asarray(repeats), (np.shape(x)[axis],)).tolist()
     others = np.shape(x)[:axis] + np.shape(x)[axis % np.ndim(x) + 1 :]
-    _check_size(math.prod(filter(None, others)) * sum(times))
+    check_element_count(math.prod(filter(None, others)) * sum(times))
     return np.repeat(x, times, axis=axis)
 
 
-def _nonzero_type(x: Type, axis: object) -> Type:
+def nonzero_type(x: Type, axis: object) -> Type:
     check_numeric(x)
     resolve_axis(axis, x)
     return Type(dtypes.int64, (None,))
 
 
-def _unique_values_type(x: Type) -> Type:
+def unique_values_type(x: Type) -> Type:
     check_numeric(x)
     return Type(x.dtype, (None,))
 
 
-def _unique_indices_type(x: Type) -> Type:
-    return Type(dtypes.int64, _unique_values_type(x).shape)
+def unique_indices_type(x: Type) -> Type:
+    return Type(dtypes.int64, unique_values_type(x).shape)
 
 
-def _inverse_indices_type(x: Type) -> Type:
+def inverse_indices_type(x: Type) -> Type:
     check_numeric(x)
     return Type(dtypes.int64, x.shape)
 
 
-def _unique_parts(x: Any) -> tuple[Any, Any, Any]:
+def unique_parts(x: Any) -> tuple[Any, Any, Any]:
     """The index of the first occurrence of each unique element, in the order of the elements; the number of the unique
     element that each element is; and the count of each. Every NaN is unique."""
     _, first, back, counts = np.unique(np.ravel(x), True, True, True, equal_nan=False)
     return first, back.reshape(np.shape(x)), counts
 
 
-def _arange_step_adjoint(g: Term, z: Term, start: Term, stop: Term, step: Term) -> Term:
+def arange_step_adjoint(g: Term, z: Term, start: Term, stop: Term, step: Term) -> Term:
     """Each number of a range contributes as often as steps lie before it."""
     numbers = iota(g.size(axis=None)).astype(dtype=g.type.dtype)
     return numbers.multiply_no_nan(g).sum(axis=None, keepdims=False)
 
 
-def _unique_values_adjoint(g: Term, z: Term, x: Term) -> Term:
+def unique_values_adjoint(g: Term, z: Term, x: Term) -> Term:
     """Of equal elements the first one is taken."""
     return zeros_like(x).reshape(shape=(-1,)).scatter_add(g, x.unique_indices()).reshape_like(x)
 
@@ -113,11 +113,11 @@ def _unique_values_adjoint(g: Term, z: Term, x: Term) -> Term:
 op(
     "arange",
     arity=3,
-    type_rule=_arange_type,
-    numpy=_arange_array,
+    type_rule=arange_type,
+    numpy=arange_array,
     shape_rule=None,
-    trap_condition=TrapCondition(_is_endless_range, "arange without an end", "iuf"),
-    gradient=adjoint_rule(lambda g, z, start, stop, step: g.sum(axis=None, keepdims=False), None, _arange_step_adjoint),
+    trap_condition=TrapCondition(is_endless_range, "arange without an end", "iuf"),
+    gradient=adjoint_rule(lambda g, z, start, stop, step: g.sum(axis=None, keepdims=False), None, arange_step_adjoint),
     doc="""The numbers start, start + step and so on that come before `stop`, along one axis. Their number is known at
 run time, or before if all three are Python numbers. Traps on a step of 0, and on infinite bounds.
 
@@ -128,8 +128,8 @@ asarray([2, 5], dtype=int64)
 op(
     "repeat",
     arity=2,
-    type_rule=_repeat_type,
-    numpy=_repeat_array,
+    type_rule=repeat_type,
+    numpy=repeat_array,
     attributes=("axis",),
     shape_rule=None,
     same_dtype_operands=(0, 1),
@@ -145,7 +145,7 @@ a negative number.
 op(
     "nonzero",
     arity=1,
-    type_rule=_nonzero_type,
+    type_rule=nonzero_type,
     numpy=lambda x, axis: np.nonzero(x)[axis],
     attributes=("axis",),
     shape_rule=None,
@@ -159,10 +159,10 @@ function of this name returns those along all axes.
 op(
     "unique_values",
     arity=1,
-    type_rule=_unique_values_type,
-    numpy=lambda x: np.ravel(x)[_unique_parts(x)[0]],
+    type_rule=unique_values_type,
+    numpy=lambda x: np.ravel(x)[unique_parts(x)[0]],
     shape_rule=None,
-    gradient=adjoint_rule(_unique_values_adjoint),
+    gradient=adjoint_rule(unique_values_adjoint),
     doc="""The unique elements, in order; of 0.0 and -0.0 the one that comes first. Every NaN is unique.
 
 >>> tl.unique_values([3, 1, 3]).tolist()
@@ -172,8 +172,8 @@ op(
 op(
     "unique_indices",
     arity=1,
-    type_rule=_unique_indices_type,
-    numpy=lambda x: _unique_parts(x)[0],
+    type_rule=unique_indices_type,
+    numpy=lambda x: unique_parts(x)[0],
     shape_rule=None,
     doc="""For each of `unique_values(x)`, the index of its first occurrence among the elements of x, int64.
 
@@ -184,8 +184,8 @@ op(
 op(
     "inverse_indices",
     arity=1,
-    type_rule=_inverse_indices_type,
-    numpy=lambda x: _unique_parts(x)[1],
+    type_rule=inverse_indices_type,
+    numpy=lambda x: unique_parts(x)[1],
     shape_rule=None,
     doc="""For each element, its index in `unique_values(x)`, int64.
 
@@ -196,8 +196,8 @@ op(
 op(
     "value_counts",
     arity=1,
-    type_rule=_unique_indices_type,
-    numpy=lambda x: _unique_parts(x)[2],
+    type_rule=unique_indices_type,
+    numpy=lambda x: unique_parts(x)[2],
     shape_rule=None,
     doc="""For each of `unique_values(x)`, how often it occurs in x, int64.
 

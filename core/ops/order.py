@@ -21,24 +21,24 @@ from .reduce import accumulator_dtype
 from .rules import promote_operands
 
 
-def _cumulative_type(x: Type, axis: object) -> Type:
+def cumulative_type(x: Type, axis: object) -> Type:
     check_numeric(x, kinds="iuf")
     resolve_axis(axis, x)
     return Type(accumulator_dtype(x.dtype), x.shape)
 
 
-def _sort_type(x: Type, axis: object, descending: object) -> Type:
+def sort_type(x: Type, axis: object, descending: object) -> Type:
     check_numeric(x, kinds="iuf")
     resolve_axis(axis, x)
     check_bool(descending, "descending")
     return x
 
 
-def _argsort_type(x: Type, axis: object, descending: object) -> Type:
-    return Type(dtypes.int64, _sort_type(x, axis, descending).shape)
+def argsort_type(x: Type, axis: object, descending: object) -> Type:
+    return Type(dtypes.int64, sort_type(x, axis, descending).shape)
 
 
-def _argsort_array(x: Any, axis: int, descending: bool) -> Any:
+def argsort_array(x: Any, axis: int, descending: bool) -> Any:
     """A stable sort in both directions."""
     if not descending:
         return np.argsort(x, axis=axis, kind="stable")
@@ -46,11 +46,11 @@ def _argsort_array(x: Any, axis: int, descending: bool) -> Any:
     return np.shape(x)[axis] - 1 - behind
 
 
-def _sort_array(x: Any, axis: int, descending: bool) -> Any:
-    return np.take_along_axis(x, _argsort_array(x, axis, descending), axis)
+def sort_array(x: Any, axis: int, descending: bool) -> Any:
+    return np.take_along_axis(x, argsort_array(x, axis, descending), axis)
 
 
-def _searchsorted_type(x: Type, y: Type, side: object) -> Type:
+def searchsorted_type(x: Type, y: Type, side: object) -> Type:
     check_numeric(x, y, kinds="iuf")
     promote_operands((x, y))
     if len(require_sizes(x)) != 1:
@@ -61,11 +61,11 @@ def _searchsorted_type(x: Type, y: Type, side: object) -> Type:
     return Type(dtypes.int64, y.shape)
 
 
-def _cumulative_sum_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
+def cumulative_sum_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
     return flip(flip(g, axis).cumulative_sum(axis=axis), axis)
 
 
-def _cumulative_prod_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
+def cumulative_prod_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
     """An array with the factors along axis `at` and the products along the next axis; a factor is in each product from
     its own place on."""
     at = resolve_axis(axis, x.type)
@@ -77,7 +77,7 @@ def _cumulative_prod_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
     return product_before(x, at).multiply_no_nan(each.sum(axis=at + 1, keepdims=False))
 
 
-def _sort_adjoint(g: Term, z: Term, x: Term, axis: int, descending: bool) -> Term:
+def sort_adjoint(g: Term, z: Term, x: Term, axis: int, descending: bool) -> Term:
     """The argsort of the argsort is the place to which each element moved."""
     gone_to = x.argsort(axis=axis, descending=descending).argsort(axis=axis, descending=False)
     return g.take_along_axis(gone_to, axis=axis)
@@ -86,11 +86,11 @@ def _sort_adjoint(g: Term, z: Term, x: Term, axis: int, descending: bool) -> Ter
 op(
     "cumulative_sum",
     arity=1,
-    type_rule=_cumulative_type,
+    type_rule=cumulative_type,
     numpy=lambda x, axis: np.cumsum(x, axis=axis),
     attributes=("axis",),
     shape_rule=None,
-    gradient=adjoint_rule(_cumulative_sum_adjoint),
+    gradient=adjoint_rule(cumulative_sum_adjoint),
     doc="""Cumulative sums along an axis (attribute `axis`, which may be left out for one axis), added one after
 another. Integers become int64 or uint64, and wrap; float32 is added in float64, and each sum rounded.
 
@@ -101,11 +101,11 @@ another. Integers become int64 or uint64, and wrap; float32 is added in float64,
 op(
     "cumulative_prod",
     arity=1,
-    type_rule=_cumulative_type,
+    type_rule=cumulative_type,
     numpy=lambda x, axis: np.cumprod(x, axis=axis),
     attributes=("axis",),
     shape_rule=None,
-    gradient=adjoint_rule(_cumulative_prod_adjoint),
+    gradient=adjoint_rule(cumulative_prod_adjoint),
     doc="""Cumulative products along an axis (attribute `axis`, which may be left out for one axis), multiplied one
 after another. Integers become int64 or uint64, and wrap; float32 is multiplied in float64, and rounded.
 
@@ -116,11 +116,11 @@ after another. Integers become int64 or uint64, and wrap; float32 is multiplied 
 op(
     "sort",
     arity=1,
-    type_rule=_sort_type,
-    numpy=_sort_array,
+    type_rule=sort_type,
+    numpy=sort_array,
     attributes=("axis", "descending"),
     shape_rule=None,
-    gradient=adjoint_rule(_sort_adjoint),
+    gradient=adjoint_rule(sort_adjoint),
     doc="""The elements along an axis in order, the smallest first, or the largest if `descending`. The sort is stable
 (0.0 and -0.0 are equal); NaN is larger than all numbers.
 
@@ -131,8 +131,8 @@ op(
 op(
     "argsort",
     arity=1,
-    type_rule=_argsort_type,
-    numpy=_argsort_array,
+    type_rule=argsort_type,
+    numpy=argsort_array,
     attributes=("axis", "descending"),
     shape_rule=None,
     doc="""The indices along an axis of the elements of `sort(x)`, int64.
@@ -144,7 +144,7 @@ op(
 op(
     "searchsorted",
     arity=2,
-    type_rule=_searchsorted_type,
+    type_rule=searchsorted_type,
     numpy=lambda x, y, side: np.searchsorted(x, y, side=side),
     attributes=("side",),
     shape_rule=None,

@@ -19,17 +19,17 @@ _FLOATING = elementwise_type_rule("f")
 _NUMERIC_PREDICATE = elementwise_type_rule("if", dtypes.bool)
 
 
-def _on_floats_only(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
+def floats_only(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     """NumPy's function for floats, and the identity for integers, which NumPy before 2.1 made floats."""
     return lambda x: function(x) if np.asarray(x).dtype.kind == "f" else x
 
 
-def _rounding_op(name: str, numpy: Any, scalar: Any, said: str, example: str) -> None:
+def rounding_op(name: str, numpy: Any, scalar: Any, said: str, example: str) -> None:
     op(
         name,
         arity=1,
         type_rule=_NUMERIC,
-        numpy=_on_floats_only(numpy),
+        numpy=floats_only(numpy),
         scalar=scalar_by_kind(guarded.unchanged, fallback=scalar),
         symbol=short_symbol(name),
         gradient=zero_gradient,
@@ -37,7 +37,7 @@ def _rounding_op(name: str, numpy: Any, scalar: Any, said: str, example: str) ->
     )
 
 
-def _predicate_op(name: str, numpy: Any, scalar: Any, said: str, example: str, types: Any = _NUMERIC_PREDICATE) -> None:
+def predicate_op(name: str, numpy: Any, scalar: Any, said: str, example: str, types: Any = _NUMERIC_PREDICATE) -> None:
     op(
         name,
         arity=1,
@@ -49,10 +49,10 @@ def _predicate_op(name: str, numpy: Any, scalar: Any, said: str, example: str, t
     )
 
 
-_rounding_op("floor", np.floor, guarded.floor, "The largest whole number that is not above x.", "-0.5)\n-1.0")
-_rounding_op("ceil", np.ceil, guarded.ceil, "The smallest whole number that is not below x.", "0.5)\n1.0")
-_rounding_op("trunc", np.trunc, guarded.trunc, "The nearest whole number toward zero.", "-1.5)\n-1.0")
-_rounding_op("round", np.rint, guarded.round_half_even, "The nearest whole number, the even one of two.", "2.5)\n2.0")
+rounding_op("floor", np.floor, guarded.floor, "The largest whole number that is not above x.", "-0.5)\n-1.0")
+rounding_op("ceil", np.ceil, guarded.ceil, "The smallest whole number that is not below x.", "0.5)\n1.0")
+rounding_op("trunc", np.trunc, guarded.trunc, "The nearest whole number toward zero.", "-1.5)\n-1.0")
+rounding_op("round", np.rint, guarded.round_half_even, "The nearest whole number, the even one of two.", "2.5)\n2.0")
 sign = op(
     "sign",
     arity=1,
@@ -80,7 +80,7 @@ copysign = op(
 -2.0
 """,
 )
-_predicate_op(
+predicate_op(
     "signbit",
     np.signbit,
     guarded.signbit,
@@ -88,11 +88,11 @@ _predicate_op(
     "signbit(-0.0)\nTrue",
     elementwise_type_rule("f", dtypes.bool),
 )
-_predicate_op(
+predicate_op(
     "isfinite", np.isfinite, guarded.isfinite, "Whether it is neither infinite nor NaN.", "isfinite(2.0)\nTrue"
 )
-_predicate_op("isinf", np.isinf, guarded.isinf, "Whether it is infinite.", "isinf(2.0)\nFalse")
-_predicate_op("isnan", np.isnan, guarded.isnan, "Whether it is NaN.", "isnan(2.0)\nFalse")
+predicate_op("isinf", np.isinf, guarded.isinf, "Whether it is infinite.", "isinf(2.0)\nFalse")
+predicate_op("isnan", np.isnan, guarded.isnan, "Whether it is NaN.", "isnan(2.0)\nFalse")
 nextafter = op(
     "nextafter",
     arity=2,

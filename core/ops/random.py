@@ -38,11 +38,11 @@ def draw_below(key: int, size: int) -> int:
         number += 1
 
 
-def _draw_uniform(key: int) -> float:
+def draw_uniform(key: int) -> float:
     return (splitmix64(key, 0) >> 11) * 2.0**-53
 
 
-def _draw_normal(key: int) -> float:
+def draw_normal(key: int) -> float:
     """Box and Muller's transform of two words, the first of them in (0, 1]."""
     one = ((splitmix64(key, 0) >> 11) + 1) * 2.0**-53
     other = (splitmix64(key, 1) >> 11) * 2.0**-53
@@ -56,7 +56,7 @@ def shape_size(shape: tuple[int, ...]) -> int:
     return math.prod(shape)
 
 
-def _draw_array(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Value:
+def draw_array(key: int, shape: tuple[int, ...], draw: Any, type_: Type) -> Value:
     size = shape_size(shape)
     flat = np.fromiter((draw(splitmix64(key, i)) for i in range(size)), type_.dtype.numpy, size)
     return normalize(flat.reshape(shape), type_)
@@ -70,27 +70,27 @@ def _check_shape(shape: object) -> Shape:
     raise Invalid("this is no shape", required=required, got=format_attribute(shape))
 
 
-def _float_draw_type(shape: Any) -> Type:
+def float_draw_type(shape: Any) -> Type:
     return Type(dtypes.float64, _check_shape(shape))
 
 
-def _integers_type(low: Type, high: Type, shape: Any) -> Type:
+def integers_type(low: Type, high: Type, shape: Any) -> Type:
     if (low, high) != (_INT64, _INT64):
         raise Invalid("bounds of another type", required="two int64", got=f"{low}, {high}")
     return Type(dtypes.int64, _check_shape(shape))
 
 
-def _draw_integers(key: int, low: Any, high: Any, shape: tuple[int, ...]) -> Value:
-    return _draw_array(key, shape, lambda each: low + draw_below(each, high - low), _INT64)
+def draw_integers(key: int, low: Any, high: Any, shape: tuple[int, ...]) -> Value:
+    return draw_array(key, shape, lambda each: low + draw_below(each, high - low), _INT64)
 
 
-def _permutation_type(size: Type) -> Type:
+def permutation_type(size: Type) -> Type:
     if size != _INT64:
         raise Invalid("a size of another type", required="int64", got=size)
     return Type(dtypes.int64, (None,))
 
 
-def _draw_permutation(key: int, size: Any) -> Value:
+def draw_permutation(key: int, size: Any) -> Value:
     """Fisher and Yates: the last place first, each swapped with one up to it."""
     if size > MAX_ELEMENTS:
         raise MemoryError(f"a permutation of {size} numbers")
@@ -104,33 +104,33 @@ def _draw_permutation(key: int, size: Any) -> Value:
 uniform = effect_op(
     "uniform",
     arity=0,
-    type_rule=_float_draw_type,
+    type_rule=float_draw_type,
     attributes=("shape",),
-    draw=lambda key, shape: _draw_array(key, shape, _draw_uniform, Type(dtypes.float64)),
+    draw=lambda key, shape: draw_array(key, shape, draw_uniform, Type(dtypes.float64)),
     doc="Uniform numbers from 0 below 1, float64: 53 bits of the first word. `shape` is static; () draws one number.",
 )
 normal_ = effect_op(
     "normal",
     arity=0,
-    type_rule=_float_draw_type,
+    type_rule=float_draw_type,
     attributes=("shape",),
-    draw=lambda key, shape: _draw_array(key, shape, _draw_normal, Type(dtypes.float64)),
+    draw=lambda key, shape: draw_array(key, shape, draw_normal, Type(dtypes.float64)),
     doc="Normal numbers of mean 0 and variance 1, float64, by Box and Muller's transform.",
 )
 integers = effect_op(
     "integers",
     arity=2,
-    type_rule=_integers_type,
+    type_rule=integers_type,
     attributes=("shape",),
-    draw=_draw_integers,
+    draw=draw_integers,
     trap_reason=lambda low, high: "integers of an empty range" if low >= high else None,
     doc="Uniform integers from `low` below `high`, int64. Traps on an empty range.",
 )
 permutation = effect_op(
     "permutation",
     arity=1,
-    type_rule=_permutation_type,
-    draw=_draw_permutation,
+    type_rule=permutation_type,
+    draw=draw_permutation,
     trap_reason=lambda size: "permutation of fewer than no numbers" if size < 0 else None,
     doc="The numbers from 0 below `n` in random order, int64, uniformly. Traps on a negative n.",
 )

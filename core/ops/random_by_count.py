@@ -29,27 +29,27 @@ def count_key(seed: int, count: int) -> int:
     return splitmix64(splitmix64(int(seed) & MASK64, 0), int(count) & MASK64)
 
 
-def _draw_type(row: EffectOp, seed: Type, count: Type, *operands: Type, **attributes: Any) -> Type:
+def counted_draw_type(row: EffectOp, seed: Type, count: Type, *operands: Type, **attributes: Any) -> Type:
     given = (seed, count, *operands)
     if any(type_ != _INT64 for type_ in given):
         raise Invalid("seeds, counts and bounds are int64", required="int64", got=", ".join(map(str, given)))
     return row.type_rule(*operands, **attributes)
 
 
-def _draw_uniform_array(seed: Any, count: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
+def draw_uniform_array(seed: Any, count: Any, shape: tuple[int, ...]) -> npt.NDArray[np.float64]:
     size = random.shape_size(shape)
-    keys = _splitmix64_array(np.full(size, count_key(seed, count), np.uint64), np.arange(size, dtype=np.uint64))
-    numbers: npt.NDArray[np.float64] = (_splitmix64_array(keys, np.uint64(0)) >> np.uint64(11)) * 2.0**-53
+    keys = splitmix64_array(np.full(size, count_key(seed, count), np.uint64), np.arange(size, dtype=np.uint64))
+    numbers: npt.NDArray[np.float64] = (splitmix64_array(keys, np.uint64(0)) >> np.uint64(11)) * 2.0**-53
     return numbers.reshape(shape)
 
 
-def _draw_by_count(row: EffectOp, seed: Any, count: Any, *operands: Any, **attributes: Any) -> Value:
+def draw_by_count(row: EffectOp, seed: Any, count: Any, *operands: Any, **attributes: Any) -> Value:
     """The draw that the effect of this row makes with the same key."""
     assert row.draw is not None
     return row.draw(count_key(seed, count), *map(int, operands), **attributes)
 
 
-def _splitmix64_array(seeds: Any, numbers: Any) -> Any:
+def splitmix64_array(seeds: Any, numbers: Any) -> Any:
     """`splitmix64` of each pair of elements."""
     with np.errstate(over="ignore"):
         z = seeds + (numbers + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
@@ -58,7 +58,7 @@ def _splitmix64_array(seeds: Any, numbers: Any) -> Any:
         return z ^ (z >> np.uint64(31))
 
 
-def _draw_by_count_op(
+def draw_by_count_op(
     row: EffectOp, doc: str, numpy: Callable[..., Any] | None = None, trap_condition: TrapCondition | None = None
 ) -> None:
     """Declare the op that draws by count what a random effect draws by the key of its tag."""
@@ -67,8 +67,8 @@ def _draw_by_count_op(
     op(
         f"{row.name}_at",
         arity=arity,
-        type_rule=partial(_draw_type, row),
-        numpy=numpy or partial(_draw_by_count, row),
+        type_rule=partial(counted_draw_type, row),
+        numpy=numpy or partial(draw_by_count, row),
         attributes=row.attributes,
         shape_rule=None,
         same_dtype_operands=(arity, arity),
@@ -77,7 +77,7 @@ def _draw_by_count_op(
     )
 
 
-_draw_by_count_op(
+draw_by_count_op(
     random.uniform,
     """Uniform numbers from 0 below 1, float64: the `count`-th draw of a seed, both int64. `shape` is static.
 `tl.Generator` counts.
@@ -85,9 +85,9 @@ _draw_by_count_op(
 >>> tl.uniform_at(7, 0) < 1.0
 True
 """,
-    numpy=_draw_uniform_array,
+    numpy=draw_uniform_array,
 )
-_draw_by_count_op(
+draw_by_count_op(
     random.normal_,
     """Normal numbers of mean 0 and variance 1, float64: the `count`-th draw of a seed, both int64. `shape` is
 static. `tl.Generator` counts.
@@ -96,7 +96,7 @@ static. `tl.Generator` counts.
 (2, 3)
 """,
 )
-_draw_by_count_op(
+draw_by_count_op(
     random.integers,
     """Uniform integers from `low` below `high`, int64: the `count`-th draw of a seed, all int64. `shape` is static.
 Traps on an empty range. `tl.Generator` counts.
@@ -106,7 +106,7 @@ Traps on an empty range. `tl.Generator` counts.
 """,
     trap_condition=TrapCondition(lambda seed, count, low, high, shape: low >= high, "integers of an empty range"),
 )
-_draw_by_count_op(
+draw_by_count_op(
     random.permutation,
     """The numbers from 0 below `n`, int64, in random order: the `count`-th draw of a seed, all int64. Traps on a
 negative n. `tl.Generator` counts.

@@ -36,12 +36,12 @@ def accumulator_dtype(dtype: DType) -> DType:
     return WIDE_INTEGERS.get(dtype.kind, dtype)
 
 
-def _sum_type(x: Type, axis: object = None, keepdims: object = False) -> Type:
+def sum_type(x: Type, axis: object = None, keepdims: object = False) -> Type:
     _numeric(Type(x.dtype))
     return Type(accumulator_dtype(x.dtype), reduced_shape(x, axis, keepdims))
 
 
-def _sum_like_type(x: Type, y: Type) -> Type:
+def sum_like_type(x: Type, y: Type) -> Type:
     _numeric(Type(x.dtype))
     check_numeric(y)
     if x.shape is not None and y.shape is not None and not can_broadcast(y.shape, x.shape):
@@ -50,12 +50,12 @@ def _sum_like_type(x: Type, y: Type) -> Type:
     return Type(accumulator_dtype(x.dtype), y.shape)
 
 
-def _logical_type(x: Type, axis: object = None, keepdims: object = False) -> Type:
+def logical_type(x: Type, axis: object = None, keepdims: object = False) -> Type:
     check_numeric(x)
     return Type(dtypes.bool, reduced_shape(x, axis, keepdims))
 
 
-def _nonempty_type_rule(name: str, dtype: DType | None = None) -> TypeRule:
+def nonempty_type_rule(name: str, dtype: DType | None = None) -> TypeRule:
     """The type rule of a reduction that has no value for no elements."""
 
     def rule(x: Type, axis: object = None, keepdims: object = False) -> Type:
@@ -72,7 +72,7 @@ def _nonempty_type_rule(name: str, dtype: DType | None = None) -> TypeRule:
     return rule
 
 
-def _ufunc_reduction(ufunc: np.ufunc) -> Any:
+def ufunc_reduction(ufunc: np.ufunc) -> Any:
     """The NumPy column of a reduction by a function of two elements."""
     return partial(ufunc.reduce, axis=None)
 
@@ -86,21 +86,21 @@ _ONES_VECTOR = np.ones(1024)
 take 1.1 and 1.7."""
 
 
-def _sum_by_dot(x: Any, ones: Any) -> Any:
+def sum_by_dot(x: Any, ones: Any) -> Any:
     """The sum of few elements of float32, in float64."""
     made = x.ravel().astype(_FLOAT64).dot(ones)
     return made if made else np.add.reduce(x, None, _FLOAT64)  # which begins with 0.0
 
 
-def _sum_float32(x: Any) -> Any:
+def sum_float32(x: Any) -> Any:
     """The same for any number of elements; for few, with the same bits."""
     count = x.size
     if 0 < count <= _ONES_VECTOR.size:
-        return _sum_by_dot(x, _ONES_VECTOR[:count])
+        return sum_by_dot(x, _ONES_VECTOR[:count])
     return np.add.reduce(x, None, _FLOAT64) if count <= _NUMPY_BUFFER_SIZE else np.add.reduce(x.astype(_FLOAT64), None)
 
 
-def _sum_kernel(x: Type, axis: Any = None, keepdims: bool = False) -> Any:
+def sum_kernel(x: Type, axis: Any = None, keepdims: bool = False) -> Any:
     """A quicker sum of arrays of a type: NumPy takes 0.1 us less without keywords, and 0.2 if it widens floats. For
     float32 all forms of the sum of all elements give the same bits, except with `keepdims`."""
     reduce, elements, is_narrow = np.add.reduce, element_count(x, None), x.dtype is dtypes.float32
@@ -108,13 +108,13 @@ def _sum_kernel(x: Type, axis: Any = None, keepdims: bool = False) -> Any:
         return None
     if is_narrow and (axis is None or (x.shape is not None and len(resolve_axes(axis, x)) == len(x.shape))):
         ones = _ONES_VECTOR[:elements]
-        return (lambda x: _sum_by_dot(x, ones)) if elements and elements <= _ONES_VECTOR.size else _sum_float32
+        return (lambda x: sum_by_dot(x, ones)) if elements and elements <= _ONES_VECTOR.size else sum_float32
     if not elements:
         return None
     return (lambda x: reduce(x.astype(_FLOAT64), axis)) if is_narrow else (lambda x: reduce(x, axis))
 
 
-def _arg_reduction(function: Any) -> Any:
+def arg_reduction(function: Any) -> Any:
     """The column of np.argmax or np.argmin."""
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
@@ -128,9 +128,9 @@ def _reduced_element_count(x: Any, axis: Any) -> int:
     return math.prod(shape if axis is None else [shape[at] for at in (axis if isinstance(axis, tuple) else (axis,))])
 
 
-def _extremum_reduction(ufunc: np.ufunc) -> Any:
+def extremum_reduction(ufunc: np.ufunc) -> Any:
     """A reduction to the first of equal zeros; NumPy's own leaves their sign to the processor."""
-    reduced = _ufunc_reduction(ufunc)
+    reduced = ufunc_reduction(ufunc)
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         made = reduced(x, axis=axis, keepdims=keepdims)
@@ -146,39 +146,39 @@ def _extremum_reduction(ufunc: np.ufunc) -> Any:
     return column
 
 
-def _sum_error_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def sum_error_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     return rounding_bound(_reduced_element_count(x, axis), np.sum(np.abs(x), axis=axis, keepdims=keepdims), x)
 
 
-def _broadcast_axes(x: Any, y: Any) -> tuple[int, ...]:
+def broadcast_axes(x: Any, y: Any) -> tuple[int, ...]:
     """The axes along which y would broadcast to the shape of x."""
     new = np.ndim(x) - np.ndim(y)
     wide = (at for at, size in enumerate(np.shape(y), new) if size == 1 != np.shape(x)[at])
     return (*range(new), *wide)
 
 
-def _sum_like_array(x: Any, y: Any) -> Any:
-    axes = _broadcast_axes(x, y)
+def sum_like_array(x: Any, y: Any) -> Any:
+    axes = broadcast_axes(x, y)
     return np.sum(x, axis=axes).reshape(np.shape(y)) if axes else x
 
 
-def _sum_like_error_bound(x: Any, y: Any) -> Any:
-    axes = _broadcast_axes(x, y)
+def sum_like_error_bound(x: Any, y: Any) -> Any:
+    axes = broadcast_axes(x, y)
     return rounding_bound(_reduced_element_count(x, axes), np.sum(np.abs(x), axis=axes), x).reshape(np.shape(y))
 
 
-def _product_error_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+def prod_error_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """Each multiplication rounds once (Higham, Accuracy and Stability of Numerical Algorithms, 3.1)."""
     with np.errstate(all="ignore"):
         return rounding_bound(2 * _reduced_element_count(x, axis), np.abs(np.prod(x, axis=axis, keepdims=keepdims)), x)
 
 
-def _reduction_op(name: str, types: TypeRule, numpy: Any, doc: str, **columns: Any) -> None:
+def reduction_op(name: str, types: TypeRule, numpy: Any, doc: str, **columns: Any) -> None:
     columns |= {"attributes": ("axis", "keepdims"), "doc": doc}
     op(name, arity=1, type_rule=types, numpy=numpy, shape_rule=None, **columns)
 
 
-def _broadcast_reduced(made: Term, x: Term, axis: Any, keepdims: bool) -> Term:
+def broadcast_reduced(made: Term, x: Term, axis: Any, keepdims: bool) -> Term:
     """The result of a reduction, broadcast to the elements that were reduced."""
     if axis is None or keepdims:
         return made.broadcast_like(x)
@@ -187,45 +187,45 @@ def _broadcast_reduced(made: Term, x: Term, axis: Any, keepdims: bool) -> Term:
     return made.index(key=key).broadcast_like(x)
 
 
-def _sum_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
-    return _broadcast_reduced(g, x, axis, keepdims)
+def sum_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
+    return broadcast_reduced(g, x, axis, keepdims)
 
 
-def _prod_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
+def prod_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
     if axis is None:
-        return _product_excluding_self(x.reshape(shape=(-1,)), (0,)).reshape_like(x).multiply_no_nan(g)
-    return _product_excluding_self(x, resolve_axes(axis, x.type)).multiply_no_nan(
-        _broadcast_reduced(g, x, axis, keepdims)
+        return product_excluding_self(x.reshape(shape=(-1,)), (0,)).reshape_like(x).multiply_no_nan(g)
+    return product_excluding_self(x, resolve_axes(axis, x.type)).multiply_no_nan(
+        broadcast_reduced(g, x, axis, keepdims)
     )
 
 
-def _product_excluding_self(x: Term, axes: tuple[int, ...]) -> Term:
+def product_excluding_self(x: Term, axes: tuple[int, ...]) -> Term:
     """For each factor the product of all other factors along these axes."""
     if not axes:
         return zeros_like(x) + 1.0
     axis, *further = axes
     others = product_before(x, axis) * product_after(x, axis)
-    return others * _product_excluding_self(x.prod(axis=axis, keepdims=True), tuple(further)) if further else others
+    return others * product_excluding_self(x.prod(axis=axis, keepdims=True), tuple(further)) if further else others
 
 
-def _extremum_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
-    is_it = x.equal(_broadcast_reduced(z, x, axis, keepdims))
+def extremum_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
+    is_it = x.equal(broadcast_reduced(z, x, axis, keepdims))
     count = is_it.astype(dtype=x.type.dtype).sum(axis=axis, keepdims=keepdims)
-    return is_it.where(_broadcast_reduced(g / count, x, axis, keepdims), 0.0)
+    return is_it.where(broadcast_reduced(g / count, x, axis, keepdims), 0.0)
 
 
 sum = op(
     "sum",
     arity=1,
-    type_rule=_sum_type,
-    numpy=_ufunc_reduction(np.add),
-    specialize_numpy=_sum_kernel,
+    type_rule=sum_type,
+    numpy=ufunc_reduction(np.add),
+    specialize_numpy=sum_kernel,
     accepts_float32=True,
     numpy_scalar=lambda x: x + 0,  # NumPy begins with 0, which makes 0.0 of -0.0
     attributes=("axis", "keepdims"),
     shape_rule=None,
-    error_bound=_sum_error_bound,
-    gradient=adjoint_rule(_sum_adjoint),
+    error_bound=sum_error_bound,
+    gradient=adjoint_rule(sum_adjoint),
     symbol="sum",
     doc="""Sum of the elements along an axis or several (attribute `axis`; None: of all), 0 for no elements; with
 `keepdims` the axes stay, with size 1.
@@ -241,11 +241,11 @@ dtype.
 op(
     "sum_like",
     arity=2,
-    type_rule=_sum_like_type,
-    numpy=_sum_like_array,
+    type_rule=sum_like_type,
+    numpy=sum_like_array,
     shape_rule=None,
     same_dtype_operands=(0, 1),
-    error_bound=_sum_like_error_bound,
+    error_bound=sum_like_error_bound,
     gradient=adjoint_rule(lambda g, z, x, y: g.broadcast_like(x), None),
     doc="""x summed along the axes along which y would broadcast to the shape of x: the adjoint of `broadcast_like`, of
 the shape of y. Only the shape of y counts; traps if it does not broadcast to that of x.
@@ -256,10 +256,10 @@ Dtypes, and the order of additions, are as with `sum`.
 [[3], [7]]
 """,
 )
-_reduction_op(
+reduction_op(
     "prod",
-    _sum_type,
-    _ufunc_reduction(np.multiply),
+    sum_type,
+    ufunc_reduction(np.multiply),
     """Product of the elements along an axis or several (attribute `axis`; None: of all), 1 for no elements; with
 `keepdims` the axes stay, with size 1.
 
@@ -269,14 +269,14 @@ one, relative to its size.
 >>> tl.prod([[1, 2], [3, 4]], axis=1).tolist()
 [2, 12]
 """,
-    error_bound=_product_error_bound,
+    error_bound=prod_error_bound,
     symbol="prod",
-    gradient=adjoint_rule(_prod_adjoint),
+    gradient=adjoint_rule(prod_adjoint),
 )
-_reduction_op(
+reduction_op(
     "max",
-    _nonempty_type_rule("max"),
-    _extremum_reduction(np.maximum),
+    nonempty_type_rule("max"),
+    extremum_reduction(np.maximum),
     """The largest element along an axis or several (attribute `axis`; None: of all); NaN if one is NaN; the first of
 equal elements, 0.0 and -0.0 among them. Traps if there is no element. With `keepdims` the axes stay, with size 1.
 
@@ -285,12 +285,12 @@ equal elements, 0.0 and -0.0 among them. Traps if there is no element. With `kee
 """,
     symbol="max",
     has_innocuous_rounding=True,
-    gradient=adjoint_rule(_extremum_adjoint),
+    gradient=adjoint_rule(extremum_adjoint),
 )
-_reduction_op(
+reduction_op(
     "min",
-    _nonempty_type_rule("min"),
-    _extremum_reduction(np.minimum),
+    nonempty_type_rule("min"),
+    extremum_reduction(np.minimum),
     """The smallest element along an axis or several (attribute `axis`; None: of all); NaN if one is NaN; the first of
 equal elements, 0.0 and -0.0 among them. Traps if there is no element. With `keepdims` the axes stay, with size 1.
 
@@ -299,12 +299,12 @@ equal elements, 0.0 and -0.0 among them. Traps if there is no element. With `kee
 """,
     symbol="min",
     has_innocuous_rounding=True,
-    gradient=adjoint_rule(_extremum_adjoint),
+    gradient=adjoint_rule(extremum_adjoint),
 )
-_reduction_op(
+reduction_op(
     "argmax",
-    _nonempty_type_rule("argmax", dtypes.int64),
-    _arg_reduction(np.argmax),
+    nonempty_type_rule("argmax", dtypes.int64),
+    arg_reduction(np.argmax),
     """The index of the largest element along an axis (attribute `axis`; None: among all, in order), int64: the first of
 equal elements, or the first NaN if there is one. Traps if there is no element.
 
@@ -312,10 +312,10 @@ equal elements, or the first NaN if there is one. Traps if there is no element.
 1
 """,
 )
-_reduction_op(
+reduction_op(
     "argmin",
-    _nonempty_type_rule("argmin", dtypes.int64),
-    _arg_reduction(np.argmin),
+    nonempty_type_rule("argmin", dtypes.int64),
+    arg_reduction(np.argmin),
     """The index of the smallest element along an axis (attribute `axis`; None: among all, in order), int64: the first
 of equal elements, or the first NaN if there is one. Traps if there is no element.
 
@@ -323,10 +323,10 @@ of equal elements, or the first NaN if there is one. Traps if there is no elemen
 1
 """,
 )
-_reduction_op(
+reduction_op(
     "all",
-    _logical_type,
-    _ufunc_reduction(np.logical_and),
+    logical_type,
+    ufunc_reduction(np.logical_and),
     """Whether all elements along an axis or several (attribute `axis`; None: of all) are true, or not zero; true for
 no elements. NaN is not zero. With `keepdims` the axes stay, with size 1.
 
@@ -336,10 +336,10 @@ no elements. NaN is not zero. With `keepdims` the axes stay, with size 1.
     symbol="all",
     has_innocuous_rounding=True,
 )
-_reduction_op(
+reduction_op(
     "any",
-    _logical_type,
-    _ufunc_reduction(np.logical_or),
+    logical_type,
+    ufunc_reduction(np.logical_or),
     """Whether any element along an axis or several (attribute `axis`; None: of all) is true, or not zero; false for
 no elements. NaN is not zero. With `keepdims` the axes stay, with size 1.
 

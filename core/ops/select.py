@@ -9,44 +9,35 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid
-from ..types import HandleType, Type, broadcast_shape
+from ..types import Type, broadcast_shape
 from . import guarded
+from .axes import check_numeric
 from .gradient_rules import adjoint_rule, zero_gradient
 from .op import ScalarByDtype, ScalarFunction, op
 from .rules import promote_operands
 
 
-def _where_type(condition: Type, x: Type, y: Type) -> Type:
+def where_type(condition: Type, x: Type, y: Type) -> Type:
     if condition.dtype is not dtypes.bool:
         hint = "compare first, or convert with tl.astype(x, tl.bool)"
         raise Invalid("the condition of where is no bool", required="bool", got=condition, hint=hint)
-    _check_computable(x, y)
+    check_numeric(x, y)
     return Type(promote_operands((x, y)), broadcast_shape([condition.shape, x.shape, y.shape]))
 
 
-def _check_computable(*operands: Type) -> None:
-    for operand in operands:
-        if isinstance(operand.dtype, HandleType):
-            raise Invalid("nothing is computed with handles of cells", required="a number or an array", got=operand)
-
-
-def _identity_type(x: Type) -> Type:
+def stop_gradient_type(x: Type) -> Type:
+    check_numeric(x)
     return x
 
 
-def _stop_gradient_type(x: Type) -> Type:
-    _check_computable(x)
-    return x
-
-
-def _astype_type(x: Type, dtype: DType) -> Type:
+def astype_type(x: Type, dtype: DType) -> Type:
     if not isinstance(dtype, DType):
         raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype))
-    _check_computable(x)
+    check_numeric(x)
     return Type(dtype, x.shape)
 
 
-def _astype_scalar(operand: DType, result: DType) -> ScalarFunction:
+def astype_scalar(operand: DType, result: DType) -> ScalarFunction:
     """Integers wrap, by the cast to the dtype of the result; floats become the nearest number of an integer dtype."""
     if result.kind == "b":
         return ScalarFunction(guarded.nonzero)
@@ -55,7 +46,7 @@ def _astype_scalar(operand: DType, result: DType) -> ScalarFunction:
     return ScalarFunction(guarded.to_integer, (*result.range, int)) if operand.kind == "f" else ScalarFunction(int)
 
 
-def _astype_array(x: Any, dtype: DType) -> Any:
+def astype_array(x: Any, dtype: DType) -> Any:
     """NumPy leaves the conversion of NaN, and of floats out of range, to the machine; here it is defined. A conversion
     to float32 goes through float64, as that of a scalar does."""
     array = np.asarray(x)
@@ -70,10 +61,10 @@ def _astype_array(x: Any, dtype: DType) -> Any:
     return np.where(inside | np.isnan(array), converted, np.where(array > 0, highest, lowest))
 
 
-def _bitcast_type(x: Type, dtype: DType) -> Type:
+def bitcast_type(x: Type, dtype: DType) -> Type:
     if not isinstance(dtype, DType):
         raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype))
-    _check_computable(x)
+    check_numeric(x)
     if "b" in (x.dtype.kind, dtype.kind) or x.dtype.bits != dtype.bits:
         required = "integers or floats of as many bits"
         hint = "convert with tl.astype(x, dtype)"
@@ -81,31 +72,31 @@ def _bitcast_type(x: Type, dtype: DType) -> Type:
     return Type(dtype, x.shape)
 
 
-def _bitcast_scalar(operand: DType, result: DType) -> ScalarFunction:
+def bitcast_scalar(operand: DType, result: DType) -> ScalarFunction:
     if operand.kind == "f" != result.kind:
-        return ScalarFunction(_float_to_signed if result.kind == "i" else _float_to_unsigned, (result.bits,))
+        return ScalarFunction(float_to_signed if result.kind == "i" else float_to_unsigned, (result.bits,))
     if result.kind == "f" != operand.kind:
-        return ScalarFunction(_signed_to_float if operand.kind == "i" else _unsigned_to_float, (result.bits,))
+        return ScalarFunction(signed_to_float if operand.kind == "i" else unsigned_to_float, (result.bits,))
     return ScalarFunction(float if result.kind == "f" else int)
 
 
-def _float_to_signed(x: float, bits: int) -> int:
+def float_to_signed(x: float, bits: int) -> int:
     return int(np.float64(x).view(np.int64)) if bits == 64 else int(np.float32(x).view(np.int32))
 
 
-def _float_to_unsigned(x: float, bits: int) -> Any:
+def float_to_unsigned(x: float, bits: int) -> Any:
     return np.float64(x).view(np.uint64) if bits == 64 else np.float32(x).view(np.uint32)
 
 
-def _signed_to_float(x: int, bits: int) -> float:
+def signed_to_float(x: int, bits: int) -> float:
     return float(np.int64(x).view(np.float64)) if bits == 64 else float(np.int32(x).view(np.float32))
 
 
-def _unsigned_to_float(x: int, bits: int) -> float:
+def unsigned_to_float(x: int, bits: int) -> float:
     return float(np.uint64(x).view(np.float64)) if bits == 64 else float(np.uint32(x).view(np.float32))
 
 
-def _bitcast_array(x: Any, dtype: DType) -> Any:
+def bitcast_array(x: Any, dtype: DType) -> Any:
     """float32 arrives as float64, and becomes float32 again."""
     array = np.asarray(x)
     return array.astype(f"{array.dtype.kind}{dtype.bits // 8}").view(dtype.numpy)
@@ -114,7 +105,7 @@ def _bitcast_array(x: Any, dtype: DType) -> Any:
 where = op(
     "where",
     arity=3,
-    type_rule=_where_type,
+    type_rule=where_type,
     numpy=np.where,
     scalar=lambda condition, x, y: x if condition else y,
     same_dtype_operands=(1, None),
@@ -129,7 +120,7 @@ where = op(
 identity = op(
     "identity",
     arity=1,
-    type_rule=_identity_type,
+    type_rule=lambda x: x,
     numpy=lambda x: x,
     scalar=lambda x: x,
     has_innocuous_rounding=True,
@@ -143,7 +134,7 @@ identity = op(
 stop_gradient = op(
     "stop_gradient",
     arity=1,
-    type_rule=_stop_gradient_type,
+    type_rule=stop_gradient_type,
     numpy=lambda x: x,
     scalar=lambda x: x,
     has_innocuous_rounding=True,
@@ -157,9 +148,9 @@ stop_gradient = op(
 astype = op(
     "astype",
     arity=1,
-    type_rule=_astype_type,
-    numpy=_astype_array,
-    scalar=ScalarByDtype(_astype_scalar),
+    type_rule=astype_type,
+    numpy=astype_array,
+    scalar=ScalarByDtype(astype_scalar),
     attributes=("dtype",),
     namespace=None,
     gradient=adjoint_rule(lambda g, z, x, dtype: g if dtype.kind == "f" else None),
@@ -176,9 +167,9 @@ zero; NaN is not zero.
 bitcast = op(
     "bitcast",
     arity=1,
-    type_rule=_bitcast_type,
-    numpy=_bitcast_array,
-    scalar=ScalarByDtype(_bitcast_scalar),
+    type_rule=bitcast_type,
+    numpy=bitcast_array,
+    scalar=ScalarByDtype(bitcast_scalar),
     attributes=("dtype",),
     gradient=zero_gradient,
     doc="""The bits of x read as another dtype of as many bits (attribute `dtype`): integers of both signs, and the

@@ -32,7 +32,7 @@ from .op import OpBuilder, op
 from .rules import promote_operands
 
 
-def _broadcast_to_type(x: Type, shape: object) -> Type:
+def broadcast_to_type(x: Type, shape: object) -> Type:
     check_numeric(x)
     wanted = check_static_sizes(shape)
     if x.shape is not None and not can_broadcast(x.shape, wanted):
@@ -41,12 +41,12 @@ def _broadcast_to_type(x: Type, shape: object) -> Type:
     return Type(x.dtype, wanted)
 
 
-def _broadcast_like_type(x: Type, y: Type) -> Type:
+def broadcast_like_type(x: Type, y: Type) -> Type:
     check_numeric(x, y)
     return Type(x.dtype, broadcast_shape([x.shape, y.shape]))
 
 
-def _reshape_type(x: Type, shape: object) -> Type:
+def reshape_type(x: Type, shape: object) -> Type:
     check_numeric(x)
     wanted = check_static_sizes(shape, -1)
     if wanted.count(-1) > 1:
@@ -60,7 +60,7 @@ def _reshape_type(x: Type, shape: object) -> Type:
     return Type(x.dtype, made)
 
 
-def _reshape_like_type(x: Type, y: Type) -> Type:
+def reshape_like_type(x: Type, y: Type) -> Type:
     check_numeric(x, y)
     have, wanted = element_count(x, None), element_count(y, None)
     if None not in (have, wanted) and have != wanted:
@@ -69,7 +69,7 @@ def _reshape_like_type(x: Type, y: Type) -> Type:
     return Type(x.dtype, y.shape)
 
 
-def _permute_dims_type(x: Type, axes: object) -> Type:
+def permute_dims_type(x: Type, axes: object) -> Type:
     check_numeric(x)
     order = resolve_axes(axes if isinstance(axes, tuple) else (axes,), x)
     if len(order) < len(require_sizes(x)):
@@ -81,7 +81,7 @@ def _permute_dims_type(x: Type, axes: object) -> Type:
     return Type(x.dtype, tuple(require_sizes(x)[axis] for axis in order))
 
 
-def _squeeze_type(x: Type, axis: object) -> Type:
+def squeeze_type(x: Type, axis: object) -> Type:
     check_numeric(x)
     gone = resolve_axes(axis, x)
     wide = [at for at in gone if require_sizes(x)[at] not in (1, None)]
@@ -91,7 +91,7 @@ def _squeeze_type(x: Type, axis: object) -> Type:
     return Type(x.dtype, tuple(size for at, size in enumerate(require_sizes(x)) if at not in gone))
 
 
-def _roll_type(x: Type, shift: object, axis: object) -> Type:
+def roll_type(x: Type, shift: object, axis: object) -> Type:
     check_numeric(x)
     if axis is not None:
         axes = [resolve_axis(each, x) for each in (axis if isinstance(axis, tuple) else (axis,))]
@@ -103,7 +103,7 @@ def _roll_type(x: Type, shift: object, axis: object) -> Type:
     return x
 
 
-def _concat_type(*operands: Type, axis: object) -> Type:
+def concat_type(*operands: Type, axis: object) -> Type:
     if not operands:
         raise Invalid("nothing to concatenate", required="at least one array", got="none")
     check_numeric(*operands)
@@ -126,7 +126,7 @@ def _concat_error(operands: Sequence[Type], axis: int) -> Invalid:
     return Invalid(message, required="as many axes, of the same sizes but along that one", got=list(map(str, operands)))
 
 
-def _windows_type(x: Type, shape: object, strides: object) -> Type:
+def windows_type(x: Type, shape: object, strides: object) -> Type:
     check_numeric(x)
     wide, steps = check_static_sizes(shape, 1), check_static_sizes(strides, 1)
     have = require_sizes(x)
@@ -143,28 +143,28 @@ def _windows_type(x: Type, shape: object, strides: object) -> Type:
     return Type(x.dtype, check_rank((*kept, *places, *wide)))
 
 
-def _windows_array(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+def windows_array(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
     every: Any = np.lib.stride_tricks.sliding_window_view(x, shape, tuple(range(-len(shape), 0)))
     return every[(..., *(slice(None, None, step) for step in strides), *[slice(None)] * len(shape))]
 
 
-def _size_type(x: Type, axis: object) -> Type:
+def size_type(x: Type, axis: object) -> Type:
     check_numeric(x)
     if axis is not None:
         resolve_axis(axis, x)
     return Type(dtypes.int64)
 
 
-def _permute_dims_adjoint(g: Term, z: Term, x: Term, axes: Any) -> Term:
+def permute_dims_adjoint(g: Term, z: Term, x: Term, axes: Any) -> Term:
     order = [resolve_axis(axis, x.type) for axis in (axes if isinstance(axes, tuple) else (axes,))]
     return g.permute_dims(axes=tuple(order.index(axis) for axis in range(len(order))))
 
 
-def _roll_adjoint(g: Term, z: Term, x: Term, shift: Any, axis: Any) -> Term:
+def roll_adjoint(g: Term, z: Term, x: Term, shift: Any, axis: Any) -> Term:
     return g.roll(shift=tuple(-step for step in shift) if isinstance(shift, tuple) else -shift, axis=axis)
 
 
-def _concat_rule(do: OpBuilder, index: int, adjoint: Any, result: Any, *operands: Any, axis: int) -> Any:
+def concat_gradient(do: OpBuilder, index: int, adjoint: Any, result: Any, *operands: Any, axis: int) -> Any:
     """The adjoint of an operand is its part of the adjoint; where sizes are unknown, the run finds where it begins."""
     at, parts = resolve_axis(axis, do.type(operands[0])), [Term(do, operand) for operand in operands[: index + 1]]
     widths = [require_sizes(part.type)[at] for part in parts]
@@ -179,7 +179,7 @@ def _concat_rule(do: OpBuilder, index: int, adjoint: Any, result: Any, *operands
     return adjoint_rule(part)(do, index, adjoint, result, *operands, axis=axis)
 
 
-def _movement_op(
+def movement_op(
     name: str, arity: int | None, types: Any, numpy: Any, attributes: tuple[str, ...], doc: str, **columns: Any
 ) -> None:
     columns |= {"attributes": attributes, "doc": doc}
@@ -187,10 +187,10 @@ def _movement_op(
     op(name, arity=arity, type_rule=types, numpy=numpy, shape_rule=None, is_data_movement=True, **columns)
 
 
-_movement_op(
+movement_op(
     "broadcast_to",
     1,
-    _broadcast_to_type,
+    broadcast_to_type,
     np.broadcast_to,
     ("shape",),
     """x broadcast to the shape `shape`; traps if it does not broadcast.
@@ -203,7 +203,7 @@ _movement_op(
 op(
     "broadcast_like",
     arity=2,
-    type_rule=_broadcast_like_type,
+    type_rule=broadcast_like_type,
     numpy=lambda x, y: np.broadcast_to(x, np.broadcast_shapes(np.shape(x), np.shape(y))),
     same_dtype_operands=(0, 1),
     has_innocuous_rounding=True,
@@ -214,10 +214,10 @@ op(
 [0.5, 0.5, 0.5]
 """,
 )
-_movement_op(
+movement_op(
     "reshape",
     1,
-    _reshape_type,
+    reshape_type,
     lambda x, shape: np.asarray(x).reshape(shape),
     ("shape",),
     """The elements, in the order of their indices, in another shape; a size of -1 is inferred. Traps if the number of
@@ -232,7 +232,7 @@ elements differs.
 op(
     "reshape_like",
     arity=2,
-    type_rule=_reshape_like_type,
+    type_rule=reshape_like_type,
     numpy=lambda x, y: np.asarray(x).reshape(np.shape(y)),
     shape_rule=None,
     same_dtype_operands=(0, 1),
@@ -245,10 +245,10 @@ number of elements differs.
 [[1, 2], [3, 4]]
 """,
 )
-_movement_op(
+movement_op(
     "permute_dims",
     1,
-    _permute_dims_type,
+    permute_dims_type,
     lambda x, axes: np.asarray(x).transpose(axes),
     ("axes",),
     """The axes in another order: axis k of the result is axis `axes[k]` of x.
@@ -257,12 +257,12 @@ _movement_op(
 [[1], [2], [3]]
 """,
     specialize_numpy=lambda _, axes: methodcaller("transpose", axes),
-    gradient=adjoint_rule(_permute_dims_adjoint),
+    gradient=adjoint_rule(permute_dims_adjoint),
 )
-_movement_op(
+movement_op(
     "squeeze",
     1,
-    _squeeze_type,
+    squeeze_type,
     lambda x, axis: np.squeeze(x, axis),
     ("axis",),
     """x without these axes (attribute `axis`); traps if one has another size than 1.
@@ -272,10 +272,10 @@ _movement_op(
 """,
     gradient=adjoint_rule(lambda g, z, x, axis: g.reshape_like(x)),
 )
-_movement_op(
+movement_op(
     "roll",
     1,
-    _roll_type,
+    roll_type,
     lambda x, shift, axis: np.roll(x, shift, axis),
     ("shift", "axis"),
     """The elements shifted by `shift` places along an axis, from its end back to its beginning; with `axis` None along
@@ -284,12 +284,12 @@ all axes, in the order of their indices.
 >>> tl.roll([1, 2, 3, 4], 1).tolist()
 [4, 1, 2, 3]
 """,
-    gradient=adjoint_rule(_roll_adjoint),
+    gradient=adjoint_rule(roll_adjoint),
 )
-_movement_op(
+movement_op(
     "concat",
     None,
-    _concat_type,
+    concat_type,
     lambda *arrays, axis: np.concatenate(arrays, axis=axis),
     ("axis",),
     """Arrays joined along an axis (attribute `axis`; `tl.concat` also takes None, which joins their elements in order).
@@ -298,13 +298,13 @@ Traps if sizes along other axes differ. Dtypes promote.
 >>> tl.concat([[1, 2], [3]]).tolist()
 [1, 2, 3]
 """,
-    gradient=_concat_rule,
+    gradient=concat_gradient,
 )
-_movement_op(
+movement_op(
     "windows",
     1,
-    _windows_type,
-    _windows_array,
+    windows_type,
+    windows_array,
     ("shape", "strides"),
     """All windows of shape `shape` along the last axes, `strides` apart; their elements are along as many new last
 axes. A convolution is a product with them; pooling takes the largest element or the mean of each. Traps if none fits.
@@ -314,10 +314,10 @@ axes. A convolution is a product with them; pooling takes the largest element or
 """,
     gradient=movement_rule("windows"),
 )
-_movement_op(
+movement_op(
     "size",
     1,
-    _size_type,
+    size_type,
     lambda x, axis: np.size(x, axis),
     ("axis",),
     """The number of elements along an axis (attribute `axis`; None: of all elements), int64.

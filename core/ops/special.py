@@ -58,15 +58,15 @@ def lgamma(x: float) -> float:
     if x != x:
         return x
     if math.fabs(x) < 0.5:
-        return _log_gamma_at_2(x) - math.log1p(x) - log(math.fabs(x)) if x != 0.0 else math.inf
+        return log_gamma_at_2(x) - math.log1p(x) - log(math.fabs(x)) if x != 0.0 else math.inf
     if x > 0.0:
-        return _log_gamma(x)
-    if x == _nearest_integer(x):
+        return lgamma_from_half(x)
+    if x == nearest_integer(x):
         return math.inf
-    return log(math.pi / (math.fabs(_sine_of_pi(x)) * -x)) - _log_gamma(-x)
+    return log(math.pi / (math.fabs(sine_of_pi(x)) * -x)) - lgamma_from_half(-x)
 
 
-def _log_gamma(x: float) -> float:
+def lgamma_from_half(x: float) -> float:
     """lgamma of x from 0.5 up."""
     if x >= _ASYMPTOTIC_BOUND:
         inverse, total = 1.0 / x, 0.0
@@ -74,15 +74,15 @@ def _log_gamma(x: float) -> float:
             total = total * (inverse * inverse) + coefficient
         return (x - 0.5) * (log(x) - 1.0) + (_LOG_SQRT_2_PI_E + total * inverse)
     if x < 1.5:
-        return _log_gamma_at_2(x - 1.0) - math.log1p(x - 1.0)
+        return log_gamma_at_2(x - 1.0) - math.log1p(x - 1.0)
     product = 1.0
     while x > 2.5:
         x = x - 1.0
         product = product * x
-    return log(product) + _log_gamma_at_2(x - 2.0)
+    return log(product) + log_gamma_at_2(x - 2.0)
 
 
-def _log_gamma_at_2(t: float) -> float:
+def log_gamma_at_2(t: float) -> float:
     """log(Gamma(2 + t)) for t from -0.5 to 0.5."""
     total = 0.0
     for coefficient in _SERIES_AT_2:
@@ -90,50 +90,50 @@ def _log_gamma_at_2(t: float) -> float:
     return total * t
 
 
-def _nearest_integer(x: float) -> float:
+def nearest_integer(x: float) -> float:
     """The nearest whole number."""
     if not math.fabs(x) < 4503599627370496.0:
         return x
     return (x + 6755399441055744.0) - 6755399441055744.0
 
 
-def _sine_of_pi(x: float) -> float:
+def sine_of_pi(x: float) -> float:
     """sin(pi x), up to its sign."""
-    return math.sin(math.pi * (x - _nearest_integer(x)))
+    return math.sin(math.pi * (x - nearest_integer(x)))
 
 
 def digamma(x: float) -> float:
     if x != x or x == -math.inf:
         return math.nan
     if x > 0.0:
-        return _digamma_above_0(x)
-    rest = x - _nearest_integer(x)
+        return digamma_above_0(x)
+    rest = x - nearest_integer(x)
     if rest == 0.0:
         return math.nan
     if math.fabs(rest) > 0.25:  # there the cotangent is near 0
-        return _digamma_above_0(1.0 - x) + math.pi * math.tan(math.pi * (rest - math.copysign(0.5, rest)))
-    return _digamma_above_0(1.0 - x) - math.pi / math.tan(math.pi * rest)
+        return digamma_above_0(1.0 - x) + math.pi * math.tan(math.pi * (rest - math.copysign(0.5, rest)))
+    return digamma_above_0(1.0 - x) - math.pi / math.tan(math.pi * rest)
 
 
-def _digamma_above_0(x: float) -> float:
+def digamma_above_0(x: float) -> float:
     if x >= _ASYMPTOTIC_BOUND:
         inverse, total = 1.0 / x, 0.0
         for coefficient in _DIGAMMA_SERIES:
             total = (total + coefficient) * (inverse * inverse)
         return log(x) - 0.5 * inverse - total
     if x < 0.5:
-        return _digamma_at_2(x) - 1.0 / (1.0 + x) - 1.0 / x
+        return digamma_at_2(x) - 1.0 / (1.0 + x) - 1.0 / x
     if x < 1.5:
-        return _digamma_at_2(x - 1.0) - 1.0 / x
+        return digamma_at_2(x - 1.0) - 1.0 / x
     total = 0.0
     while x > 2.5:
         x = x - 1.0
         total = total + 1.0 / x
-    return _digamma_at_2(x - 2.0) + total
+    return digamma_at_2(x - 2.0) + total
 
 
-def _digamma_at_2(t: float) -> float:
-    """The derivative of `_log_gamma_at_2`."""
+def digamma_at_2(t: float) -> float:
+    """The derivative of `log_gamma_at_2`."""
     total, power_ = 0.0, 30.0
     for coefficient in _SERIES_AT_2:
         total = total * t + coefficient * power_
@@ -145,11 +145,11 @@ def polygamma(n: float, x: float) -> float:
     """(-1)**(n + 1) n! times the sum of 1 / (x + k)**(n + 1) over all k from 0 up. Above 0 that sum is a Hurwitz zeta
     function. Below 0 it is the sum over all integers k, taken both ways from the k that brings x nearest to 0, minus
     the terms with a negative k."""
-    if x != x or n != n or x == -math.inf or n < 0.0 or n > _MAX_ORDER or n != _nearest_integer(n):
+    if x != x or n != n or x == -math.inf or n < 0.0 or n > _MAX_ORDER or n != nearest_integer(n):
         return math.nan
     if n == 0.0:
         return digamma(x)
-    power_, is_odd = n + 1.0, n * 0.5 != _nearest_integer(n * 0.5)
+    power_, is_odd = n + 1.0, n * 0.5 != nearest_integer(n * 0.5)
     sign = 1.0 if is_odd else -1.0
     if x == math.inf:
         return sign * 0.0
@@ -160,16 +160,16 @@ def polygamma(n: float, x: float) -> float:
         factorial = factorial * (factor / scale)
         factor = factor + 1.0
     if x > 0.0:
-        return sign * factorial * (_hurwitz_zeta(power_, x, scale) / scale)
-    rest = x - _nearest_integer(x)
+        return sign * factorial * (hurwitz_zeta(power_, x, scale) / scale)
+    rest = x - nearest_integer(x)
     if rest == 0.0:
         return math.inf if is_odd else math.nan
-    beyond = _hurwitz_zeta(power_, 1.0 - rest, scale) - _hurwitz_zeta(power_, 1.0 - x, scale)
-    total = power(rest / scale, -power_) + _hurwitz_zeta(power_, 1.0 + rest, scale) + sign * beyond
+    beyond = hurwitz_zeta(power_, 1.0 - rest, scale) - hurwitz_zeta(power_, 1.0 - x, scale)
+    total = power(rest / scale, -power_) + hurwitz_zeta(power_, 1.0 + rest, scale) + sign * beyond
     return sign * factorial * (total / scale)
 
 
-def _hurwitz_zeta(s: float, x: float, scale: float) -> float:
+def hurwitz_zeta(s: float, x: float, scale: float) -> float:
     """The sum of (scale / (x + k))**s over all k from 0 up, for x > 0 and s >= 2: the first terms, and the
     Euler-Maclaurin formula for the rest."""
     total = 0.0
@@ -186,46 +186,46 @@ def _hurwitz_zeta(s: float, x: float, scale: float) -> float:
     return total + power(x / scale, 1.0 - (s - 22.0)) * (scale / (s - 23.0)) + last * (0.5 + series)
 
 
-def _column(function: Callable[..., float], arity: int) -> Callable[..., Any]:
+def elementwise_loop(function: Callable[..., float], arity: int) -> Callable[..., Any]:
     """The NumPy column of a function of floats."""
     ufunc = np.frompyfunc(function, arity, 1)
     return lambda *operands: np.asarray(ufunc(*operands), np.float64)
 
 
-def _special_op(scalar: Any, doc: str, example: str, *, arity: int = 1, **columns: Any) -> None:
+def special_op(scalar: Any, doc: str, example: str, *, arity: int = 1, **columns: Any) -> None:
     """A row with the name of its scalar column."""
-    name, numpy = scalar.__name__, _column(scalar, arity)
+    name, numpy = scalar.__name__, elementwise_loop(scalar, arity)
     columns |= {"symbol": short_symbol(name), "doc": f"{doc}\n\n>>> tl.{example}\n"}
     op(name, arity=arity, type_rule=elementwise_type_rule("f"), numpy=numpy, scalar=scalar, **columns)
 
 
-_special_op(
+special_op(
     math.erf,
     "The error function: the integral of exp(-t * t) from 0 to x, times 2 / sqrt(pi).",
     "erf(0.0)\n0.0",
     gradient=slopes(lambda x, z: 2.0 / math.sqrt(math.pi) * (-(x * x)).exp()),
 )
-_special_op(
+special_op(
     math.erfc,
     "1 - erf(x), accurate for large x too.",
     "erfc(0.0)\n1.0",
     gradient=slopes(lambda x, z: -2.0 / math.sqrt(math.pi) * (-(x * x)).exp()),
 )
-_special_op(
+special_op(
     lgamma,
     "The logarithm of the absolute value of the gamma function; inf at 0 and at negative integers. The error is some\n"
     "ulp, or 1e-15 near its zeros below 0.",
     "lgamma(1.0)\n0.0",
     gradient=slopes(lambda x, z: x.digamma()),
 )
-_special_op(
+special_op(
     digamma,
     "The derivative of lgamma; NaN at its poles, which are 0 and the negative integers. The error is some ulp, or\n"
     "1e-15 near its zeros.",
     "digamma(2.0) - tl.digamma(1.0)\n1.0",
     gradient=slopes(lambda x, z: x.op("polygamma", 1.0, x)),
 )
-_special_op(
+special_op(
     polygamma,
     "The n-th derivative of digamma at x, for whole n from 0 to 170; NaN for other n. At 0 and at negative integers\n"
     "it is inf for odd n and NaN for even n. The error is some n + 4 ulp, and more near zeros.",

@@ -175,7 +175,7 @@ def test_matrices_without_rows() -> None:
 
 def test_factorisations_are_of_their_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread's factorisation, which forgets this one's at any moment, takes nothing away from it."""
-    known = factor._cache_last_result(lambda x: 2.0 * x)
+    known = factor.cache_last_result(lambda x: 2.0 * x)
     other, threads = np.ones(3), [1]
 
     def interrupted(*_: object) -> None:
