@@ -56,7 +56,7 @@ SUBJECTS = {
             "interp/machine/effects.py",
             "interp/machine/k_bounds.py",
             "interp/machine/cells.py",
-            "core/ops/cells.py",
+            "core/ops/effects.py",
             "core/ops/random.py",
         ),
         (

@@ -19,7 +19,7 @@ from tagloom.core import dtypes
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
-from tagloom.core.ops.effect_op import EFFECT_OPS, is_allowed_in
+from tagloom.core.ops.effects import EFFECT_OPS, is_allowed_in
 from tagloom.core.ops.op import OPS
 from tagloom.core.ops.routing import ROUTING_OPS
 from tagloom.core.program.program import STRUCTURED_OPS, Program

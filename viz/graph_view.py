@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from ..core.graph.graph import Edge, Graph, OutputRef
 from ..core.graph.phases import ContextOwner, PhaseMap
-from ..core.ops.effect_op import EFFECT_OPS, resource_of
+from ..core.ops.effects import EFFECT_OPS, resource_of
 from ..core.tag import ENVIRONMENT, Site
 from .labels import NodeLabels, cluster_title, phase_title
 from .style import kind_of

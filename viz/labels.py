@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..core.graph.graph import Edge, Graph, GraphNode, OutputRef
-from ..core.ops.attribute import format_attribute
-from ..core.ops.effect import fill_placeholders
+from ..core.ops.effects import fill_placeholders
 from ..core.ops.op import OPS
+from ..core.ops.rules import format_attribute
 from ..core.tag import ENVIRONMENT, Site
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ..core.ops.effect_op import EFFECT_OPS
+from ..core.ops.effects import EFFECT_OPS
 from ..core.ops.op import OPS
 from .view import BadgeMark, BoxKind, ClusterKind, LinkKind
 

@@ -12,7 +12,7 @@ from itertools import pairwise
 
 from ..core.errors import plural
 from ..core.graph.graph import Graph
-from ..core.ops.effect_op import resource_of
+from ..core.ops.effects import resource_of
 from ..core.tag import ROOT, Tag
 from ..core.value import Value
 from ..interp.machine.event import Event

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from ..ops.effect_op import EFFECT_OPS
+from ..ops.effects import EFFECT_OPS
 from ..program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
 from ..types import HandleType, Type, element_type
 from .custom_rules import relevant_parameters, rule_parameters

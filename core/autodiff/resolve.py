@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from ..errors import Invalid
-from ..ops.effect_op import EFFECT_OPS
+from ..ops.effects import EFFECT_OPS
 from ..program.program import BY_ROWS, PULLBACK_TARGET, RECOMPUTE, Function, Node, Operand, Program, Region, Var
 from ..types import Type
 from ..value import literal

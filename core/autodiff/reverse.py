@@ -17,7 +17,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..errors import Invalid
-from ..ops.effect_op import lookup_row
+from ..ops.effects import lookup_row
 from ..ops.op import OPS, Op
 from ..program.adjoint_names import ADJOINT_PREFIX, REVERSE_PREFIX, unique_name
 from ..program.program import PULLBACK_TARGET, Function, Location, Node, Operand, Region, Var

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from .. import dtypes
 from ..errors import Invalid
-from ..ops.index import row_adjoint
+from ..ops.indexing import row_adjoint
 from ..ops.op import OpBuilder
 from ..program.program import Location, Node, Operand, Var
 from ..types import Type

@@ -16,7 +16,7 @@ from typing import Any
 
 from .. import dtypes
 from ..errors import TagloomError, Usage
-from ..ops.effect import format_text
+from ..ops.effects import format_text
 from ..ops.op import OPS
 from ..types import HandleType, Type, as_type, check_element_type
 from ..value import admit

@@ -10,7 +10,7 @@ from collections import deque
 from dataclasses import replace
 
 from .. import dtypes
-from ..ops.effect_op import ALL_OPS
+from ..ops.effects import ALL_OPS
 from ..ops.routing import ROUTING_OPS
 from ..program.infer import DEFAULT_TYPE, HOLE, LatticeType, guess_type, infer_op_type, widen
 from ..types import Type

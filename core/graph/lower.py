@@ -34,7 +34,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from .. import dtypes
-from ..ops.effect_op import resource_of
+from ..ops.effects import resource_of
 from ..ops.op import Attributes
 from ..program.program import PHASE, PULLBACK_TARGET, Function, Location, Node, Operand, Program, Region, Var
 from ..tag import ENVIRONMENT, Site

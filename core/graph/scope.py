@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from .. import dtypes
-from ..ops.effect_op import resource_of
+from ..ops.effects import resource_of
 from ..program.program import Function, Node, Operand, Program, Region, Var
 from ..types import Type
 from ..value import Literal

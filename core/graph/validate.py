@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 
 from .. import dtypes
 from ..errors import Invalid, plural
-from ..ops.effect_op import ALL_OPS, EFFECT_OPS, is_allowed_in, resource_of
+from ..ops.effects import ALL_OPS, EFFECT_OPS, is_allowed_in, resource_of
 from ..ops.routing import ROUTING_OPS
 from ..program import hints
 from ..program.problem import problem

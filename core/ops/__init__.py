@@ -1,43 +1,43 @@
-"""The families of ops. A family is a file of rows; the order here is that of the registry and of the docs."""
+# ruff: noqa: I001  # the order counts
+"""The ops. A row (`op.Op`) has everything that is known of an op; a family of ops is a file of rows.
+
+In a family, `NAME_type` is the type rule of the op NAME, `NAME_array` its NumPy column, `NAME_error_bound` its error
+bound, and `NAME_adjoint` the adjoint of its operand, or of the named one. The order of families here is that of the
+registry, of the docs, and of the numbers of ops in images.
+"""
 
 from . import (
     arithmetic,
-    bits,
-    cells,
-    compare,
-    effect,
-    factor,
-    index,
+    logic,
     linalg,
+    indexing,
+    matmul,
     math,
-    open,
-    order,
-    parts,
+    dynamic_shapes,
+    reductions,
+    sorting,
+    rounding,
+    effects,
     random,
-    random_by_count,
-    reduce,
-    select,
+    selection,
     shape,
     special,
 )
 
 __all__ = [
     "arithmetic",
-    "bits",
-    "cells",
-    "compare",
-    "effect",
-    "factor",
-    "index",
+    "dynamic_shapes",
+    "effects",
+    "indexing",
     "linalg",
+    "logic",
     "math",
-    "open",
-    "order",
-    "parts",
+    "matmul",
     "random",
-    "random_by_count",
-    "reduce",
-    "select",
+    "reductions",
+    "rounding",
+    "selection",
     "shape",
+    "sorting",
     "special",
 ]

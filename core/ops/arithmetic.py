@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from ..mix import MASK64
-from . import guarded
+from . import scalar_kernels
 from .gradient_rules import Term, adjoint_rule, slopes, zero_gradient
 from .op import Gradient, TrapCondition, op
 from .rules import elementwise_type_rule, scalar_by_kind
@@ -60,7 +60,7 @@ def multiply_no_nan_adjoint(y: Term, g: Term) -> Term:
     return y.equal(0.0).where(0.0, y.multiply_no_nan(g))
 
 
-add = op(
+op(
     "add",
     arity=2,
     type_rule=_NUMERIC,
@@ -75,7 +75,7 @@ add = op(
 5
 """,
 )
-subtract = op(
+op(
     "subtract",
     arity=2,
     type_rule=_NUMERIC,
@@ -90,7 +90,7 @@ subtract = op(
 -1
 """,
 )
-multiply = op(
+op(
     "multiply",
     arity=2,
     type_rule=_NUMERIC,
@@ -105,12 +105,12 @@ multiply = op(
 True
 """,
 )
-divide = op(
+op(
     "divide",
     arity=2,
     type_rule=elementwise_type_rule("f"),
     numpy=np.divide,
-    scalar=guarded.div,
+    scalar=scalar_kernels.div,
     symbol="/",
     has_innocuous_rounding=True,
     gradient=slopes(lambda x, y, z: 1.0 / y, lambda x, y, z: -(z / y)),
@@ -120,12 +120,12 @@ divide = op(
 inf
 """,
 )
-multiply_no_nan = op(
+op(
     "multiply_no_nan",
     arity=2,
     type_rule=elementwise_type_rule("f"),
     numpy=multiply_no_nan_array,
-    scalar=guarded.product_or_zero,
+    scalar=scalar_kernels.product_or_zero,
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, y: multiply_no_nan_adjoint(y, g), lambda g, z, x, y: x.multiply_no_nan(g)),
     doc="""Product of floats; 0 where y is 0, even if x is infinite or NaN. NaN where y is NaN.
@@ -134,12 +134,12 @@ multiply_no_nan = op(
 0.0
 """,
 )
-floor_divide = op(
+op(
     "floor_divide",
     arity=2,
     type_rule=_NUMERIC,
     numpy=np.floor_divide,
-    scalar=scalar_by_kind(guarded.integer_floordiv, fallback=guarded.floordiv),
+    scalar=scalar_by_kind(scalar_kernels.integer_floordiv, fallback=scalar_kernels.floordiv),
     symbol="//",
     trap_condition=TrapCondition(is_zero_divisor, "integer division by zero"),
     gradient=zero_gradient,
@@ -149,12 +149,12 @@ floor_divide = op(
 -4
 """,
 )
-remainder = op(
+op(
     "remainder",
     arity=2,
     type_rule=_NUMERIC,
     numpy=np.remainder,
-    scalar=scalar_by_kind(guarded.integer_mod, fallback=guarded.mod),
+    scalar=scalar_by_kind(scalar_kernels.integer_mod, fallback=scalar_kernels.mod),
     symbol="%",
     trap_condition=TrapCondition(is_zero_divisor, "integer remainder by zero"),
     gradient=adjoint_rule(lambda g, z, x, y: g, lambda g, z, x, y: (-x.floor_divide(y)).multiply_no_nan(g)),
@@ -164,13 +164,13 @@ remainder = op(
 1
 """,
 )
-pow = op(
+op(
     "pow",
     arity=2,
     type_rule=_NUMERIC,
     numpy=power_array,
     float_loop=np.power,
-    scalar=scalar_by_kind(guarded.integer_power, 1, MASK64, fallback=guarded.power),
+    scalar=scalar_by_kind(scalar_kernels.integer_power, 1, MASK64, fallback=scalar_kernels.power),
     symbol="**",
     trap_condition=TrapCondition(is_negative_exponent, "integer to a negative power"),
     gradient=slopes(
@@ -183,7 +183,7 @@ pow = op(
 1024
 """,
 )
-negative = op(
+op(
     "negative",
     arity=1,
     type_rule=_NUMERIC,
@@ -199,7 +199,7 @@ an unsigned x is 2**bits - x.
 -2.5
 """,
 )
-abs = op(
+op(
     "abs",
     arity=1,
     type_rule=_NUMERIC,
@@ -214,12 +214,12 @@ abs = op(
 3
 """,
 )
-minimum = op(
+op(
     "minimum",
     arity=2,
     type_rule=_NUMERIC,
     numpy=minimum_array,
-    scalar=guarded.minimum,
+    scalar=scalar_kernels.minimum,
     symbol="min",
     has_innocuous_rounding=True,
     gradient=selection_gradient("less"),
@@ -229,12 +229,12 @@ minimum = op(
 2
 """,
 )
-maximum = op(
+op(
     "maximum",
     arity=2,
     type_rule=_NUMERIC,
     numpy=maximum_array,
-    scalar=guarded.maximum,
+    scalar=scalar_kernels.maximum,
     symbol="max",
     has_innocuous_rounding=True,
     gradient=selection_gradient("greater"),

@@ -23,8 +23,8 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 from ..types import Type
-from .axes import require_sizes, resolve_axis
 from .op import Gradient, OpBuilder
+from .rules import require_sizes, resolve_axis
 
 Adjoint: TypeAlias = Callable[..., Any]
 """The adjoint of one operand as a function of the result's adjoint, the result and all operands, which are terms;

@@ -1,100 +1,572 @@
-"""Products of matrices. Names and meanings follow the Python Array API standard 2024.12."""
+"""Linear algebra computed by LAPACK: determinants, inverses, solutions of equations, and factorisations.
+
+A matrix is the last two axes of an array; the axes before are a stack of matrices. Each result of a factorisation is a
+row of its own. float32 is computed in float64 and rounded. All engines call the same routine and so give the same bits;
+between machines results differ by rounding errors, which are those of backward stable algorithms (Anderson and others,
+LAPACK Users' Guide, chapter 4).
+
+In gradient rules the adjoint of a factor is named as the factor, with a bar. The adjoint of a symmetric matrix, of
+which one half is read, is symmetric. There is no adjoint where a factorisation is not unique: for singular matrices,
+and for vectors of two equal eigenvalues or singular values.
+
+Inverses, products and cholesky: Giles, "Collected matrix derivative results for forward and reverse mode algorithmic
+differentiation", 2008. qr: Walter and Lehmann, "Algorithmic differentiation of linear algebra functions", 2018. svd:
+Townsend, "Differentiating the singular value decomposition", 2016.
+"""
 
 from __future__ import annotations
 
+import textwrap
+import weakref
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from ..errors import Invalid
-from ..types import Shape, Type, broadcast_shape
-from .gradient_rules import Term, adjoint_rule, column_vector, rank, row_vector, transpose
-from .op import op
-from .rules import elementwise_type_rule, promote_operands
+from ..types import Type, broadcast_shape
+from .gradient_rules import (
+    Term,
+    adjoint_rule,
+    column_vector,
+    iota,
+    movement_rule,
+    rank,
+    row_vector,
+    transpose,
+    zero_gradient,
+)
+from .op import Gradient, TrapCondition, op
+from .rules import (
+    ATTRIBUTE_INTEGER_BOUND,
+    Sizes,
+    check_bool,
+    check_numeric,
+    describe_shapes,
+    format_attribute,
+    promote_operands,
+    require_sizes,
+)
 
-_numeric = elementwise_type_rule("if")
+
+def matrix_shape(x: Type) -> Sizes:
+    check_numeric(x, kinds="f")
+    shape = require_sizes(x)
+    if len(shape) < 2:
+        raise Invalid(f"shape {describe_shapes(shape)} is no matrix", required="2 axes or more", got=x)
+    return shape
 
 
-def matmul_shape(shapes: list[Shape]) -> Shape:
-    """The rows of the first and the columns of the second; the axes before are stacks of matrices, which broadcast."""
-    one, other = shapes
-    if one is None or other is None:
-        return None
-    inner = (one or (0,))[-1], (other or (0,))[-2:][0]
-    if not one or not other or (None not in inner and inner[0] != inner[1]):
+def square_shape(x: Type) -> Sizes:
+    shape = matrix_shape(x)
+    if None not in shape[-2:] and shape[-2] != shape[-1]:
+        raise Invalid(f"shape {describe_shapes(shape)} is no square matrix", required="as many rows as columns", got=x)
+    return shape
+
+
+def determinant_type(x: Type) -> Type:
+    return Type(x.dtype, square_shape(x)[:-2])
+
+
+def square_matrix_type(x: Type) -> Type:
+    square_shape(x)
+    return x
+
+
+def cholesky_type(x: Type, upper: object) -> Type:
+    check_bool(upper, "upper")
+    return square_matrix_type(x)
+
+
+def solve_type(a: Type, b: Type) -> Type:
+    """A b of one axis is a vector; others are stacks of matrices."""
+    rows, given = square_shape(a), require_sizes(b)
+    check_numeric(b, kinds="f")
+    below = given[-2:][:1] if given else ()
+    if not given or (None not in (rows[-1], below[0]) and rows[-1] != below[0]):
+        message = f"shapes {describe_shapes(rows, given)} make no equations"
+        raise Invalid(message, required="as many rows on both sides", got=f"{a} and {b}")
+    if len(given) == 1:
+        return Type(promote_operands((a, b)), rows[:-1])
+    try:
+        stack = broadcast_shape([rows[:-2], given[:-2]]) or ()
+    except Invalid as error:
+        error.message = f"shapes {describe_shapes(rows, given)} make no equations"
+        raise
+    return Type(promote_operands((a, b)), (*stack, rows[-1], given[-1]))
+
+
+def _smaller_size(shape: Sizes) -> int | None:
+    rows, columns = shape[-2:]
+    if rows is None or columns is None:
+        return 0 if 0 in (rows, columns) else None
+    return min(rows, columns)
+
+
+def qr_q_type(x: Type, mode: object) -> Type:
+    shape = matrix_shape(x)
+    return Type(x.dtype, (*shape[:-1], _smaller_size(shape) if _is_reduced(mode) else shape[-2]))
+
+
+def qr_r_type(x: Type, mode: object) -> Type:
+    shape = matrix_shape(x)
+    return Type(x.dtype, (*shape[:-2], _smaller_size(shape) if _is_reduced(mode) else shape[-2], shape[-1]))
+
+
+def _is_reduced(mode: object) -> bool:
+    if mode not in ("reduced", "complete"):
+        raise Invalid("this is no mode", required='"reduced" or "complete"', got=format_attribute(mode))
+    return mode == "reduced"
+
+
+def svd_u_type(x: Type, full_matrices: object) -> Type:
+    shape = matrix_shape(x)
+    return Type(
+        x.dtype, (*shape[:-1], shape[-2] if check_bool(full_matrices, "full_matrices") else _smaller_size(shape))
+    )
+
+
+def svd_vh_type(x: Type, full_matrices: object) -> Type:
+    shape = matrix_shape(x)
+    rows = shape[-1] if check_bool(full_matrices, "full_matrices") else _smaller_size(shape)
+    return Type(x.dtype, (*shape[:-2], rows, shape[-1]))
+
+
+def svdvals_type(x: Type) -> Type:
+    return Type(x.dtype, (*matrix_shape(x)[:-2], _smaller_size(matrix_shape(x))))
+
+
+def eigvalsh_type(x: Type) -> Type:
+    return Type(x.dtype, square_shape(x)[:-1])
+
+
+def diagonal_type(x: Type, offset: object) -> Type:
+    check_numeric(x)
+    if len(require_sizes(x)) < 2:
+        raise Invalid(f"shape {describe_shapes(require_sizes(x))} is no matrix", required="2 axes or more", got=x)
+    if type(offset) is not int or abs(offset) >= ATTRIBUTE_INTEGER_BOUND:
         raise Invalid(
-            "these shapes do not multiply",
-            required="as many columns of the first as rows of the second",
-            got=f"{one} and {other}",
-            hint="a vector is a row on the left, and a column on the right; numbers are multiplied by *",
+            "this is no diagonal",
+            required=f"an integer, below {ATTRIBUTE_INTEGER_BOUND:,}",
+            got=format_attribute(offset),
         )
-    stack = broadcast_shape([one[:-2], other[:-2]]) or ()
-    return (*stack, *one[-2:-1], *(other[-1:] if len(other) > 1 else ()))
+    rows, columns = require_sizes(x)[-2:]
+    if rows is None or columns is None:
+        return Type(x.dtype, (*require_sizes(x)[:-2], None))
+    length = min(rows + min(offset, 0), columns - max(offset, 0))
+    return Type(x.dtype, (*require_sizes(x)[:-2], max(length, 0)))
 
 
-def matmul_type(x: Type, y: Type) -> Type:
-    _numeric(Type(x.dtype), Type(y.dtype))
-    return Type(promote_operands((x, y)), matmul_shape([x.shape, y.shape]))
+def failure_condition(function: Callable[..., Any], iterates: bool) -> Callable[..., bool]:
+    """A predicate that is true if a LAPACK routine fails. One that iterates is not called on NaN or infinities: for
+    some such matrices the search for singular values never ends."""
+
+    def is_undefined(*operands: Any, **attributes: Any) -> bool:
+        if iterates and not all(np.isfinite(each).all() for each in operands):
+            return True
+        try:
+            with np.errstate(all="ignore"):
+                function(*(np.asarray(each, np.float64) for each in operands), **attributes)
+        except np.linalg.LinAlgError:
+            return True
+        return False
+
+    return is_undefined
 
 
-def matmul_kernel(x: Type, y: Type) -> Any:
-    """The product of two matrices without stacks: NumPy takes 0.4 us less for it."""
-    sizes = (*(x.shape or ()), *(y.shape or ()))
-    is_plain = len(x.shape or ()) == len(y.shape or ()) == 2 and all(size is not None and size > 1 for size in sizes)
-    return np.ndarray.dot if is_plain else np.matmul
+def cache_last_result(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A LAPACK routine that caches its last result while the operands are alive: the trap condition calls it first,
+    then each row that is a part of its result."""
+    known: dict[tuple[Any, ...], Any] = {}
+
+    def call(*operands: Any, **attributes: Any) -> Any:
+        at = (*map(id, operands), *attributes.items())
+        found = known.get(at)
+        if found is None:  # other threads may forget it at any time
+            found = function(*operands, **attributes)
+            known.clear()
+            known[at] = found
+            for each in operands:
+                weakref.finalize(each, known.pop, at, None)
+        return found
+
+    return call
 
 
-def matmul_error_bound(x: Any, y: Any) -> Any:
-    """The bound of a sum of n products in any order: Higham, Accuracy and Stability of Numerical Algorithms, 3.5."""
-    kinds, size = np.result_type(x, y), np.matmul(*(np.abs(np.asarray(each, np.float64)) for each in (x, y)))
-    if kinds.kind != "f":
-        return np.zeros_like(size)
-    rounded = np.shape(x)[-1] * (2.0**-24 if kinds == np.float32 else 2.0**-53)
-    return rounded / (1 - rounded) * size
+_SINGULAR_MESSAGE, _NO_CONVERGENCE_MESSAGE = "the matrix is singular", "an iteration did not converge"
+_CONVERGENCE_NOTE = "Traps if the iteration does not converge, and on NaN and infinities."
+_FLOAT32_NOTE = "float32 is computed in float64, and rounded."
+_NONFINITE_NOTE = "For NaN and infinities the result is LAPACK's: NaN, other numbers, or a trap if the op has one."
+_EMPTY_NOTE = "For a matrix without rows or columns the result has no elements, or is an identity."
 
 
-def left_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
-    made = adjoint_as_matrix(g, x, y) @ (transpose(y) if rank(y) > 1 else row_vector(y))
-    return sum_over_stack(made if rank(x) > 1 else made.index(key="..., 0, :"), x, y)
+def factorization_op(
+    name: str,
+    types: Any,
+    numpy: Any,
+    doc: str,
+    *attributes: str,
+    gradient: Gradient,
+    arity: int = 1,
+    trap: str = "",
+    **columns: Any,
+) -> None:
+    undefined = TrapCondition(failure_condition(numpy, trap == _NO_CONVERGENCE_MESSAGE), trap, "f") if trap else None
+    columns |= {"attributes": attributes, "trap_condition": undefined}
+    said, example = doc.split("\n\n>>> ")
+    edges = [_CONVERGENCE_NOTE, _FLOAT32_NOTE] if trap == _NO_CONVERGENCE_MESSAGE else [_FLOAT32_NOTE, _NONFINITE_NOTE]
+    edges += [_EMPTY_NOTE] * (types is not determinant_type)
+    doc = f"{textwrap.fill(' '.join([said, *edges]), 119)}\n\n>>> {example}"
+    op(name, arity=arity, type_rule=types, numpy=numpy, shape_rule=None, gradient=gradient, doc=doc, **columns)
 
 
-def right_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
-    made = (transpose(x) if rank(x) > 1 else column_vector(x)) @ adjoint_as_matrix(g, x, y)
-    return sum_over_stack(made if rank(y) > 1 else made.index(key="..., 0"), y, x)
+def diagonal_array(x: Any, offset: int) -> Any:
+    """NumPy takes offsets of 32 bits only; beyond these there are no diagonals."""
+    rows, columns = np.shape(x)[-2:]
+    return np.diagonal(x, max(-rows, min(offset, columns)), -2, -1)
 
 
-def sum_over_stack(made: Term, x: Term, other: Term) -> Term:
-    """Sum over the axes along which x was broadcast, if either operand is a stack."""
-    return made.sum_like(x) if max(rank(x), rank(other)) > 2 else made
+def solve_array(a: Any, b: Any) -> Any:
+    """np.linalg.solve, with a vector b used for every matrix of the stack."""
+    return np.linalg.solve(a, b[:, None])[..., 0] if np.ndim(b) == 1 else np.linalg.solve(a, b)
 
 
-def adjoint_as_matrix(g: Term, x: Term, y: Term) -> Term:
-    """The adjoint with an axis of one row or column for each factor that is a vector."""
-    wide = g if rank(y) > 1 else column_vector(g)
-    return wide if rank(x) > 1 else row_vector(wide)
+def _per_matrix(numbers: Term) -> Term:
+    """One number for each matrix, broadcast over its elements."""
+    return numbers.index(key="..., None, None")
 
 
-matmul = op(
-    "matmul",
-    arity=2,
-    type_rule=matmul_type,
+def _row_and_column_indices(x: Term) -> tuple[Term, Term]:
+    """The row and column numbers of the elements of a square matrix with as many columns as x."""
+    numbers = iota(x.size(axis=-1))
+    return column_vector(numbers), numbers
+
+
+def scaled_lower_triangle(x: Term, diagonal: float) -> Term:
+    """The lower triangle, with the diagonal multiplied by a number."""
+    i, j = _row_and_column_indices(x)
+    return i.greater(j).where(x, i.equal(j).where(diagonal * x, 0.0))
+
+
+def symmetrize(x: Term) -> Term:
+    return 0.5 * (x + transpose(x))
+
+
+def multiply_by_inverse(x: Term, a: Term) -> Term:
+    """x @ inv(a)"""
+    return transpose(transpose(a).solve(transpose(x)))
+
+
+def divide_by_gaps(x: Term, numbers: Term) -> Term:
+    """Each element (i, j) divided by numbers[j] - numbers[i]; 0 on the diagonal."""
+    i, j = _row_and_column_indices(numbers)
+    gaps = i.equal(j).where(1.0, row_vector(numbers) - column_vector(numbers))
+    return i.equal(j).where(0.0, (1.0 / gaps).multiply_no_nan(x))
+
+
+def det_adjoint(g: Term, z: Term, x: Term) -> Term:
+    return transpose(x.inv()) * _per_matrix(z * g)
+
+
+def logabsdet_adjoint(g: Term, z: Term, x: Term) -> Term:
+    return transpose(x.inv()) * _per_matrix(g)
+
+
+def inv_adjoint(g: Term, z: Term, x: Term) -> Term:
+    return -(transpose(z) @ g @ transpose(z))
+
+
+def triangular_solve_type(a: Type, b: Type, lower: object, transpose_a: object, unit_diagonal: object) -> Type:
+    for value, name in ((lower, "lower"), (transpose_a, "transpose_a"), (unit_diagonal, "unit_diagonal")):
+        check_bool(value, name)
+    return solve_type(a, b)
+
+
+def triangular_solve_array(a: Any, b: Any, lower: bool, transpose_a: bool, unit_diagonal: bool) -> Any:
+    """Substitution, row after row of the solution; only one triangle of a is read."""
+    is_vector = np.ndim(b) == 1
+    matrix, given = np.asarray(a), np.asarray(b)[:, None] if is_vector else np.asarray(b)
+    if transpose_a:
+        matrix, lower = np.swapaxes(matrix, -1, -2), not lower
+    size = matrix.shape[-1]
+    stack = np.broadcast_shapes(matrix.shape[:-2], given.shape[:-2])
+    solution = np.zeros((*stack, size, given.shape[-1]))
+    for row in range(size) if lower else reversed(range(size)):
+        known = slice(None, row) if lower else slice(row + 1, None)
+        rest = given[..., row, :] - np.matmul(matrix[..., row : row + 1, known], solution[..., known, :])[..., 0, :]
+        solution[..., row, :] = rest if unit_diagonal else rest / matrix[..., row, row, None]
+    return solution[..., 0] if is_vector else solution
+
+
+def has_zero_on_diagonal(a: Any, b: Any, lower: bool, transpose_a: bool, unit_diagonal: bool) -> bool:
+    return not unit_diagonal and bool((np.diagonal(a, 0, -2, -1) == 0).any())
+
+
+def triangular_solve_a_adjoint(
+    g: Term, z: Term, a: Term, b: Term, lower: bool, transpose_a: bool, unit_diagonal: bool
+) -> Term:
+    how = {"lower": lower, "transpose_a": not transpose_a, "unit_diagonal": unit_diagonal}
+    adjoint = a.triangular_solve(column_vector(g) if rank(b) == 1 else g, **how)
+    solution = column_vector(z) if rank(b) == 1 else z
+    full = -(solution @ transpose(adjoint) if transpose_a else adjoint @ transpose(solution))
+    diagonal = 0.0 if unit_diagonal else 1.0
+    if lower:
+        return scaled_lower_triangle(full, diagonal).sum_like(a)
+    return transpose(scaled_lower_triangle(transpose(full), diagonal)).sum_like(a)
+
+
+def triangular_solve_b_adjoint(
+    g: Term, z: Term, a: Term, b: Term, lower: bool, transpose_a: bool, unit_diagonal: bool
+) -> Term:
+    how = {"lower": lower, "transpose_a": not transpose_a, "unit_diagonal": unit_diagonal}
+    adjoint = a.triangular_solve(column_vector(g) if rank(b) == 1 else g, **how)
+    return (adjoint.index(key="..., 0") if rank(b) == 1 else adjoint).sum_like(b)
+
+
+def _solve_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
+    """The adjoint of b as a matrix."""
+    return transpose(a).solve(column_vector(g) if rank(b) == 1 else g)
+
+
+def solve_a_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
+    solution = column_vector(z) if rank(b) == 1 else z
+    return (-(_solve_adjoint(g, z, a, b) @ transpose(solution))).sum_like(a)
+
+
+def solve_b_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
+    made = _solve_adjoint(g, z, a, b)
+    return (made.index(key="..., 0") if rank(b) == 1 else made).sum_like(b)
+
+
+def cholesky_adjoint(g: Term, z: Term, x: Term, upper: bool) -> Term:
+    l, l_bar = (transpose(z), transpose(g)) if upper else (z, g)  # noqa: E741
+    inner = scaled_lower_triangle(transpose(l) @ l_bar, 0.5)
+    return symmetrize(multiply_by_inverse(transpose(l).solve(inner), l))
+
+
+def qr_q_adjoint(g: Term, z: Term, x: Term, mode: str) -> Term:
+    _check_qr_is_unique(x, mode)
+    return multiply_by_inverse(g - multiply_by_symmetric(z, transpose(g) @ z), transpose(x.qr_r(mode=mode)))
+
+
+def qr_r_adjoint(g: Term, z: Term, x: Term, mode: str) -> Term:
+    _check_qr_is_unique(x, mode)
+    return multiply_by_inverse(multiply_by_symmetric(x.qr_q(mode=mode), z @ transpose(g)), transpose(z))
+
+
+def multiply_by_symmetric(q: Term, x: Term) -> Term:
+    """q times the symmetric matrix whose lower half is x."""
+    return q @ (scaled_lower_triangle(x, 1.0) + transpose(scaled_lower_triangle(x, 0.0)))
+
+
+def _check_qr_is_unique(x: Term, mode: str) -> None:
+    rows, columns = require_sizes(x.type)[-2:]
+    is_square = rows is not None and rows == columns
+    is_wide = rows is not None and columns is not None and rows < columns
+    if is_wide or (mode == "complete" and not is_square):
+        required = 'as many rows as columns, or, with mode="reduced", more'
+        raise Invalid("qr of this matrix cannot be differentiated", required=required, got=x.type)
+
+
+def eigvalsh_adjoint(g: Term, z: Term, x: Term) -> Term:
+    v = x.eigh_vectors()
+    return (v * row_vector(g)) @ transpose(v)
+
+
+def eigh_vectors_adjoint(g: Term, z: Term, x: Term) -> Term:
+    inner = divide_by_gaps(transpose(z) @ g, x.eigvalsh())
+    return symmetrize(z @ inner @ transpose(z))
+
+
+def svdvals_adjoint(g: Term, z: Term, x: Term) -> Term:
+    u, vh = x.svd_u(full_matrices=False), x.svd_vh(full_matrices=False)
+    return (u * row_vector(g)) @ vh
+
+
+def svd_u_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
+    _check_svd_is_unique(x, full_matrices)
+    s, vh = x.svdvals(), x.svd_vh(full_matrices=False)
+    return singular_vectors_adjoint(g, z, s) @ vh
+
+
+def svd_vh_adjoint(g: Term, z: Term, x: Term, full_matrices: bool) -> Term:
+    """The left singular vectors of the transpose."""
+    _check_svd_is_unique(x, full_matrices)
+    s, u = x.svdvals(), x.svd_u(full_matrices=False)
+    return u @ transpose(singular_vectors_adjoint(transpose(g), transpose(z), s))
+
+
+def singular_vectors_adjoint(u_bar: Term, u: Term, s: Term) -> Term:
+    """The adjoint of `x @ v` from the adjoint of u."""
+    inner = transpose(u) @ u_bar
+    within = u @ (divide_by_gaps(inner - transpose(inner), s * s) * row_vector(s))
+    return within + (u_bar - u @ inner) / row_vector(s)
+
+
+def _check_svd_is_unique(x: Term, full_matrices: bool) -> None:
+    rows, columns = require_sizes(x.type)[-2:]
+    if full_matrices and (rows is None or rows != columns):
+        required = "a square matrix, or full_matrices=False"
+        raise Invalid("all singular vectors cannot be differentiated", required=required, got=x.type)
+
+
+_qr, _svd = cache_last_result(np.linalg.qr), cache_last_result(np.linalg.svd)
+
+factorization_op(
+    "det",
+    determinant_type,
+    np.linalg.det,
+    "The determinant of a square matrix; 1 if it has no rows.\n\n>>> tl.linalg.det([[2.0, 0.0], [0.0, 3.0]])\n6.0\n",
+    gradient=adjoint_rule(det_adjoint),
     namespace="linalg",
-    numpy=np.matmul,
-    numpy_float32=np.matmul,
-    specialize_numpy=matmul_kernel,
-    shape_rule=matmul_shape,
-    shape_mismatch="do not multiply",
-    error_bound=matmul_error_bound,
-    gradient=adjoint_rule(left_operand_adjoint, right_operand_adjoint),
-    symbol="@",
-    doc="""Matrix product; a vector is a row on the left and a column on the right. The axes before the last two are
-stacks of matrices, which broadcast. Traps if inner sizes that types leave unknown differ.
+)
+factorization_op(
+    "slogdet_sign",
+    determinant_type,
+    lambda x: np.linalg.slogdet(x)[0],
+    "The sign of the determinant of a square matrix: -1, 0 or 1; 1 for a matrix without rows.\n\n"
+    ">>> tl.linalg.slogdet([[-2.0]]).sign\n-1.0\n",
+    gradient=zero_gradient,
+)
+factorization_op(
+    "slogdet_logabsdet",
+    determinant_type,
+    lambda x: np.linalg.slogdet(x)[1],
+    "The logarithm of the absolute value of the determinant of a square matrix; -inf if that is 0, and 0 for a\n"
+    "matrix without rows.\n\n"
+    ">>> tl.linalg.slogdet([[1.0]]).logabsdet\n0.0\n",
+    gradient=adjoint_rule(logabsdet_adjoint),
+)
+factorization_op(
+    "inv",
+    square_matrix_type,
+    cache_last_result(np.linalg.inv),
+    "The inverse of a square matrix; traps if it is singular.\n\n"
+    ">>> tl.linalg.inv([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[[0.5, 0.0], [0.0, 0.25]]\n",
+    trap=_SINGULAR_MESSAGE,
+    gradient=adjoint_rule(inv_adjoint),
+    namespace="linalg",
+)
+factorization_op(
+    "solve",
+    solve_type,
+    cache_last_result(solve_array),
+    "The solution x of `a @ x = b` for a square matrix a; a b of one axis is a vector. Traps if a is singular.\n\n"
+    ">>> tl.linalg.solve([[2.0, 0.0], [0.0, 4.0]], [2.0, 2.0]).tolist()\n[1.0, 0.5]\n",
+    arity=2,
+    trap=_SINGULAR_MESSAGE,
+    gradient=adjoint_rule(solve_a_adjoint, solve_b_adjoint),
+    namespace="linalg",
+)
+op(
+    "triangular_solve",
+    arity=2,
+    type_rule=triangular_solve_type,
+    numpy=triangular_solve_array,
+    attributes=("lower", "transpose_a", "unit_diagonal"),
+    attribute_defaults={"lower": False, "transpose_a": False, "unit_diagonal": False},
+    namespace="linalg",
+    shape_rule=None,
+    trap_condition=TrapCondition(has_zero_on_diagonal, _SINGULAR_MESSAGE, "f"),
+    gradient=adjoint_rule(triangular_solve_a_adjoint, triangular_solve_b_adjoint),
+    doc="""The solution x of `a @ x = b` for a triangular matrix a, or with `transpose_a` for its transpose; a b of one
+axis is a vector. The upper triangle of a is read, or with `lower` the lower one; with `unit_diagonal` its diagonal
+counts as ones. Traps on a zero on the diagonal. NaN and infinities pass through substitution, row after row. float32
+is computed in float64, and rounded.
 
-Integers wrap. The order in which floats are added is open: bits may differ between engines and machines. The error
-of each element is at most nu/(1 - nu) times the product of the absolute values, where n is the inner size and u is
-2**-53, or 2**-24 for float32, unless a product or a partial sum is beyond the range of the dtype.
+>>> tl.linalg.triangular_solve([[2.0, 0.0], [1.0, 4.0]], [2.0, 5.0], lower=True).tolist()
+[1.0, 1.0]
+""",
+)
+factorization_op(
+    "cholesky",
+    cholesky_type,
+    cache_last_result(np.linalg.cholesky),
+    "The lower triangular factor l of a symmetric matrix `l @ l.T`, or with `upper` the upper factor u of `u.T @ u`.\n"
+    "One half is read. Traps if the matrix is not positive definite.\n\n"
+    ">>> tl.linalg.cholesky([[4.0, 2.0], [2.0, 2.0]]).tolist()\n[[2.0, 0.0], [1.0, 1.0]]\n",
+    "upper",
+    trap="the matrix is not positive definite",
+    gradient=adjoint_rule(cholesky_adjoint),
+    namespace="linalg",
+    attribute_defaults={"upper": False},
+)
+factorization_op(
+    "qr_q",
+    qr_q_type,
+    lambda x, mode: _qr(x, mode=mode)[0],
+    "The q of a matrix `q @ r`: its columns are orthonormal.\n\n>>> tl.linalg.qr([[-3.0]]).Q.tolist()\n[[1.0]]\n",
+    "mode",
+    gradient=adjoint_rule(qr_q_adjoint),
+)
+factorization_op(
+    "qr_r",
+    qr_r_type,
+    lambda x, mode: _qr(x, mode=mode)[1],
+    "The r of a matrix `q @ r`: it has zeros below its diagonal.\n\n>>> tl.linalg.qr([[-3.0]]).R.tolist()\n[[-3.0]]\n",
+    "mode",
+    gradient=adjoint_rule(qr_r_adjoint),
+)
+factorization_op(
+    "eigvalsh",
+    eigvalsh_type,
+    cache_last_result(np.linalg.eigvalsh),
+    "The eigenvalues of a symmetric matrix, the smallest first. The lower half is read.\n\n"
+    ">>> tl.linalg.eigvalsh([[2.0, 0.0], [0.0, 1.0]]).tolist()\n[1.0, 2.0]\n",
+    trap=_NO_CONVERGENCE_MESSAGE,
+    gradient=adjoint_rule(eigvalsh_adjoint),
+    namespace="linalg",
+)
+factorization_op(
+    "eigh_vectors",
+    square_matrix_type,
+    cache_last_result(lambda x: np.linalg.eigh(x)[1]),
+    "The eigenvectors of a symmetric matrix, one column for each eigenvalue. The lower half is read.\n\n"
+    ">>> abs(tl.linalg.eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvectors).tolist()\n[[0.0, 1.0], [1.0, 0.0]]\n",
+    trap=_NO_CONVERGENCE_MESSAGE,
+    gradient=adjoint_rule(eigh_vectors_adjoint),
+)
+factorization_op(
+    "svd_u",
+    svd_u_type,
+    lambda x, full_matrices: _svd(x, full_matrices=full_matrices)[0],
+    "The u of a matrix `u @ diag(s) @ vh`: its columns are orthonormal.\n\n"
+    ">>> abs(tl.linalg.svd([[2.0]]).U).tolist()\n[[1.0]]\n",
+    "full_matrices",
+    trap=_NO_CONVERGENCE_MESSAGE,
+    gradient=adjoint_rule(svd_u_adjoint),
+)
+factorization_op(
+    "svdvals",
+    svdvals_type,
+    cache_last_result(lambda x: np.linalg.svd(x, compute_uv=False)),
+    "The singular values of a matrix, the largest first.\n\n"
+    ">>> tl.linalg.svdvals([[2.0, 0.0], [0.0, 4.0]]).tolist()\n[4.0, 2.0]\n",
+    trap=_NO_CONVERGENCE_MESSAGE,
+    gradient=adjoint_rule(svdvals_adjoint),
+    namespace="linalg",
+)
+factorization_op(
+    "svd_vh",
+    svd_vh_type,
+    lambda x, full_matrices: _svd(x, full_matrices=full_matrices)[2],
+    "The vh of a matrix `u @ diag(s) @ vh`: its rows are orthonormal.\n\n"
+    ">>> abs(tl.linalg.svd([[2.0]]).Vh).tolist()\n[[1.0]]\n",
+    "full_matrices",
+    trap=_NO_CONVERGENCE_MESSAGE,
+    gradient=adjoint_rule(svd_vh_adjoint),
+)
+op(
+    "diagonal",
+    arity=1,
+    type_rule=diagonal_type,
+    numpy=diagonal_array,
+    shape_rule=None,
+    attributes=("offset",),
+    gradient=movement_rule("diagonal"),
+    doc="""The elements of a diagonal of a matrix, `offset` above the main diagonal.
 
->>> tl.matmul([[1, 2], [3, 4]], [5, 6]).tolist()
-[17, 39]
+>>> tl.linalg.diagonal([[1, 2], [3, 4]]).tolist()
+[1, 4]
 """,
 )

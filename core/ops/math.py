@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import guarded
+from . import scalar_kernels
 from .gradient_rules import Term, slopes
 from .op import op
 from .rules import elementwise_type_rule, short_symbol
@@ -45,7 +45,7 @@ def hypot_slope(x: Term, z: Term) -> Term:
 
 elementary_op(
     np.sqrt,
-    guarded.sqrt,
+    scalar_kernels.sqrt,
     "Square root; NaN below zero.",
     "sqrt(2.25)\n1.5",
     has_innocuous_rounding=True,
@@ -53,18 +53,18 @@ elementary_op(
 )
 elementary_op(np.cbrt, math.cbrt, "Cube root.", "cbrt(8.0)\n2.0", gradient=slopes(lambda x, z: 1.0 / (3.0 * z * z)))
 elementary_op(
-    np.exp, guarded.exp, "Exponential; inf where it overflows.", "exp(0.0)\n1.0", gradient=slopes(lambda x, z: z)
+    np.exp, scalar_kernels.exp, "Exponential; inf where it overflows.", "exp(0.0)\n1.0", gradient=slopes(lambda x, z: z)
 )
 elementary_op(
     np.log,
-    guarded.log,
+    scalar_kernels.log,
     "Natural logarithm; -inf at zero, NaN below.",
     "log(1.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 / x),
 )
 elementary_op(
     np.sin,
-    guarded.sin,
+    scalar_kernels.sin,
     "Sine of radians; NaN at infinities.",
     "sin(0.0)\n0.0",
     numpy_float32=np.sin,
@@ -72,7 +72,7 @@ elementary_op(
 )
 elementary_op(
     np.cos,
-    guarded.cos,
+    scalar_kernels.cos,
     "Cosine of radians; NaN at infinities.",
     "cos(0.0)\n1.0",
     numpy_float32=np.cos,
@@ -88,21 +88,21 @@ elementary_op(
 )
 elementary_op(
     np.tan,
-    guarded.tan,
+    scalar_kernels.tan,
     "Tangent of radians; NaN at infinities.",
     "tan(0.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 + z * z),
 )
 elementary_op(
     np.arcsin,
-    guarded.asin,
+    scalar_kernels.asin,
     "Arcsine, in radians; NaN outside -1 to 1.",
     "asin(0.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 / ((1.0 - x) * (1.0 + x)).sqrt()),
 )
 elementary_op(
     np.arccos,
-    guarded.acos,
+    scalar_kernels.acos,
     "Arccosine, in radians; NaN outside -1 to 1.",
     "acos(1.0)\n0.0",
     gradient=slopes(lambda x, z: -1.0 / ((1.0 - x) * (1.0 + x)).sqrt()),
@@ -112,14 +112,14 @@ elementary_op(
 )
 elementary_op(
     np.sinh,
-    guarded.sinh,
+    scalar_kernels.sinh,
     "Hyperbolic sine; infinite where it overflows.",
     "sinh(0.0)\n0.0",
     gradient=slopes(lambda x, z: x.cosh()),
 )
 elementary_op(
     np.cosh,
-    guarded.cosh,
+    scalar_kernels.cosh,
     "Hyperbolic cosine; inf where it overflows.",
     "cosh(0.0)\n1.0",
     gradient=slopes(lambda x, z: x.sinh()),
@@ -133,42 +133,42 @@ elementary_op(
 )
 elementary_op(
     np.arccosh,
-    guarded.acosh,
+    scalar_kernels.acosh,
     "Inverse hyperbolic cosine; NaN below 1.",
     "acosh(1.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 / ((x - 1.0).sqrt() * (x + 1.0).sqrt())),
 )
 elementary_op(
     np.arctanh,
-    guarded.atanh,
+    scalar_kernels.atanh,
     "Inverse hyperbolic tangent; infinite at -1 and 1, NaN outside.",
     "atanh(0.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 / ((1.0 - x) * (1.0 + x))),
 )
 elementary_op(
     np.expm1,
-    guarded.expm1,
+    scalar_kernels.expm1,
     "exp(x) - 1, accurate near zero too.",
     "expm1(0.0)\n0.0",
     gradient=slopes(lambda x, z: x.exp()),
 )
 elementary_op(
     np.log1p,
-    guarded.log1p,
+    scalar_kernels.log1p,
     "Natural logarithm of 1 + x, accurate near zero too.",
     "log1p(0.0)\n0.0",
     gradient=slopes(lambda x, z: 1.0 / (1.0 + x)),
 )
 elementary_op(
     np.log2,
-    guarded.log2,
+    scalar_kernels.log2,
     "Logarithm to the base 2; -inf at zero, NaN below.",
     "log2(8.0)\n3.0",
     gradient=slopes(lambda x, z: 1.0 / (math.log(2.0) * x)),
 )
 elementary_op(
     np.log10,
-    guarded.log10,
+    scalar_kernels.log10,
     "Logarithm to the base 10; -inf at zero, NaN below.",
     "log10(100.0)\n2.0",
     gradient=slopes(lambda x, z: 1.0 / (math.log(10.0) * x)),
@@ -183,7 +183,7 @@ elementary_op(
 )
 elementary_op(
     np.logaddexp,
-    guarded.logaddexp,
+    scalar_kernels.logaddexp,
     "log(exp(x) + exp(y)), without intermediate overflow.",
     "logaddexp(0.0, float('-inf'))\n0.0",
     arity=2,
@@ -191,7 +191,7 @@ elementary_op(
 )
 elementary_op(
     np.hypot,
-    guarded.hypot,
+    scalar_kernels.hypot,
     "The length of (x, y): the square root of x * x + y * y, without intermediate overflow.",
     "hypot(3.0, 4.0)\n5.0",
     arity=2,

@@ -1,8 +1,10 @@
-"""Helpers that families of ops share: type rules of elementwise ops, scalar columns that depend on dtypes, error
-bounds."""
+"""Rules that families of ops share: static attributes, checks of axes, sizes and dtypes, type rules of elementwise ops,
+scalar columns that depend on dtypes, and error bounds.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -11,8 +13,136 @@ import numpy as np
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Invalid
-from ..types import Type, broadcast_shape
+from ..types import MAX_AXES, HandleType, Shape, Type, broadcast_shape
 from .op import ScalarByDtype, ScalarFunction, TypeRule
+
+TYPE_ATTRIBUTES = ("element", "returns")
+"""The attributes that are types. `dtype` is a dtype; any other is a string, a number, a bool, or a tuple of these."""
+
+
+def format_attribute(value: object) -> str:
+    """An attribute as the text form writes it, or nearly.
+
+    >>> format_attribute((2, 3)), format_attribute("a"), format_attribute(True), format_attribute(None)
+    ('[2, 3]', '"a"', 'true', 'none')
+    """
+    match value:
+        case tuple() | list():
+            return f"[{', '.join(map(format_attribute, value))}]"
+        case str():
+            return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+        case None | bool():
+            return {None: "none", True: "true", False: "false"}[value]
+        case Type() | DType():
+            return str(value) if isinstance(value, Type) else repr(value)
+    return str(value)
+
+
+Sizes = tuple[int | None, ...]
+ATTRIBUTE_INTEGER_BOUND = 2**53
+"""Integer attributes are smaller in magnitude: programs are also JSON, whose integers are exact up to here."""
+_UNKNOWN_RANK_HINT = "say how many axes it has, as in tl.Array[tl.float64, None, 3]"
+
+
+def check_numeric(*operands: Type, kinds: str = "biuf") -> None:
+    """Raise Invalid for operands of other dtype kinds, and for handles of cells."""
+    names = {"b": "bool", "i": "an integer dtype", "u": "an integer dtype", "f": "float32 or float64"}
+    for operand in operands:
+        if isinstance(operand.dtype, HandleType):
+            raise Invalid("nothing is computed with handles of cells", required="a number or an array", got=operand)
+        if operand.dtype.kind not in kinds:
+            required = " or ".join(dict.fromkeys(names[kind] for kind in kinds))
+            raise Invalid("an operand of the wrong kind", required=required, got=operand, hint="convert with tl.astype")
+
+
+def require_sizes(x: Type) -> Sizes:
+    """The sizes of an array; raises Invalid if the number of its axes is unknown."""
+    if x.shape is None:
+        raise Invalid(
+            "it is not known how many axes this array has", required="known axes", got=x, hint=_UNKNOWN_RANK_HINT
+        )
+    return x.shape
+
+
+def resolve_axis(axis: object, x: Type) -> int:
+    """The axis counted from the first; raises Invalid if the array has no such axis."""
+    hint = "of all axes with axis=None; the type of an array says how many it has, as in tl.Array[tl.float64, None, 3]"
+    if x.shape is None or type(axis) is not int or not -len(x.shape) <= axis < len(x.shape):
+        count = "an array of known axes" if x.shape is None else f"none, or a number of the {len(x.shape)} axes"
+        raise Invalid("there is no such axis", required=count, got=f"axis={format_attribute(axis)} of {x}", hint=hint)
+    return axis % len(x.shape)
+
+
+def resolve_axes(axes: object, x: Type) -> tuple[int, ...]:
+    """The axes counted from the first; raises Invalid if one is there twice."""
+    if not isinstance(axes, tuple):
+        return (resolve_axis(axes, x),)
+    found = tuple(resolve_axis(axis, x) for axis in axes)
+    if len(set(found)) < len(found):
+        raise Invalid("an axis stands there twice", required="each axis once", got=f"axis={format_attribute(axes)}")
+    return found
+
+
+def reduced_shape(x: Type, axis: object, keepdims: object) -> Shape:
+    """The shape after a reduction along these axes; None is all axes."""
+    if type(keepdims) is not bool:
+        hint = "with true each axis that is summed stays, with size 1"
+        raise Invalid("keepdims is no truth value", required="true or false", got=format_attribute(keepdims), hint=hint)
+    if axis is None:
+        return () if not keepdims else None if x.shape is None else (1,) * len(x.shape)
+    gone = resolve_axes(axis, x)
+    kept = [1 if at in gone else size for at, size in enumerate(require_sizes(x)) if keepdims or at not in gone]
+    return tuple(kept)
+
+
+def element_count(x: Type, axis: object) -> int | None:
+    """The number of elements along these axes, or None where it is unknown."""
+    if x.shape is None:
+        return None
+    along = x.shape if axis is None else [x.shape[at] for at in resolve_axes(axis, x)]
+    return 0 if 0 in along else None if None in along else math.prod(filter(None, along))
+
+
+def check_static_sizes(shape: object, lowest: int = 0) -> tuple[int, ...]:
+    """The sizes in an attribute; raises Invalid for anything else."""
+    fits = isinstance(shape, tuple) and len(shape) <= MAX_AXES
+    if (
+        isinstance(shape, tuple)
+        and fits
+        and all(type(size) is int and lowest <= size < ATTRIBUTE_INTEGER_BOUND for size in shape)
+    ):
+        return shape
+    required = f"sizes, as in shape=[2, 3], {MAX_AXES} at most"
+    raise Invalid("this is no shape", required=required, got=format_attribute(shape))
+
+
+def can_broadcast(shape: Sizes, wanted: Sizes) -> bool:
+    """Whether an array may broadcast to this shape; an unknown size may turn out to fit."""
+    pairs = zip(reversed(shape), reversed(wanted), strict=False)
+    return len(shape) <= len(wanted) and all(size in (None, 1, other) or other is None for size, other in pairs)
+
+
+def check_rank(shape: Sizes) -> Sizes:
+    """The shape; raises Invalid if it has more axes than an array may have."""
+    if len(shape) > MAX_AXES:
+        raise Invalid("an array of too many axes", required=f"{MAX_AXES} axes at most", got=len(shape))
+    return shape
+
+
+def describe_shapes(*shapes: Sequence[int | None]) -> str:
+    """Shapes in the form that messages use.
+
+    >>> describe_shapes((2, None), ())
+    '(2, ?) and ()'
+    """
+    return " and ".join(str(tuple(shape)).replace("None", "?") for shape in shapes)
+
+
+def check_bool(value: Any, name: str) -> bool:
+    if type(value) is not bool:
+        raise Invalid(f"{name} is no truth value", required="true or false", got=format_attribute(value))
+    return value
+
 
 _KIND_NAMES = {"b": "bool", "i": "an integer dtype", "f": "float32 or float64"}
 

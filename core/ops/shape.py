@@ -13,8 +13,9 @@ import numpy as np
 from .. import dtypes
 from ..errors import Invalid
 from ..types import Type, broadcast_shape
-from .attribute import format_attribute
-from .axes import (
+from .gradient_rules import Term, adjoint_rule, movement_rule
+from .op import OpBuilder, op
+from .rules import (
     ATTRIBUTE_INTEGER_BOUND,
     Sizes,
     can_broadcast,
@@ -23,13 +24,12 @@ from .axes import (
     check_static_sizes,
     describe_shapes,
     element_count,
+    format_attribute,
+    promote_operands,
     require_sizes,
     resolve_axes,
     resolve_axis,
 )
-from .gradient_rules import Term, adjoint_rule, movement_rule
-from .op import OpBuilder, op
-from .rules import promote_operands
 
 
 def broadcast_to_type(x: Type, shape: object) -> Type:

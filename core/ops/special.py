@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 
 from .gradient_rules import slopes
-from .guarded import log, power
 from .op import op
 from .rules import elementwise_type_rule, short_symbol
+from .scalar_kernels import log, power
 
 _ASYMPTOTIC_BOUND = 10.0
 """From here up the asymptotic series below are accurate to about an ulp."""

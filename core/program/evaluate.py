@@ -15,9 +15,8 @@ from typing import Any, NamedTuple, TypeAlias
 from typing import Literal as Word
 
 from ..mix import name_key
-from ..ops import cells
-from ..ops.effect import format_text
-from ..ops.effect_op import EFFECT_OPS
+from ..ops import effects
+from ..ops.effects import EFFECT_OPS, format_text
 from ..ops.op import OPS, build_kernel, raise_column_error, trap_message
 from ..ops.random import draw_key
 from ..tag import ROOT, child_key
@@ -204,27 +203,27 @@ class _Evaluator:
     def evaluate_cell_op(self, node: Node, inputs: Values, where: str) -> Value:
         """S13, for cells that are put before they are read."""
         if node.op == "cells":
-            self.raise_trap(where, cells.size_trap_message(inputs[0]))  # type: ignore[arg-type]
+            self.raise_trap(where, effects.size_trap_message(inputs[0]))  # type: ignore[arg-type]
             handle = Handle(len(self.cells), ROOT, inputs[0], node.results[0].type.dtype)  # type: ignore[arg-type]
             self.cells[handle] = {}
             return handle
         handle, *operands = inputs  # type: ignore[assignment]
         if node.op == "cell_zeros":
-            return cells.build_zeros(handle, element_type(Type(handle.dtype)))
+            return effects.build_zeros(handle, element_type(Type(handle.dtype)))
         held = self.cells[handle]
         if node.op == "collect":
             if len(held) < handle.size:
                 raise _EmptyCellRead
             values = [held[index] for index in range(handle.size)]
-            self.raise_trap(where, cells.shapes_trap_message(values))
-            return cells.stack_values(values, element_type(Type(handle.dtype)))
+            self.raise_trap(where, effects.shapes_trap_message(values))
+            return effects.stack_values(values, element_type(Type(handle.dtype)))
         index: Any = operands[0]
-        self.raise_trap(where, cells.index_trap_message(handle, index))
+        self.raise_trap(where, effects.index_trap_message(handle, index))
         if node.op == "get":
             if index not in held:
                 raise _EmptyCellRead
             return held[index]
-        self.raise_trap(where, cells.second_put_trap_message(index) if index in held else None)
+        self.raise_trap(where, effects.second_put_trap_message(index) if index in held else None)
         held[index] = operands[1]
         return handle
 

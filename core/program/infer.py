@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from .. import dtypes
 from ..errors import Invalid
-from ..ops.effect_op import ALL_OPS, EffectOp, OpRow
+from ..ops.effects import ALL_OPS, EffectOp, OpRow
 from ..types import HandleType, Type, element_type, handle_type
 from ..value import Literal
 from .program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var

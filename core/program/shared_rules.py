@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from ..errors import Invalid
-from ..ops import attribute
 from ..ops.op import Attributes
+from ..ops.rules import format_attribute
 from ..types import HandleType, Type
 from . import hints
 from .problem import problem
@@ -54,7 +54,7 @@ def check_iteration_bound(rule: str, where: object, attributes: Attributes) -> I
             "this is no bound on the iterations of a loop",
             where,
             required=f"{PARALLEL_ITERATIONS}, an integer from 1 up",
-            got=", ".join(f"{name}={attribute.format_attribute(value)}" for name, value in attributes),
+            got=", ".join(f"{name}={format_attribute(value)}" for name, value in attributes),
             hint=f"leave it out, or write {PARALLEL_ITERATIONS}=10",
         )
 
@@ -62,7 +62,7 @@ def check_iteration_bound(rule: str, where: object, attributes: Attributes) -> I
 def check_phase_attribute(rule: str, where: object, attributes: Attributes) -> Iterator[Invalid]:
     """A routing node of a pullback has the number of its phase as its only attribute."""
     if not (len(attributes) == 1 and type(attributes[0][1]) is int and attributes[0][1] > 0):
-        got = ", ".join(f"{name}={attribute.format_attribute(value)}" for name, value in attributes)
+        got = ", ".join(f"{name}={format_attribute(value)}" for name, value in attributes)
         hint = f"write {PHASE}=1 for what belongs to a pullback, and leave it out elsewhere"
         yield problem(rule, "this is no phase", where, required=f"{PHASE}, an integer from 1 up", got=got, hint=hint)
 

@@ -27,7 +27,7 @@ from itertools import islice
 
 from .. import dtypes
 from ..errors import Invalid, plural
-from ..ops.effect_op import ALL_OPS, is_allowed_in, resource_of
+from ..ops.effects import ALL_OPS, is_allowed_in, resource_of
 from ..types import Type
 from ..value import Literal
 from . import hints

@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 from ..errors import Usage
 from ..graph.scope import defined_names
-from ..ops.effect_op import EFFECT_OPS
+from ..ops.effects import EFFECT_OPS
 from ..program import hints
 from ..program.adjoint_names import unique_name
 from ..program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 
 from ..graph.scope import function_resources, used_names
-from ..ops.effect_op import resource_of
+from ..ops.effects import resource_of
 from ..program.program import Node, Program, Region
 from ..types import HandleType, Type
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
-from ...core.ops.effect_op import resource_of
+from ...core.ops.effects import resource_of
 from ..machine.schedule import schedule
 from ..outcome.outcome import Outcome, build_outcome
 from ..outcome.statistics import Meter

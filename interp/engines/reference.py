@@ -11,7 +11,7 @@ from ...core.frontend.trace.pytree import LEAF, TreeDef, flat_treedef
 from ...core.frontend.trace.source_location import user_location
 from ...core.graph.graph import Graph, GraphNode
 from ...core.graph.validate import graph_problems
-from ...core.ops.effect_op import resource_of
+from ...core.ops.effects import resource_of
 from ...core.types import type_of
 from ...core.value import Value, abbreviate, admit
 from ...core.world import CallbackReplayWorld, World

@@ -26,7 +26,7 @@ from ...core.frontend.trace.trace import ProgramBuilder, current_region
 from ...core.graph.graph import Graph
 from ...core.graph.lower import lower
 from ...core.graph.validate import graph_problems
-from ...core.ops.effect_op import EFFECT_OPS
+from ...core.ops.effects import EFFECT_OPS
 from ...core.program.program import Program
 from ...core.program.validate import program_problems
 from ...core.types import Type, type_of

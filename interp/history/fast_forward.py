@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Self
 
 from ...core.errors import Exhausted, TagloomError, Usage
-from ...core.ops.effect_op import resource_of
+from ...core.ops.effects import resource_of
 from ..engines.protocol import Job, RunOptions
 from ..engines.reference import first_state
 from ..engines.registry import find_engine

@@ -17,7 +17,7 @@ from ...core.display import PlayerMixin, SvgReprMixin
 from ...core.errors import Broken, Exhausted, TagloomError, Usage, plural
 from ...core.frontend.trace.pytree import TreeDef
 from ...core.graph.graph import Graph
-from ...core.ops.effect_op import resource_of
+from ...core.ops.effects import resource_of
 from ...core.tag import Tag
 from ...core.world import World
 from ..engines.limits import Limits, Until, resolve_limits

@@ -11,7 +11,7 @@ from ...core import dtypes
 from ...core.errors import Usage
 from ...core.graph.contexts import ControlContexts
 from ...core.graph.graph import Graph, GraphNode, OutputPort, OutputRef
-from ...core.ops.effect_op import EFFECT_OPS
+from ...core.ops.effects import EFFECT_OPS
 from ...core.ops.op import OPS
 from ...core.program.program import PARALLEL_ITERATIONS
 from ...core.tag import ENVIRONMENT, Site, site_key

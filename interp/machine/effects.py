@@ -14,9 +14,8 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...core.graph.graph import GraphNode
 from ...core.mix import name_key
-from ...core.ops import cells
-from ...core.ops.effect import format_text
-from ...core.ops.effect_op import EFFECT_OPS
+from ...core.ops import effects
+from ...core.ops.effects import EFFECT_OPS, format_text
 from ...core.ops.random import draw_key
 from ...core.tag import Tag
 from ...core.types import Handle, Type, element_type
@@ -67,7 +66,7 @@ def _cells_rule(number: int, node: GraphNode) -> EffectRule:
     dtype = node.outputs[0].type.dtype
 
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
-        trap = cells.size_trap_message(_checked_int64(inputs[0]))
+        trap = effects.size_trap_message(_checked_int64(inputs[0]))
         return EffectResult(trap=trap) if trap else EffectResult(((0, Handle(number, token.tag, inputs[0], dtype)),))
 
     return act
@@ -84,9 +83,9 @@ def _store_rule(number: int, node: GraphNode) -> EffectRule:
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S13."""
         handle, index, _ = inputs
-        trap = cells.index_trap_message(handle, _checked_int64(index))
+        trap = effects.index_trap_message(handle, _checked_int64(index))
         if trap is None and index in blocks[handle].writes:
-            trap = cells.second_put_trap_message(index)
+            trap = effects.second_put_trap_message(index)
         return (
             EffectResult(trap=trap) if trap else EffectResult(woken_tokens=blocks[handle].deferred_reads.get(index, ()))
         )
@@ -98,7 +97,7 @@ def _get_rule(number: int, node: GraphNode) -> EffectRule:
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S13."""
         handle, index = inputs
-        trap = cells.index_trap_message(handle, _checked_int64(index))
+        trap = effects.index_trap_message(handle, _checked_int64(index))
         if trap is not None:
             return EffectResult(trap=trap)
         block = blocks[handle]
@@ -120,11 +119,11 @@ def _collect_rule(number: int, node: GraphNode) -> EffectRule:
         if empty is not None:
             return EffectResult(deferred_at=CellAddress(handle, empty))
         values = [block.read(index) for index in range(handle.size)]
-        trap = cells.shapes_trap_message(values)
+        trap = effects.shapes_trap_message(values)
         return (
             EffectResult(trap=trap)
             if trap
-            else EffectResult(((0, cells.stack_values(values, element_type(Type(handle.dtype)))),))
+            else EffectResult(((0, effects.stack_values(values, element_type(Type(handle.dtype)))),))
         )
 
     return act
@@ -134,7 +133,7 @@ def _cell_zeros_rule(number: int, node: GraphNode) -> EffectRule:
     """S13, for ops that take the handle alone."""
 
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
-        return EffectResult(((0, cells.build_zeros(inputs[0], element_type(Type(inputs[0].dtype)))),))
+        return EffectResult(((0, effects.build_zeros(inputs[0], element_type(Type(inputs[0].dtype)))),))
 
     return act
 

@@ -22,7 +22,7 @@ from typing import TypeAlias
 
 from ...core.graph.graph import Edge, Graph, GraphNode
 from ...core.graph.phases import adjoint_dependent_nodes
-from ...core.ops.effect_op import EFFECT_OPS, resource_of
+from ...core.ops.effects import EFFECT_OPS, resource_of
 from ...core.ops.op import OPS, build_kernel, can_trap, raise_column_error, trap_message
 from ...core.ops.routing import ROUTING_OPS
 from ...core.program.infer import DEFAULT_TYPE

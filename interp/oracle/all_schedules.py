@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...core.errors import Broken, Exhausted, TagloomError, Usage, plural
 from ...core.graph.graph import Graph
-from ...core.ops.effect_op import resource_of
+from ...core.ops.effects import resource_of
 from ...core.value import fingerprint
 from ...core.world import World
 from ..engines.reference import (

@@ -21,7 +21,7 @@ from ...core.display import PlayerMixin, SvgReprMixin
 from ...core.errors import Broken, Deadlock, Exhausted, TagloomError, Trap, Usage, plural
 from ...core.frontend.trace.pytree import LEAF, TreeDef, unflatten
 from ...core.graph.graph import Edge, Graph
-from ...core.ops import cells
+from ...core.ops import effects
 from ...core.ops.op import describe_trapping_element
 from ...core.tag import Site, Tag
 from ...core.value import Value, abbreviate
@@ -118,7 +118,7 @@ class Outcome(SvgReprMixin, PlayerMixin):
     def has_double_write(self) -> bool:
         """Whether a cell was stored to more than once: its value, and so possibly other results, depended on the
         schedule."""
-        return any(cells.SECOND_PUT_MESSAGE in str(event.trap) for event in self.trap_events)
+        return any(effects.SECOND_PUT_MESSAGE in str(event.trap) for event in self.trap_events)
 
     @property
     def events(self) -> Sequence[Event]:
@@ -305,7 +305,7 @@ def _second_write_event(graph: Graph, puts: tuple[CellWrite, ...]) -> Event:
     """The store at which a sequential evaluation would trap, whichever one trapped in this run."""
     ranks = program_order(graph, ((put.tag, put.node) for put in puts))
     second = sorted(puts, key=lambda put: ranks[put.tag, put.node])[1]
-    trap = cells.second_put_trap_message(second.inputs[1])  # type: ignore[arg-type]
+    trap = effects.second_put_trap_message(second.inputs[1])  # type: ignore[arg-type]
     token = Token(second.node, 0, second.tag, second.inputs[0])
     return Event(token, 0, second.inputs, (), (), trap, (), False)
 

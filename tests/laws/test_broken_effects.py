@@ -18,7 +18,7 @@ from support.laws.effect_laws import bound_violations, twice_violations, violati
 from support.twins.twins import broken, caught
 from tagloom.core.graph import lower
 from tagloom.core.mix import name_key
-from tagloom.core.ops.effect import format_text
+from tagloom.core.ops.effects import format_text
 from tagloom.core.ops.random import draw_key
 from tagloom.core.program.program import Region
 from tagloom.core.tag import ROOT, Tag, child_key

@@ -10,7 +10,7 @@ import pytest
 import tagloom as tl
 from support.laws.partial_laws import everything, under_tags
 from support.programs.partial_programs import ALL
-from tagloom.core.ops.effect_op import resource_of
+from tagloom.core.ops.effects import resource_of
 from tagloom.core.program.program import Function, Node, Program, Region
 from tagloom.core.tag import Tag
 from tagloom.core.transform import prune as partial

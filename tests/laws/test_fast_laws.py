@@ -14,7 +14,7 @@ from support.generators.generator import Case, cases
 from support.laws.fast_laws import LIMITS, SCHEDULES, in_step, inexact, violations
 from tagloom.core.errors import Exhausted
 from tagloom.core.graph.lower import lower
-from tagloom.core.ops.effect_op import EFFECT_OPS
+from tagloom.core.ops.effects import EFFECT_OPS
 from tagloom.interp.engines.fast.store import TokenStore
 from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.machine.schedule import schedule

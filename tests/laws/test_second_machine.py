@@ -25,7 +25,7 @@ from support.twins.second_machine import run as run_second
 from tagloom.core.graph.graph import Graph, GraphNode
 from tagloom.core.graph.lower import lower
 from tagloom.core.json.value import value_to_json
-from tagloom.core.ops.effect_op import EFFECT_OPS
+from tagloom.core.ops.effects import EFFECT_OPS
 from tagloom.core.ops.op import OPS
 from tagloom.core.program.program import PARALLEL_ITERATIONS, PHASE
 from tagloom.core.text import Case, Document, parse

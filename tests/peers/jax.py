@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import jax.scipy.special
 import numpy as np
-from tagloom.core.ops.key import parse_key
+from tagloom.core.ops.indexing import parse_key
 
 from peers import Function, Peer, Weights
 from peers.ops import Row, common

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import get_args
 
-from tagloom.core.ops.effect_op import EFFECT_OPS
+from tagloom.core.ops.effects import EFFECT_OPS
 from tagloom.core.ops.op import OPS
 from tagloom.core.ops.routing import ROUTING_OPS
 from tagloom.viz.style import BADGE_LOOKS, BOX_LOOKS, CLUSTER_LOOKS, DARK, GREY, LIGHT, LINE_LOOKS, PALETTE, kind_of

@@ -12,7 +12,7 @@ import typer
 
 from ...core.errors import Usage
 from ...core.frontend.trace.symbol import ArrayOperators
-from ...core.ops.effect_op import ALL_OPS, EffectOp, OpRow
+from ...core.ops.effects import ALL_OPS, EffectOp, OpRow
 from ...core.program.hints import example
 
 _WIDTH = 100

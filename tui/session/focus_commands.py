@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...core.errors import Usage
-from ...core.ops.key import parse_key
+from ...core.ops.indexing import parse_key
 from ...interp.breakpoints.expression import compile_condition
 from ...interp.queries.ask import parse_tag
 from ...viz.collapse import find_clusters

@@ -9,7 +9,7 @@ from itertools import count, islice, zip_longest
 from typing import Any
 
 from ...core.errors import Usage, plural
-from ...core.ops.effect_op import resource_of
+from ...core.ops.effects import resource_of
 from ...core.text.literals import parse_value
 from ...core.value import Value
 from ...interp.history.edit import TokenSlot, port_type

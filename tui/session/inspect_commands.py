@@ -10,7 +10,7 @@ import numpy as np
 
 from ...core.errors import Usage, plural
 from ...core.graph.graph import Graph
-from ...core.ops.effect import fill_placeholders
+from ...core.ops.effects import fill_placeholders
 from ...core.program.program import Location
 from ...core.tag import ROOT, Tag
 from ...core.value import format_value

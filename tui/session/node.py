@@ -11,8 +11,8 @@ import numpy as np
 
 from ...core.errors import Usage
 from ...core.graph.graph import GraphNode
-from ...core.ops.effect_op import ALL_OPS
-from ...core.ops.key import parse_key
+from ...core.ops.effects import ALL_OPS
+from ...core.ops.indexing import parse_key
 from ...core.ops.routing import ROUTING_OPS
 from ...core.tag import Tag
 from ...core.value import Value

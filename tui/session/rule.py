@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...core.graph.graph import GraphNode
-from ...core.ops.effect_op import EFFECT_OPS
+from ...core.ops.effects import EFFECT_OPS
 
 _EFFECTS_BY_OP = {
     "merge": "passes it on (S6)",

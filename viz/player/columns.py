@@ -13,8 +13,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ...core.graph.graph import Graph
-from ...core.ops.effect import fill_placeholders
-from ...core.ops.effect_op import ALL_OPS
+from ...core.ops.effects import ALL_OPS, fill_placeholders
 from ...core.tag import Tag
 from ...core.types import Handle
 from ...core.value import Value

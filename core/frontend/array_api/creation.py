@@ -10,7 +10,7 @@ import numpy as np
 from ... import dtypes
 from ...dtypes import DType
 from ...errors import Usage
-from ...ops.open import range_length
+from ...ops.dynamic_shapes import range_length
 from ...types import Type
 from ...value import Literal, literal
 from ..api import apply, compute

@@ -8,7 +8,7 @@ import numpy as np
 
 from ... import dtypes
 from ...errors import Invalid, Usage
-from ...ops.key import IndexKey, format_key
+from ...ops.indexing import IndexKey, format_key
 from ..api import apply
 from ..eager.array import ConcreteArray
 from ..eager.dispatch import cache_single_op

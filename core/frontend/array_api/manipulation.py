@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ...errors import Invalid, Usage
-from ...ops.key import format_key
+from ...ops.indexing import format_key
 from ...ops.op import MAX_ELEMENTS
 from ...types import Shape, broadcast_shape
 from ..api import apply

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from ... import dtypes
 from ...dtypes import DType
 from ...errors import Invalid, Usage
-from ...ops.key import format_key
+from ...ops.indexing import format_key
 from ..api import apply
 from ..eager.dispatch import cache_single_op
 from ..trace.source_location import user_location

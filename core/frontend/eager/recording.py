@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ...autodiff.rows import Rows, row_use_error
 from ...errors import Invalid, Usage
-from ...ops.index import row_adjoint
+from ...ops.indexing import row_adjoint
 from ...ops.op import OPS, lookup_op
 from ...types import HandleType, Type
 from ...value import Literal, literal

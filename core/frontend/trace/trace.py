@@ -21,7 +21,7 @@ from typing import Any
 
 from ...dtypes import DType, promote
 from ...errors import Invalid, TagloomError, Usage
-from ...ops.effect_op import lookup_row
+from ...ops.effects import lookup_row
 from ...ops.op import Attributes
 from ...program.program import STRUCTURED_OPS, Function, Location, Node, Operand, Program, Region, Var
 from ...types import Type

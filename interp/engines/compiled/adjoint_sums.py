@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from ....core.dtypes import DType
-from ....core.ops.axes import resolve_axes
 from ....core.ops.op import MAX_ELEMENTS, OPS
+from ....core.ops.rules import resolve_axes
 from ....core.program.program import Node, Operand, Region
 from ....core.types import Type
 from ....core.value import Literal

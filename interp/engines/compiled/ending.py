@@ -8,8 +8,7 @@ from typing import Any
 from ....core.errors import Crash, TagloomError
 from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
-from ....core.ops.cells import size_trap_message
-from ....core.ops.effect_op import EFFECT_OPS
+from ....core.ops.effects import EFFECT_OPS, size_trap_message
 from ....core.ops.op import OPS, build_kernel, trap_message
 from ....core.program.program import Node
 from ....core.tag import ROOT

@@ -14,7 +14,7 @@ from queue import Empty, SimpleQueue
 from typing import Protocol
 from weakref import WeakMethod
 
-from ....core.ops.effect import format_text
+from ....core.ops.effects import format_text
 from ....core.ops.op import OPS, Kernel, build_kernel, column_error, trap_message
 from ....core.program.program import Node
 from ....core.types import Type

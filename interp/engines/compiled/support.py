@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from ....core.ops.effect_op import EFFECT_OPS, resource_of
+from ....core.ops.effects import EFFECT_OPS, resource_of
 from ....core.ops.op import OPS
 from ....core.program.program import STRUCTURED_OPS, Node, Program, Region
 from ....core.types import HandleType, Type, element_type

@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from ....core.ops import guarded
-from ....core.ops.guarded import div, floor
+from ....core.ops import scalar_kernels
+from ....core.ops.scalar_kernels import div, floor
 from ...image.image import WordArray
 from ...image.opcodes import first_trapping_opcode
 from ..fast import arms
@@ -113,7 +113,10 @@ def floordiv(x: float, y: float) -> float:
     return whole + 1.0 if quotient - whole > 0.5 else whole
 
 
-_DEVICE_OVERRIDES: dict[Callable[..., Any], Callable[..., Any]] = {guarded.mod: mod, guarded.floordiv: floordiv}
+_DEVICE_OVERRIDES: dict[Callable[..., Any], Callable[..., Any]] = {
+    scalar_kernels.mod: mod,
+    scalar_kernels.floordiv: floordiv,
+}
 """What numba computes otherwise on a device than C Python does."""
 
 
@@ -121,7 +124,7 @@ _DEVICE_OVERRIDES: dict[Callable[..., Any], Callable[..., Any]] = {guarded.mod: 
 def _to_device(function: Callable[..., Any]) -> Any:
     """What the device calls for a function of `core`: the same source, or the function of `math` that it stands for."""
     function = _DEVICE_OVERRIDES.get(function, function)
-    if function is guarded.power and not is_simulated():
+    if function is scalar_kernels.power and not is_simulated():
         # A device knows no exceptions; its pow is C's without them.
         return math.pow
     if isinstance(function, BuiltinFunctionType):

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from ....core.ops.effect_op import EFFECT_OPS, resource_of
+from ....core.ops.effects import EFFECT_OPS, resource_of
 from ....core.tag import Tag
 from ....core.value import Value
 from ...image.image import PORT_BITS, NodeColumn, PortColumn, SiteColumn, is_boxed

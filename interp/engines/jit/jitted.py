@@ -14,7 +14,7 @@ from functools import cache
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
-from ....core.ops import guarded
+from ....core.ops import scalar_kernels
 from ....core.ops.op import OPS
 from . import clib, opaque, wrapping
 from .inner import kernel
@@ -39,7 +39,7 @@ def __getattr__(name: str) -> Any:
 @cache
 def compile_function(function: Callable[..., Any]) -> Any:
     """The compiled form of a function of `core`: the same source, or the C function that it stands for."""
-    if function is guarded.power:
+    if function is scalar_kernels.power:
         return opaque.pow
     if isinstance(function, BuiltinFunctionType):
         return getattr(opaque, function.__name__)

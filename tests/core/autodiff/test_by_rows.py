@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.laws.laws import cleanliness, firings, results
 from tagloom.core.autodiff import reverse, rows
-from tagloom.core.ops import index
+from tagloom.core.ops import indexing
 
 COUNT = 5
 TABLE = np.linspace(-1.0, 2.0, 2 * COUNT).reshape(COUNT, 2)
@@ -315,7 +315,7 @@ def drops_duplicates(patch: pytest.MonkeyPatch) -> None:
     """A row that was taken several times comes once."""
 
     def taken(do: Any, node: Any, adjoint: Any) -> Any:
-        found = index.row_adjoint(do, node.op, adjoint, node.inputs, dict(node.attributes))
+        found = indexing.row_adjoint(do, node.op, adjoint, node.inputs, dict(node.attributes))
         assert found is not None
         first = do("unique_indices", found[0])
         return rows.Rows(*(do("take", each, first, axis=0) for each in found))

@@ -15,7 +15,7 @@ from support.generators.array_rows import SHAPES, arities, attributes, operands
 from tagloom.core import dtypes
 from tagloom.core.json.cursor import JsonCursor
 from tagloom.core.json.value import attributes_to_json, read_attributes
-from tagloom.core.ops import factor
+from tagloom.core.ops import linalg
 from tagloom.core.ops.op import OPS, Op, build_kernel, trap_message
 from tagloom.core.text.builder import is_writable_attribute
 from tagloom.core.types import Type, type_of
@@ -175,7 +175,7 @@ def test_matrices_without_rows() -> None:
 
 def test_factorisations_are_of_their_own_threads(monkeypatch: pytest.MonkeyPatch) -> None:
     """Another thread's factorisation, which forgets this one's at any moment, takes nothing away from it."""
-    known = factor.cache_last_result(lambda x: 2.0 * x)
+    known = linalg.cache_last_result(lambda x: 2.0 * x)
     other, threads = np.ones(3), [1]
 
     def interrupted(*_: object) -> None:
@@ -183,7 +183,7 @@ def test_factorisations_are_of_their_own_threads(monkeypatch: pytest.MonkeyPatch
             threads.pop()
             known(other)
 
-    monkeypatch.setattr(factor.weakref, "finalize", interrupted)
+    monkeypatch.setattr(linalg.weakref, "finalize", interrupted)
     assert known(np.zeros(2)).tolist() == [0.0, 0.0]
 
 

@@ -28,8 +28,8 @@ from tagloom.core.json.value import (
     value_to_json,
     value_to_json_text,
 )
-from tagloom.core.ops.attribute import TYPE_ATTRIBUTES
-from tagloom.core.ops.effect_op import EFFECT_OPS
+from tagloom.core.ops.effects import EFFECT_OPS
+from tagloom.core.ops.rules import TYPE_ATTRIBUTES
 from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
 from tagloom.core.tag import ROOT, Site

@@ -21,7 +21,7 @@ from tagloom.core.errors import Invalid
 from tagloom.core.graph.graph import Graph, GraphNode, OutputPort
 from tagloom.core.graph.lower import lower
 from tagloom.core.graph.validate import graph_problems
-from tagloom.core.ops.effect_op import EFFECT_OPS
+from tagloom.core.ops.effects import EFFECT_OPS
 from tagloom.core.ops.op import OPS, Op
 from tagloom.core.ops.routing import ROUTING_OPS
 from tagloom.core.program.program import Program

@@ -6,7 +6,7 @@ import inspect
 
 import pytest
 import tagloom as tl
-from tagloom.core.ops.effect_op import ALL_OPS
+from tagloom.core.ops.effects import ALL_OPS
 from tagloom.core.program.hints import example
 from tagloom.tui.cli.ops import describe_op, list_ops
 

@@ -1,8 +1,4 @@
-"""Order along an axis: cumulative sums and products, sorting, and searching.
-
-The gradient of products divides by nothing, so that factors of 0 are like others. The rule of `cumulative_prod` needs
-memory for the square of the number of factors: for each factor, the products that contain it.
-"""
+"""Sorting and searching along an axis. Names and meanings follow the Python Array API standard 2024.12."""
 
 from __future__ import annotations
 
@@ -13,18 +9,17 @@ import numpy as np
 from .. import dtypes
 from ..errors import Invalid
 from ..types import Type
-from .attribute import format_attribute
-from .axes import check_bool, check_numeric, describe_shapes, require_sizes, resolve_axis
-from .gradient_rules import Term, adjoint_rule, flip, index_along, iota, product_before
+from .gradient_rules import Term, adjoint_rule
 from .op import op
-from .reduce import accumulator_dtype
-from .rules import promote_operands
-
-
-def cumulative_type(x: Type, axis: object) -> Type:
-    check_numeric(x, kinds="iuf")
-    resolve_axis(axis, x)
-    return Type(accumulator_dtype(x.dtype), x.shape)
+from .rules import (
+    check_bool,
+    check_numeric,
+    describe_shapes,
+    format_attribute,
+    promote_operands,
+    require_sizes,
+    resolve_axis,
+)
 
 
 def sort_type(x: Type, axis: object, descending: object) -> Type:
@@ -61,58 +56,12 @@ def searchsorted_type(x: Type, y: Type, side: object) -> Type:
     return Type(dtypes.int64, y.shape)
 
 
-def cumulative_sum_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
-    return flip(flip(g, axis).cumulative_sum(axis=axis), axis)
-
-
-def cumulative_prod_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
-    """An array with the factors along axis `at` and the products along the next axis; a factor is in each product from
-    its own place on."""
-    at = resolve_axis(axis, x.type)
-    rest = ", None" * (len(z.type.shape or ()) - at - 1)
-    product = iota(x.size(axis=at)).index(key=f":{rest}")
-    factor = product.index(key=":, None")
-    further = factor.less(product).where(index_along(x, at, "None"), 1.0).cumulative_prod(axis=at + 1)
-    each = factor.less_equal(product).where(further.multiply_no_nan(index_along(g, at, "None")), 0.0)
-    return product_before(x, at).multiply_no_nan(each.sum(axis=at + 1, keepdims=False))
-
-
 def sort_adjoint(g: Term, z: Term, x: Term, axis: int, descending: bool) -> Term:
     """The argsort of the argsort is the place to which each element moved."""
     gone_to = x.argsort(axis=axis, descending=descending).argsort(axis=axis, descending=False)
     return g.take_along_axis(gone_to, axis=axis)
 
 
-op(
-    "cumulative_sum",
-    arity=1,
-    type_rule=cumulative_type,
-    numpy=lambda x, axis: np.cumsum(x, axis=axis),
-    attributes=("axis",),
-    shape_rule=None,
-    gradient=adjoint_rule(cumulative_sum_adjoint),
-    doc="""Cumulative sums along an axis (attribute `axis`, which may be left out for one axis), added one after
-another. Integers become int64 or uint64, and wrap; float32 is added in float64, and each sum rounded.
-
->>> tl.cumulative_sum([1, 2, 3]).tolist()
-[1, 3, 6]
-""",
-)
-op(
-    "cumulative_prod",
-    arity=1,
-    type_rule=cumulative_type,
-    numpy=lambda x, axis: np.cumprod(x, axis=axis),
-    attributes=("axis",),
-    shape_rule=None,
-    gradient=adjoint_rule(cumulative_prod_adjoint),
-    doc="""Cumulative products along an axis (attribute `axis`, which may be left out for one axis), multiplied one
-after another. Integers become int64 or uint64, and wrap; float32 is multiplied in float64, and rounded.
-
->>> tl.cumulative_prod([1, 2, 3]).tolist()
-[1, 2, 6]
-""",
-)
 op(
     "sort",
     arity=1,

@@ -10,10 +10,9 @@ import numpy as np
 from .. import dtypes
 from ..errors import Invalid
 from ..types import Type
-from .axes import check_numeric, describe_shapes, require_sizes, resolve_axis
 from .gradient_rules import Term, adjoint_rule, iota, movement_rule, zeros_like
 from .op import MAX_ELEMENTS, TrapCondition, op
-from .rules import elementwise_type_rule, promote_operands
+from .rules import check_numeric, describe_shapes, elementwise_type_rule, promote_operands, require_sizes, resolve_axis
 
 _NUMERIC = elementwise_type_rule("if")
 

@@ -10,11 +10,10 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid
 from ..types import Type, broadcast_shape
-from . import guarded
-from .axes import check_numeric
+from . import scalar_kernels
 from .gradient_rules import adjoint_rule, zero_gradient
 from .op import ScalarByDtype, ScalarFunction, op
-from .rules import promote_operands
+from .rules import check_numeric, promote_operands
 
 
 def where_type(condition: Type, x: Type, y: Type) -> Type:
@@ -40,10 +39,12 @@ def astype_type(x: Type, dtype: DType) -> Type:
 def astype_scalar(operand: DType, result: DType) -> ScalarFunction:
     """Integers wrap, by the cast to the dtype of the result; floats become the nearest number of an integer dtype."""
     if result.kind == "b":
-        return ScalarFunction(guarded.nonzero)
+        return ScalarFunction(scalar_kernels.nonzero)
     if result.kind == "f":
         return ScalarFunction(float)
-    return ScalarFunction(guarded.to_integer, (*result.range, int)) if operand.kind == "f" else ScalarFunction(int)
+    return (
+        ScalarFunction(scalar_kernels.to_integer, (*result.range, int)) if operand.kind == "f" else ScalarFunction(int)
+    )
 
 
 def astype_array(x: Any, dtype: DType) -> Any:
@@ -102,7 +103,7 @@ def bitcast_array(x: Any, dtype: DType) -> Any:
     return array.astype(f"{array.dtype.kind}{dtype.bits // 8}").view(dtype.numpy)
 
 
-where = op(
+op(
     "where",
     arity=3,
     type_rule=where_type,
@@ -117,7 +118,7 @@ where = op(
 1
 """,
 )
-identity = op(
+op(
     "identity",
     arity=1,
     type_rule=lambda x: x,
@@ -131,7 +132,7 @@ identity = op(
 3
 """,
 )
-stop_gradient = op(
+op(
     "stop_gradient",
     arity=1,
     type_rule=stop_gradient_type,
@@ -145,7 +146,7 @@ stop_gradient = op(
 3.0
 """,
 )
-astype = op(
+op(
     "astype",
     arity=1,
     type_rule=astype_type,
@@ -164,7 +165,7 @@ zero; NaN is not zero.
 -2
 """,
 )
-bitcast = op(
+op(
     "bitcast",
     arity=1,
     type_rule=bitcast_type,

@@ -1,4 +1,10 @@
-"""Reductions: ops that combine elements along axes. Names and meanings follow the Python Array API standard 2024.12."""
+"""Reductions, and cumulative sums and products: ops that combine elements along axes.
+
+Names and meanings follow the Python Array API standard 2024.12.
+
+Gradients of products divide by nothing, so that factors of 0 are like others. The rule of `cumulative_prod` needs
+memory for the square of the number of factors: for each factor, the products that contain it.
+"""
 
 from __future__ import annotations
 
@@ -12,19 +18,20 @@ from .. import dtypes
 from ..dtypes import DType
 from ..errors import Invalid
 from ..types import Type
-from .axes import (
+from .gradient_rules import Term, adjoint_rule, flip, index_along, iota, product_after, product_before, zeros_like
+from .op import TypeRule, op
+from .rules import (
     can_broadcast,
     check_numeric,
     describe_shapes,
     element_count,
+    elementwise_type_rule,
     reduced_shape,
     require_sizes,
     resolve_axes,
     resolve_axis,
+    rounding_bound,
 )
-from .gradient_rules import Term, adjoint_rule, product_after, product_before, zeros_like
-from .op import TypeRule, op
-from .rules import elementwise_type_rule, rounding_bound
 
 _numeric = elementwise_type_rule("if")
 WIDE_INTEGERS = {"i": dtypes.int64, "u": dtypes.uint64}
@@ -173,6 +180,12 @@ def prod_error_bound(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
         return rounding_bound(2 * _reduced_element_count(x, axis), np.abs(np.prod(x, axis=axis, keepdims=keepdims)), x)
 
 
+def cumulative_type(x: Type, axis: object) -> Type:
+    check_numeric(x, kinds="iuf")
+    resolve_axis(axis, x)
+    return Type(accumulator_dtype(x.dtype), x.shape)
+
+
 def reduction_op(name: str, types: TypeRule, numpy: Any, doc: str, **columns: Any) -> None:
     columns |= {"attributes": ("axis", "keepdims"), "doc": doc}
     op(name, arity=1, type_rule=types, numpy=numpy, shape_rule=None, **columns)
@@ -214,7 +227,23 @@ def extremum_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool
     return is_it.where(broadcast_reduced(g / count, x, axis, keepdims), 0.0)
 
 
-sum = op(
+def cumulative_sum_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
+    return flip(flip(g, axis).cumulative_sum(axis=axis), axis)
+
+
+def cumulative_prod_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:
+    """An array with the factors along axis `at` and the products along the next axis; a factor is in each product from
+    its own place on."""
+    at = resolve_axis(axis, x.type)
+    rest = ", None" * (len(z.type.shape or ()) - at - 1)
+    product = iota(x.size(axis=at)).index(key=f":{rest}")
+    factor = product.index(key=":, None")
+    further = factor.less(product).where(index_along(x, at, "None"), 1.0).cumulative_prod(axis=at + 1)
+    each = factor.less_equal(product).where(further.multiply_no_nan(index_along(g, at, "None")), 0.0)
+    return product_before(x, at).multiply_no_nan(each.sum(axis=at + 1, keepdims=False))
+
+
+op(
     "sum",
     arity=1,
     type_rule=sum_type,
@@ -348,4 +377,34 @@ no elements. NaN is not zero. With `keepdims` the axes stay, with size 1.
 """,
     symbol="any",
     has_innocuous_rounding=True,
+)
+op(
+    "cumulative_sum",
+    arity=1,
+    type_rule=cumulative_type,
+    numpy=lambda x, axis: np.cumsum(x, axis=axis),
+    attributes=("axis",),
+    shape_rule=None,
+    gradient=adjoint_rule(cumulative_sum_adjoint),
+    doc="""Cumulative sums along an axis (attribute `axis`, which may be left out for one axis), added one after
+another. Integers become int64 or uint64, and wrap; float32 is added in float64, and each sum rounded.
+
+>>> tl.cumulative_sum([1, 2, 3]).tolist()
+[1, 3, 6]
+""",
+)
+op(
+    "cumulative_prod",
+    arity=1,
+    type_rule=cumulative_type,
+    numpy=lambda x, axis: np.cumprod(x, axis=axis),
+    attributes=("axis",),
+    shape_rule=None,
+    gradient=adjoint_rule(cumulative_prod_adjoint),
+    doc="""Cumulative products along an axis (attribute `axis`, which may be left out for one axis), multiplied one
+after another. Integers become int64 or uint64, and wrap; float32 is multiplied in float64, and rounded.
+
+>>> tl.cumulative_prod([1, 2, 3]).tolist()
+[1, 2, 6]
+""",
 )

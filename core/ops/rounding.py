@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from . import guarded
+from . import scalar_kernels
 from .gradient_rules import slopes, zero_gradient
 from .op import op
 from .rules import elementwise_type_rule, scalar_by_kind, short_symbol
@@ -30,7 +30,7 @@ def rounding_op(name: str, numpy: Any, scalar: Any, said: str, example: str) -> 
         arity=1,
         type_rule=_NUMERIC,
         numpy=floats_only(numpy),
-        scalar=scalar_by_kind(guarded.unchanged, fallback=scalar),
+        scalar=scalar_by_kind(scalar_kernels.unchanged, fallback=scalar),
         symbol=short_symbol(name),
         gradient=zero_gradient,
         doc=f"{said} An integer stays as it is.\n\n>>> tl.{name}({example}\n",
@@ -49,16 +49,18 @@ def predicate_op(name: str, numpy: Any, scalar: Any, said: str, example: str, ty
     )
 
 
-rounding_op("floor", np.floor, guarded.floor, "The largest whole number that is not above x.", "-0.5)\n-1.0")
-rounding_op("ceil", np.ceil, guarded.ceil, "The smallest whole number that is not below x.", "0.5)\n1.0")
-rounding_op("trunc", np.trunc, guarded.trunc, "The nearest whole number toward zero.", "-1.5)\n-1.0")
-rounding_op("round", np.rint, guarded.round_half_even, "The nearest whole number, the even one of two.", "2.5)\n2.0")
-sign = op(
+rounding_op("floor", np.floor, scalar_kernels.floor, "The largest whole number that is not above x.", "-0.5)\n-1.0")
+rounding_op("ceil", np.ceil, scalar_kernels.ceil, "The smallest whole number that is not below x.", "0.5)\n1.0")
+rounding_op("trunc", np.trunc, scalar_kernels.trunc, "The nearest whole number toward zero.", "-1.5)\n-1.0")
+rounding_op(
+    "round", np.rint, scalar_kernels.round_half_even, "The nearest whole number, the even one of two.", "2.5)\n2.0"
+)
+op(
     "sign",
     arity=1,
     type_rule=_NUMERIC,
     numpy=np.sign,
-    scalar=scalar_by_kind(guarded.integer_sign, 1, fallback=guarded.sign),
+    scalar=scalar_by_kind(scalar_kernels.integer_sign, 1, fallback=scalar_kernels.sign),
     symbol="sign",
     gradient=zero_gradient,
     doc="""-1, 0 or 1 for a number below, at or above zero; NaN for NaN, and 0.0 for -0.0.
@@ -67,7 +69,7 @@ sign = op(
 -1.0
 """,
 )
-copysign = op(
+op(
     "copysign",
     arity=2,
     type_rule=_FLOATING,
@@ -83,17 +85,17 @@ copysign = op(
 predicate_op(
     "signbit",
     np.signbit,
-    guarded.signbit,
+    scalar_kernels.signbit,
     "Whether the sign of a float is minus, also for -0.0.",
     "signbit(-0.0)\nTrue",
     elementwise_type_rule("f", dtypes.bool),
 )
 predicate_op(
-    "isfinite", np.isfinite, guarded.isfinite, "Whether it is neither infinite nor NaN.", "isfinite(2.0)\nTrue"
+    "isfinite", np.isfinite, scalar_kernels.isfinite, "Whether it is neither infinite nor NaN.", "isfinite(2.0)\nTrue"
 )
-predicate_op("isinf", np.isinf, guarded.isinf, "Whether it is infinite.", "isinf(2.0)\nFalse")
-predicate_op("isnan", np.isnan, guarded.isnan, "Whether it is NaN.", "isnan(2.0)\nFalse")
-nextafter = op(
+predicate_op("isinf", np.isinf, scalar_kernels.isinf, "Whether it is infinite.", "isinf(2.0)\nFalse")
+predicate_op("isnan", np.isnan, scalar_kernels.isnan, "Whether it is NaN.", "isnan(2.0)\nFalse")
+op(
     "nextafter",
     arity=2,
     namespace="tagloom",

@@ -1,0 +1,100 @@
+"""Products of matrices. Names and meanings follow the Python Array API standard 2024.12."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..errors import Invalid
+from ..types import Shape, Type, broadcast_shape
+from .gradient_rules import Term, adjoint_rule, column_vector, rank, row_vector, transpose
+from .op import op
+from .rules import elementwise_type_rule, promote_operands
+
+_numeric = elementwise_type_rule("if")
+
+
+def matmul_shape(shapes: list[Shape]) -> Shape:
+    """The rows of the first and the columns of the second; the axes before are stacks of matrices, which broadcast."""
+    one, other = shapes
+    if one is None or other is None:
+        return None
+    inner = (one or (0,))[-1], (other or (0,))[-2:][0]
+    if not one or not other or (None not in inner and inner[0] != inner[1]):
+        raise Invalid(
+            "these shapes do not multiply",
+            required="as many columns of the first as rows of the second",
+            got=f"{one} and {other}",
+            hint="a vector is a row on the left, and a column on the right; numbers are multiplied by *",
+        )
+    stack = broadcast_shape([one[:-2], other[:-2]]) or ()
+    return (*stack, *one[-2:-1], *(other[-1:] if len(other) > 1 else ()))
+
+
+def matmul_type(x: Type, y: Type) -> Type:
+    _numeric(Type(x.dtype), Type(y.dtype))
+    return Type(promote_operands((x, y)), matmul_shape([x.shape, y.shape]))
+
+
+def matmul_kernel(x: Type, y: Type) -> Any:
+    """The product of two matrices without stacks: NumPy takes 0.4 us less for it."""
+    sizes = (*(x.shape or ()), *(y.shape or ()))
+    is_plain = len(x.shape or ()) == len(y.shape or ()) == 2 and all(size is not None and size > 1 for size in sizes)
+    return np.ndarray.dot if is_plain else np.matmul
+
+
+def matmul_error_bound(x: Any, y: Any) -> Any:
+    """The bound of a sum of n products in any order: Higham, Accuracy and Stability of Numerical Algorithms, 3.5."""
+    kinds, size = np.result_type(x, y), np.matmul(*(np.abs(np.asarray(each, np.float64)) for each in (x, y)))
+    if kinds.kind != "f":
+        return np.zeros_like(size)
+    rounded = np.shape(x)[-1] * (2.0**-24 if kinds == np.float32 else 2.0**-53)
+    return rounded / (1 - rounded) * size
+
+
+def left_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
+    made = adjoint_as_matrix(g, x, y) @ (transpose(y) if rank(y) > 1 else row_vector(y))
+    return sum_over_stack(made if rank(x) > 1 else made.index(key="..., 0, :"), x, y)
+
+
+def right_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
+    made = (transpose(x) if rank(x) > 1 else column_vector(x)) @ adjoint_as_matrix(g, x, y)
+    return sum_over_stack(made if rank(y) > 1 else made.index(key="..., 0"), y, x)
+
+
+def sum_over_stack(made: Term, x: Term, other: Term) -> Term:
+    """Sum over the axes along which x was broadcast, if either operand is a stack."""
+    return made.sum_like(x) if max(rank(x), rank(other)) > 2 else made
+
+
+def adjoint_as_matrix(g: Term, x: Term, y: Term) -> Term:
+    """The adjoint with an axis of one row or column for each factor that is a vector."""
+    wide = g if rank(y) > 1 else column_vector(g)
+    return wide if rank(x) > 1 else row_vector(wide)
+
+
+op(
+    "matmul",
+    arity=2,
+    type_rule=matmul_type,
+    namespace="linalg",
+    numpy=np.matmul,
+    numpy_float32=np.matmul,
+    specialize_numpy=matmul_kernel,
+    shape_rule=matmul_shape,
+    shape_mismatch="do not multiply",
+    error_bound=matmul_error_bound,
+    gradient=adjoint_rule(left_operand_adjoint, right_operand_adjoint),
+    symbol="@",
+    doc="""Matrix product; a vector is a row on the left and a column on the right. The axes before the last two are
+stacks of matrices, which broadcast. Traps if inner sizes that types leave unknown differ.
+
+Integers wrap. The order in which floats are added is open: bits may differ between engines and machines. The error
+of each element is at most nu/(1 - nu) times the product of the absolute values, where n is the inner size and u is
+2**-53, or 2**-24 for float32, unless a product or a partial sum is beyond the range of the dtype.
+
+>>> tl.matmul([[1, 2], [3, 4]], [5, 6]).tolist()
+[17, 39]
+""",
+)
