@@ -32,3 +32,9 @@ EXPECTED = [
     {"run": ("ack", 3, 6), "result": 509, "calls": {"ack": 172233}, "size": "heavy", "thesis": (6.165, 8.322)},
     {"run": ("ack", 3, 8), "result": 2045, "calls": {"ack": 2785999}, "size": "huge", "thesis": (100.88, 128.96)},
 ]
+
+
+if __name__ == "__main__":
+    for m, n in ((2, 3), (3, 3)):
+        out = ack.run(m, n)
+        print(f"ack({m}, {n}) = {out.value}, in {out.activations()['ack']:,} calls")

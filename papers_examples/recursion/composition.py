@@ -29,3 +29,7 @@ def main(x: tl.int64) -> tl.int64:
 EXPECTED = [
     {"run": ("main", 5), "result": 50, "calls": {"main": 1, "f": 1, "g": 1}, "size": "quick"},
 ]
+
+
+if __name__ == "__main__":
+    print("f(g(5)) =", main(5))

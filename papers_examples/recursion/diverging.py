@@ -24,3 +24,8 @@ EXPECTED = [
         "size": "quick",
     },
 ]
+
+
+if __name__ == "__main__":
+    out = fac.run(6, limits=tl.Limits(firings=1000))
+    print(f"{out.status} after {out.stats.firings:,} firings, in {out.activations()['fac']} open calls of fac")

@@ -32,3 +32,9 @@ EXPECTED = [
     {"run": ("main", 6), "result": 721, "calls": {"main": 1, "fac": 6}, "size": "quick"},
     {"run": ("twice", 6), "result": (721, 721), "calls": {"twice": 1, "fac": 12}, "size": "quick"},
 ]
+
+
+if __name__ == "__main__":
+    print("fac(6) =", fac(6))
+    print("main(6) = fac(6) + 1 =", main(6))
+    print("twice(6) =", twice(6), "in", twice.run(6).activations())

@@ -29,3 +29,9 @@ EXPECTED = [
     {"run": ("fib", 30), "result": 1346269, "calls": {"fib": 2692537}, "size": "huge", "thesis": (13.968, 17.801)},
     {"run": ("fib", 33), "result": 5702887, "calls": {"fib": 11405773}, "size": "huge", "thesis": (61.287, 75.646)},
 ]
+
+
+if __name__ == "__main__":
+    for n in (5, 10, 15):
+        out = fib.run(n)
+        print(f"fib({n}) = {out.value}, in {out.activations()['fib']:,} calls and {out.stats.firings:,} firings")

@@ -48,3 +48,9 @@ EXPECTED = [
         "size": "quick",
     },
 ]
+
+
+if __name__ == "__main__":
+    print("fac(5.0) =", fac(5.0))
+    print("its derivative there:", main(5.0))
+    print("4.0 after one step of gradient descent on fac(v + 1):", step(4.0))

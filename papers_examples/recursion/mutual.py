@@ -32,3 +32,9 @@ EXPECTED = [
     {"run": ("main", 7), "result": (False, True), "calls": {"main": 1, "even": 8, "odd": 8}, "size": "quick"},
     {"run": ("main", 999), "result": (False, True), "calls": {"main": 1, "even": 1000, "odd": 1000}, "size": "quick"},
 ]
+
+
+if __name__ == "__main__":
+    for n in (6, 7):
+        is_even, is_odd = main(n)
+        print(f"{n}: even {is_even}, odd {is_odd}")

@@ -23,3 +23,9 @@ EXPECTED = [
     {"run": ("f", 2, 2), "result": 1, "status": "Exhausted", "max_firings": 1000, "size": "quick"},
     {"run": ("f", 2, 2), "result": 1, "until": "result", "max_firings": 1000, "size": "quick"},
 ]
+
+
+if __name__ == "__main__":
+    few = tl.Limits(firings=1000)
+    print("until nothing is left to fire:", f.run(2, 2, limits=few).status)
+    print("until the result is there:", f.run(2, 2, until="result", limits=few).value)

@@ -83,3 +83,8 @@ EXPECTED = [
         "thesis": (20.636, 20.378),
     },
 ]
+
+
+if __name__ == "__main__":
+    for n in (0, 1, 2, 50):
+        print(f"prime {n}: {main(n)}")

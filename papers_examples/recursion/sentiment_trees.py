@@ -138,3 +138,8 @@ EXPECTED = [
     {"run": ("main", REVIEW), "result": 3, "calls": {"main": 1, "sentiment": 16}, "size": "quick"},
     {"run": ("main", balanced(5)), "result": 0, "calls": {"main": 1, "sentiment": 63}, "size": "quick"},
 ]
+
+
+if __name__ == "__main__":
+    print("not good:", main(NOT_GOOD))
+    print("film not very good; lovely plot and truly superb:", main(REVIEW))

@@ -29,3 +29,9 @@ EXPECTED = [
     {"run": ("tak", 24, 16, 8), "result": 9, "calls": {"tak": 2493349}, "size": "huge", "thesis": (18.881, 16.075)},
     {"run": ("tak", 27, 17, 8), "result": 9, "calls": {"tak": 24802269}, "size": "huge", "thesis": (188.51, 159.78)},
 ]
+
+
+if __name__ == "__main__":
+    for x, y, z in ((1, 2, 3), (8, 4, 2)):
+        out = tak.run(x, y, z)
+        print(f"tak({x}, {y}, {z}) = {out.value}, in {out.activations()['tak']:,} calls")

@@ -52,3 +52,10 @@ EXPECTED = [
     },
     {"run": ("curvature", 1.5, VALUES), "result": 56 * 1.5**7, "calls": CALLS, "size": "quick"},
 ]
+
+
+if __name__ == "__main__":
+    print("the product:", main(1.5, VALUES))
+    print("its derivative by the base:", slope(1.5, VALUES))
+    print("its second derivative:", curvature(1.5, VALUES))
+    print("its derivatives by the values:", by_values(1.5, VALUES))

@@ -23,3 +23,8 @@ EXPECTED = [
     {"run": ("main", 5, 3), "result": 16, "calls": {"main": 1, "g": 2}, "size": "quick"},
     {"run": ("main", 3, 5), "result": -16, "calls": {"main": 1, "g": 2}, "size": "quick"},
 ]
+
+
+if __name__ == "__main__":
+    print("g(5) - g(3) =", main(5, 3))
+    print("g(3) - g(5) =", main(3, 5))

@@ -30,3 +30,8 @@ EXPECTED = [
     {"run": ("main", 10, 3), "result": 10, "calls": {"main": 1, "divide": 4}, "size": "quick"},
     {"run": ("main", 1000, 7), "result": 1000, "calls": {"main": 1, "divide": 143}, "size": "quick"},
 ]
+
+
+if __name__ == "__main__":
+    quotient, remainder = divide(1000, 7)
+    print(f"1000 = {quotient} * 7 + {remainder}; main(1000, 7) = {main(1000, 7)}")

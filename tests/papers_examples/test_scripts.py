@@ -1,0 +1,29 @@
+"""Every program of papers_examples/recursion prints its results when it is run as `python FILE`."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+from support.programs.papers import EXAMPLES
+
+FOLDER = EXAMPLES / "recursion"
+TRAINED = {"tree_lstm", "tree_rnn"}
+"""Programs that train a network when they are run, which takes minutes; tests/papers_examples/test_trees.py has them."""
+FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in TRAINED)
+
+
+def printed(name: str) -> str:
+    command = [sys.executable, str(FOLDER / f"{name}.py")]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+@pytest.mark.inner(first=1)
+@pytest.mark.parametrize("name", FILES)
+def test_a_script_prints(name: str) -> None:
+    assert printed(name).count("\n") >= 1
+
+
+def test_fib() -> None:
+    assert "fib(10) = 89, in 177 calls" in printed("fib")
