@@ -10,7 +10,7 @@ from support.programs.papers import EXAMPLES
 
 FOLDER = EXAMPLES / "recursion"
 TRAINED = {"tree_lstm", "tree_rnn"}
-"""Programs that train a network when they are run, which takes minutes; tests/papers_examples/test_trees.py has them."""
+"""Programs that train a network for minutes when they are run: tests/papers_examples/test_trees.py trains them."""
 FILES = sorted(path.stem for path in FOLDER.glob("*.py") if path.stem not in TRAINED)
 
 
