@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 from typing import NamedTuple
 
-from ..errors import Malformed
+from ..errors import Malformed, TagloomError
 
 _LITERAL_NAME = "a literal"
 _TERMINAL_NAMES = {
@@ -62,15 +62,28 @@ class SourcePosition(NamedTuple):
     line: int
     column: int
 
+    def after(self, text: str) -> SourcePosition:
+        """The position behind a text that begins here.
+
+        >>> SourcePosition(1, 5).after("fib"), SourcePosition(1, 5).after("a\\nbc")
+        (SourcePosition(line=1, column=8), SourcePosition(line=2, column=3))
+        """
+        lines = text.count("\n")
+        return SourcePosition(self.line + lines, len(text) - text.rfind("\n") if lines else self.column + len(text))
+
+
+START = SourcePosition(1, 1)
+
 
 class SyntaxFault(Exception):
-    """A fault at a position of a text; `to_malformed` turns it into an error."""
+    """A fault at a position of a text; `to_error` and `to_malformed` turn it into an error of its `kind`."""
 
     def __init__(
         self,
         message: str,
         spot: SourcePosition,
         *,
+        kind: type[TagloomError] = Malformed,
         required: object = None,
         got: object = None,
         hint: str | None = None,
@@ -78,17 +91,25 @@ class SyntaxFault(Exception):
         super().__init__(message)
         self.message = message
         self.position = spot
+        self.kind = kind
         self.required = required
         self.got = got
         self.hint = hint
 
 
-def to_malformed(fault: SyntaxFault, text: str, file: str | None) -> Malformed:
-    """The error for a fault, with the line and the culprit."""
+def to_malformed(fault: SyntaxFault, text: str, file: str | None) -> TagloomError:
+    """The error for a fault in a text, which may come from a file."""
     line, column = fault.position
-    where = f"{Path(file).name}:{line}:{column}" if file else f"line {line}, column {column}"
+    return to_error(fault, text, f"{Path(file).name}:{line}:{column}" if file else f"line {line}, column {column}")
+
+
+def to_error(fault: SyntaxFault, text: str, where: str) -> TagloomError:
+    """The error for a fault, with the line and a caret under the culprit; `where` is the position in words."""
+    line, column = fault.position
     shown = excerpt(text.split("\n")[line - 1], column)
-    return Malformed(fault.message, where=where, required=fault.required, got=fault.got, hint=fault.hint, excerpt=shown)
+    return fault.kind(
+        fault.message, where=where, required=fault.required, got=fault.got, hint=fault.hint, excerpt=shown
+    )
 
 
 def excerpt(line: str, column: int) -> str:
@@ -115,7 +136,7 @@ def unexpected_input(terminals: set[str], found: str, spot: SourcePosition, befo
         case str(rest) if rest.startswith(("\n", "#")):
             message = "the line ends too soon"
         case word:
-            message = f"{_quote_input(word)} cannot stand here"
+            message = f"{quote_input(word)} cannot stand here"
     return SyntaxFault(
         message, spot, required=wanted, hint=_context_hint(found, before) or _terminal_hint(terminals, found)
     )
@@ -136,7 +157,8 @@ def _describe_terminals(terminals: set[str]) -> str:
     return f"{', '.join(most)} or {last}" if most else last
 
 
-def _quote_input(word: str) -> str:
+def quote_input(word: str) -> str:
+    """A part of a text as messages show it: in backquotes, cut after 40 characters."""
     return f"`{word if len(word) < 40 else word[:37] + '...'}`" if word.isprintable() else repr(word)
 
 

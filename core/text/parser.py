@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken
 
-from .fault import SourcePosition, SyntaxFault, unexpected_input
+from .fault import START, SourcePosition, SyntaxFault, unexpected_input
 from .syntax import (
     ArgumentSyntax,
     AttributeSyntax,
@@ -49,23 +49,43 @@ def parse_syntax(text: str) -> list[Any]:
 
 @functools.cache
 def _parser() -> Lark:
-    grammar = files(__package__).joinpath("grammar.lark").read_text(encoding="utf-8")
-    return Lark(grammar, start="document", parser="lalr", transformer=_SyntaxTransformer(), maybe_placeholders=False)
+    return load_grammar(__package__, "document", _SyntaxTransformer())
+
+
+def load_grammar(package: str, start: str, transformer: Transformer[Token, Any]) -> Lark:
+    """The LALR parser of the `grammar.lark` of a package; the transformer is applied while it parses."""
+    grammar = files(package).joinpath("grammar.lark").read_text(encoding="utf-8")
+    return Lark(grammar, start=start, parser="lalr", transformer=transformer, maybe_placeholders=False)
+
+
+class UnexpectedText(NamedTuple):
+    """Text that a grammar does not accept where it stands."""
+
+    text: str
+    terminal: str | None
+    """The terminal that it is, `$END` at the end; None if it begins none."""
+    position: SourcePosition
+    expected_terminals: set[str]
+
+
+def unexpected_text(text: str, error: UnexpectedInput) -> UnexpectedText:
+    """The part of a text at which its parser raised this error."""
+    if isinstance(error, UnexpectedToken):
+        token = error.token
+        position = START.after(text) if token.type == "$END" else _token_position(token)
+        return UnexpectedText(str(token), token.type, position, set(error.accepts or ()) or set(error.expected))
+    letter = text[error.pos_in_stream] if error.pos_in_stream is not None else ""
+    return UnexpectedText(
+        letter, None, SourcePosition(error.line, error.column), set(getattr(error, "allowed", None) or ())
+    )
 
 
 def _input_fault(text: str, error: UnexpectedInput) -> SyntaxFault:
-    if isinstance(error, UnexpectedToken):
-        token = error.token
-        accepts = set(error.accepts or ()) or set(error.expected)
-        spot = _token_position(token)
-        before = text.split("\n")[spot.line - 1][: spot.column - 1]
-        return (
-            unexpected_input(accepts, str(token), spot, before)
-            if token.type != "$END"
-            else _unexpected_end(text, accepts)
-        )
-    found = text[error.pos_in_stream] if error.pos_in_stream is not None else ""
-    return unexpected_input(set(getattr(error, "allowed", None) or ()), found, SourcePosition(error.line, error.column))
+    word, terminal, position, terminals = unexpected_text(text, error)
+    if terminal == "$END":
+        return _unexpected_end(text, terminals)
+    before = text.split("\n")[position.line - 1][: position.column - 1]
+    return unexpected_input(terminals, word, position, before)
 
 
 def _unexpected_end(text: str, accepts: set[str]) -> SyntaxFault:

@@ -17,8 +17,7 @@ from ...core.errors import Usage, plural
 from ...core.graph.graph import Graph
 from ..machine.event import Event
 from ..machine.state import State
-from .expression import Expression, compile_condition
-from .template import LogTemplate, compile_template
+from .expression import Expression, LogTemplate, compile_condition, compile_template
 
 PROGRAM_BREAKPOINT_CONDITION = "op == 'breakpoint' and fired and value"
 """The condition of breakpoints in the program itself: the op fired on true."""

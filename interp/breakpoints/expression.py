@@ -1,25 +1,25 @@
 """Expressions over events: compiled for a graph before the run, so that evaluation is cheap.
 
-`reader` parses the text, `names` is the table of names, `values` defines the operations. Compilation reports everything
-that can be wrong: Malformed if the text cannot be parsed, Usage if it names something that does not exist or combines
-operands that do not fit. Evaluation raises nothing.
+`parser` makes trees of text, `names` is the table of names, `values` defines the operations. Compilation reports
+everything that can be wrong: Malformed if the text cannot be parsed, Usage if it names something that does not exist or
+combines operands that do not fit. Evaluation raises nothing.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from ...core.errors import Usage
 from ...core.graph.graph import Graph
+from ...core.text.fault import START, SourcePosition, SyntaxFault
 from ..machine.event import Event
 from ..machine.state import State
-from .fault import ExpressionFault, abbreviate, to_error, unknown_name
 from .names import NAMES, Evaluator, ExpressionKind, ExpressionName, item_evaluator, max_items
-from .reader import parse_expression
-from .tag_pattern import compile_tag_pattern
-from .tree import (
+from .syntax import (
+    MAX_LENGTH,
     ArithmeticChain,
     BooleanLiteral,
     ComparisonExpression,
@@ -32,8 +32,12 @@ from .tree import (
     Negation,
     NumberLiteral,
     TextLiteral,
+    abbreviate,
     format_expression,
+    to_error,
+    unknown_name,
 )
+from .tag_pattern import compile_tag_pattern
 from .values import comparison, computation, format_operand, is_true, negate
 
 EventPredicate: TypeAlias = Callable[[State, Event], bool]
@@ -103,24 +107,31 @@ def compile_expression(text: str, graph: Graph) -> Expression:
     tag.depth > 3
     """
     try:
-        return compile_substring(text, graph, 0, len(text))
-    except ExpressionFault as fault:
+        return compile_substring(text, graph)
+    except SyntaxFault as fault:
         raise to_error(fault, text) from None
 
 
 def compile_condition(text: str, graph: Graph) -> Expression:
     """The same for a condition: a truth value, a text, or a value of the program; raises Usage for any other kind."""
     try:
-        tree, compiler = parse_expression(text), _ExpressionCompiler(graph)
+        tree, compiler = parse(text), _ExpressionCompiler(graph)
         compiler.compile_test(tree)
         return compiler.compile(tree)
-    except ExpressionFault as fault:
+    except SyntaxFault as fault:
         raise to_error(fault, text) from None
 
 
-def compile_substring(text: str, graph: Graph, begin: int, end: int) -> Expression:
-    """Compile a part of a text; raises ExpressionFault, with the position in the whole text."""
-    return _ExpressionCompiler(graph).compile(parse_expression(text, begin, end))
+def compile_substring(text: str, graph: Graph, begin: int = 0, end: int | None = None) -> Expression:
+    """Compile a part of a text; raises SyntaxFault, with the position in the whole text."""
+    return _ExpressionCompiler(graph).compile(parse(text, begin, end))
+
+
+def parse(text: str, begin: int = 0, end: int | None = None) -> ExpressionNode:
+    """The tree of a text, or of a part of it; raises SyntaxFault."""
+    from .parser import parse_expression  # the parser library is slow to import, and most runs have no conditions
+
+    return parse_expression(text, begin, end)
 
 
 class _TypedEvaluator(NamedTuple):
@@ -151,22 +162,22 @@ class _ExpressionCompiler:
                 return _TypedEvaluator("number", lambda state, event: value)
             case BooleanLiteral(truth):
                 return _TypedEvaluator("truth", lambda state, event: truth)
-            case TextLiteral(said):
-                return _TypedEvaluator("text", lambda state, event: said)
+            case TextLiteral(text):
+                return _TypedEvaluator("text", lambda state, event: text)
             case NameReference():
                 return self.compile_name(tree)
             case IndexedName():
                 return self.compile_item(tree)
             case Negation(operand):
                 inner = self.compile_number("-", operand)
-                return _TypedEvaluator(_result_kind(inner), lambda state, event: negate(inner.evaluate(state, event)))
+                return _TypedEvaluator(result_kind(inner), lambda state, event: negate(inner.evaluate(state, event)))
             case LogicalNot(operand):
                 test = self.compile_test(operand)
                 return _TypedEvaluator("truth", lambda state, event: not test(state, event))
             case Conjunction(tests):
-                return _TypedEvaluator("truth", _all_of([self.compile_test(each) for each in tests]))
+                return _TypedEvaluator("truth", all_of([self.compile_test(each) for each in tests]))
             case Disjunction(tests):
-                return _TypedEvaluator("truth", _any_of([self.compile_test(each) for each in tests]))
+                return _TypedEvaluator("truth", any_of([self.compile_test(each) for each in tests]))
             case ArithmeticChain(first, rest):
                 return self.compile_chain(first, rest)
             case ComparisonExpression():
@@ -174,34 +185,34 @@ class _ExpressionCompiler:
         raise AssertionError(tree)
 
     def compile_name(self, tree: NameReference) -> _TypedEvaluator:
-        row = self.lookup_name(tree.name, tree.offset)
+        row = self.lookup_name(tree.name, tree.position)
         if row.name not in self.evaluators:
             self.evaluators[row.name] = row.bind(self.graph)
         return _TypedEvaluator(row.kind, self.evaluators[row.name])
 
-    def lookup_name(self, name: str, spot: int) -> ExpressionName:
+    def lookup_name(self, name: str, position: SourcePosition) -> ExpressionName:
         """The row of the table; an unknown name may be a text without its quotes."""
         if name in NAMES:
             return NAMES[name]
         for row in NAMES.values():
             if row.graph_names is not None and name in self.lookup_words(row):
                 hint = f"a text stands in quotes, as in `{row.name} == '{name}'`"
-                raise ExpressionFault(f"{name!r} is a {row.name}, and no name", spot, kind=Usage, hint=hint)
-        fault = unknown_name(f"there is no name {abbreviate(name)!r}", name, spot, list(NAMES))
+                raise SyntaxFault(f"{name!r} is a {row.name}, and no name", position, kind=Usage, hint=hint)
+        fault = unknown_name(f"there is no name {abbreviate(name)!r}", name, position, list(NAMES))
         fault.hint = _NAME_HINTS.get(name.lower(), fault.hint)
         raise fault
 
     def compile_item(self, tree: IndexedName) -> _TypedEvaluator:
-        row = self.lookup_name(tree.name, tree.offset)
+        row = self.lookup_name(tree.name, tree.position)
         if row.kind != "values":
-            raise ExpressionFault(
-                f"{row.name} is not several values", tree.offset, kind=Usage, required="inputs[0] or outputs[0]"
+            raise SyntaxFault(
+                f"{row.name} is not several values", tree.position, kind=Usage, required="inputs[0] or outputs[0]"
             )
         most = max_items(row.name, self.graph)
         if tree.index >= most:
             required = f"a number below {most}, the most that a node of the graph has"
-            raise ExpressionFault(
-                f"no node has so many {row.name}", tree.offset, kind=Usage, required=required, got=tree.index
+            raise SyntaxFault(
+                f"no node has so many {row.name}", tree.position, kind=Usage, required=required, got=tree.index
             )
         return _TypedEvaluator("value", item_evaluator(row.name, tree.index))
 
@@ -214,16 +225,14 @@ class _ExpressionCompiler:
             return lambda state, event: bool(read(state, event))
         if kind not in _CONDITION_KINDS:
             message = f"{_KIND_NAMES[kind]} is no truth value"
-            raise ExpressionFault(message, tree.offset, kind=Usage, got=_quote(tree), hint=_KIND_HINTS[kind])
+            raise SyntaxFault(message, tree.position, kind=Usage, got=_quote(tree), hint=_KIND_HINTS[kind])
         return lambda state, event: is_true(read(state, event))
 
     def compile_number(self, sign: str, tree: ExpressionNode) -> _TypedEvaluator:
         typed = self.compile_typed(tree)
         if typed.kind not in ("number", "value"):
             message = f"{_KIND_NAMES[typed.kind]} is no number to compute with"
-            raise ExpressionFault(
-                message, tree.offset, kind=Usage, required=f"numbers beside `{sign}`", got=_quote(tree)
-            )
+            raise SyntaxFault(message, tree.position, kind=Usage, required=f"numbers beside `{sign}`", got=_quote(tree))
         return typed
 
     def compile_chain(self, first: ExpressionNode, rest: tuple[tuple[str, ExpressionNode], ...]) -> _TypedEvaluator:
@@ -237,7 +246,7 @@ class _ExpressionCompiler:
                 value = compute(value, operand(state, event))
             return value
 
-        return _TypedEvaluator(_result_kind(begin, *(typed for _, typed in steps)), run)
+        return _TypedEvaluator(result_kind(begin, *(typed for _, typed in steps)), run)
 
     def compile_comparison(self, tree: ComparisonExpression) -> EventPredicate:
         sign, left, right = tree.operator, tree.left_operand, tree.right_operand
@@ -246,8 +255,8 @@ class _ExpressionCompiler:
         one, other = self.compile_typed(left), self.compile_typed(right)
         if "name" in (one.kind, other.kind):
             return self.compile_name_comparison(tree, one, other)
-        if not _is_comparable(sign, one.kind, other.kind):
-            raise _comparison_fault(tree, one.kind, other.kind)
+        if not is_comparable(sign, one.kind, other.kind):
+            raise comparison_fault(tree, one.kind, other.kind)
         compare, read_one, read_other = comparison(sign), one.evaluate, other.evaluate
         if isinstance(right, NumberLiteral):
             bound = right.value
@@ -257,13 +266,11 @@ class _ExpressionCompiler:
     def compile_tag_match(self, sign: str, left: ExpressionNode, right: ExpressionNode) -> EventPredicate:
         kind = self.compile_typed(left).kind
         if kind != "tag":
-            raise ExpressionFault(
-                f"`{sign}` is for tags", left.offset, kind=Usage, required="tag", got=_KIND_NAMES[kind]
-            )
+            raise SyntaxFault(f"`{sign}` is for tags", left.position, kind=Usage, required="tag", got=_KIND_NAMES[kind])
         if not isinstance(right, TextLiteral):
             required = "a pattern in quotes, such as 'main/**/loop[3]'"
-            raise ExpressionFault(f"`{sign}` wants a pattern", right.offset, kind=Usage, required=required)
-        matches = compile_tag_pattern(right.value, self.graph, right.offset + 1, operator=sign)
+            raise SyntaxFault(f"`{sign}` wants a pattern", right.position, kind=Usage, required=required)
+        matches = compile_tag_pattern(right.value, self.graph, right.position.after("'"), operator=sign)
         return lambda state, event: matches(event.token.tag)
 
     def compile_name_comparison(
@@ -277,18 +284,19 @@ class _ExpressionCompiler:
         if not isinstance(text, TextLiteral):
             required = f"a text, as in `{name.name} == '...'`"
             message = f"a name cannot be compared with {_KIND_NAMES[kind]}"
-            raise ExpressionFault(message, text.offset, kind=Usage, required=required, got=_quote(text))
+            raise SyntaxFault(message, text.position, kind=Usage, required=required, got=_quote(text))
         if tree.operator not in ("==", "!="):
-            raise ExpressionFault(
-                "names have no order", tree.offset, kind=Usage, required="== or !=", got=f"`{tree.operator}`"
+            raise SyntaxFault(
+                "names have no order", tree.position, kind=Usage, required="== or !=", got=f"`{tree.operator}`"
             )
         row = NAMES[name.name]
         assert row.graph_names is not None
         key, words = row.graph_names.key, self.lookup_words(row)
         if text.value not in words:
             message = f"the graph has no {row.name} {abbreviate(text.value)!r}"
-            short = list(dict.fromkeys(called[-1] for called in row.graph_names.names(self.graph).values() if called))
-            raise unknown_name(message, text.value, text.offset, short, alternatives=words)
+            names_by_key = row.graph_names.names(self.graph)
+            short = list(dict.fromkeys(names[-1] for names in names_by_key.values() if names))
+            raise unknown_name(message, text.value, text.position, short, alternatives=words)
         keys = frozenset(words[text.value])
         if tree.operator == "==":
             return lambda state, event: key(event) in keys
@@ -298,15 +306,17 @@ class _ExpressionCompiler:
         """The keys for each word that a name of the table can be compared with."""
         assert row.graph_names is not None
         if row.name not in self.keys_by_word:
-            found: dict[str, set[Hashable]] = {}
-            for key, called in row.graph_names.names(self.graph).items():
-                for word in called:
-                    found.setdefault(word, set()).add(key)
-            self.keys_by_word[row.name] = found
+            keys: dict[str, set[Hashable]] = {}
+            for key, words in row.graph_names.names(self.graph).items():
+                for word in words:
+                    keys.setdefault(word, set()).add(key)
+            self.keys_by_word[row.name] = keys
         return self.keys_by_word[row.name]
 
 
-def _all_of(tests: list[EventPredicate]) -> EventPredicate:
+def all_of(tests: list[EventPredicate]) -> EventPredicate:
+    """Whether every test holds."""
+
     def run(state: State, event: Event) -> bool:
         for test in tests:  # noqa: SIM110  # all() of a generator costs 150 ns more
             if not test(state, event):
@@ -316,7 +326,9 @@ def _all_of(tests: list[EventPredicate]) -> EventPredicate:
     return run
 
 
-def _any_of(tests: list[EventPredicate]) -> EventPredicate:
+def any_of(tests: list[EventPredicate]) -> EventPredicate:
+    """Whether any test holds."""
+
     def run(state: State, event: Event) -> bool:
         for test in tests:  # noqa: SIM110
             if test(state, event):
@@ -326,29 +338,93 @@ def _any_of(tests: list[EventPredicate]) -> EventPredicate:
     return run
 
 
-def _result_kind(*operands: _TypedEvaluator) -> ExpressionKind:
+def result_kind(*operands: _TypedEvaluator) -> ExpressionKind:
     """The kind of the result of a computation."""
     return "number" if all(operand.kind == "number" for operand in operands) else "value"
 
 
-def _is_comparable(sign: str, one: ExpressionKind, other: ExpressionKind) -> bool:
+def is_comparable(sign: str, one: ExpressionKind, other: ExpressionKind) -> bool:
+    """Whether an operator can compare operands of these kinds."""
     kinds = {one, other}
     if sign in ("==", "!=") and kinds in ({"truth"}, {"text"}, {"truth", "value"}):
         return True
     return kinds <= {"number", "value"}
 
 
-def _comparison_fault(tree: ComparisonExpression, one: ExpressionKind, other: ExpressionKind) -> ExpressionFault:
+def comparison_fault(tree: ComparisonExpression, one: ExpressionKind, other: ExpressionKind) -> SyntaxFault:
     """The fault of a comparison that can never make sense."""
     hint = next((_KIND_HINTS[kind] for kind in (one, other) if kind in ("tag", "values")), None)
     if one == other and hint is None:
         message = f"{_KIND_NAMES[one].removeprefix('a ')}s have no order"
-        return ExpressionFault(message, tree.offset, kind=Usage, required="== or !=", got=f"`{tree.operator}`")
+        return SyntaxFault(message, tree.position, kind=Usage, required="== or !=", got=f"`{tree.operator}`")
     if isinstance(tree.right_operand, TextLiteral) and tree.right_operand.value.isdigit():
         hint = hint or "numbers stand without quotes"
     message = f"{_KIND_NAMES[one]} cannot be compared with {_KIND_NAMES[other]}"
-    return ExpressionFault(message, tree.offset, kind=Usage, got=_quote(tree), hint=hint)
+    return SyntaxFault(message, tree.position, kind=Usage, got=_quote(tree), hint=hint)
 
 
 def _quote(tree: ExpressionNode) -> str:
     return f"`{abbreviate(format_expression(tree))}`"
+
+
+@dataclass(frozen=True, slots=True)
+class LogTemplate:
+    """A logpoint's line: alternating texts and expressions, as in `fib got {inputs[0]} under {tag}`; `{{` is a brace.
+    `str` is the template's text in normal form."""
+
+    parts: tuple[str | Expression, ...]
+
+    def render(self, state: State, event: Event) -> str:
+        """The line for an event, in the state after it; raises nothing."""
+        return "".join(part if isinstance(part, str) else part.describe_value(state, event) for part in self.parts)
+
+    def __str__(self) -> str:
+        return "".join(
+            part.replace("{", "{{").replace("}", "}}") if isinstance(part, str) else f"{{{part}}}"
+            for part in self.parts
+        )
+
+
+_LITERAL_TEXT = re.compile(r"(?:[^{}]|\{\{|\}\})*")
+_EXPRESSION_TEXT = re.compile(r"""(?:[^{}'"]|'[^']*'|"[^"]*")*""")
+
+
+def compile_template(text: str, graph: Graph) -> LogTemplate:
+    """Compile a template over events of runs of this graph; raises Malformed and Usage as `compile_expression` does."""
+    parts: list[str | Expression] = []
+    begin = 0
+    try:
+        if len(text) > MAX_LENGTH:
+            required = f"{MAX_LENGTH:,} characters at most"
+            raise SyntaxFault("the text is too long", START, required=required, got=f"{len(text):,}")
+        while True:
+            literal = _LITERAL_TEXT.match(text, begin)
+            assert literal is not None
+            if literal[0]:
+                parts.append(literal[0].replace("{{", "{").replace("}}", "}"))
+            brace = literal.end()
+            if brace == len(text):
+                return LogTemplate(tuple(parts))
+            if text[brace] == "}":
+                hint = "a brace in the text is written twice: `}}`"
+                raise SyntaxFault("this brace was not opened", START.after(text[:brace]), hint=hint)
+            end = closing_brace(text, brace)
+            parts.append(compile_substring(text, graph, brace + 1, end))
+            begin = end + 1
+    except SyntaxFault as fault:
+        raise to_error(fault, text) from None
+
+
+def closing_brace(text: str, opening: int) -> int:
+    """The index of the brace that closes the one at `opening`, outside of quoted texts; raises SyntaxFault."""
+    expression = _EXPRESSION_TEXT.match(text, opening + 1)
+    assert expression is not None
+    end = expression.end()
+    match text[end : end + 1]:
+        case "}":
+            return end
+        case "'" | '"' as quote:
+            hint = "a text ends with the quote with which it begins"
+            raise SyntaxFault(f"`{quote}` cannot stand here", START.after(text[:end]), hint=hint)
+    hint = "a brace in the text is written twice: `{{`"
+    raise SyntaxFault("this brace is not closed", START.after(text[:opening]), required="`}`", hint=hint)

@@ -15,7 +15,8 @@ from collections.abc import Callable, Iterable
 from ...core.errors import Usage
 from ...core.graph.graph import Graph
 from ...core.tag import ENVIRONMENT, Site, Tag
-from .fault import ExpressionFault, abbreviate, unknown_name
+from ...core.text.fault import START, SourcePosition, SyntaxFault
+from .syntax import abbreviate, unknown_name
 
 _STEP_PATTERN = re.compile(r"(?P<name>\*|[^\[\]*]+)(?:\[(?P<iteration>\*|[0-9]{1,18})\])?")
 _CACHE_LIMIT = 50_000
@@ -35,29 +36,30 @@ def site_names(site: Site) -> tuple[str, ...]:
     return (str(site), site.name) if site.function else (site.name,)
 
 
-def compile_tag_pattern(text: str, graph: Graph, spot: int, *, operator: str = "matches") -> Callable[[Tag], bool]:
+def compile_tag_pattern(
+    text: str, graph: Graph, position: SourcePosition = START, *, operator: str = "matches"
+) -> Callable[[Tag], bool]:
     """A predicate for whether a tag of a run of this graph matches; with `operator` "in", whether the tag or one around
     it does.
 
-    Raises ExpressionFault, at an offset from `spot`, if the text is no pattern, or one that no tag of this graph
-    matches.
+    Raises SyntaxFault if the text, which begins at `position`, is no pattern, or one that no tag of this graph matches.
     """
-    steps, at = [], spot
+    steps = []
     for step in text.split("/"):
-        steps.append((step, at))
-        at += len(step) + 1
+        steps.append((step, position))
+        position = position.after(f"{step}/")
     if operator == "in":
-        steps.append(("**", at))
-    return _TagAutomaton(_collapse_wildcards(steps), sites_of(graph)).matches
+        steps.append(("**", position))
+    return _TagAutomaton(collapse_wildcards(steps), sites_of(graph)).matches
 
 
-def _collapse_wildcards(steps: Iterable[tuple[str, int]]) -> list[tuple[str, int]]:
+def collapse_wildcards(steps: Iterable[tuple[str, SourcePosition]]) -> list[tuple[str, SourcePosition]]:
     """The steps without a `**` that follows another: `**/**` is `**`."""
-    kept: list[tuple[str, int]] = []
-    for step, spot in steps:
-        if not (step == "**" and kept and kept[-1][0] == "**"):
-            kept.append((step, spot))
-    return kept
+    collapsed: list[tuple[str, SourcePosition]] = []
+    for step, position in steps:
+        if not (step == "**" and collapsed and collapsed[-1][0] == "**"):
+            collapsed.append((step, position))
+    return collapsed
 
 
 class _TagAutomaton:
@@ -65,37 +67,37 @@ class _TagAutomaton:
     steps match everything read so far. It caches the states of tags, so that the next tag below costs one step at any
     depth."""
 
-    def __init__(self, steps: list[tuple[str, int]], sites: tuple[Site, ...]) -> None:
+    def __init__(self, steps: list[tuple[str, SourcePosition]], sites: tuple[Site, ...]) -> None:
         self.any_iteration = dict.fromkeys(sites, 0)
         """By site, the steps that match any iteration of it."""
         self.by_iteration: dict[tuple[Site, int], int] = {}
         """By site and iteration, the steps that match that one only."""
         self.wildcards = 0
         """The steps that match any number of steps."""
-        for number, (step, spot) in enumerate(steps):
+        for number, (step, position) in enumerate(steps):
             if step == "**":
                 self.wildcards |= 1 << number
             else:
-                self._add_step(step, 1 << number, spot)
+                self._add_step(step, 1 << number, position)
         self.start_states = self._epsilon_closure(1)
         self.accepting = 1 << len(steps)
         self.cache: dict[Tag, int] = {}
         if not self._transition(self.start_states, ENVIRONMENT, 0):
             required, hint = "a pattern that begins with main, * or **", "write `**/` before it"
-            raise ExpressionFault("no tag begins so", steps[0][1], kind=Usage, required=required, hint=hint)
+            raise SyntaxFault("no tag begins so", steps[0][1], kind=Usage, required=required, hint=hint)
 
-    def _add_step(self, step: str, bit: int, spot: int) -> None:
-        found = _STEP_PATTERN.fullmatch(step)
-        if found is None:
-            raise ExpressionFault(
-                "this is no step of a tag", spot, required="a step, such as fib, loop[3], loop[*], * or **"
+    def _add_step(self, step: str, bit: int, position: SourcePosition) -> None:
+        match = _STEP_PATTERN.fullmatch(step)
+        if match is None:
+            raise SyntaxFault(
+                "this is no step of a tag", position, required="a step, such as fib, loop[3], loop[*], * or **"
             )
-        name, iteration = found["name"], found["iteration"]
-        named = _find_sites(name, spot, tuple(self.any_iteration))
+        name, iteration = match["name"], match["iteration"]
+        named = _find_sites(name, position, tuple(self.any_iteration))
         fitting = [site for site in named if iteration is None or site.kind == "loop"]
         if not fitting:
             hint = f"write `{name}`" if name != "*" else "this graph has no loop"
-            raise ExpressionFault("a call has no iterations", spot, kind=Usage, hint=hint)
+            raise SyntaxFault("a call has no iterations", position, kind=Usage, hint=hint)
         for site in fitting:
             if iteration in (None, "*"):
                 self.any_iteration[site] |= bit
@@ -132,11 +134,11 @@ class _TagAutomaton:
         return states
 
 
-def _find_sites(name: str, spot: int, sites: tuple[Site, ...]) -> list[Site]:
+def _find_sites(name: str, position: SourcePosition, sites: tuple[Site, ...]) -> list[Site]:
     named = [site for site in sites if name == "*" or name in site_names(site)]
     if not named:
         short = list(dict.fromkeys(site.name for site in sites))
         raise unknown_name(
-            f"no call or loop is called {abbreviate(name)!r}", name, spot, short, alternatives=map(str, sites)
+            f"no call or loop is called {abbreviate(name)!r}", name, position, short, alternatives=map(str, sites)
         )
     return named

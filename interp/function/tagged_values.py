@@ -15,9 +15,10 @@ from ...core.errors import Deadlock, Usage
 from ...core.graph.graph import Edge, Graph
 from ...core.program import hints
 from ...core.tag import ENVIRONMENT, ROOT, Tag
+from ...core.text.fault import SyntaxFault
 from ...core.types import HandleType, Type
 from ...core.value import Value
-from ..breakpoints.fault import ExpressionFault, to_error
+from ..breakpoints.syntax import to_error
 from ..breakpoints.tag_pattern import compile_tag_pattern
 from ..engines.limits import Until, check_until
 from ..engines.reference import is_until_met
@@ -69,8 +70,8 @@ def parse_location(graph: Graph, text: str) -> ValueLocation:
         raise Usage(f"{graph.name} makes no value by this name", rule="P1", where=graph.name, got=name, hint=hint)
     if "*" in written:
         try:
-            found = ValueLocation(text, tuple(nodes), compile_tag_pattern(written, graph, 0), None)
-        except ExpressionFault as fault:
+            found = ValueLocation(text, tuple(nodes), compile_tag_pattern(written, graph), None)
+        except SyntaxFault as fault:
             raise to_error(fault, written) from None
     else:
         tag = parse_tag(graph, written)

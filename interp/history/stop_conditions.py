@@ -16,9 +16,8 @@ from ...core.dtypes import DType
 from ...core.tag import ROOT
 from ...core.types import Type
 from ..breakpoints.breakpoint import Breakpoint, Breakpoints
-from ..breakpoints.expression import Expression, compile_condition
-from ..breakpoints.reader import parse_expression
-from ..breakpoints.tree import (
+from ..breakpoints.expression import Expression, compile_condition, parse
+from ..breakpoints.syntax import (
     ArithmeticChain,
     ComparisonExpression,
     Conjunction,
@@ -85,10 +84,10 @@ def build_stop_conditions(breakpoints: Breakpoints, state: State) -> StopConditi
 
 def _stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopComparison] | str:
     """The points where a breakpoint may hit, each with a comparison that is necessary for it."""
-    tree = parse_expression(point.condition.text)
+    tree = parse(point.condition.text)
     parts = point.log.parts if point.log is not None else ()
-    said = [parse_expression(part.text) for part in parts if isinstance(part, Expression)]
-    if any(name in TOKEN_NAMES for each in (tree, *said) for name in names_in(each)):
+    logged = [parse(part.text) for part in parts if isinstance(part, Expression)]
+    if any(name in TOKEN_NAMES for each in (tree, *logged) for name in names_in(each)):
         return "looks at what becomes of tokens"
     condition, found = ConditionAnalysis(tree, state), dict[StopPoint, StopComparison]()
     for number, rule in enumerate(state.rules):

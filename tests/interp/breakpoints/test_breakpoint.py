@@ -23,8 +23,7 @@ from tagloom.interp.breakpoints.breakpoint import (
     breakpoint_on,
     program_breakpoint,
 )
-from tagloom.interp.breakpoints.expression import compile_condition, compile_expression
-from tagloom.interp.breakpoints.template import compile_template
+from tagloom.interp.breakpoints.expression import compile_condition, compile_expression, compile_template
 from tagloom.interp.engines.reference import admit_arguments
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.state import State

@@ -53,8 +53,8 @@ def patterns(draw: Any, run: str) -> str:
 
 def wrong_patterns(run: str, pattern: str) -> Iterator[str]:
     graph = RUNS[run][0]
-    whole = tag_pattern.compile_tag_pattern(pattern, graph, 0)
-    inside = tag_pattern.compile_tag_pattern(pattern, graph, 0, operator="in")
+    whole = tag_pattern.compile_tag_pattern(pattern, graph)
+    inside = tag_pattern.compile_tag_pattern(pattern, graph, operator="in")
     for tag in tags_of(run):
         for matches, regex in ((whole, as_regex(pattern)), (inside, as_regex(pattern) + "(/.*)?")):
             if matches(tag) is not bool(re.fullmatch(regex, f"/{tag}")):
@@ -72,7 +72,7 @@ def test_deep_tags_are_matched() -> None:
     """A tag may be deep, and many are asked: each is read once, so that a million steps are no matter."""
     site = dict.fromkeys(FIB.calls)
     left, right = (call for call, _ in site)
-    matches = tag_pattern.compile_tag_pattern("main/**/fib_1/fib/*", FIB, 0)
+    matches = tag_pattern.compile_tag_pattern("main/**/fib_1/fib/*", FIB)
     tag, found = ROOT, 0
     for depth in range(150_000):
         tag = tag.child(left if depth % 3 else right)
@@ -90,7 +90,7 @@ def start_anywhere(patch: MonkeyPatch) -> None:
 
 
 def stay_nowhere(patch: MonkeyPatch) -> None:
-    patch.setattr(tag_pattern, "_collapse_wildcards", lambda steps: [each for each in steps if each[0] != "**"])
+    patch.setattr(tag_pattern, "collapse_wildcards", lambda steps: [each for each in steps if each[0] != "**"])
 
 
 @pytest.mark.parametrize("twin", [start_anywhere, stay_nowhere], ids=lambda twin: twin.__name__)

@@ -1,27 +1,31 @@
-"""Expressions as trees: plain frozen data, equal if they mean the same, with a formatter back to text."""
+"""Expressions as trees: plain frozen data, equal if they mean the same. Their printer, limits, and errors.
+
+`parser` makes trees of text, and `expression` gives them meaning.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Final
 
-COMPARISONS = ("==", "!=", "<", "<=", ">", ">=", "matches", "in")
-OR, AND, NOT, COMPARISON, SUM, PRODUCT, MINUS, OPERAND = range(1, 9)
-PRECEDENCE = {
-    "or": OR,
-    "and": AND,
-    **dict.fromkeys(COMPARISONS, COMPARISON),
-    **dict.fromkeys(("+", "-"), SUM),
-    **dict.fromkeys(("*", "/", "//", "%"), PRODUCT),
-}
-"""How strongly what stands between two operands binds."""
+from ...core.errors import TagloomError, Usage
+from ...core.program.hints import suggest_name
+from ...core.text import fault as text_fault
+from ...core.text.fault import START, SourcePosition, SyntaxFault
+
+MAX_LENGTH: Final = 10_000
+"""The most characters in an expression."""
+MAX_DEPTH: Final = 100
+"""The deepest nesting of an expression: functions over trees recurse on Python's stack."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpressionNode:
     """An expression as data. Trees are equal if they mean the same, wherever they are in a text."""
 
-    offset: int = field(default=0, compare=False, repr=False)
-    """The position in the text where it begins; for an infix expression, that of its first operator."""
+    position: SourcePosition = field(default=START, compare=False, repr=False)
+    """Where it begins in the text; for an infix expression, where its first operator begins."""
     height: int = field(default=1, compare=False, repr=False)
 
 
@@ -92,6 +96,10 @@ class ArithmeticChain(ExpressionNode):
     later_operands: tuple[tuple[str, ExpressionNode], ...]
 
 
+OR, AND, NOT, COMPARISON, SUM, PRODUCT, MINUS, OPERAND = range(1, 9)
+"""Precedences: how strongly an operator binds."""
+
+
 def format_expression(tree: ExpressionNode) -> str:
     """A tree as text, with brackets only where they are needed: parsing it gives the same tree.
 
@@ -104,37 +112,40 @@ def format_expression(tree: ExpressionNode) -> str:
             return repr(value)
         case BooleanLiteral(truth):
             return "true" if truth else "false"
-        case TextLiteral(said):
-            return f'"{said}"' if "'" in said else f"'{said}'"
+        case TextLiteral(text):
+            return f'"{text}"' if "'" in text else f"'{text}'"
         case NameReference(name):
             return name
         case IndexedName(name, index):
             return f"{name}[{index}]"
         case Negation(operand):
-            return f"-{_parenthesize(operand, MINUS)}"
+            return f"-{_format_operand(operand, MINUS)}"
         case LogicalNot(operand):
-            return f"not {_parenthesize(operand, NOT)}"
+            return f"not {_format_operand(operand, NOT)}"
         case Conjunction(tests):
-            return " and ".join(_parenthesize(test, NOT) for test in tests)
+            return " and ".join(_format_operand(test, NOT) for test in tests)
         case Disjunction(tests):
-            return " or ".join(_parenthesize(test, AND) for test in tests)
+            return " or ".join(_format_operand(test, AND) for test in tests)
         case ComparisonExpression(sign, left, right):
-            return f"{_parenthesize(left, SUM)} {sign} {_parenthesize(right, SUM)}"
+            return f"{_format_operand(left, SUM)} {sign} {_format_operand(right, SUM)}"
         case ArithmeticChain(first, rest):
-            level = _precedence(tree) + 1
-            return _parenthesize(first, level) + "".join(f" {sign} {_parenthesize(each, level)}" for sign, each in rest)
+            level = precedence(tree) + 1
+            return _format_operand(first, level) + "".join(
+                f" {sign} {_format_operand(each, level)}" for sign, each in rest
+            )
     raise AssertionError(tree)
 
 
-def _parenthesize(tree: ExpressionNode, level: int) -> str:
+def _format_operand(tree: ExpressionNode, level: int) -> str:
     """A tree as an operand of this precedence, in brackets if it binds less strongly."""
-    return format_expression(tree) if _precedence(tree) >= level else f"({format_expression(tree)})"
+    return format_expression(tree) if precedence(tree) >= level else f"({format_expression(tree)})"
 
 
-def _precedence(tree: ExpressionNode) -> int:
+def precedence(tree: ExpressionNode) -> int:
+    """How strongly the operator of a tree binds."""
     match tree:
         case ArithmeticChain(_, ((sign, _), *_)):
-            return PRECEDENCE[sign]
+            return SUM if sign in ("+", "-") else PRODUCT
         case Negation():
             return MINUS
         case LogicalNot():
@@ -146,3 +157,32 @@ def _precedence(tree: ExpressionNode) -> int:
         case ComparisonExpression():
             return COMPARISON
     return OPERAND
+
+
+MAX_LISTED_NAMES = 30
+MAX_QUOTED_LENGTH = 40
+
+
+def to_error(fault: SyntaxFault, text: str) -> TagloomError:
+    """The error for a fault in an expression or a template, whose lines are counted if it has several."""
+    line, column = fault.position
+    where = f"column {column}" if "\n" not in text else f"line {line}, column {column}"
+    return text_fault.to_error(fault, text, where)
+
+
+def unknown_name(
+    message: str, word: str, position: SourcePosition, names: list[str], *, alternatives: Iterable[str] = ()
+) -> SyntaxFault:
+    """The fault of an unknown word: lists the names that exist and hints at the closest one. `alternatives` are other
+    names of the same things."""
+    more = len(names) - MAX_LISTED_NAMES
+    listing = ", ".join(names[:MAX_LISTED_NAMES]) + (f" and {more:,} more" if more > 0 else "")
+    hint = suggest_name(word, [*names, *alternatives]) if len(word) < 2 * MAX_QUOTED_LENGTH else None
+    return SyntaxFault(
+        message, position, kind=Usage, required=listing or None, got=None if listing else "none", hint=hint
+    )
+
+
+def abbreviate(text: str) -> str:
+    """A text, shortened if it is long."""
+    return text if len(text) <= MAX_QUOTED_LENGTH else text[: MAX_QUOTED_LENGTH - 3] + "..."

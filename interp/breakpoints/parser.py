@@ -1,0 +1,205 @@
+"""The parser of expressions: text to tree, by the grammar beside it. Whoever imports it loads the parser library."""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+from typing import Any
+
+from lark import Lark, Token, Transformer, UnexpectedInput, UnexpectedToken
+from lark.parsers.lalr_interactive_parser import InteractiveParser
+
+from ...core.text.fault import START, SourcePosition, SyntaxFault, quote_input
+from ...core.text.parser import load_grammar, unexpected_text
+from .syntax import (
+    MAX_DEPTH,
+    MAX_LENGTH,
+    ArithmeticChain,
+    BooleanLiteral,
+    ComparisonExpression,
+    Conjunction,
+    Disjunction,
+    ExpressionNode,
+    IndexedName,
+    LogicalNot,
+    NameReference,
+    Negation,
+    NumberLiteral,
+    TextLiteral,
+    format_expression,
+)
+
+MAX_DIGITS = 100
+"""The most digits of an integer."""
+
+_LENGTH_LIMIT = f"{MAX_LENGTH:,} characters at most"
+_OPENING_TERMINALS = {"OR", "AND", "NOT", "COMPARISON", "PLUS", "MINUS", "FACTOR", "LPAR"}
+"""The terminals behind which an operand begins."""
+_OPERAND = "a name, a number, a text in quotes, true or false"
+_EXPECTED_TERMINALS = {
+    "NAME": _OPERAND,
+    "WORD": "a name behind the dot",
+    "INDEX": "a whole number from 0 up, such as inputs[0]",
+    "RSQB": "`]`",
+    "RPAR": "`)`",
+}
+"""What a message says is required, by the terminals that the grammar accepts; the first here counts."""
+_OPERATOR = "`and`, `or`, a comparison, or the end"
+"""What is required where it accepts none of these."""
+_SYNTAX_HINTS = {
+    "=": "`==` compares",
+    "!": "write `not`, or `!=`",
+    "&": "write `and`",
+    "|": "write `or`",
+    "'": "a text ends with the quote with which it begins",
+    '"': "a text ends with the quote with which it begins",
+    ",": "there are no lists",
+    "{": "braces stand around the expressions in the line of a logpoint, not in an expression",
+}
+
+
+def parse_expression(text: str, begin: int = 0, end: int | None = None) -> ExpressionNode:
+    """Parse a text, or a part of it; positions count from the beginning of the text. Raises SyntaxFault.
+
+    >>> format_expression(parse_expression("not(node=='mul' or(tag.depth>3))"))
+    "not (node == 'mul' or tag.depth > 3)"
+    """
+    end = len(text) if end is None else end
+    first = START.after(text[:begin])
+    if end - begin > MAX_LENGTH:
+        raise SyntaxFault("the expression is too long", first, required=_LENGTH_LIMIT, got=f"{end - begin:,}")
+    source = re.sub(r"[^\n]", " ", text[:begin]) + text[begin:end]
+    parser = _parser().parse_interactive(source)
+    try:
+        for token in parser.iter_parse():
+            _check_nesting(parser, position_of(token))
+        _check_nesting(parser, START.after(source))
+        tree: ExpressionNode = parser.feed_token(Token("$END", ""))
+    except UnexpectedToken as error:
+        error.interactive_parser = parser
+        raise input_fault(source, error, parser) from None
+    except UnexpectedInput as error:
+        raise input_fault(source, error, parser) from None
+    if len(format_expression(tree)) > MAX_LENGTH:
+        raise SyntaxFault("the expression is too long, with its spaces", first, required=_LENGTH_LIMIT)
+    return tree
+
+
+@functools.cache
+def _parser() -> Lark:
+    return load_grammar(__package__, "expression", ExpressionTransformer())
+
+
+def _check_nesting(parser: InteractiveParser, position: SourcePosition) -> None:
+    """Raise SyntaxFault if the operand that begins at this position nests too deep. The parser's stack has a token for
+    each bracket and operator around it."""
+    stack = parser.parser_state.value_stack
+    if len(stack) >= MAX_DEPTH and _is_opening(stack[-1]) and sum(map(_is_opening, stack)) >= MAX_DEPTH:
+        raise nesting_fault(position)
+
+
+def _is_opening(value: object) -> bool:
+    return isinstance(value, Token) and value.type in _OPENING_TERMINALS
+
+
+def nesting_fault(position: SourcePosition) -> SyntaxFault:
+    """The fault of an expression that is too deep, as a text or as a tree."""
+    return SyntaxFault("the expression nests too deep", position, required=f"{MAX_DEPTH} levels at most")
+
+
+def input_fault(text: str, error: UnexpectedInput, parser: InteractiveParser) -> SyntaxFault:
+    """The fault of text at which the parser raised this error."""
+    stack = parser.parser_state.value_stack
+    word, terminal, position, expected = unexpected_text(text, error)
+    message = f"{quote_input(word)} cannot stand here"
+    required: str | None = next((words for each, words in _EXPECTED_TERMINALS.items() if each in expected), _OPERATOR)
+    hint = None
+    match terminal:
+        case None if word.isdigit():
+            message, required = "this is no number", "a number, such as 3, 2.5 or 1e-3"
+        case None:
+            required, hint = None, _SYNTAX_HINTS.get(word)
+        case "$END" if required == "`)`":
+            brackets = [value for value in stack if isinstance(value, Token) and value.type == "LPAR"]
+            message, position = "this bracket is not closed", position_of(brackets[-1])
+        case "$END":
+            message = "the expression ends too soon"
+        case "NOT" if required == _OPERAND:
+            hint = "write `(not ...)`"
+        case "FACTOR" if word == "*" and stack[-1:] == ["*"]:
+            hint = "there are no powers"
+        case "LPAR" if "LSQB" in expected:
+            required, hint = "an expression without calls", "there are no functions"
+        case "COMPARISON" if "OR" in expected:
+            required, hint = "one comparison", "write `a < b and b < c` for a < b < c"
+    return SyntaxFault(message, position, required=required, hint=hint)
+
+
+def position_of(token: Token) -> SourcePosition:
+    """Where a token begins."""
+    return SourcePosition(token.line or 1, token.column or 1)
+
+
+class ExpressionTransformer(Transformer[Token, Any]):
+    """Turns each rule into a tree as soon as it is complete: one method per rule or alias of the grammar."""
+
+    def number(self, children: list[Token]) -> NumberLiteral:
+        return NumberLiteral(parse_number(children[0]), position=position_of(children[0]))
+
+    def infinity(self, children: list[Token]) -> NumberLiteral:
+        return NumberLiteral(math.inf, position=position_of(children[0]))
+
+    def text(self, children: list[Token]) -> TextLiteral:
+        return TextLiteral(children[0][1:-1], position=position_of(children[0]))
+
+    def boolean(self, children: list[Token]) -> BooleanLiteral:
+        return BooleanLiteral(children[0] == "true", position=position_of(children[0]))
+
+    def name(self, children: list[Token]) -> NameReference:
+        return NameReference(".".join(children), position=position_of(children[0]))
+
+    def item(self, children: list[Token]) -> IndexedName:
+        *words, index = children
+        return IndexedName(".".join(words), int(parse_number(index)), position=position_of(words[0]))
+
+    def negation(self, children: list[Any]) -> Negation:
+        return Negation(children[1], **_extent(children[0], children[1:]))
+
+    def logical_not(self, children: list[Any]) -> LogicalNot:
+        return LogicalNot(children[1], **_extent(children[0], children[1:]))
+
+    def chain(self, children: list[Any]) -> ArithmeticChain:
+        operands = children[::2]
+        rest = tuple(zip(map(str, children[1::2]), operands[1:], strict=True))
+        return ArithmeticChain(operands[0], rest, **_extent(children[1], operands))
+
+    def comparison(self, children: list[Any]) -> ComparisonExpression:
+        left, sign, right = children
+        return ComparisonExpression(str(sign), left, right, **_extent(sign, [left, right]))
+
+    def conjunction(self, children: list[Any]) -> Conjunction:
+        return Conjunction(tuple(children[::2]), **_extent(children[1], children[::2]))
+
+    def disjunction(self, children: list[Any]) -> Disjunction:
+        return Disjunction(tuple(children[::2]), **_extent(children[1], children[::2]))
+
+
+def _extent(operator: Token, operands: list[ExpressionNode]) -> dict[str, Any]:
+    """The position and the height of a tree with this operator; raises SyntaxFault if it is too high."""
+    position, height = position_of(operator), 1 + max(operand.height for operand in operands)
+    if height > MAX_DEPTH:
+        raise nesting_fault(position)
+    return {"position": position, "height": height}
+
+
+def parse_number(token: Token) -> int | float:
+    """The value of a number; raises SyntaxFault if it has too many digits or does not fit into float64."""
+    if token.isdigit():
+        if len(token) <= MAX_DIGITS:
+            return int(token)
+        raise SyntaxFault("this number is too long", position_of(token), required=f"{MAX_DIGITS} digits at most")
+    number = float(token)
+    if math.isinf(number):
+        raise SyntaxFault("this number does not fit into float64", position_of(token), hint="infinity is `inf`")
+    return number
