@@ -128,6 +128,7 @@ SUBJECTS = {
     ),
     "breakpoints": Subject(
         (
+            "interp/breakpoints/parser.py",
             "interp/breakpoints/expression.py",
             "interp/breakpoints/values.py",
             "interp/breakpoints/tag_pattern.py",
