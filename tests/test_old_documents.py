@@ -1,0 +1,69 @@
+"""Documents that earlier revisions wrote still load, and mean what they meant: programs, graphs, outcomes, logs, text
+and checkpoints. `tests/documents` has a folder for each revision; its documents are never written again."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import tagloom as tl
+from tagloom.tui.cli.main import app
+from typer.testing import CliRunner
+
+FOLDER = Path(__file__).parent / "documents"
+NAMES = sorted(path for path in FOLDER.glob("*/*.tl"))
+RUNS = {"fib": (4,), "total": (3,), "slope": (2.0,), "quotient": (0,)}
+
+each_program = pytest.mark.parametrize("path", NAMES, ids=lambda path: f"{path.parent.name}-{path.stem}")
+
+
+class Net:
+    """The objects of the checkpoint, with other values."""
+
+    def __init__(self) -> None:
+        self.w = tl.Variable([0.0, 0.0, 0.0])
+        self.layers: list[Any] = [tl.Variable(np.zeros(4, np.int8)), {"k": tl.Variable(False)}]
+        self.w2 = tl.Variable([0.0, 0.0])
+        self.optimizer = tl.optimizers.Adam(0.1)
+
+
+@each_program
+def test_programs_and_graphs(path: Path) -> None:
+    """The JSON and text forms of a program are still one program, and its graph is what lowering gives today."""
+    program = tl.read_json(path.with_suffix(".program.json"))
+    assert isinstance(program, tl.Program)
+    text = tl.parse(path.read_text(encoding="utf-8"))[program.entry]
+    assert tl.print_program(text) == tl.print_program(program)
+    assert tl.read_json(path.with_suffix(".graph.json")) == tl.lower(program)
+
+
+@each_program
+def test_outcomes_and_logs(path: Path) -> None:
+    """A run today ends as the outcome says, and every event of the log happens again."""
+    graph = tl.read_json(path.with_suffix(".graph.json"))
+    outcome = tl.read_json(path.with_suffix(".outcome.json"))
+    log = tl.read_events(path.with_suffix(".jsonl"))
+    again = tl.run_graph(graph, RUNS[path.stem], seed=7, keep="events")
+    assert outcome.status == again.status
+    assert list(map(str, log.events)) == list(map(str, again.events))
+
+
+@each_program
+def test_the_command_checks_a_log(path: Path) -> None:
+    assert CliRunner().invoke(app, ["check", str(path.with_suffix(".jsonl"))]).exit_code == 0
+
+
+@pytest.mark.parametrize("folder", sorted(FOLDER.iterdir()), ids=lambda folder: folder.name)
+def test_checkpoints(folder: Path) -> None:
+    """Every variable of a checkpoint is restored, with all its bits; the state of the optimizer as well."""
+    net, step = Net(), tl.Variable(0)
+    net.optimizer.make_slots(net.w2)
+    report = tl.Checkpoint(net=net, step=step).restore(folder / "net.safetensors")
+    assert int(step) == 3
+    assert np.asarray(net.w).tobytes() == np.array([0.5, -0.0, np.inf]).tobytes()
+    assert np.asarray(net.layers[0]).tolist() == [0, 1, 2, 3] and bool(net.layers[1]["k"])
+    assert np.asarray(net.w2).tolist() == [0.7015862729460303, 1.7006233920464653]
+    assert int(net.optimizer.slots["variable"]["count"]) == 3
+    report.check()
