@@ -249,7 +249,7 @@ SUBJECTS = {
             "interp/engines/jit/kernels.py",
             "interp/engines/jit/machine.py",
             "interp/engines/jit/native.py",
-            "interp/engines/jit/products.py",
+            "interp/engines/jit/matrices.py",
         ),
         (
             "tests/interp/engines/jit",

@@ -1,6 +1,6 @@
 """Code generation for write-once cells: an array of all values, and an array of flags that say which cells are full.
 
-Array values of static size are stored one after another; others are stored as references (jit.references). A handle is
+Array values of static size are stored one after another; others are stored as references (jit.machine). A handle is
 the pair of the two arrays, so it can be passed like any value; both are freed with the last handle. Its text is `(v1,
 v2)`, of two variables: a loop that unpacked it at each use took three times as long.
 
@@ -34,7 +34,7 @@ class _CellArrays(NamedTuple):
     def dereference(self, at: str) -> str:
         """Text of the array in a cell, where cells hold references."""
         kind = numpy_dtype(numba_dtype(self.element_type.dtype))
-        return f"r.dereference({self.values}, {at}, {kind}, {axes_tuple(self.element_type)})"
+        return f"m.dereference({self.values}, {at}, {kind}, {axes_tuple(self.element_type)})"
 
 
 def _cell_arrays(handle: TypedExpression) -> _CellArrays:
@@ -52,7 +52,7 @@ def _emit_cells(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpressi
     writer.emit_fallback_exit(exceeds_max_elements(sizes))
     if has_unknown_size(of):
         writer.emit_fallback_exit(f"{count} > {MAX_REFERENCES}")
-        values = writer.assign(f"r.allocate_references({count}, {axes_tuple(of)})")
+        values = writer.assign(f"m.allocate_references({count}, {axes_tuple(of)})")
     else:
         values = emit_empty(writer, sizes, Type(of.dtype, (None, *known)))
     return f"({values}, {writer.assign(f'np.zeros({count}, np.bool_)')})"
@@ -63,7 +63,7 @@ def _emit_put(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression
     at = _emit_cell_index(writer, full, inputs[1])
     writer.emit_fallback_exit(f"{full}[{at}]")
     if has_unknown_size(of):
-        writer.emit(f"r.set_reference({values}, int64({at}), {value})")
+        writer.emit(f"m.set_reference({values}, int64({at}), {value})")
     elif of.is_scalar:
         writer.emit(f"{values}[{at}] = {value}")
     else:

@@ -19,7 +19,7 @@ from ....core.program.program import Node, Operand, Region
 from ....core.types import Shape, Type
 from ....core.value import Literal
 from ..jit import kernels
-from ..jit.clib import UFUNC_OPS
+from ..jit.kernels import UFUNC_OPS
 
 BLOCK_ELEMENTS = 2048
 """The elements of a block: with 4,096, a chain of three exponentials took 4 % longer."""

@@ -14,7 +14,7 @@ from ....core.program.program import Program
 from ...outcome.outcome import Outcome
 from ..fast.engine import run_on_one_core
 from ..interrupt import block_interrupt, interrupt_at_once
-from ..jit.availability import numba_unavailable
+from ..jit.cache import numba_unavailable
 from ..protocol import Job, RunOptions
 from .support import unsupported_option, unsupported_program
 

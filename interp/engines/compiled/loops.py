@@ -223,7 +223,7 @@ class _ForwardLoopEmitter:
 
 def emit_tape_allocation(writer: LoopEmitter, kept: TapeLayout) -> str:
     """Emit the allocation of a record."""
-    made = writer.assign(f"records.allocate_words(s, {kept.end})")
+    made = writer.assign(f"m.allocate_words(s, {kept.end})")
     with writer.block(f"if {made} == 0:"):
         writer.emit_exit(f"m.abort_run(s, {EXIT_TAPE_FULL}, 0)")
     return made

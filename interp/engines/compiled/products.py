@@ -1,4 +1,4 @@
-"""Code generation for sums and matrix products, which jit.products computes."""
+"""Code generation for sums and matrix products, which jit.matrices computes."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def emit_mark(writer: RecordEmitter) -> TapeMark:
 
 def emit_release(writer: RecordEmitter, to: TapeMark) -> None:
     """Emit the release of all records after a mark."""
-    writer.emit(f"records.release(s, {to.next_address}, {to.last_row})")
+    writer.emit(f"m.release(s, {to.next_address}, {to.last_row})")
 
 
 def emit_save(writer: RecordEmitter, record: TapeReference, name: str, value: TypedExpression) -> None:
@@ -54,13 +54,13 @@ def emit_save(writer: RecordEmitter, record: TapeReference, name: str, value: Ty
     at, (text, type_) = record.layout.value_offset[name], value
     if isinstance(type_.dtype, HandleType):
         values, full = text[1:-1].split(", ")
-        writer.emit(f"records.save_array(s, {record.address}, {at}, {values})")
+        writer.emit(f"m.save_array(s, {record.address}, {at}, {values})")
         at_full = at + ROW_WORDS + len(_cell_storage_axes(type_))
-        writer.emit(f"records.save_array(s, {record.address}, {at_full}, {full})")
+        writer.emit(f"m.save_array(s, {record.address}, {at_full}, {full})")
     elif type_.is_scalar:
         writer.emit(f"m.write({record.address}, {at}, {LANE_TYPES[lane(type_.dtype)]}({text}))")
     else:
-        writer.emit(f"records.save_array(s, {record.address}, {at}, {text})")
+        writer.emit(f"m.save_array(s, {record.address}, {at}, {text})")
 
 
 def emit_load(writer: RecordEmitter, record: TapeReference, name: str) -> TypedExpression:
@@ -79,7 +79,7 @@ def emit_load(writer: RecordEmitter, record: TapeReference, name: str) -> TypedE
 
 
 def _emit_load_array(writer: RecordEmitter, record: TapeReference, at: int, kind: str, rank: int) -> str:
-    return writer.assign(f"records.load_array({record.address}, {at}, {kind}, ({'0, ' * rank}))")
+    return writer.assign(f"m.load_array({record.address}, {at}, {kind}, ({'0, ' * rank}))")
 
 
 def _cell_storage_axes(type_: Type) -> Sequence[object]:

@@ -31,8 +31,8 @@ from ....core.world import World
 from ...outcome.outcome import Outcome, limit_exceeded
 from ..interrupt import LimitMonitor, interrupt_between_steps, recent_resident_memory
 from ..jit import cache as kept
+from ..jit.cache import show_compiling
 from ..jit.native import Unlinkable, load_native
-from ..jit.progress import show_compiling
 from ..jit.state import EXIT_DEPTH, EXIT_FALLBACK, EXIT_MEMORY, EXIT_TAPE_FULL, EXIT_TRAP, PARALLEL_MIN_ELEMENTS
 from ..jit.state import EXIT_STACK as NO_STACK
 from ..limits import Limits, resolve_limits

@@ -37,11 +37,11 @@ from .writer import FunctionEmitter
 HEADER = f"""\
 {kernels.HEADER}import numpy as np
 from numba.types import Array, Tuple, void
-from {__package__.rpartition(".")[0]}.jit import random as d, machine as m, records
+from {__package__.rpartition(".")[0]}.jit import random as d, machine as m
 """
 ARRAY_HEADER = f"""\
 from {__package__.rpartition(".")[0]}.jit import arrays as e, thread_pool as w, numpy_loops as n
-from {__package__.rpartition(".")[0]}.jit import products as p, references as r
+from {__package__.rpartition(".")[0]}.jit import matrices as p
 """
 MAX_INLINE_LINES = 40
 """The most lines of a function that LLVM may inline. Longer ones stay calls: inlining them took two thirds of the
@@ -78,13 +78,13 @@ def emit_module(program: Program, *, native: bool = False) -> GeneratedModule:
         MATMUL_FUNCTIONS
     )
     if called:
-        made.lines.insert(0, f"from {where}.jit.library import {', '.join(sorted(called))}")
+        made.lines.insert(0, f"from {where}.jit.matrices import {', '.join(sorted(called))}")
     if native:
         made.lines = [line.replace("cache=True", "cache=False") for line in made.lines]
     return made
 
 
-_MODULE_MEMBER = re.compile(r"\b(k|d|m|records|e|w|n|p|r|np)\.(\w+)")
+_MODULE_MEMBER = re.compile(r"\b(k|d|m|e|w|n|p|np)\.(\w+)")
 
 
 def flatten_member_access(lines: Sequence[str]) -> str:
@@ -161,9 +161,9 @@ def _emit_entry(program: Program, made: GeneratedModule, component: PhaseGroup, 
         "def entry(s, a, r, left, key):",
         f" m.write(s, 3, max(m.stack_pointer() - m.read_i(s, 3), m.read_i(s, {STACK_FLOOR})))",
         *[f" begin = m.read_i(s, {TAPE_NEXT})"] * made.has_tapes,
-        *[f" record = records.allocate_words(s, {kept.end * made.has_tapes})"] * component.has_tape,
+        *[f" record = m.allocate_words(s, {kept.end * made.has_tapes})"] * component.has_tape,
         f" made = {component.name}({', '.join([*hidden, *slots])})",
-        *[" records.release(s, begin, 0)"] * made.has_tapes,
+        *[" m.release(s, begin, 0)"] * made.has_tapes,
         " if m.read_i(s, 0) != 0: return 0",  # meaningless arrays would never be freed
     ]
     for at, place in enumerate(layout.slot_positions(layout.slot_types(main.results), component.results)):

@@ -25,7 +25,7 @@ from ..fast.arrays import aligned_words, next_power_of_two
 from ..fast.registers import MachineOption, Register
 from ..fast.run import FastRun, RunMonitor
 from ..interrupt import interrupt_between_steps, resident_memory
-from ..jit.progress import show_compiling
+from ..jit.cache import show_compiling
 from ..limits import Limits
 from ..reference import external_limit_error
 from .device import allocate, free_bytes, launch, numba_cuda, simulator_warnings_off

@@ -11,7 +11,7 @@ from ...machine.script import FIXED_SCHEDULES, random_seed
 from ...machine.state import State
 from ...outcome.outcome import Outcome
 from ..interrupt import interrupt_at_once
-from ..jit.availability import numba_unavailable
+from ..jit.cache import numba_unavailable
 from ..protocol import Job, RunOptions
 
 

@@ -13,8 +13,8 @@ from types import ModuleType
 from ....core.python_ast import parse_python
 from ...image import image
 from ...image import opcodes as opcode
+from ..jit.cache import show_compiling
 from ..jit.native import load_native
-from ..jit.progress import show_compiling
 from . import arms, registers, rows, shared
 
 

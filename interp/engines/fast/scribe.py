@@ -31,8 +31,8 @@ from ...machine.fire import Rule
 from ...records.event_log import EventLogWriter, graph_sites
 from ...records.keep import EventSink
 from ..jit import kernels
+from ..jit.cache import show_compiling
 from ..jit.native import load_native
-from ..jit.progress import show_compiling
 from . import ink, registers
 from .event_keepers import EventKeeper, Last, forward_events
 from .host_firings import HostFiringNote, HostFirings

@@ -1,4 +1,5 @@
-"""The disk cache of generated modules and their machine code, so that only the first run of the first process compiles.
+"""The disk cache of generated modules and their machine code, so that only the first run of the first process compiles;
+whether numba is available, and the progress message while it compiles.
 
 Each module has a folder, named by a key of everything that its machine code depends on: its text, the source of all
 kernels, the versions of the compilers, and the processor. So nothing on disk is ever out of date. A folder is used only
@@ -240,3 +241,46 @@ def _environment_fingerprint() -> str:
     processor = [llvm.get_process_triple(), llvm.get_host_cpu_name(), llvm.get_host_cpu_features().flatten()]
     settings = [f"{name}={value}" for name, value in sorted(os.environ.items()) if name.startswith("NUMBA_")]
     return "\0".join([*sources, *versions, *processor, *settings])
+
+
+def numba_unavailable() -> str | None:
+    """Why numba is unavailable in this process; None if it is available."""
+    is_off = os.environ.get("NUMBA_DISABLE_JIT", "0") not in ("", "0")
+    return "the environment says NUMBA_DISABLE_JIT, and numba compiles nothing" if is_off else None
+
+
+DELAY_SECONDS = 1.0
+"""Seconds before the message appears."""
+
+
+@contextmanager
+def show_compiling(what: str) -> Iterator[None]:
+    """A context that shows a line on standard error if it lasts long, and removes the line afterwards.
+
+    Only on a terminal, and not with TAGLOOM_PROGRESS=off in the environment.
+    """
+    if os.environ.get("TAGLOOM_PROGRESS") == "off" or sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    line = f"compiling {what} ..."
+    told = threading.Event()
+    over = threading.Lock()
+    ended = False
+
+    def show_line() -> None:
+        with over:
+            if not ended:
+                told.set()
+                print(line, end="", file=sys.stderr, flush=True)
+
+    timer = threading.Timer(DELAY_SECONDS, show_line)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        with over:
+            ended = True
+        if told.is_set():
+            print(f"\r{' ' * len(line)}\r", end="", file=sys.stderr, flush=True)

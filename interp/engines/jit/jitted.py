@@ -14,11 +14,15 @@ from functools import cache
 from types import BuiltinFunctionType, FunctionType
 from typing import Any
 
+from llvmlite import ir
+from numba import int64
+from numba.extending import intrinsic
+
 from ....core.ops import scalar_kernels
 from ....core.ops.op import OPS
-from . import clib, opaque, wrapping
-from .inner import kernel
+from . import kernels, opaque
 from .kernels import callable_functions
+from .memory import kernel
 
 
 @cache
@@ -27,9 +31,7 @@ def _registry_functions(_: int) -> dict[str, Callable[..., Any]]:
 
 
 def __getattr__(name: str) -> Any:
-    """The compiled form of a scalar column, or a function of `wrapping`."""
-    if name.startswith("wrapping_"):
-        return getattr(wrapping, name)
+    """The compiled form of a scalar column."""
     functions = _registry_functions(len(OPS))
     if name not in functions:
         raise AttributeError(name)
@@ -44,8 +46,8 @@ def compile_function(function: Callable[..., Any]) -> Any:
     if isinstance(function, BuiltinFunctionType):
         return getattr(opaque, function.__name__)
     assert isinstance(function, FunctionType)
-    for name in clib.math_names(function):
-        if clib.is_c_function(name):
+    for name in kernels.math_names(function):
+        if kernels.is_c_function(name):
             opaque.register_symbol(name)
     copied = FunctionType(function.__code__, _compiled_globals(function), function.__name__, function.__defaults__)
     return kernel(copied)
@@ -63,3 +65,22 @@ def _compiled_globals(function: FunctionType) -> dict[str, Any]:
         elif value is not None:
             globals_[name] = value
     return globals_
+
+
+def _wrapping_intrinsic(instruction: str) -> Any:
+    """An operator on int64 that wraps. numba marks its own ones `nsw`: LLVM may assume that they never overflow."""
+
+    def infer_signature(_typing: Any, _one: Any, _other: Any) -> Any:
+        def build(
+            _target: Any, builder: ir.IRBuilder, _signature: Any, operands: tuple[ir.Value, ir.Value]
+        ) -> ir.Value:
+            return getattr(builder, instruction)(*operands)
+
+        return int64(int64, int64), build
+
+    return intrinsic(infer_signature)
+
+
+wrapping_add = _wrapping_intrinsic("add")
+wrapping_sub = _wrapping_intrinsic("sub")
+wrapping_mul = _wrapping_intrinsic("mul")

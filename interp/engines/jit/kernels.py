@@ -1,4 +1,5 @@
-"""Ops on scalars as Python expressions that numba compiles, for generated modules that begin with HEADER.
+"""Ops on scalars as Python expressions that numba compiles, for generated modules that begin with HEADER; and the
+functions of the C library that scalar columns call through Python's `math`. Both are derived from the registry.
 
 A scalar has a lane: 'b' is numba's boolean; 'i' is int64, for all signed integers; 'u' is uint64, for all unsigned
 ones; 'f' is float64, for both floats: float32 is computed in float64 and rounded. The value in a lane always is a value
@@ -14,12 +15,14 @@ from __future__ import annotations
 
 import ast
 import copy
+import ctypes
 import inspect
 import math
 import operator
 import re
+import sys
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cache
 from types import BuiltinFunctionType, FunctionType
@@ -38,7 +41,7 @@ HEADER = f"""\
 from math import inf, nan
 from numba import boolean, float32, float64, int8, int16, int32, int64, njit, uint8, uint16, uint32, uint64
 from {__package__} import jitted as k
-from {__package__}.inner import internal_njit, kernel
+from {__package__}.memory import internal_njit, kernel
 """
 """The first lines of a generated module."""
 
@@ -281,3 +284,77 @@ def _extra_argument(number: Any, dtype: DType) -> str:
     whole = dtypes.int64 if lane(dtype) == "i" else dtypes.uint64
     low, high = whole.range
     return literal_expression(((number - low) & (high - low)) + low, whole)
+
+
+NATIVE_NAMES = frozenset({"copysign", "e", "fabs", "inf", "isinf", "isnan", "nan", "pi", "sqrt"})
+"""Functions that LLVM computes with the same bits."""
+_COMPUTED_BY_PYTHON = frozenset({"dist", "fsum", "gamma", "hypot", "lgamma", "remainder"})
+"""Float functions in `math` that are not the C library's."""
+
+
+def math_names(function: Callable[..., Any]) -> Iterator[str]:
+    """The functions of `math` that a scalar column calls, directly or indirectly."""
+    yield from _math_names(function, set())
+
+
+def _math_names(function: Any, seen: set[Any]) -> Iterator[str]:
+    if isinstance(function, BuiltinFunctionType) and function.__module__ == "math":
+        yield function.__name__
+    if not isinstance(function, FunctionType) or function in seen:
+        return
+    seen.add(function)
+    names, meant = function.__code__.co_names, function.__globals__
+    if any(meant.get(name) is math for name in names):
+        yield from (name for name in names if callable(getattr(math, name, None)))
+    for name in names:
+        yield from _math_names(meant.get(name), seen)
+
+
+def c_functions() -> dict[str, int]:
+    """The C functions that scalar columns call, with the number of float64 arguments of each; each returns one
+    float64."""
+    return _c_functions(len(OPS))
+
+
+@cache
+def _c_functions(_: int) -> dict[str, int]:
+    names = {name for function in callable_functions().values() for name in math_names(function)}
+    return {name: arity(name) for name in sorted(names) if is_c_function(name)}
+
+
+def is_c_function(name: str) -> bool:
+    """Whether a function of `math` is the C library's function of the same name."""
+    return name not in NATIVE_NAMES | _COMPUTED_BY_PYTHON and hasattr(_load_library(), name)
+
+
+@cache
+def arity(name: str) -> int:
+    """The number of operands of a function of `math` that takes one float or two."""
+    try:
+        getattr(math, name)(0.5)
+    except ValueError:  # outside its domain
+        return 1
+    except TypeError:
+        return 2
+    return 1
+
+
+UFUNC_OPS = tuple(row.name for row in OPS.values() if row.float_loop is not None)
+"""The ops for which NumPy has loops of its own on float arrays."""
+
+
+def symbol_name(name: str) -> str:
+    """The symbol of a C function in compiled code: a name unknown to LLVM."""
+    return f"tagloom_{name}"
+
+
+@cache
+def _load_library() -> ctypes.CDLL:
+    return ctypes.CDLL("ucrtbase" if sys.platform == "win32" else None)
+
+
+def function_address(name: str) -> int:
+    """The address of a C function."""
+    address = ctypes.cast(getattr(_load_library(), name), ctypes.c_void_p).value
+    assert address is not None
+    return address

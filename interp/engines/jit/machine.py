@@ -1,5 +1,15 @@
-"""Intrinsics of generated code that Python cannot express: words of memory by address, host calls, and the native
-stack. `state` defines the words that generated code shares with the waiting thread."""
+"""Intrinsics of generated code that Python cannot express: words of memory by address, arrays that words refer to, tape
+records, host calls, and the native stack. `state` defines the words that generated code shares with the waiting thread.
+
+An array is stored as a row of words: the address of its reference count, that of its elements, and its sizes. A row
+owns a reference, which is released when the block of rows is freed. A row of zeros refers to no array.
+
+A tape record has words that one phase of a function writes and a later one reads (compiled/tape_layout.py). Records are
+allocated one after another in an arena whose addresses are all reserved at the start, so no record ever moves: a record
+is its address. Records are released from the end, back to a mark. An array in a record is a row, after the address of
+the row written before it. So the rows form a list, and a release also drops their references. Four words of the state
+belong to the arena: the address of the next record, the end of the arena, the last row, and the high-water mark.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +21,13 @@ from llvmlite import ir
 from numba import float64, int64, types, uint64
 from numba.core import cgutils
 from numba.extending import intrinsic
+from numba.np.arrayobj import populate_array
 
 from . import cache
-from .inner import internal_njit
-from .memory import element_pointer, peek
-from .references import read_array, write_array
-from .state import EXIT_TRAP
+from .memory import element_pointer, internal_njit, peek
+from .state import EXIT_TRAP, TAPE_END, TAPE_HIGH_WATER, TAPE_LAST_ROW, TAPE_NEXT
 
-_WORD = ir.IntType(64)
+_WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 _LLVM_TYPES: dict[Any, Any] = {int64: _WORD, uint64: _WORD, float64: ir.DoubleType()}
 
 
@@ -204,3 +213,178 @@ def record_tag_step(s: int, site: int, iteration: int) -> None:
 
 
 read_b: Any = internal_njit(lambda base, index: _read_i(base, index) != 0)
+
+
+_HEADER_WORDS = 2
+"""The words of a row before the sizes."""
+
+
+@intrinsic
+def allocate_references(typing: Any, count: Any, like: Any) -> Any:
+    """Allocate rows that refer to nothing, for arrays with as many axes as `like` has numbers."""
+    width, made = _HEADER_WORDS + len(like), types.Array(int64, 2, "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        words = builder.mul(arguments[0], _WORD(width))
+        size = builder.mul(words, _WORD(8))
+        counter = context.nrt.meminfo_alloc_dtor(builder, size, _release_function(context, builder.module, width))
+        data = context.nrt.meminfo_data(builder, counter)
+        cgutils.memset(builder, data, size, 0)  # type: ignore[no-untyped-call]
+        array = context.make_array(made)(context, builder)
+        populate_array(  # type: ignore[no-untyped-call]
+            array,
+            data=builder.bitcast(data, _WORD.as_pointer()),
+            shape=[arguments[0], _WORD(width)],
+            strides=[_WORD(8 * width), _WORD(8)],
+            itemsize=_WORD(8),
+            meminfo=counter,
+        )
+        return array._getvalue()
+
+    return made(int64, like), build
+
+
+def _release_function(context: Any, module: Any, width: int) -> Any:
+    """The destructor of a block: it releases the references of its rows."""
+    kind = ir.FunctionType(ir.VoidType(), [_BYTES, _WORD, _BYTES])
+    function: Any = cgutils.get_or_insert_function(module, kind, f"tagloom_release_{width}")  # type: ignore[no-untyped-call]
+    if function.is_declaration:
+        function.linkage = "linkonce_odr"
+        builder = ir.IRBuilder(function.append_basic_block())
+        words = builder.bitcast(function.args[0], _WORD.as_pointer())
+        count = builder.udiv(function.args[1], _WORD(8 * width))
+        with cgutils.for_range(builder, count, intp=_WORD) as loop:
+            counter = builder.load(builder.gep(words, [builder.mul(loop.index, _WORD(width))]))
+            kept: Any = types.MemInfoPointer(types.voidptr)  # type: ignore[no-untyped-call]
+            context.nrt.decref(builder, kept, builder.inttoptr(counter, _BYTES))
+        builder.ret_void()
+    return function
+
+
+@intrinsic
+def set_reference(typing: Any, rows: Any, at: Any, array: Any) -> Any:
+    """Set a row, which refers to nothing yet, to an array."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        write_array(context, builder, _row_pointer(context, builder, rows, arguments), array, arguments[2])
+        return context.get_dummy_value()
+
+    return types.void(rows, at, array), build
+
+
+@intrinsic
+def dereference(typing: Any, rows: Any, at: Any, dtype: Any, like: Any) -> Any:
+    """The array to which a row refers; `like` has a number for each axis."""
+    made = types.Array(dtype.dtype, len(like), "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        array = read_array(context, builder, _row_pointer(context, builder, rows, arguments), made)
+        context.nrt.incref(builder, made, array)
+        return array
+
+    return made(rows, at, dtype, like), build
+
+
+def _row_pointer(context: Any, builder: Any, rows: Any, arguments: Any) -> Any:
+    """The address of a row's words."""
+    made = context.make_array(rows)(context, builder, arguments[0])
+    width = builder.extract_value(made.shape, 1)
+    return builder.gep(made.data, [builder.mul(arguments[1], width)])
+
+
+def write_array(context: Any, builder: Any, row: Any, kind: Any, array: Any) -> None:
+    """Write an array into a row, with a reference of its own."""
+    made = context.make_array(kind)(context, builder, array)
+    context.nrt.incref(builder, kind, array)
+    sizes = [builder.extract_value(made.shape, axis) for axis in range(kind.ndim)]
+    addresses = [builder.ptrtoint(made.meminfo, _WORD), builder.ptrtoint(made.data, _WORD)]
+    for number, word in enumerate([*addresses, *sizes]):
+        builder.store(word, builder.gep(row, [_WORD(number)]))
+
+
+def read_array(context: Any, builder: Any, row: Any, kind: Any) -> Any:
+    """Read an array from a row, without taking another reference."""
+    words = [builder.load(builder.gep(row, [_WORD(number)])) for number in range(_HEADER_WORDS + kind.ndim)]
+    array = context.make_array(kind)(context, builder)
+    itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
+    strides = [itemsize]
+    for size in reversed(words[_HEADER_WORDS + 1 :]):
+        strides.insert(0, builder.mul(strides[0], size))
+    populate_array(  # type: ignore[no-untyped-call]
+        array,
+        data=builder.inttoptr(words[1], array.data.type),
+        shape=words[_HEADER_WORDS:],
+        strides=strides,
+        itemsize=itemsize,
+        meminfo=builder.inttoptr(words[0], _BYTES),
+    )
+    return array._getvalue()
+
+
+@intrinsic
+def _decref(typing: Any, counter: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kept: Any = types.MemInfoPointer(types.voidptr)  # type: ignore[no-untyped-call]
+        context.nrt.decref(builder, kept, builder.inttoptr(arguments[0], _BYTES))
+        return context.get_dummy_value()
+
+    return types.void(int64), build
+
+
+_release_reference: Any = _decref
+
+
+@intrinsic
+def load_array(typing: Any, record: Any, at: Any, dtype: Any, like: Any) -> Any:
+    """Load the array from a row of a record; `like` has a number for each axis."""
+    made = types.Array(dtype.dtype, len(like), "C")
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        at = builder.add(arguments[1], _WORD(1))
+        array = read_array(context, builder, element_pointer(builder, _WORD, arguments[0], at), made)
+        context.nrt.incref(builder, made, array)
+        return array
+
+    return made(int64, int64, dtype, like), build
+
+
+@intrinsic
+def save_array(typing: Any, s: Any, record: Any, at: Any, array: Any) -> Any:
+    """Save an array in a row of a record, with a reference of its own."""
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        state, record, at, held = arguments
+        row, last = (
+            element_pointer(builder, _WORD, record, at),
+            element_pointer(builder, _WORD, state, _WORD(TAPE_LAST_ROW)),
+        )
+        builder.store(builder.load(last), row)
+        builder.store(builder.ptrtoint(row, _WORD), last)
+        write_array(context, builder, builder.gep(row, [_WORD(1)]), array, held)
+        return context.get_dummy_value()
+
+    return types.void(int64, int64, int64, array), build
+
+
+@compile_once(int64(int64, int64))
+def allocate_words(s, words):  # type: ignore[no-untyped-def]
+    """Allocate words and return their address; 0 if the arena is full."""
+    begin = _read_i(s, TAPE_NEXT)
+    end = begin + 8 * words
+    if end > _read_i(s, TAPE_END):
+        return 0
+    _write(s, TAPE_NEXT, end)
+    return begin
+
+
+@compile_once(types.void(int64, int64, int64))
+def release(s, begin, row):  # type: ignore[no-untyped-def]
+    """Release all records from `begin` on; `row` was the last row before it."""
+    if _read_i(s, TAPE_NEXT) > _read_i(s, TAPE_HIGH_WATER):
+        _write(s, TAPE_HIGH_WATER, _read_i(s, TAPE_NEXT))
+    _write(s, TAPE_NEXT, begin)
+    last = _read_i(s, TAPE_LAST_ROW)
+    while last != row:
+        _release_reference(_read_i(last, 1))
+        last = _read_i(last, 0)
+    _write(s, TAPE_LAST_ROW, row)

@@ -1,6 +1,10 @@
-"""Products of float matrices that are not large, in C order. Products with few rows are computed row by row, all others
-in tiles of rows and columns that accumulate in registers. Threads may share the tiles: each element is summed in order,
-so the result does not depend on which thread computes it.
+"""Sums and matrix products of C-contiguous arrays, for compiled code. Float sums accumulate in float64, integer sums in
+64 bits, float products in their own dtype. The order of additions is free: the rows of the registry bound the error.
+
+Float products that are not large are computed here: those with few rows row by row, all others in tiles of rows and
+columns that accumulate in registers. Threads may share the tiles: each element is summed in order, so the result does
+not depend on which thread computes it. Each product is compiled once on a machine, cached on disk, and called by its
+symbol: many programs call them, and they take long to compile.
 
 BLAS, which computes all larger ones, takes 1.6 times as long for 32 x 256 by 256 x 256 on one core. On two cores it
 hands half of that to a thread of its own: on a busy machine the two wait for each other, some ms each time.
@@ -8,7 +12,7 @@ hands half of that to a thread of its own: on a busy machine the two wait for ea
 
 from __future__ import annotations
 
-from functools import partial
+from functools import cache, partial
 from typing import Any, cast
 
 import llvmlite.binding as llvm
@@ -20,8 +24,9 @@ from numba.extending import intrinsic
 
 from . import arrays, machine
 from . import thread_pool as crew
-from .inner import kernel
-from .state import FEW_ROWS
+from .cache import load_module
+from .memory import kernel
+from .state import FEW_ROWS, MATMUL_FUNCTIONS
 
 BLAS_MIN_PRODUCTS = 2**26
 """The multiplications from which on BLAS computes a product, since it packs its operands. Below, BLAS took twice as
@@ -37,6 +42,7 @@ STORE_RESULT, ADD_TO_TARGET, ADD_TO_ZEROS = 0, 1, 2
 _WORD = ir.IntType(64)
 _contract_kernel: Any = partial(kernel, fastmath={"contract"})
 _reassociate_kernel: Any = partial(kernel, fastmath={"contract", "reassoc"})
+_sum_kernel: Any = partial(kernel, fastmath={"reassoc"})
 _HAS_AVX512 = bool(llvm.get_host_cpu_features().get("avx512f"))
 _VECTOR_BYTES, _TILE_ROWS = (64, 8) if _HAS_AVX512 else (32, 4)
 """The bytes of a vector register, and the rows of a tile, each of two vectors."""
@@ -344,3 +350,76 @@ def matmul_accumulate(s, to, x, y, is_turned, how):  # type: ignore[no-untyped-d
         _matmul_by_strips(s, x, y, to, 1, rows, how)
     else:
         _matmul_by_strips(s, x, y, to, inner, 1, how)
+
+
+@_sum_kernel
+def sum_all(x, zero):  # type: ignore[no-untyped-def]
+    """The sum of all elements, accumulated in vector registers, which takes a sixth of the time."""
+    flat, sum_ = x.reshape(-1), zero
+    for i in range(flat.size):
+        sum_ += flat[i]
+    return sum_
+
+
+@kernel
+def sum_middle_axis(x, wide):  # type: ignore[no-untyped-def]
+    """Sums along the middle one of three axes."""
+    made = np.zeros((x.shape[0], x.shape[2]), wide)
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            for j in range(x.shape[2]):
+                made[i, j] += x[i, k, j]
+    return made
+
+
+@kernel
+def integer_matmul(x, y, dtype):  # type: ignore[no-untyped-def]
+    """The product of two integer matrices, modulo the range of the dtype."""
+    made = np.zeros((x.shape[0], y.shape[1]), dtype)
+    for i in range(x.shape[0]):
+        for k in range(x.shape[1]):
+            for j in range(y.shape[1]):
+                made[i, j] += x[i, k] * y[k, j]
+    return made
+
+
+_MODULE_HEADER = f"""\
+from numba import float32, float64, int64, void
+from {__package__} import matrices
+from {__package__}.memory import kernel
+"""
+_MATRIX_TYPE = "{}[:, ::1]"
+_SIGNATURES = {
+    "matmul": ("{m}(int64, {m}, {m})", "s, x, y"),
+    "matmul_transposed_left": ("{m}(int64, {m}, {m})", "s, x, y"),
+    "matmul_transposed_right": ("{m}({m}, {m})", "x, y"),
+    "matmul_accumulate": ("void(int64, {m}, {m}, {m}, int64, int64)", "s, to, x, y, is_turned, how"),
+}
+
+
+def __getattr__(name: str) -> Any:
+    """One of MATMUL_FUNCTIONS, for generated code to call."""
+    if name not in MATMUL_FUNCTIONS:
+        raise AttributeError(name)
+    return load_product(name)
+
+
+@cache
+def load_product(name: str) -> Any:
+    """A function that calls one of MATMUL_FUNCTIONS by its symbol, after loading its machine code. That must precede
+    the loading of code that calls it: LLVM ends a process that loads a call of an undefined symbol."""
+    form, bits = name.split("_float")
+    signature, arguments = _SIGNATURES[form]
+    signature = signature.format(m=_MATRIX_TYPE.format(f"float{bits}"))
+    head = f"{_MODULE_HEADER}@kernel({signature}, cache=True)\n"
+    text = f"{head}def {name}({arguments}): return matrices.{form}({arguments})\n"
+    (compiled,) = getattr(load_module(name, text), name).overloads.values()
+    symbol = f"tagloom_{name}"
+    llvm.add_symbol(symbol, compiled.library.get_pointer_to_function(compiled.fndesc.llvm_func_name))
+
+    def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        form = context.call_conv.get_function_type(signature.return_type, signature.args)
+        function = cgutils.get_or_insert_function(builder.module, form, symbol)  # type: ignore[no-untyped-call]
+        return machine.emit_call(context, builder, function, signature, arguments)
+
+    return machine.fixed_intrinsic(compiled.signature, build)

@@ -1,5 +1,5 @@
-"""Memory access by address, for compiled loops: without the bounds checks, index wrapping and reference counts of
-arrays.
+"""The basis of compiled loops: a decorator for them, and memory access by address, without the bounds checks, index
+wrapping and reference counts of arrays.
 
 The caller keeps the arrays, and so their addresses, alive. A machine that indexed arrays instead took four times as
 long.
@@ -7,13 +7,20 @@ long.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.extending import intrinsic
 
 _WORD = ir.IntType(64)
+internal_njit: Callable[..., Any] = partial(njit, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+"""A decorator for functions that only compiled code calls: numba omits the Python and C wrappers, which are two of the
+three modules that it compiles for a function, and take as long."""
+kernel: Callable[..., Any] = partial(internal_njit, error_model="numpy")
+"""The same, with IEEE 754 float division."""
 
 
 def element_pointer(builder: Any, kind: Any, address: Any, index: Any) -> Any:

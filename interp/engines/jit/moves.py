@@ -1,4 +1,8 @@
-"""The compiled `strided_op` of `moves_source`, cached on disk."""
+"""Ops that only move elements, and reductions: `strided_op`, one function of words, cached on disk.
+
+An array is passed as an address; four sizes and, for each side, four strides in elements describe the loop over it.
+Arrays with fewer axes have leading sizes of 1. A stride of 0 reads, or writes, one element repeatedly.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +10,288 @@ import ctypes
 from typing import Any
 
 import llvmlite.binding as llvm
-from numba import int64, types
+from llvmlite import ir
+from numba import float32, float64, int64, types
+from numba.extending import intrinsic
 
+from .memory import element_pointer, kernel
 from .native import load_native
+from .state import STRIDED_ADD_ARRAYS, STRIDED_ADD_ROWS, STRIDED_COPY, STRIDED_MAX, STRIDED_SUM, STRIDED_TAKE_ROWS
 from .state import STRIDED_PARAMETERS as ARITY
+
+_BLOCK_SIDE = 8
+
+
+def _element_accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
+    """Functions that load and store an element."""
+
+    @intrinsic
+    def load(typing: Any, address: Any, index: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            return builder.load(element_pointer(builder, kind, *arguments))
+
+        return type_(int64, int64), build
+
+    @intrinsic
+    def store(typing: Any, address: Any, index: Any, value: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            builder.store(arguments[2], element_pointer(builder, kind, *arguments[:2]))
+            return context.get_dummy_value()
+
+        return types.void(int64, int64, type_), build
+
+    return load, store
+
+
+def _transpose_intrinsic(kind: Any) -> Any:
+    """An intrinsic that transposes a square block, from two addresses on, with rows `t` and `s` elements apart."""
+
+    @intrinsic
+    def transpose(typing: Any, to: Any, of: Any, t: Any, s: Any) -> Any:
+        def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            to, of, t, s = arguments
+            vector = ir.VectorType(kind, _BLOCK_SIDE)
+
+            def at(base: Any, number: int, step: Any) -> Any:
+                begin = element_pointer(builder, kind, base, builder.mul(ir.IntType(64)(number), step))
+                return builder.bitcast(begin, vector.as_pointer())
+
+            align, half = kind.width // 8, _BLOCK_SIDE // 2
+            found = [builder.load(at(of, number, s), align=align) for number in range(_BLOCK_SIDE)]
+            masks = [
+                ir.Constant(
+                    ir.VectorType(ir.IntType(32), _BLOCK_SIDE),
+                    [first + n // 2 + _BLOCK_SIDE * (n % 2) for n in range(_BLOCK_SIDE)],
+                )
+                for first in (0, half)
+            ]
+            for _ in range(_BLOCK_SIDE.bit_length() - 1):  # each round interleaves the two halves
+                pairs = [(found[number], found[number + half]) for number in range(half)]
+                found = [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
+            for number, each in enumerate(found):
+                builder.store(each, at(to, number, t), align=align)
+            return context.get_dummy_value()
+
+        return types.void(int64, int64, int64, int64), build
+
+    return transpose
+
+
+_transpose8, _transpose32, _transpose64 = map(_transpose_intrinsic, (ir.IntType(8), ir.IntType(32), ir.IntType(64)))
+_load8, _store8 = _element_accessors(ir.IntType(8), types.int8)
+_load32, _store32 = _element_accessors(ir.IntType(32), types.int32)
+_load64, _store64 = _element_accessors(ir.IntType(64), int64)
+_load_float32, _store_float32 = _element_accessors(ir.FloatType(), float32)
+_load_float64, _store_float64 = _element_accessors(ir.DoubleType(), float64)
+
+
+def _make_copy(load: Any, store: Any, square: Any, width: int) -> Any:
+    @kernel
+    def copy(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
+        for a in range(n0):
+            for b in range(n1):
+                at, begin = a * t0 + b * t1, a * s0 + b * s1
+                if s2 == 1 and s3 != 1 and t3 == 1:
+                    transpose(to, of, n2, n3, t2, s3, at, begin)
+                    continue
+                for c in range(n2):
+                    i, j = at + c * t2, begin + c * s2
+                    if t3 == 1 and s3 == 1:
+                        for d in range(n3):
+                            store(to, i + d, load(of, j + d))
+                    elif t3 == 1 and s3 == 0 and n3 > 0:
+                        value = load(of, j)
+                        for d in range(n3):
+                            store(to, i + d, value)
+                    else:
+                        for d in range(n3):
+                            store(to, i + d * t3, load(of, j + d * s3))
+
+    @kernel
+    def transpose(to, of, rows, columns, t, s, at, begin):  # type: ignore[no-untyped-def]
+        """Transpose, one square block at a time."""
+        high, wide = rows - rows % _BLOCK_SIDE, columns - columns % _BLOCK_SIDE
+        for top in range(0, high, _BLOCK_SIDE):
+            for left in range(0, wide, _BLOCK_SIDE):
+                square(to + width * (at + top * t + left), of + width * (begin + left * s + top), t, s)
+        for row in range(rows):
+            for column in range(wide if row < high else 0, columns):
+                store(to, at + row * t + column, load(of, begin + column * s + row))
+
+    return copy
+
+
+def _make_sum(load: Any) -> Any:
+    @kernel
+    def fold(to, of, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
+        j = 0
+        for a in range(n0):
+            for b in range(n1):
+                for c in range(n2):
+                    i = a * t0 + b * t1 + c * t2
+                    if t3 == 1:
+                        for d in range(n3):
+                            _store_float64(to, i + d, _load_float64(to, i + d) + load(of, j + d))
+                    else:
+                        total = 0.0
+                        for d in range(n3):
+                            total += load(of, j + d)
+                        _store_float64(to, i, _load_float64(to, i) + total)
+                    j += n3
+
+    return fold
+
+
+def _make_extremum(load: Any, store: Any) -> Any:
+    @kernel
+    def fold(to, of, sign, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
+        """Reduce to the first largest element if the sign is 1; NaN if there is one."""
+        j = 0
+        for a in range(n0):
+            for b in range(n1):
+                for c in range(n2):
+                    for d in range(n3):
+                        i, value = a * t0 + b * t1 + c * t2 + d * t3, load(of, j)
+                        first = (
+                            (t0 != 0 or a == 0) and (t1 != 0 or b == 0) and (t2 != 0 or c == 0) and (t3 != 0 or d == 0)
+                        )
+                        best = load(to, i)
+                        if first or (best == best and (value != value or sign * value > sign * best)):
+                            store(to, i, value)
+                        j += 1
+
+    return fold
+
+
+def _make_row_add(load: Any, store: Any) -> Any:
+    @kernel
+    def add(to, of, index, count, size, width):  # type: ignore[no-untyped-def]
+        for at in range(count):
+            row = _load64(index, at)
+            row += size if row < 0 else 0
+            for d in range(width):
+                store(to, row * width + d, load(to, row * width + d) + load(of, at * width + d))
+
+    return add
+
+
+def _make_array_add(load: Any, store: Any) -> Any:
+    @kernel
+    def plus(to, of, other, count):  # type: ignore[no-untyped-def]
+        if to == of:
+            for at in range(count):
+                store(to, at, load(to, at) + load(other, at))
+        elif to == other:
+            for at in range(count):
+                store(to, at, load(of, at) + load(to, at))
+        else:
+            for at in range(count):
+                store(to, at, load(of, at) + load(other, at))
+
+    return plus
+
+
+_copy8 = _make_copy(_load8, _store8, _transpose8, 1)
+_copy32 = _make_copy(_load32, _store32, _transpose32, 4)
+_copy64 = _make_copy(_load64, _store64, _transpose64, 8)
+_sum32, _sum64 = _make_sum(_load_float32), _make_sum(_load_float64)
+_extremum32, _extremum64 = _make_extremum(_load_float32, _store_float32), _make_extremum(_load_float64, _store_float64)
+_add_rows32, _add_rows64 = _make_row_add(_load_float32, _store_float32), _make_row_add(_load_float64, _store_float64)
+_add_arrays32, _add_arrays64 = (
+    _make_array_add(_load_float32, _store_float32),
+    _make_array_add(_load_float64, _store_float64),
+)
+
+
+@kernel
+def _copy(to, of, width, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
+    if width == 8:
+        _copy64(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
+    elif width == 4:
+        _copy32(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
+    else:
+        _copy8(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3)
+
+
+@kernel
+def _has_index_out_of_range(index, count, size):  # type: ignore[no-untyped-def]
+    for at in range(count):
+        if not -size <= _load64(index, at) < size:
+            return 1
+    return 0
+
+
+@kernel
+def _take_rows(to, of, index, count, before, size, width):  # type: ignore[no-untyped-def]
+    """Take rows of `width` bytes."""
+    for a in range(before):
+        for at in range(count):
+            row = _load64(index, at)
+            row += size if row < 0 else 0
+            begin, end = of + (a * size + row) * width, to + (a * count + at) * width
+            if width % 8 == 0:
+                for d in range(width // 8):
+                    _store64(end, d, _load64(begin, d))
+            elif width % 4 == 0:
+                for d in range(width // 4):
+                    _store32(end, d, _load32(begin, d))
+            else:
+                for d in range(width):
+                    _store8(end, d, _load8(begin, d))
+
+
+@kernel
+def perform_strided_op(which, to, of, width, a, b, c, d, e, f, g, h, i, j, k, m):  # type: ignore[no-untyped-def]
+    """Perform an operation; returns 1, and does nothing, if an index is out of bounds, else 0.
+
+    STRIDED_COPY
+        width, sizes, strides of `to`, strides of `of`
+    STRIDED_SUM
+        width of what is added, sizes, strides of `to`, which are sums so far
+    STRIDED_MAX, STRIDED_MIN
+        width, sizes, strides of `to`
+    STRIDED_TAKE_ROWS
+        bytes of a row, the address of indices, how many there are, how many rows of rows, how many rows they have
+    STRIDED_ADD_ROWS
+        width of an element, the address of indices, how many there are, how many rows, elements of a row
+    STRIDED_ADD_ARRAYS
+        width of an element, the address of the other array, how many elements; `to` may be either array
+    """
+    if which == STRIDED_COPY:
+        _copy(to, of, width, a, b, c, d, e, f, g, h, i, j, k, m)
+    elif which == STRIDED_SUM:
+        if width == 4:
+            _sum32(to, of, a, b, c, d, e, f, g, h)
+        else:
+            _sum64(to, of, a, b, c, d, e, f, g, h)
+    elif which == STRIDED_TAKE_ROWS:
+        if _has_index_out_of_range(a, b, d) == 1:
+            return 1
+        _take_rows(to, of, a, b, c, d, width)
+    elif which == STRIDED_ADD_ROWS:
+        if _has_index_out_of_range(a, b, c) == 1:
+            return 1
+        if width == 4:
+            _add_rows32(to, of, a, b, c, d)
+        else:
+            _add_rows64(to, of, a, b, c, d)
+    elif which == STRIDED_ADD_ARRAYS:
+        if width == 4:
+            _add_arrays32(to, of, a, b)
+        else:
+            _add_arrays64(to, of, a, b)
+    else:
+        sign = 1.0 if which == STRIDED_MAX else -1.0
+        if width == 4:
+            _extremum32(to, of, sign, a, b, c, d, e, f, g, h)
+        else:
+            _extremum64(to, of, sign, a, b, c, d, e, f, g, h)
+    return 0
+
 
 _PARAMETERS = ", ".join(f"a{at}" for at in range(ARITY))
 _MODULE_TEXT = f"""\
-from {__package__}.moves_source import strided_op as do
+from {__package__}.moves import perform_strided_op as do
 def strided_op({_PARAMETERS}): return do({_PARAMETERS})
 """
 _SYMBOL = "tagloom_strided_op"

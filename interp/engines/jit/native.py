@@ -15,7 +15,7 @@ from hashlib import blake2b
 from typing import Any, TypeAlias
 
 from ..interrupt import block_interrupt, interrupt_at_once
-from . import clib
+from . import kernels
 from .cache import cache_key, module_folder, write_atomically
 
 WordFunction: TypeAlias = Callable[..., int]
@@ -80,7 +80,7 @@ def check_linkable(called: Iterable[str]) -> None:
     """Raise Unlinkable if code calls a function that a process without numba does not have: LLVM ends the process when
     it links such a call."""
     library = ctypes.CDLL(None)
-    known = {*_UNREACHABLE_SYMBOLS, *map(clib.symbol_name, clib.c_functions())}
+    known = {*_UNREACHABLE_SYMBOLS, *map(kernels.symbol_name, kernels.c_functions())}
     others = (name for name in called if name not in known and not name.startswith("llvm."))
     unknown = [name for name in others if not hasattr(library, name)]
     if unknown:
@@ -99,7 +99,7 @@ def _link_object(found: bytes, arity: int) -> WordFunction:
     if said != _checksum(rest):
         raise ValueError("damaged")
     symbol, _, code = rest.partition(b"\n")
-    _register_symbols(tuple(clib.c_functions()))
+    _register_symbols(tuple(kernels.c_functions()))
     engine = llvm.create_mcjit_compiler(
         llvm.parse_assembly(""), llvm.Target.from_default_triple().create_target_machine()
     )
@@ -119,7 +119,7 @@ def _register_symbols(names: tuple[str, ...]) -> None:
     llvm.initialize_native_target()
     llvm.initialize_native_asmprinter()
     for name in names:
-        llvm.add_symbol(clib.symbol_name(name), clib.function_address(name))
+        llvm.add_symbol(kernels.symbol_name(name), kernels.function_address(name))
     for name in _UNREACHABLE_SYMBOLS:
         if llvm.address_of_symbol(name) is None:  # numba, if imported, needs its own
-            llvm.add_symbol(name, clib.function_address("abort"))
+            llvm.add_symbol(name, kernels.function_address("abort"))

@@ -20,7 +20,7 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from ....core.ops.op import OPS, fault_error
-from .inner import internal_njit
+from .memory import internal_njit
 
 _WORD, _BYTES = ir.IntType(64), ir.IntType(8).as_pointer()
 

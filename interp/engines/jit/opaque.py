@@ -14,26 +14,26 @@ from typing import Any
 import llvmlite.binding as llvm
 from numba import float64, types
 
-from . import clib
-from .inner import internal_njit
+from . import kernels
+from .memory import internal_njit
 
 __all__ = ["copysign", "e", "fabs", "inf", "isinf", "isnan", "nan", "pi", "sqrt"]
-assert {*__all__} == clib.NATIVE_NAMES
+assert {*__all__} == kernels.NATIVE_NAMES
 
 
 @cache
 def register_symbol(name: str) -> None:
     """Register a C function with LLVM: machine code from disk calls it by its symbol."""
-    llvm.add_symbol(clib.symbol_name(name), clib.function_address(name))
+    llvm.add_symbol(kernels.symbol_name(name), kernels.function_address(name))
 
 
-for _name in clib.c_functions():
+for _name in kernels.c_functions():
     register_symbol(_name)
 
 
 def __getattr__(name: str) -> Any:
     """A function of the C library, made on first use."""
-    if name.startswith("_") or not clib.is_c_function(name):
+    if name.startswith("_") or not kernels.is_c_function(name):
         raise AttributeError(f"math.{name} is no function of the C library")
     return _external_function(name)
 
@@ -41,8 +41,8 @@ def __getattr__(name: str) -> Any:
 @cache
 def _external_function(name: str) -> Any:
     register_symbol(name)
-    arity = clib.arity(name)
-    called = types.ExternalFunction(clib.symbol_name(name), float64(*[float64] * arity))
+    arity = kernels.arity(name)
+    called = types.ExternalFunction(kernels.symbol_name(name), float64(*[float64] * arity))
     if arity == 1:
         return internal_njit(lambda x: called(x))
     return internal_njit(lambda x, y: called(x, y))

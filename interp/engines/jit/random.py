@@ -13,7 +13,7 @@ import numpy as np
 from numba import float64, int64, uint64
 
 from . import machine, opaque
-from .inner import kernel
+from .memory import kernel
 
 
 @kernel

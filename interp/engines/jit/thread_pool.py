@@ -54,8 +54,7 @@ from numba.extending import intrinsic
 from numba.np import arrayobj
 
 from . import cache, machine
-from .inner import internal_njit, kernel
-from .memory import element_pointer
+from .memory import element_pointer, internal_njit, kernel
 from .state import PARALLEL_MIN_ELEMENTS, POOL_REQUESTED
 
 CHUNK_ELEMENTS = 16_384

@@ -8,7 +8,7 @@ import numpy as np
 import tagloom as tl
 from support.generators.effect_programs import half, weigh
 from tagloom.core.ops.op import OPS
-from tagloom.interp.engines.jit.clib import UFUNC_OPS
+from tagloom.interp.engines.jit.kernels import UFUNC_OPS
 
 
 @tl.function

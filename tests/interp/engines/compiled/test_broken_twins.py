@@ -61,7 +61,7 @@ TWINS: dict[str, tuple[str, str, tl.Function, list[Any]]] = {
     "the last cell is none": (r"if (v\d+) >= (uint64\(v\d+\.size\)):", r"if \1 + uint64(1) >= \2:", prefix, [6]),
     "two handles are one": (r"(= v\d+, )(\(v\d+, v\d+\)), .*", r"\1\2, \2", exchanged, [4]),
     "a handle has another's bits": (r"(= v\d+, \(v\d+, (v\d+)\), \(v\d+, )v\d+\)", r"\1\2)", exchanged, [4]),
-    "all arrays in cells are the first": (r"r\.dereference\((v\d+), [^,]+,", r"r.dereference(\1, 0,", ragged, [4, 0]),
+    "all arrays in cells are the first": (r"m\.dereference\((v\d+), [^,]+,", r"m.dereference(\1, 0,", ragged, [4, 0]),
     "a part of an array in a cell": (r"range\((v\d+)\.size\)", r"range(\1.size - 1)", rows, [5]),
     "small arrays lie in one place": (r"(e\.array_in_block\(v\d+), \d+", r"\1, 0", apart, [[1.0, 2.0, 3.0, 4.0, 5.0]]),
     "buffers lie in one place": (r"(w\.data_address\(v\d+\) \+) \d+ \*", r"\1 0 *", apart, [[1.0, 2.0, 3.0, 4.0, 5.0]]),

@@ -9,7 +9,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from tagloom.interp.engines.jit import cache, progress
+from tagloom.interp.engines.jit import cache
+from tagloom.interp.engines.jit import cache as progress
 from tagloom.interp.engines.jit.kernels import HEADER
 
 TEXT = f"""{HEADER}
