@@ -140,13 +140,10 @@ SUBJECTS = {
         (
             "tui/session/session.py",
             "tui/session/step_commands.py",
-            "tui/session/call_commands.py",
-            "tui/session/breakpoints.py",
-            "tui/session/breakpoint_commands.py",
-            "tui/session/fork_commands.py",
-            "tui/session/compare_commands.py",
-            "tui/session/export_test.py",
             "tui/session/run.py",
+            "tui/session/mark_commands.py",
+            "tui/session/run_commands.py",
+            "tui/session/export_test.py",
         ),
         (
             "tests/tui/session/test_session.py",

@@ -9,8 +9,7 @@ from textual.suggester import Suggester
 from textual.widget import Widget
 from textual.widgets import Input
 
-from ..session.completion import complete_line
-from ..session.session import Session
+from ..session.session import Session, complete_line
 
 
 class CommandSuggester(Suggester):

@@ -14,7 +14,7 @@ from textual.widget import Widget
 
 from ..panes.arrange import PaneArea, key_of
 from ..panes.page import PageRow
-from ..session.reply import sanitize
+from ..session.command import sanitize
 from .themes import text_style
 
 

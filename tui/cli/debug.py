@@ -12,9 +12,9 @@ from typing import NamedTuple
 
 from ...core.errors import Malformed, Usage
 from ..run_start import Start
+from ..session.command import CommandReply
 from ..session.commands import new_session
 from ..session.fast_forward import goto_event
-from ..session.reply import CommandReply
 from ..session.session import Session
 from .prompt import PROMPT, run_prompt
 from .terminal import has_unicode

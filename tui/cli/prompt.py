@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from ..session.completion import completions
-from ..session.session import Session
+from ..session.session import Session, completions
 
 PROMPT = "(tagloom) "
 

@@ -13,8 +13,8 @@ from ...core.graph.graph import Graph
 from ...interp.machine.event import Event
 from ...viz.state_view import abbreviate_tag, abbreviate_value
 from ...viz.style import BADGE_LOOKS, GREY, ORANGE, SKY, VERMILLION
+from ..session.command import CommandReply
 from ..session.listing import list_events as listed_events
-from ..session.reply import CommandReply
 from ..session.session import Session
 from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page
 

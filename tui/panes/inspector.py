@@ -17,10 +17,17 @@ from ...interp.outcome.describe import describe_value
 from ...interp.queries.contexts import fires_under
 from ...viz.state_view import abbreviate_tag, abbreviate_value
 from ...viz.style import BADGE_LOOKS, BOX_LOOKS, GREEN, GREY, ORANGE, SKY, kind_of
-from ..session.node import PortState, inspected_tag, op_summary, ports, summarize_array
-from ..session.rule import describe_effect, describe_firing_rule
+from ..session.mark_commands import describe_watches
+from ..session.node import (
+    PortState,
+    describe_effect,
+    describe_firing_rule,
+    inspected_tag,
+    op_summary,
+    ports,
+    summarize_array,
+)
 from ..session.session import Session
-from ..session.watch_commands import describe_watches
 from .page import PageRow, PageSpan, PanePage, build_row, empty_page
 
 MAX_FIRINGS, MAX_VALUES = 8, 60

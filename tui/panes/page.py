@@ -8,7 +8,7 @@ from functools import cache
 from typing import NamedTuple, overload
 
 from ...viz.style import GREY
-from ..session.reply import sanitize
+from ..session.command import sanitize
 
 FUTURE_COLOUR = "pale"
 """The colour of what is still in the future; text never has it."""

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from ...viz.style import ORANGE
-from ..session.describe import is_position
-from ..session.reply import CommandReply
+from ..session.command import CommandReply
+from ..session.listing import is_position
 from ..session.session import Session
 from .events import answers_page, events_page
 from .graph import GraphLayout, GraphPicture, LayoutRequest, draw_tokens

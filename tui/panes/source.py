@@ -8,7 +8,7 @@ from functools import lru_cache
 
 from ...viz.source_lines import MISSING_SOURCE, local_lines
 from ...viz.style import BLUE, GREEN, GREY, PURPLE, SKY, VERMILLION, YELLOW
-from ..session.reply import sanitize
+from ..session.command import sanitize
 from ..session.session import Session
 from .page import PageRow, PageSpan, PanePage, build_row, empty_page
 

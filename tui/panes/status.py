@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from ...interp.history.history import History
 from ...viz.style import GREEN, GREY, ORANGE, SKY, VERMILLION
-from ..session.command import Command
-from ..session.describe import is_over, last_event, results_data, why_stopped
-from ..session.reply import CommandReply
+from ..session.command import Command, CommandReply
+from ..session.listing import is_over, results_data, why_stopped
 from ..session.session import Session
 from .events import event_spans
 from .page import PageRow, PageSpan, build_row
@@ -67,7 +66,7 @@ def last_event_row(session: Session, reply: CommandReply | None = None) -> PageR
     if session.snapshot.current is None:
         return build_row("")
     history = session.history
-    event = last_event(history)
+    event = history.last_event
     if event is None and history.base:
         return build_row((" what is known begins here: S goes further back, s steps on", GREY))
     if event is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...core.tag import ROOT, Tag
 from ...viz.style import GREEN, GREY, ORANGE, PURPLE, VERMILLION
-from ..session.calls import ActivationEntry, ActivationTitles, OmittedActivations, list_activations
+from ..session.listing import ActivationEntry, ActivationTitles, OmittedActivations, list_activations
 from ..session.session import Session
 from .page import LazyRows, PageRow, PageSpan, PanePage, build_row
 

@@ -3,26 +3,17 @@
 from __future__ import annotations
 
 from ..run_start import StartOptions
-from .adjoint_commands import adjoint_commands
-from .bookmark_commands import bookmark_commands
-from .breakpoint_commands import breakpoint_commands
-from .call_commands import activation_commands
 from .command import Command
-from .compare_commands import comparison_commands
-from .file_commands import file_commands
-from .focus_commands import focus_commands
-from .fork_commands import fork_commands
-from .help_commands import session_commands
-from .inspect_commands import inspect_commands
+from .inspect_commands import focus_commands, inspect_commands
+from .mark_commands import bookmark_commands, breakpoint_commands, watch_commands
 from .query_commands import query_commands
+from .run_commands import comparison_commands, fork_commands
 from .session import Session
+from .session_commands import file_commands, session_commands
 from .step_commands import step_commands
-from .watch_commands import watch_commands
 
 COMMAND_GROUPS = (
     step_commands,
-    activation_commands,
-    adjoint_commands,
     inspect_commands,
     query_commands,
     watch_commands,

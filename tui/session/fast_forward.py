@@ -1,8 +1,7 @@
-"""Going far: how the fast machine skips ahead of the known events, and what the session reports about it.
+"""Moves to far positions: how the fast machine skips ahead of the known events, and what the session reports about it.
 
-Up to `FAST_FORWARD_THRESHOLD` events ahead, a run is stepped event by event, and the events are known from then on.
-Farther positions are left to the fast machine, if it can handle the run; then only the events near the destination are
-known.
+Up to `FAST_FORWARD_THRESHOLD` events ahead, a run is stepped event by event, and all these events become known. Farther
+ahead the fast machine runs, if it supports the program; then only the events near the destination are known.
 """
 
 from __future__ import annotations
@@ -15,7 +14,7 @@ from ...interp.breakpoints.breakpoint import Breakpoints
 from ...interp.history.cursor import EventSelector
 from ...interp.history.fast_forward import WINDOW
 from ...interp.history.history import History
-from .describe import why_stopped
+from .listing import why_stopped
 from .run import REVEAL_LIMIT
 from .session import Session
 
@@ -26,19 +25,19 @@ FAST_FORWARD_THRESHOLD = 200_000
 """The number of events that the reference machine steps before the fast one takes over: about a second and a half."""
 
 
-def run_until(history: History, wanted: EventSelector, most: float = inf) -> bool:
-    """Step to the next matching event, which has then happened, to the end, or by at most `most` events; raises
-    KeyboardInterrupt, at the position reached, on Ctrl-C."""
-    event = history.forward_to(wanted, most)
+def run_until(history: History, is_match: EventSelector, most: float = inf) -> bool:
+    """Step to the position after the next matching event, to the end, or until `most` events have happened; return
+    whether an event matched. Raises KeyboardInterrupt on Ctrl-C, and then stays at the position reached."""
+    event = history.forward_to(is_match, most)
     if event is None:
         check_interrupt(history)
     return event is not None
 
 
 def check_interrupt(history: History) -> None:
-    """Raise KeyboardInterrupt if Ctrl-C was pressed on the way to the history's end."""
-    stopped = history.stop_error
-    if isinstance(stopped, Exhausted) and stopped.limit == "interrupt":
+    """Raise KeyboardInterrupt if Ctrl-C stopped the history."""
+    error = history.stop_error
+    if isinstance(error, Exhausted) and error.limit == "interrupt":
         raise KeyboardInterrupt
 
 
@@ -73,10 +72,15 @@ def goto_end(session: Session) -> None:
     history = session.history
     history.jump(len(history))
     most = len(history) + FAST_FORWARD_THRESHOLD
-    run_until(history, _is_never_hit, most)
+    run_until(history, match_nothing, most)
     if len(history) == most and _can_fast_forward(session) and not _fast_forward(session):
         return
-    run_until(session.history, _is_never_hit)
+    run_until(session.history, match_nothing)
+
+
+def match_nothing(state: object, event: object) -> bool:
+    """Matches no event, so that a run is stepped to its end."""
+    return False
 
 
 def goto_next_hit(session: Session) -> None:
@@ -86,9 +90,14 @@ def goto_next_hit(session: Session) -> None:
     stops.lines.clear()
     if run_until(history, stops, most) or history.position < most:
         return
-    told = _stop_conditions(session, stops) if _can_fast_forward(session) else None
-    if told is not None and not _fast_forward(session, None, told, stops):
-        return
+    if _can_fast_forward(session):
+        from ...interp.history.stop_conditions import build_stop_conditions  # 20 ms, which the first screen saves
+
+        conditions = build_stop_conditions(stops, history.state)
+        if isinstance(conditions, str):
+            session.note(f"  every event was stepped: {conditions}")
+        elif not _fast_forward(session, None, conditions, stops):
+            return
     run_until(session.history, session.run.breakpoints.compile_all(points))
 
 
@@ -99,48 +108,34 @@ def reveal_past(session: Session) -> None:
         run.reveal(max(history.base - WINDOW, 0))
 
 
-def _is_never_hit(state: object, event: object) -> bool:
-    return False
-
-
 def _can_fast_forward(session: Session) -> bool:
-    """Whether the fast machine can skip ahead; if not, a note says so."""
+    """Whether the fast machine can skip ahead; if it does not support the run, a note says why."""
     if session.options.whole:
         return False
-    why = session.history.unsupported_reason
-    if why is not None:
-        session.note(f"  every event was stepped: {why}")
-    return why is None
-
-
-def _stop_conditions(session: Session, stops: Breakpoints) -> StopConditions | None:
-    """The breakpoints as stop conditions of the fast machine; if it cannot handle them, a note says so."""
-    from ...interp.history.stop_conditions import (
-        build_stop_conditions,  # which knows the machine: 20 ms of the first screen
-    )
-
-    told = build_stop_conditions(stops, session.history.state)
-    if isinstance(told, str):
-        session.note(f"  every event was stepped: {told}")
-        return None
-    return told
+    reason = session.history.unsupported_reason
+    if reason is not None:
+        session.note(f"  every event was stepped: {reason}")
+    return reason is None
 
 
 def _fast_forward(
-    session: Session, position: int | None = None, stops: StopConditions | None = None, shown: Breakpoints | None = None
+    session: Session,
+    position: int | None = None,
+    stops: StopConditions | None = None,
+    points: Breakpoints | None = None,
 ) -> bool:
     """Let the fast machine skip ahead, and make the events at its destination known; return whether the run continues
-    from there. `shown` are the breakpoints to evaluate at its stops on the way."""
+    from there. The fast machine evaluates `stops` on the way, which stand for the breakpoints `points`."""
     run, start = session.run, len(session.history)
-    made = run.history.far(position, stops)
-    if shown is not None:
-        shown.mark_observed(start, max(made.base, start))
-    if made is not run.history:
-        run.replace_history(made)
-        if made.base:
-            session.note(f"  the fast machine went ahead: known are the events from {made.base:,} on")
-    check_interrupt(made)
-    return made.stop_error is None
+    history = run.history.far(position, stops)
+    if points is not None:
+        points.mark_observed(start, max(history.base, start))
+    if history is not run.history:
+        run.replace_history(history)
+        if history.base:
+            session.note(f"  the fast machine skipped ahead: events are known from {history.base:,} on")
+    check_interrupt(history)
+    return history.stop_error is None
 
 
 def _reveal_before(session: Session, position: int) -> None:
@@ -149,12 +144,12 @@ def _reveal_before(session: Session, position: int) -> None:
     if history.base - position <= REVEAL_LIMIT:
         run.reveal(max(position - WINDOW, 0))
         return
-    why = history.unsupported_reason
-    if why is not None:
+    reason = history.unsupported_reason
+    if reason is not None:
         raise Usage(
-            f"event {position:,} is far before what is known of {run.name}",
+            f"event {position:,} is far before the known events of {run.name}",
             required=f"{history.base - REVEAL_LIMIT:,} or later",
-            got=why,
-            hint="the run that it is a fork of goes there",
+            got=reason,
+            hint="`switch` to the run that it is a fork of, and go there",
         )
     _fast_forward(session, position)

@@ -1,8 +1,12 @@
-"""Commands that inspect the current position: the position, the state, a node, the source, the activations."""
+"""Commands that inspect the current position: the position, the state, a node, the source, the activations; and
+commands that change the focus, which is what the views show. They change no run, and `undo` skips them.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from itertools import chain, islice
 from typing import Any
 
@@ -11,9 +15,11 @@ import numpy as np
 from ...core.errors import Usage, plural
 from ...core.graph.graph import Graph
 from ...core.ops.effects import fill_placeholders
+from ...core.ops.indexing import parse_key
 from ...core.program.program import Location
 from ...core.tag import ROOT, Tag
 from ...core.value import format_value
+from ...interp.breakpoints.expression import compile_condition
 from ...interp.history.moment import describe_token
 from ...interp.machine.activation import ActivationRecord
 from ...interp.machine.event import Token
@@ -22,17 +28,36 @@ from ...interp.outcome.describe import describe_value
 from ...interp.outcome.outcome import Outcome
 from ...interp.queries.ask import parse_tag
 from ...interp.queries.contexts import fires_under
-from ...interp.records.outcome_json import error_text as error_words
+from ...interp.records.outcome_json import error_text
+from ...viz.collapse import find_clusters
+from ...viz.graph_view import graph_view
 from ...viz.source_lines import MISSING_SOURCE, local_line, local_lines
 from ..report import stats_report
-from .arguments import CommandArguments
-from .calls import ActivationTitles, OmittedActivations, list_activations
-from .command import CommandGroup
-from .describe import MAX_LINES, MAX_ROWS, describe_outputs, results_data, token_data, waiting_tokens
-from .node import ArraySummary, PortState, has_fired, op_summary, ports, summarize_array
-from .query_commands import last_firing_tag
-from .reply import CommandResult, truncate_lines, with_omitted_count
-from .rule import describe_effect, describe_firing_rule
+from .command import CommandArguments, CommandGroup, CommandResult, truncate_lines, with_omitted_count
+from .listing import (
+    MAX_LINES,
+    MAX_ROWS,
+    ActivationTitles,
+    OmittedActivations,
+    describe_event,
+    describe_outputs,
+    list_activations,
+    list_events,
+    results_data,
+    token_data,
+    waiting_tokens,
+)
+from .node import (
+    ArraySummary,
+    PortState,
+    describe_effect,
+    describe_firing_rule,
+    has_fired,
+    last_firing_tag,
+    op_summary,
+    ports,
+    summarize_array,
+)
 from .session import Session
 from .step_commands import position_result
 
@@ -49,17 +74,17 @@ def describe_tokens(graph: Graph, tokens: Iterable[Token], count: int) -> list[s
 @inspect_commands.register("where", key="i", help="where one is: the last event, and its line of source")
 def where(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
-    said = position_result(session)
-    location = _location_of(session, session.current_node)
+    result = position_result(session)
+    location = source_location(session, session.current_node)
     if location is None:
-        return said
+        return result
     line = local_line(location).strip()
-    data = {**said.data, "line": location.line, "source": line}
-    return CommandResult([*said.text, f"  {location}: {line}"] if line else said.text, data)
+    data = {**result.data, "line": location.line, "source": line}
+    return CommandResult([*result.text, f"  {location}: {line}"] if line else result.text, data)
 
 
-def _location_of(session: Session, node: int | None) -> Location | None:
-    """The source line of a node."""
+def source_location(session: Session, node: int | None) -> Location | None:
+    """The source line of a node, if it is known."""
     return None if node is None else session.history.graph.nodes[node].location
 
 
@@ -72,28 +97,28 @@ def state(session: Session, words: CommandArguments) -> CommandResult:
     graph, here = session.history.graph, session.history.state
     if text is not None:
         tag = parse_tag(graph, text)
-        found = [token for token in waiting_tokens(here) if token.tag == tag]
-        lines = describe_tokens(graph, found, len(found))
+        waiting = [token for token in waiting_tokens(here) if token.tag == tag]
+        lines = describe_tokens(graph, waiting, len(waiting))
         return CommandResult(
-            [f"waiting under {tag}:", *lines], {"waiting": [token_data(graph, token) for token in found]}
+            [f"waiting under {tag}:", *lines], {"waiting": [token_data(graph, token) for token in waiting]}
         )
-    held = [token for entries in here.throttled_tokens.values() for _, token in entries]
+    throttled = [token for entries in here.throttled_tokens.values() for _, token in entries]
     parts = (("in flight", here.flight, len(here.flight)), ("waiting", waiting_tokens(here), here.waiting_count))
     lines, data = list[str](), dict[str, Any]()
-    for name, tokens, count in (*parts, ("held", held, len(held))):
-        kept = list(islice(tokens, MAX_ROWS))
-        data[name.replace(" ", "_")] = {"count": count, "tokens": [token_data(graph, token) for token in kept]}
-        lines += [f"{name}:", *describe_tokens(graph, kept, count)] if count else []
-    cells, results = list(_cells_data(graph, here)), results_data(session.history)
-    lines += ["cells:", *truncate_lines([f"  {_describe_cells(row)}" for row in cells], MAX_LINES)] if cells else []
-    come = [f"  {at}: {said}" for at, said in enumerate(results) if said is not None]
-    lines += ["results:", *come] if come else []
+    for name, tokens, count in (*parts, ("held", throttled, len(throttled))):
+        first = list(islice(tokens, MAX_ROWS))
+        data[name.replace(" ", "_")] = {"count": count, "tokens": [token_data(graph, token) for token in first]}
+        lines += [f"{name}:", *describe_tokens(graph, first, count)] if count else []
+    cells, results = list(cells_data(graph, here)), results_data(session.history)
+    lines += ["cells:", *truncate_lines([f"  {describe_cells(row)}" for row in cells], MAX_LINES)] if cells else []
+    arrived = [f"  {number}: {value}" for number, value in enumerate(results) if value is not None]
+    lines += ["results:", *arrived] if arrived else []
     return CommandResult(lines or ["nothing is left"], {**data, "cells": cells, "results": results})
 
 
-def _cells_data(graph: Graph, here: State) -> Iterator[dict[str, Any]]:
-    """All arrays of cells: the values of full cells, and the number of tokens parked at each cell."""
-    for handle, block in here.cells.blocks.items():
+def cells_data(graph: Graph, state: State) -> Iterator[dict[str, Any]]:
+    """All arrays of cells as data: the values of full cells, and the number of tokens parked at each cell."""
+    for handle, block in state.cells.blocks.items():
         yield {
             "cells": describe_value(graph, handle),
             "size": handle.size,
@@ -102,11 +127,12 @@ def _cells_data(graph: Graph, here: State) -> Iterator[dict[str, Any]]:
         }
 
 
-def _describe_cells(row: dict[str, Any]) -> str:
+def describe_cells(row: dict[str, Any]) -> str:
+    """A line for an array of cells, from its data."""
     full = [f"{at}: {value}" for at, value in row["full"].items()]
     parked = [f"{count} parked at {at}" for at, count in row["parked"].items()]
-    said = ", ".join([*truncate_lines(full, 8, "full"), *truncate_lines(parked, 8)]) or "empty"
-    return f"{row['cells']}, {plural(row['size'], 'cell')}: {said}"
+    contents = ", ".join([*truncate_lines(full, 8, "full"), *truncate_lines(parked, 8)]) or "empty"
+    return f"{row['cells']}, {plural(row['size'], 'cell')}: {contents}"
 
 
 @inspect_commands.register(
@@ -119,28 +145,41 @@ def inspect(session: Session, words: CommandArguments) -> CommandResult:
     graph, number = history.graph, session.find_node(name)
     tag = parse_tag(graph, text) if text is not None else last_firing_tag(session, name)
     node, numbers = graph.nodes[number], session.run.firings(number)
-    found, is_fired, contexts = list(ports(session, number, tag)), has_fired(session, number, tag), history.ask.contexts
-    is_there = text is not None or fires_under(graph, contexts, number, tag)
-    said = f"{'it has fired: ' if is_fired else ''}{', '.join(_describe_port(graph, port) for port in found)}"
-    seen = _last_array(session, numbers)
+    states, is_fired, contexts = (
+        list(ports(session, number, tag)),
+        has_fired(session, number, tag),
+        history.ask.contexts,
+    )
+    is_activation = text is not None or fires_under(graph, contexts, number, tag)
+    status = f"{'it has fired: ' if is_fired else ''}{', '.join(describe_port(graph, port) for port in states)}"
+    outputs = history[numbers[-1]].outputs if numbers else ()
+    value, array = outputs[0][1] if outputs else None, None
+    if isinstance(value, np.ndarray) and value.ndim:
+        array = summarize_array(value, session.focus.array_slice)
     lines = [
         f"{node}{f' ({node.location})' if node.location else ''}: {node.op}, {op_summary(node.op)}",
         f"  fires {describe_firing_rule(node)}, then {describe_effect(node)}",
-        f"  under {tag}: {said.removesuffix(': ')}" if is_there else f"  no activation of {contexts[number]} yet",
+        f"  under {tag}: {status.removesuffix(': ')}"
+        if is_activation
+        else f"  no activation of {contexts[number]} yet",
         f"  {plural(history.state.firings_by_node[number], 'firing')}",
         *(f"  event {at}, {history[at].token.tag}: {describe_outputs(graph, history[at])}" for at in numbers[-5:]),
-        *([] if seen is None else [f"  {_describe_array(graph, seen, session.focus.array_slice)}"]),
+        *([] if array is None else [f"  {describe_array(graph, array, session.focus.array_slice)}"]),
     ]
     data = {
         "node": str(node),
         "op": node.op,
         "tag": str(tag),
-        "held": {str(port.number): describe_value(graph, port.value) for port in found if port.status == "holds"},
-        "ports": [_port_data(graph, port) for port in found],
+        "held": {str(port.number): describe_value(graph, port.value) for port in states if port.status == "holds"},
+        "ports": [
+            {"port": port.number, "has": port.status, "value": format_port_value(graph, port)} for port in states
+        ],
         "firings": history.state.firings_by_node[number],
         "fired_here": is_fired,
-        "array": None if seen is None else {"type": seen.type, **seen.statistics, "odd": seen.nonfinite_or_true_count},
+        "array": None,
     }
+    if array is not None:
+        data["array"] = {"type": array.type, **array.statistics, "odd": array.nonfinite_or_true_count}
     return CommandResult(lines, data)
 
 
@@ -154,40 +193,30 @@ _PORT_WORDS = {
 }
 
 
-def _describe_port(graph: Graph, port: PortState) -> str:
-    return f"port {port.number} {_PORT_WORDS[port.status]}{_describe_port_value(graph, port)}"
+def describe_port(graph: Graph, port: PortState) -> str:
+    """A clause about a port, such as `port 0 took 3`."""
+    value = format_port_value(graph, port)
+    return f"port {port.number} {_PORT_WORDS[port.status]}{'' if value is None else f' {value}'}"
 
 
-def _describe_port_value(graph: Graph, port: PortState) -> str:
+def format_port_value(graph: Graph, port: PortState) -> str | None:
+    """The value at a port as text; None if there is none."""
     match port.status:
         case "literal":
-            return f" {format_value(port.value)}"
+            return format_value(port.value)
         case "took" | "holds":
-            return f" {describe_value(graph, port.value)}"
-    return ""
+            return describe_value(graph, port.value)
+    return None
 
 
-def _port_data(graph: Graph, port: PortState) -> dict[str, Any]:
-    return {"port": port.number, "has": port.status, "value": _describe_port_value(graph, port).strip() or None}
-
-
-def _last_array(session: Session, numbers: Sequence[int]) -> ArraySummary | None:
-    """The summary of a node's last result, if it is an array."""
-    outputs = session.history[numbers[-1]].outputs if numbers else ()
-    value = outputs[0][1] if outputs else None
-    return summarize_array(value, session.focus.array_slice) if isinstance(value, np.ndarray) and value.ndim else None
-
-
-def _describe_array(graph: Graph, seen: ArraySummary, chosen: str) -> str:
-    numbers = "".join(f", {name} {number:.4g}" for name, number in seen.statistics.items())
-    part = (
-        ""
-        if not chosen
-        else "; no such slice"
-        if seen.selection is None
-        else f"; [{chosen}]: {describe_value(graph, seen.selection)}"
-    )
-    return f"{seen.type}{numbers}{part}"
+def describe_array(graph: Graph, array: ArraySummary, chosen: str) -> str:
+    """A line for an array: its type, its statistics, and the chosen slice."""
+    numbers = "".join(f", {name} {number:.4g}" for name, number in array.statistics.items())
+    if not chosen:
+        return f"{array.type}{numbers}"
+    if array.selection is None:
+        return f"{array.type}{numbers}; no such slice"
+    return f"{array.type}{numbers}; [{chosen}]: {describe_value(graph, array.selection)}"
 
 
 @inspect_commands.register(
@@ -195,9 +224,9 @@ def _describe_array(graph: Graph, seen: ArraySummary, chosen: str) -> str:
 )
 def source(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
-    location = _location_of(session, session.inspected_node)
+    location = source_location(session, session.inspected_node)
     if location is None:
-        return CommandResult(["this node was made by no line of source"], {"file": None, "lines": []})
+        return CommandResult(["no line of source is known for this node"], {"file": None, "lines": []})
     text = local_lines(location)
     first = max(location.line - SOURCE_CONTEXT, 1)
     numbered = list(enumerate(text[first - 1 : max(location.line + SOURCE_CONTEXT - 1, 0)], first))
@@ -212,10 +241,12 @@ def source(session: Session, words: CommandArguments) -> CommandResult:
 def tags(session: Session, words: CommandArguments) -> CommandResult:
     which = words.optional_word()
     words.expect_end()
-    if which is not None:
-        return _all_tags(session, which)
+    if which not in (None, "all"):
+        raise Usage("`tags` lists the open activations, or all", required="tags [all]", got=which[:40])
+    if which == "all":
+        return all_activations_result(session)
     records, here = session.history.state.records, session.current_tag
-    lines = with_omitted_count(list(islice(_describe_open_activations(records, here), MAX_LINES)), len(records))
+    lines = with_omitted_count(list(islice(describe_open_activations(records, here), MAX_LINES)), len(records))
     rows = [
         {"tag": str(tag), "tokens": record.token_count, "fired": len(record.fired_nodes)}
         for tag, record in islice(records.items(), MAX_ROWS)
@@ -224,10 +255,8 @@ def tags(session: Session, words: CommandArguments) -> CommandResult:
     return CommandResult(lines or ["no activation is open"], data)
 
 
-def _all_tags(session: Session, which: str) -> CommandResult:
+def all_activations_result(session: Session) -> CommandResult:
     """All activations, closed ones included, as the screen shows them."""
-    if which != "all":
-        raise Usage("this says not which activations", required="tags [all]", got=which[:40])
     history, here = session.history, session.current_tag
     session.run.index.catch_up(history)
     titles, lines, rows = ActivationTitles(history.graph, session.run.index.gates, history.position), list[str](), []
@@ -236,24 +265,24 @@ def _all_tags(session: Session, which: str) -> CommandResult:
         if isinstance(each, OmittedActivations):
             lines.append(f"   {indent}and {each.remaining_count:,} more")
             continue
-        said, tag = titles.title(each), each.tag
+        title, tag = titles.title(each), each.tag
         site = "" if tag.site.kind == "loop" else f"{tag.last_step}: "
-        is_open = "" if each.tokens is None else f", open, {plural(each.tokens, 'token')}"
-        lines.append(f"{'->' if tag == here else '  '} {indent}{site}{said}{is_open}")
-        rows.append({"tag": str(tag), "said": said, "open": each.tokens is not None, "tokens": each.tokens or 0})
+        status = "" if each.tokens is None else f", open, {plural(each.tokens, 'token')}"
+        lines.append(f"{'->' if tag == here else '  '} {indent}{site}{title}{status}")
+        rows.append({"tag": str(tag), "said": title, "open": each.tokens is not None, "tokens": each.tokens or 0})
     return CommandResult(lines, {"activations": rows, "here": str(here)})
 
 
-def _describe_open_activations(records: dict[Tag, ActivationRecord], here: Tag) -> Iterator[str]:
+def describe_open_activations(records: dict[Tag, ActivationRecord], here: Tag) -> Iterator[str]:
     """A line for each open activation, below the one around it. Without recursion, because tags may be very deep."""
-    ahead = [ROOT] if ROOT in records else []
-    while ahead:
-        tag = ahead.pop()
+    stack = [ROOT] if ROOT in records else []
+    while stack:
+        tag = stack.pop()
         record = records[tag]
         arrow, depth = "->" if tag == here else "  ", min(tag.depth, 30)
         counts = f"{plural(record.token_count, 'token')}, {len(record.fired_nodes)} fired"
         yield f"{arrow} {'  ' * depth}{tag.last_step}: {counts}"
-        ahead.extend(child for child in reversed(record.child_tags.values()))
+        stack.extend(reversed(record.child_tags.values()))
 
 
 @inspect_commands.register("printed", key=",p", help="the lines that the program has printed up to here")
@@ -282,25 +311,107 @@ def require_outcome(session: Session) -> Outcome:
 @inspect_commands.register("outcome", key=",o", help="how the run ended, once it is over")
 def outcome(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
-    found = require_outcome(session)
-    values = ", ".join("missing" if value is None else format_value(value) for value in found.results)
-    error = error_words(found.error).splitlines() if found.error is not None else []
-    data = {
-        "status": found.status,
-        "results": [None if value is None else format_value(value) for value in found.results],
-    }
-    return CommandResult([f"{found.status}: {values}", *error], {**data, "firings": found.firings})
+    ending = require_outcome(session)
+    results = [None if value is None else format_value(value) for value in ending.results]
+    line = f"{ending.status}: {', '.join('missing' if text is None else text for text in results)}"
+    error = error_text(ending.error).splitlines() if ending.error is not None else []
+    data = {"status": ending.status, "results": results, "firings": ending.firings}
+    return CommandResult([line, *error], data)
 
 
 @inspect_commands.register("stats", key=",s", help="what the run took, once it is over")
 def stats(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
-    found = require_outcome(session)
-    data = {
-        "firings": found.stats.firings,
-        "steps": found.stats.steps,
-        "critical_path": found.stats.critical_path,
-        "largest_store": found.stats.largest_store,
-        "deepest_tag": found.stats.deepest_tag,
-    }
-    return CommandResult(stats_report(found, unicode=False).splitlines(), data)
+    ending = require_outcome(session)
+    names = ("firings", "steps", "critical_path", "largest_store", "deepest_tag")
+    data = {name: getattr(ending.stats, name) for name in names}
+    return CommandResult(stats_report(ending, unicode=False).splitlines(), data)
+
+
+# Focus
+
+focus_commands = CommandGroup[Session]("focus")
+MAX_LISTED = 20
+"""The most events that `events` prints."""
+
+
+@focus_commands.register(
+    "select", "[NODE] [TAG]", key="*", help="inspect this node until another is selected; without NODE, the present"
+)
+def select(session: Session, words: CommandArguments) -> CommandResult:
+    if not words:
+        session.focus = replace(session.focus, node_name=None, node_tag=None)
+        return CommandResult(["the current node is inspected"])
+    result = inspect(session, CommandArguments(words.usage, words.text))
+    name, tag = words.next_word("a node"), words.optional_word()
+    full_name = str(session.history.graph.nodes[session.find_node(name)])
+    session.focus = replace(session.focus, node_name=full_name, node_tag=tag)
+    return result
+
+
+@focus_commands.register("only", "[TAG]", key="&", help="show only what is under a tag, and below it; without TAG, all")
+def only(session: Session, words: CommandArguments) -> CommandResult:
+    text = words.optional_word()
+    words.expect_end()
+    tag = None if text is None else str(parse_tag(session.history.graph, text))
+    session.focus = replace(session.focus, root_tag=tag)
+    return CommandResult([f"only {tag} is shown" if tag else "all activations are shown"], {"only": tag})
+
+
+@focus_commands.register("fold", "NAME", key="-", help="draw a function, or a loop, as one box", reverse="unfold")
+def fold(session: Session, words: CommandArguments) -> CommandResult:
+    names = resolve_names(session, words.next_word("a function or a loop"))
+    words.expect_end()
+    focus = session.focus
+    others = tuple(name for name in focus.folded_names if name not in names)
+    return set_folding(session, (*others, *names), tuple(name for name in focus.unfolded_names if name not in names))
+
+
+@focus_commands.register(
+    "unfold", "[NAME]", key="_", help="draw what is inside it; without NAME, of all", reverse="fold"
+)
+def unfold(session: Session, words: CommandArguments) -> CommandResult:
+    names = resolve_names(session, words.optional_word())
+    words.expect_end()
+    focus = session.focus
+    others = tuple(name for name in focus.unfolded_names if name not in names)
+    return set_folding(session, tuple(name for name in focus.folded_names if name not in names), (*others, *names))
+
+
+def resolve_names(session: Session, name: str | None) -> list[str]:
+    """The full names of the functions and loops with this name, or of all, if it is None."""
+    view = graph_view(session.history.graph)
+    clusters = None if name is None else find_clusters(view, [name])
+    return [each.subject for each in view.root.walk() if each.subject and (clusters is None or each.name in clusters)]
+
+
+def set_folding(session: Session, folded: tuple[str, ...], unfolded: tuple[str, ...]) -> CommandResult:
+    """Set which functions and loops are drawn as one box, and which in full."""
+    session.focus = replace(session.focus, folded_names=folded, unfolded_names=unfolded)
+    return CommandResult([f"folded: {', '.join(folded)}" if folded else "nothing is folded"], {"folded": list(folded)})
+
+
+@focus_commands.register("slice", "SLICE", key="[", help="show this slice of arrays, as in 0, 2:5; ... is the whole")
+def slice_command(session: Session, words: CommandArguments) -> CommandResult:
+    text = words.text.strip().removeprefix("[").removesuffix("]").strip()
+    if not text:
+        raise Usage("a slice is missing", required=words.usage)
+    parse_key(text)
+    session.focus = replace(session.focus, array_slice="" if text == "..." else text)
+    return CommandResult([f"arrays are shown at [{text}]"], {"slice": text})
+
+
+@focus_commands.register(
+    "events", "[CONDITION]", key="!", help="list the events for which a condition holds; without one, all"
+)
+def events(session: Session, words: CommandArguments) -> CommandResult:
+    history = session.history
+    if words.text:
+        compile_condition(words.text, history.graph)
+    session.focus = replace(session.focus, event_condition=words.text)
+    numbers = list_events(session)
+    here = bisect_left(numbers, history.position)
+    last = list(numbers[max(here - MAX_LISTED, 0) : here])
+    lines = [describe_event(history.graph, number, history[number]) for number in last]
+    data: dict[str, Any] = {"events": last, "count": len(numbers)}
+    return CommandResult(lines or ["no event up to here matches"], data)

@@ -1,21 +1,157 @@
-"""Lists of tokens, activations, cells and events: of many the first, and under `only` those under a tag."""
+"""What is at the position of a run: events, tokens, cells and activations, as text, as data, and as lists for panes.
+
+There may be millions of each: a list has the first ones, and a count of the others. If the command `only` restricts the
+views to an activation, lists have only what is under its tag.
+"""
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain, islice
-from typing import NamedTuple
+from operator import itemgetter
+from typing import Any, NamedTuple
 
-from ...core.errors import TagloomError
-from ...core.tag import Tag
+from ...core.errors import TagloomError, plural
+from ...core.graph.graph import Graph
+from ...core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ...core.types import Handle
 from ...core.value import Value
+from ...interp.history.history import History
 from ...interp.machine.activation import ActivationRecord
 from ...interp.machine.cells import CellBlock, CellWrite
-from ...interp.machine.event import Token
+from ...interp.machine.event import Event, Token
 from ...interp.machine.state import State
+from ...interp.outcome.describe import describe_cell, describe_value
+from ...interp.queries.origin import FiringOrigin
+from ...viz.activation_tree import Gates, describe_call
+from ...viz.labels import short_name
+from ...viz.state_view import abbreviate_value
 from .run_index import is_under
 from .session import Session
+
+MAX_LINES, MAX_ROWS = 40, 200
+"""The most tokens in text, and in data: there may be millions."""
+
+
+def describe_event(graph: Graph, number: int, event: Event) -> str:
+    """An event: a firing, or a token that arrived and waits."""
+    if event.fired:
+        return str(FiringOrigin(number, graph, event))
+    waits = "waits" if event.deferred_at is None else f"is parked at {describe_cell(graph, event.deferred_at)}"
+    token = event.token
+    port = f"port {token.port} of {graph.nodes[token.node]}"
+    return f"{describe_value(graph, token.value)} came to {port} under {token.tag} at event {number}, and {waits}"
+
+
+def event_data(graph: Graph, number: int, event: Event) -> dict[str, Any]:
+    """An event as data; values are literals."""
+    return {
+        "event": number,
+        "node": str(graph.nodes[event.token.node]),
+        "op": graph.nodes[event.token.node].op,
+        "port": event.token.port,
+        "tag": str(event.token.tag),
+        "token": describe_value(graph, event.token.value),
+        "fired": event.fired,
+        "inputs": None if event.inputs is None else [describe_value(graph, value) for value in event.inputs],
+        "outputs": {str(output): describe_value(graph, value) for output, value in event.outputs},
+        "trap": event.trap,
+    }
+
+
+def token_data(graph: Graph, token: Token) -> dict[str, Any]:
+    """A token as data."""
+    return {
+        "node": str(graph.nodes[token.node]),
+        "port": token.port,
+        "tag": str(token.tag),
+        "value": describe_value(graph, token.value),
+    }
+
+
+def describe_position(name: str, history: History) -> list[str]:
+    """The position of a run, in two lines: how far it is, and the last event."""
+    known_events = f" of {len(history):,} known" if len(history) > history.position else ""
+    head = f"{name}: after {plural(history.position, 'event')}{known_events}, {plural(history.state.firings, 'firing')}"
+    event, ending = history.last_event, describe_end(history)
+    if event is None and history.base:
+        return [f"{head}; earlier events are not known"]
+    if event is None:
+        return [f"{name}: at the beginning, {plural(len(history.state.flight), 'token')} in flight{ending}"]
+    return [f"{head}{ending}", f"  {describe_event(history.graph, history.position - 1, event)}"]
+
+
+def position_data(name: str, history: History) -> dict[str, Any]:
+    """The position of a run as data."""
+    event = history.last_event
+    return {
+        "run": name,
+        "position": history.position,
+        "known": len(history),
+        "base": history.base,
+        "firings": history.state.firings,
+        "flight": len(history.state.flight),
+        "over": is_over(history),
+        "stopped": why_stopped(history),
+        "traps": len(history.state.trap_events),
+        "results": results_data(history),
+        "last": None if event is None else event_data(history.graph, history.position - 1, event),
+    }
+
+
+def is_position(data: Mapping[str, Any]) -> bool:
+    """Whether the data of a reply describe a position, as those of step commands do."""
+    return "position" in data
+
+
+def results_data(history: History) -> list[str | None]:
+    """The results by position, None for those that have not arrived."""
+    state, graph = history.state, history.graph
+    return [
+        describe_value(graph, state.results[number]) if number in state.results else None
+        for number in range(len(graph.results))
+    ]
+
+
+def is_over(history: History) -> bool:
+    """Whether no event can follow: nothing is in flight."""
+    return not history.state.flight
+
+
+def why_stopped(history: History) -> str | None:
+    """Why the run cannot continue although tokens are in flight: a limit, or a violation in a fork."""
+    at_end = history.position == len(history)
+    return history.stop_error.message if at_end and history.stop_error is not None else None
+
+
+def describe_end(history: History) -> str:
+    """A clause that says why the run does not continue from its position; empty if it may."""
+    if history.position < len(history):
+        return ""
+    if (why := why_stopped(history)) is not None:
+        return f"; {why}"
+    if not is_over(history):
+        return ""
+    missing = history.graph.results and len(history.state.results) < len(history.graph.results)
+    trapped = f", with {plural(len(history.state.trap_events), 'trap')}" if history.state.trap_events else ""
+    return f"; it is over{trapped}{', and results are missing' if missing else ''}"
+
+
+def waiting_tokens(state: State) -> Iterator[Token]:
+    """The tokens that wait for partners: by tag in the order in which activations opened, then by node and port."""
+    for tag, record in state.records.items():
+        for node, operands in sorted(record.waiting_operands.items()):
+            for port, value in sorted(operands.items(), key=lambda pair: pair[0]):
+                yield Token(node, port, tag, value)
+
+
+def describe_outputs(graph: Graph, event: Event) -> str:
+    """The results of a firing, or that it trapped."""
+    if event.trap is not None:
+        return f"trap: {event.trap}"
+    return ", ".join(describe_value(graph, value) for _, value in event.outputs) or "nothing"
+
 
 MAX_SCANNED = 20_000
 """The most tokens or activations scanned for those under a tag: there may be millions, and each takes 0.5 us."""
@@ -43,15 +179,14 @@ def list_flight(session: Session, most: int) -> FlightListing:
     others = (each for each in order if each[0] != following)
     ordered = chain([(following, tokens[following])], others)
     if top is None:
-        found = list(islice(ordered, most))
-        return FlightListing(found, count - len(found), 0)
-    looked = islice(ordered, MAX_SCANNED)
-    found = [each for each in looked if is_under(each[1].tag, top)]
-    return FlightListing(found[:most], max(len(found) - most, 0), max(count - MAX_SCANNED, 0))
+        first = list(islice(ordered, most))
+        return FlightListing(first, count - len(first), 0)
+    matches = [each for each in islice(ordered, MAX_SCANNED) if is_under(each[1].tag, top)]
+    return FlightListing(matches[:most], max(len(matches) - most, 0), max(count - MAX_SCANNED, 0))
 
 
 class WaitingNode(NamedTuple):
-    """A waiting node with its operands, as of the time of reading."""
+    """A waiting node, with a copy of its operands by port."""
 
     tag: Tag
     node: int
@@ -69,51 +204,52 @@ class StoreListing(NamedTuple):
 def list_store(session: Session, most: int) -> StoreListing:
     """The waiting-matching store by activation, and the throttled tokens."""
     state, top = session.history.state, session.root_tag
-    found: list[Tag | WaitingNode | Token] = list(islice(_entries_by_tag(_open_records(state, top)), most))
-    kept = sum(len(each.operands) for each in found if isinstance(each, WaitingNode))
-    count = (
-        state.waiting_count if top is None else sum(_count_tokens(record) for _, record in _open_records(state, top))
-    )
-    held = [token for tag, entries in state.throttled_tokens.items() if is_under(tag, top) for _, token in entries]
-    return StoreListing([*found, *held[:most]], count - kept + max(len(held) - most, 0))
+    entries: list[Tag | WaitingNode | Token] = list(islice(waiting_entries(state, top), most))
+    listed_count = sum(len(entry.operands) for entry in entries if isinstance(entry, WaitingNode))
+    count = state.waiting_count
+    if top is not None:
+        count = sum(
+            len(operands) for _, rec in waiting_records(state, top) for operands in rec.waiting_operands.values()
+        )
+    throttled = [token for tag, pairs in state.throttled_tokens.items() if is_under(tag, top) for _, token in pairs]
+    return StoreListing([*entries, *throttled[:most]], count - listed_count + max(len(throttled) - most, 0))
 
 
-def _open_records(state: State, top: Tag | None) -> Iterator[tuple[Tag, ActivationRecord]]:
-    """The open activations in which something waits, in the order in which they opened, or only `top` and those below
-    it."""
-    records = state.records.items() if top is None else _records_below(state, top)
+def waiting_records(state: State, top: Tag | None) -> Iterator[tuple[Tag, ActivationRecord]]:
+    """The activations in which something waits, in the order in which they opened; with `top`, only that one and those
+    below it. At most MAX_SCANNED activations are scanned."""
+    records = state.records.items() if top is None else records_below(state, top)
     yield from ((tag, record) for tag, record in islice(records, MAX_SCANNED) if record.waiting_operands)
 
 
-def _records_below(state: State, top: Tag) -> Iterator[tuple[Tag, ActivationRecord]]:
-    """An activation and all below it. Without recursion, because tags may be very deep."""
-    ahead = [top] if top in state.records else []
-    while ahead:
-        tag = ahead.pop()
+def records_below(state: State, top: Tag) -> Iterator[tuple[Tag, ActivationRecord]]:
+    """An open activation and all below it, depth first. Without recursion, because tags may be very deep."""
+    stack = [top] if top in state.records else []
+    while stack:
+        tag = stack.pop()
         record = state.records[tag]
         yield tag, record
-        ahead.extend(reversed(record.child_tags.values()))
+        stack.extend(reversed(record.child_tags.values()))
 
 
-def _entries_by_tag(records: Iterator[tuple[Tag, ActivationRecord]]) -> Iterator[Tag | WaitingNode]:
-    for tag, record in records:
+def waiting_entries(state: State, top: Tag | None) -> Iterator[Tag | WaitingNode]:
+    """The tags of the activations in which something waits, each followed by its waiting nodes."""
+    for tag, record in waiting_records(state, top):
         yield tag
-        yield from (WaitingNode(tag, number, held.copy()) for number, held in sorted(record.waiting_operands.items()))
-
-
-def _count_tokens(record: ActivationRecord) -> int:
-    return sum(map(len, record.waiting_operands.values()))
+        yield from (
+            WaitingNode(tag, node, operands.copy()) for node, operands in sorted(record.waiting_operands.items())
+        )
 
 
 class CellEntry(NamedTuple):
-    """A cell of an array: the store that filled it, or the reads parked there."""
+    """A cell of an array, with the store that filled it or a read parked there."""
 
     cell_number: int
     content: CellWrite | Token
 
 
 class CellListing(NamedTuple):
-    """Arrays of cells, each followed by its entries."""
+    """Arrays of cells, each followed by the entries of its cells."""
 
     entries: list[Handle | CellEntry]
     remaining_count: int
@@ -124,39 +260,138 @@ class CellListing(NamedTuple):
 
 
 def list_cells(session: Session, most: int) -> CellListing:
-    """The cells: entries of firings under the tag, and arrays that were made there or have such entries."""
+    """The cells. If the views are restricted to an activation: the stores and reads there, and the arrays that were
+    made there or have such entries."""
     heap, top = session.history.state.cells, session.root_tag
     if top is None:
-        found = list(islice(_cell_entries(heap.blocks, None), most))
-        entries = sum(
-            len(block.writes) + sum(map(len, block.deferred_reads.values())) for block in heap.blocks.values()
-        )
-        return CellListing(found, len(heap.blocks) + entries - len(found), len(heap.blocks), heap.deferred_count)
-    found = list(_cell_entries(heap.blocks, top))
-    parked = sum(isinstance(each, CellEntry) and isinstance(each.content, Token) for each in found)
-    arrays = sum(isinstance(each, Handle) for each in found)
-    return CellListing(found[:most], max(len(found) - most, 0), arrays, parked)
+        listed = list(islice(cell_entries(heap.blocks, None), most))
+        count = len(heap.blocks)
+        for block in heap.blocks.values():
+            count += len(block.writes) + sum(map(len, block.deferred_reads.values()))
+        return CellListing(listed, count - len(listed), len(heap.blocks), heap.deferred_count)
+    entries = list(cell_entries(heap.blocks, top))
+    parked = sum(isinstance(each, CellEntry) and isinstance(each.content, Token) for each in entries)
+    arrays = sum(isinstance(each, Handle) for each in entries)
+    return CellListing(entries[:most], max(len(entries) - most, 0), arrays, parked)
 
 
-def _cell_entries(blocks: Mapping[Handle, CellBlock], top: Tag | None) -> Iterator[Handle | CellEntry]:
+def cell_entries(blocks: Mapping[Handle, CellBlock], top: Tag | None) -> Iterator[Handle | CellEntry]:
+    """Arrays of cells, each followed by its entries under the tag `top`; arrays without any are left out, unless they
+    were made there."""
     for handle, block in blocks.items():
-        entries = (each for each in _block_entries(block) if is_under(each.content.tag, top))
+        entries = (each for each in block_entries(block) if is_under(each.content.tag, top))
         first = next(entries, None)
         if first is not None or is_under(handle.tag, top):
             yield handle
             yield from chain(() if first is None else (first,), entries)
 
 
-def _block_entries(block: CellBlock) -> Iterator[CellEntry]:
+def block_entries(block: CellBlock) -> Iterator[CellEntry]:
+    """The entries of an array by cell: its first store, then the reads parked there."""
     for at in sorted({*block.writes, *block.deferred_reads}):
         yield from (CellEntry(at, put) for put in block.writes.get(at, ())[:1])
         yield from (CellEntry(at, token) for token in block.deferred_reads.get(at, ()))
 
 
 def list_events(session: Session) -> Sequence[int]:
-    """The numbers of the known events for which the condition of `events` holds; none, if it does not compile for this
-    run, as after another program was loaded."""
+    """The numbers of the known events for which the condition of `events` holds. If it does not compile for this run,
+    such as after another program was loaded, there are none."""
     try:
         return session.run.index.find_matching(session.history, session.focus.event_condition, session.root_tag)
     except TagloomError:
         return ()
+
+
+# The tree of activations
+
+
+MAX_SIBLINGS, MAX_ENTRIES = 12, 300
+"""The most activations listed below one, around the current one; and the most in all."""
+UNKNOWN_MARK = "…"
+"""Stands for arguments that arrived before the first known event."""
+
+
+class ActivationEntry(NamedTuple):
+    """An activation of the tree at the current position; its row of text is built when it becomes visible."""
+
+    tag: Tag
+    depth: int
+    tokens: int | None
+    """The number of tokens in it; None if it has closed."""
+    arguments: dict[int, tuple[int, Value]]
+    results: dict[int, tuple[int, Value]]
+    """By node: position and value. Shared with the index, so it grows; a row ignores later positions."""
+    opened_before_base: bool
+    """Whether it opened before the first known event, so that its arguments are unknown."""
+
+
+class OmittedActivations(NamedTuple):
+    """A number of activations that are not listed."""
+
+    remaining_count: int
+    depth: int
+
+
+def list_activations(session: Session) -> list[ActivationEntry | OmittedActivations]:
+    """The activations that have opened up to the current position, also if they have closed, depth first. Of many
+    siblings, those around the current activation are listed. Without recursion, because tags may be very deep."""
+    history, index, entries = session.history, session.run.index, list[ActivationEntry | OmittedActivations]()
+    current_children = {tag.parent: tag for tag in session.current_tag.self_and_ancestors() if tag.parent is not None}
+    stack: list[tuple[Tag, int] | OmittedActivations] = [(ROOT, 0)]
+    while stack and len(entries) < MAX_ENTRIES:
+        item = stack.pop()
+        if isinstance(item, OmittedActivations):
+            entries.append(item)
+            continue
+        tag, depth = item
+        summary, record = index.activation(tag), history.state.records.get(tag)
+        tokens, is_early = None if record is None else record.token_count, summary.open_position is None and tag != ROOT
+        entries.append(ActivationEntry(tag, depth, tokens, summary.arguments, summary.results, is_early))
+        around = current_children.get(tag)
+        siblings, omitted_count = visible_siblings(
+            summary.children, history.position, None if around is None else index.activation(around).open_position
+        )
+        stack += [OmittedActivations(omitted_count, depth + 1)] if omitted_count else []
+        stack += [(child, depth + 1) for child in reversed(siblings)]
+    return entries
+
+
+def visible_siblings(children: list[tuple[int, Tag]], position: int, middle: int | None) -> tuple[list[Tag], int]:
+    """The listed activations of those that opened up to a position, and the number of the others. `children` has each
+    with the position at which it opened, ascending; at most MAX_SIBLINGS are listed, around the one that opened at
+    `middle`, or the last ones.
+
+    >>> visible_siblings([(number, ROOT) for number in range(20)], position=15, middle=None) == ([ROOT] * 12, 4)
+    True
+    """
+    count, first = bisect_right(children, position, key=itemgetter(0)), 0
+    if count > MAX_SIBLINGS:
+        at = count - 1 if middle is None else bisect_right(children, middle, key=itemgetter(0)) - 1
+        first = max(0, min(at - MAX_SIBLINGS // 2, count - MAX_SIBLINGS))
+    siblings = children[first : min(first + MAX_SIBLINGS, count)]
+    return [tag for _, tag in siblings], count - len(siblings)
+
+
+class ActivationTitles:
+    """The titles of activations."""
+
+    def __init__(self, graph: Graph, gates: Gates, position: int) -> None:
+        self.graph, self.gates, self.position = graph, gates, position
+        self.callees: dict[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
+
+    def title(self, entry: ActivationEntry) -> str:
+        """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
+        names = {node: short_name(self.graph.nodes[node].name) for node in entry.arguments} if entry.tag != ROOT else {}
+        arguments = [
+            (node, value)
+            for node, (at, value) in sorted(entry.arguments.items())
+            if at <= self.position and not names.get(node, "").startswith("trigger")
+        ]
+        unknown = UNKNOWN_MARK if entry.opened_before_base else ""
+        if entry.tag.site.kind == "loop":
+            variables = ", ".join(f"{names[node]} = {abbreviate_value(value)}" for node, value in arguments)
+            return f"{entry.tag.last_step}: {variables or unknown}"
+        results = [(node, value) for node, (at, value) in sorted(entry.results.items()) if at <= self.position]
+        (first_arguments, first_results), *others = self.gates.describe_phases(arguments, results)
+        phases = [(first_arguments or unknown, first_results), *others]
+        return describe_call(self.callees.get(entry.tag.site, "?"), phases)

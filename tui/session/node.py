@@ -1,9 +1,11 @@
-"""A node: its op, its ports under a tag, and its arrays. Panes draw this, and `inspect` prints it."""
+"""A node as it is inspected: its op and firing rule, its ports under a tag, and its arrays. Panes draw this, and
+`inspect` prints it. The rules have their numbers in docs/semantics.md, section 4."""
 
 from __future__ import annotations
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from itertools import chain
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -11,19 +13,19 @@ import numpy as np
 
 from ...core.errors import Usage
 from ...core.graph.graph import GraphNode
-from ...core.ops.effects import ALL_OPS
+from ...core.ops.effects import ALL_OPS, EFFECT_OPS
 from ...core.ops.indexing import parse_key
 from ...core.ops.routing import ROUTING_OPS
-from ...core.tag import Tag
+from ...core.tag import ROOT, Tag
 from ...core.value import Value
 from ...interp.machine.event import Event
 from ...interp.queries.ask import parse_tag
-from .query_commands import last_firing_tag
+from .command import CommandArguments
 from .session import Session
 
 SCAN_LIMIT = 2000
-"""The number of a node's firings, the last ones and the first ones in an activation, that are scanned for one under a
-tag, which takes 0.5 ms; after that the index of all events is used."""
+"""The number of a node's firings that are scanned for one under a tag, at both ends of an activation. The scan takes
+0.5 ms; if it does not succeed, the index of all events is used."""
 
 
 def op_summary(op: str) -> str:
@@ -32,13 +34,73 @@ def op_summary(op: str) -> str:
     return doc.split(". ")[0].strip().rstrip(".")
 
 
+_EFFECTS_BY_OP = {
+    "merge": "passes it on (S6)",
+    "switch": "sends port 0 by its predicate (S6)",
+    "call": "sends it into the call (S7)",
+    "enter": "sends it into the loop (S7)",
+    "return": "sends it back to the caller (S8)",
+    "exit": "sends it out of the loop (S8)",
+    "next_iteration": "sends it to the next iteration (S9)",
+    "reenter": "sends it into the iteration of port 1 (S17)",
+    "back": "sends it to the iteration before, or out (S17)",
+    "cells": "makes empty cells (S13)",
+    "store": "fills a cell (S13)",
+    "get": "reads a cell, once it is full (S13)",
+    "collect": "gathers cells, once all are full (S13)",
+}
+
+
+def describe_firing_rule(node: GraphNode) -> str:
+    """The tokens that a node waits for, as text."""
+    ports = [f"port {port}" for port, literal in enumerate(node.ports) if literal is None]
+    if node.has_trigger:
+        ports.append("trigger")
+    if len(ports) < 2:
+        return f"once {''.join(ports) or 'nothing'} has a token (S2)"
+    condition = "any has a token" if node.op == "merge" else "all have tokens"
+    return f"once {condition}: {', '.join(ports)} (S2)"
+
+
+def describe_effect(node: GraphNode) -> str:
+    """The effect of a node's firing, as text."""
+    if node.op in _EFFECTS_BY_OP:
+        return _EFFECTS_BY_OP[node.op]
+    if node.op in EFFECT_OPS and EFFECT_OPS[node.op].resource is not None:
+        return "has its effect, exactly once (S14)"
+    if node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw is not None:
+        return "draws a number from its tag and the seed (S15)"
+    return "computes, under the same tag (S5)"
+
+
+def parse_node_and_tag(session: Session, words: CommandArguments) -> tuple[str, Tag]:
+    """Take NODE [TAG] from a command: the node's name, and the tag; without TAG, that of `last_firing_tag`."""
+    name, text = words.next_word("a node"), words.optional_word()
+    words.expect_end()
+    session.find_node(name)
+    return name, parse_tag(session.history.graph, text) if text is not None else last_firing_tag(session, name)
+
+
+def last_firing_tag(session: Session, name: str) -> Tag:
+    """The tag of a node's last firing; if it has not fired, one under which it could fire."""
+    run, node = session.run, session.find_node(name)
+    numbers = run.firings(node)
+    if numbers:
+        return run.history[numbers[-1]].token.tag
+    context = run.history.ask.contexts.get(node)
+    for tag in session.current_tag.self_and_ancestors():
+        if context in (tag.site, dict(run.history.graph.calls).get(tag.site)):
+            return tag
+    return ROOT
+
+
 def inspected_tag(session: Session, number: int) -> Tag:
     """The tag under which a node is inspected: the selected one, or that of its last firing."""
     text, graph = session.focus.node_tag, session.history.graph
     try:
         if text is not None and session.focus.node_name == str(graph.nodes[number]):
             return parse_tag(graph, text)
-    except Usage:  # of another run
+    except Usage:  # a tag of another run
         pass
     return last_firing_tag(session, str(graph.nodes[number]))
 
@@ -51,11 +113,11 @@ def find_firing(session: Session, number: int, tag: Tag) -> Event | None:
     if record is not None and number not in record.fired_nodes:
         return None
     numbers, opened = run.firings(number), run.index.activation(tag).open_position
-    first, is_whole = bisect_left(numbers, opened or 0), opened is not None or not history.base
-    near = (history[at] for at in chain(reversed(numbers[-SCAN_LIMIT:]), numbers[first : first + SCAN_LIMIT]))
-    found = next((event for event in near if event.token.tag == tag), None)
-    if found is not None or (is_whole and len(numbers) - first <= 2 * SCAN_LIMIT):
-        return found
+    first, is_complete = bisect_left(numbers, opened or 0), opened is not None or not history.base
+    scan = (history[at] for at in chain(reversed(numbers[-SCAN_LIMIT:]), numbers[first : first + SCAN_LIMIT]))
+    firing = next((event for event in scan if event.token.tag == tag), None)
+    if firing is not None or (is_complete and len(numbers) - first <= 2 * SCAN_LIMIT):
+        return firing
     at = history.ask.index.firing_event(number, tag)
     return None if at is None or at < history.base else history[at]
 
@@ -67,8 +129,8 @@ def has_fired(session: Session, number: int, tag: Tag) -> bool:
 
 
 PortStatus: TypeAlias = Literal["literal", "took", "passed", "earlier", "holds", "nothing"]
-"""The status of a port: its literal; the firing took its token; nothing, since a merge took another port's token; its
-token was taken before the first known event; a token waits; nothing yet."""
+"""The status of a port: it has a literal; the firing took its token; the firing of a merge took another port's token;
+its token was taken before the first known event; a token waits there; no token has arrived."""
 
 
 class PortState(NamedTuple):
@@ -89,7 +151,7 @@ def ports(session: Session, number: int, tag: Tag) -> Iterator[PortState]:
         if literal is not None:
             yield PortState(port, "literal", literal.value)
         elif last is not None:
-            yield _consumed_port(node, last, port)
+            yield consumed_port(node, last, port)
         elif record is not None and number in record.fired_nodes:
             yield PortState(port, "earlier")
         elif port in held:
@@ -98,8 +160,8 @@ def ports(session: Session, number: int, tag: Tag) -> Iterator[PortState]:
             yield PortState(port, "nothing")
 
 
-def _consumed_port(node: GraphNode, event: Event, port: int) -> PortState:
-    """What a firing took from a port: a merge takes one token, from any port."""
+def consumed_port(node: GraphNode, event: Event, port: int) -> PortState:
+    """A port after a firing: an ordinary node takes a token from each port, a merge from only one."""
     inputs = event.inputs or ()
     if node.op != "merge":
         return PortState(port, "took", inputs[port])
@@ -107,7 +169,7 @@ def _consumed_port(node: GraphNode, event: Event, port: int) -> PortState:
 
 
 class ArraySummary(NamedTuple):
-    """An array, as far as it is shown."""
+    """An array as it is shown: its type, statistics, and a slice of it."""
 
     type: str
     statistics: dict[str, float]
@@ -119,14 +181,16 @@ class ArraySummary(NamedTuple):
 
 
 def summarize_array(value: np.ndarray[Any, Any], chosen: str = "") -> ArraySummary:
-    """The summary of an array and its chosen slice.
+    """The summary of an array of numbers or truth values, and the slice `chosen`, such as `0, 2:5`; empty is all.
 
     >>> summarize_array(np.array([1.0, 3.0, np.inf]), "1:").statistics["mean"]
     2.0
     >>> summarize_array(np.arange(3), "9").selection is None
     True
     """
-    kind, part = f"{value.dtype}{list(value.shape)}", _select(value, chosen)
+    kind, part = f"{value.dtype}{list(value.shape)}", None
+    with suppress(IndexError):
+        part = np.asarray(value[parse_key(chosen)]) if chosen else value
     if value.dtype == bool:
         return ArraySummary(kind, {}, int(value.sum()), part)
     finite = value[np.isfinite(value)]
@@ -134,10 +198,3 @@ def summarize_array(value: np.ndarray[Any, Any], chosen: str = "") -> ArraySumma
         return ArraySummary(kind, {}, value.size, part)
     numbers = (("min", finite.min()), ("max", finite.max()), ("mean", finite.mean()), ("std", finite.std()))
     return ArraySummary(kind, {name: float(number) for name, number in numbers}, value.size - finite.size, part)
-
-
-def _select(value: np.ndarray[Any, Any], chosen: str) -> np.ndarray[Any, Any] | None:
-    try:
-        return np.asarray(value[parse_key(chosen)]) if chosen else value
-    except IndexError:
-        return None

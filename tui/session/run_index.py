@@ -9,12 +9,14 @@ from __future__ import annotations
 from array import array
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
 from itertools import chain
 
 import numpy as np
 
 from ...core.graph.graph import Graph
 from ...core.tag import ROOT, Tag
+from ...core.value import Value
 from ...interp.breakpoints.expression import compile_condition
 from ...interp.engines.interrupt import interrupt_between_steps
 from ...interp.history.collector import LONG_HISTORY, freeze_objects
@@ -22,10 +24,46 @@ from ...interp.history.history import History
 from ...interp.machine.event import Event, Token
 from ...interp.machine.state import State
 from ...viz.activation_tree import Gates
-from .activation import ActivationSummary, merge_summaries
 
 EventNumbers = Sequence[int]
 """Numbers of events, ascending."""
+
+
+@dataclass(slots=True)
+class ActivationSummary:
+    """What a segment of events says about an activation. A position is the number of events that have happened."""
+
+    tag: Tag
+    open_position: int | None = None
+    """The position at which it opened; None if it did not open in these events."""
+    arguments: dict[int, tuple[int, Value]] = field(default_factory=dict)
+    """Position and value of each argument, by the merge at which it arrived."""
+    results: dict[int, tuple[int, Value]] = field(default_factory=dict)
+    """Position and value of each result, by the node that returned it."""
+    children: list[tuple[int, Tag]] = field(default_factory=list)
+    """The activations directly below, each with the position at which it opened, ascending."""
+
+    def as_of(self, position: int) -> ActivationSummary:
+        """The summary as of a position."""
+        opened = None if self.open_position is None or self.open_position > position else self.open_position
+        return ActivationSummary(
+            self.tag,
+            opened,
+            {node: fact for node, fact in self.arguments.items() if fact[0] <= position},
+            {node: fact for node, fact in self.results.items() if fact[0] <= position},
+            [fact for fact in self.children if fact[0] <= position],
+        )
+
+
+def merge_summaries(parts: Sequence[ActivationSummary]) -> ActivationSummary:
+    """The summary of one activation from those of consecutive segments of events."""
+    if len(parts) == 1:
+        return parts[0]
+    opened = next((part.open_position for part in parts if part.open_position is not None), None)
+    arguments = {node: fact for part in reversed(parts) for node, fact in part.arguments.items()}
+    results = {node: fact for part in parts for node, fact in part.results.items()}
+    children = list(chain.from_iterable(part.children for part in parts))
+    return ActivationSummary(parts[0].tag, opened, arguments, results, children)
 
 
 class RunIndexSegment:
@@ -72,29 +110,29 @@ class RunIndexSegment:
             self.wave_firings = 0
 
     def _activation(self, tag: Tag) -> ActivationSummary:
-        found = self.activations.get(tag)
-        if found is None:
-            found = self.activations[tag] = ActivationSummary(tag)
-        return found
+        summary = self.activations.get(tag)
+        if summary is None:
+            summary = self.activations[tag] = ActivationSummary(tag)
+        return summary
 
-    def _open_activations(self, coming: Iterable[Token]) -> None:
+    def _open_activations(self, entering: Iterable[Token]) -> None:
         """Open activations: the first token that enters one opens it."""
-        for token in coming:
-            found = self.activations.get(token.tag)
-            if found is None:
-                found = self._activation(token.tag)
+        for token in entering:
+            summary = self.activations.get(token.tag)
+            if summary is None:
+                summary = self._activation(token.tag)
                 if token.tag.parent is not None and self._is_opening(token.tag):
-                    found.open_position = self.end
+                    summary.open_position = self.end
                     self._activation(token.tag.parent).children.append((self.end, token.tag))
-            found.arguments.setdefault(token.node, (self.end, token.value))
+            summary.arguments.setdefault(token.node, (self.end, token.value))
 
     def _is_opening(self, tag: Tag) -> bool:
-        """Whether it opened in no earlier segment."""
+        """Whether an activation opened in no earlier segment."""
         if self.base_state is not None and tag in self.base_state.records:
             return False
-        found = ((part.activations.get(tag), end) for part, end in self.shared_segments)
+        parts = ((part.activations.get(tag), end) for part, end in self.shared_segments)
         return not any(
-            each is not None and each.open_position is not None and each.open_position <= end for each, end in found
+            part is not None and part.open_position is not None and part.open_position <= end for part, end in parts
         )
 
     def segments(self) -> Iterator[tuple[RunIndexSegment, int]]:
@@ -102,32 +140,30 @@ class RunIndexSegment:
         return chain(self.shared_segments, ((self, self.end),))
 
 
-def _base_segment(history: History) -> RunIndexSegment:
-    """The segment before the first event: the arguments; or, after the fast machine, the state that it left."""
+def base_segment(history: History) -> RunIndexSegment:
+    """The segment before the first known event: it has the arguments, or the state that the fast machine left."""
     state, meter, _ = history.base_keyframe
     in_wave = state.firings - meter.firings_at_wave_start if state.is_clocked else 0
-    made = RunIndexSegment(Gates(history.graph), history.base, (), in_wave, state if history.base else None)
+    segment = RunIndexSegment(Gates(history.graph), history.base, (), in_wave, state if history.base else None)
     visible = history.graph.arguments[history.graph.hidden_count :]
-    pairs = zip(visible, history.arguments, strict=False)
-    made.activations[ROOT] = ActivationSummary(ROOT, 0, {number: (0, value) for number, (_, value) in enumerate(pairs)})
-    return made
+    arguments = {node: (0, value) for node, (_, value) in enumerate(zip(visible, history.arguments, strict=False))}
+    segment.activations[ROOT] = ActivationSummary(ROOT, 0, arguments)
+    return segment
 
 
 class RunIndex:
     """The index of the known events of one run."""
 
     def __init__(self, history: History, last: RunIndexSegment | None = None) -> None:
-        self._own_segment = _base_segment(history) if last is None else last
+        self._own_segment = base_segment(history) if last is None else last
         self._match_cache: tuple[object, array[int], int] = (None, array("q"), 0)
 
     def fork(self, history: History) -> RunIndex:
         """The index of a fork of this run, shared up to the fork."""
-        since = history.fork_position
-        past = tuple((part, min(end, since)) for part, end in self._own_segment.segments() if part.start <= since)
-        return RunIndex(
-            history,
-            RunIndexSegment(self.gates, since, past, self._count_wave_firings(since), self._own_segment.base_state),
-        )
+        start, own = history.fork_position, self._own_segment
+        past = tuple((part, min(end, start)) for part, end in own.segments() if part.start <= start)
+        in_wave = self._count_wave_firings(start)
+        return RunIndex(history, RunIndexSegment(self.gates, start, past, in_wave, own.base_state))
 
     def catch_up(self, history: History) -> None:
         """Index the new events. If interrupted, the next call continues."""
@@ -168,8 +204,8 @@ class RunIndex:
     def _concatenate(self, numbers: Callable[[RunIndexSegment], EventNumbers]) -> EventNumbers:
         if not self._own_segment.shared_segments:
             return numbers(self._own_segment)
-        found = ((numbers(part), end) for part, end in self._own_segment.segments())
-        return list(chain.from_iterable(each[: bisect_left(each, end)] for each, end in found))
+        parts = ((numbers(part), end) for part, end in self._own_segment.segments())
+        return list(chain.from_iterable(part[: bisect_left(part, end)] for part, end in parts))
 
     def waves(self) -> np.ndarray[tuple[int, int], np.dtype[np.int64]]:
         """For each completed wave, the event that ends it and the number of firings in it: a column each."""
@@ -183,47 +219,42 @@ class RunIndex:
     def _count_wave_firings(self, position: int) -> int:
         """The number of firings, up to a position, in the wave that is current there."""
         ends = self.wave_ends
-        over = bisect_left(ends, position)
+        complete_count = bisect_left(ends, position)
         first, _ = next(self._own_segment.segments())
-        began = ends[over - 1] + 1 if over else first.start
+        start = ends[complete_count - 1] + 1 if complete_count else first.start
         nodes = {node for part, _ in self._own_segment.segments() for node in part.firings}
-        fired = sum(bisect_left(each, position) - bisect_left(each, began) for each in map(self.firings, nodes))
-        return fired if over else fired + first.initial_wave_firings
+        firings = sum(bisect_left(each, position) - bisect_left(each, start) for each in map(self.firings, nodes))
+        return firings if complete_count else firings + first.initial_wave_firings
 
     def activation(self, tag: Tag) -> ActivationSummary:
         """The summary of an activation."""
-        found = [before] if (before := self._base_activation(tag)) is not None else []
-        for part, end in self._own_segment.segments():
-            if (each := part.activations.get(tag)) is not None:
-                found.append(each if part is self._own_segment else each.as_of(end))
-        return merge_summaries(found or [ActivationSummary(tag)])
-
-    def _base_activation(self, tag: Tag) -> ActivationSummary | None:
-        """The summary of an activation that was open at the first known event."""
-        state = self._own_segment.base_state
-        record = None if state is None else state.records.get(tag)
-        if state is None or record is None:
-            return None
-        return ActivationSummary(tag, None, children=[(state.steps, below) for below in record.child_tags.values()])
+        parts, state = list[ActivationSummary](), self._own_segment.base_state
+        if state is not None and (record := state.records.get(tag)) is not None:  # it was open at the first known event
+            children = [(state.steps, child) for child in record.child_tags.values()]
+            parts.append(ActivationSummary(tag, None, children=children))
+        for segment, end in self._own_segment.segments():
+            if (part := segment.activations.get(tag)) is not None:
+                parts.append(part if segment is self._own_segment else part.as_of(end))
+        return merge_summaries(parts or [ActivationSummary(tag)])
 
     def find_matching(self, history: History, condition: str, top: Tag | None) -> EventNumbers:
-        """The numbers of the known events under a tag (None: any) for which a condition holds (empty: always). Raises
-        Malformed if it is no condition."""
+        """The numbers of the known events under the tag `top` for which a condition holds; None is any tag, and the
+        empty condition always holds. Raises Malformed if the text is no condition."""
         if not condition and top is None:
             return range(history.base, len(history))
-        key, found, looked = self._match_cache
+        key, matches, scanned = self._match_cache
         if key != (condition, top):
-            key, found, looked = (condition, top), array("q"), history.base
-        del found[bisect_left(found, looked) :]  # what was found when somebody interrupted
-        for begin in range(looked, len(history), LONG_HISTORY):
+            key, matches, scanned = (condition, top), array("q"), history.base
+        del matches[bisect_left(matches, scanned) :]  # those of a scan that was interrupted
+        for begin in range(scanned, len(history), LONG_HISTORY):
             end = min(begin + LONG_HISTORY, len(history))
-            found.extend(_matching_events(history, condition, top, begin, end))
-            self._match_cache = (key, found, end)
-        return found
+            matches.extend(matching_events(history, condition, top, begin, end))
+            self._match_cache = (key, matches, end)
+        return matches
 
 
-def _matching_events(history: History, text: str, top: Tag | None, begin: int, end: int) -> Iterator[int]:
-    """The numbers of the events between two positions that match."""
+def matching_events(history: History, text: str, top: Tag | None, begin: int, end: int) -> Iterator[int]:
+    """The numbers of the events between two positions that are under a tag and fulfil a condition."""
     if not text:
         yield from (number for number in range(begin, end) if is_under(history[number].token.tag, top))
         return
@@ -234,7 +265,7 @@ def _matching_events(history: History, text: str, top: Tag | None, begin: int, e
 
 
 def is_under(tag: Tag, top: Tag | None) -> bool:
-    """Whether a tag is another or below it; always, for None."""
+    """Whether a tag is `top` or below it; True if `top` is None."""
     if top is None:
         return True
     while tag.depth > top.depth:

@@ -2,15 +2,16 @@
 returns plain data.
 
 A command is a function of the session; it changes the session's state by `update_state`, or moves a history. `undo`
-undoes everything that it did. A command that fails leaves everything unchanged.
+undoes everything that it did. A command that fails leaves everything unchanged. The focus, which is what the user looks
+at, is no part of that state.
 """
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
@@ -23,18 +24,85 @@ from ...interp.history.history import History
 from ...interp.queries.ask import parse_tag
 from ..load import split_target
 from ..run_start import Start, StartOptions
-from .arguments import MAX_LENGTH, CommandArguments
-from .breakpoints import BreakpointSpec
-from .command import Command, find_command
-from .focus import Focus
-from .reply import CommandReply, CommandResult, error_result, sanitize
-from .run import SessionRun
-from .state import SessionState
+from .command import (
+    MAX_LENGTH,
+    Command,
+    CommandArguments,
+    CommandReply,
+    CommandResult,
+    error_result,
+    find_command,
+    sanitize,
+)
+from .run import BreakpointSpec, SessionRun
 
 UNDO_COMMANDS = ("undo", "redo")
 """The commands that move through the undo history and are themselves not undone."""
 STEP_GROUP = "moving"
 """The group of commands that stay at the position reached when interrupted."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bookmark:
+    """A named position in a run."""
+
+    name: str
+    run: str
+    position: int
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RunDifference:
+    """The first difference of two runs: the position of each right after the event that differs, or at its end."""
+
+    first: str
+    second: str
+    positions: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionState:
+    """Runs in the order of creation, their positions, and breakpoints, bookmarks and watches. Immutable: a change makes
+    a new state."""
+
+    runs: tuple[SessionRun, ...] = ()
+    positions: tuple[int, ...] = ()
+    """The position of each run; the histories keep them until a snapshot is taken."""
+    current: str | None = None
+    breakpoints: tuple[BreakpointSpec, ...] = ()
+    last_breakpoint_number: int = 0
+    """The largest number ever given to a breakpoint."""
+    watches: tuple[str, ...] = ()
+    bookmarks: tuple[Bookmark, ...] = ()
+    difference: RunDifference | None = None
+
+    def find_run(self, name: str) -> SessionRun | None:
+        return next((run for run in self.runs if run.name == name), None)
+
+    @property
+    def run_names(self) -> Iterator[str]:
+        return (run.name for run in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class Focus:
+    """What the user looks at. It is no part of the undoable state: `undo` undoes actions, not views."""
+
+    node_name: str | None = None
+    """The full name of the inspected node; None is the current one."""
+    node_tag: str | None = None
+    """The tag under which it is inspected; None is that of its last firing."""
+    root_tag: str | None = None
+    """The activation to which the views are restricted, with all activations below it; None shows all."""
+    folded_names: tuple[str, ...] = ()
+    """The functions and loops drawn as one box."""
+    unfolded_names: tuple[str, ...] = ()
+    """The functions and loops drawn in full, even if the graph then exceeds its pane."""
+    array_slice: str = ""
+    """The slice of arrays that the inspector shows; if empty, the whole array."""
+    event_condition: str = ""
+    """The condition on listed events; if empty, all are listed."""
 
 
 class Session:
@@ -66,35 +134,32 @@ class Session:
         try:
             command, words = self._parse_line(line)
             name = command.name
-            said = command.handler(self, words)
+            result = command.handler(self, words)
         except TagloomError as error:
             self._restore(before)
-            said, is_done = error_result(error), False
+            result, is_done = error_result(error), False
         except KeyboardInterrupt:
             if command is None or command.group != STEP_GROUP:
                 self._restore(before)
-            said, is_done = self._interrupt_result(), False
+            where = f"after {self.history.position:,} events" if self._state.runs else "before any run"
+            result, is_done = CommandResult([f"interrupted {where}"], {"error": "interrupted"}), False
         if name not in UNDO_COMMANDS and self.snapshot != before:
             self._undo_stack.append((line.strip(), before))
             self._redo_stack.clear()
-        parts = (*self.printed_lines, *said.text, *self._notes)
+        parts = (*self.printed_lines, *result.text, *self._notes)
         text = tuple(sanitize(each) for part in parts for each in part.split("\n"))
-        return CommandReply(line.strip(), is_done, text, {**said.data, "printed": list(self.printed_lines)})
+        return CommandReply(line.strip(), is_done, text, {**result.data, "printed": list(self.printed_lines)})
 
     def _parse_line(self, line: str) -> tuple[Command[Session], CommandArguments]:
         if len(line) > MAX_LENGTH:
             raise Usage("the line is too long", required=f"{MAX_LENGTH:,} characters at most", got=f"{len(line):,}")
         if "\0" in line:
-            raise Usage("no line has a NUL in it", got=repr(line[:80]))
+            raise Usage("a command has no NUL character", got=repr(line[:80]))
         name, _, rest = line.strip().partition(" ")
         command = find_command(self.commands, name)
         return command, CommandArguments(command.usage, rest.strip())
 
-    def _interrupt_result(self) -> CommandResult:
-        at = f"after {self.history.position:,} events" if self._state.runs else "before any run"
-        return CommandResult([f"interrupted: it stands {at}"], {"error": "interrupted"})
-
-    # What stands
+    # The state, and undo
 
     @property
     def snapshot(self) -> SessionState:
@@ -109,11 +174,11 @@ class Session:
         """Add a line to the reply of the running command."""
         self._notes.append(line)
 
-    def _restore(self, situation: SessionState) -> None:
-        for run, position in zip(situation.runs, situation.positions, strict=True):
+    def _restore(self, state: SessionState) -> None:
+        for run, position in zip(state.runs, state.positions, strict=True):
             if run.history.position != position:
                 run.goto(position)
-        self._state = situation
+        self._state = state
 
     def undo(self) -> str:
         """Undo the last command that changed something, and return its line; raises Usage if there is none."""
@@ -124,14 +189,14 @@ class Session:
         return self._restore_from(self._redo_stack, self._undo_stack, "nothing to redo")
 
     def _restore_from(
-        self, taken: list[tuple[str, SessionState]], kept: list[tuple[str, SessionState]], nothing: str
+        self, source: list[tuple[str, SessionState]], target: list[tuple[str, SessionState]], message: str
     ) -> str:
-        if not taken:
-            raise Usage(nothing)
-        (line, situation), here = taken[-1], self.snapshot
-        self._restore(situation)  # which somebody may stop: then nothing was taken back
-        taken.pop()
-        kept.append((line, here))
+        if not source:
+            raise Usage(message)
+        (line, state), here = source[-1], self.snapshot
+        self._restore(state)  # if this is interrupted, both stacks stay unchanged
+        source.pop()
+        target.append((line, here))
         return line
 
     # Runs
@@ -170,14 +235,12 @@ class Session:
         return self.add_run(start.history(self.world), start)
 
     def add_run(self, history: History, start: Start | None = None, name: str | None = None) -> SessionRun:
-        """Add a history as a run, and switch to it; if the program has breakpoints of its own, they become the first
-        ones."""
+        """Add a history as a run, and switch to it. If the program has breakpoints of its own, set a breakpoint for
+        them, unless there is one."""
         run = SessionRun(self.unique_run_name(name or history.name), history, start)
         self.enter_run(run)
-        own = program_breakpoint(history.graph)
-        if own is not None and all(
-            point.condition != PROGRAM_BREAKPOINT_CONDITION for point in self._state.breakpoints
-        ):
+        conditions = {point.condition for point in self._state.breakpoints}
+        if program_breakpoint(history.graph) is not None and PROGRAM_BREAKPOINT_CONDITION not in conditions:
             self.add_breakpoint(PROGRAM_BREAKPOINT_CONDITION)
         return run
 
@@ -193,11 +256,11 @@ class Session:
             raise Usage("a run began from this file", required="another file", got=name)
         return file
 
-    def unique_run_name(self, wanted: str) -> str:
-        """A name that no run has: the given one, or that with a number."""
-        names, name, number = set(self._state.run_names), wanted, 2
+    def unique_run_name(self, preferred: str) -> str:
+        """A name that no run has yet: the preferred one, if necessary with a number."""
+        names, name, number = set(self._state.run_names), preferred, 2
         while name in names:
-            name, number = f"{wanted}-{number}", number + 1
+            name, number = f"{preferred}-{number}", number + 1
         return name
 
     def add_breakpoint(self, condition: str, ignore: int = 0, log: str | None = None) -> BreakpointSpec:
@@ -206,7 +269,7 @@ class Session:
         self.update_state(breakpoints=(*self._state.breakpoints, point), last_breakpoint_number=point.number)
         return point
 
-    # Where one is
+    # Where the user is
 
     @property
     def current_tag(self) -> Tag:
@@ -218,25 +281,25 @@ class Session:
         return tag or ROOT
 
     def find_node(self, name: str) -> int:
-        """The number of the node of this name; raises Usage, with the closest match, if there is none."""
+        """The number of the node with this name; raises Usage, with the closest matches, if there is none."""
         graph = self.history.graph
         try:
             return graph.only(name)
         except Usage as error:
-            names = [known for node in graph.nodes for known in (node.name, str(node))]
+            names = [name for node in graph.nodes for name in (node.name, str(node))]
             close = get_close_matches(name, names, 3, 0.6) if error.required is None else []
             error.hint = f"do you mean {' or '.join(close)}?" if close else error.hint
             raise
 
     @property
     def root_tag(self) -> Tag | None:
-        """The activation that alone is shown, if the current run can have it; None if all are shown."""
+        """The activation to which the views are restricted, if the current run can have it; None if all are shown."""
         with suppress(Usage):
             return None if self.focus.root_tag is None else parse_tag(self.history.graph, self.focus.root_tag)
         return None
 
     def node_number(self, name: str) -> int | None:
-        """The number of the node with this full name; None if the current run has none."""
+        """The number of the node with this full name; None if the current run does not have it."""
         return next((at for at, node in enumerate(self.history.graph.nodes) if str(node) == name), None)
 
     @property
@@ -253,3 +316,24 @@ class Session:
         if history.last_event is not None:
             return history.last_event.token.node
         return history.state.flight[0].node if history.state.flight else None
+
+
+def completions(session: Session, line: str) -> Iterator[str]:
+    """The words that could complete a line: names of commands, nodes, runs and bookmarks."""
+    if " " not in line.lstrip():
+        yield from session.commands
+        return
+    state = session.snapshot
+    yield from state.run_names
+    yield from (f"@{mark.name}" for mark in state.bookmarks)
+    if state.runs:
+        yield from dict.fromkeys(name for node in session.history.graph.nodes for name in (node.name, str(node)))
+
+
+def complete_line(session: Session, line: str) -> str | None:
+    """The line with its last word completed; None if there is no completion."""
+    before, space, word = line.rpartition(" ")
+    if not word:
+        return None
+    match = next((each for each in completions(session, line) if each.startswith(word) and each != word), None)
+    return None if match is None else f"{before}{space}{match}"

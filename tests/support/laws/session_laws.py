@@ -14,12 +14,11 @@ from tagloom.core.value import format_value
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Event
-from tagloom.tui.session.activation import ActivationSummary
-from tagloom.tui.session.breakpoints import RunBreakpoints
-from tagloom.tui.session.call_commands import ActivationScope, current_scope, scope_of
 from tagloom.tui.session.commands import new_session
-from tagloom.tui.session.run_index import RunIndex
+from tagloom.tui.session.run import RunBreakpoints
+from tagloom.tui.session.run_index import ActivationSummary, RunIndex
 from tagloom.tui.session.session import Session
+from tagloom.tui.session.step_commands import ActivationScope, current_scope, scope_of
 
 KINDS: dict[str, Callable[[Event], bool]] = {
     "step": lambda event: event.inputs is not None,

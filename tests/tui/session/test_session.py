@@ -23,9 +23,8 @@ from tagloom.tui.run_start import Start, StartOptions
 from tagloom.tui.session import query_commands as asking
 from tagloom.tui.session.command import LEADER_KEY
 from tagloom.tui.session.commands import COMMANDS, new_session
-from tagloom.tui.session.completion import completions
 from tagloom.tui.session.run import SessionRun
-from tagloom.tui.session.session import Session
+from tagloom.tui.session.session import Session, completions
 
 
 def begun(target: str, *words: str, **options: Any) -> Session:

@@ -38,11 +38,11 @@ def test_every_picture(session: Session, tmp_path: Path) -> None:
         ("picture run.gif", "no format"),
         ("picture run.svg cake", "no picture of a run"),
         ("picture", "a file is missing"),
-        ("picture run.svg tags more", "words too many"),
+        ("picture run.svg tags more", "too many words"),
         ("picture /no/such/folder/run.svg", "cannot be written"),
         (f"picture '{BACKWARDS}'", "a run began from this file"),
         ("compare --k 0", "not a number from 1 up"),
-        ("compare --seed", "--seed wants a word"),
+        ("compare --seed", "a word is missing after --seed"),
     ],
 )
 def test_what_is_refused(session: Session, line: str, said: str) -> None:

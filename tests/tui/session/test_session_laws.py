@@ -35,12 +35,11 @@ from tagloom.core.graph.lower import lower
 from tagloom.interp.breakpoints.breakpoint import Breakpoints
 from tagloom.interp.history.history import History
 from tagloom.tui.run_start import Start, StartOptions
-from tagloom.tui.session import call_commands as activations
-from tagloom.tui.session import fork_commands as forking
+from tagloom.tui.session import run_commands as forking
+from tagloom.tui.session import step_commands as activations
 from tagloom.tui.session import step_commands as moving
-from tagloom.tui.session.activation import ActivationSummary
 from tagloom.tui.session.commands import COMMANDS, new_session
-from tagloom.tui.session.run_index import RunIndex, RunIndexSegment
+from tagloom.tui.session.run_index import ActivationSummary, RunIndex, RunIndexSegment
 from tagloom.tui.session.session import Session
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1")
@@ -280,7 +279,7 @@ def forget_where_runs_stood(patch: MonkeyPatch) -> None:
 
 def change_the_run_itself(patch: MonkeyPatch) -> None:
     """A choice at the end is made in the run itself, where undo cannot take it back."""
-    patch.setattr(forking, "_deliver_by_hand", lambda session, wanted: session.history.deliver(wanted))
+    patch.setattr(forking, "deliver_by_hand", lambda session, wanted: session.history.deliver(wanted))
 
 
 def know_the_future_of_the_parent(patch: MonkeyPatch) -> None:
