@@ -60,20 +60,24 @@ _BOOL = Type(dtypes.bool)
 
 
 def apply(op: str, *operands: Any, **attributes: Any) -> Any:
-    """Apply an op by name. In a trace this adds a node; else it computes, and raises Trap where the op traps."""
-    made = try_fast_path(op, operands, attributes)
-    if made is not None:
-        return made
+    """Apply an op by name. In a trace this adds a node; else it computes, and raises Trap where the op traps.
+
+    Operands are symbols, arrays, variables, numbers, or lists of numbers. Raises Usage for an unknown op or another
+    number of operands, Invalid (V4) where the types do not fit, (F2) for a symbol of a finished trace.
+    """
+    array = try_fast_path(op, operands, attributes)
+    if array is not None:
+        return array
     row = lookup_op(op)
     if row.arity not in (None, len(operands)):
         raise Usage(f"{op} takes {row.arity} operands", where=user_location(), got=len(operands))
     if any(isinstance(operand, VariableBase) for operand in operands):
         return apply(op, *map(read_variable, operands), **attributes)
-    adapted = _promote_operands(row, list(map(unwrap_weak, operands)))
+    adapted = promote_operands(row, list(map(unwrap_weak, operands)))
     region = current_region()
     if region is not None:
         result = apply_traced(region, op, adapted, tuple(attributes.items()))
-        result.weak_value = _weak_result_value(op, operands, result.type)
+        result.weak_value = weak_result_value(op, operands, result.type)
         symbol = Symbol(result)
         if TAPE_STACK.get():
             record_traced_op(op, operands, adapted, attributes, symbol)
@@ -84,58 +88,58 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
             rule="F2",
             where=user_location(),
             got=", ".join(
-                describe_with_location(kept.name, kept.location) for kept in adapted if isinstance(kept, Traced)
+                describe_with_location(value.name, value.location) for value in adapted if isinstance(value, Traced)
             ),
             hint="return it from the function; only results leave",
         )
-    known = [operand for operand in adapted if isinstance(operand, Literal)]
-    value, computes, type_ = _compute_with_kernel(op, known, attributes)
+    literals = [operand for operand in adapted if isinstance(operand, Literal)]
+    value, kernel, type_ = compute_with_kernel(op, literals, attributes)
     if not any(isinstance(operand, ConcreteArray) for operand in operands):
         return result_like(operands, value)
-    pairs = zip(operands, known, strict=True)
-    given = tuple(
-        each if type(each) in (ConcreteArray, bool, int, float) else ConcreteArray(taken) for each, taken in pairs
+    recorded = tuple(
+        operand if type(operand) in (ConcreteArray, bool, int, float) else ConcreteArray(constant)
+        for operand, constant in zip(operands, literals, strict=True)
     )
-    return wrap_and_record(build_entry(row, given, known, attributes, computes, type_), given, value)
+    return wrap_and_record(build_entry(row, recorded, literals, attributes, kernel, type_), recorded, value)
 
 
 ArrayOperators.apply = staticmethod(apply)
 
 
-def _weak_result_value(op: str, operands: Sequence[object], type_: Type) -> int | float | None:
+def weak_result_value(op: str, operands: Sequence[object], type_: Type) -> int | float | None:
     """The weak value of a result that is computed from weak values and Python numbers alone; else None."""
-    concerned = operands[slice(*lookup_op(op).same_dtype_operands)]
-    weak = any(weak_value_of(operand) is not None for operand in concerned)
-    if op == "astype" or not weak or any(weak_number(unwrap_weak(operand)) is None for operand in concerned):
+    sharing = operands[slice(*lookup_op(op).same_dtype_operands)]
+    is_weak = any(weak_value_of(operand) is not None for operand in sharing)
+    if op == "astype" or not is_weak or any(weak_number(unwrap_weak(operand)) is None for operand in sharing):
         return None
     return {"i": 1, "f": 1.0}.get(type_.dtype.kind) if type_.is_scalar else None
 
 
-def _promote_operands(row: Op, operands: Sequence[object]) -> list[Traced | Literal]:
+def promote_operands(row: Op, operands: Sequence[object]) -> list[Traced | Literal]:
     """The operands as values; Python numbers take the promoted dtype of the other operands.
 
     If all are Python numbers, ints take float64 where one is a float. Operands that need not share the dtype, such as
     the condition of `where` or indices, do not take part.
     """
-    alike = range(len(operands))[slice(*row.same_dtype_operands)]
-    weak = [type(operand) in (int, float) and k in alike for k, operand in enumerate(operands)]
-    given = [None if is_weak else to_operand(operand) for operand, is_weak in zip(operands, weak, strict=True)]
-    strong = [value.type.dtype for value in given[slice(*row.same_dtype_operands)] if value is not None]
-    if not strong and any(type(operands[k]) is float for k in alike):
+    sharing = range(len(operands))[slice(*row.same_dtype_operands)]
+    weak = [type(operand) in (int, float) and k in sharing for k, operand in enumerate(operands)]
+    values = [None if is_weak else to_operand(operand) for operand, is_weak in zip(operands, weak, strict=True)]
+    strong = [value.type.dtype for value in values[slice(*row.same_dtype_operands)] if value is not None]
+    if not strong and any(type(operands[k]) is float for k in sharing):
         strong = [dtypes.float64]
-    wanted = functools.reduce(lambda one, other: one and promote(one, other), strong, strong[0] if strong else None)
+    common = functools.reduce(lambda one, other: one and promote(one, other), strong, strong[0] if strong else None)
     return [
-        to_weak_operand(operand, wanted) if value is None else value
-        for operand, value in zip(operands, given, strict=True)
+        to_weak_operand(operand, common) if value is None else value
+        for operand, value in zip(operands, values, strict=True)
     ]
 
 
 def compute(op: str, operands: list[Literal], attributes: dict[str, Any]) -> Value:
     """Compute an op eagerly; raises Invalid, Trap or Exhausted where it has no value."""
-    return _compute_with_kernel(op, operands, attributes)[0]
+    return compute_with_kernel(op, operands, attributes)[0]
 
 
-def _compute_with_kernel(op: str, operands: list[Literal], attributes: dict[str, Any]) -> tuple[Value, Kernel, Type]:
+def compute_with_kernel(op: str, operands: list[Literal], attributes: dict[str, Any]) -> tuple[Value, Kernel, Type]:
     """The value of an op, the kernel that computed it, and its type by the type rule."""
     row = lookup_op(op)
     types = [operand.type for operand in operands]
@@ -148,8 +152,8 @@ def _compute_with_kernel(op: str, operands: list[Literal], attributes: dict[str,
     try:
         message = trap_message(row, values, tuple(attributes.items()))
         if message is None:
-            computes = build_kernel(row, types, type_, tuple(attributes.items()), may_alias=True)
-            return computes(*values), computes, type_
+            kernel = build_kernel(row, types, type_, tuple(attributes.items()), may_alias=True)
+            return kernel(*values), kernel, type_
     except MemoryError:
         got = f"{op} of {', '.join(map(str, types))}"
         raise Exhausted("a result does not fit into memory", rule="S12", where=user_location(), got=got) from None
@@ -162,13 +166,18 @@ def _compute_with_kernel(op: str, operands: list[Literal], attributes: dict[str,
 
 
 def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
-    """The result of `then()` if pred is true, else of `otherwise()`; the other branch is not computed.
+    """The result of `then()` if `pred` is true, else of `otherwise()`. Only one of the branches is computed.
 
-    `pred` is one bool. Both branches return values of the same dtypes and structure: a single value, or tuples, dicts,
-    named tuples and dataclasses of values. They may use values of the surrounding function. In a trace, both branches
-    are traced once and checked. Outside a trace, only the chosen branch is called, and its result is not checked.
+    `pred` is one bool: of dtype bool, without axes. The branches take no parameters, may use values of the surrounding
+    function, and return results of the same structure and dtypes: a value, or a tuple, dict, named tuple or dataclass
+    of values. A Python number takes the dtype of the other branch's result. Sizes may differ: the result then has an
+    open size.
 
-    Raises Invalid (V5) for another predicate, or branches that return different types or structures.
+    In a trace, both branches are traced and checked. Outside a trace, only the chosen branch is called, and its result
+    is not checked.
+
+    Raises Invalid (V5) for a predicate that is not one bool, and for branches that return different dtypes or
+    structures; Usage for a branch that is not a function without parameters.
 
     >>> cond(2 < 3, lambda: 10, lambda: 1 // 0)
     10
@@ -178,7 +187,7 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
         return read_variables(then() if _concrete_bool(pred) else otherwise())
     if recording_tapes():
         return call_as_one_step("cond", then, lambda: cond(pred, then, otherwise))
-    chosen = check_predicate(pred, "predicate of cond")
+    predicate = check_predicate(pred, "predicate of cond")
     name = region.names.fresh("cond")
     branches = open_subregion(region), open_subregion(region)
     one, other = trace_branch(branches[0], then), trace_branch(branches[1], otherwise)
@@ -187,7 +196,7 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     assigned = sort_resources((*branches[0].store, *branches[1].store))
     if not (one.leaves or assigned):
         raise no_results_error()
-    pairs = _unify_branches(one, other)
+    pairs = unify_branches(one, other)
     count = len(pairs)
     pairs += [(branches[0].read_resource(variable), branches[1].read_resource(variable)) for variable in assigned]
     yielded = [[branch.as_operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
@@ -196,7 +205,7 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
         branch.close(list(map(branch.localize, captured)), results)
         for branch, results in zip(branches, yielded, strict=True)
     )
-    inputs = [region.as_operand(value) for value in (chosen, *captured)]
+    inputs = [region.as_operand(value) for value in (predicate, *captured)]
     types = [left.type.join(right.type) or left.type for left, right in pairs]
     names = [*region.names.result_names(name, count), *(region.names.fresh(variable.name) for variable in assigned)]
     results = region.emit_node("cond", inputs, types, names, regions)
@@ -209,14 +218,18 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
 def while_loop(
     cond: Callable[..., Any], body: Callable[..., Any], *variables: Any, parallel_iterations: int | None = None
 ) -> tuple[Any, ...]:
-    """Apply `body` to the loop variables while `cond` of them is true; returns the last variables as a tuple.
+    """Apply `body` to the loop variables as long as `cond` of them is true. Returns their last values, a tuple.
 
-    A variable is a value, or a tuple, dict, named tuple or dataclass of values. `body` returns the next variables, as
-    many and of the same types and structures. `cond` returns one bool. Both may use values of the surrounding function,
-    as loop variables that do not change. With `parallel_iterations`, at most that many iterations run at once.
+    A loop variable is a value, or a tuple, dict, named tuple or dataclass of values. `cond` and `body` take all loop
+    variables as parameters. `cond` returns one bool. `body` returns the next values: a tuple with one for each
+    variable, of the same dtypes, shapes and structure; a single variable needs no tuple. A Python number takes the
+    dtype of its variable. Both functions may use values of the surrounding function.
 
-    Raises Invalid (V5) where a variable changes its type or structure, or the condition is not one bool; Usage for a
-    bound that is not a positive integer.
+    Iterations that do not depend on each other run in parallel. With `parallel_iterations`, at most that many run at
+    once. Outside a trace, the loop runs eagerly.
+
+    Raises Invalid (V5) where a variable changes its type or structure, or the condition is not one bool; Usage for
+    functions that do not take the loop variables, and for a bound that is not a positive integer.
 
     >>> while_loop(lambda i, s: i < 4, lambda i, s: (i + 1, s + i), 0, 0)
     (4, 6)
@@ -227,43 +240,42 @@ def while_loop(
     if parallel_iterations is not None and not (type(parallel_iterations) is int and parallel_iterations > 0):
         required = "an integer from 1 up, or None"
         raise Usage(
-            "this is no bound on iterations", where=user_location(), required=required, got=repr(parallel_iterations)
+            "parallel_iterations is not a bound on iterations",
+            where=user_location(),
+            required=required,
+            got=repr(parallel_iterations),
         )
     bound = () if parallel_iterations is None else ((PARALLEL_ITERATIONS, parallel_iterations),)
     region = current_region()
     if region is None:
-        return _eager_while_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
+        return eager_while_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
     if recording_tapes():
-        again = functools.partial(while_loop, cond, body, *variables, parallel_iterations=parallel_iterations)
-        return call_as_one_step("loop", body, again)  # type: ignore[no-any-return]
+        loop = functools.partial(while_loop, cond, body, *variables, parallel_iterations=parallel_iterations)
+        return call_as_one_step("loop", body, loop)  # type: ignore[no-any-return]
     return trace_loop(region, cond, body, leaves, structure, bound)  # type: ignore[no-any-return]
 
 
-def _eager_while_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: TreeDef) -> Any:
+def eager_while_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: TreeDef) -> Any:
     """Run a loop eagerly. A variable becomes a concrete array, or NumPy's, where its value or the next one is such."""
     values = [_loop_variable([leaf], leaf, None) for leaf in leaves]
     while _concrete_bool(cond(*unflatten(structure, values))):
-        following = flatten_next_variables(structure, body(*unflatten(structure, values)), body)
-        pairs = zip(following.leaves, values, strict=True)
+        body_result = flatten_next_variables(structure, body(*unflatten(structure, values)), body)
+        pairs = zip(body_result.leaves, values, strict=True)
         values = [_loop_variable([leaf, old], leaf, type_of(old)) for leaf, old in pairs]
     return unflatten(structure, values)
 
 
 def _loop_variable(operands: Sequence[Any], leaf: Any, type_: Type | None) -> Any:
     """Admit and wrap a loop variable; a concrete array stays the same object, by which tapes know it."""
-    admitted = _admit_with_location(leaf, type_)
-    return leaf if isinstance(leaf, ConcreteArray) else result_like(operands, admitted)
-
-
-def _admit_with_location(value: object, type_: Type | None) -> Value:
     try:
-        return admit(value, type_)
+        admitted = admit(leaf, type_)
     except Usage as error:
         error.where = user_location()
         raise
+    return leaf if isinstance(leaf, ConcreteArray) else result_like(operands, admitted)
 
 
-def _unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[Traced | Literal, Traced | Literal]]:
+def unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[Traced | Literal, Traced | Literal]]:
     """The results of both branches in pairs; raises Invalid (V5) where the structures or types differ."""
     if one.treedef != other.treedef:
         required, got = describe_difference(one.treedef, other.treedef)
@@ -274,10 +286,10 @@ def _unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[Traced | L
             required=describe_with_location(required, one.location),
             got=describe_with_location(got, other.location),
         )
-    return [_unify_results(left, right, one, other) for left, right in zip(one.leaves, other.leaves, strict=True)]
+    return [unify_results(left, right, one, other) for left, right in zip(one.leaves, other.leaves, strict=True)]
 
 
-def _unify_results(
+def unify_results(
     one: Any, other: Any, then: BodyResult, otherwise: BodyResult
 ) -> tuple[Traced | Literal, Traced | Literal]:
     """One result of both branches in a common dtype: a Python number takes the dtype of the other side."""
@@ -301,6 +313,7 @@ def _scalar_dtype(value: Any) -> DType | None:
 
 
 def _concrete_bool(pred: Any) -> bool:
+    """An eager predicate as a Python bool; raises Invalid (V5) where it is not one bool."""
     if type_of(admit(pred)) != _BOOL:
         raise Invalid(
             "a predicate is not one bool", rule="V5", where=user_location(), required=_BOOL, got=type_of(pred)

@@ -111,5 +111,5 @@ DECIDED = (Statement("decided", "n", 3, ((Statement("mix", "a", 5),), (Statement
 def test_a_loop_that_decides_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
     """A loop whose condition assigns before what its body does is caught."""
     assert staged(DECIDED, engine="reference") == eagerly(DECIDED)
-    monkeypatch.setattr(looping._RotatedLoopBody, "__call__", _decides_first)
+    monkeypatch.setattr(looping.RotatedLoopBody, "__call__", _decides_first)
     assert staged(DECIDED, engine="reference") != eagerly(DECIDED)

@@ -66,12 +66,12 @@ class FunctionSpec:
     @property
     def leaf_parameters(self) -> list[tuple[str, Type | None]]:
         """The name and type of every leaf of the parameters; a parameter without annotation counts as one leaf."""
-        found: list[tuple[str, Type | None]] = []
+        leaves: list[tuple[str, Type | None]] = []
         for name, form in self.declared_parameters:
             if name in self.static_parameters:
                 raise Usage(f"parameter {name} of {self.name} is static: it has no literal", where=self.location)
-            found += [(name, None)] if form is None else zip(leaf_names(form.treedef, name), form.types, strict=True)
-        return found
+            leaves += [(name, None)] if form is None else zip(leaf_names(form.treedef, name), form.types, strict=True)
+        return leaves
 
     def unflatten_arguments(self, leaves: Sequence[Any]) -> list[Any]:
         """Nested arguments, from one value for each of `leaf_parameters`."""
@@ -84,17 +84,17 @@ class FunctionSpec:
     def resolve_types(self, argument_types: Sequence[TreeType | None]) -> tuple[TreeType, ...]:
         """The parameters' types: as annotated, else those of the arguments."""
         self.check_argument_count(len(argument_types))
-        forms = []
-        for (name, declared), form in zip(self.declared_parameters, argument_types, strict=True):
-            found = declared or form
-            if found is None:
+        resolved = []
+        for (name, declared), argument_type in zip(self.declared_parameters, argument_types, strict=True):
+            type_ = declared or argument_type
+            if type_ is None:
                 raise Usage(
                     f"parameter {name} of {self.name} has no type",
                     where=self.location,
                     hint=f"annotate it, as in {name}: tl.int64, or use .trace(...) with example arguments",
                 )
-            forms.append(found)
-        return tuple(forms)
+            resolved.append(type_)
+        return tuple(resolved)
 
     def flatten_arguments(
         self, arguments: Sequence[object], error: type[TagloomError]
@@ -102,8 +102,8 @@ class FunctionSpec:
         """The leaves and structure of every argument; `...` takes the structure of its annotation. Raises `error` where
         an argument has another structure than its annotation."""
         self.check_argument_count(len(arguments))
-        taken = [self._flatten_argument(*pair) for pair in zip(self.declared_parameters, arguments, strict=True)]
-        for (name, declared), (_, structure) in zip(self.declared_parameters, taken, strict=True):
+        flattened = [self._flatten_argument(*pair) for pair in zip(self.declared_parameters, arguments, strict=True)]
+        for (name, declared), (_, structure) in zip(self.declared_parameters, flattened, strict=True):
             if declared is not None and declared.treedef != structure:
                 required, got = describe_difference(declared.treedef, structure)
                 raise error(
@@ -114,7 +114,7 @@ class FunctionSpec:
                     got=got,
                     hint="an array is a list" if declared.treedef == LEAF and structure.container is tuple else None,
                 )
-        return taken
+        return flattened
 
     def _flatten_argument(self, parameter: DeclaredParameter, argument: object) -> tuple[list[Any], TreeDef]:
         name, declared = parameter
@@ -125,6 +125,7 @@ class FunctionSpec:
         return flatten(argument, by_reference=declared is None)
 
     def check_argument_count(self, count: int) -> None:
+        """Raises Usage for another number of arguments than the function has parameters."""
         if count != len(self.declared_parameters):
             names = ", ".join(f"{name}: {form or '?'}" for name, form in self.declared_parameters)
             raise Usage(
@@ -140,31 +141,31 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
     replaces the annotations of all parameters. Raises Usage for annotations that are not types."""
     where = definition_location(python.__code__)
     try:
-        written = inspect.signature(python, eval_str=True)
+        declared = inspect.signature(python, eval_str=True)
     except (NameError, SyntaxError, TypeError, AttributeError) as error:
         raise Usage(f"the annotations of {python.__name__} cannot be read", where=where, got=error) from None
-    for parameter in written.parameters.values():
+    for parameter in declared.parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            raise Usage("a program's parameters are positional", where=where, got=str(parameter))
+            raise Usage("the parameters of a tl.function are positional", where=where, got=str(parameter))
         if parameter.default is not parameter.empty:
-            raise Usage("a program's parameters have no defaults", where=where, got=str(parameter))
+            raise Usage("the parameters of a tl.function have no defaults", where=where, got=str(parameter))
     names = getattr(python, "__globals__", {})
-    said = [parameter.annotation for parameter in written.parameters.values()]
-    if signature is not None and len(signature) != len(said):
-        required, got = plural(len(said), "type"), len(signature)
+    annotations = [parameter.annotation for parameter in declared.parameters.values()]
+    if signature is not None and len(signature) != len(annotations):
+        required, got = plural(len(annotations), "type"), len(signature)
         raise Usage(f"the signature of {python.__name__} has another length", where=where, required=required, got=got)
-    said = said if signature is None else list(signature)
-    owners = (*(f"parameter {name}" for name in written.parameters), "the result")
+    annotations = annotations if signature is None else list(signature)
+    owners = (*(f"parameter {name}" for name in declared.parameters), "the result")
     forms = []
-    for owner, annotation in zip(owners, (*said, written.return_annotation), strict=True):
+    for owner, annotation in zip(owners, (*annotations, declared.return_annotation), strict=True):
         try:
             is_none = annotation in (inspect.Signature.empty, Any, Static, None)
             forms.append(None if is_none else tree_type_of_annotation(annotation, names))
         except TagloomError as error:
             error.where, error.message = where, f"{owner} of {python.__name__}: {error.message}"
             raise
-    static = frozenset(name for name, each in zip(written.parameters, said, strict=True) if each is Static)
-    return FunctionSpec(python, tuple(zip(written.parameters, forms[:-1], strict=True)), forms[-1], static)
+    static = frozenset(name for name, each in zip(declared.parameters, annotations, strict=True) if each is Static)
+    return FunctionSpec(python, tuple(zip(declared.parameters, forms[:-1], strict=True)), forms[-1], static)
 
 
 def tree_type_of_annotation(
@@ -174,37 +175,33 @@ def tree_type_of_annotation(
 
     Raises Usage for an annotation that is not a type, and for a class that contains itself.
     """
-    found = _split_annotation(annotation, namespace)
-    if found is None:
-        return _leaf_type(annotation)
-    kind, parts = found
-    again = sum(kind is (get_origin(outer) or outer) for outer in enclosing if kind is not tuple)
-    if any(annotation is outer for outer in enclosing) or again > MAX_GENERIC_NESTING:
+    nested = split_annotation(annotation, namespace)
+    if nested is None:
+        return leaf_type_of_annotation(annotation)
+    kind, parts = nested
+    depth = sum(kind is (get_origin(outer) or outer) for outer in enclosing if kind is not tuple)
+    if any(annotation is outer for outer in enclosing) or depth > MAX_GENERIC_NESTING:
         raise Usage(f"{kind.__name__} contains itself", hint="a value of a program has a fixed structure")
     if kind not in (tuple, dict):
         check_rebuildable(kind, tuple(parts))
-    inner = [(key, _field_type(annotation, key, part, namespace, enclosing)) for key, part in parts.items()]
-    return compound_type(kind, inner)
+    typed_parts = []
+    for key, part in parts.items():
+        try:
+            typed_parts.append((key, tree_type_of_annotation(part, namespace, (*enclosing, annotation))))
+        except Usage as error:
+            if isinstance(annotation, type):
+                error.message = f"field {key} of {annotation.__name__}: {error.message}"
+            raise
+    return compound_type(kind, typed_parts)
 
 
-def _field_type(annotation: Any, key: str, part: Any, names: Mapping[str, Any], around: tuple[object, ...]) -> TreeType:
-    """The tree type of one part of a nested annotation; an error names the field."""
-    try:
-        return tree_type_of_annotation(part, names, (*around, annotation))
-    except Usage as error:
-        if isinstance(annotation, type):
-            error.message = f"field {key} of {annotation.__name__}: {error.message}"
-        raise
-
-
-def _leaf_type(annotation: Any) -> TreeType:
+def leaf_type_of_annotation(annotation: Any) -> TreeType:
+    """The tree type of an annotation that does not nest; raises Usage, with a hint, where it is not a type."""
     try:
         return leaf_type(as_type(annotation))
     except Usage as error:
-        error.got, error.hint = (
-            _format_annotation(annotation),
-            _ANNOTATION_HINTS.get(get_origin(annotation) or annotation),
-        )
+        error.got = repr(annotation).replace(f"{DType.__module__}.", "tl.")
+        error.hint = _ANNOTATION_HINTS.get(get_origin(annotation) or annotation)
         if isinstance(annotation, TypeVar):
             error.hint = "say what it stands for, as in Box[tl.int64] for a generic class Box"
         raise
@@ -219,12 +216,7 @@ _ANNOTATION_HINTS: dict[object, str] = {
 """What to write instead of annotations that have no fixed structure."""
 
 
-def _format_annotation(annotation: object) -> str:
-    """An annotation as users write it."""
-    return repr(annotation).replace(f"{DType.__module__}.", "tl.")
-
-
-def _split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, Any]] | None:
+def split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, Any]] | None:
     """The container class and the parts of a nested annotation; None for a leaf."""
     if isinstance(annotation, dict):
         wrong = [key for key in annotation if type(key) is not str]
@@ -235,34 +227,35 @@ def _split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, 
         parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
         return tuple, {str(k): part for k, part in enumerate(parts)}
     generic = get_origin(annotation)
-    if generic is not None and (found := _split_annotation(generic, names)) is not None:
-        meant = dict(zip(generic.__parameters__, get_args(annotation), strict=True))
-        return found[0], {key: _substitute_type_variables(part, meant) for key, part in found[1].items()}
+    if generic is not None and (nested := split_annotation(generic, names)) is not None:
+        substitutes = dict(zip(generic.__parameters__, get_args(annotation), strict=True))
+        kind, generic_parts = nested
+        return kind, {key: substitute_type_variables(part, substitutes) for key, part in generic_parts.items()}
     if is_typeddict(annotation):
         if annotation.__optional_keys__:
-            said = f"{annotation.__name__} leaves out {', '.join(sorted(annotation.__optional_keys__))}"
-            raise Usage("a dict of a program has all its keys", got=said)
-        return dict, _field_annotations(annotation, names, list(annotation.__annotations__))
+            got = f"{annotation.__name__} leaves out {', '.join(sorted(annotation.__optional_keys__))}"
+            raise Usage("a dict of a program has all its keys", got=got)
+        return dict, field_annotations(annotation, names, list(annotation.__annotations__))
     if is_named_tuple(annotation):
-        return annotation, _field_annotations(annotation, names, annotation._fields)
+        return annotation, field_annotations(annotation, names, annotation._fields)
     if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
-        return annotation, _field_annotations(
+        return annotation, field_annotations(
             annotation, names, [own.name for own in dataclasses.fields(annotation) if own.init]
         )
     return None
 
 
-def _substitute_type_variables(annotation: Any, meant: Mapping[Any, Any]) -> Any:
+def substitute_type_variables(annotation: Any, substitutes: Mapping[Any, Any]) -> Any:
     """An annotation in a generic class, with its type variables substituted."""
     if isinstance(annotation, TypeVar):
-        return meant.get(annotation, annotation)
+        return substitutes.get(annotation, annotation)
     variables = getattr(annotation, "__parameters__", ())
     if not variables or isinstance(annotation, type):
         return annotation
-    return annotation[tuple(meant.get(variable, variable) for variable in variables)]
+    return annotation[tuple(substitutes.get(variable, variable) for variable in variables)]
 
 
-def _field_annotations(kind: type, names: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
+def field_annotations(kind: type, names: Mapping[str, Any], keys: Sequence[str]) -> dict[str, Any]:
     """The annotations of a class's fields; strings are resolved in the class's module, then in `names`."""
     module = sys.modules.get(kind.__module__)
     try:

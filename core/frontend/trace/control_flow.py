@@ -10,7 +10,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from inspect import Parameter, Signature
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from ... import dtypes
 from ...errors import Invalid, TagloomError, Usage, plural
@@ -115,7 +115,7 @@ def placeholder_results(
     """
     line = user_location()
     values = [
-        TracedValue(region, region.names.fresh("foreseen"), type_, line, weak_number(leaf))
+        TracedValue(region, region.names.fresh("placeholder"), type_, line, weak_number(leaf))
         for type_, leaf in zip(types, leaves, strict=True)
     ]
     return unflatten(structure, map(Symbol, values))
@@ -175,6 +175,7 @@ def captured_values(*regions: RegionBuilder) -> list[TracedValue]:
 
 
 def check_predicate(value: Any, of: str) -> TracedValue | Literal:
+    """The operand of a predicate; raises Invalid (V5), in the name of what it is `of`, where it is not one bool."""
     leaves, structure = flatten(value)
     pred = to_operand(unwrap_weak(leaves[0])) if structure == LEAF else None
     if pred is None or pred.type != _BOOL:
@@ -184,7 +185,7 @@ def check_predicate(value: Any, of: str) -> TracedValue | Literal:
     return pred
 
 
-class _LoopRegions(NamedTuple):
+class LoopRegions(NamedTuple):
     """The traced condition and body of a loop, with their parameters and results. The parameters of each are the loop
     variables, followed by the assigned variables."""
 
@@ -196,102 +197,116 @@ class _LoopRegions(NamedTuple):
     body_result: BodyResult
 
 
+LoopParameter: TypeAlias = tuple[str, Type, int | float | None]
+"""The name of a leaf of the loop variables, the type of its start, and its weak value or None."""
+
+
 def trace_loop(
     region: RegionBuilder,
     cond: Callable[..., Any],
     body: Callable[..., Any],
     leaves: list[Any],
     structure: TreeDef,
-    bound: Attributes,
+    attributes: Attributes,
 ) -> Any:
-    """Add a loop to a region and return its results. Each variable that it assigns becomes a further loop variable."""
-    before = region.snapshot()
+    """Add a loop to a region and return its results. Each variable that it assigns becomes a further loop variable.
+
+    `leaves` are the starts of the loop variables, which nest as `structure` says; `attributes` may bound the loop."""
+    before, count = region.snapshot(), len(leaves)
     starts = [to_operand(unwrap_weak(leaf)) for leaf in leaves]
     name = region.names.fresh("loop")
-    names = _loop_leaf_names(body, structure)
-    parameters = [
+    variable_names = zip(structure.children, parameter_names(body, len(structure.children)), strict=True)
+    names = [inner for (_, part), variable in variable_names for inner in leaf_names(part, variable)]
+    parameters: list[LoopParameter] = [
         (inner, start.type, weak_value_of(leaf)) for inner, start, leaf in zip(names, starts, leaves, strict=True)
     ]
     try:
-        made, assigned = _trace_regions_to_fixpoint(region, cond, body, structure, parameters)
+        loop, assigned = trace_loop_to_fixpoint(region, cond, body, structure, parameters)
     except NoTypeYet:
-        return placeholder_results(
-            region, structure, [type_ for _, type_, _ in parameters], [weak for _, _, weak in parameters]
-        )
-    if made is None:
+        types, weak_values = [type_ for _, type_, _ in parameters], [weak for _, _, weak in parameters]
+        return placeholder_results(region, structure, types, weak_values)
+    if loop is None:
         region.rewind(before)
-        return _trace_rotated_loop(region, cond, body, leaves, structure, bound)
+        return trace_rotated_loop(region, cond, body, leaves, structure, attributes)
     if not (leaves or assigned):
         raise Usage(
             "while_loop needs at least one loop variable, or a variable that its body assigns", where=user_location()
         )
-    deciding, going, own, mine, going_on, following = made
-    count = len(leaves)
+    condition_region, body_region, condition_parameters, body_parameters, condition, body_result = loop
     starts += map(region.read_resource, assigned)
-    following_ones = [*_adapt_next_variables(following, mine[:count]), *map(going.read_resource, assigned)]
-    decided, next_ones = deciding.as_operand(going_on), list(map(going.as_operand, following_ones))
-    captured = captured_values(deciding, going)
+    next_values = [
+        *adapt_next_variables(body_result, body_parameters[:count]),
+        *map(body_region.read_resource, assigned),
+    ]
+    predicate, next_operands = condition_region.as_operand(condition), list(map(body_region.as_operand, next_values))
+    captured = captured_values(condition_region, body_region)
+    invariants = list(map(body_region.as_operand, captured))
     regions = (
-        deciding.close([*own, *map(deciding.localize, captured)], [decided]),
-        going.close([*mine, *map(going.localize, captured)], [*next_ones, *map(going.as_operand, captured)]),
+        condition_region.close([*condition_parameters, *map(condition_region.localize, captured)], [predicate]),
+        body_region.close([*body_parameters, *map(body_region.localize, captured)], [*next_operands, *invariants]),
     )
     inputs = [region.as_operand(value) for value in (*starts, *captured)]
-    found = [_loop_result_type(value, leaf) for value, leaf in zip(own[:count], following.leaves, strict=True)]
-    types = [*(type_ for type_, _ in found), *(value.type for value in (*own[count:], *captured))]
-    names = [name, *(region.names.fresh(f"{name}_{value.name}") for value in (*own[1:], *captured))]
-    results = region.emit_node("while_loop", inputs, types, names, regions, bound)
-    for result, (_, number) in zip(results, found, strict=False):
+    variables = condition_parameters[:count]
+    typed = [loop_result_type(variable, leaf) for variable, leaf in zip(variables, body_result.leaves, strict=True)]
+    types = [*(type_ for type_, _ in typed), *(value.type for value in (*condition_parameters[count:], *captured))]
+    names = [name, *(region.names.fresh(f"{name}_{value.name}") for value in (*condition_parameters[1:], *captured))]
+    results = region.emit_node("while_loop", inputs, types, names, regions, attributes)
+    for result, (_, number) in zip(results, typed, strict=False):
         result.weak_value = number
     region.store.update(zip(assigned, results[count:], strict=False))
     return unflatten(structure, map(Symbol, results[:count]))
 
 
-def _trace_regions_to_fixpoint(
+def trace_loop_to_fixpoint(
     region: RegionBuilder,
     cond: Callable[..., Any],
     body: Callable[..., Any],
     structure: TreeDef,
-    parameters: Sequence[tuple[str, Type, int | float | None]],
-) -> tuple[_LoopRegions | None, tuple[Resource, ...]]:
-    """The regions, and the variables that they assign. These are known only after tracing, so the regions are traced
-    until the set is stable. Returns no regions where the condition assigns variables."""
+    parameters: Sequence[LoopParameter],
+) -> tuple[LoopRegions | None, tuple[Resource, ...]]:
+    """The regions of a loop, and the variables that they assign. These are known only after tracing, so the regions are
+    traced until the set is stable. Returns no regions where the condition assigns variables."""
     assigned: tuple[Resource, ...] = ()
     before = region.snapshot()
     while True:
-        made = _trace_regions(region, cond, body, structure, parameters, assigned)
-        if made is None:
+        loop = trace_loop_regions(region, cond, body, structure, parameters, assigned)
+        if loop is None:
             return None, ()
-        more = sort_resources({*assigned, *made.body_region.store})
-        if more == assigned:
-            return made, assigned
-        assigned = more
+        now_assigned = sort_resources({*assigned, *loop.body_region.store})
+        if now_assigned == assigned:
+            return loop, assigned
+        assigned = now_assigned
         region.rewind(before)
 
 
-def _trace_regions(
+def trace_loop_regions(
     region: RegionBuilder,
     cond: Callable[..., Any],
     body: Callable[..., Any],
     structure: TreeDef,
-    parameters: Sequence[tuple[str, Type, int | float | None]],
+    parameters: Sequence[LoopParameter],
     assigned: Sequence[Resource],
-) -> _LoopRegions | None:
-    deciding, going, line = open_subregion(region), open_subregion(region), user_location()
+) -> LoopRegions | None:
+    """Trace the condition and the body once, with parameters for these assigned variables; None where the condition
+    assigns variables."""
+    condition_region, body_region, line = open_subregion(region), open_subregion(region), user_location()
     count = len(parameters)
-    own = [deciding.add_parameter(inner, type_, line, weak) for inner, type_, weak in parameters]
-    own += [deciding.add_parameter(variable.name, variable.type, line) for variable in assigned]
-    mine = [TracedValue(going, value.name, value.type, line, value.weak_value) for value in own]
-    deciding.store.update(zip(assigned, own[count:], strict=True))
-    going.store.update(zip(assigned, mine[count:], strict=True))
-    going_on = check_predicate(trace_into_region(deciding, cond, structure, own[:count]), "condition of while_loop")
-    if any(value not in own for value in deciding.store.values()):
+    outer = [condition_region.add_parameter(inner, type_, line, weak) for inner, type_, weak in parameters]
+    outer += [condition_region.add_parameter(variable.name, variable.type, line) for variable in assigned]
+    inner = [TracedValue(body_region, value.name, value.type, line, value.weak_value) for value in outer]
+    condition_region.store.update(zip(assigned, outer[count:], strict=True))
+    body_region.store.update(zip(assigned, inner[count:], strict=True))
+    condition = trace_into_region(condition_region, cond, structure, outer[:count])
+    predicate = check_predicate(condition, "condition of while_loop")
+    if any(value not in outer for value in condition_region.store.values()):
         return None
-    following = flatten_next_variables(structure, trace_into_region(going, body, structure, mine[:count]), body)
-    return _LoopRegions(deciding, going, own, mine, going_on, following)
+    next_variables = trace_into_region(body_region, body, structure, inner[:count])
+    body_result = flatten_next_variables(structure, next_variables, body)
+    return LoopRegions(condition_region, body_region, outer, inner, predicate, body_result)
 
 
 @dataclass(frozen=True)
-class _RotatedLoopBody:
+class RotatedLoopBody:
     """The body of a rotated loop: the original body, followed by the condition for the next iteration."""
 
     cond: Callable[..., Any]
@@ -302,118 +317,116 @@ class _RotatedLoopBody:
     def __call__(self, *variables: Any) -> tuple[Any, ...]:
         value = read_variables(self.body(*variables[:-1]))
         flatten_next_variables(self.treedef, value, self.body)
-        following = unflatten(self.treedef, [] if value is None else flatten(value)[0])
-        return *following, self.evaluate_condition(following)
+        next_variables = unflatten(self.treedef, [] if value is None else flatten(value)[0])
+        return *next_variables, self.evaluate_condition(next_variables)
 
     def evaluate_condition(self, variables: tuple[Any, ...]) -> Any:
-        going_on = self.cond(*variables)
-        check_predicate(going_on, "condition of while_loop")
-        return going_on
+        """The condition of these loop variables; raises Invalid where it is not one bool."""
+        condition = self.cond(*variables)
+        check_predicate(condition, "condition of while_loop")
+        return condition
 
 
-def _trace_rotated_loop(
+def trace_rotated_loop(
     region: RegionBuilder,
     cond: Callable[..., Any],
     body: Callable[..., Any],
     leaves: list[Any],
     structure: TreeDef,
-    bound: Attributes,
+    attributes: Attributes,
 ) -> Any:
     """Rotate a loop whose condition assigns variables: evaluate the condition before the loop and at the end of each
     iteration, and carry its result as a further loop variable, which is the predicate."""
     check_arity(body, len(structure.children))
     names = parameter_names(body, len(structure.children))
-    last = UniqueNames()
-    last.used_names.update(names)
-    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in (*names, last.fresh("going_on"))]
-    turned, variables = _RotatedLoopBody(cond, body, structure, Signature(parameters)), unflatten(structure, leaves)
-    begun, form = flatten((*variables, turned.evaluate_condition(variables)))
-    return trace_loop(region, lambda *variables: variables[-1], turned, begun, form, bound)[:-1]
+    unique = UniqueNames()
+    unique.used_names.update(names)
+    parameters = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in (*names, unique.fresh("going_on"))]
+    rotated_body = RotatedLoopBody(cond, body, structure, Signature(parameters))
+    variables = unflatten(structure, leaves)
+    starts, rotated = flatten((*variables, rotated_body.evaluate_condition(variables)))
+    return trace_loop(region, lambda *variables: variables[-1], rotated_body, starts, rotated, attributes)[:-1]
 
 
 def flatten_next_variables(structure: TreeDef, value: Any, body: Callable[..., Any]) -> BodyResult:
     """Flatten the next loop variables: a tuple nested as the current ones; a single variable needs no tuple."""
-    found = flatten_result(body, value)
-    wanted = [part for _, part in structure.children]
-    if not (found.leaves or wanted):
-        return found
-    if not found.leaves:
+    result = flatten_result(body, value)
+    required_parts = [part for _, part in structure.children]
+    if not (result.leaves or required_parts):
+        return result
+    if not result.leaves:
         raise no_results_error()
-    parts = [part for _, part in found.treedef.children] if found.treedef.container is tuple else [found.treedef]
-    alone = len(wanted) == 1 and (found.treedef == wanted[0] or (wanted[0] != LEAF and len(parts) != 1))
-    if alone:
-        parts = [found.treedef]
-    if len(parts) != len(wanted):
+    parts = [part for _, part in result.treedef.children] if result.treedef.container is tuple else [result.treedef]
+    if len(required_parts) == 1:
+        (required_part,) = required_parts
+        if result.treedef == required_part or (required_part != LEAF and len(parts) != 1):
+            parts = [result.treedef]  # the variable itself, without a tuple around it
+    if len(parts) != len(required_parts):
         raise Invalid(
             "the body of while_loop returns another number of values than there are loop variables",
             rule="V5",
-            where=found.location,
-            required=len(wanted),
+            where=result.location,
+            required=len(required_parts),
             got=len(parts),
         )
-    for name, one, other in zip(parameter_names(body, len(wanted)), wanted, parts, strict=True):
+    for name, one, other in zip(parameter_names(body, len(required_parts)), required_parts, parts, strict=True):
         if one != other:
-            said = f"loop variable {name} changes its structure"
             required, got = describe_difference(one, other)
             raise Invalid(
-                said,
+                f"loop variable {name} changes its structure",
                 rule="V5",
-                where=found.location,
+                where=result.location,
                 required=describe_with_location(required, user_location()),
-                got=describe_with_location(got, found.location),
+                got=describe_with_location(got, result.location),
             )
-    return found
+    return result
 
 
-def _adapt_next_variables(following: BodyResult, own: list[TracedValue]) -> list[TracedValue | Literal]:
+def adapt_next_variables(body_result: BodyResult, variables: list[TracedValue]) -> list[TracedValue | Literal]:
+    """The next values of loop variables, as operands of the variables' types; raises Invalid (V5) for another type. A
+    variable that starts with a weak value may take any dtype that fits the number."""
     adapted = []
-    for value, variable in zip(following.leaves, own, strict=True):
+    for value, variable in zip(body_result.leaves, variables, strict=True):
         operand = to_weak_operand(value, variable.type.dtype if variable.type.is_scalar else None)
-        if not (variable.type.admits(operand.type) or _can_become(variable, operand.type)):
-            made = isinstance(operand, TracedValue) and operand.region is variable.region
+        kinds = "" if variable.weak_value is None else "f" if isinstance(variable.weak_value, float) else "iuf"
+        may_become = operand.type.is_scalar and operand.type.dtype.kind in kinds
+        if not (variable.type.admits(operand.type) or may_become):
+            is_computed_here = isinstance(operand, TracedValue) and operand.region is variable.region
             raise Invalid(
                 f"loop variable {variable.name} changes its type",
                 rule="V5",
-                where=operand.location if made and isinstance(operand, TracedValue) else following.location,
+                where=operand.location
+                if is_computed_here and isinstance(operand, TracedValue)
+                else body_result.location,
                 required=describe_with_location(variable.type, variable.location),
-                got=following.describe_type(operand),
-                hint=_widening_hint(variable.type, operand.type),
+                got=body_result.describe_type(operand),
+                hint=widening_hint(variable.type, operand.type),
             )
         adapted.append(operand)
     return adapted
 
 
-def _can_become(variable: TracedValue, type_: Type) -> bool:
-    """Whether a loop variable that starts with a weak value may get this type."""
-    kinds = "f" if isinstance(variable.weak_value, float) else "iuf"
-    return variable.weak_value is not None and type_.is_scalar and type_.dtype.kind in kinds
-
-
-def _loop_result_type(variable: TracedValue, following: object) -> tuple[Type, int | float | None]:
+def loop_result_type(variable: TracedValue, next_value: object) -> tuple[Type, int | float | None]:
     """The type of a loop's result, and its weak value or None. A variable that starts weak takes the type of its next
     value."""
-    number = weak_number(following)
+    number = weak_number(next_value)
     if variable.weak_value is None:
         return variable.type, None
     if number is None:
-        return to_operand(following).type, None
+        return to_operand(next_value).type, None
     number *= variable.weak_value
     return to_operand(number).type, number
 
 
-def _widening_hint(one: Type, other: Type) -> str:
+def widening_hint(one: Type, other: Type) -> str:
     """The hint for a loop variable that must admit both types."""
     type_ = one.join(other)
     if type_ is None:
         return "start it with that type, as in 0.0 for 0, or convert with tl.astype"
     dtype = f"tl.{type_.dtype!r}"
-    said = (
-        f"tl.Type({dtype}, None)" if type_.shape is None else f"tl.Array[{', '.join([dtype, *map(str, type_.shape)])}]"
+    written = (
+        f"tl.Array[{', '.join([dtype, *map(str, type_.shape)])}]"
+        if type_.shape is not None
+        else f"tl.Type({dtype}, None)"
     )
-    return f"start it with an open size: pass it through a tl.function whose parameter is {said}"
-
-
-def _loop_leaf_names(body: Callable[..., Any], structure: TreeDef) -> list[str]:
-    names = parameter_names(body, len(structure.children))
-    parts = zip(structure.children, names, strict=True)
-    return [inner for (_, part), name in parts for inner in leaf_names(part, name)]
+    return f"start it with an open size: pass it through a tl.function whose parameter is {written}"

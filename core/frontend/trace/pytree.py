@@ -58,8 +58,8 @@ class StaticLeaf:
 
     def __str__(self) -> str:
         if _is_compared_by_value(self.value):
-            said = str(self.value) if isinstance(self.value, enum.Enum) else repr(self.value)
-            return said if len(said) <= 40 else f"{said[:36]}..."
+            text = str(self.value) if isinstance(self.value, enum.Enum) else repr(self.value)
+            return text if len(text) <= 40 else f"{text[:36]}..."
         name = getattr(self.value, "__name__", None) or getattr(self.value, "name", None)
         kind = type(self.value).__name__
         return f"<{kind} {name}>" if isinstance(name, str) else f"<{kind}>"
@@ -189,10 +189,10 @@ def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
 
     Raises Invalid where an instance does not keep a field unchanged.
     """
-    given = iter(leaves)
-    made = _build_value(structure, given)
-    assert next(given, _NO_MORE_LEAVES) is _NO_MORE_LEAVES, "as many leaves as the structure has"
-    return made
+    rest = iter(leaves)
+    value = _build_value(structure, rest)
+    assert next(rest, _NO_MORE_LEAVES) is _NO_MORE_LEAVES, "as many leaves as the structure has"
+    return value
 
 
 def read_variables(value: object) -> Any:
@@ -215,29 +215,37 @@ def expose_static_leaves(structure: TreeDef) -> tuple[TreeDef, list[StaticLeaf |
         return LEAF, [None]
     inner = [(key, *expose_static_leaves(part)) for key, part in structure.children]
     parts = tuple((key, part) for key, part, _ in inner)
-    return TreeDef(structure.container, parts, structure.key_order), [each for _, _, found in inner for each in found]
+    return TreeDef(structure.container, parts, structure.key_order), [leaf for *_, leaves in inner for leaf in leaves]
 
 
 def flatten_like(structure: TreeDef, value: object, what: str) -> list[Any]:
-    """The leaves of an adjoint or tangent; raises Invalid (D3) where it has another structure."""
+    """The leaves of an adjoint or tangent, `what` in messages; raises Invalid (D3) where it has another structure than
+    its value."""
     if not structure.size:
         return []
     leaves, form = flatten(value)
     if form != structure:
         required, got = describe_difference(structure, form)
-        raise Invalid(f"{what} nests as its value does", rule="D3", where=user_location(), required=required, got=got)
+        raise Invalid(
+            f"{what} has another structure than its value", rule="D3", where=user_location(), required=required, got=got
+        )
     return leaves
 
 
 def leaf_names(structure: TreeDef, name: str) -> list[str]:
-    """A name for every leaf: the name of the value, then the keys on the path to the leaf.
+    """A name for every leaf: the name of the value, then the keys on the path to the leaf. Characters of keys that
+    identifiers do not admit become `_`.
 
     >>> leaf_names(flatten(({"a b": 1}, 2))[1], "p")
     ['p_0_a_b', 'p_1']
     """
     if structure.container is None:
         return [name]
-    return [inner for key, part in structure.children for inner in leaf_names(part, f"{name}_{_identifier_part(key)}")]
+    names: list[str] = []
+    for key, part in structure.children:
+        suffix = "".join(letter if f"_{letter}".isidentifier() else "_" for letter in key)
+        names += leaf_names(part, f"{name}_{suffix}")
+    return names
 
 
 def label_leaves(structure: TreeDef, leaves: Iterable[Any]) -> list[tuple[str, Any]]:
@@ -256,15 +264,16 @@ def describe_difference(one: TreeDef, other: TreeDef) -> tuple[str, str]:
     >>> describe_difference(flat_treedef(2), flat_treedef(3))
     ('(·, ·)', '(·, ·, ·)')
     """
-    place: list[str] = []
+    path: list[str] = []
     while _is_long(one) or _is_long(other):
-        pairs = [(key, mine, theirs) for (key, mine), (_, theirs) in zip(one.children, other.children, strict=False)]
-        if one.container is not other.container or _keys(one) != _keys(other):
+        keys, other_keys = ([key for key, _ in structure.children] for structure in (one, other))
+        if one.container is not other.container or keys != other_keys:
             break
-        key, one, other = next(pair for pair in pairs if pair[1] != pair[2])
-        place.append(key)
-    said = f" at {'.'.join(place)}" if place else ""
-    return f"{one}{said}", f"{other}{said}"
+        pairs = zip(one.children, other.children, strict=True)
+        key, one, other = next((key, part, opposite) for (key, part), (_, opposite) in pairs if part != opposite)
+        path.append(key)
+    place = f" at {'.'.join(path)}" if path else ""
+    return f"{one}{place}", f"{other}{place}"
 
 
 def is_named_tuple(kind: object) -> bool:
@@ -275,22 +284,22 @@ def is_named_tuple(kind: object) -> bool:
 @functools.cache
 def check_rebuildable(kind: type, keys: tuple[str, ...]) -> None:
     """Raises Invalid where a class cannot be called with its fields by name, or has parameters that are not fields."""
-    signature, said = inspect.signature(kind), None
+    signature, problem = inspect.signature(kind), None
     try:
         signature.bind(**dict.fromkeys(keys))
-        more = [
+        named = [
             own.name for own in signature.parameters.values() if own.kind not in (own.VAR_POSITIONAL, own.VAR_KEYWORD)
         ]
-        lost = [name for name in more if name not in keys]
-        said = f"argument {lost[0]} is kept in no field" if lost else None
+        lost = [name for name in named if name not in keys]
+        problem = f"argument {lost[0]} is kept in no field" if lost else None
     except TypeError as error:
-        said = str(error)
-    if said is not None:
+        problem = str(error)
+    if problem is not None:
         raise Invalid(
             f"an instance of {kind.__name__} cannot be rebuilt from its fields",
             where=user_location(),
             required=f"{kind.__name__}({', '.join(f'{key}=...' for key in keys)})",
-            got=said,
+            got=problem,
             hint="a dataclass or NamedTuple without an __init__ of its own, and without InitVar, can be",
         )
 
@@ -307,11 +316,11 @@ def _flatten_into(value: Any, leaves: list[Any], depth: int, by_reference: bool,
     if kind is tuple:
         parts = [(str(k), part) for k, part in enumerate(value)]
     elif kind is dict:
-        parts = _sorted_items(value)
+        parts = sorted_items(value)
     elif is_named_tuple(kind) and kind is not whole:
         parts = [(key, getattr(value, key)) for key in kind._fields]
     elif dataclasses.is_dataclass(kind):
-        parts = _init_fields(value)
+        parts = init_fields(value)
     elif by_reference and (isinstance(value, VariableBase) or is_static(value)):
         return static_treedef(value)
     else:
@@ -330,7 +339,8 @@ def _flatten_into(value: Any, leaves: list[Any], depth: int, by_reference: bool,
     return TreeDef(kind, inner, order)
 
 
-def _sorted_items(value: dict[Any, Any]) -> list[tuple[str, Any]]:
+def sorted_items(value: dict[Any, Any]) -> list[tuple[str, Any]]:
+    """The items of a dict, by key; raises Invalid where the keys are not all strings."""
     wrong = [key for key in value if type(key) is not str]
     if wrong:
         raise Invalid(
@@ -339,7 +349,7 @@ def _sorted_items(value: dict[Any, Any]) -> list[tuple[str, Any]]:
     return sorted(value.items(), key=_item_key)
 
 
-def _init_fields(value: Any) -> list[tuple[str, Any]]:
+def init_fields(value: Any) -> list[tuple[str, Any]]:
     """The fields that __init__ takes. Raises Invalid for another field, unless __post_init__ can compute it again."""
     kind, parts = type(value), []
     for own in dataclasses.fields(value):
@@ -347,7 +357,7 @@ def _init_fields(value: Any) -> list[tuple[str, Any]]:
             parts.append((own.name, getattr(value, own.name)))
         elif not hasattr(kind, "__post_init__") and getattr(value, own.name, own.default) is not own.default:
             raise Invalid(
-                f"field {own.name} of {kind.__name__} is no argument of the class, so it would be lost",
+                f"field {own.name} of {kind.__name__} is not a parameter of the class, so it would be lost",
                 where=user_location(),
                 hint="leave init=False out, or compute the field in __post_init__",
             )
@@ -365,26 +375,22 @@ def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
     parts = {key: _build_value(part, leaves) for key, part in structure.children}
     if kind is dict:
         return {key: parts[key] for key in structure.key_order}
-    built = kind(**parts)
-    changed = [key for key, part in parts.items() if getattr(built, key) is not part]
+    instance = kind(**parts)
+    changed = [key for key, part in parts.items() if getattr(instance, key) is not part]
     if changed:
         raise Invalid(
             f"an instance of {kind.__name__} does not keep its field {changed[0]} as it was given",
             where=user_location(),
-            hint="a value is taken apart and put together on its way through the program; compute in a method instead",
+            hint="tagloom flattens values and rebuilds them from their fields; compute in a method instead",
         )
-    return built
+    return instance
 
 
-def _label_subtree(structure: TreeDef, leaves: Iterator[Any], place: tuple[str, ...]) -> list[tuple[str, Any]]:
+def _label_subtree(structure: TreeDef, leaves: Iterator[Any], path: tuple[str, ...]) -> list[tuple[str, Any]]:
     if structure.container is None:
-        return [(".".join(place), next(leaves))]
-    parts = {key: _label_subtree(part, leaves, (*place, key)) for key, part in structure.children}
+        return [(".".join(path), next(leaves))]
+    parts = {key: _label_subtree(part, leaves, (*path, key)) for key, part in structure.children}
     return [pair for key in structure.key_order or parts for pair in parts[key]]
-
-
-def _keys(structure: TreeDef) -> list[str]:
-    return [key for key, _ in structure.children]
 
 
 def _is_long(structure: TreeDef) -> bool:
@@ -393,11 +399,12 @@ def _is_long(structure: TreeDef) -> bool:
     )
 
 
-def _abbreviate(said: str, size: int) -> str:
-    return said if len(said) <= MAX_MESSAGE_LENGTH else f"{said[: MAX_MESSAGE_LENGTH // 2]} ... ({size:,} values)"
+def _abbreviate(text: str, size: int) -> str:
+    return text if len(text) <= MAX_MESSAGE_LENGTH else f"{text[: MAX_MESSAGE_LENGTH // 2]} ... ({size:,} values)"
 
 
 def _format(structure: TreeDef, words: Iterator[str]) -> str:
+    """A structure as text, with these words for its leaves."""
     if structure.container is None:
         return next(words)
     if structure.static_leaf is not None:
@@ -405,13 +412,8 @@ def _format(structure: TreeDef, words: Iterator[str]) -> str:
     parts = {key: _format(part, words) for key, part in structure.children}
     if structure.container is tuple:
         return f"({', '.join(parts.values())}{',' * (len(parts) == 1)})"
-    said = ", ".join(key if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.key_order or parts)
-    return f"{{{said}}}" if structure.container is dict else f"{structure.container.__name__}({said})"
-
-
-def _identifier_part(key: str) -> str:
-    """A key with all characters replaced by `_` that an identifier does not admit."""
-    return "".join(letter if f"_{letter}".isidentifier() else "_" for letter in key)
+    items = ", ".join(key if parts[key] == "·" else f"{key}: {parts[key]}" for key in structure.key_order or parts)
+    return f"{{{items}}}" if structure.container is dict else f"{structure.container.__name__}({items})"
 
 
 def _item_key(item: tuple[str, Any]) -> str:

@@ -46,7 +46,7 @@ def user_name_of(value: object) -> str | None:
     if frame is None:
         return None
     shared = ((name, frame.f_globals[name]) for name in frame.f_code.co_names if name in frame.f_globals)
-    return next((name for name, found in (*frame.f_locals.items(), *shared) if found is value), None)
+    return next((name for name, bound in (*frame.f_locals.items(), *shared) if bound is value), None)
 
 
 def traced_user_location() -> Location | None:
@@ -73,10 +73,10 @@ def describe_construct() -> tuple[str, str]:
     frame = user_frame()
     if frame is None:
         return "this code", _CONSTRUCT_HINTS[ast.If]
-    kinds = [kind for kind in map(_construct_kind, _enclosing_constructs(frame)) if kind is not None]
-    return (
-        (_CONSTRUCT_NAMES[kinds[-1]], _CONSTRUCT_HINTS[kinds[-1]]) if kinds else ("this line", _CONSTRUCT_HINTS[ast.If])
-    )
+    kinds = [kind for kind in map(construct_kind, enclosing_constructs(frame)) if kind is not None]
+    if not kinds:
+        return "this line", _CONSTRUCT_HINTS[ast.If]
+    return _CONSTRUCT_NAMES[kinds[-1]], _CONSTRUCT_HINTS[kinds[-1]]
 
 
 _CONSTRUCT_NAMES: dict[type[ast.AST], str] = {
@@ -107,7 +107,7 @@ _CONSTRUCT_HINTS: dict[type[ast.AST], str] = {
 }
 
 
-def _construct_kind(node: ast.AST) -> type[ast.AST] | None:
+def construct_kind(node: ast.AST) -> type[ast.AST] | None:
     """The construct that a syntax node is; None where it needs no truth value."""
     match node:
         case ast.UnaryOp(op=op) if not isinstance(op, ast.Not):
@@ -121,7 +121,7 @@ def _construct_kind(node: ast.AST) -> type[ast.AST] | None:
     return type(node) if type(node) in _CONSTRUCT_NAMES else None
 
 
-def _enclosing_constructs(frame: FrameType) -> Iterator[ast.AST]:
+def enclosing_constructs(frame: FrameType) -> Iterator[ast.AST]:
     """The syntax nodes that need the truth of the value that a frame is computing, outermost first.
 
     The instruction that tests a value has the source position of the value; before Python 3.12 it has the position of
@@ -136,13 +136,13 @@ def _enclosing_constructs(frame: FrameType) -> Iterator[ast.AST]:
     except (SyntaxError, ValueError):
         return
     for node in ast.walk(tree):
-        if any(_span(test)[0] <= span[0] and span[1] <= _span(test)[1] for test in _tested_expressions(node)):
+        if any(_span(test)[0] <= span[0] and span[1] <= _span(test)[1] for test in tested_expressions(node)):
             yield node
         elif isinstance(node, ast.stmt | ast.expr) and _span(node) == span:
             yield from [node, *(part for part in getattr(node, "generators", ()) if part.ifs)]
 
 
-def _tested_expressions(node: ast.AST) -> Sequence[ast.expr | ast.pattern]:
+def tested_expressions(node: ast.AST) -> Sequence[ast.expr | ast.pattern]:
     """The expressions that a node tests for truth, or whose operands it tests."""
     match node:
         case ast.BoolOp() | ast.UnaryOp() | ast.Compare():

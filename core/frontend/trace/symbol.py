@@ -138,7 +138,7 @@ class ArrayOperators:
         """The transpose of a matrix. Raises Usage where there are not two axes."""
         if self.ndim != 2:
             raise Usage(
-                ".T is of matrices", where=user_location(), required="2 axes", got=self._type, hint="write x.mT"
+                ".T needs a matrix", where=user_location(), required="2 axes", got=self._type, hint="write x.mT"
             )
         return self.mT
 
@@ -147,7 +147,9 @@ class ArrayOperators:
         """The array with its last two axes swapped. Raises Usage where the rank is unknown or below 2."""
         rank = self.ndim
         if rank is None or rank < 2:
-            raise Usage(".mT is of matrices", where=user_location(), required="2 axes or more, known", got=self._type)
+            raise Usage(
+                ".mT needs matrices", where=user_location(), required="a known rank, at least 2", got=self._type
+            )
         return ArrayOperators.apply("permute_dims", self, axes=(*range(rank - 2), rank - 1, rank - 2))
 
     def to_device(self, device: Any, /, *, stream: Any = None) -> Any:
@@ -160,7 +162,10 @@ class ArrayOperators:
         if api_version is not None and api_version not in API_VERSIONS:
             required = ", ".join(API_VERSIONS)
             raise Usage(
-                "no version of the standard that is kept", where=user_location(), required=required, got=api_version
+                "this version of the standard is not supported",
+                where=user_location(),
+                required=required,
+                got=api_version,
             )
         return ArrayOperators.namespace
 
@@ -184,7 +189,7 @@ class ArrayOperators:
 
     def __pow__(self, other: object, modulus: object = None) -> Any:
         if modulus is not None:
-            raise Usage("pow has two operands here", where=user_location(), hint="write tl.pow(x, y) % modulus")
+            raise Usage("pow takes no modulus", where=user_location(), hint="write tl.pow(x, y) % modulus")
         return ArrayOperators.apply("pow", self, other)
 
     def __pos__(self) -> Any:
@@ -254,9 +259,9 @@ class Symbol(ArrayOperators):
     __float__ = _refuse("float(), or a function of math,", "write tl.astype(x, tl.float64), or tl.sqrt(x)")
     __index__ = _refuse("range(), indexing or a size", "count with tl.while_loop; tl.take(x, i) takes an element")
     __complex__ = _refuse("complex()", "there are no complex dtypes")
-    __dlpack__ = __dlpack_device__ = _refuse("DLPack", "return it from the function, and take it over then")
+    __dlpack__ = __dlpack_device__ = _refuse("DLPack", "return it from the function, and export the result")
     __iter__ = _refuse("iterating, or unpacking,", "loop with tl.while_loop")
-    __len__ = _refuse("len()", "a size that is known stands in x.shape; of cells, it is what tl.cells was given")
+    __len__ = _refuse("len()", "x.shape has the static sizes; the number of cells is what tl.cells was given")
     __setitem__ = _refuse(
         "assigning to an element", "values do not change; write x = tl.scatter(x, value, i), or tl.put"
     )

@@ -3,6 +3,10 @@
 Owns the functions and regions under trace, their names and values, the inference of result types, and the emission of
 the program. It does not know the functions that users call: `api` and `symbol` build those on top.
 
+The file goes from the whole to its parts, callers before callees: `ProgramBuilder` builds a program, `Specialization`
+is one of its functions, `RegionBuilder` a region of a function, `TracedValue` a value in a region. At the end,
+`emit_program` assembles the program.
+
 Each function is traced once per list of argument types (a `Specialization`), and its result types are inferred to a
 fixpoint. A function starts with no result types, gets those of the branches that return without needing them, and then
 the narrowest types that admit every result. It is traced again when the signature of a function that it calls has
@@ -40,285 +44,300 @@ from .pytree import (
 )
 from .source_location import definition_location, traced_user_location, user_location, user_name_of
 
-_RESERVED = {"true", "false", "nan", "inf"}
+MAX_FUNCTIONS = 1000
+"""The most functions that one program may have; more are taken for an endless recursion."""
+
+MAX_NESTED_TRACES = 12
+"""The most functions traced inside one another, so that Python's stack does not overflow."""
 
 
-@dataclass(slots=True, eq=False)
-class TracedValue:
-    """A symbolic value: a name in a region under trace, its type, and the line that made it.
+class ProgramBuilder:
+    """Builds a program: traces an entry function and all functions that it calls."""
 
-    `weak_value` marks a weak value: a Python number, as far as inference knows, that takes the dtype of the other
-    operands. It is an example of such a number, an int or a float. See `WeakTypes`.
-    """
+    def __init__(self, make_symbol: Callable[[TracedValue], object], *, may_create_variables: bool = True) -> None:
+        """`make_symbol` wraps a value as a symbol; `may_create_variables` says whether the functions may create
+        variables while they are traced."""
+        self.make_symbol = make_symbol
+        self.may_create_variables = may_create_variables
+        self.created_variables: list[Resource] = []
+        """The variables created during tracing."""
+        self.names = UniqueNames()
+        self.callbacks: dict[str, Callable[..., Any]] = {}
+        """The Python functions that the program calls back, by their names in it; filled by `emit_program`."""
+        self.captured_values: dict[tuple[Specialization, str, Type], Resource] = {}
+        """The symbolic values that nested functions close over, as resources."""
+        self.created_arrays: dict[int, Any] = {}
+        """The concrete arrays created during tracing, by identity; the program has them as literals."""
+        self.captured_arrays: dict[int, Resource] = {}
+        """The concrete arrays that functions close over, by identity."""
+        self.specializations: dict[tuple[FunctionSpec, tuple[TreeType, ...], WeakTypes], Specialization] = {}
+        self.nesting_depth = 0
 
-    region: RegionBuilder
-    name: str
-    type: Type
-    location: Location | None = None
-    weak_value: int | float | None = None
+    def build_program(
+        self, source: FunctionSpec, argument_types: tuple[TreeType, ...]
+    ) -> tuple[Program, ResultSignature]:
+        """The program whose entry is this function, and the entry's signature: results and resources.
 
+        Raises Invalid or Usage where the function cannot be traced, and any exception that the user's code raises.
+        """
+        try:
+            entry = self.specialize(source, argument_types, (), None)
+            self.infer_to_fixpoint(entry)
+            functions = reachable_specializations(entry)
+            for function in functions:
+                if function.deferred_error is not None:
+                    raise function.deferred_error
+            check_functions_return(functions)
+            assert entry.signature is not None
+            return emit_program(functions, self.callbacks), entry.signature
+        finally:
+            self._release()
 
-class NoTypeYet(BaseException):
-    """This path gives no type yet: it calls a function under trace whose result types are still unknown.
+    def specialize(
+        self, source: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization | None
+    ) -> Specialization:
+        """The specialization of a function for these argument types, not yet traced if it is new.
 
-    It derives from BaseException, so that `except Exception` in user code does not catch it.
-    """
-
-
-class UniqueNames:
-    """Generates unique names: of values in a function, or of functions in a program."""
-
-    def __init__(self) -> None:
-        self.used_names: set[str] = set(_RESERVED)
-        self.last_numbers: dict[str, int] = {}
-        """For each base name, the last number appended to it; all smaller ones are in use."""
-
-    def fresh(self, base: str) -> str:
-        name, count = base, self.last_numbers.get(base, 0)
-        while name in self.used_names:
-            count += 1
-            name = f"{base}_{count}"
-        self.used_names.add(name)
-        self.last_numbers[base] = count
-        return name
-
-    def copy(self) -> UniqueNames:
-        """An independent copy."""
-        made = UniqueNames()
-        made.used_names, made.last_numbers = set(self.used_names), dict(self.last_numbers)
-        return made
-
-    def result_names(self, first: str, count: int) -> list[str]:
-        """The names of a node's `count` results; the first is already in use."""
-        return [first, *(self.fresh(f"{first}_{k}") for k in range(1, count))][:count]
-
-
-@dataclass(slots=True, eq=False)
-class RegionBuilder:
-    """A region under trace. A value of an enclosing region becomes a parameter when it is used here."""
-
-    specialization: Specialization
-    """The function that the region is part of."""
-    names: UniqueNames
-    parent: RegionBuilder | None = None
-    parameters: list[TracedValue] = field(default_factory=list)
-    nodes: list[Node] = field(default_factory=list)
-    captures: dict[TracedValue, TracedValue] = field(default_factory=dict)
-    values: dict[str, TracedValue] = field(default_factory=dict)
-    """The symbolic values created in the region, by name."""
-    store: dict[Resource, TracedValue | Literal] = field(default_factory=dict)
-    """The current values of the variables that this region assigns."""
-
-    def __post_init__(self) -> None:
-        self.specialization.regions.append(self)
-
-    def release(self) -> None:
-        """Drop the values, which refer back to the region, so that no reference cycle remains."""
-        self.parameters, self.captures, self.values, self.store = [], {}, {}, {}
-
-    def add_parameter(
-        self, name: str, type_: Type, line: Location | None, weak: int | float | None = None
-    ) -> TracedValue:
-        value = TracedValue(self, self.names.fresh(name), type_, line, weak)
-        self.values[value.name] = value
-        self.parameters.append(value)
-        return value
-
-    def as_operand(self, value: TracedValue | Literal) -> Operand:
-        return value if isinstance(value, Literal) else self.localize(value).name
-
-    def localize(self, value: TracedValue) -> TracedValue:
-        """The value as this region uses it: its own, or captured from an enclosing region."""
-        if value.region is self:
-            return value
-        if value.region.specialization is not self.specialization and self.specialization.program_builder.is_open(
-            value
-        ):
-            return self.localize(
-                self.specialization.capture(self.specialization.program_builder.capture_value(value), self.outermost)
-            )
-        if value not in self.captures:
-            if not any(region is value.region for region in self.enclosing_regions()):
+        Raises Invalid where the program gets too many functions."""
+        key = (source, argument_types, weak)
+        if key not in self.specializations:
+            if len(self.specializations) >= MAX_FUNCTIONS:
                 raise Invalid(
-                    "a symbolic value is used outside the function, branch or loop that made it",
-                    rule="F2",
-                    where=user_location(),
-                    got=f"{value.name} ({value.location})" if value.location else value.name,
-                    hint="return it from there; values leave a region only as its results",
+                    f"this program has more than {MAX_FUNCTIONS:,} functions",
+                    where=definition_location(source.python_function.__code__),
+                    hint="a new tl.function seems to be made at every call; define it once, outside",
                 )
-            self.captures[value] = TracedValue(self, value.name, value.type, value.location, value.weak_value)
-        return self.captures[value]
+            signature = (
+                ResultSignature.from_tree_type(source.result_type)
+                if source.result_type
+                else previous_signature(source, argument_types, weak, caller)
+            )
+            name = self.names.fresh(source.identifier)
+            self.specializations[key] = Specialization(self, name, source, argument_types, weak, signature)
+        return self.specializations[key]
 
-    def read_resource(self, resource: Resource) -> TracedValue | Literal:
-        """The current value of a resource here: the last assignment, or else a parameter that captures it."""
-        for region in (self, *self.enclosing_regions()):
-            if resource in region.store:
-                return region.store[resource]
-        if resource.owner is not self.specialization:
-            return self.specialization.capture(resource, region)
-        known = [
-            region.values[resource.name]
-            for region in (self, *self.enclosing_regions())
-            if resource.name in region.values
-        ]
-        latest: TracedValue = resource.stored_value
-        if not known and latest.region.outermost is not self.outermost:
-            raise NoTypeYet  # the value is from an earlier trace of the function, which knew less
-        return known[0] if known else latest
+    def infer_to_fixpoint(self, entry: Specialization) -> None:
+        """Trace until every function agrees with the signatures of its callees. Weak results that are left then get
+        their default types, starting with the functions that depend on no other weak results."""
+        while True:
+            functions = reachable_specializations(entry)
+            stale = [function for function in functions if function.is_stale]
+            for function in stale:
+                # a new trace of its caller may have updated or replaced the function
+                if function.is_stale and function in reachable_specializations(entry):
+                    self.trace_specialization(function)
+            if stale:
+                continue
+            callees = {
+                function: reachable_specializations(function) for function in functions if function.has_weak_results
+            }
+            if not callees:
+                return
+            lowest = [
+                function
+                for function in callees
+                if all(function in callees.get(callee, (function,)) for callee in callees[function])
+            ]
+            for function in lowest:
+                assert function.signature is not None
+                default = ResultSignature.from_tree_type(function.signature.tree_type)
+                function.signature = replace(function.signature, weak_types=default.weak_types)
+                function.has_final_types = True
+            for function in functions:
+                if function not in lowest and any(callee in lowest for callee in reachable_specializations(function)):
+                    function.invalidate_signature()
 
-    def has_used(self, resource: Resource) -> bool:
-        """Whether the function has read or assigned a resource before, so that its value may be in use elsewhere."""
-        regions = self, *self.enclosing_regions()
-        return resource in self.specialization.captures or any(resource in region.store for region in regions)
+    def trace_specialization(self, function: Specialization) -> None:
+        """Trace the body of a function on symbolic parameters, and update its signature."""
+        previous_callees = tuple(function.callee_signatures or ())
+        function.discard_trace()
+        function.previous_callees, function.callee_signatures = previous_callees, {}
+        function.is_invalidated, function.callbacks, function.auxiliary_functions = False, [], []
+        region = RegionBuilder(function, UniqueNames())
+        weak = iter(function.weak_arguments)
+        for (name, _), tree_type in zip(
+            function.function_spec.declared_parameters, function.argument_types, strict=True
+        ):
+            for leaf_name, type_ in zip(leaf_names(tree_type.treedef, name), tree_type.types, strict=True):
+                region.add_parameter(leaf_name, type_, function.location, next(weak, None))
+        symbols = map(self.make_symbol, region.parameters)
+        function.region = region
+        try:
+            with enter_region(region):
+                arguments = [unflatten(t.treedef, [next(symbols) for _ in t.types]) for t in function.argument_types]
+                returned = read_variables(function.function_spec.python_function(*arguments))
+        except NoTypeYet:
+            return
+        except TagloomError as error:
+            function.defer_error(function.deferred_error or error)
+            return
+        except Exception:
+            if function.deferred_error is None:
+                raise
+            return  # probably a consequence of the deferred error
+        try:
+            signature, results = infer_results(function, returned, may_be_empty=bool(region.store))
+            assigned = region.assigned_variables()
+            operands = [region.as_operand(result) for result in (*results, *map(region.read_resource, assigned))]
+        except TagloomError as error:
+            error.where = function.location  # no line of the body is running any more
+            function.deferred_error = function.deferred_error or error
+            return
+        captures = sort_resources(function.captures)
+        function.signature = replace(signature, captures=captures, assigned_variables=assigned)
+        parameters = [*region.parameters, *(function.captures[resource] for resource in captures)]
+        function.body = region.close(parameters, operands)
 
-    @property
-    def outermost(self) -> RegionBuilder:
-        """The region of the function's body."""
-        return (self, *self.enclosing_regions())[-1]
+    def resolve_call(
+        self, source: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization
+    ) -> tuple[Specialization, ResultSignature]:
+        """The specialization that a call under trace calls, and its signature; raises NoTypeYet where it has none yet.
 
-    def enclosing_regions(self) -> Iterator[RegionBuilder]:
-        region = self.parent
-        while region is not None:
-            yield region
-            region = region.parent
+        A new specialization is traced at once, inside the trace of its caller, up to MAX_NESTED_TRACES deep."""
+        callee = self.specialize(source, argument_types, weak, caller)
+        if callee.signature is None and callee.callee_signatures is None and self.nesting_depth < MAX_NESTED_TRACES:
+            self.nesting_depth += 1
+            try:
+                self.trace_specialization(callee)
+            finally:
+                self.nesting_depth -= 1
+        assert caller.callee_signatures is not None
+        caller.callee_signatures.setdefault(callee, callee.signature)
+        if callee.signature is None:
+            raise NoTypeYet
+        return callee, callee.signature
 
-    def emit_node(
-        self,
-        op: str,
-        inputs: Sequence[Operand],
-        types: Sequence[Type],
-        names: Sequence[str],
-        regions: tuple[Region, ...] = (),
-        attributes: Attributes = (),
-    ) -> list[TracedValue]:
-        """Append a node and return its results, which get these fresh names."""
-        line = traced_user_location()
-        results = [TracedValue(self, name, type_, line) for name, type_ in zip(names, types, strict=True)]
-        self.values.update((result.name, result) for result in results)
-        variables = tuple(Var(result.name, result.type) for result in results)
-        self.nodes.append(Node(op, tuple(inputs), variables, regions, attributes, line))
-        return results
-
-    def snapshot(self) -> tuple[int, int, UniqueNames]:
-        """The state of the function for `rewind`, taken before nested regions that may be traced again."""
-        return len(self.specialization.callbacks), len(self.specialization.auxiliary_functions), self.names.copy()
-
-    def rewind(self, snapshot: tuple[int, int, UniqueNames]) -> None:
-        """Undo what nested regions have added to the function since the snapshot; the names of captures stay in use."""
-        callbacks, made, names = snapshot
-        del self.specialization.callbacks[callbacks:], self.specialization.auxiliary_functions[made:]
-        kept = {value.name for value in self.specialization.captures.values()}
-        self.names.used_names, self.names.last_numbers = names.used_names | kept, dict(names.last_numbers)
-
-    def assigned_variables(self) -> tuple[Resource, ...]:
-        """The variables that the region assigns."""
-        return sort_resources(self.store)
-
-    def close(self, parameters: Sequence[TracedValue], results: Sequence[Operand]) -> Region:
-        variables = tuple(Var(value.name, value.type) for value in parameters)
-        return Region(variables, tuple(self.nodes), tuple(results))
-
-
-_CURRENT_REGION: ContextVar[RegionBuilder | None] = ContextVar("current_region", default=None)
-current_region: Callable[[], RegionBuilder | None] = _CURRENT_REGION.get
-"""The region under trace, or None."""
-
-
-@contextmanager
-def enter_region(region: RegionBuilder) -> Iterator[RegionBuilder]:
-    """Make this the current region: ops append their nodes to it."""
-    token = _CURRENT_REGION.set(region)
-    try:
-        yield region
-    finally:
-        _CURRENT_REGION.reset(token)
-
-
-_SUSPENDED_REGION: ContextVar[RegionBuilder | None] = ContextVar("suspended_region", default=None)
-
-
-@contextmanager
-def suspend_tracing() -> Iterator[None]:
-    """Leave all traces for a while: ops run eagerly."""
-    tokens = _SUSPENDED_REGION.set(_CURRENT_REGION.get() or _SUSPENDED_REGION.get()), _CURRENT_REGION.set(None)
-    try:
-        yield
-    finally:
-        _SUSPENDED_REGION.reset(tokens[0])
-        _CURRENT_REGION.reset(tokens[1])
-
-
-def suspended_region() -> RegionBuilder | None:
-    """The region that `suspend_tracing` has left, or None."""
-    return _SUSPENDED_REGION.get()
-
-
-def weak_value_of(value: object) -> int | float | None:
-    """The Python number that a weak value stands for; None for any other value."""
-    symbolic = getattr(value, "_tagloom_value", None)
-    return symbolic.weak_value if isinstance(symbolic, TracedValue) else None
-
-
-def unwrap_weak(value: object) -> object:
-    """The Python number that a weak value stands for; any other value unchanged."""
-    number = weak_value_of(value)
-    return value if number is None else number
-
-
-def weak_number(value: object) -> int | float | None:
-    """For a Python int or float the weak value 1 or 1.0, which marks its kind; None for anything else."""
-    return type(value)(1) if isinstance(value, int | float) and type(value) in (int, float) else None
-
-
-def to_operand(value: object, expected: Type | None = None) -> TracedValue | Literal:
-    """A symbolic value, or a literal of the expected type; raises Usage, with the user's line, for anything else."""
-    if isinstance(value, VariableBase) and (present := current_region()) is not None:
-        return present.read_resource(value._resource)
-    symbolic = getattr(value, "_tagloom_value", None)
-    if isinstance(symbolic, TracedValue):
-        return symbolic
-    known = getattr(value, "_tagloom_literal", None)
-    if isinstance(known, Literal) and (expected is None or expected.admits(known.type)):
-        region = current_region()
-        closed_over = None if region is None else region.specialization.program_builder.capture_array(value)
-        return known if region is None or closed_over is None else region.read_resource(closed_over)
-    if isinstance(value, tuple | list) and any(hasattr(item, "_tagloom_value") for item in value):
-        raise Invalid(
-            f"a {type(value).__name__} of symbolic values is no value",
-            rule="F1",
-            where=user_location(),
-            got=value,
-            hint="tl.stack([...]) makes an array of them; functions, branches and loops take tuples and dicts",
+    def is_open(self, value: TracedValue) -> bool:
+        """Whether a symbolic value belongs to the latest trace of a function, so that another one may close over it."""
+        return (
+            value.region.specialization.program_builder is self
+            and value.region.outermost is value.region.specialization.region
         )
-    try:
-        return literal(value, expected)
-    except Usage as error:
-        error.where = user_location()
-        raise
+
+    def capture_value(self, value: TracedValue) -> Resource:
+        """A symbolic value of an enclosing function, as a resource."""
+        owner = value.region.specialization
+        resource = self.captured_values.setdefault(
+            (owner, value.name, value.type), Resource(value.name, value.type, value, owner=owner)
+        )
+        resource.stored_value = value
+        return resource
+
+    def capture_array(self, array: Any) -> Resource | None:
+        """The resource of a concrete array that is older than this trace; None for one created in it."""
+        if id(array) in self.created_arrays:
+            return None
+        if id(array) not in self.captured_arrays:
+            self.captured_arrays[id(array)] = constant_resource(array, user_name_of)
+        return self.captured_arrays[id(array)]
+
+    def register_variable(self, variable: Resource) -> None:
+        """Record a new variable; raises Usage where the trace may not create any."""
+        if not self.may_create_variables:
+            raise Usage(
+                f"variable {variable.name} is created in every trace of this function",
+                where=user_location(),
+                required="variables that exist before the call, or are created in the first trace only",
+                hint="create it outside; or keep it, as in: if self.w is None: self.w = tl.Variable(...)",
+            )
+        self.created_variables.append(variable)
+
+    def register_array(self, array: Any) -> None:
+        """Record a concrete array as created in this trace, which makes it a literal."""
+        self.created_arrays[id(array)] = array
+
+    def _release(self) -> None:
+        """Break the reference cycles of a trace, so that its memory is freed without a garbage collection. Symbolic
+        values that user code still holds then belong to no open region."""
+        for function in self.specializations.values():
+            function.discard_trace()
+        self.specializations, self.captured_values = {}, {}
 
 
-def emit_op(
-    region: RegionBuilder, op: str, operands: Sequence[TracedValue | Literal], attributes: Attributes = ()
-) -> TracedValue:
-    """Add a node of an ordinary op; raises Invalid, with the user's line, where the types do not fit."""
-    assert op not in STRUCTURED_OPS
-    row = lookup_row(op)
-    try:
-        result = row.type_rule(*(operand.type for operand in operands), **dict(attributes))
-    except Invalid as error:
-        error.rule, error.where, error.message = "V4", user_location(), f"{op}: {error.message}"
-        raise
-    inputs = [region.as_operand(operand) for operand in operands]
-    return region.emit_node(op, inputs, [result], [region.names.fresh(op)], attributes=attributes)[0]
+def reachable_specializations(*entries: Specialization) -> list[Specialization]:
+    """These functions and all that they call as far as traced, breadth first, in the order of first calls."""
+    reachable = dict.fromkeys(entries)
+    order = list(reachable)
+    for function in order:  # grows while it is walked
+        for callee in function.callee_signatures or ():
+            if callee not in reachable:
+                reachable[callee] = None
+                order.append(callee)
+    return order
 
 
-def to_weak_operand(value: object, expected: DType | None) -> TracedValue | Literal:
-    """An operand. A Python number takes the expected dtype where it can: an int any numeric dtype, a float any float
-    dtype."""
-    weak = expected is not None and (
-        (type(value) is int and expected.kind != "b") or (type(value) is float and expected.kind == "f")
-    )
-    return to_operand(value, Type(expected)) if weak and expected else to_operand(value)
+def check_functions_return(functions: Sequence[Specialization]) -> None:
+    """Raises Invalid where the fixpoint has left a function without a signature: its recursion never ends."""
+    for function in functions:
+        if function.signature is None and function in reachable_specializations(*(function.callee_signatures or ())):
+            name = function.function_spec.name
+            raise Invalid(
+                f"{name} never returns: no branch gives its result a type",
+                where=function.location,
+                hint=f"let a branch of tl.cond return without calling {name}",
+            )
+
+
+def previous_signature(
+    source: FunctionSpec, argument_types: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization | None
+) -> ResultSignature | None:
+    """The signature that a function starts with: that of its counterpart in the previous trace of the caller, or None.
+
+    Each trace of the caller may define the function anew. Its counterpart has the same code and argument types, and the
+    same position among such callees."""
+
+    def is_same_function(callee: Specialization) -> bool:
+        has_same_code = callee.function_spec.python_function.__code__ is source.python_function.__code__
+        return has_same_code and (callee.argument_types, callee.weak_arguments) == (argument_types, weak)
+
+    if caller is None:
+        return None
+    before = [callee for callee in caller.previous_callees if is_same_function(callee)]
+    position = sum(map(is_same_function, caller.callee_signatures or ()))
+    return before[position].signature if position < len(before) else None
+
+
+def infer_results(
+    function: Specialization, returned: Any, *, may_be_empty: bool
+) -> tuple[ResultSignature, list[TracedValue | Literal]]:
+    """The signature of a function after it has returned `returned`, and its results as operands; `may_be_empty` says
+    that it assigns variables, so that it need not return a value."""
+    name, previous = function.function_spec.name, function.signature
+    is_annotated = function.function_spec.result_type is not None
+    leaves, treedef = ([], static_treedef(None)) if returned is None else flatten(returned)
+    if not leaves and not may_be_empty:
+        raise Invalid(f"{name} returns nothing", required="a value, or a tuple of values")
+    if previous is not None and previous.tree_type.treedef != treedef:
+        required, got = describe_difference(previous.tree_type.treedef, treedef)
+        other = "its annotation" if is_annotated else "before"
+        raise Invalid(f"{name} returns another structure than {other}", required=required, got=got)
+    leaves = [unwrap_weak(leaf) for leaf in leaves]
+    if is_annotated and previous is not None:
+        pairs = zip(leaves, previous.tree_type.types, strict=True)
+        return previous, [annotated_result_operand(function, leaf, type_) for leaf, type_ in pairs]
+    operands = [result_operand(leaf, previous, position) for position, leaf in enumerate(leaves)]
+    types = tuple(operand.type for operand in operands)
+    lines = tuple(operand.location if isinstance(operand, TracedValue) else function.location for operand in operands)
+    latest = ResultSignature(TreeType(treedef, types), tuple(map(weak_number, leaves)), lines)
+    return join_signatures(name, previous, latest), operands
+
+
+def annotated_result_operand(function: Specialization, leaf: object, type_: Type) -> TracedValue | Literal:
+    """The operand of a result with an annotated type; raises Invalid where the type does not admit it."""
+    operand = to_operand(leaf, type_)
+    if not type_.admits(operand.type):
+        got = describe_with_location(operand.type, operand.location if isinstance(operand, TracedValue) else None)
+        name = function.function_spec.name
+        raise Invalid(f"{name} returns another type than its annotation", required=type_, got=got)
+    return operand
+
+
+def result_operand(leaf: object, previous: ResultSignature | None, position: int) -> TracedValue | Literal:
+    """The operand of a result without annotation: a Python number takes its previous type unless that is weak."""
+    if previous is None or previous.weak_types[position] is not None or weak_number(leaf) is None:
+        return to_operand(leaf)
+    type_ = previous.tree_type.types[position]
+    return to_operand(leaf, type_ if type_.is_scalar and type_.dtype.kind != "b" else None)
 
 
 WeakTypes = tuple[int | float | None, ...]
@@ -352,40 +371,36 @@ class ResultSignature:
         )
 
     @classmethod
-    def from_tree_type(cls, form: TreeType) -> ResultSignature:
-        return cls(form, (None,) * len(form.types), (None,) * len(form.types))
+    def from_tree_type(cls, tree_type: TreeType) -> ResultSignature:
+        """The signature with results of these types, none of them weak."""
+        return cls(tree_type, (None,) * len(tree_type.types), (None,) * len(tree_type.types))
 
 
-def join_signatures(name: str, known: ResultSignature | None, found: ResultSignature) -> ResultSignature:
-    """Join the known signature with that of another trace; raises Invalid where no type admits both."""
-    if known is None:
-        return found
+def join_signatures(name: str, previous: ResultSignature | None, latest: ResultSignature) -> ResultSignature:
+    """Join the signatures of two traces; raises Invalid where no type admits both."""
+    if previous is None:
+        return latest
     types = []
-    for k, (one, other) in enumerate(zip(known.tree_type.types, found.tree_type.types, strict=True)):
-        type_ = _widen(one, other) if known.weak_types[k] is None else _join_weak_types(known, found, k)
+    for k, (one, other) in enumerate(zip(previous.tree_type.types, latest.tree_type.types, strict=True)):
+        type_: Type | None
+        if previous.weak_types[k] is None:
+            # the later dtype may be wider, since a Python number may have become an array
+            is_wider = promote(one.dtype, other.dtype) is other.dtype
+            type_ = replace(one, dtype=other.dtype).join(other) if is_wider else None
+        else:  # of an int and a float, the float's type
+            was_float = isinstance(previous.weak_types[k], float) and isinstance(latest.weak_types[k], int)
+            type_ = one if was_float else other
         if type_ is None:
             raise Invalid(
                 f"{name} returns two types",
-                required=describe_with_location(one, known.locations[k]),
-                got=describe_with_location(other, found.locations[k]),
+                required=describe_with_location(one, previous.locations[k]),
+                got=describe_with_location(other, latest.locations[k]),
                 hint="convert one with tl.astype, or annotate the result",
             )
         types.append(type_)
-    weak = tuple(one and other and one * other for one, other in zip(known.weak_types, found.weak_types, strict=True))
-    return ResultSignature(TreeType(known.tree_type.treedef, tuple(types)), weak, found.locations)
-
-
-def _widen(one: Type, other: Type) -> Type | None:
-    """Join two types of one result; None where they have no join. The dtype of the later trace may be wider, since
-    a Python number may have become an array."""
-    wider = promote(one.dtype, other.dtype) is other.dtype
-    return replace(one, dtype=other.dtype).join(other) if wider else None
-
-
-def _join_weak_types(known: ResultSignature, found: ResultSignature, position: int) -> Type:
-    """Join two types of a weak result: of an int and a float, the float's."""
-    before = isinstance(known.weak_types[position], float) and isinstance(found.weak_types[position], int)
-    return (known if before else found).tree_type.types[position]
+    pairs = zip(previous.weak_types, latest.weak_types, strict=True)
+    weak = tuple(one and other and one * other for one, other in pairs)
+    return ResultSignature(TreeType(previous.tree_type.treedef, tuple(types)), weak, latest.locations)
 
 
 def describe_with_location(what: object, line: Location | None) -> str:
@@ -393,66 +408,8 @@ def describe_with_location(what: object, line: Location | None) -> str:
     return f"{what} ({line})" if line else str(what)
 
 
-def emit_program(instances: Sequence[Specialization], callbacks: dict[str, Callable[..., Any]]) -> Program:
-    """The program of these functions; the first is the entry. Fills `callbacks` with the Python functions by name."""
-    names = UniqueNames()
-    final = {instance.name: names.fresh(instance.function_spec.identifier) for instance in instances}
-    final |= {
-        made.name: names.fresh(_strip_number(made.name))
-        for instance in instances
-        for made in instance.auxiliary_functions
-    }
-    functions = []
-    for instance in instances:
-        assert instance.body is not None and instance.signature is not None
-        called = {str(place): _name_callback(function, callbacks) for place, function in enumerate(instance.callbacks)}
-        body = _rename_callees(instance.body, final, called)
-        functions.append(Function(final[instance.name], body, instance.signature.result_types, instance.location))
-        for made in instance.auxiliary_functions:
-            body, rule = (
-                _rename_callees(made.body, final, called),
-                final[made.gradient_rule] if made.gradient_rule else None,
-            )
-            functions.append(replace(made, name=final[made.name], body=body, gradient_rule=rule))
-    return Program(tuple(functions), functions[0].name)
-
-
-def _name_callback(function: Callable[..., Any], callbacks: dict[str, Callable[..., Any]]) -> str:
-    """The name of a Python function in the program: its own, with a number if another function has that name."""
-    wanted, count = getattr(function, "__name__", "callback"), 0
-    wanted = name = wanted if wanted.isidentifier() else "callback"
-    while callbacks.setdefault(name, function) is not function:
-        count += 1
-        name = f"{wanted}_{count}"
-    return name
-
-
-def _rename_callees(region: Region, names: dict[str, str], called: dict[str, str]) -> Region:
-    """The region with the final names of the functions and callbacks that it calls."""
-    nodes = []
-    for node in region.nodes:
-        if node.op == "call":
-            node = replace(node, attributes=(("function", names[node.attribute("function")]),))
-        elif node.op == "callback":
-            (_, place), *more = node.attributes
-            node = replace(node, attributes=(("function", called[place]), *more))
-        elif node.regions:
-            node = replace(node, regions=tuple(_rename_callees(inner, names, called) for inner in node.regions))
-        nodes.append(node)
-    return replace(region, nodes=tuple(nodes))
-
-
-def _strip_number(name: str) -> str:
-    """A name without the number that made it unique during tracing."""
-    return name.rstrip("0123456789").rstrip("_")
-
-
-MAX_FUNCTIONS = 1000
-"""The most functions that one program may have; more are taken for an endless recursion."""
 DEFERRABLE_RULES = ("V4", "V5", "V6", "D3")
 """Rules that a trace may break early on and satisfy once more types are known."""
-MAX_NESTED_TRACES = 12
-"""The most functions traced inside one another, so that Python's stack does not overflow."""
 
 
 @dataclass(slots=True, eq=False)
@@ -491,13 +448,16 @@ class Specialization:
 
     @property
     def location(self) -> Location:
+        """The line where the function is defined."""
         return definition_location(self.function_spec.python_function.__code__)
 
     @property
     def is_stale(self) -> bool:
         """Whether the function must be traced, or traced again."""
-        used = self.callee_signatures
-        return used is None or self.is_invalidated or any(callee.signature != known for callee, known in used.items())
+        assumed = self.callee_signatures
+        if assumed is None or self.is_invalidated:
+            return True
+        return any(callee.signature != signature for callee, signature in assumed.items())
 
     @property
     def has_weak_results(self) -> bool:
@@ -522,13 +482,8 @@ class Specialization:
         for region in self.regions:
             region.release()
         self.regions = []
-        self.callee_signatures, self.previous_callees, self.deferred_error, self.region, self.captures = (
-            None,
-            (),
-            None,
-            None,
-            {},
-        )
+        self.callee_signatures, self.previous_callees = None, ()
+        self.deferred_error, self.region, self.captures = None, None, {}
 
     def invalidate_signature(self) -> None:
         """Have the function traced again, since a weak result of a callee got its type. Drop the inferred signature if
@@ -543,282 +498,330 @@ class Specialization:
             self.signature = None
 
 
-class ProgramBuilder:
-    """Builds a program: traces an entry function and all functions that it calls."""
+@dataclass(slots=True, eq=False)
+class RegionBuilder:
+    """A region under trace. A value of an enclosing region becomes a parameter when it is used here."""
 
-    def __init__(self, make_symbol: Callable[[TracedValue], object], *, may_create_variables: bool = True) -> None:
-        """`make_symbol` wraps a value as a symbol; `may_create_variables` says whether the functions may create
-        variables while they are traced."""
-        self.make_symbol = make_symbol
-        self.may_create_variables = may_create_variables
-        self.created_variables: list[Resource] = []
-        """The variables created during tracing."""
-        self.names = UniqueNames()
-        self.callbacks: dict[str, Callable[..., Any]] = {}
-        """The Python functions that the program calls back, by their names in it; filled by `emit_program`."""
-        self.captured_values: dict[tuple[Specialization, str, Type], Resource] = {}
-        """The symbolic values that nested functions close over, as resources."""
-        self.created_arrays: dict[int, Any] = {}
-        """The concrete arrays created during tracing, by identity; the program has them as literals."""
-        self.captured_arrays: dict[int, Resource] = {}
-        """The concrete arrays that functions close over, by identity."""
-        self.specializations: dict[tuple[FunctionSpec, tuple[TreeType, ...], WeakTypes], Specialization] = {}
-        self.nesting_depth = 0
+    specialization: Specialization
+    """The function that the region is part of."""
+    names: UniqueNames
+    parent: RegionBuilder | None = None
+    parameters: list[TracedValue] = field(default_factory=list)
+    nodes: list[Node] = field(default_factory=list)
+    captures: dict[TracedValue, TracedValue] = field(default_factory=dict)
+    values: dict[str, TracedValue] = field(default_factory=dict)
+    """The symbolic values created in the region, by name."""
+    store: dict[Resource, TracedValue | Literal] = field(default_factory=dict)
+    """The current values of the variables that this region assigns."""
 
-    def build_program(self, source: FunctionSpec, forms: tuple[TreeType, ...]) -> tuple[Program, ResultSignature]:
-        """The program whose entry is this function, and the entry's signature: results and resources.
+    def __post_init__(self) -> None:
+        self.specialization.regions.append(self)
 
-        Raises Invalid or Usage where the function cannot be traced, and any exception that the user's code raises.
-        """
-        try:
-            return self._build_from_entry(self.specialize(source, forms, (), None))
-        finally:
-            self._release()
+    def release(self) -> None:
+        """Drop the values, which refer back to the region, so that no reference cycle remains."""
+        self.parameters, self.captures, self.values, self.store = [], {}, {}, {}
 
-    def _build_from_entry(self, entry: Specialization) -> tuple[Program, ResultSignature]:
-        self.infer_to_fixpoint(entry)
-        functions = reachable_specializations(entry)
-        for instance in functions:
-            if instance.deferred_error is not None:
-                raise instance.deferred_error
-        endless = [
-            one
-            for one in functions
-            if one.signature is None and one in reachable_specializations(*(one.callee_signatures or ()))
-        ]
-        if endless:
-            name = endless[0].function_spec.name
-            raise Invalid(
-                f"{name} never returns: no branch gives its result a type",
-                where=endless[0].location,
-                hint=f"let a branch of tl.cond return without calling {name}",
-            )
-        assert entry.signature is not None
-        return emit_program(functions, self.callbacks), entry.signature
+    def add_parameter(
+        self, name: str, type_: Type, line: Location | None, weak: int | float | None = None
+    ) -> TracedValue:
+        """A new parameter of the region, under a fresh name."""
+        value = TracedValue(self, self.names.fresh(name), type_, line, weak)
+        self.values[value.name] = value
+        self.parameters.append(value)
+        return value
 
-    def _release(self) -> None:
-        """Break the reference cycles of a trace, so that its memory is freed without a garbage collection. Symbolic
-        values that user code still holds then belong to no open region."""
-        for instance in self.specializations.values():
-            instance.discard_trace()
-        self.specializations, self.captured_values = {}, {}
+    def as_operand(self, value: TracedValue | Literal) -> Operand:
+        """The operand of a node in this region: a name of the region, or a literal."""
+        return value if isinstance(value, Literal) else self.localize(value).name
 
-    def is_open(self, value: TracedValue) -> bool:
-        """Whether a symbolic value belongs to the latest trace of a function, so that another one may close over it."""
-        return (
-            value.region.specialization.program_builder is self
-            and value.region.outermost is value.region.specialization.region
-        )
-
-    def capture_value(self, value: TracedValue) -> Resource:
-        """A symbolic value of an enclosing function, as a resource."""
-        made_by = value.region.specialization
-        made = Resource(value.name, value.type, value, owner=made_by)
-        found = self.captured_values.setdefault((made_by, value.name, value.type), made)
-        found.stored_value = value
-        return found
-
-    def capture_array(self, array: Any) -> Resource | None:
-        """The resource of a concrete array that is older than this trace; None for one created in it."""
-        if id(array) in self.created_arrays:
-            return None
-        if id(array) not in self.captured_arrays:
-            self.captured_arrays[id(array)] = constant_resource(array, user_name_of)
-        return self.captured_arrays[id(array)]
-
-    def register_variable(self, variable: Resource) -> None:
-        """Record a new variable; raises Usage where the trace may not create any."""
-        if not self.may_create_variables:
-            raise Usage(
-                f"variable {variable.name} is made anew whenever this function is traced",
-                where=user_location(),
-                required="variables that are there before, or are made in its first trace only",
-                hint="make it outside; or keep it, as in: if self.w is None: self.w = tl.Variable(...)",
-            )
-        self.created_variables.append(variable)
-
-    def register_array(self, array: Any) -> None:
-        """Record a concrete array as created in this trace, which makes it a literal."""
-        self.created_arrays[id(array)] = array
-
-    def infer_to_fixpoint(self, entry: Specialization) -> None:
-        """Trace until every function agrees with the signatures of its callees. Weak results that are left then get
-        their default types, starting with the functions that depend on no other weak results."""
-        while True:
-            functions = reachable_specializations(entry)
-            stale = [instance for instance in functions if instance.is_stale]
-            for instance in stale:
-                if instance.is_stale and instance in reachable_specializations(
-                    entry
-                ):  # a retrace of its caller may have replaced it
-                    self.trace_specialization(instance)
-            if stale:
-                continue
-            called = {one: reachable_specializations(one) for one in functions if one.has_weak_results}
-            if not called:
-                return
-            settled = [one for one in called if all(one in called.get(other, (one,)) for other in called[one])]
-            for instance in settled:
-                assert instance.signature is not None
-                instance.signature = replace(
-                    instance.signature,
-                    weak_types=ResultSignature.from_tree_type(instance.signature.tree_type).weak_types,
-                )
-                instance.has_final_types = True
-            for instance in functions:
-                if instance not in settled and any(one in settled for one in reachable_specializations(instance)):
-                    instance.invalidate_signature()
-
-    def specialize(
-        self, source: FunctionSpec, forms: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization | None
-    ) -> Specialization:
-        key = (source, forms, weak)
-        if key not in self.specializations:
-            if len(self.specializations) >= MAX_FUNCTIONS:
+    def localize(self, value: TracedValue) -> TracedValue:
+        """The value as this region uses it: its own, or captured from an enclosing region."""
+        if value.region is self:
+            return value
+        builder = self.specialization.program_builder
+        if value.region.specialization is not self.specialization and builder.is_open(value):
+            return self.localize(self.specialization.capture(builder.capture_value(value), self.outermost))
+        if value not in self.captures:
+            if not any(region is value.region for region in self.enclosing_regions()):
                 raise Invalid(
-                    f"this program has more than {MAX_FUNCTIONS:,} functions",
-                    where=definition_location(source.python_function.__code__),
-                    hint="a new tl.function seems to be made at every call; define it once, outside",
+                    "a symbolic value is used outside the function, branch or loop that made it",
+                    rule="F2",
+                    where=user_location(),
+                    got=describe_with_location(value.name, value.location),
+                    hint="return it from there; values leave a region only as its results",
                 )
-            known = (
-                ResultSignature.from_tree_type(source.result_type)
-                if source.result_type
-                else _previous_signature(source, forms, weak, caller)
-            )
-            self.specializations[key] = Specialization(
-                self, self.names.fresh(source.identifier), source, forms, weak, known
-            )
-        return self.specializations[key]
+            self.captures[value] = TracedValue(self, value.name, value.type, value.location, value.weak_value)
+        return self.captures[value]
 
-    def resolve_call(
-        self, source: FunctionSpec, forms: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization
-    ) -> tuple[Specialization, ResultSignature]:
-        """The specialization for these argument types, and its signature; raises NoTypeYet where it has none yet."""
-        callee = self.specialize(source, forms, weak, caller)
-        if callee.signature is None and callee.callee_signatures is None and self.nesting_depth < MAX_NESTED_TRACES:
-            self.nesting_depth += 1
-            try:
-                self.trace_specialization(callee)
-            finally:
-                self.nesting_depth -= 1
-        assert caller.callee_signatures is not None
-        caller.callee_signatures.setdefault(callee, callee.signature)
-        if callee.signature is None:
-            raise NoTypeYet
-        return callee, callee.signature
+    def read_resource(self, resource: Resource) -> TracedValue | Literal:
+        """The current value of a resource here: the last assignment, or else a parameter that captures it."""
+        for region in (self, *self.enclosing_regions()):
+            if resource in region.store:
+                return region.store[resource]
+        if resource.owner is not self.specialization:
+            return self.specialization.capture(resource, region)
+        for region in (self, *self.enclosing_regions()):
+            if resource.name in region.values:
+                return region.values[resource.name]
+        latest: TracedValue = resource.stored_value
+        if latest.region.outermost is not self.outermost:
+            raise NoTypeYet  # the value is from an earlier trace of the function, which knew less
+        return latest
 
-    def trace_specialization(self, instance: Specialization) -> None:
-        """Trace the body of a function on symbolic parameters, and update its signature."""
-        earlier = tuple(instance.callee_signatures or ())
-        instance.discard_trace()
-        instance.previous_callees, instance.callee_signatures = earlier, {}
-        instance.is_invalidated, instance.callbacks, instance.auxiliary_functions = False, [], []
-        region = RegionBuilder(instance, UniqueNames())
-        weak = iter(instance.weak_arguments)
-        for (name, _), form in zip(instance.function_spec.declared_parameters, instance.argument_types, strict=True):
-            for inner, type_ in zip(leaf_names(form.treedef, name), form.types, strict=True):
-                region.add_parameter(inner, type_, instance.location, next(weak, None))
-        symbols = map(self.make_symbol, region.parameters)
-        instance.region = region
-        try:
-            with enter_region(region):
-                arguments = [unflatten(f.treedef, [next(symbols) for _ in f.types]) for f in instance.argument_types]
-                returned = read_variables(instance.function_spec.python_function(*arguments))
-        except NoTypeYet:
-            return
-        except TagloomError as error:
-            instance.defer_error(instance.deferred_error or error)
-            return
-        except Exception:
-            if instance.deferred_error is None:
-                raise
-            return  # probably a consequence of the deferred error
-        try:
-            found, results = _infer_results(instance, returned, is_alone=not region.store)
-            assigned = region.assigned_variables()
-            operands = [region.as_operand(result) for result in (*results, *map(region.read_resource, assigned))]
-        except TagloomError as error:
-            error.where = instance.location  # no line of the body is running any more
-            instance.deferred_error = instance.deferred_error or error
-            return
-        captured = sort_resources(instance.captures)
-        instance.signature = replace(found, captures=captured, assigned_variables=assigned)
-        instance.body = region.close([*region.parameters, *(instance.captures[each] for each in captured)], operands)
+    def has_used(self, resource: Resource) -> bool:
+        """Whether the function has read or assigned a resource before, so that its value may be in use elsewhere."""
+        regions = self, *self.enclosing_regions()
+        return resource in self.specialization.captures or any(resource in region.store for region in regions)
 
+    @property
+    def outermost(self) -> RegionBuilder:
+        """The region of the function's body."""
+        return (self, *self.enclosing_regions())[-1]
 
-def reachable_specializations(*entries: Specialization) -> list[Specialization]:
-    """These functions and all that they call as far as traced, breadth first, in the order of first calls."""
-    order = dict.fromkeys(entries)
-    found = list(order)
-    for instance in found:  # grows while it is walked
-        for callee in instance.callee_signatures or ():
-            if callee not in order:
-                order[callee] = None
-                found.append(callee)
-    return found
+    def enclosing_regions(self) -> Iterator[RegionBuilder]:
+        """The regions around this one in the function, innermost first."""
+        region = self.parent
+        while region is not None:
+            yield region
+            region = region.parent
+
+    def emit_node(
+        self,
+        op: str,
+        inputs: Sequence[Operand],
+        types: Sequence[Type],
+        names: Sequence[str],
+        regions: tuple[Region, ...] = (),
+        attributes: Attributes = (),
+    ) -> list[TracedValue]:
+        """Append a node and return its results, which get these fresh names."""
+        line = traced_user_location()
+        results = [TracedValue(self, name, type_, line) for name, type_ in zip(names, types, strict=True)]
+        self.values.update((result.name, result) for result in results)
+        variables = tuple(Var(result.name, result.type) for result in results)
+        self.nodes.append(Node(op, tuple(inputs), variables, regions, attributes, line))
+        return results
+
+    def snapshot(self) -> tuple[int, int, UniqueNames]:
+        """The state of the function for `rewind`, taken before nested regions that may be traced again."""
+        return len(self.specialization.callbacks), len(self.specialization.auxiliary_functions), self.names.copy()
+
+    def rewind(self, snapshot: tuple[int, int, UniqueNames]) -> None:
+        """Undo what nested regions have added to the function since the snapshot; the names of captures stay in use."""
+        callbacks, functions, names = snapshot
+        del self.specialization.callbacks[callbacks:], self.specialization.auxiliary_functions[functions:]
+        captured = {value.name for value in self.specialization.captures.values()}
+        self.names.used_names, self.names.last_numbers = names.used_names | captured, dict(names.last_numbers)
+
+    def assigned_variables(self) -> tuple[Resource, ...]:
+        """The variables that the region assigns."""
+        return sort_resources(self.store)
+
+    def close(self, parameters: Sequence[TracedValue], results: Sequence[Operand]) -> Region:
+        """The finished region, with all nodes so far."""
+        variables = tuple(Var(value.name, value.type) for value in parameters)
+        return Region(variables, tuple(self.nodes), tuple(results))
 
 
-def _previous_signature(
-    source: FunctionSpec, forms: tuple[TreeType, ...], weak: WeakTypes, caller: Specialization | None
-) -> ResultSignature | None:
-    """The signature that a function starts with: that of its counterpart in the previous trace of the caller, or None.
+_CURRENT_REGION: ContextVar[RegionBuilder | None] = ContextVar("current_region", default=None)
 
-    Each trace of the caller may define the function anew. Its counterpart has the same code and argument types, and the
-    same position among such callees."""
-
-    def is_same_function(callee: Specialization) -> bool:
-        same = callee.function_spec.python_function.__code__ is source.python_function.__code__
-        return same and (callee.argument_types, callee.weak_arguments) == (forms, weak)
-
-    if caller is None:
-        return None
-    before = [callee for callee in caller.previous_callees if is_same_function(callee)]
-    position = sum(map(is_same_function, caller.callee_signatures or ()))
-    return before[position].signature if position < len(before) else None
+current_region: Callable[[], RegionBuilder | None] = _CURRENT_REGION.get
+"""The region under trace, or None."""
 
 
-def _infer_results(
-    instance: Specialization, returned: Any, *, is_alone: bool
-) -> tuple[ResultSignature, list[TracedValue | Literal]]:
-    """The signature of a function after it has returned `returned`, and its results as operands; `is_alone` says that
-    it assigns no variables."""
-    name, known, annotated = (
-        instance.function_spec.name,
-        instance.signature,
-        instance.function_spec.result_type is not None,
+@contextmanager
+def enter_region(region: RegionBuilder) -> Iterator[RegionBuilder]:
+    """Make this the current region: ops append their nodes to it."""
+    token = _CURRENT_REGION.set(region)
+    try:
+        yield region
+    finally:
+        _CURRENT_REGION.reset(token)
+
+
+_SUSPENDED_REGION: ContextVar[RegionBuilder | None] = ContextVar("suspended_region", default=None)
+
+
+@contextmanager
+def suspend_tracing() -> Iterator[None]:
+    """Leave all traces for a while: ops run eagerly."""
+    suspended = _SUSPENDED_REGION.set(_CURRENT_REGION.get() or _SUSPENDED_REGION.get())
+    current = _CURRENT_REGION.set(None)
+    try:
+        yield
+    finally:
+        _SUSPENDED_REGION.reset(suspended)
+        _CURRENT_REGION.reset(current)
+
+
+def suspended_region() -> RegionBuilder | None:
+    """The region that `suspend_tracing` has left, or None."""
+    return _SUSPENDED_REGION.get()
+
+
+def emit_op(
+    region: RegionBuilder, op: str, operands: Sequence[TracedValue | Literal], attributes: Attributes = ()
+) -> TracedValue:
+    """Add a node of an ordinary op; raises Invalid, with the user's line, where the types do not fit."""
+    assert op not in STRUCTURED_OPS
+    row = lookup_row(op)
+    try:
+        result = row.type_rule(*(operand.type for operand in operands), **dict(attributes))
+    except Invalid as error:
+        error.rule, error.where, error.message = "V4", user_location(), f"{op}: {error.message}"
+        raise
+    inputs = [region.as_operand(operand) for operand in operands]
+    return region.emit_node(op, inputs, [result], [region.names.fresh(op)], attributes=attributes)[0]
+
+
+def to_weak_operand(value: object, expected: DType | None) -> TracedValue | Literal:
+    """An operand. A Python number takes the expected dtype where it can: an int any numeric dtype, a float any float
+    dtype."""
+    weak = expected is not None and (
+        (type(value) is int and expected.kind != "b") or (type(value) is float and expected.kind == "f")
     )
-    leaves, structure = ([], static_treedef(None)) if returned is None else flatten(returned)
-    if not leaves and is_alone:
-        raise Invalid(f"{name} returns nothing", required="a value, or a tuple of values")
-    if known is not None and known.tree_type.treedef != structure:
-        said = f"{name} returns another structure than {'it says' if annotated else 'before'}"
-        required, got = describe_difference(known.tree_type.treedef, structure)
-        raise Invalid(said, required=required, got=got)
-    leaves = [unwrap_weak(leaf) for leaf in leaves]
-    if annotated and known is not None:
-        return known, [
-            _check_annotated_result(instance, leaf, type_)
-            for leaf, type_ in zip(leaves, known.tree_type.types, strict=True)
-        ]
-    operands = [_result_operand(leaf, known, position) for position, leaf in enumerate(leaves)]
-    types = tuple(operand.type for operand in operands)
-    lines = tuple(operand.location if isinstance(operand, TracedValue) else instance.location for operand in operands)
-    found = ResultSignature(TreeType(structure, types), tuple(map(weak_number, leaves)), lines)
-    return join_signatures(name, known, found), operands
+    return to_operand(value, Type(expected)) if weak and expected else to_operand(value)
 
 
-def _check_annotated_result(instance: Specialization, leaf: object, type_: Type) -> TracedValue | Literal:
-    """The operand of a result with an annotated type; raises Invalid where the type does not admit it."""
-    operand = to_operand(leaf, type_)
-    if not type_.admits(operand.type):
-        got = describe_with_location(operand.type, operand.location if isinstance(operand, TracedValue) else None)
-        raise Invalid(f"{instance.function_spec.name} returns another type than it says", required=type_, got=got)
-    return operand
+def to_operand(value: object, expected: Type | None = None) -> TracedValue | Literal:
+    """A symbolic value, or a literal of the expected type; raises Usage, with the user's line, for anything else."""
+    if isinstance(value, VariableBase) and (region := current_region()) is not None:
+        return region.read_resource(value._resource)
+    symbolic = getattr(value, "_tagloom_value", None)
+    if isinstance(symbolic, TracedValue):
+        return symbolic
+    constant = getattr(value, "_tagloom_literal", None)
+    if isinstance(constant, Literal) and (expected is None or expected.admits(constant.type)):
+        region = current_region()
+        captured = None if region is None else region.specialization.program_builder.capture_array(value)
+        return constant if region is None or captured is None else region.read_resource(captured)
+    if isinstance(value, tuple | list) and any(hasattr(item, "_tagloom_value") for item in value):
+        raise Invalid(
+            f"a {type(value).__name__} of symbolic values is not a value",
+            rule="F1",
+            where=user_location(),
+            got=value,
+            hint="tl.stack([...]) makes an array of them; functions, branches and loops take tuples and dicts",
+        )
+    try:
+        return literal(value, expected)
+    except Usage as error:
+        error.where = user_location()
+        raise
 
 
-def _result_operand(leaf: object, known: ResultSignature | None, position: int) -> TracedValue | Literal:
-    """The operand of a result without annotation: a Python number takes the known type unless that is weak."""
-    if known is None or known.weak_types[position] is not None or weak_number(leaf) is None:
-        return to_operand(leaf)
-    type_ = known.tree_type.types[position]
-    return to_operand(leaf, type_ if type_.is_scalar and type_.dtype.kind != "b" else None)
+def weak_value_of(value: object) -> int | float | None:
+    """The Python number that a weak value stands for; None for any other value."""
+    symbolic = getattr(value, "_tagloom_value", None)
+    return symbolic.weak_value if isinstance(symbolic, TracedValue) else None
+
+
+def unwrap_weak(value: object) -> object:
+    """The Python number that a weak value stands for; any other value unchanged."""
+    number = weak_value_of(value)
+    return value if number is None else number
+
+
+def weak_number(value: object) -> int | float | None:
+    """For a Python int or float the weak value 1 or 1.0, which marks its kind; None for anything else."""
+    return type(value)(1) if isinstance(value, int | float) and type(value) in (int, float) else None
+
+
+@dataclass(slots=True, eq=False)
+class TracedValue:
+    """A symbolic value: a name in a region under trace, its type, and the line that made it.
+
+    `weak_value` marks a weak value: a Python number, as far as inference knows, that takes the dtype of the other
+    operands. It is an example of such a number, an int or a float. See `WeakTypes`.
+    """
+
+    region: RegionBuilder
+    name: str
+    type: Type
+    location: Location | None = None
+    weak_value: int | float | None = None
+
+
+class NoTypeYet(BaseException):
+    """This path gives no type yet: it calls a function under trace whose result types are still unknown.
+
+    It derives from BaseException, so that `except Exception` in user code does not catch it.
+    """
+
+
+_RESERVED = {"true", "false", "nan", "inf"}
+
+
+class UniqueNames:
+    """Generates unique names: of values in a function, or of functions in a program."""
+
+    def __init__(self) -> None:
+        self.used_names: set[str] = set(_RESERVED)
+        self.last_numbers: dict[str, int] = {}
+        """For each base name, the last number appended to it; all smaller ones are in use."""
+
+    def fresh(self, base: str) -> str:
+        """A new name: the base, with a number if it is in use."""
+        name, count = base, self.last_numbers.get(base, 0)
+        while name in self.used_names:
+            count += 1
+            name = f"{base}_{count}"
+        self.used_names.add(name)
+        self.last_numbers[base] = count
+        return name
+
+    def copy(self) -> UniqueNames:
+        """An independent copy."""
+        names = UniqueNames()
+        names.used_names, names.last_numbers = set(self.used_names), dict(self.last_numbers)
+        return names
+
+    def result_names(self, first: str, count: int) -> list[str]:
+        """The names of a node's `count` results; the first is already in use."""
+        return [first, *(self.fresh(f"{first}_{k}") for k in range(1, count))][:count]
+
+
+def emit_program(specializations: Sequence[Specialization], callbacks: dict[str, Callable[..., Any]]) -> Program:
+    """The program of these functions; the first is the entry. Fills `callbacks` with the Python functions by name."""
+    names = UniqueNames()
+    final_names = {each.name: names.fresh(each.function_spec.identifier) for each in specializations}
+    for each in specializations:
+        for auxiliary in each.auxiliary_functions:
+            # without the number that made the name unique during tracing
+            final_names[auxiliary.name] = names.fresh(auxiliary.name.rstrip("0123456789").rstrip("_"))
+    functions = []
+    for each in specializations:
+        assert each.body is not None and each.signature is not None
+        called = {str(k): register_callback(function, callbacks) for k, function in enumerate(each.callbacks)}
+        body = rename_callees(each.body, final_names, called)
+        functions.append(Function(final_names[each.name], body, each.signature.result_types, each.location))
+        for auxiliary in each.auxiliary_functions:
+            rule = final_names[auxiliary.gradient_rule] if auxiliary.gradient_rule else None
+            body = rename_callees(auxiliary.body, final_names, called)
+            functions.append(replace(auxiliary, name=final_names[auxiliary.name], body=body, gradient_rule=rule))
+    return Program(tuple(functions), functions[0].name)
+
+
+def register_callback(function: Callable[..., Any], callbacks: dict[str, Callable[..., Any]]) -> str:
+    """The name of a Python function in the program: its own, with a number if another function has that name."""
+    base, count = getattr(function, "__name__", "callback"), 0
+    base = name = base if base.isidentifier() else "callback"
+    while callbacks.setdefault(name, function) is not function:
+        count += 1
+        name = f"{base}_{count}"
+    return name
+
+
+def rename_callees(region: Region, names: dict[str, str], called: dict[str, str]) -> Region:
+    """The region with the final names of the functions and callbacks that it calls."""
+    nodes = []
+    for node in region.nodes:
+        if node.op == "call":
+            node = replace(node, attributes=(("function", names[node.attribute("function")]),))
+        elif node.op == "callback":
+            (_, index), *more = node.attributes
+            node = replace(node, attributes=(("function", called[index]), *more))
+        elif node.regions:
+            node = replace(node, regions=tuple(rename_callees(inner, names, called) for inner in node.regions))
+        nodes.append(node)
+    return replace(region, nodes=tuple(nodes))

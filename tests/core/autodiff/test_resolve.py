@@ -142,9 +142,9 @@ def test_what_has_no_gradient_is_refused() -> None:
     assert tl.grad(power, np.int64(0))(2.0, 2) == 4.0  # type: ignore[arg-type]
     with pytest.raises(tl.Usage, match="primals of jvp are a tuple"):
         tl.jvp(power, 1.0, 1.0)  # type: ignore[arg-type]
-    with pytest.raises(tl.Invalid, match="a tangent nests as its value does"):
+    with pytest.raises(tl.Invalid, match="a tangent has another structure than its value"):
         tl.jvp(lambda x: x, (1.0,), ((1.0, 2.0),))
-    with pytest.raises(tl.Invalid, match="an adjoint nests as its value does"):
+    with pytest.raises(tl.Invalid, match="an adjoint has another structure than its value"):
         tl.vjp(lambda x: (x, x), 1.0)[1](1.0)
 
     @tl.function

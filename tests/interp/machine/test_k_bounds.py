@@ -162,7 +162,7 @@ def test_what_is_no_bound_is_refused(k: Any) -> None:
     def looped(n: tl.int64) -> tl.int64:
         return tl.while_loop(lambda i: i < n, lambda i: i + 1, 0, parallel_iterations=k)[0]
 
-    with pytest.raises(tl.Usage, match="this is no bound on iterations"):
+    with pytest.raises(tl.Usage, match="parallel_iterations is not a bound on iterations"):
         looped.run(1)
 
 

@@ -207,8 +207,8 @@ TWO = tl.Variable(2)
 def test_the_second_time_nothing_is_asked(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """An op goes the long way once for operands of some types, and never again for these."""
     asked: list[str] = []
-    computed = api._compute_with_kernel
-    monkeypatch.setattr(api, "_compute_with_kernel", lambda op, *rest: asked.append(op) or computed(op, *rest))
+    computed = api.compute_with_kernel
+    monkeypatch.setattr(api, "compute_with_kernel", lambda op, *rest: asked.append(op) or computed(op, *rest))
     arrays = list(shapes())
     dispatch.clear_tables()
     asked.clear()

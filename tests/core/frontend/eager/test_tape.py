@@ -145,7 +145,7 @@ def test_adjoints_of_more_than_one_float() -> None:
     for target, adjoints, said in (
         (y["square"], None, "the gradient of something else than one float"),
         (y["signs"], None, "the gradient of something else than one float"),
-        (y["square"], (1.0, 2.0), "an adjoint nests as its value does"),
+        (y["square"], (1.0, 2.0), "an adjoint has another structure than its value"),
         (y["square"], tl.asarray(1.0), "an adjoint has another type than its result"),
     ):
         with pytest.raises(tl.Invalid, match=f"D3: {said}"):

@@ -174,7 +174,7 @@ def test_made_in_the_first_trace() -> None:
     fresh: list[Any] = []
     late = tl.function(lambda x: (fresh.append(tl.Variable(0.0)) if x.ndim == 2 else None, x * 2)[1])
     late(np.ones(2))
-    with pytest.raises(tl.Usage, match="is made anew whenever this function is traced"):
+    with pytest.raises(tl.Usage, match="is created in every trace of this function"):
         late(np.ones((2, 2)))
 
 

@@ -193,5 +193,5 @@ def test_made_at_every_trace_in_init_scope() -> None:
             v = tl.Variable(1.0, name="v")
         return v * x
 
-    with pytest.raises(tl.Usage, match="variable v is made anew"):
+    with pytest.raises(tl.Usage, match="variable v is created in every trace"):
         f(1.0)

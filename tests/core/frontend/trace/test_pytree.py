@@ -219,7 +219,7 @@ def _changed() -> Kept:
         (Custom(3), "an instance of Custom cannot be rebuilt from its fields"),
         (WithPseudoField(1, 2), "an instance of WithPseudoField cannot be rebuilt from its fields"),
         (WithDefault(1), "an instance of WithDefault cannot be rebuilt from its fields"),
-        (_changed(), "field seen of Kept is no argument of the class, so it would be lost"),
+        (_changed(), "field seen of Kept is not a parameter of the class, so it would be lost"),
         ({1: 2}, "the keys of a dict are not all strings"),
         ({"a": {("b",): 2}}, "the keys of a dict are not all strings"),
     ],
