@@ -168,7 +168,7 @@ from .interp.function.function import Function, function
 from .interp.function.gradient import grad, jvp, value_and_grad, vjp
 from .interp.history.history import History
 from .interp.history.replay import EventLog, read_events
-from .interp.machine.script import Script, read_script, write_script
+from .interp.machine.schedule import Script, read_script, write_script
 from .interp.outcome.outcome import Outcome
 from .interp.queues.feeding import feeding
 from .interp.queues.queue import FIFOQueue, ShuffleQueue

@@ -71,10 +71,10 @@ SUBJECTS = {
         (
             "interp/history/history.py",
             "interp/history/advance.py",
-            "interp/history/cursor.py",
+            "interp/history/advance.py",
             "interp/history/segment.py",
             "interp/history/edit.py",
-            "interp/history/collector.py",
+            "interp/history/segment.py",
         ),
         (
             "tests/interp/history",
@@ -83,12 +83,12 @@ SUBJECTS = {
     ),
     "queries": Subject(
         (
-            "interp/queries/provenance.py",
-            "interp/queries/origin.py",
+            "interp/queries/ask.py",
+            "interp/queries/causes.py",
             "interp/queries/contexts.py",
             "interp/queries/why_not.py",
-            "interp/queries/parked_tokens.py",
-            "interp/queries/liveness.py",
+            "interp/queries/why_not.py",
+            "interp/queries/why_not.py",
             "interp/queries/causes.py",
             "interp/queries/difference.py",
         ),
@@ -154,7 +154,7 @@ SUBJECTS = {
     "fast": Subject(
         (
             "interp/image/image.py",
-            "interp/image/build.py",
+            "interp/image/image.py",
             "interp/image/opcodes.py",
             "interp/engines/fast/machine.py",
             "interp/engines/fast/frames.py",

@@ -24,7 +24,7 @@ DEFENDED = {
     ("interp/records/outcome_json.py", "where"): "a field of errors in JSON",
     ("interp/machine/event.py", "sent"): "a field of events, in the docs and in logs",
     ("interp/machine/event.py", "woken"): "a field of events, in the docs and in logs",
-    ("interp/machine/script.py", "then"): "a field of scripts, in the docs and in JSON",
+    ("interp/machine/schedule.py", "then"): "a field of scripts, in the docs and in JSON",
     ("interp/outcome/statistics.py", "waiting"): "W(t) of the papers, in the docs and in JSON",
     ("interp/history/fast_forward.py", "far"): "History.far, in the docs",
     ("core/graph/graph.py", "only"): "Graph.only, in the docs",

@@ -10,7 +10,7 @@ from ..core.frontend.trace.pytree import LEAF, label_leaves
 from ..core.value import format_value
 from ..interp.outcome.critical_path import time_by_waves
 from ..interp.outcome.outcome import Outcome
-from ..interp.outcome.shares import firings_by_function, firings_by_op, shares_by_site, site_names
+from ..interp.outcome.statistics import firings_by_function, firings_by_op, shares_by_site, site_names
 from ..viz.profile import draw_profile
 
 

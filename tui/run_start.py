@@ -11,7 +11,7 @@ from ..core.world import World
 from ..interp.engines.limits import Limits
 from ..interp.function.function import Function
 from ..interp.history.history import History
-from ..interp.machine.script import Script
+from ..interp.machine.schedule import Script
 from ..interp.records.event_log import SUFFIX
 from .load import Runnable, check_rules, find_program, parse_arguments, program_and_graph
 

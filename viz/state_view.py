@@ -19,7 +19,7 @@ from ..core.types import Handle
 from ..core.value import Value, format_value
 from ..interp.machine.event import Event, Token
 from ..interp.machine.state import State
-from ..interp.outcome.describe import describe_value
+from ..interp.outcome.outcome import describe_value
 from ..interp.queries.why_not import could_fire
 from .graph_view import graph_view
 from .view import Badge, BadgeMark, View

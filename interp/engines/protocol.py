@@ -13,7 +13,7 @@ from ...core.frontend.trace.pytree import TreeDef
 from ...core.graph.graph import Graph
 from ...core.program.program import Program
 from ...core.world import World
-from ..machine.script import Script
+from ..machine.schedule import Script
 from ..outcome.outcome import Outcome
 from ..records.keep import KeepOption
 from .limits import Limits, Until

@@ -16,9 +16,8 @@ from ...core.types import type_of
 from ...core.value import Value, abbreviate, admit
 from ...core.world import CallbackReplayWorld, World
 from ..machine.event import Event
-from ..machine.schedule import Pick, continuation_of, resolve_schedule, schedule_name
+from ..machine.schedule import Pick, Script, continuation_of, resolve_schedule, schedule_name
 from ..machine.schedule import schedule as schedule_named
-from ..machine.script import Script
 from ..machine.state import State, check_seed
 from ..machine.step import DuplicateToken, completes_operands, step
 from ..outcome.outcome import Outcome, build_outcome, limit_exceeded

@@ -37,7 +37,7 @@ from ..engines.protocol import Job, RunOptions
 from ..engines.run import run
 from ..history.history import History
 from ..lru_cache import LRUCache
-from ..machine.script import Script
+from ..machine.schedule import Script
 from ..outcome.outcome import Outcome
 from ..records.keep import KeepOption
 from .bound_methods import BoundMethods

@@ -1,13 +1,14 @@
 """Reading event logs: a machine runs along, and every event is checked against it.
 
 Each line is checked on the state so far. An event that differs from what `step` returns is a Disagreement, which names
-the line, the required and the actual value; a line that is not an event is Malformed. Results of callbacks come from
-their lines, if those values are possible; no effect is repeated (S14).
+the line, the required and the actual value; a line that is not an event is Malformed. A step performs an effect through
+the world of its state: the worlds here answer from recorded events, or from the line of a log, if its values are
+possible. No effect is repeated (S14).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple, NoReturn
@@ -21,7 +22,8 @@ from ...core.json.graph import read_graph
 from ...core.json.value import read_uint64, read_value
 from ...core.tag import Site
 from ...core.types import Type, type_of
-from ...core.value import Value
+from ...core.value import Value, abbreviate
+from ...core.world import CallbackError, CallbackReplayWorld
 from ..engines.reference import combine_problems, out_of_memory_error
 from ..machine.event import Event
 from ..machine.schedule import BY_HAND, SCHEDULE_NAMES, Pick
@@ -35,7 +37,6 @@ from ..records.event_log import graph_sites as sites_of
 from ..records.log_line import OpenTags, event_differences, read_effect_result, read_position
 from ..records.outcome_json import ErrorRecord, OutcomeRecord, outcome_differences, read_outcome, to_outcome_record
 from ..records.tag_table import read_sites
-from .replay_world import ReplayWorld
 
 _LOGGED_SCHEDULES = (*(name for name in SCHEDULE_NAMES if not name.startswith(BY_HAND)), BY_HAND)
 """The schedules that a log may name; for a schedule by hand, the log itself has the positions."""
@@ -320,3 +321,39 @@ def _read_schedule(at: JsonCursor) -> Pick | None:
         return schedule_named(at.text())
     except Usage:
         at.refuse(f"one of {', '.join(_LOGGED_SCHEDULES)}")
+
+
+def recorded_result(event: Event) -> Value:
+    """The result of an effect, from the event of its firing; raises Failed if it trapped."""
+    if event.trap is not None or not event.outputs:
+        raise CallbackError(event.trap or "this effect did not happen")
+    return event.outputs[0][1]
+
+
+def recorded_world(events: Sequence[Event], position: Callable[[], int]) -> CallbackReplayWorld:
+    """A world that replays the effects of these events; `position` returns the number of the next event."""
+    return CallbackReplayWorld(lambda: recorded_result(events[position()]))
+
+
+class ReplayWorld(CallbackReplayWorld):
+    """A world in which callbacks return given results, after checking that they are possible."""
+
+    def __init__(self) -> None:
+        super().__init__(self._take_result)
+        self.trap: str | None = None
+        self.value: Value | None = None
+
+    def set_result(self, value: Value | None, trap: str | None) -> None:
+        """Set the result of the next callback, or the reason why it trapped; or neither."""
+        self.value, self.trap = value, trap
+
+    def _take_result(self) -> Value:
+        if self.trap is not None or self.value is None:
+            raise CallbackError(self.trap or "nothing is known of this callback")
+        return self.value
+
+    def call(self, function: str, operands: tuple[Value, ...], returns: Type) -> Value:
+        value = super().call(function, operands, returns)
+        if not returns.admits(type_of(value)):
+            raise CallbackError(f"callback {function} returned {abbreviate(value)}, which is no {returns}")
+        return value

@@ -1,4 +1,5 @@
-"""Segments: consecutive events of a run, and how to reach the state at any position among them.
+"""Segments: consecutive events of a run, and how to reach the state at any position among them; the origin that all
+segments of a run and its forks share.
 
 Forked states are kept as keyframes during the run. A position is reached from the nearest of three: the keyframe before
 it, the one behind it, and the current state. Positions count events from the beginning of the run.
@@ -6,17 +7,24 @@ it, the one behind it, and the current state. Positions count events from the be
 
 from __future__ import annotations
 
+import gc
+import weakref
 from bisect import bisect_right
 from collections.abc import Iterator
 from copy import copy
+from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
 from ...core.errors import Usage
+from ...core.frontend.trace.pytree import TreeDef
+from ...core.graph.graph import Graph
+from ...core.value import Value
 from ..machine.event import Event
+from ..machine.schedule import Pick, Script, continuation_of, schedule_name
+from ..machine.schedule import schedule as schedule_named
 from ..machine.state import State
 from ..outcome.statistics import Meter
-from .collector import LONG_HISTORY, freeze_objects
 
 KEYFRAME_SPACING = 2048
 """The minimum number of events between keyframes. After a keyframe, an event costs some 4 us, since it copies shared
@@ -205,3 +213,67 @@ class Lineage:
     def fork(self, stretch: Segment) -> Lineage:
         """A run that shares this one's past up to the beginning of `stretch`, which belongs to the new run."""
         return Lineage((*(past for past in self.segments if past.start < stretch.start), stretch))
+
+
+@dataclass(frozen=True, slots=True)
+class RunOrigin:
+    """A graph, its arguments, and the options of the run."""
+
+    graph: Graph
+    arguments: tuple[Value, ...]
+    schedule: str
+    """The name of the schedule in an outcome."""
+    pick: Pick
+    fallback_schedule: str
+    """The schedule that continues when a script is over or the run has left it; without a script, the schedule
+    itself."""
+    structure: TreeDef
+    is_invalid: bool
+    """Whether the graph breaks rules: then no event is reverted."""
+    seed: int
+    bound: int | None
+    spacing: int
+
+    def __post_init__(self) -> None:
+        if type(self.spacing) is not int or self.spacing < 1:
+            raise Usage("the spacing of kept states is an integer from 1 up", got=repr(self.spacing))
+
+    def new_segment(self, start: int, meter: Meter) -> Segment:
+        """A new segment of this run, without events."""
+        return Segment(start, meter, spacing=self.spacing, reversible=not self.is_invalid)
+
+
+def parse_schedule(given: str | Script) -> tuple[str, Pick, str]:
+    """The name of a resolved schedule, its pick, and the schedule that continues after it; raises Usage for an invalid
+    one."""
+    return schedule_name(given), schedule_named(given), continuation_of(given)
+
+
+LONG_HISTORY = 10_000
+"""The number of events from which a history counts as long; fewer add at most 10 ms to a collection."""
+
+_freeze_owners: set[int] = set()
+"""The owners that objects are set aside for."""
+
+
+def freeze_objects(owner: object) -> None:
+    """Exempt all present objects from collection, as long as `owner` lives.
+
+    A long run is millions of tuples. None is ever part of a cycle, but the collector scans all of them again and again:
+    half the time of the run, with pauses of 1.7 s at a million events. Reference counts still free frozen objects;
+    those in cycles wait until the last owner is gone.
+
+    Does nothing if the collector is off, or if other code has frozen objects, which this must not mix with.
+    """
+    if not gc.isenabled() or (not _freeze_owners and gc.get_freeze_count()):
+        return
+    if id(owner) not in _freeze_owners:
+        _freeze_owners.add(id(owner))
+        weakref.finalize(owner, _unfreeze, id(owner)).atexit = False
+    gc.freeze()
+
+
+def _unfreeze(owner: int) -> None:
+    _freeze_owners.discard(owner)
+    if not _freeze_owners:
+        gc.unfreeze()

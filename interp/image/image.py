@@ -15,22 +15,31 @@ The columns of the arrays are the names in NodeColumn, PortColumn, SiteColumn, S
 from __future__ import annotations
 
 import struct
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import IntEnum
 from functools import cached_property
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
 
 from ...core import dtypes
 from ...core.dtypes import DType
-from ...core.graph.graph import Graph
-from ...core.tag import Site
+from ...core.errors import Usage
+from ...core.graph.contexts import ControlContexts
+from ...core.graph.graph import Graph, GraphNode, OutputPort, OutputRef
+from ...core.ops.effects import EFFECT_OPS
+from ...core.ops.op import OPS
+from ...core.program.program import PARALLEL_ITERATIONS
+from ...core.tag import ENVIRONMENT, Site, site_key
 from ...core.types import Type
 from ...core.value import Value
+from ..lru_cache import LRUCache
+from .opcodes import Opcode, cast_code, opcode_of
 
 IMAGE_VERSION = 1
-"""The version of this form: an image written in one version cannot be read in another."""
+"""The version of the layout of the arrays. Images live in memory only; the number heads their printed form."""
 
 WordArray = npt.NDArray[np.int64]
 
@@ -242,3 +251,286 @@ def decode_word(word: int, dtype: DType) -> Value:
 def to_signed(word: int) -> int:
     """A word as the number that an array holds."""
     return word - 2**64 if word >= 2**63 else word
+
+
+def build_image(graph: Graph, bounds: Mapping[Site, int] | None = None) -> Image:
+    """Build the image of a graph that keeps the rules; `bounds` override the k-bounds of its loops.
+
+    Raises Usage if the graph is too large for this form.
+    """
+    return _ImageBuilder(graph, bounds).build()
+
+
+_image_cache: LRUCache[tuple[int, tuple[tuple[Site, int], ...]], Image] = LRUCache(64)
+_image_cache_lock = Lock()
+"""Held while `_image_cache` changes: several threads may run programs."""
+
+
+def cached_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
+    """The image of a graph, cached for the graphs used last, by identity, not by equality."""
+    key = id(graph), tuple(bounds.items())
+    with _image_cache_lock:
+        found = _image_cache.get(key)
+        if found is None or found.graph is not graph:
+            found = _image_cache.put(key, build_image(graph, bounds))
+    return found
+
+
+class _ImageBuilder:
+    def __init__(self, graph: Graph, bounds: Mapping[Site, int] | None) -> None:
+        self.graph, self.bounds = graph, bounds
+        self.contexts = ControlContexts(graph)
+        self.sites: list[Site] = list(
+            dict.fromkeys([ENVIRONMENT, *(n.site for n in graph.nodes if n.site is not None)])
+        )
+        self.first_port: list[int] = []
+        self.edges: list[int] = []
+        self.routes: list[tuple[int, int]] = []
+        self.links: dict[tuple[str, Site], int] = {}
+        """For loops with a reverse pass: the frame words that link the previous iteration, and, around the loop, the
+        last one."""
+        self.literals: list[int] = [0, 0]
+        self.objects: list[Value] = []
+        count = 0
+        for node in graph.nodes:
+            self.first_port.append(count)
+            count += len(node.ports)
+        if count >= 2**PORT_BITS:
+            raise Usage(
+                "this graph is too large for an image", required=f"fewer than {2**PORT_BITS:,} ports", got=count
+            )
+        self.scope_of = [self._node_scope(number, node) for number, node in enumerate(graph.nodes)]
+        self.scopes: list[str | Site] = list(
+            dict.fromkeys([graph.name, *self.scope_of, *map(self._callee_scope, self.sites)])
+        )
+        self.has_tag_keys = any(node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw is not None for node in graph.nodes)
+        self.has_loop_bounds = any(self._loop_bound(node) for node in graph.nodes)
+        self.header_words = (
+            len(FrameHeader) if self.has_loop_bounds else FrameHeader.KEY + 1 if self.has_tag_keys else FrameHeader.KEY
+        )
+
+    def build(self) -> Image:
+        graph = self.graph
+        types = [type_ for number in range(len(graph.nodes)) for type_ in self._port_types(number)]
+        nodes = np.zeros((len(graph.nodes), len(NodeColumn)), np.int64)
+        ports = np.zeros((len(types), len(PortColumn)), np.int64)
+        scopes = np.zeros((len(self.scopes), len(ScopeColumn)), np.int64)
+        for number, scope in enumerate(self.scopes):
+            scopes[number] = self._lay_out_frame(self._scope_members(scope).tolist(), nodes, ports)
+        for number, node in enumerate(graph.nodes):
+            self._fill_node(number, node, nodes, types)
+            self._fill_ports(number, node, ports, types)
+        padding = [0] * (_round_up_to_cache_line(len(self.literals)) - len(self.literals))
+        arguments = (
+            tuple(self._port_number(edge.node, edge.port) for edge in output.edges) for _, output in graph.arguments
+        )
+        return Image(
+            graph, nodes, ports,
+            np.array(self.edges or [0], np.int64),
+            np.array(self.routes or [(0, 0)], np.int64),
+            np.array([self._site_row(site) for site in self.sites], np.int64),
+            scopes,
+            np.array(self.literals + padding, np.int64),
+            tuple(self.objects), tuple(self.sites), tuple(self.scopes), tuple(types), tuple(arguments),
+            self.header_words, self.has_tag_keys, self.has_loop_bounds, tuple(self.first_port),
+            tuple(map(self._scope_members, self.scopes)),
+        )  # fmt: skip
+
+    def _scope_members(self, scope: str | Site) -> WordArray:
+        return np.array([number for number, of in enumerate(self.scope_of) if of == scope], np.int64)
+
+    def _port_number(self, node: int, port: int) -> int:
+        return self.first_port[node] + port
+
+    def _node_scope(self, number: int, node: GraphNode) -> str | Site:
+        """The scope of a node: the function or loop under whose tags it fires."""
+        if node.op == "return":
+            assert node.site is not None
+            return self.contexts.callees[node.site]
+        if node.op == "merge":
+            return self.contexts.contexts[OutputRef(number, 0)].owner
+        port = next(position for position, literal in enumerate(node.ports) if literal is None)
+        return self.contexts.contexts[self.contexts.port_source(number, port)].owner
+
+    def _callee_scope(self, site: Site) -> str | Site:
+        return site if site.kind == "loop" else self.contexts.callees[site]
+
+    def _port_types(self, number: int) -> list[Type]:
+        node = self.graph.nodes[number]
+        return [
+            literal.type if literal is not None else self.graph.output(self.contexts.port_source(number, port)).type
+            for port, literal in enumerate(node.ports)
+        ]
+
+    def _loop_bound(self, node: GraphNode) -> int:
+        if node.op != "next_iteration" or node.site is None or node.phase:
+            return 0
+        found = dict(node.attributes).get(PARALLEL_ITERATIONS) if self.bounds is None else self.bounds.get(node.site)
+        return found or 0
+
+    def _lay_out_frame(self, members: list[int], nodes: WordArray, ports: WordArray) -> tuple[int, int]:
+        """Lay out the frame of a scope: bits first, then child activations, then operands."""
+        word, bit = self.header_words, 0
+        for number in members:
+            waits = self._waiting_ports(number)
+            if bit + len(waits) + 1 > 63:
+                word, bit = word + 1, 0
+            nodes[number, NodeColumn.MASK_WORD] = word
+            for port in waits:
+                ports[self._port_number(number, port), PortColumn.BIT] = 1 << bit
+                nodes[number, NodeColumn.OPERAND_MASK] |= 1 << bit
+                bit += 1
+            nodes[number, NodeColumn.FIRED_BIT] = 1 << bit
+            bit += 1
+        word += 1
+        known: dict[tuple[str, Site], int] = {}
+        for number in members:
+            node = self.graph.nodes[number]
+            shared = node.site is not None and self._count_senders(node) > 1
+            if node.site is not None and node.op in ("call", "enter", "next_iteration") and shared:
+                kind = "next" if node.op == "next_iteration" else "below"
+                if (kind, node.site) not in known:
+                    known[kind, node.site] = word
+                    word += 1
+                nodes[number, NodeColumn.CHILD_WORD] = known[kind, node.site]
+        for number in members:
+            node = self.graph.nodes[number]
+            if node.site is not None and node.op in ("reenter", "back") and (node.op, node.site) not in self.links:
+                self.links[node.op, node.site] = word
+                word += 1
+        cleared = word
+        for number in members:
+            waits = self._waiting_ports(number)
+            for position, port in enumerate(waits):
+                ports[self._port_number(number, port), PortColumn.OPERAND_WORD] = (
+                    word if len(waits) == 2 else word + position
+                )
+            word += {0: 0, 2: 1}.get(len(waits), len(waits))
+        return _round_up_to_cache_line(word), cleared
+
+    def _count_senders(self, node: GraphNode) -> int:
+        """The number of nodes that send into the activations that this node sends to."""
+        assert node.site is not None
+        return len(self.contexts.nodes_by_site[node.op, node.site])
+
+    def _waiting_ports(self, number: int) -> list[int]:
+        """The ports whose tokens may have to wait for others."""
+        node = self.graph.nodes[number]
+        open_ports = [port for port, literal in enumerate(node.ports) if literal is None]
+        if node.op == "merge" or len(open_ports) < 2:
+            return []
+        if len(open_ports) > MAX_WAITING_OPERANDS:
+            required = f"nodes of at most {MAX_WAITING_OPERANDS} operands"
+            raise Usage(f"{node} is too large for an image", where=node.origin, required=required, got=len(open_ports))
+        return open_ports
+
+    def _fill_node(self, number: int, node: GraphNode, nodes: WordArray, types: list[Type]) -> None:
+        row, mine = nodes[number], types[self.first_port[number] : self.first_port[number] + len(node.ports)]
+        row[NodeColumn.CODE] = opcode_of(node, mine, number in self.graph.results)
+        row[NodeColumn.REQUIRED_TOKENS] = 1 if node.op == "merge" else sum(literal is None for literal in node.ports)
+        row[NodeColumn.ROUTE] = row[NodeColumn.ROUTE_SECOND] = -1
+        if number in self.graph.results:
+            row[NodeColumn.EDGES_BEGIN] = row[NodeColumn.SECOND_EDGES_BEGIN] = row[NodeColumn.EDGES_END] = 0
+            row[NodeColumn.SITE] = self.graph.results.index(number)
+        else:
+            outputs = [*node.outputs, OutputPort(Type(dtypes.bool), ())][:2]
+            for position, (begin, output) in enumerate(
+                zip((NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN), outputs, strict=False)
+            ):
+                row[begin] = len(self.edges)
+                self._add_edges(row, position, output)
+            if len(outputs) < 2:
+                row[NodeColumn.SECOND_EDGES_BEGIN] = len(self.edges)
+            row[NodeColumn.EDGES_END] = len(self.edges)
+            row[NodeColumn.SITE] = -1 if node.site is None else self.sites.index(node.site)
+        row[NodeColumn.BOUND] = self._loop_bound(node)
+        if node.outputs:
+            row[NodeColumn.CAST] = cast_code(node.outputs[0].type.dtype) if node.op in OPS else 0
+            row[NodeColumn.BOXED_FLAGS] = is_boxed(node.outputs[0].type)
+        if node.has_trigger and is_boxed(mine[-1]) and row[NodeColumn.CODE] != Opcode.FALLBACK:
+            row[NodeColumn.BOXED_FLAGS] |= 2
+        if node.ports and node.ports[0] is not None:
+            row[NodeColumn.BOXED_FLAGS] |= 4
+        row[NodeColumn.IS_SPECIAL] = any(
+            (
+                row[NodeColumn.CAST],
+                row[NodeColumn.BOXED_FLAGS],
+                row[NodeColumn.ROUTE] + 1,
+                row[NodeColumn.ROUTE_SECOND] + 1,
+            )
+        )
+
+    def _add_edges(self, row: WordArray, position: int, output: OutputPort) -> None:
+        """S10: add the edges of an output, and, if it feeds returns, those for each site on top of the tag."""
+        targets = [self._port_number(edge.node, edge.port) for edge in output.edges]
+        self.edges += targets
+        returns = {
+            port: self.graph.nodes[edge.node].site
+            for edge, port in zip(output.edges, targets, strict=True)
+            if self.graph.nodes[edge.node].op == "return"
+        }
+        if not returns:
+            return
+        row[NodeColumn.ROUTE_SECOND if position else NodeColumn.ROUTE] = len(self.routes)
+        for site in self.sites:
+            begin = len(self.edges)
+            self.edges += [port for port in targets if port not in returns or returns[port] == site]
+            self.routes.append((begin, len(self.edges)))
+
+    def _fill_ports(self, number: int, node: GraphNode, ports: WordArray, types: list[Type]) -> None:
+        """Fill in where the operands of a node lie, for each port whose token may arrive last."""
+        base, waits = self.first_port[number], self._waiting_ports(number)
+        literals = {
+            position: ~self._add_literal(literal.value, types[base + position])
+            for position, literal in enumerate(node.ports)
+            if literal is not None
+        }
+        for last in range(len(node.ports)):
+            row = ports[base + last]
+            row[PortColumn.NODE] = number
+            if node.site is not None:
+                row[PortColumn.LINK_WORD] = self.links.get((_LINK_PARTNERS.get(node.op, node.op), node.site), 0)
+            for column, position in zip(
+                (PortColumn.OPERAND_0, PortColumn.OPERAND_1, PortColumn.OPERAND_2), range(len(node.ports)), strict=False
+            ):
+                if position in literals:
+                    row[column] = literals[position]
+                else:
+                    row[column] = (
+                        ports[base + position, PortColumn.OPERAND_WORD] if position != last and waits else ~SCRATCH_WORD
+                    )
+            if node.op == "merge":
+                row[PortColumn.OPERAND_0] = ~SCRATCH_WORD
+
+    def _add_literal(self, value: Value, type_: Type) -> int:
+        """Add a literal; returns its word of memory."""
+        if is_boxed(type_):
+            self.objects.append(value)
+            word = len(self.objects) - 1
+        else:
+            word = encode_word(value, type_.dtype)
+        self.literals.append(word)
+        return len(self.literals) - 1
+
+    def _site_row(self, site: Site) -> tuple[int, ...]:
+        numbers = self.contexts.nodes_by_site
+        coming = len(self.graph.arguments) if site == ENVIRONMENT else 0
+        coming += sum(len(numbers.get((op, site), ())) for op in ("call", "enter", "reenter"))
+        leaving = len(numbers.get(("return", site), ()))
+        if max(coming, leaving) > MAX_PASSED_VALUES:
+            required = f"at most {MAX_PASSED_VALUES:,} arguments and results of a function, and variables of a loop"
+            raise Usage(f"{site} is too large for an image", required=required, got=max(coming, leaving))
+        scope = self.scopes.index(self._callee_scope(site))
+        bound = max(
+            (self._loop_bound(self.graph.nodes[n]) for n in numbers.get(("next_iteration", site), ())), default=0
+        )
+        return scope, coming, leaving, to_signed(site_key(site)), bound
+
+
+_LINK_PARTNERS = {"next_iteration": "back", "exit": "reenter"}
+"""The op that reads the frame link that a firing of this op writes."""
+
+
+def _round_up_to_cache_line(words: int) -> int:
+    """A number of words, rounded up to a full cache line."""
+    return -(-words // CACHE_LINE_WORDS) * CACHE_LINE_WORDS

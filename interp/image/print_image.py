@@ -28,12 +28,12 @@ _KEY_MASK = 2**64 - 1
 
 
 def format_image(image: Image) -> str:
-    """An image as readable text. Equal images print equally, and the form changes only with IMAGE_VERSION.
+    """An image as readable text, for people: nothing reads it back. Equal images print equally.
 
     >>> from tagloom.core.dtypes import int64
     >>> from tagloom.core.graph.graph import Builder
     >>> from tagloom.core.types import Type
-    >>> from tagloom.interp.image.build import build_image
+    >>> from tagloom.interp.image.image import build_image
     >>> builder = Builder("twice")
     >>> x = builder.argument("x", Type(int64))
     >>> made = format_image(build_image(builder.build(builder.node("add", "y", [x, x], [Type(int64)]))))

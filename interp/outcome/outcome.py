@@ -24,15 +24,13 @@ from ...core.graph.graph import Edge, Graph
 from ...core.ops import effects
 from ...core.ops.op import describe_trapping_element
 from ...core.tag import Site, Tag
-from ...core.value import Value, abbreviate
+from ...core.types import Handle
+from ...core.value import Value, abbreviate, format_value
 from ..machine.cells import CellWrite
 from ..machine.event import CellAddress, Event, Token
 from ..machine.state import State
-from .critical_path import CriticalFiring, critical_path, time_on
-from .describe import abbreviate_value, describe_bound, describe_cell
-from .program_order import program_order
-from .shares import activations
-from .statistics import Stats
+from .critical_path import CriticalFiring, critical_path, program_order, time_on
+from .statistics import Stats, activations
 
 Status: TypeAlias = Word["Broken", "Exhausted", "Trapped", "Returned", "Deadlocked"]
 
@@ -441,3 +439,24 @@ def limit_exceeded(quantity: str, limit: str, number: float) -> Exhausted:
     )
     error.limit = limit
     return error
+
+
+def describe_value(graph: Graph, value: Value) -> str:
+    """A value as a literal; a handle by the node that made the cells."""
+    return f"{graph.nodes[value.node]} under {value.tag}" if isinstance(value, Handle) else format_value(value)
+
+
+def abbreviate_value(graph: Graph, value: Value) -> str:
+    """The same for messages: large arrays are abbreviated."""
+    return describe_value(graph, value) if isinstance(value, Handle) else abbreviate(value)
+
+
+def describe_cell(graph: Graph, cell: CellAddress) -> str:
+    """A cell by its number and the node that made it."""
+    handle, number = cell
+    return f"cell {number} of {graph.nodes[handle.node]}, made under {handle.tag}"
+
+
+def describe_bound(tag: Tag, bound: int) -> str:
+    """Why a token is throttled."""
+    return f"iteration {tag.iteration - bound} is still busy, and the bound of {tag.site} is {bound}"

@@ -22,10 +22,10 @@ from ...core.tag import Tag
 from ...core.types import Handle
 from ...core.value import Value, format_value, is_same_value
 from ..machine.event import Event
-from ..outcome.describe import describe_value
-from ..outcome.program_order import TaggedNode, program_order
+from ..outcome.critical_path import TaggedNode, program_order
+from ..outcome.outcome import describe_value
+from .causes import FiringOrigin, InjectedOrigin, Origin, OriginId, TokenKey
 from .index import EventIndex
-from .origin import FiringOrigin, InjectedOrigin, Origin, OriginId, TokenKey
 
 DifferenceKind: TypeAlias = Word["arguments", "operands", "results", "only one"]
 FiringPair: TypeAlias = tuple[OriginId | None, OriginId | None]

@@ -10,20 +10,23 @@ an earlier iteration busy.
 
 A node may still fire if, for each port that lacks a token (for a merge: for any), some path ends at a token in flight;
 otherwise it never fires: nodes that only wait for each other are not live. The verdict is unknown if a path ends at a
-cell, no store has received its index, and some store still may.
+cell, no store has received its index, and some store still may. Liveness is a least fixed point over what the search
+reached, and reads neither events nor a state.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict, deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Literal as Word
 
 from ...core.errors import TagloomError, Usage
 from ...core.graph.graph import Edge, OutputRef
 from ...core.ops.routing import ROUTING_OPS
-from ...core.tag import Site, Tag
+from ...core.tag import ROOT, Site, Tag
+from ...core.types import Handle, type_of
 from ...core.value import Value
 from ..machine.event import CellAddress, Token
 from ..machine.state import State
@@ -31,13 +34,17 @@ from ..machine.step import step
 from .causes import (
     ActivationStatus,
     EndOfWave,
+    FiringOrigin,
     InFlightToken,
     MissingToken,
+    OriginId,
     ParkedToken,
     Reason,
+    RootCause,
     RoutedAway,
     RoutedAwayEarlier,
     ThrottledToken,
+    TokenKey,
     TrappedFiring,
     UnfedPort,
     UnfilledCell,
@@ -50,9 +57,6 @@ from .causes import (
     WhyNotAnswer,
 )
 from .index import EventIndex
-from .liveness import Requirements, compute_liveness, find_cycle, find_root_causes, required_waiters
-from .origin import FiringOrigin, OriginId, TokenKey
-from .parked_tokens import ParkedTokens
 
 MAX_WAITERS = 1_000_000
 """The most waiting nodes that one query follows."""
@@ -372,3 +376,284 @@ class _UpstreamSearch:
         return isinstance(place, UnopenedActivation) or (
             isinstance(place, UnfiredNode) and self.nodes[place.node].op == "merge"
         )
+
+
+Requirements: TypeAlias = tuple[WaitingToken | MissingToken, ...]
+LivenessTest: TypeAlias = Callable[[Reason], bool]
+
+
+class LivenessOracle(Protocol):
+    """What liveness needs to know of reasons and waiters."""
+
+    def is_possibly_live(self, reason: Reason) -> bool: ...
+
+    def needs_any_port(self, place: Waiter) -> bool: ...
+
+
+def missing_tokens(needs: Requirements) -> Iterator[MissingToken]:
+    return (need for need in needs if isinstance(need, MissingToken))
+
+
+def required_waiters(needs: Requirements) -> Iterator[Waiter]:
+    """The waiters that these requirements wait for in turn."""
+    for need in missing_tokens(needs):
+        yield from (reason for reason in need.reasons if isinstance(reason, Waiter))
+
+
+def compute_liveness(
+    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], lives: LivenessTest
+) -> list[bool]:
+    """Which of these waiters may still fire, open or continue, given that a reason which ends the search is live if it
+    `lives`: the least fixed point, so that a cycle does not keep itself alive."""
+    known = set(places)
+    lacking = [
+        1 if search.needs_any_port(place) else sum(1 for _ in missing_tokens(needs[at]))
+        for at, place in enumerate(places)
+    ]
+    users = defaultdict[Waiter, list[tuple[int, int]]](list)
+    ahead: list[tuple[int, int]] = []
+    for at in range(len(places)):
+        for need in missing_tokens(needs[at]):
+            for reason in need.reasons:
+                if isinstance(reason, Waiter) and reason in known:
+                    users[reason].append((at, need.port))
+                elif isinstance(reason, Waiter) or lives(reason):
+                    ahead.append((at, need.port))
+    supplied = set[tuple[int, int]]()
+    while ahead:
+        at, port = ahead.pop()
+        if (at, port) not in supplied:
+            supplied.add((at, port))
+            lacking[at] -= 1
+            if not lacking[at]:
+                ahead += users[places[at]]
+    return [left <= 0 for left in lacking]
+
+
+def find_root_causes(
+    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
+) -> tuple[list[RootCause], dict[int, int]]:
+    """The root causes that decide: for a live node, the live ones; for a dead one, those of ports that no token can
+    reach. With them, for each waiter on a path, the waiter that it was reached from.
+
+    If any of several sources would do and none can send, some of them were simply not chosen. Paths to a trap, or to a
+    port that nothing feeds, are then the reason, if there are such.
+    """
+    where = {place: at for at, place in enumerate(places)}
+    faulty = set[int]() if living[0] else _find_faulty(search, places, needs, living)
+    roots: dict[object, RootCause] = {}
+    by, ahead = dict[int, int](), deque([0])
+    while ahead:
+        at = ahead.popleft()
+        chosen = at in faulty and search.needs_any_port(places[at])
+        for port, reason in _deciding_reasons(search, needs[at], living[at], where, living):
+            if not isinstance(reason, Waiter):
+                if not chosen or isinstance(reason, TrappedFiring | UnfilledCell):
+                    roots.setdefault(_cause_key(at, port, reason), RootCause(at, port, reason))
+            elif (found := where.get(reason, 0)) not in by and (not chosen or found in faulty) and found:
+                by[found] = at
+                ahead.append(found)
+    return list(roots.values()), by
+
+
+def _find_faulty(
+    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
+) -> set[int]:
+    """The dead waiters with a path to a trap or to a port that nothing feeds."""
+    where = {place: at for at, place in enumerate(places)}
+    users = defaultdict[int, list[int]](list)
+    found = list[int]()
+    for at, place in enumerate(places):
+        for _, reason in _deciding_reasons(search, needs[at], False, where, living) if not living[at] else ():
+            if isinstance(reason, Waiter):
+                users[where[reason]].append(at)
+            elif not isinstance(
+                reason,
+                RoutedAway | RoutedAwayEarlier | UnfedPort
+                if search.needs_any_port(place)
+                else RoutedAway | RoutedAwayEarlier,
+            ):
+                found.append(at)
+    faulty = set(found)
+    while found:
+        for user in users[found.pop()]:
+            if user not in faulty:
+                faulty.add(user)
+                found.append(user)
+    return faulty
+
+
+def _deciding_reasons(
+    search: LivenessOracle, needs: Requirements, lives: bool, where: dict[Waiter, int], living: Sequence[bool]
+) -> Iterator[tuple[int, Reason]]:
+    """The reasons, by port, why a node may still fire or never will."""
+    for need in missing_tokens(needs):
+        hopes = [reason for reason in need.reasons if _is_reason_live(search, reason, where, living)]
+        if lives or not hopes:
+            yield from ((need.port, reason) for reason in (hopes if lives else need.reasons))
+
+
+def find_cycle(
+    search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
+) -> tuple[int, ...]:
+    """If nothing is live and no path ends, waiters that wait for each other."""
+    where = {place: at for at, place in enumerate(places)}
+    at, path = 0, dict[int, None]()
+    while at not in path:
+        path[at] = None
+        _, reason = next(_deciding_reasons(search, needs[at], False, where, living))
+        assert isinstance(reason, Waiter), "no way ends"
+        at = where[reason]
+    around = list(path)
+    return tuple(around[around.index(at) :])
+
+
+def _is_reason_live(search: LivenessOracle, reason: Reason, where: dict[Waiter, int], living: Sequence[bool]) -> bool:
+    if isinstance(reason, Waiter):
+        return reason not in where or living[where[reason]]
+    return search.is_possibly_live(reason)
+
+
+def _cause_key(at: int, port: int, reason: Reason) -> object:
+    """One firing is one root cause, however many waiters depend on it."""
+    if isinstance(reason, RoutedAwayEarlier):
+        return reason
+    return reason.firing.number if isinstance(reason, TrappedFiring | RoutedAway) else (at, port)
+
+
+MAX_CELLS = 1_000
+"""The most empty cells that the search follows for one `collect`."""
+
+TokenStatus: TypeAlias = Word["waits", "sent"]
+
+
+class ParkedTokens:
+    """The parked and throttled tokens of a state, computed once for all queries."""
+
+    def __init__(self, index: EventIndex, state: State) -> None:
+        self.index = index
+        self.state = state
+        self.nodes = index.graph.nodes
+
+    # At cells
+
+    @cached_property
+    def cell_by_token(self) -> dict[TokenKey, CellAddress]:
+        return {
+            TokenKey(*token[:3]): CellAddress(handle, number)
+            for handle, block in self.state.cells.blocks.items()
+            for number, tokens in block.deferred_reads.items()
+            for token in tokens
+        }
+
+    @cached_property
+    def store_nodes(self) -> list[int]:
+        return [number for number, node in enumerate(self.nodes) if node.op == "store"]
+
+    @cached_property
+    def store_operands(self) -> dict[tuple[int, Tag], dict[int, Value]]:
+        """The operands, by port, that each pending firing of a store has received, literals included."""
+        found = defaultdict[tuple[int, Tag], dict[int, Value]](dict)
+        for tag, record in self.state.records.items():
+            for number in self.store_nodes:
+                if number in record.waiting_operands:
+                    found[number, tag].update(record.waiting_operands[number])
+        held = (token for entries in self.state.throttled_tokens.values() for _, token in entries)
+        for tokens in (self.state.flight, held):
+            for number, port, tag, value in tokens:
+                if number in self.store_nodes:
+                    found[number, tag][port] = value
+        for (number, _), operands in found.items():
+            literals = enumerate(self.nodes[number].ports)
+            operands.update({port: literal.value for port, literal in literals if literal is not None})
+        return found
+
+    @cached_property
+    def stores_by_cell(self) -> dict[CellAddress, list[tuple[int, Tag]]]:
+        """By cell, the pending stores that have received its handle and its number."""
+        found = defaultdict[CellAddress, list[tuple[int, Tag]]](list)
+        for place, operands in self.store_operands.items():
+            if 0 in operands and 1 in operands:
+                handle: Any = operands[0]
+                number: Any = operands[1]
+                found[CellAddress(handle, number)].append(place)
+        return found
+
+    def awaited_cells(self, cell: CellAddress) -> Iterator[CellAddress]:
+        """The cell; and if deferred reads of all cells are parked at it, the other empty cells."""
+        yield cell
+        tokens = self.state.cells.blocks[cell.handle].deferred_reads.get(cell.number, ())
+        if tokens and all(self.nodes[token.node].op == "collect" for token in tokens):
+            puts, found = self.state.cells.blocks[cell.handle].writes, 0
+            for number in range(cell.number + 1, cell.handle.size):
+                if number not in puts and (found := found + 1) < MAX_CELLS:
+                    yield CellAddress(cell.handle, number)
+
+    def filling_reasons(self, cell: CellAddress) -> tuple[Reason, ...]:
+        """The stores that will fill a cell if they fire; if the cell of some stores is not known yet, those too."""
+        known = [UnfiredNode(*place) for place in self.stores_by_cell.get(cell, ())]
+        maybe = tuple(self._possible_stores(cell))
+        return (*known, UnfilledCell(maybe, self._throttled_iterations(maybe))) if maybe or not known else tuple(known)
+
+    def _throttled_iterations(self, stores: Iterable[tuple[int, Tag | None]]) -> tuple[tuple[Tag, int], ...]:
+        """The throttled iterations that contain stores which have received nothing yet."""
+        loops = {self.index.contexts.get(node) for node, tag in stores if tag is None}
+        return tuple((tag, self.bound(tag)) for tag in self.state.throttled_tokens if tag.site in loops)
+
+    def _possible_stores(self, cell: CellAddress) -> Iterator[tuple[int, Tag | None]]:
+        for (node, tag), operands in self.store_operands.items():
+            known = (operands.get(0, cell.handle), operands.get(1, cell.number)) == cell
+            if known and not (0 in operands and 1 in operands) and self._accepts_handle(node, cell.handle):
+                yield node, tag
+        for node in self.store_nodes:
+            index = self.nodes[node].ports[1]
+            fits = (index is None or index.value == cell.number) and self._accepts_handle(node, cell.handle)
+            if fits and not self._has_been_used(node):
+                yield node, None
+
+    def _accepts_handle(self, store: int, handle: Handle) -> bool:
+        """Whether a store accepts a handle of this type."""
+        fed = self.index.sources.get(Edge(store, 0), ())
+        return any(self.index.graph.output(source).type.admits(type_of(handle)) for source in fed)
+
+    def _has_been_used(self, store: int) -> bool:
+        """Whether the store belongs to a context with a single activation, and has fired or received a token there."""
+        graph, contexts = self.index.graph, self.index.contexts
+        if contexts.get(store) != graph.name or graph.name in dict(graph.calls).values():
+            return False
+        return self.index.firing_event(store, ROOT) is not None or (store, ROOT) in self.store_operands
+
+    # For iterations
+
+    def bound(self, tag: Tag) -> int:
+        """The bound that throttles the tokens of this iteration; another loop's, if the graph breaks the rules."""
+        return self.state.loop_bounds.get(tag.site, max(self.state.loop_bounds.values(), default=0))
+
+    @cached_property
+    def tokens_by_tag(self) -> dict[Tag, list[TokenKey]]:
+        """The tokens in flight or parked, by tag."""
+        found = defaultdict[Tag, list[TokenKey]](list)
+        for node, port, tag, _ in self.state.flight:
+            found[tag].append(TokenKey(node, port, tag))
+        for token in self.cell_by_token:
+            found[token.tag].append(token)
+        return found
+
+    def tokens_below(self, top: Tag) -> Iterator[tuple[TokenKey, TokenStatus]]:
+        """The tokens that keep an activation busy: those under its tag or below it, throttled ones included, except
+        those that are throttled for this activation itself."""
+        ahead = [top]
+        while ahead:
+            tag = ahead.pop()
+            record = self.state.records.get(tag)
+            if record is None:
+                continue
+            for node, ports in record.waiting_operands.items():
+                if self.state.rules[node].counts_as_busy:
+                    yield TokenKey(node, next(iter(ports)), tag), "waits"
+            for token in self.tokens_by_tag.get(tag, ()):
+                if self.state.rules[token.node].counts_as_busy:
+                    yield token, "sent"
+            for _, held in self.state.throttled_tokens.get(tag, ()) if tag != top else ():
+                yield TokenKey(*held[:3]), "sent"
+            ahead += record.child_tags.values()

@@ -33,7 +33,7 @@ from ...core.value import Literal, Value, literal
 from ..machine.event import CellAddress, Event
 from ..outcome.critical_path import times_by_waves
 from ..outcome.outcome import Outcome, ResidueToken
-from ..outcome.shares import SiteShare, firings_by_function, firings_by_op, shares_by_site, site_names
+from ..outcome.statistics import SiteShare, firings_by_function, firings_by_op, shares_by_site, site_names
 from .tag_table import TagTable, read_index, read_tags
 
 STATUS_NAMES = ("Broken", "Exhausted", "Trapped", "Returned", "Deadlocked")

@@ -21,8 +21,7 @@ from support.twins.twins import Break, broken, caught
 from tagloom.core.tag import Tag
 from tagloom.interp.engines.fast import load, run
 from tagloom.interp.engines.fast.store import TokenStore
-from tagloom.interp.image.build import build_image
-from tagloom.interp.image.image import Image, NodeColumn, PortColumn
+from tagloom.interp.image.image import Image, NodeColumn, PortColumn, build_image
 from tagloom.interp.image.opcodes import FIRST_KERNEL, scalar_kernels
 
 PLAIN, BOUNDED, EARLY = cases(), act_cases(), act_cases(early=True)

@@ -17,10 +17,10 @@ from tagloom.core.graph.lower import lower
 from tagloom.interp.breakpoints.breakpoint import Breakpoints
 from tagloom.interp.engines.fast import export_state as handover
 from tagloom.interp.engines.fast import run
+from tagloom.interp.history import fast_forward as ahead
 from tagloom.interp.history import fast_forward as far
-from tagloom.interp.history import stop_conditions as ahead
 from tagloom.interp.machine.state import State
-from tagloom.interp.queries import partial_index as late
+from tagloom.interp.queries import index as late
 
 SCHEDULES = ("fifo", "lifo", "waves", "random:1")
 SEEDS = st.integers(0, 2**20)

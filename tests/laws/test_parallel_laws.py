@@ -41,8 +41,7 @@ from tagloom.interp.engines.fast.shared import new_shared_words
 from tagloom.interp.engines.interrupt import resident_memory
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import first_state
-from tagloom.interp.image.build import build_image
-from tagloom.interp.image.image import CACHE_LINE_WORDS
+from tagloom.interp.image.image import CACHE_LINE_WORDS, build_image
 from tagloom.interp.machine.event import Token
 
 DICE = st.integers(0, 2**32 - 1).map(Random)

@@ -16,7 +16,7 @@ from support.programs.hand_written_graphs import race
 from tagloom.core.value import format_value
 from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Token
-from tagloom.interp.outcome.describe import describe_value
+from tagloom.interp.outcome.outcome import describe_value
 from tagloom.interp.queries.why_not import could_fire
 from tagloom.viz import state_view as moment
 from tagloom.viz.dot import to_dot

@@ -19,7 +19,7 @@ from textual.screen import Screen
 from textual.widgets import Static
 
 from ...core.errors import TagloomError
-from ...interp.history.collector import freeze_objects
+from ...interp.history.segment import freeze_objects
 from ...viz.style import DARK, LIGHT
 from ..panes.arrange import PANES, key_of
 from ..panes.graph import LayoutRequest, lay_out_graph

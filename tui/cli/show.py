@@ -20,7 +20,7 @@ from ...core.world import World
 from ...interp.engines.reference import breaks_rules
 from ...interp.history.history import History
 from ...interp.image import print_image as image_text
-from ...interp.image.build import build_image
+from ...interp.image.image import build_image
 from ...interp.records.documents import format_json
 from ...interp.records.event_log import SUFFIX
 from ...viz.collapse import MAX_BOXES

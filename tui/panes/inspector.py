@@ -13,7 +13,7 @@ from ...core.graph.graph import GraphNode
 from ...core.tag import Tag
 from ...core.types import Handle
 from ...core.value import format_value
-from ...interp.outcome.describe import describe_value
+from ...interp.outcome.outcome import describe_value
 from ...interp.queries.contexts import fires_under
 from ...viz.state_view import abbreviate_tag, abbreviate_value
 from ...viz.style import BADGE_LOOKS, BOX_LOOKS, GREEN, GREY, ORANGE, SKY, kind_of

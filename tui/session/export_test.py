@@ -17,7 +17,7 @@ from ...core.text import print_graph
 from ...core.value import Value
 from ...interp.history.edit import Edit, TokenInjection, TokenSlot
 from ...interp.history.history import History
-from ...interp.machine.script import Script
+from ...interp.machine.schedule import Script
 from ...interp.records.event_log import SUFFIX
 from ..load import split_target
 from ..run_start import StartOptions

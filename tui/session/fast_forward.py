@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from ...core.errors import Exhausted, Usage, plural
 from ...interp.breakpoints.breakpoint import Breakpoints
-from ...interp.history.cursor import EventSelector
+from ...interp.history.advance import EventSelector
 from ...interp.history.fast_forward import WINDOW
 from ...interp.history.history import History
 from .listing import why_stopped
@@ -91,7 +91,7 @@ def goto_next_hit(session: Session) -> None:
     if run_until(history, stops, most) or history.position < most:
         return
     if _can_fast_forward(session):
-        from ...interp.history.stop_conditions import build_stop_conditions  # 20 ms, which the first screen saves
+        from ...interp.history.fast_forward import build_stop_conditions  # 20 ms, which the first screen saves
 
         conditions = build_stop_conditions(stops, history.state)
         if isinstance(conditions, str):

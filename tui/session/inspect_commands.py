@@ -20,12 +20,11 @@ from ...core.program.program import Location
 from ...core.tag import ROOT, Tag
 from ...core.value import format_value
 from ...interp.breakpoints.expression import compile_condition
-from ...interp.history.moment import describe_token
+from ...interp.history.history import describe_token
 from ...interp.machine.activation import ActivationRecord
 from ...interp.machine.event import Token
 from ...interp.machine.state import State
-from ...interp.outcome.describe import describe_value
-from ...interp.outcome.outcome import Outcome
+from ...interp.outcome.outcome import Outcome, describe_value
 from ...interp.queries.ask import parse_tag
 from ...interp.queries.contexts import fires_under
 from ...interp.records.outcome_json import error_text

@@ -22,8 +22,8 @@ from ...interp.machine.activation import ActivationRecord
 from ...interp.machine.cells import CellBlock, CellWrite
 from ...interp.machine.event import Event, Token
 from ...interp.machine.state import State
-from ...interp.outcome.describe import describe_cell, describe_value
-from ...interp.queries.origin import FiringOrigin
+from ...interp.outcome.outcome import describe_cell, describe_value
+from ...interp.queries.causes import FiringOrigin
 from ...viz.activation_tree import Gates, describe_call
 from ...viz.labels import short_name
 from ...viz.state_view import abbreviate_value

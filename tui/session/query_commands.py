@@ -7,9 +7,8 @@ from typing import Any
 
 from ...core.errors import Usage, plural
 from ...core.tag import Tag
-from ...interp.history.moment import describe_token
-from ...interp.queries.ask import parse_tag
-from ...interp.queries.provenance import DependenceLink
+from ...interp.history.history import describe_token
+from ...interp.queries.ask import DependenceLink, parse_tag
 from ...interp.queries.why_not import could_fire
 from .command import CommandArguments, CommandGroup, CommandResult, truncate_lines, with_omitted_count
 from .listing import MAX_LINES, MAX_ROWS, list_flight, token_data

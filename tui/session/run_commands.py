@@ -18,7 +18,7 @@ from ...interp.engines.registry import resolve_engine
 from ...interp.history.edit import TokenSlot, port_type
 from ...interp.history.history import History
 from ...interp.machine.event import Token
-from ...interp.machine.script import write_script
+from ...interp.machine.schedule import write_script
 from ...interp.queries.ask import parse_tag
 from ...interp.queries.difference import Difference, first_difference
 from ..load import split_target

@@ -19,8 +19,8 @@ from ...core.tag import ROOT, Tag
 from ...core.value import Value
 from ...interp.breakpoints.expression import compile_condition
 from ...interp.engines.interrupt import interrupt_between_steps
-from ...interp.history.collector import LONG_HISTORY, freeze_objects
 from ...interp.history.history import History
+from ...interp.history.segment import LONG_HISTORY, freeze_objects
 from ...interp.machine.event import Event, Token
 from ...interp.machine.state import State
 from ...viz.activation_tree import Gates

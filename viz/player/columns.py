@@ -18,7 +18,7 @@ from ...core.tag import Tag
 from ...core.types import Handle
 from ...core.value import Value
 from ...interp.machine.event import Event
-from ...interp.outcome.describe import describe_value
+from ...interp.outcome.outcome import describe_value
 from ..activation_tree import ActivationTree
 from ..labels import NodeLabels
 from ..state_view import abbreviate_tag, abbreviate_value

@@ -9,8 +9,7 @@ from typing import Any
 
 from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
-from ...image.build import build_image
-from ...image.image import Image, NodeColumn, is_boxed
+from ...image.image import Image, NodeColumn, build_image, is_boxed
 from ...image.opcodes import Opcode
 from ...outcome.outcome import Outcome
 from ..limits import Limits, resolve_limits

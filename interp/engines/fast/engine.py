@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from ....core.errors import Usage
 from ....core.graph.phases import adjoint_dependent_nodes
 from ...machine.fire import loop_bounds
-from ...machine.script import FIXED_SCHEDULES, random_seed
+from ...machine.schedule import FIXED_SCHEDULES, random_seed
 from ...machine.state import State
 from ...outcome.outcome import Outcome
 from ..interrupt import interrupt_at_once
@@ -62,7 +62,7 @@ def run_on_one_core(job: Job, arguments: Sequence[object], options: RunOptions, 
 
 def can_take_over(state: State) -> bool:
     """Whether a run that began on the reference can continue here: some graphs are too large for an image."""
-    from ...image.build import cached_image
+    from ...image.image import cached_image
 
     try:
         cached_image(state.graph, state.loop_bounds)

@@ -15,11 +15,10 @@ from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
 from ....core.tag import Site
 from ....core.world import World
-from ...image.build import cached_image
-from ...image.image import MAX_DEPTH, SiteColumn
+from ...image.image import MAX_DEPTH, SiteColumn, cached_image
 from ...image.opcodes import check_compilable
 from ...machine.event import CellAddress
-from ...machine.script import random_seed
+from ...machine.schedule import random_seed
 from ...machine.state import State
 from ...outcome.outcome import Outcome, ResidueToken, build_outcome, limit_exceeded, sort_residue
 from ...outcome.statistics import Meter, Stats

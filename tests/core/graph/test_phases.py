@@ -10,7 +10,7 @@ from tagloom.core.graph.phases import PhaseMap, primal_phase
 from tagloom.core.ops.op import OPS
 from tagloom.core.program.adjoint_names import ADJOINT_PREFIX, REVERSE_PREFIX, original_name, unique_name
 from tagloom.core.program.program import Region
-from tagloom.interp.outcome.program_order import program_order
+from tagloom.interp.outcome.critical_path import program_order
 
 
 def phases_of(region: Region) -> Iterator[tuple[str, int]]:

@@ -18,7 +18,7 @@ import pytest
 import tagloom as tl
 from tagloom.core.python_ast import parse_python
 from tagloom.interp.engines.compiled import run as compiled_run
-from tagloom.interp.image import build as imaging
+from tagloom.interp.image import image as imaging
 
 THREADS = 4
 ENGINES = ("reference", "fast", "compiled", "auto")

@@ -25,11 +25,11 @@ from tagloom.core.tag import ROOT
 from tagloom.core.types import Handle
 from tagloom.interp.engines import reference
 from tagloom.interp.engines.limits import Limits, Until
-from tagloom.interp.history import collector
+from tagloom.interp.history import segment
 from tagloom.interp.history import segment as stretch
 from tagloom.interp.history.edit import TokenSlot
 from tagloom.interp.history.history import History
-from tagloom.interp.machine.script import Script, write_script
+from tagloom.interp.machine.schedule import Script, write_script
 from tagloom.interp.machine.state import State
 from tagloom.interp.outcome.statistics import Meter
 from tagloom.interp.records.outcome_json import to_outcome_record
@@ -589,11 +589,11 @@ def test_somebody_elses_is_left_alone() -> None:
     owner = History(FIB, [6])
     gc.freeze()
     count = gc.get_freeze_count()
-    collector.freeze_objects(owner)
+    segment.freeze_objects(owner)
     assert gc.get_freeze_count() <= count
     gc.unfreeze()
     gc.disable()
-    collector.freeze_objects(owner)
+    segment.freeze_objects(owner)
     gc.enable()
     assert gc.get_freeze_count() == 0
 

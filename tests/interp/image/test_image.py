@@ -28,7 +28,6 @@ from tagloom.core.program.program import Program
 from tagloom.core.text import parse
 from tagloom.core.types import Type
 from tagloom.core.value import fingerprint
-from tagloom.interp.image.build import build_image
 from tagloom.interp.image.image import (
     IMAGE_VERSION,
     SCRATCH_WORD,
@@ -36,6 +35,7 @@ from tagloom.interp.image.image import (
     NodeColumn,
     PortColumn,
     ScopeColumn,
+    build_image,
     decode_word,
     encode_word,
     is_boxed,

@@ -11,7 +11,7 @@ import tagloom as tl
 from support.observe.event_text import event_lines
 from support.programs.waves import later
 from tagloom.interp.machine.event import CellAddress, Event
-from tagloom.interp.machine.script import Script
+from tagloom.interp.machine.schedule import Script
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
 from tagloom.interp.outcome.outcome import Outcome

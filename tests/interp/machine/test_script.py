@@ -10,7 +10,7 @@ import tagloom as tl
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tagloom.core.errors import Disagreement, Malformed
-from tagloom.interp.machine.script import FIXED_SCHEDULES, Script, read_script, write_script
+from tagloom.interp.machine.schedule import FIXED_SCHEDULES, Script, read_script, write_script
 
 
 @tl.function

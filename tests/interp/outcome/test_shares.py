@@ -12,7 +12,7 @@ from support.programs.hand_written_graphs import counting_loop
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.tag import Site
-from tagloom.interp.outcome.shares import (
+from tagloom.interp.outcome.statistics import (
     SiteShare,
     activations,
     firings_by_function,

@@ -19,9 +19,9 @@ from support.twins.twins import Break, broken
 from tagloom.core.graph.graph import Graph
 from tagloom.core.value import literal
 from tagloom.interp.history.history import History
+from tagloom.interp.queries import ask as queries
 from tagloom.interp.queries import difference, index
-from tagloom.interp.queries import parked_tokens as staying
-from tagloom.interp.queries import provenance as queries
+from tagloom.interp.queries import why_not as staying
 from tagloom.interp.queries import why_not as why
 
 
@@ -149,7 +149,7 @@ def forget_tags(patch: MonkeyPatch) -> None:
 
 def believe_every_edge(patch: MonkeyPatch) -> None:
     """A switch that fired is taken to have sent to both its sides."""
-    patch.setattr(index, "_has_token", lambda sent, node, port: True)
+    patch.setattr(index, "sends_to", lambda event, node, port: True)
 
 
 def use_every_port_of_a_merge(patch: MonkeyPatch) -> None:

@@ -23,7 +23,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.tag import Site
 from tagloom.core.value import is_same_value
 from tagloom.core.world import CallbackError, World
-from tagloom.interp.history.replay_world import recorded_result, recorded_world
+from tagloom.interp.history.replay import recorded_result, recorded_world
 from tagloom.interp.records.event_log import event_line
 from tagloom.interp.records.outcome_json import to_outcome_record
 

@@ -28,7 +28,7 @@ from tagloom.interp.engines.limits import Limits
 from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.engines.reference import run_graph as run_on_reference
 from tagloom.interp.history.replay import read_events
-from tagloom.interp.image.build import build_image
+from tagloom.interp.image.image import build_image
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.records.event_log import EventLogWriter

@@ -15,10 +15,9 @@ from tagloom.core.tag import ROOT, Tag
 from tagloom.interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
 from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history import fast_forward as travel_far
+from tagloom.interp.history.fast_forward import build_stop_conditions
 from tagloom.interp.history.history import History
-from tagloom.interp.history.stop_conditions import build_stop_conditions
-from tagloom.interp.queries.causes import RoutedAway
-from tagloom.interp.queries.origin import FiringOrigin
+from tagloom.interp.queries.causes import FiringOrigin, RoutedAway
 from tagloom.interp.records.outcome_json import to_outcome_record
 from tagloom.tui.run_start import StartOptions
 from tagloom.tui.session import fast_forward as session_far

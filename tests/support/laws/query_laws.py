@@ -20,15 +20,19 @@ from tagloom.interp.machine.event import CellAddress, Token
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
+from tagloom.interp.queries import ask as queries
 from tagloom.interp.queries import difference
-from tagloom.interp.queries import provenance as queries
 from tagloom.interp.queries import why_not as why
 from tagloom.interp.queries.causes import (
+    ArgumentOrigin,
     EndOfWave,
+    FiringOrigin,
     InFlightToken,
+    InjectedOrigin,
     ParkedToken,
     RoutedAway,
     ThrottledToken,
+    TokenKey,
     TrappedFiring,
     UnfilledCell,
     UnfiredNode,
@@ -38,7 +42,6 @@ from tagloom.interp.queries.causes import (
 )
 from tagloom.interp.queries.contexts import check_node_tag
 from tagloom.interp.queries.index import EventIndex
-from tagloom.interp.queries.origin import ArgumentOrigin, FiringOrigin, InjectedOrigin, TokenKey
 
 Place = tuple[int, Tag]
 HOPES = InFlightToken | EndOfWave | UnfilledCell

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tagloom.interp.image.build import build_image
+from tagloom.interp.image.image import build_image
 from tagloom.interp.image.print_image import format_image
 from tagloom.tui.cli.show import STATIC_FORMS, LayoutProgress, PictureForm
 from tagloom.tui.load import find_program, program_and_graph

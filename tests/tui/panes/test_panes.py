@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as some
 from onscreen import DEADLOCK, ROOT
 from tagloom.interp.engines.interrupt import interrupt_thread
-from tagloom.interp.outcome.describe import describe_value
+from tagloom.interp.outcome.outcome import describe_value
 from tagloom.tui.app.themes import CONTRAST, contrast, legible_colour
 from tagloom.tui.panes.arrange import PANES, arrange_panes
 from tagloom.tui.panes.events import events_page

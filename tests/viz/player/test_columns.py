@@ -16,7 +16,7 @@ from support.pictures.drawings import fib, nested
 from tagloom.core.value import format_value
 from tagloom.interp.machine.event import Token
 from tagloom.interp.machine.state import State
-from tagloom.interp.outcome.describe import describe_value
+from tagloom.interp.outcome.outcome import describe_value
 from tagloom.viz.player.columns import MAX_VALUE_LENGTH, PlayerColumns
 from tagloom.viz.player.graph_layout import plan_view
 from tagloom.viz.player.page import PlayerSelection, page_of_history, script_json

@@ -16,8 +16,7 @@ from weakref import ref
 from .....core.frontend.trace.pytree import TreeDef
 from .....core.graph.graph import Graph
 from .....core.world import World
-from ....image.build import cached_image
-from ....image.image import WordArray
+from ....image.image import WordArray, cached_image
 from ....machine.state import State
 from ....outcome.outcome import Outcome, build_outcome
 from ....outcome.statistics import Meter, Stats
