@@ -1,1 +1,1 @@
-"""The functions of the Python Array API standard 2024.12 that are more than one op, or take one by keyword."""
+"""Functions on arrays that apply several ops or convert arguments; most are of the Array API standard 2024.12."""

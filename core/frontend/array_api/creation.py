@@ -1,4 +1,5 @@
-"""Creation: arrays of constants and ranges, concrete ones outside of a trace; in one they are part of the program."""
+"""Creation of arrays: constants, ranges, grids. Outside a trace they are concrete; in a trace they are part of the
+program."""
 
 from __future__ import annotations
 
@@ -33,69 +34,72 @@ from .common import (
 from .manipulation import broadcast_arrays, insert_axes
 
 MAX_LITERAL_ELEMENTS = 64
-"""How many elements of a range are written into a program; more are computed when it runs."""
+"""Ranges of up to this many elements are literals in a program; longer ones are computed when it runs."""
 
 
 def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy: bool | None = None) -> Any:
-    """An array of these: numbers, lists of them, NumPy's arrays, or an array as it is, as `dtype` if that is given.
+    """An array of a number, nested lists of numbers, or a NumPy array, of dtype `dtype` if that is given.
+
+    An array or symbol of tagloom is returned unchanged, or converted to `dtype`. Without `dtype`, Python bools become
+    bool, ints int64, and floats float64. Raises Usage for integers that do not fit into an integer `dtype`, for lists
+    whose rows differ in length, and with `copy=False` where a copy is needed.
 
     >>> asarray([1, 2], dtype=dtypes.float32)
     asarray([1., 2.], dtype=float32)
     """
     check_device(device)
     check_dtype(dtype)
-    known = isinstance(obj, Symbol | ConcreteArray)
-    if copy is False and not (known and dtype in (None, obj.dtype)):
+    is_array = isinstance(obj, Symbol | ConcreteArray)
+    if copy is False and not (is_array and dtype in (None, obj.dtype)):
         raise Usage(
             "this needs a copy", where=user_location(), required="copy=None, or True", got=repr(type(obj).__name__)
         )
-    if known:
+    if is_array:
         return astype(obj, dtype)
-    return ConcreteArray(_literal_of_dtype(obj, dtype))
+    return ConcreteArray(literal_of_dtype(obj, dtype))
 
 
-def _literal_of_dtype(obj: Any, dtype: DType | None) -> Literal:
-    """A literal of a dtype, which whatever it was becomes; integers and lists of them are refused that do not fit."""
+def literal_of_dtype(obj: Any, dtype: DType | None) -> Literal:
+    """A literal converted to a dtype, as `astype` converts; but raises Usage for Python integers that do not fit."""
     if dtype is None:
         return _make_literal(obj)
     try:
         return literal(obj, Type(dtype, None))
     except Usage as error:
         value = np.asarray(_make_literal(obj).value)
-        is_counted = isinstance(obj, int | list | tuple) and value.dtype.kind in "biu"
-        if dtype.is_integer and is_counted and not _fits_dtype(value, dtype):
+        are_integers = isinstance(obj, int | list | tuple) and value.dtype.kind in "biu" and value.size > 0
+        low, high = dtype.range if dtype.is_integer and are_integers else (-math.inf, math.inf)
+        if are_integers and not low <= int(value.min()) <= int(value.max()) <= high:
             error.where = user_location()
             raise
         return literal(_compute_eagerly("astype", value, dtype=dtype))
 
 
-def _fits_dtype(integers: Any, dtype: DType) -> bool:
-    low, high = dtype.range
-    return not integers.size or (low <= int(integers.min()) and int(integers.max()) <= high)
-
-
 def _make_literal(obj: Any) -> Literal:
-    found = to_operand(obj)
-    assert isinstance(found, Literal)
-    return found
+    operand = to_operand(obj)
+    assert isinstance(operand, Literal)
+    return operand
 
 
 def _compute_eagerly(op: str, *operands: Any, **attributes: Any) -> Any:
-    """What an op gives eagerly, in a trace too."""
+    """The value of an op on constants, computed at once even in a trace."""
     return compute(op, [_make_literal(each) for each in operands], attributes)
 
 
 def convert_fill_value(value: Any, dtype: DType) -> Any:
-    """What arrays are filled with, as a dtype; a number is no concrete array, and Python's has to fit."""
-    given = unwrap_weak(value)
-    if isinstance(given, Symbol | ConcreteArray):
-        return astype(given, dtype)
-    made = _literal_of_dtype(given, dtype).value
-    return made if current_region() is None or np.ndim(np.asarray(made)) else numpy_scalar(made, dtype)
+    """The value that fills an array, converted to its dtype: an array, a symbol, or a number that is not a concrete
+    array. Raises Usage for a Python integer that does not fit."""
+    fill = unwrap_weak(value)
+    if isinstance(fill, Symbol | ConcreteArray):
+        return astype(fill, dtype)
+    constant = literal_of_dtype(fill, dtype).value
+    return constant if current_region() is None or np.ndim(np.asarray(constant)) else numpy_scalar(constant, dtype)
 
 
 def full(shape: Any, fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of a shape that is known, of one number again and again.
+    """An array of a static shape that is filled with one number, of dtype `dtype` or the number's own.
+
+    Raises Usage for a shape that is not static, and for an integer that does not fit into `dtype`.
 
     >>> full(2, 7)
     asarray([7, 7], dtype=int64)
@@ -106,7 +110,7 @@ def full(shape: Any, fill_value: Any, *, dtype: DType | None = None, device: Any
 
 
 def zeros(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of zeros, float64 unless `dtype` says another.
+    """An array of zeros, of a static shape; float64 by default.
 
     >>> zeros(3)
     asarray([0., 0., 0.], dtype=float64)
@@ -115,7 +119,7 @@ def zeros(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
 
 
 def ones(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of ones, float64 unless `dtype` says another.
+    """An array of ones, of a static shape; float64 by default.
 
     >>> ones((1, 2))
     asarray([[1., 1.]], dtype=float64)
@@ -124,7 +128,7 @@ def ones(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
 
 
 def empty(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of a shape: of zeros, since nothing here is undefined.
+    """The same as `zeros`: no array has undefined elements.
 
     >>> empty(2)
     asarray([0., 0.], dtype=float64)
@@ -133,7 +137,9 @@ def empty(shape: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
 
 
 def full_like(x: Any, /, fill_value: Any, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of the shape of another, and of its dtype unless `dtype` says another, of one number.
+    """An array with the shape of x that is filled with one number; the dtype is that of x by default.
+
+    In a trace the shape may be unknown.
 
     >>> full_like([1.0, 2.0], 7).tolist()
     [7.0, 7.0]
@@ -148,7 +154,7 @@ def full_like(x: Any, /, fill_value: Any, *, dtype: DType | None = None, device:
 
 
 def zeros_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of the shape of another, and of its dtype unless `dtype` says another, of zeros.
+    """An array of zeros with the shape of x; the dtype is that of x by default.
 
     >>> zeros_like([1, 2]).tolist()
     [0, 0]
@@ -157,7 +163,7 @@ def zeros_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> 
 
 
 def ones_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of the shape of another, and of its dtype unless `dtype` says another, of ones.
+    """An array of ones with the shape of x; the dtype is that of x by default.
 
     >>> ones_like([1.5, 2.5]).tolist()
     [1.0, 1.0]
@@ -166,7 +172,7 @@ def ones_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> A
 
 
 def empty_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """An array of the shape of another, and of its dtype unless `dtype` says another: of zeros.
+    """The same as `zeros_like`: no array has undefined elements.
 
     >>> empty_like([1, 2]).tolist()
     [0, 0]
@@ -175,9 +181,10 @@ def empty_like(x: Any, /, *, dtype: DType | None = None, device: Any = None) -> 
 
 
 def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | None = None, device: Any = None) -> Any:
-    """The numbers start, start + step, ... before `stop`; from 0 to `start` where there is no `stop`.
+    """The numbers start, start + step, ... before `stop`; `arange(n)` has those from 0 below n.
 
-    Bounds may be symbolic: then the run decides how many there are.
+    The dtype is int64 if all bounds are integers, else float64, by default. Bounds may be symbolic: then the size is
+    open, and the run determines it. Raises Usage for a step of 0, or a bool `dtype`.
 
     >>> arange(2, 8, 3)
     asarray([2, 5], dtype=int64)
@@ -186,50 +193,50 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | Non
     check_dtype(dtype)
     if dtype is not None and dtype.kind == "b":
         raise Usage(
-            "a range is of numbers", where=user_location(), required="an integer or a float dtype", got=repr(dtype)
+            "a range has numbers", where=user_location(), required="an integer or a float dtype", got=repr(dtype)
         )
     bounds: list[Any] = [unwrap_weak(each) for each in ((0, start, step) if stop is None else (start, stop, step))]
     if not all(type(each) in (int, float) for each in bounds):
         return _to_concrete(astype(apply("arange", *bounds), dtype))
-    if dtype is not None and dtype.is_integer and float not in map(type, bounds):
-        return _to_concrete(_integer_range(bounds, dtype))
-    return _to_concrete(astype(_number_range(_unify_bounds(bounds)), dtype))
+    if float in map(type, bounds):
+        bounds = list(map(float, bounds))
+    elif dtype is not None and dtype.is_integer:
+        return _to_concrete(integer_range(bounds, dtype))
+    return _to_concrete(astype(number_range(bounds), dtype))
 
 
-def _integer_range(bounds: list[int], dtype: DType) -> Any:
-    """Where some of uint64 are beyond int64, what each is more than the first is not."""
-    count, (start, _, step) = _range_size(bounds), bounds
+def integer_range(bounds: list[int], dtype: DType) -> Any:
+    """A range of Python integers in an integer dtype: a NumPy array or a symbolic value. Where the bounds are beyond
+    int64, as some of uint64 are, it is computed from the distances to the start."""
+    count, (start, _, step) = range_size(bounds), bounds
     if count:
-        _literal_of_dtype([start, start + (count - 1) * step], dtype)
+        literal_of_dtype([start, start + (count - 1) * step], dtype)
     if count == 0 or all(-(2**63) <= each < 2**63 for each in bounds):
-        return astype(_number_range(bounds if count else [0, 0, 1]), dtype)
-    places = apply("multiply", astype(iota(count), dtype), numpy_scalar(step % 2**64, dtype))
-    return apply("add", places, numpy_scalar(start, dtype))
+        return astype(number_range(bounds if count else [0, 0, 1]), dtype)
+    distances = apply("multiply", astype(iota(count), dtype), numpy_scalar(step % 2**64, dtype))
+    return apply("add", distances, numpy_scalar(start, dtype))
 
 
 def _to_concrete(value: Any) -> Any:
     return value if isinstance(value, Symbol) else asarray(value)
 
 
-def _number_range(numbers: list[Any]) -> Any:
-    """A range of Python's numbers: NumPy's array where it is short, or computed eagerly, else a symbolic value."""
-    count = _range_size(numbers)
+def number_range(bounds: list[Any]) -> Any:
+    """A range of Python numbers: a NumPy array if it is short or no trace is active, else a symbolic value."""
+    count = range_size(bounds)
     if current_region() is None or count <= MAX_LITERAL_ELEMENTS:
-        return _compute_eagerly("arange", *numbers)
-    return apply("reshape", apply("arange", *numbers), shape=(count,))
+        return _compute_eagerly("arange", *bounds)
+    return apply("reshape", apply("arange", *bounds), shape=(count,))
 
 
 def iota(count: Any) -> Any:
-    """The numbers from 0 below a count, which may be symbolic; no concrete array."""
-    return _number_range([0, count, 1]) if type(count) is int else apply("arange", 0, count, 1)
+    """The integers from 0 below a count, which may be symbolic: a NumPy array or a symbolic value."""
+    return number_range([0, count, 1]) if type(count) is int else apply("arange", 0, count, 1)
 
 
-def _unify_bounds(bounds: list[Any]) -> list[Any]:
-    return list(map(float, bounds)) if float in map(type, bounds) else bounds
-
-
-def _range_size(numbers: list[Any]) -> int:
-    start, stop, step = numbers
+def range_size(bounds: list[Any]) -> int:
+    """The number of elements of a range; raises Usage for a step of 0 and for an infinite range."""
+    start, stop, step = bounds
     if not (step and math.isfinite((stop - start) / step)):
         raise Usage("arange without an end", where=user_location(), got=f"{start}, {stop}, {step}")
     return range_length(start, stop, step)
@@ -245,7 +252,10 @@ def linspace(
     device: Any = None,
     endpoint: bool = True,
 ) -> Any:
-    """`num` numbers as far from each other, from `start` to `stop`, which is the last one if `endpoint`.
+    """`num` evenly spaced numbers from `start` to `stop`, which is the last of them if `endpoint` is true.
+
+    The dtype is float64 by default. `start` and `stop` may be symbolic, `num` is a static integer. Raises Usage for a
+    negative `num`.
 
     >>> linspace(0.0, 1.0, 5)
     asarray([0.  , 0.25, 0.5 , 0.75, 1.  ], dtype=float64)
@@ -253,21 +263,23 @@ def linspace(
     check_device(device)
     count = static_integer(num, "num")
     if count < 0:
-        raise Usage("fewer than no numbers", where=user_location(), required="num from 0 up", got=num)
+        raise Usage("num is negative", where=user_location(), required="num from 0 up", got=num)
     wide = dtypes.float64 if dtype is None or dtype.kind != "f" else dtype
     first, last = (astype(asarray(each), wide) for each in (unwrap_weak(start), unwrap_weak(stop)))
     steps = count - 1 if endpoint else count
-    places = astype(arange(count), wide)
-    made = first + places * ((last - first) / float(max(steps, 1)))
+    positions = astype(arange(count), wide)
+    numbers = first + positions * ((last - first) / float(max(steps, 1)))
     if endpoint and count > 1:
-        made = apply("where", places == float(count - 1), last, made)
-    return astype(made, dtype)
+        numbers = apply("where", positions == float(count - 1), last, numbers)
+    return astype(numbers, dtype)
 
 
 def eye(
     n_rows: int, n_cols: int | None = None, /, *, k: int = 0, dtype: DType | None = None, device: Any = None
 ) -> Any:
-    """A matrix with ones on a diagonal, the k-th above the main one, and zeros elsewhere.
+    """A matrix with ones on the k-th diagonal above the main one, and zeros elsewhere; float64 by default.
+
+    It has `n_rows` rows and `n_cols` columns, by default as many as rows. Raises Usage for sizes that are not static.
 
     >>> eye(2)
     asarray([[1., 0.],
@@ -280,13 +292,15 @@ def eye(
 
 
 def diagonal_of_ones(rows: int, columns: int, k: int, dtype: DType) -> Any:
-    """A matrix with ones on a diagonal; no concrete array."""
-    places = apply("add", insert_axes(iota(rows), [1]), k)
-    return astype(apply("equal", places, insert_axes(iota(columns), [0])), dtype)
+    """A matrix with ones on the k-th diagonal: a NumPy array or a symbolic value."""
+    diagonal_columns = apply("add", insert_axes(iota(rows), [1]), k)
+    return astype(apply("equal", diagonal_columns, insert_axes(iota(columns), [0])), dtype)
 
 
 def tril(x: Any, /, *, k: int = 0) -> Any:
-    """A matrix, or a stack of them, with zeros above the k-th diagonal above the main one.
+    """The lower triangle of a matrix, or of a stack of matrices: zeros stand above the k-th diagonal.
+
+    `k` counts diagonals upwards from the main one, which is 0. Raises Usage for an array with fewer than two axes.
 
     >>> tril([[1, 2], [3, 4]]).tolist()
     [[1, 0], [3, 4]]
@@ -297,7 +311,9 @@ def tril(x: Any, /, *, k: int = 0) -> Any:
 
 
 def triu(x: Any, /, *, k: int = 0) -> Any:
-    """A matrix, or a stack of them, with zeros below the k-th diagonal above the main one.
+    """The upper triangle of a matrix, or of a stack of matrices: zeros stand below the k-th diagonal.
+
+    `k` counts diagonals upwards from the main one, which is 0. Raises Usage for an array with fewer than two axes.
 
     >>> triu([[1, 2], [3, 4]]).tolist()
     [[1, 2], [0, 4]]
@@ -311,22 +327,24 @@ def triu(x: Any, /, *, k: int = 0) -> Any:
 
 
 def _diagonal_offsets(x: Any) -> Any:
-    """How far each element of a matrix is above the main diagonal."""
+    """For each element of a matrix the number of its diagonal; that of the main diagonal is 0."""
     if rank_of(x) < 2:
-        raise Usage("this is no matrix", where=user_location(), required="2 axes or more", got=type_of(x))
+        raise Usage("this is not a matrix", where=user_location(), required="2 axes or more", got=type_of(x))
     columns, rows = (iota(element_count(x, axis)) for axis in (-1, -2))
     return apply("subtract", insert_axes(columns, [0]), insert_axes(rows, [1]))
 
 
 def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
-    """Arrays of one axis as the coordinates of a grid: each along an axis of its own, and the same along the others.
-    With "xy" the first two of these are swapped.
+    """The coordinates of a grid: for each array of one axis, an array that varies along its own axis of the grid.
+
+    With "ij", the k-th array varies along axis k; with "xy", the axes of the first two are swapped. Raises Usage for
+    another `indexing`, and for arrays that do not have one axis.
 
     >>> [x.tolist() for x in meshgrid([1, 2], [3, 4])]
     [[[1, 2], [1, 2]], [[3, 3], [4, 4]]]
     """
     if indexing not in ("xy", "ij"):
-        raise Usage("this is no order of axes", where=user_location(), required='"xy" or "ij"', got=repr(indexing))
+        raise Usage("there is no such indexing", where=user_location(), required='"xy" or "ij"', got=repr(indexing))
     if any(len(shape_of(each)) != 1 for each in arrays):
         raise Usage(
             "coordinates have one axis", where=user_location(), got=", ".join(str(type_of(each)) for each in arrays)
@@ -334,12 +352,15 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     order = list(range(len(arrays)))
     if indexing == "xy" and len(order) > 1:
         order[:2] = [1, 0]
-    alone = [insert_axes(each, [at for at in order if at != place]) for each, place in zip(arrays, order, strict=True)]
-    return broadcast_arrays(*alone)
+    pairs = zip(arrays, order, strict=True)
+    return broadcast_arrays(*(insert_axes(array, [axis for axis in order if axis != own]) for array, own in pairs))
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
-    """The elements of another library's array, as they are now.
+    """A copy of another library's array, taken by DLPack.
+
+    Raises Usage where the array does not support DLPack or its dtype is unknown, and CopyNeeded, also a BufferError,
+    for `copy=False`.
 
     >>> from_dlpack(np.ones(2))
     asarray([1., 1.], dtype=float64)
@@ -354,4 +375,4 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     try:
         return asarray(np.from_dlpack(x))
     except (AttributeError, TypeError, BufferError, RuntimeError) as error:
-        raise Usage("this array cannot be taken over by DLPack", where=user_location(), got=f"{error}") from None
+        raise Usage("this array cannot be imported by DLPack", where=user_location(), got=f"{error}") from None

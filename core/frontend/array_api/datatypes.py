@@ -1,4 +1,4 @@
-"""Dtypes: what they are, what they promote to, and conversion."""
+"""Dtypes: their limits and kinds, promotion and conversion; and what the standard asks of a library about itself."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DTYPE_KINDS: dict[str, str] = {
 
 @dataclass(frozen=True, slots=True)
 class FloatInfo:
-    """What `finfo` says of a floating-point dtype."""
+    """The limits of a floating-point dtype: the result of `finfo`."""
 
     bits: int
     eps: float
@@ -43,7 +43,7 @@ class FloatInfo:
 
 @dataclass(frozen=True, slots=True)
 class IntegerInfo:
-    """What `iinfo` says of an integer dtype."""
+    """The limits of an integer dtype: the result of `iinfo`."""
 
     bits: int
     max: int
@@ -61,44 +61,54 @@ def astype(x: Any, dtype: DType, /, *, copy: builtins.bool = True, device: Any =
     return apply("astype", x, dtype=dtype)
 
 
-def _dtype_of(it: Any) -> DType:
-    return it if isinstance(it, DType) else type_of(it).dtype
+def dtype_of(x: Any) -> DType:
+    """The dtype of an array; a dtype itself."""
+    return x if isinstance(x, DType) else type_of(x).dtype
 
 
 def finfo(type: Any, /) -> FloatInfo:
-    """The limits of a floating-point dtype, or of an array's.
+    """The limits of a floating-point dtype, or of the dtype of an array. Raises Usage for another dtype.
+
+    The fields are `bits`, `eps`, `max`, `min`, `smallest_normal` and `dtype`.
 
     >>> finfo(dtypes.float32).bits
     32
     """
-    dtype = _dtype_of(type)
+    dtype = dtype_of(type)
     if dtype.kind != "f":
-        raise Usage("finfo is of floats", where=user_location(), required="float32 or float64", got=repr(dtype))
-    of: Any = np.finfo(dtype.numpy.name)
-    return FloatInfo(of.bits, float(of.eps), float(of.max), float(of.min), float(of.smallest_normal), dtype)
+        raise Usage(
+            "finfo needs a floating-point dtype", where=user_location(), required="float32 or float64", got=repr(dtype)
+        )
+    info: Any = np.finfo(dtype.numpy.name)
+    return FloatInfo(info.bits, float(info.eps), float(info.max), float(info.min), float(info.smallest_normal), dtype)
 
 
 def iinfo(type: Any, /) -> IntegerInfo:
-    """The limits of an integer dtype, or of an array's.
+    """The limits of an integer dtype, or of the dtype of an array. Raises Usage for another dtype.
+
+    The fields are `bits`, `max`, `min` and `dtype`.
 
     >>> iinfo(dtypes.int8).max
     127
     """
-    dtype = _dtype_of(type)
+    dtype = dtype_of(type)
     if not dtype.is_integer:
-        raise Usage("iinfo is of integers", where=user_location(), required="an integer dtype", got=repr(dtype))
+        raise Usage("iinfo needs an integer dtype", where=user_location(), required="an integer dtype", got=repr(dtype))
     low, high = dtype.range
     return IntegerInfo(dtype.bits, high, low, dtype)
 
 
 def isdtype(dtype: DType, kind: Any) -> builtins.bool:
-    """Whether a dtype is another, or of a kind that the standard names, or of one of several.
+    """Whether a dtype equals `kind`, a dtype; or is of the kind that `kind` names; or matches one of a tuple of these.
+
+    The kinds are "bool", "signed integer", "unsigned integer", "integral", "real floating", "complex floating" and
+    "numeric". Raises Usage for another kind.
 
     >>> isdtype(dtypes.int8, "integral"), isdtype(dtypes.int8, ("bool", dtypes.float64))
     (True, False)
     """
     if not isinstance(dtype, DType):
-        raise Usage("this is no dtype", where=user_location(), got=repr(dtype))
+        raise Usage("this is not a dtype", where=user_location(), got=repr(dtype))
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, DType):
@@ -111,65 +121,76 @@ def isdtype(dtype: DType, kind: Any) -> builtins.bool:
 
 
 def can_cast(from_: Any, to: DType, /) -> builtins.bool:
-    """Whether values of a dtype, or an array, promote to another by themselves.
+    """Whether a dtype, or that of an array, promotes to the dtype `to` by type promotion alone. int64 does not promote
+    to float64.
 
     >>> can_cast(dtypes.int8, dtypes.int16), can_cast(dtypes.int64, dtypes.float64)
     (True, False)
     """
     if not isinstance(to, DType):
-        raise Usage("this is no dtype", where=user_location(), required="as in tl.float64", got=repr(to))
-    return dtypes.promote(_dtype_of(from_), to) is to
+        raise Usage("this is not a dtype", where=user_location(), required="as in tl.float64", got=repr(to))
+    return dtypes.promote(dtype_of(from_), to) is to
 
 
 def result_type(*arrays_and_dtypes: Any) -> DType:
-    """The dtype that these promote to; Python's numbers take that of the others.
+    """The dtype to which arrays and dtypes promote. Python numbers take the dtype of the others, if it admits them.
+
+    Raises Invalid (V4) where there is no common dtype, Usage where there are only Python numbers.
 
     >>> result_type(dtypes.int8, dtypes.uint8), result_type(dtypes.float32, 1)
     (int16, float32)
     """
-    strong = [_dtype_of(each) for each in arrays_and_dtypes if builtins.type(each) not in (bool, int, float)]
+    strong = [dtype_of(each) for each in arrays_and_dtypes if builtins.type(each) not in (bool, int, float)]
     weak = [builtins.type(each) for each in arrays_and_dtypes if builtins.type(each) in (bool, int, float)]
     if not strong:
-        raise Usage("of what dtypes?", where=user_location(), required="at least one array or dtype", got=repr(weak))
-    found: DType | None = strong[0]
+        raise Usage(
+            "there is no array or dtype", where=user_location(), required="at least one array or dtype", got=repr(weak)
+        )
+    common: DType | None = strong[0]
     for dtype in strong[1:]:
-        found = found and dtypes.promote(found, dtype)
-    allowed = {"b": (bool,), "f": (int, float)}.get(found.kind, (int,)) if found else ()
-    if found is None or not all(each in allowed for each in weak):
+        common = common and dtypes.promote(common, dtype)
+    allowed = {"b": (bool,), "f": (int, float)}.get(common.kind, (int,)) if common else ()
+    if common is None or not all(each in allowed for each in weak):
         hint = "convert one with tl.astype(x, dtype)"
         raise Invalid(
-            "dtypes that do not promote to one", rule="V4", where=user_location(), got=arrays_and_dtypes, hint=hint
+            "these dtypes do not promote to a common one",
+            rule="V4",
+            where=user_location(),
+            got=arrays_and_dtypes,
+            hint=hint,
         )
-    return found
+    return common
 
 
 class NamespaceInfo:
-    """What the standard asks of a library about itself."""
+    """The inspection interface of the standard: capabilities, devices and dtypes of this library."""
 
     def capabilities(self) -> dict[str, Any]:
-        """What it does that not all do."""
+        """The optional features, and the largest number of axes."""
         return {"boolean indexing": True, "data-dependent shapes": True, "max dimensions": 64}
 
     def default_device(self) -> str:
+        """The device of new arrays, always "cpu"."""
         return CPU
 
     def devices(self) -> list[str]:
+        """All devices: "cpu" alone."""
         return [CPU]
 
     def default_dtypes(self, *, device: Any = None) -> dict[str, DType | None]:
-        """The dtypes of Python's numbers, and of indices; there are no complex ones."""
+        """The default dtypes of floats, integers and indices; None for complex numbers, which do not exist here."""
         check_device(device)
         integer, floating = dtypes.int64, dtypes.float64
         return {"real floating": floating, "complex floating": None, "integral": integer, "indexing": integer}
 
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
-        """The dtypes of a kind, or of all."""
+        """The dtypes by name: of a kind as in `isdtype`, or all."""
         check_device(device)
         return {repr(each): each for each in dtypes.ALL if kind is None or isdtype(each, kind)}
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name
-    """What the standard asks of a library about itself."""
+    """The inspection interface of the standard: capabilities, devices and dtypes of this library."""
     return NamespaceInfo()
 
 

@@ -1,4 +1,4 @@
-"""Indexing: what stands in the brackets of `x[...]`, static or not, and the functions that take and put elements."""
+"""Indexing: `x[...]` with static and computed keys, and the functions that take and put elements."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def scatter_add(x: Any, values: Any, /, *indices: Any) -> Any:
 
 
 def scatter_index(x: Any, values: Any, key: Any, /) -> Any:
-    return apply("scatter_index", x, values, key=_key_text(key))
+    return apply("scatter_index", x, values, key=key_text(key))
 
 
 def boolean_mask(x: Any, mask: Any, /) -> Any:
@@ -49,15 +49,18 @@ def boolean_mask(x: Any, mask: Any, /) -> Any:
 
 @cache_single_op
 def index(x: Any, key: Any, /) -> Any:
-    """What a static key takes: `x[1:, None]`, or the same as text.
+    """The part of an array that a static key selects, as in `x[1:, None]`: integers, slices, None and `...`.
+
+    The key may also be text, such as "1:, None". Raises Invalid (V4) for a key that does not fit the axes.
 
     >>> index([[1, 2], [3, 4]], (slice(None), 0)).tolist()
     [1, 3]
     """
-    return apply("index", x, key=_key_text(key))
+    return apply("index", x, key=key_text(key))
 
 
-def _key_text(key: Any) -> str:
+def key_text(key: Any) -> str:
+    """A static key as text, the form in which it is an attribute."""
     return key if isinstance(key, str) else format_key(key if isinstance(key, tuple) else (key,))
 
 
@@ -79,108 +82,98 @@ def sum_like(x: Any, y: Any, /) -> Any:
 
 @cache_single_op
 def getitem(x: Any, key: Any) -> Any:
-    """`x[key]`: what is static of a key in one node, and a node for each index that the run computes."""
+    """`x[key]`: one node for the static part of the key, and a node for each index that the run computes."""
     entries = list(key) if isinstance(key, tuple) else [key]
-    if len(entries) == 1 and _is_mask(entries[0]):
+    is_array = len(entries) == 1 and isinstance(entries[0], ArrayOperators | np.ndarray | np.bool_ | list)
+    if is_array and type_of(entries[0]).dtype is dtypes.bool:
         return apply("boolean_mask", x, entries[0])
-    entries = [_normalize_entry(each) for each in _expand_ellipsis(x, entries)]
-    late = [each for each in entries if isinstance(each, _DynamicIndex)]
-    if all(_index_rank(each) == 0 for each in late):
-        return _index_axis_by_axis(x, entries)
-    if len(late) == 1 and not any(type(each) is int for each in entries):
-        return _index_axis_by_axis(x, entries)
-    return _index_by_gather(x, entries)
+    entries = [normalize_entry(entry) for entry in expand_ellipsis(x, entries)]
+    dynamic = [entry for entry in entries if isinstance(entry, DynamicIndex)]
+    is_single = len(dynamic) == 1 and not any(type(entry) is int for entry in entries)
+    if is_single or all(rank_of(entry.value) == 0 for entry in dynamic):
+        return index_axis_by_axis(x, entries)
+    return index_by_gather(x, entries)
 
 
-class _DynamicIndex:
-    """An index that the run computes, or an array of them."""
+class DynamicIndex:
+    """An index that the run computes, or an array of indices."""
 
     def __init__(self, value: Any) -> None:
         self.value = value
 
 
-def _index_rank(late: _DynamicIndex) -> int:
-    return rank_of(late.value)
+def expand_ellipsis(x: Any, entries: list[Any]) -> list[Any]:
+    """The entries with full slices for `...`, or at the end, so that there is one for each axis.
 
-
-def _is_mask(entry: Any) -> bool:
-    return isinstance(entry, ArrayOperators | np.ndarray | np.bool_ | list) and type_of(entry).dtype is dtypes.bool
-
-
-def _expand_ellipsis(x: Any, entries: list[Any]) -> list[Any]:
-    """With a full slice for each axis that `...` stands for."""
-    places = [at for at, each in enumerate(entries) if each is Ellipsis]
-    taken = sum(each is not None and each is not Ellipsis for each in entries)
-    if len(places) > 1:
+    Raises Usage for several `...`, Invalid (V4) for more indices than axes."""
+    ellipses = [position for position, entry in enumerate(entries) if entry is Ellipsis]
+    count = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    if len(ellipses) > 1:
         raise Usage("more than one ... in the brackets", where=user_location(), required="one")
-    missing = rank_of(x) - taken
+    missing = rank_of(x) - count
     if missing < 0:
         required = f"{rank_of(x)} at most"
-        raise Invalid("more indices than axes", rule="V4", where=user_location(), required=required, got=taken)
-    at = places[0] if places else len(entries)
+        raise Invalid("more indices than axes", rule="V4", where=user_location(), required=required, got=count)
+    at = ellipses[0] if ellipses else len(entries)
     return [*entries[:at], *[slice(None)] * missing, *entries[at + 1 :]]
 
 
-def _normalize_entry(entry: Any) -> Any:
-    """An entry that is static as Python's own, and any other as one that is late."""
+def normalize_entry(entry: Any) -> Any:
+    """A static entry as Python's None, slice or int; an array of indices or a symbol as a DynamicIndex."""
     if entry is None:
         return None
     if isinstance(entry, slice):
-        return slice(*(None if part is None else _static_bound(part) for part in (entry.start, entry.stop, entry.step)))
+        bounds = entry.start, entry.stop, entry.step
+        return slice(*(None if bound is None else static_slice_bound(bound) for bound in bounds))
     if isinstance(entry, Symbol) or (
         isinstance(entry, ConcreteArray | np.ndarray | list) and np.ndim(np.asarray(entry))
     ):
         if type_of(entry).dtype is dtypes.bool:
             raise Usage(
-                "a mask stands alone in the brackets", where=user_location(), hint="tl.nonzero(mask) gives indices"
+                "a mask is the only index in its brackets", where=user_location(), hint="tl.nonzero(mask) gives indices"
             )
-        return _DynamicIndex(entry)
+        return DynamicIndex(entry)
     if isinstance(entry, bool | np.bool_):
-        raise Usage("a truth value is no index", where=user_location(), got=entry)
+        raise Usage("a bool is not an index", where=user_location(), got=entry)
     return static_integer(entry, "an index")
 
 
-def _static_bound(part: Any) -> int:
-    if isinstance(part, Symbol):
-        hint = "take a part of a size that is known: tl.take(x, start + tl.arange(3), axis=0)"
-        raise Usage("the bounds of a slice are static", where=user_location(), got=part, hint=hint)
-    return static_integer(part, "the bound of a slice")
+def static_slice_bound(bound: Any) -> int:
+    """The bound of a slice; raises Usage for a symbol."""
+    if isinstance(bound, Symbol):
+        hint = "take a part of static size: tl.take(x, start + tl.arange(3), axis=0)"
+        raise Usage("the bounds of a slice are static", where=user_location(), got=bound, hint=hint)
+    return static_integer(bound, "the bound of a slice")
 
 
-def _index_axis_by_axis(x: Any, entries: list[Any]) -> Any:
-    key: IndexKey = tuple(slice(None) if isinstance(each, _DynamicIndex) else each for each in entries)
-    made = (
-        x
-        if all(each == slice(None) for each in key if each is not None) and None not in key
-        else _index_statically(x, key)
-    )
+def index_axis_by_axis(x: Any, entries: list[Any]) -> Any:
+    """Index by the static entries first, then by each computed index along its axis."""
+    key: IndexKey = tuple(slice(None) if isinstance(entry, DynamicIndex) else entry for entry in entries)
+    selected = x if all(entry == slice(None) for entry in key) else apply("index", x, key=format_key(key))
     axis = 0
-    for each in entries:
-        if isinstance(each, _DynamicIndex):
-            made = apply("take", made, each.value, axis=axis)
-            axis += _index_rank(each)
-        elif type(each) is not int:
+    for entry in entries:
+        if isinstance(entry, DynamicIndex):
+            selected = apply("take", selected, entry.value, axis=axis)
+            axis += rank_of(entry.value)
+        elif type(entry) is not int:
             axis += 1
-    return made
+    return selected
 
 
-def _index_statically(x: Any, key: IndexKey) -> Any:
-    return apply("index", x, key=format_key(key))
-
-
-def _index_by_gather(x: Any, entries: list[Any]) -> Any:
-    """Arrays of indices, which broadcast, along the first axes; before them new axes, and behind any static key."""
-    are_indices = [isinstance(each, _DynamicIndex) or type(each) is int for each in entries]
+def index_by_gather(x: Any, entries: list[Any]) -> Any:
+    """Index by several arrays of indices, which broadcast, along the first axes; new axes may precede them, and a
+    static key may follow."""
+    are_indices = [isinstance(entry, DynamicIndex) or type(entry) is int for entry in entries]
     begin = are_indices.index(True)
     end = begin + are_indices[begin:].count(True)
-    before, chosen, behind = entries[:begin], entries[begin:end], entries[end:]
-    if not all(are_indices[begin:end]) or any(each is not None for each in before):
+    before, indices, behind = entries[:begin], entries[begin:end], entries[end:]
+    if not all(are_indices[begin:end]) or any(entry is not None for entry in before):
         raise Usage("several arrays of indices, and slices", where=user_location(), hint=_TAKE_HINT)
-    made = apply("gather", x, *(each.value if isinstance(each, _DynamicIndex) else each for each in chosen))
-    if all(each == slice(None) for each in (*before, *behind)):
-        return made
-    rank = max(_index_rank(each) for each in chosen if isinstance(each, _DynamicIndex))
-    return _index_statically(made, (*before, *[slice(None)] * rank, *behind))
+    gathered = apply("gather", x, *(entry.value if isinstance(entry, DynamicIndex) else entry for entry in indices))
+    if all(entry == slice(None) for entry in (*before, *behind)):
+        return gathered
+    rank = max(rank_of(entry.value) for entry in indices if isinstance(entry, DynamicIndex))
+    return apply("index", gathered, key=format_key((*before, *[slice(None)] * rank, *behind)))
 
 
 ArrayOperators.getitem = staticmethod(getitem)

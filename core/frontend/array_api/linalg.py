@@ -1,4 +1,4 @@
-"""Linear algebra: `tl.linalg`, of which `matmul`, `matrix_transpose`, `tensordot` and `vecdot` are in `tl` too."""
+"""Linear algebra: the namespace `tl.linalg`. `matmul`, `matrix_transpose`, `tensordot` and `vecdot` are in `tl` too."""
 
 from __future__ import annotations
 
@@ -34,21 +34,22 @@ from .numeric import sum as total
 
 
 class QR(NamedTuple):
-    """What `qr` gives."""
+    """The result of `qr`: orthonormal columns, and an upper triangle."""
 
     Q: Any
     R: Any
 
 
 class Eigh(NamedTuple):
-    """What `eigh` gives."""
+    """The result of `eigh`: eigenvalues in ascending order, and eigenvectors as columns."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class SVD(NamedTuple):
-    """What `svd` gives."""
+    """The result of `svd`: left singular vectors, singular values in descending order, right singular vectors as
+    rows."""
 
     U: Any
     S: Any
@@ -56,14 +57,18 @@ class SVD(NamedTuple):
 
 
 class Slogdet(NamedTuple):
-    """What `slogdet` gives."""
+    """The result of `slogdet`: the sign of the determinant, and the logarithm of its absolute value."""
 
     sign: Any
     logabsdet: Any
 
 
 def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """Sums of products along an axis of both, which broadcast otherwise.
+    """The dot product of vectors along an axis: x1 * x2, summed along `axis`, which is negative. The other axes
+    broadcast.
+
+    Integers are not widened. Raises Usage for an axis that is not negative, Invalid (V4) for vectors of different sizes
+    and for arrays that are not of numbers.
 
     >>> int(vecdot([1, 2], [3, 4]))
     11
@@ -72,64 +77,64 @@ def vecdot(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     at = static_integer(axis, "an axis")
     if at >= 0 or not (rank_of(x1) and rank_of(x2)):
         raise Usage(
-            "vecdot is along an axis counted from the last", where=user_location(), required="from -1 down", got=axis
+            "the axis of vecdot is counted from the last", where=user_location(), required="from -1 down", got=axis
         )
     one, other = shape_of(x1)[resolve_axis(at, x1)], shape_of(x2)[resolve_axis(at, x2)]
     if None not in (one, other) and one != other:
-        raise Invalid("vectors of two sizes", rule="V4", where=user_location(), required=one, got=other)
+        raise Invalid("the vectors have different sizes", rule="V4", where=user_location(), required=one, got=other)
     products = apply("multiply", x1, x2)
     return total(products, axis=at, dtype=type_of(products).dtype)
 
 
 def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
-    """Sums of products along axes of both: so many, the last of x1 and the first of x2, or these of the one and those
-    of the other.
+    """The tensor contraction of two arrays: sums of products over pairs of axes.
+
+    `axes` is a number n, for the last n axes of x1 and the first n of x2; or a pair of tuples, the axes of x1 and those
+    of x2. The result has the other axes of x1, then those of x2. Raises Usage for other `axes`, Invalid (V4) where
+    paired axes differ in size, or a size is not static.
 
     >>> tensordot([[1, 2], [3, 4]], [5, 6], axes=1).tolist()
     [17, 39]
     """
     check_numeric(x1, x2)
     if isinstance(axes, tuple | list):
-        mine, theirs = _resolve_axis_pairs(axes, x1, x2)
+        if len(axes) != 2 or not all(isinstance(each, tuple | list) for each in axes):
+            required = "a number, or axes of both, as in ((0, 1), (1, 2))"
+            raise Usage("axes are not those of two arrays", where=user_location(), required=required, got=repr(axes))
+        contracted, other_contracted = resolve_axes(tuple(axes[0]), x1), resolve_axes(tuple(axes[1]), x2)
     else:
         count = static_integer(axes, "axes")
         if not 0 <= count <= min(rank_of(x1), rank_of(x2)):
-            raise Usage("as many axes as both have", where=user_location(), got=axes)
-        mine, theirs = tuple(range(rank_of(x1) - count, rank_of(x1))), tuple(range(count))
-    pairs = [(shape_of(x1)[one], shape_of(x2)[other]) for one, other in zip(mine, theirs, strict=False)]
-    if len(mine) != len(theirs) or any(None not in pair and pair[0] != pair[1] for pair in pairs):
-        raise Invalid(
-            "axes of other sizes", rule="V4", where=user_location(), got=f"{type_of(x1)} and {type_of(x2)}, axes={axes}"
-        )
-    rows = [at for at in range(rank_of(x1)) if at not in mine]
-    columns = [at for at in range(rank_of(x2)) if at not in theirs]
-    made = apply("matmul", _as_matrix(x1, rows, mine), _as_matrix(x2, theirs, columns))
-    return apply("reshape", made, shape=(*_require_sizes(x1, rows), *_require_sizes(x2, columns)))
+            raise Usage("there are more axes than both arrays have", where=user_location(), got=axes)
+        contracted, other_contracted = tuple(range(rank_of(x1) - count, rank_of(x1))), tuple(range(count))
+    pairs = [(shape_of(x1)[one], shape_of(x2)[other]) for one, other in zip(contracted, other_contracted, strict=False)]
+    if len(contracted) != len(other_contracted) or any(None not in pair and pair[0] != pair[1] for pair in pairs):
+        got = f"{type_of(x1)} and {type_of(x2)}, axes={axes}"
+        raise Invalid("the paired axes have different sizes", rule="V4", where=user_location(), got=got)
+    rows = [axis for axis in range(rank_of(x1)) if axis not in contracted]
+    columns = [axis for axis in range(rank_of(x2)) if axis not in other_contracted]
+    product = apply("matmul", _as_matrix(x1, rows, contracted), _as_matrix(x2, other_contracted, columns))
+    return apply("reshape", product, shape=(*_static_sizes(x1, rows), *_static_sizes(x2, columns)))
 
 
-def _resolve_axis_pairs(axes: Any, x1: Any, x2: Any) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    if len(axes) != 2 or not all(isinstance(each, tuple | list) for each in axes):
-        required = "a number, or axes of both, as in ((0, 1), (1, 2))"
-        raise Usage("axes of how many arrays?", where=user_location(), required=required, got=repr(axes))
-    return resolve_axes(tuple(axes[0]), x1), resolve_axes(tuple(axes[1]), x2)
-
-
-def _require_sizes(x: Any, axes: Any) -> list[int]:
-    found = [shape_of(x)[at] for at in axes]
-    if None in found:
-        hint = "multiply and sum, or say the sizes"
-        raise Invalid("sizes of a tensordot must be known", rule="V4", where=user_location(), got=type_of(x), hint=hint)
-    return found
+def _static_sizes(x: Any, axes: Any) -> list[int]:
+    sizes = [shape_of(x)[axis] for axis in axes]
+    if None in sizes:
+        hint = "annotate the sizes, or multiply and sum"
+        raise Invalid("tensordot needs static sizes", rule="V4", where=user_location(), got=type_of(x), hint=hint)
+    return sizes
 
 
 def _as_matrix(x: Any, rows: Any, columns: Any) -> Any:
-    """As a matrix of some axes by others."""
-    turned = apply("permute_dims", x, axes=(*rows, *columns))
-    return apply("reshape", turned, shape=(math.prod(_require_sizes(x, rows)), math.prod(_require_sizes(x, columns))))
+    """The array as a matrix: some axes are its rows, the others its columns."""
+    permuted = apply("permute_dims", x, axes=(*rows, *columns))
+    return apply("reshape", permuted, shape=(math.prod(_static_sizes(x, rows)), math.prod(_static_sizes(x, columns))))
 
 
 def outer(x1: Any, x2: Any, /) -> Any:
-    """Every product of an element of the one vector with one of the other.
+    """The outer product of two vectors: a matrix with every product of an element of x1 and one of x2.
+
+    Raises Invalid (V4) for an array that does not have one axis.
 
     >>> outer([1, 2], [3, 4]).tolist()
     [[3, 4], [6, 8]]
@@ -137,12 +142,14 @@ def outer(x1: Any, x2: Any, /) -> Any:
     check_numeric(x1, x2)
     for x in (x1, x2):
         if rank_of(x) != 1:
-            raise Invalid("this is no vector", rule="V4", where=user_location(), required="one axis", got=type_of(x))
+            raise Invalid("this is not a vector", rule="V4", where=user_location(), required="one axis", got=type_of(x))
     return apply("multiply", expand_dims(x1, 1), expand_dims(x2, 0))
 
 
 def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
-    """The vector product along an axis of size 3, counted from the last.
+    """The cross product of vectors along an axis of size 3. `axis` is negative, and the other axes broadcast.
+
+    Raises Usage for an axis that is not negative, Invalid (V4) for another size.
 
     >>> cross([1, 0, 0], [0, 1, 0]).tolist()
     [0, 0, 1]
@@ -151,25 +158,25 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     at = static_integer(axis, "an axis")
     if at >= 0:
         raise Usage(
-            "cross is along an axis counted from the last", where=user_location(), required="from -1 down", got=axis
+            "the axis of cross is counted from the last", where=user_location(), required="from -1 down", got=axis
         )
     one, other = broadcast_arrays(x1, x2)
     if any(shape_of(each)[resolve_axis(at, each)] != 3 for each in (x1, x2)):
         raise Invalid(
-            "a vector product is of three numbers", rule="V4", where=user_location(), got=[type_of(x1), type_of(x2)]
+            "a cross product needs vectors of size 3", rule="V4", where=user_location(), got=[type_of(x1), type_of(x2)]
         )
-    place = resolve_axis(at, one)
+    position = resolve_axis(at, one)
     after, before = [1, 2, 0], [2, 0, 1]
 
     def rotate(x: Any, order: list[int]) -> Any:
-        return apply("take", x, order, axis=place)
+        return apply("take", x, order, axis=position)
 
     left = apply("multiply", rotate(one, after), rotate(other, before))
     return apply("subtract", left, apply("multiply", rotate(one, before), rotate(other, after)))
 
 
 def slogdet(x: Any, /) -> Slogdet:
-    """The sign of the determinant, and the logarithm of its absolute value.
+    """The sign of the determinant of a square matrix, and the logarithm of its absolute value.
 
     >>> slogdet([[0.0, 1.0], [1.0, 0.0]])
     Slogdet(sign=-1.0, logabsdet=0.0)
@@ -178,7 +185,8 @@ def slogdet(x: Any, /) -> Slogdet:
 
 
 def qr(x: Any, /, *, mode: str = "reduced") -> QR:
-    """The factors q, whose columns are orthonormal, and r, with zeros below its diagonal.
+    """The QR factorization `q @ r` of a matrix of floats, or of a stack of matrices: the columns of q are orthonormal,
+    and r has zeros below its diagonal. With `mode="complete"`, q is square.
 
     >>> q, r = qr([[0.0, 1.0], [2.0, 0.0]])
     >>> abs(q @ r).tolist()
@@ -188,7 +196,7 @@ def qr(x: Any, /, *, mode: str = "reduced") -> QR:
 
 
 def eigh(x: Any, /) -> Eigh:
-    """Eigenvalues of a symmetric matrix, the smallest first, and a column for each.
+    """The eigenvalues of a symmetric matrix of floats, in ascending order, and its eigenvectors as columns.
 
     >>> eigh([[2.0, 0.0], [0.0, 1.0]]).eigenvalues.tolist()
     [1.0, 2.0]
@@ -197,7 +205,8 @@ def eigh(x: Any, /) -> Eigh:
 
 
 def svd(x: Any, /, *, full_matrices: bool = True) -> SVD:
-    """The factors u, s, the largest first, and vh of a matrix `u @ diag(s) @ vh`.
+    """The singular value decomposition `u @ diag(s) @ vh` of a matrix of floats; s is in descending order. With
+    `full_matrices=False`, u and vh have only as many vectors as there are singular values.
 
     >>> u, s, vh = svd([[0.0, 2.0], [1.0, 0.0]])
     >>> s.tolist(), abs((u * s) @ vh).tolist()
@@ -213,7 +222,8 @@ def diagonal(x: Any, /, *, offset: int = 0) -> Any:
 
 
 def trace(x: Any, /, *, offset: int = 0, dtype: DType | None = None) -> Any:
-    """The sum of a diagonal.
+    """The sum of a diagonal of a matrix, or of each matrix of a stack; `offset` counts diagonals upwards from the main
+    one. Integers are summed in 64 bits unless `dtype` is given.
 
     >>> int(trace([[1, 2], [3, 4]]))
     5
@@ -222,7 +232,9 @@ def trace(x: Any, /, *, offset: int = 0, dtype: DType | None = None) -> Any:
 
 
 def matrix_power(x: Any, n: int, /) -> Any:
-    """A square matrix multiplied with itself, n times over; of a negative n its inverse.
+    """The n-th power of a square matrix of floats; for a negative n, that of its inverse. `n` is a static integer.
+
+    Raises Invalid (V4) for a matrix that is not square, of unknown size, or not of floats.
 
     >>> matrix_power([[1.0, 1.0], [0.0, 1.0]], 3).tolist()
     [[1.0, 3.0], [0.0, 1.0]]
@@ -230,23 +242,28 @@ def matrix_power(x: Any, n: int, /) -> Any:
     count, shape = static_integer(n, "n"), shape_of(x)
     check_floating(x, "matrix_power")
     if len(shape) < 2 or shape[-1] != shape[-2] or shape[-1] is None:
-        required = "a square matrix, of a size that is known"
-        raise Invalid("this is no square matrix", rule="V4", where=user_location(), required=required, got=type_of(x))
+        required = "a square matrix of static size"
+        raise Invalid(
+            "this is not a square matrix", rule="V4", where=user_location(), required=required, got=type_of(x)
+        )
     if count == 0:
         one = diagonal_of_ones(shape[-1], shape[-1], 0, type_of(x).dtype)
         return apply("broadcast_like", one, x)
     base = apply("inv", x) if count < 0 else x
-    made, left = None, abs(count)
-    while left:
-        if left & 1:
-            made = base if made is None else apply("matmul", made, base)
-        left >>= 1
-        base = apply("matmul", base, base) if left else base
-    return made
+    power, exponent = None, abs(count)
+    while exponent:
+        if exponent & 1:
+            power = base if power is None else apply("matmul", power, base)
+        exponent >>= 1
+        base = apply("matmul", base, base) if exponent else base
+    return power
 
 
 def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: float = 2) -> Any:
-    """The norm of floats along axes: the root of the sum of squares, or that of another order.
+    """The p-norm of an array of floats along `axis`, an axis or several; by default over all elements.
+
+    `ord` is the order p: 2 is the root of the sum of squares, 1 the sum of absolute values, inf the largest absolute
+    value, -inf the smallest, 0 the number of elements that are not zero. Raises Invalid (V4) for other dtypes.
 
     >>> float(vector_norm([3.0, 4.0])), float(vector_norm([3.0, 4.0], ord=1))
     (5.0, 7.0)
@@ -267,19 +284,22 @@ def vector_norm(x: Any, /, *, axis: Any = None, keepdims: bool = False, ord: flo
 
 
 def _largest_or_zero(x: Any, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """The largest along axes of what is not negative, and 0 of no elements."""
+    """The largest of non-negative elements along axes, or 0 where there are no elements. Axes of open size are padded
+    with one zero."""
     axes = range(rank_of(x)) if axis is None else resolve_axes(axis, x)
-    sizes = [shape_of(x)[at] for at in axes]
-    if 0 in sizes:
+    if 0 in [shape_of(x)[at] for at in axes]:
         return total(x, axis=axis, keepdims=keepdims)
-    opened = [at for at in axes if shape_of(x)[at] is None]
-    beside = pad(x, tuple((int(at in opened), 0) for at in range(rank_of(x)))) if opened else x
-    return largest(beside, axis=axis, keepdims=keepdims)
+    open_axes = [at for at in axes if shape_of(x)[at] is None]
+    padded = pad(x, tuple((int(at in open_axes), 0) for at in range(rank_of(x)))) if open_axes else x
+    return largest(padded, axis=axis, keepdims=keepdims)
 
 
 def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
-    """The norm of matrices: the root of the sum of squares ("fro"), the sum of the singular values ("nuc"), the largest
-    or smallest of them (2, -2), or of the sums of columns (1, -1) or rows (inf, -inf).
+    """The norm of a matrix of floats, or of each matrix of a stack.
+
+    `ord` is "fro", the root of the sum of squares; "nuc", the sum of the singular values; 2 or -2, the largest or
+    smallest singular value; 1 or -1, the largest or smallest sum of absolute values of a column; inf or -inf, that of a
+    row. Raises Invalid (V4) for other dtypes or fewer than two axes, Usage for another `ord`.
 
     >>> x = [[3.0, 0.0], [0.0, 4.0]]
     >>> float(matrix_norm(x)), float(matrix_norm(x, ord=2))
@@ -287,27 +307,32 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
     """
     check_floating(x, "matrix_norm")
     if rank_of(x) < 2:
-        raise Invalid("this is no matrix", rule="V4", where=user_location(), required="2 axes or more", got=type_of(x))
+        raise Invalid(
+            "this is not a matrix", rule="V4", where=user_location(), required="2 axes or more", got=type_of(x)
+        )
     if ord == "fro":
         return vector_norm(x, axis=(-2, -1), keepdims=keepdims)
     if type(ord) not in (str, int, float) or ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
         raise Usage(
-            "no norm of matrices",
+            "there is no such matrix norm",
             where=user_location(),
             required='"fro", "nuc", 1, -1, 2, -2, inf, -inf',
             got=repr(ord),
         )
     if ord in ("nuc", 2, -2):
         reduce: dict[Any, Callable[..., Any]] = {"nuc": total, 2: _largest_or_zero, -2: smallest}
-        made = reduce[ord](apply("svdvals", x), axis=-1)
+        norm = reduce[ord](apply("svdvals", x), axis=-1)
     else:
         along = -2 if abs(ord) == 1 else -1
-        made = (_largest_or_zero if ord > 0 else smallest)(total(apply("abs", x), axis=along), axis=-1)
-    return expand_dims(made, (-2, -1)) if keepdims else made
+        norm = (_largest_or_zero if ord > 0 else smallest)(total(apply("abs", x), axis=along), axis=-1)
+    return expand_dims(norm, (-2, -1)) if keepdims else norm
 
 
 def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
-    """How many singular values are more than `rtol` of the largest, int64: of the larger size times the dtype's eps.
+    """The rank of a matrix of floats, int64: the number of singular values above `rtol` times the largest.
+
+    By default `rtol` is the larger size times the dtype's eps, which needs static sizes. For a stack of matrices it may
+    be an array.
 
     >>> int(matrix_rank([[1.0, 2.0], [2.0, 4.0]]))
     1
@@ -318,23 +343,24 @@ def matrix_rank(x: Any, /, *, rtol: Any = None) -> Any:
 
 
 def _tolerance(x: Any, rtol: Any) -> Any:
-    """What is taken for zero, relative to the largest singular value; one for each matrix, with an axis more."""
+    """The bound on singular values that count as zero, relative to the largest; for a stack, with one more axis."""
     if rtol is not None:
         return rtol if type(rtol) in (int, float) else expand_dims(rtol, -1)
     rows, columns = shape_of(x)[-2:]
     if rows is None or columns is None:
-        raise Usage("say rtol, where sizes are not known", where=user_location(), got=type_of(x))
+        raise Usage("rtol is left out, and the sizes are not static", where=user_location(), got=type_of(x))
     return float(max(rows, columns)) * finfo(type_of(x).dtype).eps
 
 
 def pinv(x: Any, /, *, rtol: Any = None) -> Any:
-    """The pseudo-inverse of Moore and Penrose, where singular values up to `rtol` of the largest count as zero.
+    """The Moore-Penrose pseudo-inverse of a matrix of floats; singular values up to `rtol` times the largest count as
+    zero, with the same default as in `matrix_rank`.
 
     >>> pinv([[2.0, 0.0], [0.0, 0.0]]).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
     """
     u, values, vh = svd(x, full_matrices=False)
     least = apply("multiply", _largest_or_zero(values, axis=-1, keepdims=True), _tolerance(x, rtol))
-    kept = apply("greater", values, least)
-    inverse = apply("where", kept, apply("divide", 1.0, apply("where", kept, values, 1.0)), 0.0)
+    is_nonzero = apply("greater", values, least)
+    inverse = apply("where", is_nonzero, apply("divide", 1.0, apply("where", is_nonzero, values, 1.0)), 0.0)
     return apply("matmul", apply("multiply", matrix_transpose(vh), expand_dims(inverse, -2)), matrix_transpose(u))

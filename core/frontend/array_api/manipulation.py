@@ -1,4 +1,4 @@
-"""Manipulation: elements in other places, and arrays put together and taken apart."""
+"""Manipulation of arrays: broadcasting, joining, splitting, reshaping, and moving elements."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from .common import (
 )
 
 MAX_CONCAT_OPERANDS = 32
-"""How many arrays one node puts together: those of machines have room for some 60 operands."""
+"""The most arrays that one node joins: nodes on engines have room for some 60 operands."""
 
 
 @cache_single_op
@@ -36,7 +36,7 @@ def broadcast_to(x: Any, /, shape: Any) -> Any:
 
 
 def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
-    """The arrays in the shape that they broadcast to.
+    """The arrays, each broadcast to their common shape. Raises Invalid (V4) where there is none.
 
     >>> [x.tolist() for x in broadcast_arrays([1, 2], 0)]
     [[1, 2], [0, 0]]
@@ -53,33 +53,31 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
-    """The shape that arrays of these shapes broadcast to; sizes may be None, for those that the run decides.
+    """The shape to which arrays of these shapes broadcast; a size may be None, which is unknown.
+
+    Raises Invalid where there is none.
 
     >>> broadcast_shapes((2, 1), (None, 3))
     (2, 3)
     """
-    given = [_check_sizes(shape) for shape in shapes]
+    sizes = [tuple(shape) if isinstance(shape, tuple | list) else (shape,) for shape in shapes]
+    checked: list[Shape] = [tuple(None if n is None else static_size(n, "a size") for n in shape) for shape in sizes]
     try:
-        return broadcast_shape(given) or ()
+        return broadcast_shape(checked) or ()
     except Invalid as error:
         error.where = user_location()
         raise
 
 
-def _check_sizes(shape: Any) -> Shape:
-    given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
-    return tuple(None if size is None else static_size(size, "a size") for size in given)
-
-
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
     given = _check_arrays(arrays)
     if axis is None:
-        return _concat_in_batches([apply("reshape", each, shape=(-1,)) for each in given], 0)
-    return _concat_in_batches(given, static_integer(axis, "an axis"))
+        return concat_in_batches([apply("reshape", each, shape=(-1,)) for each in given], 0)
+    return concat_in_batches(given, static_integer(axis, "an axis"))
 
 
-def _concat_in_batches(arrays: Sequence[Any], axis: int) -> Any:
-    """Many arrays by way of arrays of some of them."""
+def concat_in_batches(arrays: Sequence[Any], axis: int) -> Any:
+    """Join any number of arrays, MAX_CONCAT_OPERANDS at a time."""
     while len(arrays) > MAX_CONCAT_OPERANDS:
         starts = range(0, len(arrays), MAX_CONCAT_OPERANDS)
         arrays = [apply("concat", *arrays[at : at + MAX_CONCAT_OPERANDS], axis=axis) for at in starts]
@@ -87,7 +85,9 @@ def _concat_in_batches(arrays: Sequence[Any], axis: int) -> Any:
 
 
 def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
-    """Arrays of one shape along a new axis.
+    """Join arrays of the same shape along a new axis, which is number `axis` of the result.
+
+    Raises Usage for an empty list, and for arrays with different numbers of axes.
 
     >>> stack([[1, 2], [3, 4]], axis=1).tolist()
     [[1, 3], [2, 4]]
@@ -95,22 +95,30 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
     given = _check_arrays(arrays)
     if len({rank_of(each) for each in given}) > 1:
         raise Usage(
-            "arrays of several shapes do not stack", where=user_location(), got=[str(type_of(each)) for each in given]
+            "the arrays to stack have different numbers of axes",
+            where=user_location(),
+            got=[str(type_of(each)) for each in given],
         )
-    return _concat_in_batches([expand_dims(each, axis=axis) for each in given], resolve_axis(axis, given[0], 1))
+    return concat_in_batches([expand_dims(each, axis=axis) for each in given], resolve_axis(axis, given[0], 1))
 
 
 def _check_arrays(arrays: Any) -> list[Any]:
+    """Raises Usage unless there is a list or tuple of at least one array."""
     if not isinstance(arrays, tuple | list) or not arrays:
         raise Usage(
-            "wanted are arrays", where=user_location(), required="a list of at least one", got=repr(arrays)[:80]
+            "there are no arrays to join",
+            where=user_location(),
+            required="a list of at least one",
+            got=repr(arrays)[:80],
         )
     return list(arrays)
 
 
 @cache_single_op
 def expand_dims(x: Any, /, axis: Any = 0) -> Any:
-    """The same elements with a new axis of size 1; it is this one of the result, or these.
+    """Insert new axes of size 1; `axis` is the number of the new axis in the result, or a tuple of several.
+
+    Raises Invalid (V4) for an axis out of range, or twice the same.
 
     >>> expand_dims([1, 2], axis=1).tolist()
     [[1], [2]]
@@ -118,10 +126,10 @@ def expand_dims(x: Any, /, axis: Any = 0) -> Any:
     return insert_axes(x, resolve_axes(axis, x, 1))
 
 
-def insert_axes(x: Any, places: Sequence[int]) -> Any:
-    """With new axes of size 1, which are these of the result."""
-    rank = rank_of(x) + len(places)
-    return apply("index", x, key=format_key(tuple(None if at in places else slice(None) for at in range(rank))))
+def insert_axes(x: Any, axes: Sequence[int]) -> Any:
+    """x with new axes of size 1, which have these numbers, from 0, in the result."""
+    rank = rank_of(x) + len(axes)
+    return apply("index", x, key=format_key(tuple(None if at in axes else slice(None) for at in range(rank))))
 
 
 @cache_single_op
@@ -131,14 +139,14 @@ def squeeze(x: Any, /, axis: Any) -> Any:
 
 @cache_single_op
 def flip(x: Any, /, *, axis: Any = None) -> Any:
-    """The elements along an axis, or several, or all, the last ones first.
+    """Reverse the order of the elements along an axis, or several, or by default all.
 
     >>> flip([[1, 2], [3, 4]], axis=1).tolist()
     [[2, 1], [4, 3]]
     """
-    turned = range(rank_of(x)) if axis is None else resolve_axes(axis, x)
-    back = slice(None, None, -1)
-    return apply("index", x, key=format_key(tuple(back if at in turned else slice(None) for at in range(rank_of(x)))))
+    axes = range(rank_of(x)) if axis is None else resolve_axes(axis, x)
+    reverse = slice(None, None, -1)
+    return apply("index", x, key=format_key(tuple(reverse if at in axes else slice(None) for at in range(rank_of(x)))))
 
 
 @cache_single_op
@@ -148,30 +156,33 @@ def permute_dims(x: Any, /, axes: Any) -> Any:
 
 @cache_single_op
 def matrix_transpose(x: Any, /) -> Any:
-    """The last two axes, swapped.
+    """The array with its last two axes swapped. Raises Invalid (V4) where there are fewer than two.
 
     >>> matrix_transpose([[1, 2]]).tolist()
     [[1], [2]]
     """
     rank = rank_of(x)
     if rank < 2:
-        raise Invalid("this is no matrix", rule="V4", where=user_location(), required="2 axes or more", got=type_of(x))
+        raise Invalid(
+            "this is not a matrix", rule="V4", where=user_location(), required="2 axes or more", got=type_of(x)
+        )
     return apply("permute_dims", x, axes=(*range(rank - 2), rank - 1, rank - 2))
 
 
 @cache_single_op
 def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
-    """Axes in other places; the others stay in their order.
+    """Move axes to other positions; the other axes keep their order. `source` and `destination` are axes or tuples of
+    axes. Raises Usage where their numbers differ.
 
     >>> moveaxis([[1, 2]], 0, 1).tolist()
     [[1], [2]]
     """
-    come, go = resolve_axes(source, x), resolve_axes(destination, x)
-    if len(come) != len(go):
-        raise Usage("as many axes as places", where=user_location(), required=len(come), got=len(go))
-    rest = iter(at for at in range(rank_of(x)) if at not in come)
-    placed = dict(zip(go, come, strict=True))
-    return apply("permute_dims", x, axes=tuple(placed[at] if at in placed else next(rest) for at in range(rank_of(x))))
+    sources, targets = resolve_axes(source, x), resolve_axes(destination, x)
+    if len(sources) != len(targets):
+        raise Usage("the numbers of axes differ", where=user_location(), required=len(sources), got=len(targets))
+    rest = iter(at for at in range(rank_of(x)) if at not in sources)
+    moved = dict(zip(targets, sources, strict=True))
+    return apply("permute_dims", x, axes=tuple(moved[at] if at in moved else next(rest) for at in range(rank_of(x))))
 
 
 @cache_single_op
@@ -183,20 +194,20 @@ def reshape(x: Any, /, shape: Any, *, copy: bool | None = None) -> Any:
 def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
     steps = static_integers(shift, "a shift")
     if axis is None:
-        return apply("roll", x, shift=(_reduce_shift(sum(steps), type_of(x).shape),), axis=None)
+        return apply("roll", x, shift=(reduce_shift(sum(steps), type_of(x).shape),), axis=None)
     axes = static_integers(axis, "an axis")
     spread = steps * len(axes) if len(steps) == 1 else steps
     along = axes * len(spread) if len(axes) == 1 else axes
     if len(along) != len(spread):
-        raise Usage("a shift for each axis", where=user_location(), required=len(along), got=len(spread))
+        raise Usage("there is not one shift for each axis", where=user_location(), required=len(along), got=len(spread))
     sizes = [shape_of(x)[resolve_axis(at, x)] for at in along]
     return apply(
-        "roll", x, shift=tuple(_reduce_shift(step, (n,)) for step, n in zip(spread, sizes, strict=True)), axis=along
+        "roll", x, shift=tuple(reduce_shift(step, (n,)) for step, n in zip(spread, sizes, strict=True)), axis=along
     )
 
 
-def _reduce_shift(shift: int, shape: Shape) -> int:
-    """A shift without full turns, where it is known how many places there are."""
+def reduce_shift(shift: int, shape: Shape) -> int:
+    """A shift modulo the number of elements, if that is static."""
     size = None if shape is None or None in shape else math.prod(filter(None, shape))
     return shift if not size or -size < shift < size else shift % size
 
@@ -212,22 +223,26 @@ def repeat(x: Any, repeats: Any, /, *, axis: int | None = None) -> Any:
 
 
 def tile(x: Any, repetitions: Any, /) -> Any:
-    """The array again and again, along each axis so many times as `repetitions` says.
+    """Repeat the whole array along each axis. `repetitions` is a number, or a tuple with one for each axis; the shorter
+    of `repetitions` and the shape is padded with ones in front.
+
+    Raises Usage for a number that is negative or not static.
 
     >>> tile([1, 2], (2, 2)).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
     """
     times = static_shape(repetitions)
     times = (*[1] * (rank_of(x) - len(times)), *times)
-    made = insert_axes(x, range(len(times) - rank_of(x))) if len(times) > rank_of(x) else x
+    tiled = insert_axes(x, range(len(times) - rank_of(x))) if len(times) > rank_of(x) else x
     for axis, count in enumerate(times):
         if count != 1:
-            made = _tile_axis(made, count, axis)
-    return made
+            tiled = tile_axis(tiled, count, axis)
+    return tiled
 
 
-def _tile_axis(x: Any, count: int, axis: int) -> Any:
-    """Along one axis: of sizes that are known a row of copies, else what indices take that begin again and again."""
+def tile_axis(x: Any, count: int, axis: int) -> Any:
+    """Repeat an array along one axis: by broadcasting if all sizes are static, else by taking indices modulo the
+    size."""
     shape = shape_of(x)
     if None not in shape:
         copies = apply("broadcast_to", insert_axes(x, [axis]), shape=(*shape[:axis], count, *shape[axis:]))
@@ -240,7 +255,7 @@ def _tile_axis(x: Any, count: int, axis: int) -> Any:
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
-    """What is along an axis, one by one; how many there are must be known.
+    """The parts of an array along an axis, as a tuple. Raises Invalid (V4) where the size of the axis is not static.
 
     >>> [x.tolist() for x in unstack([[1, 2], [3, 4]], axis=1)]
     [[1, 3], [2, 4]]
@@ -249,5 +264,5 @@ def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:
     size = shape_of(x)[at]
     if size is None:
         hint = "loop with tl.while_loop, and take with tl.take(x, i, axis=...)"
-        raise Invalid("how many there are is not known", rule="V4", where=user_location(), got=type_of(x), hint=hint)
+        raise Invalid("the size of the axis is not static", rule="V4", where=user_location(), got=type_of(x), hint=hint)
     return tuple(apply("index", x, key=format_key((*[slice(None)] * at, k))) for k in range(size))

@@ -34,29 +34,30 @@ from .manipulation import concat
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
-    """Each element, or the nearest number from `min` to `max`, of the dtype of x; None is no bound. NaN if one of the
-    three is.
+    """Limit each element to the range from `min` to `max`, numbers or arrays that broadcast; None is no bound.
+
+    The result has the dtype of x. It is NaN where x or a bound is NaN. Raises Invalid (V4) where x is not of numbers.
 
     >>> clip([-2.0, 0.5, 3.0], 0.0, 1.0).tolist()
     [0.0, 0.5, 1.0]
     """
     check_numeric(x)
     dtype = type_of(x).dtype
-    above = x if min is None else apply("maximum", x, _convert_bound(min, dtype))
-    return astype(above if max is None else apply("minimum", above, _convert_bound(max, dtype)), dtype)
+    limited = x if min is None else apply("maximum", x, convert_bound(min, dtype))
+    return astype(limited if max is None else apply("minimum", limited, convert_bound(max, dtype)), dtype)
 
 
-def _convert_bound(bound: Any, dtype: DType) -> Any:
-    """A bound of another integer dtype as the nearest number of this one."""
+def convert_bound(bound: Any, dtype: DType) -> Any:
+    """A bound of another integer dtype, converted to the nearest number of this one."""
     if type(unwrap_weak(bound)) in (int, float) or not (dtype.is_integer and type_of(bound).dtype.is_integer):
         return bound
     (low, high), (lowest, highest) = dtype.range, type_of(bound).dtype.range
-    above = bound if low <= lowest else apply("maximum", bound, low)
-    return astype(above if high >= highest else apply("minimum", above, high), dtype)
+    limited = bound if low <= lowest else apply("maximum", bound, low)
+    return astype(limited if high >= highest else apply("minimum", limited, high), dtype)
 
 
 def positive(x: Any, /) -> Any:
-    """The number itself.
+    """x unchanged: the unary operator `+`. Raises Invalid (V4) where x is not of numbers.
 
     >>> positive(-2.5)
     -2.5
@@ -66,7 +67,7 @@ def positive(x: Any, /) -> Any:
 
 
 def reciprocal(x: Any, /) -> Any:
-    """1 / x, of floats.
+    """The elementwise reciprocal 1 / x.
 
     >>> reciprocal(4.0)
     0.25
@@ -75,7 +76,7 @@ def reciprocal(x: Any, /) -> Any:
 
 
 def square(x: Any, /) -> Any:
-    """x * x.
+    """The elementwise square x * x.
 
     >>> square(-3)
     9
@@ -98,7 +99,8 @@ def prod(x: Any, /, *, axis: Any = None, dtype: DType | None = None, keepdims: b
 
 
 def _convert_operand(x: Any, dtype: DType | None) -> Any:
-    """What is to be added as another dtype: converted first, but that integers are added in 64 bits all the same."""
+    """The operand of a sum or product with result dtype `dtype`: converted first, except for integers, which are
+    accumulated in 64 bits."""
     check_dtype(dtype)
     check_numeric(x)
     return x if dtype is None or (dtype.is_integer and type_of(x).dtype.is_integer) else astype(x, dtype)
@@ -135,7 +137,7 @@ def argmin(x: Any, /, *, axis: int | None = None, keepdims: bool = False) -> Any
 
 
 def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """How many elements are not zero, or true, along axes, int64.
+    """The number of elements that are true, or not zero, int64: along an axis, or several, or by default of all.
 
     >>> count_nonzero([[1, 0], [2, 3]], axis=0).tolist()
     [2, 1]
@@ -144,7 +146,9 @@ def count_nonzero(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any
 
 
 def mean(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
-    """The mean of floats along axes; of none it is NaN.
+    """The mean of floats along an axis, or several, or by default of all elements. The mean of no elements is NaN.
+
+    Raises Invalid (V4) for other dtypes.
 
     >>> mean([1.0, 2.0, 6.0])
     3.0
@@ -159,8 +163,10 @@ def _count_as_float(count: Any, like: Any) -> Any:
 
 
 def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """The variance of floats along axes: the mean of the squares of what they differ from their mean by, where
-    `correction` fewer are counted.
+    """The variance of floats along an axis, or several, or by default of all elements: the sum of the squared distances
+    to the mean, divided by the number of elements minus `correction`.
+
+    Raises Invalid (V4) for other dtypes, Usage for a `correction` that is not a Python number.
 
     >>> float(var([1.0, 3.0])), float(var([1.0, 3.0], correction=1))
     (1.0, 2.0)
@@ -170,17 +176,17 @@ def var(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool 
 
 def _variance(name: str, x: Any, axis: Any, correction: Any, keepdims: bool) -> Any:
     check_floating(x, name)
-    fewer = static_number(correction, "correction")
-    apart = apply("subtract", x, mean(x, axis=axis, keepdims=True))
-    total = sum(apply("multiply", apart, apart), axis=axis, keepdims=keepdims)
+    correction = static_number(correction, "correction")
+    distances = apply("subtract", x, mean(x, axis=axis, keepdims=True))
+    total = sum(apply("multiply", distances, distances), axis=axis, keepdims=keepdims)
     count = element_count(x, axis)
     if type(count) is int:
-        return apply("divide", total, builtins.max(count - fewer, 0.0))
-    return apply("divide", total, apply("maximum", apply("subtract", _count_as_float(count, total), fewer), 0.0))
+        return apply("divide", total, builtins.max(count - correction, 0.0))
+    return apply("divide", total, apply("maximum", apply("subtract", _count_as_float(count, total), correction), 0.0))
 
 
 def std(x: Any, /, *, axis: Any = None, correction: float = 0.0, keepdims: bool = False) -> Any:
-    """The square root of the variance.
+    """The standard deviation of floats: the square root of the variance, with the parameters of `var`.
 
     >>> float(std([1.0, 5.0]))
     2.0
@@ -201,40 +207,44 @@ def cumulative_prod(
 
 
 def _cumulative(op: str, x: Any, axis: int | None, dtype: DType | None, first: int | None) -> Any:
+    """A cumulative sum or product, preceded by `first` along the axis unless that is None."""
     along = resolve_axis(resolve_optional_axis(axis, x), x)
-    made = astype(apply(op, _convert_operand(x, dtype), axis=along), dtype)
+    results = astype(apply(op, _convert_operand(x, dtype), axis=along), dtype)
     if first is None:
-        return made
-    sizes = tuple(1 if at == along else size for at, size in enumerate(shape_of(made)))
-    dtype = type_of(made).dtype
-    if None in sizes:  # a sum has size 1 along its axis, whatever is there
-        before = apply("broadcast_like", numpy_scalar(first, dtype), apply("sum", made, axis=along, keepdims=True))
+        return results
+    sizes = tuple(1 if at == along else size for at, size in enumerate(shape_of(results)))
+    initial = numpy_scalar(first, type_of(results).dtype)
+    if None in sizes:  # a sum has size 1 along its axis, even where sizes are open
+        before = apply("broadcast_like", initial, apply("sum", results, axis=along, keepdims=True))
     else:
-        before = apply("broadcast_to", numpy_scalar(first, dtype), shape=sizes)
-    return concat([before, made], axis=along)
+        before = apply("broadcast_to", initial, shape=sizes)
+    return concat([before, results], axis=along)
 
 
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
-    """What each element along an axis is more than the one before it, n times over.
+    """The differences of neighbouring elements along an axis, taken n times.
+
+    `prepend` and `append` are arrays that are joined to x along the axis first. Raises Usage for a negative n, Invalid
+    (V4) where x is not of numbers.
 
     >>> diff([1, 4, 9]).tolist()
     [3, 5]
     """
     along = resolve_axis(axis, x)
     if static_integer(n, "n") < 0:
-        raise Usage("fewer than no differences", where=user_location(), required="n from 0 up", got=n)
+        raise Usage("n is negative", where=user_location(), required="n from 0 up", got=n)
     check_numeric(x)
     parts = [each for each in (prepend, x, append) if each is not None]
-    made = concat(parts, axis=along) if len(parts) > 1 else x
+    result = concat(parts, axis=along) if len(parts) > 1 else x
     before = [slice(None)] * along
     for _ in range(n):
-        later = apply("index", made, key=format_key((*before, slice(1, None))))
-        made = apply("subtract", later, apply("index", made, key=format_key((*before, slice(None, -1)))))
-    return made
+        later = apply("index", result, key=format_key((*before, slice(1, None))))
+        result = apply("subtract", later, apply("index", result, key=format_key((*before, slice(None, -1)))))
+    return result
 
 
 class UniqueAll(NamedTuple):
-    """What `unique_all` gives."""
+    """The result of `unique_all`."""
 
     values: Any
     indices: Any
@@ -243,14 +253,14 @@ class UniqueAll(NamedTuple):
 
 
 class UniqueCounts(NamedTuple):
-    """What `unique_counts` gives."""
+    """The result of `unique_counts`."""
 
     values: Any
     counts: Any
 
 
 class UniqueInverse(NamedTuple):
-    """What `unique_inverse` gives."""
+    """The result of `unique_inverse`."""
 
     values: Any
     inverse_indices: Any
@@ -259,7 +269,11 @@ class UniqueInverse(NamedTuple):
 def nonzero(x: Any, /) -> tuple[Any, ...]:
     if rank_of(x) == 0:
         raise Invalid(
-            "nonzero of no axes", rule="V4", where=user_location(), required="an array with axes", got=type_of(x)
+            "nonzero needs an array with axes",
+            rule="V4",
+            where=user_location(),
+            required="an array with axes",
+            got=type_of(x),
         )
     return tuple(apply("nonzero", x, axis=axis) for axis in range(rank_of(x)))
 
@@ -293,7 +307,10 @@ def value_counts(x: Any, /) -> Any:
 
 
 def unique_all(x: Any, /) -> UniqueAll:
-    """The different elements, where each comes first, which of them each element is, and how many of each there are.
+    """The distinct elements in ascending order; the index of the first occurrence of each; for each element of x, the
+    position of its value among them; and the number of occurrences of each.
+
+    Indices and counts are int64. The number of distinct elements is determined by the run.
 
     >>> [x.tolist() for x in unique_all([3, 1, 3])]
     [[1, 3], [1, 0], [1, 0, 1], [1, 2]]
@@ -302,7 +319,7 @@ def unique_all(x: Any, /) -> UniqueAll:
 
 
 def unique_counts(x: Any, /) -> UniqueCounts:
-    """The different elements, and how many of each there are.
+    """The distinct elements in ascending order, and the number of occurrences of each, int64.
 
     >>> [x.tolist() for x in unique_counts([3, 1, 3])]
     [[1, 3], [1, 2]]
@@ -311,7 +328,7 @@ def unique_counts(x: Any, /) -> UniqueCounts:
 
 
 def unique_inverse(x: Any, /) -> UniqueInverse:
-    """The different elements, and which of them each element is.
+    """The distinct elements in ascending order; and for each element of x, the position of its value among them, int64.
 
     >>> [x.tolist() for x in unique_inverse([3, 1, 3])]
     [[1, 3], [1, 0, 1]]

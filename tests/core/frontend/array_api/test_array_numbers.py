@@ -93,7 +93,7 @@ def _dtype(compute: Any) -> str:
 def test_means_are_of_floats() -> None:
     """V4: the mean of integers is refused in its own name, of lists and of NumPy's arrays too."""
     for name, x in itertools.product(("mean", "var", "std"), ([1, 2], np.array([1, 2]), tl.asarray([1, 2]))):
-        with pytest.raises(tl.Invalid, match=f"{name}: these are no floats"):
+        with pytest.raises(tl.Invalid, match=f"{name}: these are not floats"):
             getattr(tl, name)(x)
 
 

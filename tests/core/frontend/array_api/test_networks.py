@@ -165,7 +165,7 @@ def test_channels_are_no_samples() -> None:
     for shape in ((None, None, 3), (1, None, 3), (None, None, None)):
         assert _convolution(shape, np.ones((1, 1, 2))).run(np.ones((1, 2, 3))).status == "Trapped"
     for options in ({"padding": (1, 0)}, {"strides": (1, 1)}, {"padding": ()}):
-        with pytest.raises(tl.Usage, match="for each axis of places"):
+        with pytest.raises(tl.Usage, match="for each spatial axis"):
             tl.conv(np.ones((1, 1, 3)), np.ones((1, 1, 2)), **options)
 
 
@@ -175,7 +175,7 @@ def test_places_beyond_the_indices() -> None:
         low, high = dtype.range if dtype.is_integer else (0, 1)
         for index in {low, high, 1, 44}:
             if not dtype.is_integer:
-                with pytest.raises(tl.Invalid, match="these are no indices"):
+                with pytest.raises(tl.Invalid, match="these are not indices"):
                     tl.one_hot(tl.asarray([index], dtype=dtype), 3)
                 continue
             made = np.asarray(tl.one_hot(tl.asarray([index], dtype=dtype), 301))

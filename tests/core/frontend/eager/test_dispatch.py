@@ -239,11 +239,11 @@ def test_what_is_equal_may_be_another_key() -> None:
     for _ in range(2):
         assert np.array_equal(x[1], [3, 4]) and np.array_equal(x[np.int64(1)], [3, 4])
         assert np.array_equal(tl.sum(x, axis=1), [3, 7])
-        with pytest.raises(tl.Usage, match="a truth value is no index"):
+        with pytest.raises(tl.Usage, match="a bool is not an index"):
             x[True]
-        with pytest.raises(tl.Usage, match="an axis is no integer"):
+        with pytest.raises(tl.Usage, match="an axis is not an integer"):
             tl.sum(x, axis=True)
-        with pytest.raises(tl.Usage, match="an axis is no integer"):
+        with pytest.raises(tl.Usage, match="an axis is not an integer"):
             tl.sum(x, axis=1.0)
         with pytest.raises(TypeError, match="positional"):
             tl.sum(x, "axis", 1)  # type: ignore[misc]
