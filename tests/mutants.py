@@ -115,9 +115,6 @@ SUBJECTS = {
     "partial": Subject(
         (
             "core/transform/prune.py",
-            "core/transform/prune_phases.py",
-            "core/transform/prune_results.py",
-            "core/transform/prune_calls.py",
             "interp/function/fetch_feed.py",
             "interp/function/tagged_values.py",
         ),

@@ -13,27 +13,32 @@ P4  If cells are needed, so is everything that may put to them. If a phase of a 
     phases before it.
 P5  Random draws are those of the whole program.
 
-A name inside a loop or a called function has many values in a run, one for each tag. Fetching these is the business of
-`interp.function.tagged_values`.
+A name inside a loop or a called function has many values in a run, one for each tag. `interp.function.tagged_values`
+fetches these.
+
+`prune_main_body` prunes nodes of the main body. `ResultPruner` prunes results of conds and loops, with the nodes that
+only they need; `prune_calls` prunes results and parameters of functions with one call site. `PhasePruner` removes
+further phases that nothing begins (V17).
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from typing import NamedTuple
 
 from ..errors import Usage
-from ..graph.scope import defined_names
-from ..ops.effects import EFFECT_OPS
+from ..graph.scope import defined_names, function_resources, used_names
+from ..ops.effects import EFFECT_OPS, resource_of
 from ..program import hints
 from ..program.adjoint_names import unique_name
 from ..program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
 from ..types import HandleType, Type
-from .prune_calls import prune_calls
-from .prune_phases import PhasePruner, phase_counts, rename_functions
-from .prune_results import READ_OPS, ResultPruner
+
+READ_OPS = ("get", "collect", "cell_zeros")
+"""Ops that take a handle and put nothing."""
 
 
 class PruneResult(NamedTuple):
@@ -54,174 +59,175 @@ def prune_program(
 
     Raises Usage where a name is no value of the main body (P1), or where random draws would change (P5).
     """
-    made = _prune_main(program, fetches, feeds, keep)
+    result = prune_main_body(program, fetches, feeds, keep)
     if keep:
-        return made
-    while (fewer := prune_calls(made.program)) is not made.program:
-        again = _prune_main(fewer)
-        given = dict(zip((var.name for var in made.program.main.body.parameters), made.parameter_names, strict=True))
-        made = PruneResult(again.program, tuple(given[name] for name in again.parameter_names))
-    return made
+        return result
+    while (smaller := prune_calls(result.program)) is not result.program:
+        parameters = (var.name for var in result.program.main.body.parameters)
+        original_names = dict(zip(parameters, result.parameter_names, strict=True))
+        pruned, parameter_names = prune_main_body(smaller)
+        result = PruneResult(pruned, tuple(original_names[name] for name in parameter_names))
+    return result
 
 
-def _prune_main(
+def prune_main_body(
     program: Program, fetches: Sequence[str] | None = None, feeds: Iterable[str] = (), keep: Collection[str] = ()
 ) -> PruneResult:
     """As `prune_program`, without pruning results of called functions."""
-    main = _MainBody(program)
+    main = MainBody(program)
     fed = dict.fromkeys(main.check_value(name, "fed") for name in feeds)
     wanted: Sequence[Operand] = main.body.results
     types = main.function.results
     if fetches is not None:
         wanted = [main.check_value(name, "fetched") for name in fetches]
         types = tuple(main.types[name] for name in wanted if isinstance(name, str))
-    left = main.prune_nodes(wanted, fed, keep)
-    made = {result.name for node in left for result in node.results}
-    calls = {name: unique_name("", name, defined_names(main.function)) if name in made else name for name in fed}
-    fewer = PhasePruner(program)
-    nodes = [_rename_inputs(node, calls) for node in left]
-    begun = phase_counts(nodes)
-    cut = [fewer.prune_node(node, begun[node.name]) if node.name in begun else node for node in nodes]
-    results = tuple(calls.get(result, result) if isinstance(result, str) else result for result in wanted)
-    used = {each for each in results if isinstance(each, str)}
-    used |= {each for node in cut for each in node.inputs if isinstance(each, str)}
+    needed = main.prune_nodes(wanted, fed, keep)
+    computed = {result.name for node in needed for result in node.results}
+    new_names = {
+        name: unique_name("", name, defined_names(main.function)) if name in computed else name for name in fed
+    }
+    renamed = [rename_inputs(node, new_names) for node in needed]
+    phase_pruner, phases = PhasePruner(program), phase_counts(renamed)
+    nodes = [phase_pruner.prune_node(node, phases[node.name]) if node.name in phases else node for node in renamed]
+    results = tuple(new_names.get(result, result) if isinstance(result, str) else result for result in wanted)
+    used = {operand for operand in results if isinstance(operand, str)}
+    used |= {operand for node in nodes for operand in node.inputs if isinstance(operand, str)}
     parameters = [var for var in main.body.parameters if var.name in used and var.name not in fed]
-    given = {name: Var(called, main.types[name]) for name, called in calls.items() if called in used}
-    body = Region((*parameters, *given.values()), tuple(cut), results)
-    taken = (*(var.name for var in parameters), *given)
+    fed_parameters = {name: Var(new, main.types[name]) for name, new in new_names.items() if new in used}
+    body = Region((*parameters, *fed_parameters.values()), tuple(nodes), results)
+    parameter_names = (*(var.name for var in parameters), *fed_parameters)
     if body == main.body:
-        return PruneResult(program, taken)
-    return PruneResult(_replace_entry(program, replace(main.function, body=body, results=types), fewer), taken)
+        return PruneResult(program, parameter_names)
+    function = replace(main.function, body=body, results=types)
+    return PruneResult(replace_entry(program, function, phase_pruner), parameter_names)
 
 
-class _MainBody:
+class MainBody:
     """The main function of a program, with the nodes and types of its body by name."""
 
-    def __init__(self, program: Program, left: Sequence[Node] | None = None) -> None:
-        """`left` has the nodes of the body that are left, if some are pruned already."""
+    def __init__(self, program: Program, nodes: Sequence[Node] | None = None) -> None:
+        """`nodes` are those of the body that remain, if some are pruned already."""
         self.program, self.function = program, program.main
         self.body = program.main.body
-        self.nodes = self.body.nodes if left is None else left
+        self.nodes = self.body.nodes if nodes is None else nodes
         self.producers = {result.name: node for node in self.nodes for result in node.results}
         self.types = dict[str, Type](self.body.parameters)
         self.types |= {name: type_ for node in self.body.nodes for name, type_ in node.results}
 
-    def check_value(self, name: str, done: str) -> str:
-        """P1: return the name if it is a value that may be fetched or fed."""
-        type_, place = self.types.get(name), self.function.location or self.function.name
+    def check_value(self, name: str, action: str) -> str:
+        """P1: return the name if it is a value that may be fetched or fed; `action` says which, for messages."""
+        type_, where = self.types.get(name), self.function.location or self.function.name
         if type_ is None:
-            raise self._unknown_name_error(name, done)
+            raise self.unknown_name_error(name, action)
         if isinstance(type_.dtype, HandleType):
-            hint = f"what get or collect makes of them can be {done}"
-            where = self.producers[name].location or place
+            hint = f"the results of get and collect can be {action}"
+            where = self.producers[name].location or where
             raise Usage(f"{name} stands for cells, which do not leave a program", rule="P1", where=where, hint=hint)
         return name
 
-    def _unknown_name_error(self, name: str, done: str) -> Usage:
+    def unknown_name_error(self, name: str, action: str) -> Usage:
         """The error for a name that is not in the main body: it is a value elsewhere, or nowhere."""
-        called, place = self.function.name, self.function.location or self.function.name
-        inside = enclosing_tag(self.program, name)
-        if inside is not None:
-            required, hint = "the tag under which it is meant, too", f"write {inside}/{name}"
-            message = f"{name} is no value of the main body of {called}: it has one under each tag"
-            return Usage(message, rule="P1", where=place, required=required, got=name, hint=hint)
-        there = ", ".join([*self.types][:40])
+        function, where = self.function.name, self.function.location or self.function.name
+        tag = enclosing_tag(self.program, name)
+        if tag is not None:
+            required, hint = "a tag before the name", f"write {tag}/{name}"
+            message = f"{name} is no value of the main body of {function}: it has one under each tag"
+            return Usage(message, rule="P1", where=where, required=required, got=name, hint=hint)
+        values = ", ".join([*self.types][:40])
         hint = hints.suggest_name(name, self.types) or "tl.print_program shows the names"
-        message = f"{called} has no value that could be {done} by this name"
-        return Usage(message, rule="P1", where=place, required=there or "a value", got=name, hint=hint)
+        message = f"{function} has no value that could be {action} by this name"
+        return Usage(message, rule="P1", where=where, required=values or "a value", got=name, hint=hint)
 
     def prune_nodes(self, wanted: Sequence[Operand], fed: Collection[str], keep: Collection[str]) -> tuple[Node, ...]:
         """P2 to P4: the nodes needed for the wanted values, given the fed ones, each pruned to its needed results
         unless kept."""
-        fewer, nodes = ResultPruner(self.program), self.body.nodes
+        pruner, nodes = ResultPruner(self.program), self.body.nodes
         while True:
-            needed = _MainBody(self.program, nodes).required_nodes(wanted, fed, keep)
-            there = [node for node in nodes if node.name in needed]
-            used = {each for each in wanted if isinstance(each, str)}
-            used |= {each for node in there for each in node.inputs if isinstance(each, str)}
+            names = MainBody(self.program, nodes).required_nodes(wanted, fed, keep)
+            needed = [node for node in nodes if node.name in names]
+            used = {operand for operand in wanted if isinstance(operand, str)}
+            used |= {operand for node in needed for operand in node.inputs if isinstance(operand, str)}
             used -= {*fed}
-            slim = tuple(node if node.name in keep else fewer.prune_node(node, used) for node in there)
-            if slim == nodes:
-                return slim
-            nodes = slim
+            pruned = tuple(node if node.name in keep else pruner.prune_node(node, used) for node in needed)
+            if pruned == nodes:
+                return pruned
+            nodes = pruned
 
     def required_nodes(self, wanted: Iterable[Operand], fed: Iterable[str], keep: Iterable[str]) -> set[str]:
         """P2 to P4: the names of the nodes needed for the wanted values, given the fed ones."""
-        given, cells = set(fed), self._cell_writers()
+        replaced, writers = set(fed), self.cell_writers()
 
         def find_producers(operands: Iterable[Operand]) -> Iterator[Node]:
-            names = (each for each in operands if isinstance(each, str) and each not in given)
+            names = (each for each in operands if isinstance(each, str) and each not in replaced)
             return (self.producers[name] for name in names if name in self.producers)
 
-        ahead, found = [*find_producers(wanted), *(self.producers[name] for name in keep)], set[str]()
-        while ahead:
-            node = ahead.pop()
-            if node.name in found:
+        queue, required = [*find_producers(wanted), *(self.producers[name] for name in keep)], set[str]()
+        while queue:
+            node = queue.pop()
+            if node.name in required:
                 continue
-            found.add(node.name)
-            ahead += find_producers(node.inputs)
-            ahead += [self.producers[node.attribute(PULLBACK_TARGET)]] if node.op == "pullback" else []
-            for name in self._cell_handles(node):
-                ahead += cells.get(name, ())
-        return found
+            required.add(node.name)
+            queue += find_producers(node.inputs)
+            queue += [self.producers[node.attribute(PULLBACK_TARGET)]] if node.op == "pullback" else []
+            for name in self.cell_handles(node):
+                queue += writers.get(name, ())
+        return required
 
-    def _cell_handles(self, node: Node) -> list[str]:
+    def cell_handles(self, node: Node) -> list[str]:
         """The handles that a node takes or returns; of a pullback, also those of the node that it goes back through."""
         names = [each for each in node.inputs if isinstance(each, str)] + [name for name, _ in node.results]
-        found = [name for name in names if isinstance(self.types[name].dtype, HandleType)]
-        return (
-            found + self._cell_handles(self.producers[node.attribute(PULLBACK_TARGET)])
-            if node.op == "pullback"
-            else found
-        )
+        handles = [name for name in names if isinstance(self.types[name].dtype, HandleType)]
+        if node.op == "pullback":
+            handles += self.cell_handles(self.producers[node.attribute(PULLBACK_TARGET)])
+        return handles
 
-    def _cell_writers(self) -> dict[str, list[Node]]:
+    def cell_writers(self) -> dict[str, list[Node]]:
         """P4: for each handle, the nodes that may put to its cells.
 
         If two handles denote the same cells, some node takes one and returns the other, and that node is listed under
         both.
         """
-        found: dict[str, list[Node]] = {}
+        writers: dict[str, list[Node]] = {}
         for node in self.nodes:
-            for name in self._cell_handles(node) if node.op not in READ_OPS else ():
-                found.setdefault(name, []).append(node)
-        return found
+            for name in self.cell_handles(node) if node.op not in READ_OPS else ():
+                writers.setdefault(name, []).append(node)
+        return writers
 
 
-def _rename_inputs(node: Node, calls: dict[str, str]) -> Node:
+def rename_inputs(node: Node, names: dict[str, str]) -> Node:
     """The node with its fed operands renamed."""
-    return replace(node, inputs=tuple(calls.get(each, each) if isinstance(each, str) else each for each in node.inputs))
+    return replace(node, inputs=tuple(names.get(each, each) if isinstance(each, str) else each for each in node.inputs))
 
 
-def _replace_entry(program: Program, main: Function, fewer: PhasePruner) -> Program:
+def replace_entry(program: Program, main: Function, pruner: PhasePruner) -> Program:
     """The program with another main function and the functions that it calls. A pruned function takes over the name of
     the original, on which random numbers depend (P5), if nothing calls the original any more."""
-    entry = fewer.fresh_name(main.name)
-    made = (replace(main, name=entry), *fewer.pruned_functions.values())
-    whole = Program((*made, *program.functions), entry)
-    reached = whole.reachable_functions()
-    left = {function.name for function in reached}
+    entry = pruner.fresh_name(main.name)
+    whole = Program((replace(main, name=entry), *pruner.pruned_functions.values(), *program.functions), entry)
+    functions = whole.reachable_functions()
+    reachable = {function.name for function in functions}
     names: dict[str, str] = {}
-    for name, of in fewer.original_names.items():
-        if name in left and of not in left and of not in names.values():
-            names[name] = of
-    for function in reached:
-        if function.name in fewer.original_names and function.name not in names:
-            _check_random_draws(whole, function.name, fewer.original_names[function.name])
-    return Program(tuple(rename_functions(function, names) for function in reached), names.get(entry, entry))
+    for name, original in pruner.original_names.items():
+        if name in reachable and original not in reachable and original not in names.values():
+            names[name] = original
+    for function in functions:
+        if function.name in pruner.original_names and function.name not in names:
+            check_random_draws(whole, function.name, pruner.original_names[function.name])
+    return Program(tuple(rename_functions(function, names) for function in functions), names.get(entry, entry))
 
 
-def _check_random_draws(program: Program, name: str, of: str) -> None:
+def check_random_draws(program: Program, name: str, original: str) -> None:
     """P5: raises Usage where a renamed function draws, or calls a function that draws."""
     for function in replace(program, entry=name).reachable_functions():
         for node in function.body.walk():
             if node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw:
+                message = f"{original} is needed both as a part and as a whole, and draws random numbers"
                 raise Usage(
-                    f"{of} is needed both as a part and as a whole, and draws random numbers, which depend on its name",
+                    f"{message}, which depend on its name",
                     rule="P5",
                     where=node.location or node.name,
                     got=node.op,
-                    hint=f"let {of} be called by a function that it does not call, and fetch there",
+                    hint=f"call {original} in a function that it does not call, and fetch there",
                 )
 
 
@@ -229,32 +235,32 @@ def check_name(program: Program, name: str) -> None:
     """Raises Usage where a program has no value of this name, alone or as `function.name` (P1)."""
     names = set[str]()
     for function in program.reachable_functions():
-        own = _value_names(function)
+        own = value_names(function)
         names |= own | {f"{function.name}.{each}" for each in own}
     if name not in names:
-        place, hint = program.main.location or program.entry, hints.suggest_name(name, names)
+        where, hint = program.main.location or program.entry, hints.suggest_name(name, names)
         message = f"{program.entry}, with what it calls, has no value by this name"
-        raise Usage(message, rule="P1", where=place, got=name, hint=hint or "tl.print_program shows the names")
+        raise Usage(message, rule="P1", where=where, got=name, hint=hint or "tl.print_program shows the names")
 
 
 def enclosing_tag(program: Program, name: str) -> str | None:
     """The first tag, outside the main body, under which a value of this name is; None where there is none."""
-    ahead = deque([(program.main.body, "main")])
-    seen = {program.entry}
-    while ahead:
-        region, tag = ahead.popleft()
+    queue = deque([(program.main.body, "main")])
+    entered = {program.entry}
+    while queue:
+        region, tag = queue.popleft()
         for node in (node for phase in region.phases() for node in phase.nodes):
             if any(result.name == name for result in node.results):
                 return tag
             inside = f"{tag}/{node.name}[0]" if node.op == "while_loop" else tag
-            if any(variable.name == name for variable in _loop_variables(node)):
+            if any(variable.name == name for variable in loop_variables(node)):
                 return inside
-            ahead += [(inner, inside) for inner in node.regions]
-            if node.op == "call" and (callee := node.attribute("function")) not in seen:
-                seen.add(callee)
+            queue += [(inner, inside) for inner in node.regions]
+            if node.op == "call" and (callee := node.attribute("function")) not in entered:
+                entered.add(callee)
                 if any(parameter.name == name for parameter in program[callee].body.parameters):
                     return f"{tag}/{node.name}"
-                ahead.append((program[callee].body, f"{tag}/{node.name}"))
+                queue.append((program[callee].body, f"{tag}/{node.name}"))
     return None
 
 
@@ -266,29 +272,272 @@ def enclosing_nodes(program: Program, name: str, site: str | None = None) -> lis
     def defines_name(function: str) -> bool:
         if function not in reached:
             reached[function] = any(
-                name in _value_names(each) for each in replace(program, entry=function).reachable_functions()
+                name in value_names(each) for each in replace(program, entry=function).reachable_functions()
             )
         return reached[function]
 
     def produces_name(node: Node) -> bool:
-        return any(var.name == name for var in (*node.results, *_loop_variables(node)))
+        return any(var.name == name for var in (*node.results, *loop_variables(node)))
 
-    found = []
-    for node in program.main.body.nodes:
-        below = [node, *(inner for region in node.regions for inner in region.walk())]
-        is_there = any(
-            produces_name(each) or (each.op == "call" and defines_name(each.attribute("function"))) for each in below
+    def computes_value(node: Node) -> bool:
+        within = [node, *(inner for region in node.regions for inner in region.walk())]
+        if site is not None and all(each.name != site for each in within):
+            return False
+        return any(
+            produces_name(each) or (each.op == "call" and defines_name(each.attribute("function"))) for each in within
         )
-        if is_there and (site is None or any(each.name == site for each in below)):
-            found.append(node.name)
-    return found
+
+    return [node.name for node in program.main.body.nodes if computes_value(node)]
 
 
-def _value_names(function: Function) -> set[str]:
+def value_names(function: Function) -> set[str]:
     """The names of the values in a function: parameters, results of nodes, and variables of loops."""
-    return defined_names(function) | {var.name for node in function.body.walk() for var in _loop_variables(node)}
+    return defined_names(function) | {var.name for node in function.body.walk() for var in loop_variables(node)}
 
 
-def _loop_variables(node: Node) -> tuple[Var, ...]:
+def loop_variables(node: Node) -> tuple[Var, ...]:
     """The variables of a loop. Each has one value per iteration."""
     return node.regions[-1].parameters if node.op == "while_loop" else ()
+
+
+class CallSite(NamedTuple):
+    """A call with its caller, and the positions of the needed results. The first result stays: it names the node."""
+
+    caller: str
+    node: Node
+    required_results: tuple[int, ...]
+    is_caller_prunable: bool = False
+    """Whether the caller may be pruned too, so that values nobody needs there go."""
+
+
+def prune_calls(program: Program) -> Program:
+    """P3: the program whose functions return and take only what their one call site needs.
+
+    A function with several call sites, or a recursive one, stays whole, since each call site relies on it. So does a
+    function with a pullback or a gradient rule.
+    """
+    while (call_site := next(prunable_calls(program), None)) is not None:
+        program = prune_call(program, call_site)
+    return program
+
+
+def prunable_calls(program: Program) -> Iterator[CallSite]:
+    """The single call sites of functions that have unneeded results or unused parameters."""
+    functions = program.reachable_functions()
+    rules = {function.gradient_rule for function in functions}
+    call_sites: dict[str, list[CallSite]] = {}
+    for function in functions:
+        for node, used in calls_with_uses(function.body):
+            required = tuple(at for at, result in enumerate(node.results) if at == 0 or result.name in used)
+            call_sites.setdefault(node.attribute("function"), []).append(CallSite(function.name, node, required))
+
+    def is_prunable(name: str) -> bool:
+        has_rules = name in rules or program[name].gradient_rule or has_pullback(program[name].body)
+        return len(call_sites[name]) == 1 and name != program.entry and not has_rules
+
+    single = {name: sites[0] for name, sites in call_sites.items() if is_prunable(name)}
+    for function in functions:
+        call_site = single.get(function.name)
+        if call_site is None:
+            continue
+        counts = len(call_site.required_results), len(used_parameters(function.body))
+        if counts != (len(function.results), len(function.body.parameters)):
+            yield call_site._replace(is_caller_prunable=call_site.caller in single)
+
+
+def calls_with_uses(region: Region) -> Iterator[tuple[Node, set[str]]]:
+    """The calls in a region and in regions inside it, each with the names used in its region."""
+    used = used_names(region)
+    for phase in region.phases():
+        for node in phase.nodes:
+            if node.op == "call":
+                yield node, used
+            for inner in node.regions:
+                yield from calls_with_uses(inner)
+
+
+def prune_call(program: Program, call_site: CallSite) -> Program:
+    """The program with one callee pruned to what its call needs, and with its caller pruned where that is allowed.
+    Functions that nobody calls any more go."""
+    call, required = call_site.node, call_site.required_results
+    pruner, callee = ResultPruner(program), program[call.attribute("function")]
+    body = pruner.prune_region(callee.body, required)
+    used = used_parameters(body)
+    body = replace(body, parameters=tuple(body.parameters[at] for at in used))
+    inputs, results = tuple(call.inputs[at] for at in used), tuple(call.results[at] for at in required)
+    caller = program[call_site.caller]
+    caller_body = replace_node(caller.body, call, replace(call, inputs=inputs, results=results))
+    if call_site.is_caller_prunable:
+        caller_body = pruner.prune_region(caller_body, range(len(caller_body.results)))
+    changed = {
+        callee.name: replace(callee, body=body, results=tuple(callee.results[at] for at in required)),
+        caller.name: replace(caller, body=caller_body),
+    }
+    whole = replace(program, functions=tuple(changed.get(each.name, each) for each in program.functions))
+    return replace(whole, functions=whole.reachable_functions())
+
+
+def replace_node(region: Region, old: Node, new: Node) -> Region:
+    """The region with one node replaced, wherever it is inside."""
+    nodes = tuple(
+        new if node is old else replace(node, regions=tuple(replace_node(inner, old, new) for inner in node.regions))
+        for node in region.nodes
+    )
+    return replace(region, nodes=nodes, pullback=region.pullback and replace_node(region.pullback, old, new))
+
+
+class ResultPruner:
+    """P3: removes unneeded results from conds and loops, with the nodes that only they need.
+
+    The first result stays: it names the node. Nodes with effects stay, and so do nodes that may put to cells, and nodes
+    with pullbacks.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._effectful_functions = {name for name, resources in function_resources(program).items() if resources}
+
+    def prune_node(self, node: Node, used: Collection[str]) -> Node:
+        """A cond or loop with only the results that are used, the first one, and those that a loop needs for them."""
+        if node.op not in ("cond", "while_loop") or any(map(has_pullback, node.regions)):
+            return node
+        wanted = [at for at, result in enumerate(node.results) if at == 0 or result.name in used]
+        return self.prune_cond(node, wanted) if node.op == "cond" else self.prune_loop(node, wanted)
+
+    def prune_cond(self, node: Node, wanted: Sequence[int]) -> Node:
+        """A cond with only the wanted results, and the operands that its branches then use."""
+        branches = [self.prune_region(branch, wanted) for branch in node.regions]
+        used = sorted({at for branch in branches for at in used_parameters(branch)})
+        inputs = (node.inputs[0], *(node.inputs[at + 1] for at in used))
+        regions = tuple(replace(each, parameters=tuple(each.parameters[at] for at in used)) for each in branches)
+        return replace(node, inputs=inputs, results=tuple(node.results[at] for at in wanted), regions=regions)
+
+    def prune_loop(self, node: Node, wanted: list[int]) -> Node:
+        """A variable stays if its result is wanted, or if the condition or the next value of a variable that stays uses
+        it."""
+        condition = self.prune_region(node.regions[0], [0])
+        body, positions = node.regions[1], wanted
+        while True:
+            body = self.prune_region(node.regions[1], positions)
+            required = sorted({*positions, *used_parameters(condition), *used_parameters(body)})
+            if required == positions:
+                break
+            positions = required
+        regions = tuple(
+            replace(each, parameters=tuple(each.parameters[at] for at in positions)) for each in (condition, body)
+        )
+        inputs, results = tuple(node.inputs[at] for at in positions), tuple(node.results[at] for at in positions)
+        return replace(node, inputs=inputs, results=results, regions=regions)
+
+    def prune_region(self, region: Region, wanted: Sequence[int]) -> Region:
+        """The region with only the wanted results, and the nodes that they need."""
+        results = tuple(region.results[at] for at in wanted)
+        used = {each for each in results if isinstance(each, str)}
+        types = dict([*region.parameters, *(result for node in region.nodes for result in node.results)])
+        nodes: list[Node] = []
+        for node in reversed(region.nodes):
+            if self.has_effects(node, types) or any(result.name in used for result in node.results):
+                nodes.insert(0, self.prune_node(node, used))
+                used.update(each for each in nodes[0].inputs if isinstance(each, str))
+        return replace(region, nodes=tuple(nodes), results=results)
+
+    def has_effects(self, node: Node, types: Mapping[str, Type]) -> bool:
+        """Whether a node may have effects, or put to cells that are visible outside it."""
+        within = [node, *(inner for region in node.regions for inner in region.walk())]
+        callees = {each.attribute("function") for each in within if each.op == "call"}
+        if callees & self._effectful_functions or any(resource_of(each.op) for each in within):
+            return True
+        operands = [types[each] for each in node.inputs if isinstance(each, str)] if node.op not in READ_OPS else []
+        return any(isinstance(type_.dtype, HandleType) for type_ in (*operands, *(type_ for _, type_ in node.results)))
+
+
+def has_pullback(region: Region) -> bool:
+    """Whether a region has further phases, or contains a pullback."""
+    return region.pullback is not None or any(each.op == "pullback" for each in region.walk())
+
+
+def used_parameters(region: Region) -> list[int]:
+    """The positions of the parameters that a region uses."""
+    used = used_names(region)
+    return [at for at, variable in enumerate(region.parameters) if variable.name in used]
+
+
+class PhasePruner:
+    """Removes the further phases that nothing begins from nodes of a program, and from the functions that they call
+    (V17). A call then names another function, a copy without these phases."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._used_names = {function.name for function in program.functions}
+        self._pruned_names: dict[tuple[str, int], str] = {}
+        self.pruned_functions: dict[str, Function] = {}
+        """The pruned functions, by their new names."""
+        self.original_names: dict[str, str] = {}
+        """The original name of each pruned function, by its new name."""
+
+    def fresh_name(self, name: str) -> str:
+        """A new name for a pruned function."""
+        fresh = unique_name("", name, self._used_names)
+        self._used_names.add(fresh)
+        self.original_names[fresh] = name
+        return fresh
+
+    def prune_node(self, node: Node, phases: int) -> Node:
+        """A call, cond or loop with only its first phases."""
+        if node.op == "call":
+            return replace(node, attributes=(("function", self.prune_function(node.attribute("function"), phases)),))
+        return replace(node, regions=tuple(self.prune_region(region, phases) for region in node.regions))
+
+    def prune_region(self, region: Region, phases: int) -> Region:
+        """A region with only its first phases."""
+        first_phases = list(islice(region.phases(), phases))
+        counts = phase_counts(node for phase in first_phases for node in phase.nodes)
+        pruned: Region | None = None
+        for phase in reversed(first_phases):
+            nodes = tuple(
+                self.prune_node(each, counts[each.name]) if each.name in counts else each for each in phase.nodes
+            )
+            pruned = replace(phase, nodes=nodes, pullback=pruned)
+        assert pruned is not None
+        return pruned
+
+    def prune_function(self, name: str, phases: int) -> str:
+        """The name of the function that has only the first phases of this one."""
+        function = self._program[name]
+        if phases > len(function.pullbacks):
+            return name
+        if (name, phases) not in self._pruned_names:
+            fresh = self._pruned_names[name, phases] = self.fresh_name(name)  # first, since the body may call it
+            body, pullbacks = self.prune_region(function.body, phases), function.pullbacks[: phases - 1]
+            self.pruned_functions[fresh] = replace(function, name=fresh, body=body, pullbacks=pullbacks)
+        return self._pruned_names[name, phases]
+
+
+def phase_counts(nodes: Iterable[Node]) -> dict[str, int]:
+    """For each call, cond and loop among nodes in program order, how many of its phases begin."""
+    roots: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for node in nodes:
+        if node.op == "pullback":
+            target = node.attribute(PULLBACK_TARGET)
+            roots[node.name] = roots.get(target, target)
+            counts[roots[node.name]] += 1
+        elif node.op in ("call", "cond", "while_loop"):
+            counts[node.name] = 1
+    return counts
+
+
+def rename_functions(function: Function, names: Mapping[str, str]) -> Function:
+    """The function with its name, and those of its callees, replaced."""
+    return replace(function, name=names.get(function.name, function.name), body=rename_region(function.body, names))
+
+
+def rename_region(region: Region, names: Mapping[str, str]) -> Region:
+    """The region with the names of callees replaced, in all phases."""
+    nodes = []
+    for node in region.nodes:
+        if node.op == "call":
+            callee = node.attribute("function")
+            node = replace(node, attributes=(("function", names.get(callee, callee)),))
+        nodes.append(replace(node, regions=tuple(rename_region(inner, names) for inner in node.regions)))
+    pullback = rename_region(region.pullback, names) if region.pullback else None
+    return replace(region, nodes=tuple(nodes), pullback=pullback)

@@ -78,7 +78,7 @@ def parse_location(graph: Graph, text: str) -> ValueLocation:
         found = ValueLocation(text, (_select_node(graph, nodes, tag),), tag.__eq__, tag)
     for number in found.nodes:
         if isinstance(graph.nodes[number].outputs[0].type.dtype, HandleType):
-            where, hint = graph.nodes[number].origin, "what get or collect makes of them can be fetched"
+            where, hint = graph.nodes[number].origin, "the results of get and collect can be fetched"
             raise Usage(f"{name} stands for cells, which do not leave a program", rule="P1", where=where, hint=hint)
     return found
 

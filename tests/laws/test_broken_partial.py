@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -13,12 +13,8 @@ from support.programs.partial_programs import ALL
 from tagloom.core.ops.effects import resource_of
 from tagloom.core.program.program import Function, Node, Program, Region
 from tagloom.core.tag import Tag
-from tagloom.core.transform import prune as partial
-from tagloom.core.transform import prune_calls as fewer_calls
-from tagloom.core.transform import prune_results as fewer_results
-from tagloom.core.transform.prune import PruneResult, prune_program
-from tagloom.core.transform.prune_phases import PhasePruner, rename_functions
-from tagloom.core.transform.prune_results import ResultPruner
+from tagloom.core.transform import prune
+from tagloom.core.transform.prune import PhasePruner, PruneResult, ResultPruner, prune_program, rename_functions
 from tagloom.core.value import Value
 from tagloom.interp.function import tagged_values as tagged
 from tagloom.interp.machine.event import Event
@@ -28,13 +24,13 @@ Broken = Callable[[pytest.MonkeyPatch], None]
 
 def keeps_what_is_fed(patch: pytest.MonkeyPatch) -> None:
     """The node that made what is fed fires all the same."""
-    right = partial._MainBody.required_nodes
-    patch.setattr(partial._MainBody, "required_nodes", lambda self, wanted, fed, keep: right(self, wanted, (), keep))
+    right = prune.MainBody.required_nodes
+    patch.setattr(prune.MainBody, "required_nodes", lambda self, wanted, fed, keep: right(self, wanted, (), keep))
 
 
 def leaves_the_old_value(patch: pytest.MonkeyPatch) -> None:
     """What is fed is a parameter, and what takes it takes what is computed."""
-    patch.setattr(partial, "_rename_inputs", lambda node, calls: node)
+    patch.setattr(prune, "rename_inputs", lambda node, calls: node)
 
 
 def fetches_the_first(patch: pytest.MonkeyPatch) -> None:
@@ -43,24 +39,24 @@ def fetches_the_first(patch: pytest.MonkeyPatch) -> None:
     def first(main: Any, name: str) -> str:
         return main.producers[name].name if name in main.producers else name
 
-    right = partial._MainBody.check_value
-    patch.setattr(partial._MainBody, "check_value", lambda self, name, done: first(self, right(self, name, done)))
+    right = prune.MainBody.check_value
+    patch.setattr(prune.MainBody, "check_value", lambda self, name, done: first(self, right(self, name, done)))
 
 
 def keeps_effects(patch: pytest.MonkeyPatch) -> None:
     """Effects happen though nobody needs them."""
-    right = partial._MainBody.required_nodes
+    right = prune.MainBody.required_nodes
 
     def needed(self: Any, wanted: Any, fed: Any, keep: Iterable[str]) -> set[str]:
         effects = [node.name for node in self.body.nodes if resource_of(node.op)]
         return right(self, wanted, fed, [*keep, *effects])
 
-    patch.setattr(partial._MainBody, "required_nodes", needed)
+    patch.setattr(prune.MainBody, "required_nodes", needed)
 
 
 def forgets_puts(patch: pytest.MonkeyPatch) -> None:
     """What puts to cells is needed for its own result only."""
-    patch.setattr(partial._MainBody, "_cell_writers", lambda self: {})
+    patch.setattr(prune.MainBody, "cell_writers", lambda self: {})
 
 
 def leaves_phases_open(patch: pytest.MonkeyPatch) -> None:
@@ -81,24 +77,24 @@ def calls_itself_in_part(patch: pytest.MonkeyPatch) -> None:
         others = [function for function in program.functions if function.name != program.entry]
         return replace(program, functions=(main, *others))
 
-    patch.setattr(partial, "_replace_entry", with_entry)
+    patch.setattr(prune, "replace_entry", with_entry)
 
 
 def renames(patch: pytest.MonkeyPatch) -> None:
     """What is left of a function has another name, on which random numbers depend."""
-    right = partial._replace_entry
+    right = prune.replace_entry
 
     def with_entry(program: Program, main: Function, fewer: PhasePruner) -> Program:
         made = right(program, main, fewer)
         names = {function.name: f"{function.name}_part" for function in made.functions if function.name != made.entry}
         return replace(made, functions=tuple(rename_functions(function, names) for function in made.functions))
 
-    patch.setattr(partial, "_replace_entry", with_entry)
+    patch.setattr(prune, "replace_entry", with_entry)
 
 
 def draws_by_another_name(patch: pytest.MonkeyPatch) -> None:
     """A function in two forms is not refused where it draws."""
-    patch.setattr(partial, "_check_random_draws", lambda program, name, of: None)
+    patch.setattr(prune, "check_random_draws", lambda program, name, of: None)
 
 
 def keeps_parameters(patch: pytest.MonkeyPatch) -> None:
@@ -122,54 +118,62 @@ def yields_the_first(patch: pytest.MonkeyPatch) -> None:
 
 def drops_puts(patch: pytest.MonkeyPatch) -> None:
     """In a loop what puts to cells is needed for its own result only."""
-    patch.setattr(ResultPruner, "_has_effects", lambda self, node, types: False)
+    patch.setattr(ResultPruner, "has_effects", lambda self, node, types: False)
 
 
 def forgets_the_next_values(patch: pytest.MonkeyPatch) -> None:
     """A variable stays if its result is wanted, whatever the next values of others take."""
-    right = ResultPruner._prune_loop
+    right = ResultPruner.prune_loop
 
     def loop(self: ResultPruner, node: Node, wanted: list[int]) -> Node:
-        patch.setattr(fewer_results, "used_parameters", lambda region: [])
+        patch.setattr(prune, "used_parameters", lambda region: [])
         return right(self, node, wanted)
 
-    patch.setattr(ResultPruner, "_prune_loop", loop)
+    patch.setattr(ResultPruner, "prune_loop", loop)
 
 
 def forgets_other_calls(patch: pytest.MonkeyPatch) -> None:
     """A function gives what its first call needs."""
-    right = fewer_calls._calls_with_uses
+    right = prune.calls_with_uses
 
     def first(region: Region) -> Iterator[tuple[Node, set[str]]]:
         found = list(right(region))
         yield from {node.attribute("function"): (node, used) for node, used in reversed(found)}.values()
 
-    patch.setattr(fewer_calls, "_calls_with_uses", first)
+    patch.setattr(prune, "calls_with_uses", first)
 
 
 def drops_arguments(patch: pytest.MonkeyPatch) -> None:
     """A function that gives less takes its first argument only."""
-    right = fewer_calls.used_parameters
-    patch.setattr(fewer_calls, "used_parameters", lambda region: right(region)[:1])
+    right = prune.used_parameters
+    prune_node = ResultPruner.prune_node
+
+    def node(self: ResultPruner, node: Node, used: Collection[str]) -> Node:
+        with pytest.MonkeyPatch.context() as inner:
+            inner.setattr(prune, "used_parameters", right)
+            return prune_node(self, node, used)
+
+    patch.setattr(prune, "used_parameters", lambda region: right(region)[:1])
+    patch.setattr(ResultPruner, "prune_node", node)
 
 
 def keeps_what_nobody_calls(patch: pytest.MonkeyPatch) -> None:
     """What is not called any more stays, and calls what has become another."""
-    right = fewer_calls._prune_call
+    right = prune.prune_call
 
-    def narrowed(program: Program, place: fewer_calls._CallSite) -> Program:
+    def narrowed(program: Program, place: prune.CallSite) -> Program:
         left = right(program, place)
         uncalled = (each for each in program.functions if each.name not in {other.name for other in left.functions})
         return replace(left, functions=(*left.functions, *uncalled))
 
-    patch.setattr(fewer_calls, "_prune_call", narrowed)
+    patch.setattr(prune, "prune_call", narrowed)
 
 
 def looks_at_the_main_body_only(patch: pytest.MonkeyPatch) -> None:
     """Functions are whole where nothing of the main body is left out."""
 
     def looked(program: Program, *asked: Any) -> PruneResult:
-        whole = partial._prune_main(program, *asked)
+        whole = prune.prune_main_body(program, *asked)
         return whole if whole.program is program else prune_program(program, *asked)
 
     patch.setattr("support.laws.partial_laws.prune_program", looked)

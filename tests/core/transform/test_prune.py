@@ -221,7 +221,7 @@ def test_random_numbers_stay() -> None:
         (["tanx"], [], "\n  got: tanx\n  hint: do you mean tanh?"),
         ([], ["tanx"], "P1: model has no value that could be fed by this name"),
         (["add"], [], "P1: add is no value of the main body of model: it has one under each tag"),
-        (["add"], [], "\n  required: the tag under which it is meant, too\n  got: add\n  hint: write main/loop[0]/add"),
+        (["add"], [], "\n  required: a tag before the name\n  got: add\n  hint: write main/loop[0]/add"),
         (["subtract"], [], "hint: write main/subtract"),
         (["s"], [], "hint: write main/loop[0]/s"),
     ],
