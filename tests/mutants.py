@@ -100,10 +100,8 @@ SUBJECTS = {
             "core/autodiff/reverse.py",
             "core/autodiff/resolve.py",
             "core/autodiff/rows.py",
-            "core/autodiff/custom_rules.py",
             "core/autodiff/cells.py",
-            "core/autodiff/deferred_reads.py",
-            "core/graph/phases.py",
+            "core/graph/nesting.py",
         ),
         (
             "tests/core/autodiff",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from ..core.errors import plural
 from ..core.graph.graph import Graph
-from ..core.graph.phases import PhaseMap
+from ..core.graph.nesting import PhaseMap
 from ..core.tag import ENVIRONMENT, ROOT, Site, Tag
 from ..core.value import Value
 from ..interp.machine.event import Event, Token

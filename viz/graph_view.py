@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TypeAlias
 
 from ..core.graph.graph import Edge, Graph, OutputRef
-from ..core.graph.phases import ContextOwner, PhaseMap
+from ..core.graph.nesting import ContextOwner, PhaseMap
 from ..core.ops.effects import EFFECT_OPS, resource_of
 from ..core.tag import ENVIRONMENT, Site
 from .labels import NodeLabels, cluster_title, phase_title

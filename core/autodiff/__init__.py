@@ -10,11 +10,9 @@ D5  A pullback that computes a value again gets the same value: it draws nothing
 D6  A gradient by rows is with respect to a table from which only rows are taken, along the first axis, and which no
     loop changes.
 
-activity        which values need an adjoint
-reverse         the phases of a region, followed by the phases that compute its adjoints
-cells           gradient rules of cells, and the check that each array of cells has one thread of handles
-deferred_reads  the check that no read of a cell waits for a later put
-rows            adjoints by rows, of tables that are only gathered
-custom_rules    functions with a custom gradient
-resolve         the driver: finds the calls to differentiate and rewrites them
+activity  which values need an adjoint; the parameters of functions with a custom gradient
+reverse   the phases of a region, followed by the phases that compute its adjoints
+cells     gradient rules of cells, and the checks of D4
+rows      adjoints by rows, of tables that are only gathered
+resolve   the driver: finds the calls to differentiate and rewrites them
 """

@@ -14,7 +14,40 @@ from dataclasses import dataclass, field
 from ..ops.effects import EFFECT_OPS
 from ..program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
 from ..types import HandleType, Type, element_type
-from .custom_rules import relevant_parameters, rule_parameters
+
+
+@dataclass(frozen=True)
+class RuleParameters:
+    """The parameters of a function with a gradient rule, by their role: the form that `custom_gradient` gives a call.
+
+    Such a function computes nothing. Its parameters are the inputs of the gradient, its results, and the captures of
+    its rule, in this order; it returns the results unchanged. Its rule is another function: from the captures and the
+    adjoints of the float results it computes the adjoints of the inputs. The reverse of the first phase is a call of
+    the rule, at every order, and that call is differentiated like any other.
+    """
+
+    inputs: tuple[Var, ...]
+    outputs: tuple[Var, ...]
+    captures: tuple[Var, ...]
+
+
+def rule_parameters(program: Program, function: Function) -> RuleParameters:
+    """Split the parameters of a function with a rule by their role."""
+    assert function.gradient_rule is not None
+    parameters, by = function.body.parameters, len(program[function.gradient_rule].results)
+    end = by + len(function.results)
+    return RuleParameters(parameters[:by], parameters[by:end], parameters[end:])
+
+
+def relevant_parameters(program: Program, function: Function) -> Sequence[int]:
+    """The positions of the parameters on which the results depend, as far as gradients are concerned: all, or with a
+    rule the inputs, and the captures once the function is split."""
+    count = len(function.body.parameters)
+    if function.gradient_rule is None:
+        return range(count)
+    parts = rule_parameters(program, function)
+    closed = range(len(parts.inputs) + len(parts.outputs), count) if function.body.pullback else ()
+    return [*range(len(parts.inputs)), *closed]
 
 
 @dataclass(eq=False)

@@ -1,16 +1,24 @@
-"""Cells in differentiated code: their gradient rules, and the check of D4 that each array of cells has one thread of
-handles, made before anything is derived."""
+"""Cells in differentiated code: their gradient rules, and the two checks of D4, made before anything is differentiated.
+
+`check_cell_threads`: each array of cells has one thread of handles.
+
+`check_deferred_reads`: no read waits for a later put. An adjoint flows back along the thread of handles: the adjoint of
+a get reaches the puts before it, and no others. A get that waits for a later put would therefore be a constant. The
+check reports two cases: a get where the array is still empty, and a get whose cell is put later in the same region or
+one around it. Elsewhere only a run knows the index.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from typing import TypeAlias
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from typing import NamedTuple, TypeAlias
 
 from ..errors import Invalid
 from ..ops.op import OpBuilder
 from ..program.program import Function, Node, Operand, Program, Region, Var
 from ..types import HandleType, Type
-from .activity import is_differentiable
+from .activity import ActivityAnalysis, RegionActivity, is_differentiable, region_operands
 
 Contributions: TypeAlias = list[tuple[Operand, Operand]]
 """Pairs of an operand and a term to add to its adjoint."""
@@ -95,4 +103,248 @@ def _thread_error(node: Node, said: str) -> Invalid:
         rule="D4",
         where=node.location or node.name,
         hint="go on with the handle that the last put gave: a = tl.put(a, i, x)",
+    )
+
+
+HandleKey: TypeAlias = tuple[int, str]
+"""The identity of a region's activity, and a name in that region."""
+HandleFlow: TypeAlias = defaultdict[HandleKey, list[HandleKey]]
+
+
+class _CellUse(NamedTuple):
+    """A node that reads cells or puts to them."""
+
+    area: RegionActivity
+    node: Node
+    handle: HandleKey
+
+
+def check_deferred_reads(activity: ActivityAnalysis, putting: Set[str]) -> Iterator[Invalid]:
+    """The violations of D4 by active reads of values that are put later and depend on the inputs of the gradient.
+
+    `putting` has the functions that put to cells.
+    """
+    reading = functions_with_ops(activity.program, "get", "collect")
+    if not (putting and reading):
+        return
+    threads = _HandleFlowAnalysis(activity, putting, reading)
+    for read in threads.reads:
+        if any(result.name in read.area.useful for result in read.node.results):
+            for later in threads.later_puts(read):
+                sure = [put for put in later if _is_same_cell(read, put)]
+                for put in filter(_puts_varied_value, sure or later):
+                    yield _deferred_read_error(read.node, put.node)
+
+
+class _HandleFlowAnalysis:
+    """The flow of handles of float cells, and their reads and puts."""
+
+    def __init__(self, activity: ActivityAnalysis, putting: Set[str], reading: Set[str]) -> None:
+        self.activity = activity
+        self.functions_with_puts, self.functions_with_reads = putting, reading
+        self.reads: list[_CellUse] = []
+        self.puts: defaultdict[HandleKey, list[_CellUse]] = defaultdict(list)
+        """The puts to each handle."""
+        self.functions_with_cells = functions_with_ops(activity.program, "cells")
+        self.new_handles: dict[HandleKey, None] = {}
+        """The handles of new arrays. An array that a function makes counts once for each of its calls."""
+        self.local_flow: HandleFlow = defaultdict(list)
+        """For each handle, the handles that it becomes in the same call of a function."""
+        self.call_flow: HandleFlow = defaultdict(list)
+        """For each handle, the parameters that it becomes in called functions."""
+        self.return_flow: HandleFlow = defaultdict(list)
+        """For each handle, the results that it becomes at the call sites of its function."""
+        self.calls_by_region: dict[int, tuple[RegionActivity, list[_CellUse]]] = {}
+        """The calls of each function, by the identity of its region's activity."""
+        self.enclosing_handles: dict[HandleKey, HandleKey] = {}
+        """For each parameter of a branch or loop, the handle that it receives."""
+        self.written_handles = set[HandleKey]()
+        """The handles that puts return, and calls that put."""
+        for area in activity.regions.values():
+            self.visit_region(area)
+        while self.propagate_call_results():
+            pass
+        self.empty_threads: defaultdict[HandleKey, list[Set[HandleKey]]] = defaultdict(list)
+        """For each handle, the threads of the arrays that it may denote and that are still empty there."""
+        for made in self.new_handles:
+            thread, filled = self.trace_thread(made)
+            for handle in _reachable_handles(
+                [made], self.local_flow, self.call_flow
+            ):  # not `return_flow`: each call returns its own array
+                if handle not in filled:
+                    self.empty_threads[handle].append(thread)
+
+    def visit_region(self, area: RegionActivity) -> None:
+        for node in (each for phase in area.phases for each in phase.nodes):
+            made = id(area), node.name
+            use = _CellUse(area, node, (id(area), str(next(iter(node.inputs), ""))))
+            if node.op == "cells" and is_differentiable(node.results[0]):
+                self.new_handles[made] = None
+            elif node.op in ("get", "collect"):
+                self.reads.append(use)
+            elif node.op == "put":
+                self.puts[use.handle].append(use)
+                self.local_flow[use.handle].append(made)
+                self.written_handles.add(made)
+            elif node.op in ("cond", "while_loop"):
+                for inner in area.inner_regions[node.name]:
+                    self.connect_region(use, inner)
+                    self.visit_region(inner)
+            elif node.op == "call":
+                callee = node.attribute("function")
+                if callee in self.activity.regions:
+                    self.connect_region(use, self.activity.regions[callee])
+                else:
+                    self.connect_opaque_call(use, callee)
+
+    def connect_region(self, use: _CellUse, inner: RegionActivity) -> None:
+        """Add the flow into a region and out of it."""
+        parameters, results = inner.phases[0].parameters, inner.phases[0].results
+        is_call = use.node.op == "call"
+        self.add_flow(
+            self.call_flow if is_call else self.local_flow, use.area, region_operands(use.node), inner, parameters
+        )
+        self.add_flow(self.return_flow if is_call else self.local_flow, inner, results, use.area, use.node.results)
+        if is_call:
+            self.calls_by_region.setdefault(id(inner), (inner, []))[1].append(use)
+        else:
+            pairs = zip(region_operands(use.node), parameters, strict=True)
+            self.enclosing_handles |= {(id(inner), each.name): (id(use.area), str(name)) for name, each in pairs}
+        if use.node.op == "while_loop":
+            self.add_flow(self.local_flow, inner, results, inner, parameters)
+            self.add_flow(self.local_flow, use.area, use.node.inputs, use.area, use.node.results)
+
+    def connect_opaque_call(self, use: _CellUse, callee: str) -> None:
+        """Add the flow through a call that is not differentiated: each operand may come out as any result."""
+        made = [(id(use.area), each.name) for each in use.node.results if _is_cell_handle(each)]
+        parameters = self.activity.program[callee].body.parameters
+        for name, variable in zip(use.node.inputs, parameters, strict=True):
+            if _is_cell_handle(variable):
+                handle = id(use.area), str(name)
+                self.local_flow[handle] += made
+                if callee in self.functions_with_puts:
+                    self.puts[handle].append(use._replace(handle=handle))
+                elif callee in self.functions_with_reads:
+                    self.reads.append(use._replace(handle=handle))
+        if callee in self.functions_with_puts:
+            self.written_handles.update(made)
+        elif callee in self.functions_with_cells and not any(map(_is_cell_handle, parameters)):
+            self.new_handles |= dict.fromkeys(made)
+
+    def add_flow(
+        self,
+        steps: HandleFlow,
+        area: RegionActivity,
+        names: tuple[Operand, ...],
+        to: RegionActivity,
+        variables: tuple[Var, ...],
+    ) -> None:
+        for name, variable in zip(names, variables, strict=True):
+            if isinstance(name, str) and _is_cell_handle(variable):
+                steps[id(area), name].append((id(to), variable.name))
+
+    def propagate_call_results(self) -> bool:
+        """Note which results of calls are one of the operands, or a new array, and which were put to.
+
+        Each call is handled by itself, since `return_flow` mixes all callers of a function. Returns whether anything is
+        new.
+        """
+        known, new = self.count_facts(), _reachable_handles(self.new_handles, self.local_flow)
+        for inner, uses in self.calls_by_region.values():
+            begun = inner.phases[0]
+            ends = [(id(inner), name) for name in begun.results]
+            given = [(at, each.name) for at, each in enumerate(begun.parameters) if _is_cell_handle(each)]
+            there = {at: _reachable_handles([(id(inner), name)], self.local_flow) for at, name in given}
+            for at, reached in (*there.items(), (None, new)):
+                put_to = _reachable_handles((each for each in reached if each in self.written_handles), self.local_flow)
+                for use, number in ((use, number) for use in uses for number, end in enumerate(ends) if end in reached):
+                    result = id(use.area), use.node.results[number].name
+                    if at is None:
+                        self.new_handles[result] = None
+                    elif result not in self.local_flow[id(use.area), str(region_operands(use.node)[at])]:
+                        self.local_flow[id(use.area), str(region_operands(use.node)[at])].append(result)
+                    if ends[number] in put_to:
+                        self.written_handles.add(result)
+        return known != self.count_facts()
+
+    def count_facts(self) -> tuple[int, int, int]:
+        """The number of facts found so far; it grows until the fixed point."""
+        return len(self.new_handles), len(self.written_handles), sum(map(len, self.local_flow.values()))
+
+    def trace_thread(self, made: HandleKey) -> tuple[Set[HandleKey], Set[HandleKey]]:
+        """The handles of a new array, and those of them to which something may have been put.
+
+        An array flows up to the callers of its function, and down into the functions called there, which return it to
+        that call only.
+        """
+        above = _reachable_handles([made], self.local_flow, self.return_flow)
+        thread = _reachable_handles(above, self.local_flow, self.call_flow)
+        filled = _reachable_handles(
+            (each for each in above if each in self.written_handles), self.local_flow, self.return_flow
+        )
+        below = (each for each in thread if each in self.written_handles or each in filled)
+        return thread, _reachable_handles(below, self.local_flow, self.call_flow)
+
+    def later_puts(self, read: _CellUse) -> Iterator[list[_CellUse]]:
+        """The later puts that a read may wait for: every put to an array that is still empty there, and the puts that
+        certainly follow and fill the same cell."""
+        for thread in self.empty_threads[read.handle]:
+            yield [put for handle in thread for put in self.puts[handle] if _may_be_same_cell(read, put)]
+        yield self.following_puts(read)
+
+    def following_puts(self, read: _CellUse) -> list[_CellUse]:
+        """The puts to the cell of a read that follow it in its region or one around it."""
+        handles, found = [read.handle], list[_CellUse]()
+        for handle in handles:  # the loop appends to it
+            puts = [put for put in self.puts[handle] if put.node.op == "put"]
+            found += [put for put in puts if read.node.op == "collect" or _is_same_cell(read, put)]
+            handles += [(id(put.area), put.node.name) for put in puts]
+            handles += [self.enclosing_handles[handle]] if handle in self.enclosing_handles else []
+        return found
+
+
+def _reachable_handles(handles: Iterable[HandleKey], *steps: HandleFlow) -> Set[HandleKey]:
+    """The handles reachable by these steps, in a deterministic order."""
+    found = dict.fromkeys(handles)
+    due = list(found)
+    for handle in due:  # the loop appends to it
+        more = [to for each in steps for to in each[handle] if to not in found]
+        found.update(dict.fromkeys(more))
+        due += more
+    return found.keys()
+
+
+def _is_cell_handle(variable: Var) -> bool:
+    return isinstance(variable.type.dtype, HandleType) and is_differentiable(variable)
+
+
+def _puts_varied_value(put: _CellUse) -> bool:
+    """Whether the value put depends on the inputs of the gradient."""
+    given = put.node.inputs[2:] if put.node.op == "put" else put.node.inputs
+    return any(isinstance(each, str) and each in put.area.varied for each in given)
+
+
+def _may_be_same_cell(read: _CellUse, put: _CellUse) -> bool:
+    if read.node.op != "get" or put.node.op != "put":
+        return True
+    one, other = read.node.inputs[1], put.node.inputs[1]
+    return isinstance(one, str) or isinstance(other, str) or one.value == other.value
+
+
+def _is_same_cell(read: _CellUse, put: _CellUse) -> bool:
+    """Whether a read and a put certainly use the same cell."""
+    if read.node.op != "get" or put.node.op != "put":
+        return False
+    one, other = read.node.inputs[1], put.node.inputs[1]
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other and read.area is put.area
+    return bool(one.value == other.value)
+
+
+def _deferred_read_error(read: Node, put: Node) -> Invalid:
+    return Invalid(
+        f"cells that are differentiated are read behind their puts: {read.name} waits for what {put.name} puts later",
+        rule="D4",
+        where=read.location or read.name,
+        hint="read by the handle that the put gives: a = tl.put(a, i, x), and then tl.get(a, i)",
     )

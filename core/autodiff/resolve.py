@@ -12,10 +12,8 @@ from ..ops.effects import EFFECT_OPS
 from ..program.program import BY_ROWS, PULLBACK_TARGET, RECOMPUTE, Function, Node, Operand, Program, Region, Var
 from ..types import Type
 from ..value import literal
-from .activity import ActivityAnalysis
-from .cells import check_cell_threads, functions_with_ops
-from .custom_rules import remove_rules
-from .deferred_reads import check_deferred_reads
+from .activity import ActivityAnalysis, rule_parameters
+from .cells import check_cell_threads, check_deferred_reads, functions_with_ops
 from .reverse import AdjointBuilder, Reverser
 from .rows import Rows, empty_rows, propagate_rows, row_adjoint_types, to_dense
 
@@ -281,3 +279,33 @@ def _zero_adjoint(result: Var, like: Operand, node: Node) -> Node:
     """A zero adjoint, for a parameter on which nothing depends."""
     zero = literal(0.0, Type(result.type.dtype))
     return Node("broadcast_like", (zero, like), (result,), (), (), node.location)
+
+
+def remove_rules(program: Program) -> Program:
+    """The program without gradient rules. A call of a function with a rule that was not differentiated becomes
+    identities."""
+    idle = {
+        function.name for function in program.functions if function.gradient_rule and function.body.pullback is None
+    }
+    functions = (
+        replace(function, gradient_rule=None, body=_bypass_idle_calls(program, function.body, idle))
+        for function in program.functions
+    )
+    found = replace(program, functions=tuple(functions))
+    return replace(found, functions=found.reachable_functions())
+
+
+def _bypass_idle_calls(program: Program, region: Region, idle: set[str]) -> Region:
+    nodes: list[Node] = []
+    for node in region.nodes:
+        if node.op == "call" and node.attribute("function") in idle:
+            by = len(rule_parameters(program, program[node.attribute("function")]).inputs)
+            nodes += [
+                Node("identity", (node.inputs[by + at],), (result,), (), (), node.location)
+                for at, result in enumerate(node.results)
+            ]
+        else:
+            inner = tuple(_bypass_idle_calls(program, each, idle) for each in node.regions)
+            nodes.append(replace(node, regions=inner) if inner else node)
+    later = _bypass_idle_calls(program, region.pullback, idle) if region.pullback else None
+    return replace(region, nodes=tuple(nodes), pullback=later)

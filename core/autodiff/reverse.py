@@ -6,7 +6,7 @@ active parameters. The adjoints of one value are added in the order in which the
 first.
 
 The node that goes back through node n is named `back_n`, and the adjoint of value v, or a partial sum of it, `d_v`.
-Numbers keep names unique, in a form that `core.program.adjoint_names` can invert.
+Numbers keep names unique, in a form that `original_name` can invert.
 """
 
 from __future__ import annotations
@@ -19,8 +19,18 @@ from typing import Any
 from ..errors import Invalid
 from ..ops.effects import lookup_row
 from ..ops.op import OPS, Op
-from ..program.adjoint_names import ADJOINT_PREFIX, REVERSE_PREFIX, unique_name
-from ..program.program import PULLBACK_TARGET, Function, Location, Node, Operand, Region, Var
+from ..program.program import (
+    ADJOINT_PREFIX,
+    PULLBACK_TARGET,
+    REVERSE_PREFIX,
+    Function,
+    Location,
+    Node,
+    Operand,
+    Region,
+    Var,
+    unique_name,
+)
 from ..types import HandleType, Type
 from ..value import Literal, literal
 from .activity import (
@@ -31,9 +41,9 @@ from .activity import (
     is_active_node,
     is_differentiable,
     region_operands,
+    rule_parameters,
 )
 from .cells import CELL_GRADIENTS
-from .custom_rules import rule_parameters
 from .rows import (
     Rows,
     add_rows,

@@ -23,7 +23,7 @@ from collections.abc import Iterator, Sequence
 from typing import NamedTuple, TypeAlias
 
 from ..errors import Invalid
-from ..program.problem import problem
+from ..program.problems import problem
 from ..tag import ENVIRONMENT, Site
 from .graph import Edge, Graph, GraphNode, OutputRef
 

@@ -27,7 +27,7 @@ keep their names, on which random numbers depend (S15); the nodes that lowering 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from itertools import islice
@@ -36,21 +36,107 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from .. import dtypes
 from ..ops.effects import resource_of
 from ..ops.op import Attributes
-from ..program.program import PHASE, PULLBACK_TARGET, Function, Location, Node, Operand, Program, Region, Var
+from ..program.program import (
+    PHASE,
+    PULLBACK_TARGET,
+    Function,
+    Location,
+    Node,
+    Operand,
+    Program,
+    Region,
+    Var,
+    defined_names,
+    used_names,
+)
 from ..tag import ENVIRONMENT, Site
 from ..types import Type
 from ..value import Literal
 from .graph import Builder, Graph, OutputRef, PortInput
-from .scope import (
-    TRIGGER_TYPE,
-    LoweringScope,
-    defined_names,
-    effect_resources,
-    function_resources,
-    functions_needing_triggers,
-    nodes_within,
-    used_names,
-)
+
+TRIGGER_TYPE = Type(dtypes.bool)
+
+
+def functions_needing_triggers(program: Program) -> set[str]:
+    """The functions with a hidden trigger argument (L8): a fixed point over the calls."""
+    functions = program.reachable_functions()
+    needing = {function.name for function in functions if not function.body.parameters}
+    while True:
+        more = {f.name for f in functions if f.name not in needing and _needs_trigger(f.body, needing)}
+        if not more:
+            return needing
+        needing |= more
+
+
+def function_resources(program: Program) -> dict[str, tuple[str, ...]]:
+    """For each function, the resources that it has effects on (L10): a fixed point over the calls."""
+    functions = program.reachable_functions()
+    found: dict[str, set[str]] = {function.name: set() for function in functions}
+    while True:
+        more = {f.name: effect_resources(f.body.walk(), found) for f in functions}
+        if more == found:
+            return {name: tuple(sorted(each)) for name, each in found.items()}
+        found = more
+
+
+def effect_resources(nodes: Iterable[Node], of_functions: Mapping[str, Iterable[str]]) -> set[str]:
+    """The resources on which these nodes have effects, calls included."""
+    found = set()
+    for node in nodes:
+        found |= set(of_functions[node.attribute("function")] if node.op == "call" else ())
+        resource = resource_of(node.op)
+        found |= {resource} if resource else set()
+    return found
+
+
+def _needs_trigger(region: Region, needing: set[str]) -> bool:
+    """Whether a region of a function uses its trigger, in any phase; inner regions have triggers of their own."""
+    if any(isinstance(result, Literal) for phase in region.phases() for result in phase.results):
+        return True
+    for node in (node for phase in region.phases() for node in phase.nodes):
+        literal = [isinstance(operand, Literal) for operand in node.inputs]
+        match node.op:
+            case "cond":
+                used = literal[0]
+            case "while_loop" | "pullback":
+                used = any(literal)
+            case "call":
+                used = any(literal) or node.attribute("function") in needing
+            case _:
+                used = all(literal) and not resource_of(node.op)
+        if used:
+            return True
+    return False
+
+
+PullbackLowering: TypeAlias = Callable[[Node], list[OutputRef]]
+"""Lowers the pullback of a node that is lowered already."""
+
+
+@dataclass(slots=True)
+class LoweringScope:
+    """A region being lowered: its function, the sources of its names, and its trigger."""
+
+    function: str
+    make_trigger: Callable[[], OutputRef]
+    values: dict[str, OutputRef] = field(default_factory=dict)
+    order_tokens: dict[str, OutputRef] = field(default_factory=dict)
+    """The order token of each resource, after the last effect on it."""
+    pullbacks: dict[str, PullbackLowering] = field(default_factory=dict)
+    """The lowering of the next phase of each node that has one, by name. It is removed when used: each phase is begun
+    once (V17)."""
+    trigger_ref: OutputRef | None = None
+
+    def trigger(self) -> OutputRef:
+        if self.trigger_ref is None:
+            self.trigger_ref = self.make_trigger()
+        return self.trigger_ref
+
+    def resolve_operand(self, operand: Operand) -> OutputRef | Literal:
+        return operand if isinstance(operand, Literal) else self.values[operand]
+
+    def bind(self, variables: Sequence[Var], sources: Sequence[OutputRef]) -> None:
+        self.values.update((var.name, source) for var, source in zip(variables, sources, strict=True))
 
 
 class RegionLowering(Protocol):
@@ -108,7 +194,9 @@ class LoopLowering:
     def lower_loop(self, scope: LoweringScope, node: Node) -> list[OutputRef]:
         """L5, L6, L10."""
         condition, body = node.regions
-        ordered = sorted(effect_resources(nodes_within(node.regions), self.lowering.resources))
+        ordered = sorted(
+            effect_resources((each for region in node.regions for each in region.walk()), self.lowering.resources)
+        )
         orders = [Var(resource, TRIGGER_TYPE) for resource in ordered]
         count, loop = len(body.parameters), LoweredLoop(node, node.site(scope.function), scope)
 
@@ -379,7 +467,11 @@ class _ProgramLowering:
                 switched[position] = self.add_node(scope, "switch", name, [data, pred], types, node)
             return switched[position]
 
-        ordered = sorted(effect_resources(nodes_within(regions), self.resources)) if node.op == "cond" else []
+        ordered = (
+            sorted(effect_resources((each for region in regions for each in region.walk()), self.resources))
+            if node.op == "cond"
+            else []
+        )
         for resource in ordered:
             inputs.append(scope.order_tokens[resource])
             for parameters in entering:

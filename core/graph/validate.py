@@ -22,9 +22,8 @@ from ..errors import Invalid, plural
 from ..ops.effects import ALL_OPS, EFFECT_OPS, is_allowed_in, resource_of
 from ..ops.routing import ROUTING_OPS
 from ..program import hints
-from ..program.problem import problem
+from ..program.problems import check_attributes, check_iteration_bound, check_no_handles, check_phase_attribute, problem
 from ..program.program import PHASE
-from ..program.shared_rules import check_attributes, check_iteration_bound, check_no_handles, check_phase_attribute
 from ..tag import ENVIRONMENT
 from ..types import Type
 from ..value import Literal

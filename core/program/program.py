@@ -19,7 +19,7 @@ the `do` of a loop may have one.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
@@ -139,7 +139,8 @@ class Function:
     """A name, a body, and the types of the results; `pullbacks` has the types of the results of each further phase.
 
     During differentiation a function may have a `gradient_rule`: the name of the function that computes the adjoints of
-    its first parameters, in place of its own reverse pass (`autodiff.custom_rules`). No resolved program has one.
+    its first parameters, in place of its own reverse pass (`core.autodiff.activity.RuleParameters`). No resolved
+    program has one.
     """
 
     name: str
@@ -181,3 +182,51 @@ class Program(SvgReprMixin):
             rule = self[name].gradient_rule
             order += [each for each in dict.fromkeys([*called, *([rule] if rule else [])]) if each not in order]
         return tuple(self[name] for name in order)
+
+
+REVERSE_PREFIX, ADJOINT_PREFIX = "back_", "d_"
+"""Prefixes of the names of nodes that go back through a node, and of adjoints of a value."""
+
+
+def unique_name(beginning: str, of: str, taken: Collection[str]) -> str:
+    """A name that is not taken: the prefix `beginning`, the name `of`, and a number if needed.
+
+    >>> unique_name("d_", "x", {"x"}), unique_name("d_", "x", {"x", "x_1", "d_x"})
+    ('d_x', 'd_x_2')
+    """
+    name, count = beginning + of, 0
+    while name in taken or (count and f"{of}_{count}" in taken):
+        count += 1
+        name = f"{beginning}{of}_{count}"
+    return name
+
+
+def original_name(beginning: str, name: str, known: Collection[str]) -> str | None:
+    """The known name behind a name with this prefix; None where there is none. The inverse of `unique_name`.
+
+    >>> original_name("d_", "d_x", {"x"}), original_name("d_", "d_x_1", {"x"})
+    ('x', 'x')
+    >>> original_name("d_", "d_x_1", {"x", "x_1"})
+    'x_1'
+    >>> original_name("d_", "x", {"x"}) is None
+    True
+    """
+    of = name.removeprefix(beginning)
+    if of == name:
+        return None
+    shorter, _, number = of.rpartition("_")
+    return of if of in known else shorter if shorter in known and number.isdigit() else None
+
+
+def defined_names(function: Function) -> set[str]:
+    """The names of the values in a function (V2)."""
+    results = {result.name for node in function.body.walk() for result in node.results}
+    return results | {parameter.name for phase in function.body.phases() for parameter in phase.parameters}
+
+
+def used_names(region: Region) -> set[str]:
+    """The names that the nodes and results of a region use, in all phases."""
+    phases = list(region.phases())
+    operands = [operand for phase in phases for node in phase.nodes for operand in node.inputs]
+    results = [result for phase in phases for result in phase.results]
+    return {operand for operand in (*operands, *results) if isinstance(operand, str)}

@@ -31,9 +31,8 @@ from ..ops.effects import ALL_OPS, is_allowed_in, resource_of
 from ..types import Type
 from ..value import Literal
 from . import hints
-from .problem import problem
+from .problems import check_attributes, check_iteration_bound, check_no_handles, check_structured_attributes, problem
 from .program import PULLBACK_TARGET, STRUCTURED_OPS, Function, Node, Operand, Program, Region, Var
-from .shared_rules import check_attributes, check_iteration_bound, check_no_handles, check_structured_attributes
 
 
 def operand_problem(error: Invalid, node: Node, operands: list[Type], where: object) -> Invalid:

@@ -30,11 +30,21 @@ from itertools import islice
 from typing import NamedTuple
 
 from ..errors import Usage
-from ..graph.scope import defined_names, function_resources, used_names
+from ..graph.lower import function_resources
 from ..ops.effects import EFFECT_OPS, resource_of
 from ..program import hints
-from ..program.adjoint_names import unique_name
-from ..program.program import PULLBACK_TARGET, Function, Node, Operand, Program, Region, Var
+from ..program.program import (
+    PULLBACK_TARGET,
+    Function,
+    Node,
+    Operand,
+    Program,
+    Region,
+    Var,
+    defined_names,
+    unique_name,
+    used_names,
+)
 from ..types import HandleType, Type
 
 READ_OPS = ("get", "collect", "cell_zeros")

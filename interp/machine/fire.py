@@ -21,7 +21,7 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from ...core.graph.graph import Edge, Graph, GraphNode
-from ...core.graph.phases import adjoint_dependent_nodes
+from ...core.graph.nesting import adjoint_dependent_nodes
 from ...core.ops.effects import EFFECT_OPS, resource_of
 from ...core.ops.op import OPS, build_kernel, can_trap, raise_column_error, trap_message
 from ...core.ops.routing import ROUTING_OPS

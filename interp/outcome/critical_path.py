@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from ...core.errors import Usage
 from ...core.graph.graph import Graph
-from ...core.graph.phases import PhaseMap
+from ...core.graph.nesting import PhaseMap
 from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value
 from ..machine.event import CellAddress, Event

@@ -3,8 +3,8 @@
 Partners belong to one function and fire under one tag, because the reverse pass of an activation runs under its tag. A
 routing op pairs with the op that undoes it: the adjoint of a value that leaves by `exit` arrives by `reenter`, and the
 adjoint of a value that passed a merge of two branches arrives by a switch that sends it to the same branch. Other pairs
-are found by the names that derivation writes (`core.program.adjoint_names`). A node of a reverse phase pairs only with
-nodes of the phase that it reverses.
+are found by the names that differentiation writes (`core.program.program.unique_name`). A node of a reverse phase pairs
+only with nodes of the phase that it reverses.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from itertools import product
 from typing import NamedTuple, TypeAlias
 
 from ...core.graph.graph import Edge, Graph
-from ...core.graph.phases import PhaseMap, primal_phase
+from ...core.graph.nesting import PhaseMap, primal_phase
 from ...core.ops.routing import ROUTING_OPS
-from ...core.program.adjoint_names import ADJOINT_PREFIX, REVERSE_PREFIX, original_name
+from ...core.program.program import ADJOINT_PREFIX, REVERSE_PREFIX, original_name
 from ...core.tag import Site, Tag
 from ...core.types import HandleType
 from ..machine.event import Event

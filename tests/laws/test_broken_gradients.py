@@ -12,8 +12,7 @@ from support.generators.generator import Case
 from support.generators.gradient_programs import differentiated, inexact, performed
 from support.generators.smooth_programs import is_seen
 from tagloom.core.autodiff import activity
-from tagloom.core.autodiff.activity import ActivityAnalysis, RegionActivity
-from tagloom.core.autodiff.custom_rules import rule_parameters
+from tagloom.core.autodiff.activity import ActivityAnalysis, RegionActivity, rule_parameters
 from tagloom.core.autodiff.reverse import AdjointBuilder, RegionReversal, Reverser
 from tagloom.core.frontend.eager import custom_gradient as custom
 from tagloom.core.graph.graph import Builder

@@ -7,7 +7,7 @@ import tagloom as tl
 from support.laws.view_laws import view_violations
 from support.pictures.drawings import Drawing, graph_dot, program_dot
 from support.programs.gradient_functions import GRADIENTS, grad_fac, grad_nested, grad_power
-from tagloom.core.graph.phases import PhaseMap
+from tagloom.core.graph.nesting import PhaseMap
 from tagloom.core.program.program import Region
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History

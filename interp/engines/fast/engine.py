@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ....core.errors import Usage
-from ....core.graph.phases import adjoint_dependent_nodes
+from ....core.graph.nesting import adjoint_dependent_nodes
 from ...machine.fire import loop_bounds
 from ...machine.schedule import FIXED_SCHEDULES, random_seed
 from ...machine.state import State

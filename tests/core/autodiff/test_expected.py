@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 import tagloom as tl
 from support.laws.laws import cleanliness, firings, results
-from tagloom.core.graph.phases import adjoint_dependent_nodes
+from tagloom.core.graph.nesting import adjoint_dependent_nodes
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1", "random:2")
 VALUES = np.array([1.5, 0.5, 2.0, 1.25, 0.75, 3.0, 0.9])

@@ -11,7 +11,7 @@ import pytest
 import tagloom as tl
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
-from tagloom.core.autodiff import deferred_reads as waiting
+from tagloom.core.autodiff import cells as waiting
 from tagloom.core.autodiff import resolve
 
 FLOAT = tl.float64

@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 from support.programs.gradient_functions import GRADIENTS, grad_power
-from tagloom.core.graph.phases import PhaseMap, primal_phase
+from tagloom.core.graph.nesting import PhaseMap, primal_phase
 from tagloom.core.ops.op import OPS
-from tagloom.core.program.adjoint_names import ADJOINT_PREFIX, REVERSE_PREFIX, original_name, unique_name
-from tagloom.core.program.program import Region
+from tagloom.core.program.program import ADJOINT_PREFIX, REVERSE_PREFIX, Region, original_name, unique_name
 from tagloom.interp.outcome.critical_path import program_order
 
 

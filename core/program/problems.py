@@ -1,4 +1,4 @@
-"""Checks that the validators of programs and graphs share: attributes, bounds on iterations, and handles."""
+"""Problems: the errors for programs and graphs that break a numbered rule. Every part is required."""
 
 from __future__ import annotations
 
@@ -9,8 +9,26 @@ from ..ops.op import Attributes
 from ..ops.rules import format_attribute
 from ..types import HandleType, Type
 from . import hints
-from .problem import problem
 from .program import PARALLEL_ITERATIONS, PHASE, PULLBACK_TARGET
+
+
+def problem(rule: str, message: str, where: object, *, required: object, got: object, hint: str) -> Invalid:
+    """The error for a broken rule: where, what the rule requires, what is there instead, and what to do. Lists are
+    joined.
+
+    >>> print(problem("V6", "results do not fit", "f.tl:3", required=["int8", "bool"], got=[], hint="say both"))
+    V6: results do not fit (f.tl:3)
+      required: int8, bool
+      got: none
+      hint: say both
+    """
+    return Invalid(
+        message, rule=rule, where=where, required=_describe_items(required), got=_describe_items(got), hint=hint
+    )
+
+
+def _describe_items(said: object) -> object:
+    return ", ".join(map(str, said)) or "none" if isinstance(said, list | tuple | dict | set | frozenset) else said
 
 
 def check_attributes(rule: str, op: str, where: object, wanted: Sequence[str], given: Attributes) -> Iterator[Invalid]:
