@@ -22,6 +22,7 @@ from .core.errors import Broken, Crash, Deadlock, Disagreement, Exhausted, Inval
 from .core.frontend import functions as _functions
 from .core.frontend.api import cond, while_loop
 from .core.frontend.array_api import linalg
+from .core.frontend.array_api.activations import gelu, relu, sigmoid, silu, softplus
 from .core.frontend.array_api.creation import (
     arange,
     asarray,
@@ -49,6 +50,7 @@ from .core.frontend.array_api.datatypes import (
     isdtype,
     result_type,
 )
+from .core.frontend.array_api.einsum import einsum
 from .core.frontend.array_api.indexing import (
     boolean_mask,
     broadcast_like,
@@ -63,6 +65,7 @@ from .core.frontend.array_api.indexing import (
     take,
     take_along_axis,
 )
+from .core.frontend.array_api.layers import dot_product_attention, dropout, layer_norm
 from .core.frontend.array_api.linalg import matmul, tensordot, vecdot
 from .core.frontend.array_api.manipulation import (
     broadcast_arrays,
@@ -103,10 +106,15 @@ from .core.frontend.array_api.numeric import (
     argsort,
     clip,
     count_nonzero,
+    cumlogsumexp,
+    cummax,
+    cummin,
     cumulative_prod,
     cumulative_sum,
     diff,
     inverse_indices,
+    isin,
+    logsumexp,
     max,
     mean,
     min,
@@ -119,6 +127,7 @@ from .core.frontend.array_api.numeric import (
     square,
     std,
     sum,
+    topk,
     unique_all,
     unique_counts,
     unique_indices,
@@ -202,20 +211,22 @@ __all__ = [
     "Type", "Usage", "Variable", "World", "__array_namespace_info__", "all", "any", "arange", "argmax", "argmin",
     "argsort", "asarray", "astype", "bool", "boolean_mask", "breakpoint", "breakpoint_on", "broadcast_arrays",
     "broadcast_like", "broadcast_shapes", "broadcast_to", "callback", "can_cast", "cells", "clip",
-    "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv", "count_nonzero", "cumulative_prod",
-    "cumulative_sum", "curve", "custom_gradient", "diff", "e", "empty", "empty_like", "expand_dims", "eye",
-    "feeding", "finfo", "flip", "float32", "float64", "foldl", "from_dlpack", "from_json", "full", "full_like",
-    "function", "gather", "get", "grad", "iinfo", "index", "inf", "init_scope", "int8", "int16", "int32", "int64",
-    "integers", "integers_at", "inverse_indices", "isdtype", "jvp", "linalg", "linspace", "load_run", "log_softmax",
-    "log_uniform_candidates", "lower", "map", "matmul", "matrix_transpose", "max", "max_pool", "mean", "mean_pool",
-    "meshgrid", "min", "moveaxis", "nan", "newaxis", "nonzero", "normal", "normal_at", "one_hot", "ones",
-    "ones_like", "optimizers", "pad", "parse", "parse_graph", "parse_program", "permutation", "permutation_at",
-    "permute_dims", "pi", "picture", "positive", "print", "print_document", "print_graph", "print_program", "prod",
-    "progress", "put", "read_events", "read_json", "read_metrics", "read_script", "reciprocal", "repeat", "reshape",
-    "reshape_like", "result_type", "roll", "run_graph", "sampled_softmax", "scan", "scatter", "scatter_add",
-    "scatter_index", "searchsorted", "segment_sum", "set_seed", "size", "softmax", "sort", "square", "squeeze",
-    "stack", "std", "sum", "sum_like", "take", "take_along_axis", "tensordot", "tile", "to_json", "tril", "triu",
-    "uint8", "uint16", "uint32", "uint64", "uniform", "uniform_at", "unique_all", "unique_counts", "unique_indices",
+    "clip_by_global_norm", "clip_by_norm", "collect", "concat", "cond", "conv", "count_nonzero", "cumlogsumexp",
+    "cummax", "cummin", "cumulative_prod", "cumulative_sum", "curve", "custom_gradient", "diff",
+    "dot_product_attention", "dropout", "e", "einsum", "empty", "empty_like", "expand_dims", "eye", "feeding",
+    "finfo", "flip", "float32", "float64", "foldl", "from_dlpack", "from_json", "full", "full_like", "function",
+    "gather", "gelu", "get", "grad", "iinfo", "index", "inf", "init_scope", "int8", "int16", "int32", "int64",
+    "integers", "integers_at", "inverse_indices", "isdtype", "isin", "jvp", "layer_norm", "linalg", "linspace",
+    "load_run", "log_softmax", "log_uniform_candidates", "logsumexp", "lower", "map", "matmul", "matrix_transpose",
+    "max", "max_pool", "mean", "mean_pool", "meshgrid", "min", "moveaxis", "nan", "newaxis", "nonzero", "normal",
+    "normal_at", "one_hot", "ones", "ones_like", "optimizers", "pad", "parse", "parse_graph", "parse_program",
+    "permutation", "permutation_at", "permute_dims", "pi", "picture", "positive", "print", "print_document",
+    "print_graph", "print_program", "prod", "progress", "put", "read_events", "read_json", "read_metrics",
+    "read_script", "reciprocal", "relu", "repeat", "reshape", "reshape_like", "result_type", "roll", "run_graph",
+    "sampled_softmax", "scan", "scatter", "scatter_add", "scatter_index", "searchsorted", "segment_sum", "set_seed",
+    "sigmoid", "silu", "size", "softmax", "softplus", "sort", "square", "squeeze", "stack", "std", "sum",
+    "sum_like", "take", "take_along_axis", "tensordot", "tile", "to_json", "topk", "tril", "triu", "uint8",
+    "uint16", "uint32", "uint64", "uniform", "uniform_at", "unique_all", "unique_counts", "unique_indices",
     "unique_inverse", "unique_values", "unstack", "value_and_grad", "value_counts", "var", "vecdot", "vjp",
     "while_loop", "windows", "write_json", "write_script", "zeros", "zeros_like",
 ]  # fmt: skip

@@ -26,6 +26,7 @@ from .common import (
     element_count,
     numpy_scalar,
     rank_of,
+    resolve_axis,
     shape_of,
     static_integers,
     static_shape,
@@ -60,6 +61,8 @@ def softmax(x: Any, /, *, axis: int = -1) -> Any:
     >>> softmax([0.0, 0.0]).tolist()
     [0.5, 0.5]
     """
+    if _is_empty(x, axis):
+        return apply("exp", x)
     powers = apply("exp", apply("subtract", x, largest(x, axis=axis, keepdims=True)))
     return apply("divide", powers, total(powers, axis=axis, keepdims=True))
 
@@ -70,8 +73,15 @@ def log_softmax(x: Any, /, *, axis: int = -1) -> Any:
     >>> log_softmax([0.0, 0.0]).tolist()
     [-0.6931471805599453, -0.6931471805599453]
     """
+    if _is_empty(x, axis):
+        return apply("log", x)
     shifted = apply("subtract", x, largest(x, axis=axis, keepdims=True))
     return apply("subtract", shifted, apply("log", total(apply("exp", shifted), axis=axis, keepdims=True)))
+
+
+def _is_empty(x: Any, axis: int) -> bool:
+    """Whether an axis is known to have no elements, and so no largest one."""
+    return type_of(x).shape is not None and shape_of(x)[resolve_axis(axis, x)] == 0
 
 
 def segment_sum(values: Any, segments: Any, count: int, /) -> Any:

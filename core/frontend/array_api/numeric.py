@@ -30,7 +30,7 @@ from .common import (
     static_number,
     type_of,
 )
-from .manipulation import concat
+from .manipulation import concat, expand_dims
 
 
 def clip(x: Any, /, min: Any = None, max: Any = None) -> Any:
@@ -334,3 +334,101 @@ def unique_inverse(x: Any, /) -> UniqueInverse:
     [[1, 3], [1, 0, 1]]
     """
     return UniqueInverse(unique_values(x), inverse_indices(x))
+
+
+def logsumexp(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
+    """The logarithm of the sum of the exponentials of floats along axes, without overflow; of none it is -inf.
+
+    >>> logsumexp([1000.0, 1000.0])
+    1000.6931471805599
+    """
+    check_floating(x, "logsumexp")
+    count = element_count(x, axis)
+    if type(count) is int and count == 0:
+        return apply("log", sum(x, axis=axis, keepdims=keepdims))
+    largest = apply("stop_gradient", max(x, axis=axis, keepdims=True))
+    shift = apply("where", apply("isfinite", largest), largest, 0.0)
+    powers = apply("exp", apply("subtract", x, shift))
+    logarithm = apply("add", apply("log", sum(powers, axis=axis, keepdims=True)), shift)
+    return logarithm if keepdims else sum(logarithm, axis=axis)
+
+
+def cummax(x: Any, /, *, axis: int | None = None) -> Any:
+    """The largest of the elements up to each, along an axis; it may be omitted if there is only one. NaN from the first
+    NaN on. The size of the axis must be static.
+
+    >>> cummax([1, 3, 2]).tolist()
+    [1, 3, 3]
+    """
+    return _scan_by_doubling("maximum", x, axis)
+
+
+def cummin(x: Any, /, *, axis: int | None = None) -> Any:
+    """The smallest of the elements up to each, along an axis; otherwise as `cummax`.
+
+    >>> cummin([3, 1, 2]).tolist()
+    [3, 1, 1]
+    """
+    return _scan_by_doubling("minimum", x, axis)
+
+
+def cumlogsumexp(x: Any, /, *, axis: int | None = None) -> Any:
+    """`logsumexp` of the elements up to each, along an axis; otherwise as `cummax`.
+
+    >>> cumlogsumexp([0.0, 0.0]).tolist()
+    [0.0, 0.6931471805599453]
+    """
+    check_floating(x, "cumlogsumexp")
+    return _scan_by_doubling("logaddexp", x, axis)
+
+
+def _scan_by_doubling(op: str, x: Any, axis: int | None) -> Any:
+    """The scan of an associative op: step k combines each element with the one 2^k positions before it."""
+    check_numeric(x)
+    along = resolve_axis(resolve_optional_axis(axis, x), x)
+    size, shift = shape_of(x)[along], 1
+    if size is None:
+        raise Invalid("the size of an axis is not static", rule="V4", where=user_location(), got=type_of(x))
+    before = [slice(None)] * along
+    while shift < size:
+        first = apply("index", x, key=format_key((*before, slice(None, shift))))
+        later = apply("index", x, key=format_key((*before, slice(shift, None))))
+        earlier = apply("index", x, key=format_key((*before, slice(None, -shift))))
+        x, shift = concat([first, apply(op, earlier, later)], axis=along), 2 * shift
+    return x
+
+
+class TopK(NamedTuple):
+    """The result of `topk`."""
+
+    values: Any
+    indices: Any
+
+
+def topk(x: Any, k: int, /, *, axis: int = -1) -> TopK:
+    """The k largest elements along an axis, the largest first, and their indices, int64. Of equal elements the first
+    come first. k is static.
+
+    >>> [part.tolist() for part in topk([3, 5, 1, 5], 2)]
+    [[5, 5], [1, 3]]
+    """
+    along = resolve_axis(axis, x)
+    count, size = static_integer(k, "k"), shape_of(x)[along]
+    if count < 0 or (size is not None and count > size):
+        required = "from 0 up" if size is None else f"from 0 to {size}, the size of the axis"
+        raise Usage("k is out of range", where=user_location(), required=required, got=count)
+    key = format_key((*[slice(None)] * along, slice(None, count)))
+    indices = apply("index", argsort(x, axis=along, descending=True), key=key)
+    return TopK(apply("take_along_axis", x, indices, axis=along), indices)
+
+
+def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:
+    """Whether each element of x1 equals an element of x2; with `invert` whether it equals none. bool, of x1's shape.
+    NaN equals nothing.
+
+    >>> isin([1, 2, 3], [3, 1]).tolist()
+    [True, False, True]
+    """
+    equal = apply("equal", expand_dims(x1, axis=-1), apply("reshape", x2, shape=(-1,)))
+    is_member = any(equal, axis=-1)
+    return apply("logical_not", is_member) if invert else is_member

@@ -1,0 +1,165 @@
+"""Einstein summation: `einsum`. Operands are contracted from left to right, two at a time, by `matmul`."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import Any, NamedTuple
+
+from ...errors import Invalid, Usage
+from ..api import apply
+from ..trace.source_location import user_location
+from .common import check_numeric, rank_of, shape_of
+from .linalg import diagonal
+from .manipulation import expand_dims, permute_dims, reshape
+from .numeric import sum as total
+
+FIRST_ELLIPSIS_LABEL = 0x110000 - 64
+"""The axes of an ellipsis get labels from here on, which are no characters of a text."""
+
+
+class LabelledArray(NamedTuple):
+    """An array with a label for each axis; no label occurs twice."""
+
+    array: Any
+    labels: tuple[str, ...]
+
+
+def einsum(subscripts: str, /, *operands: Any) -> Any:
+    """The sum of products that `subscripts` describe, as in NumPy: "ij,jk->ik" is a matrix product. Each operand has a
+    letter for each axis; the result has the letters behind the arrow or, without an arrow, those that occur once, in
+    alphabetical order. `...` stands for axes that broadcast. The dtype is that of the operands' product.
+
+    Raises Usage if the subscripts cannot be read, and Invalid if they do not fit the operands.
+
+    >>> einsum("ij,j->i", [[1, 2], [3, 4]], [10, 1]).tolist()
+    [12, 34]
+    >>> einsum("ii", [[1, 2], [3, 4]])
+    5
+    """
+    inputs, result = read_subscripts(subscripts, operands)
+    sizes: dict[str, int | None] = {}
+    arrays = []
+    for labels, operand in zip(inputs, operands, strict=True):
+        check_numeric(operand)
+        for label, size in zip(labels, shape_of(operand), strict=True):
+            known = sizes.get(label)
+            if known in (None, 1):
+                sizes[label] = size if known is None or _is_ellipsis(label) else _check_size(label, known, size)
+            elif not (size == 1 and _is_ellipsis(label)):
+                _check_size(label, known, size)
+        arrays.append(_take_diagonals(LabelledArray(operand, labels)))
+    left = arrays[0]
+    for position, right in enumerate(arrays[1:], 1):
+        later = {label for labels in inputs[position + 1 :] for label in labels} | set(result)
+        left = _contract(left, right, later)
+    left = _sum_labels(left, set(left.labels) - set(result))
+    return permute_dims(left.array, tuple(left.labels.index(label) for label in result)) if result else left.array
+
+
+def read_subscripts(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
+    """The labels of each operand and of the result. An ellipsis becomes labels that no text contains, the last axis
+    first, so that those of several operands broadcast."""
+    if not isinstance(subscripts, str) or not operands:
+        required = 'as in tl.einsum("ij,jk->ik", a, b)'
+        raise Usage(
+            "einsum needs subscripts and operands", where=user_location(), required=required, got=repr(subscripts)
+        )
+    inputs, arrow, output = subscripts.replace(" ", "").partition("->")
+    parts = inputs.split(",")
+    for part in [*parts, output]:
+        letters = part.replace("...", "", 1)
+        if not all(letter.isascii() and letter.isalpha() for letter in letters):
+            required = "ASCII letters, one ... an operand, commas, and at most one arrow"
+            raise Usage(
+                "einsum cannot read its subscripts", where=user_location(), required=required, got=repr(subscripts)
+            )
+    if len(parts) != len(operands):
+        required, got = f"{len(parts)}, as {subscripts!r} says", len(operands)
+        raise Invalid("a wrong number of operands", rule="V4", where=user_location(), required=required, got=got)
+    labelled = [_label_axes(part, rank_of(operand)) for part, operand in zip(parts, operands, strict=True)]
+    broadcast = sorted({label for labels in labelled for label in labels if _is_ellipsis(label)}, reverse=True)
+    if not arrow:
+        count = Counter(label for labels in labelled for label in labels if not _is_ellipsis(label))
+        return labelled, (*broadcast, *sorted(label for label, times in count.items() if times == 1))
+    before, dots, after = output.partition("...")
+    result = (*before, *(broadcast if dots else ()), *after)
+    strangers = [label for label in result if not any(label in labels for labels in labelled)]
+    if strangers or len(set(result)) < len(result):
+        required = "labels of operands, each once"
+        raise Usage("einsum cannot form this result", where=user_location(), required=required, got=repr(output))
+    return labelled, result
+
+
+def _label_axes(part: str, rank: int) -> tuple[str, ...]:
+    before, dots, after = part.partition("...")
+    extra = rank - len(before) - len(after)
+    if extra < 0 or (extra and not dots):
+        required = f"{len(part.replace('...', ''))} axes{' or more' if dots else ''}, as {part!r} says"
+        raise Invalid("an operand of another rank", rule="V4", where=user_location(), required=required, got=rank)
+    return (*before, *(chr(FIRST_ELLIPSIS_LABEL + axis) for axis in reversed(range(extra))), *after)
+
+
+def _is_ellipsis(label: str) -> bool:
+    return ord(label) >= FIRST_ELLIPSIS_LABEL
+
+
+def _check_size(label: str, one: int | None, other: int | None) -> int | None:
+    if None not in (one, other) and one != other:
+        required, got = f"one size for each axis {label!r}", f"{one} and {other}"
+        raise Invalid("sizes differ", rule="V4", where=user_location(), required=required, got=got)
+    return other if one is None else one
+
+
+def _take_diagonals(operand: LabelledArray) -> LabelledArray:
+    """The operand with each repeated label replaced by one axis, the diagonal."""
+    array, labels = operand
+    while len(set(labels)) < len(labels):
+        label = next(label for label in labels if labels.count(label) > 1)
+        first = labels.index(label)
+        second = labels.index(label, first + 1)
+        others = [axis for axis in range(len(labels)) if axis not in (first, second)]
+        array = diagonal(permute_dims(array, (*others, first, second)))
+        labels = (*(labels[axis] for axis in others), label)
+    return LabelledArray(array, labels)
+
+
+def _sum_labels(operand: LabelledArray, labels: set[str]) -> LabelledArray:
+    axes = tuple(axis for axis, label in enumerate(operand.labels) if label in labels)
+    if not axes:
+        return operand
+    return LabelledArray(total(operand.array, axis=axes), tuple(each for each in operand.labels if each not in labels))
+
+
+def _contract(left: LabelledArray, right: LabelledArray, later: set[str]) -> LabelledArray:
+    """The product of two operands, summed over the labels that are not needed later."""
+    left = _sum_labels(left, set(left.labels) - set(right.labels) - later)
+    right = _sum_labels(right, set(right.labels) - set(left.labels) - later)
+    common = [label for label in left.labels if label in right.labels]
+    summed = [label for label in common if label not in later]
+    batch = [label for label in common if label in later]
+    rows = [label for label in left.labels if label not in common]
+    columns = [label for label in right.labels if label not in common]
+    sizes = dict(zip(left.labels, shape_of(left.array), strict=True))
+    others = dict(zip(right.labels, shape_of(right.array), strict=True))
+    stretched = any(_is_ellipsis(label) and sizes[label] != others[label] for label in common)
+    if None in (*sizes.values(), *others.values()) or stretched or not summed:
+        labels = (*batch, *rows, *columns, *summed)
+        product = apply("multiply", _align(left, labels), _align(right, labels))
+        return _sum_labels(LabelledArray(product, labels), set(summed))
+    shape = [sizes[label] for label in batch]
+    height, depth = (math.prod(sizes[label] or 0 for label in group) for group in (rows, summed))
+    width = math.prod(others[label] or 0 for label in columns)
+    first = reshape(_align(left, (*batch, *rows, *summed)), (*shape, height, depth))
+    second = reshape(_align(right, (*batch, *summed, *columns)), (*shape, depth, width))
+    product = apply("matmul", first, second)
+    final = [*shape, *(sizes[label] for label in rows), *(others[label] for label in columns)]
+    return LabelledArray(reshape(product, tuple(final)), (*batch, *rows, *columns))
+
+
+def _align(operand: LabelledArray, labels: tuple[str, ...]) -> Any:
+    """The array with its axes in the order of these labels, and axes of size 1 for the labels it does not have."""
+    present = [label for label in labels if label in operand.labels]
+    array = permute_dims(operand.array, tuple(map(operand.labels.index, present))) if present else operand.array
+    missing = tuple(axis for axis, label in enumerate(labels) if label not in operand.labels)
+    return expand_dims(array, axis=missing) if missing else array
