@@ -34,7 +34,7 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
 
     >>> einsum("ij,j->i", [[1, 2], [3, 4]], [10, 1]).tolist()
     [12, 34]
-    >>> einsum("ii", [[1, 2], [3, 4]])
+    >>> int(einsum("ii", [[1, 2], [3, 4]]))
     5
     """
     inputs, result = read_subscripts(subscripts, operands)
