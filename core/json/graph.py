@@ -25,25 +25,27 @@ def graph_to_json(graph: Graph) -> JsonValue:
     return document_header(
         "graph",
         name=validate_text(graph.name),
-        arguments=[{"name": validate_text(name), **_output_to_json(output)} for name, output in graph.arguments],
+        arguments=[{"name": validate_text(name), **output_to_json(output)} for name, output in graph.arguments],
         hidden=graph.hidden_count,
-        nodes=[_node_to_json(node) for node in graph.nodes],
+        nodes=[graph_node_to_json(node) for node in graph.nodes],
         results=list(graph.results),
         calls=[{"site": site_to_json(site), "function": validate_text(callee)} for site, callee in graph.calls],
     )
 
 
-def _output_to_json(output: OutputPort) -> JsonValue:
+def output_to_json(output: OutputPort) -> JsonValue:
+    """A typed output, and the ports that it feeds."""
     return {"type": type_to_json(output.type), "edges": [list(edge) for edge in output.edges]}
 
 
-def _node_to_json(node: GraphNode) -> JsonValue:
+def graph_node_to_json(node: GraphNode) -> JsonValue:
+    """A node of a graph."""
     return {
         "name": validate_text(node.name),
         "op": validate_text(node.op),
         "function": validate_text(node.function),
         "ports": [None if port is None else value_to_json(port.value) for port in node.ports],
-        "outputs": [_output_to_json(output) for output in node.outputs],
+        "outputs": [output_to_json(output) for output in node.outputs],
         "triggered": node.has_trigger,
         "site": None if node.site is None else site_to_json(node.site),
         "attributes": attributes_to_json(node.attributes),
@@ -58,30 +60,34 @@ def read_graph(at: JsonCursor) -> Graph:
     )
     return Graph(
         name=name.text(),
-        nodes=nodes.map_entries(_read_node),
-        arguments=arguments.map_entries(_read_argument),
+        nodes=nodes.map_entries(read_graph_node),
+        arguments=arguments.map_entries(read_argument),
         results=results.map_entries(JsonCursor.integer),
-        calls=calls.map_entries(_read_call),
+        calls=calls.map_entries(read_call),
         hidden_count=hidden.integer(),
     )
 
 
-def _read_argument(at: JsonCursor) -> tuple[str, OutputPort]:
+def read_argument(at: JsonCursor) -> tuple[str, OutputPort]:
+    """The name and output of an argument."""
     name, type_, edges = at.fields("name", "type", "edges")
-    return name.text(), OutputPort(read_type(type_), edges.map_entries(_read_edge))
+    return name.text(), OutputPort(read_type(type_), edges.map_entries(read_edge))
 
 
-def _read_output(at: JsonCursor) -> OutputPort:
+def read_output(at: JsonCursor) -> OutputPort:
+    """An output of a node."""
     type_, edges = at.fields("type", "edges")
-    return OutputPort(read_type(type_), edges.map_entries(_read_edge))
+    return OutputPort(read_type(type_), edges.map_entries(read_edge))
 
 
-def _read_edge(at: JsonCursor) -> Edge:
+def read_edge(at: JsonCursor) -> Edge:
+    """The destination of a token: a node and a port."""
     node, port = at.fixed_list("node", "port")
     return Edge(node.integer(), port.integer())
 
 
-def _read_node(at: JsonCursor) -> GraphNode:
+def read_graph_node(at: JsonCursor) -> GraphNode:
+    """A node of a graph."""
     name, op, function, ports, outputs, triggered, site, attributes, location = at.fields(
         "name", "op", "function", "ports", "outputs", "triggered", "site", "attributes", "location"
     )
@@ -89,7 +95,7 @@ def _read_node(at: JsonCursor) -> GraphNode:
         name=name.text(),
         op=op.text(),
         ports=ports.map_entries(lambda port: port.optional(read_literal)),
-        outputs=outputs.map_entries(_read_output),
+        outputs=outputs.map_entries(read_output),
         function=function.text(),
         site=site.optional(read_site),
         has_trigger=triggered.boolean(),
@@ -98,6 +104,7 @@ def _read_node(at: JsonCursor) -> GraphNode:
     )
 
 
-def _read_call(at: JsonCursor) -> tuple[Site, str]:
+def read_call(at: JsonCursor) -> tuple[Site, str]:
+    """A call site, and the function that it calls."""
     site, callee = at.fields("site", "function")
     return read_site(site), callee.text()

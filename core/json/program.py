@@ -20,15 +20,16 @@ from .value import (
 
 def program_to_json(program: Program) -> JsonValue:
     """A program as a document."""
-    functions = [_function_to_json(function) for function in program.functions]
+    functions = [function_to_json(function) for function in program.functions]
     return document_header("program", entry=validate_text(program.entry), functions=functions)
 
 
-def _function_to_json(function: Function) -> JsonValue:
+def function_to_json(function: Function) -> JsonValue:
+    """A function; `pullbacks` only where it has further phases."""
     return {
         "name": validate_text(function.name),
         "results": [type_to_json(type_) for type_ in function.results],
-        "body": _region_to_json(function.body),
+        "body": region_to_json(function.body),
         "location": location_to_json(function.location),
         **(
             {"pullbacks": [list(map(type_to_json, types)) for types in function.pullbacks]}
@@ -38,31 +39,35 @@ def _function_to_json(function: Function) -> JsonValue:
     }
 
 
-def _region_to_json(region: Region) -> JsonValue:
+def region_to_json(region: Region) -> JsonValue:
+    """A region; `pullback` only where it has a further phase."""
     return {
-        "parameters": [_var_to_json(parameter) for parameter in region.parameters],
-        "nodes": [_node_to_json(node) for node in region.nodes],
-        "results": [_operand_to_json(result) for result in region.results],
-        **({"pullback": _region_to_json(region.pullback)} if region.pullback else {}),
+        "parameters": [var_to_json(parameter) for parameter in region.parameters],
+        "nodes": [node_to_json(node) for node in region.nodes],
+        "results": [operand_to_json(result) for result in region.results],
+        **({"pullback": region_to_json(region.pullback)} if region.pullback else {}),
     }
 
 
-def _node_to_json(node: Node) -> JsonValue:
+def node_to_json(node: Node) -> JsonValue:
+    """A node of a program."""
     return {
         "op": validate_text(node.op),
-        "inputs": [_operand_to_json(operand) for operand in node.inputs],
-        "results": [_var_to_json(result) for result in node.results],
-        "regions": [_region_to_json(region) for region in node.regions],
+        "inputs": [operand_to_json(operand) for operand in node.inputs],
+        "results": [var_to_json(result) for result in node.results],
+        "regions": [region_to_json(region) for region in node.regions],
         "attributes": attributes_to_json(node.attributes),
         "location": location_to_json(node.location),
     }
 
 
-def _var_to_json(var: Var) -> JsonValue:
+def var_to_json(var: Var) -> JsonValue:
+    """A name and its type."""
     return {"name": validate_text(var.name), "type": type_to_json(var.type)}
 
 
-def _operand_to_json(operand: Operand) -> JsonValue:
+def operand_to_json(operand: Operand) -> JsonValue:
+    """A name, or a literal."""
     if isinstance(operand, Literal):
         return {"literal": value_to_json(operand.value)}
     return {"name": validate_text(operand)}
@@ -71,52 +76,57 @@ def _operand_to_json(operand: Operand) -> JsonValue:
 def read_program(at: JsonCursor) -> Program:
     """The program of a document."""
     _, _, entry, functions = at.fields("tagloom", "version", "entry", "functions")
-    return Program(functions.map_entries(_read_function), entry.text())
+    return Program(functions.map_entries(read_function), entry.text())
 
 
-def _read_function(at: JsonCursor) -> Function:
+def read_function(at: JsonCursor) -> Function:
+    """A function, with its phases."""
     name, results, body, location = at.fields("name", "results", "body", "location", optional=["pullbacks"])
     later = (
         at.value_at("pullbacks").map_entries(lambda types: types.map_entries(read_type))
         if at.has_key("pullbacks")
         else ()
     )
-    return Function(name.text(), _read_region(body), results.map_entries(read_type), read_location(location), later)
+    return Function(name.text(), read_region(body), results.map_entries(read_type), read_location(location), later)
 
 
-def _read_region(at: JsonCursor) -> Region:
+def read_region(at: JsonCursor) -> Region:
+    """A region, with its further phases."""
     parameters, nodes, results = at.fields("parameters", "nodes", "results", optional=["pullback"])
-    later = _read_region(at.value_at("pullback")) if at.has_key("pullback") else None
+    later = read_region(at.value_at("pullback")) if at.has_key("pullback") else None
     return Region(
-        parameters.map_entries(_read_var), nodes.map_entries(_read_node), results.map_entries(_read_operand), later
+        parameters.map_entries(read_var), nodes.map_entries(read_node), results.map_entries(read_operand), later
     )
 
 
-def _read_node(at: JsonCursor) -> Node:
+def read_node(at: JsonCursor) -> Node:
+    """A node; raises Malformed for a node without results, and for a call that names no function."""
     op, inputs, results, regions, attributes, location = at.fields(
         "op", "inputs", "results", "regions", "attributes", "location"
     )
     if results.data == []:
-        results.refuse("at least one result, whose name is the node's")
-    made = Node(
+        results.refuse("at least one result, which names the node")
+    node = Node(
         op=op.text(),
-        inputs=inputs.map_entries(_read_operand),
-        results=results.map_entries(_read_var),
-        regions=regions.map_entries(_read_region),
+        inputs=inputs.map_entries(read_operand),
+        results=results.map_entries(read_var),
+        regions=regions.map_entries(read_region),
         attributes=read_attributes(attributes),
         location=read_location(location),
     )
-    if made.op == "call" and not isinstance(dict(made.attributes).get("function"), str):
+    if node.op == "call" and not isinstance(dict(node.attributes).get("function"), str):
         attributes.refuse("the name of the function that is called, as attribute function")
-    return made
+    return node
 
 
-def _read_var(at: JsonCursor) -> Var:
+def read_var(at: JsonCursor) -> Var:
+    """A name and its type."""
     name, type_ = at.fields("name", "type")
     return Var(name.text(), read_type(type_))
 
 
-def _read_operand(at: JsonCursor) -> Operand:
+def read_operand(at: JsonCursor) -> Operand:
+    """A name, or a literal."""
     if at.has_key("literal"):
         return read_literal(at.fields("literal")[0])
     return at.fields("name")[0].text()

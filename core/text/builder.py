@@ -48,6 +48,7 @@ ATTRIBUTE_KINDS = "a dtype, a type, a text, sizes, true, false or none, an int64
 
 
 _INTEGER_PATTERN = re.compile("[+-]?[0-9]{1,18}")
+_SIZE_PATTERN = re.compile("[0-9]{1,19}")
 
 
 def read_name(word: SyntaxToken) -> str:
@@ -71,7 +72,7 @@ def read_type(word: SyntaxToken) -> Type:
     """A type: `float64[3, ?]`, `cells[float64]`."""
     head, bracket, rest = word.text.partition("[")
     if head.strip() == "cells":
-        return _read_handle_type(rest.removesuffix("]").strip(), word)
+        return read_handle_type(rest.removesuffix("]").strip(), word)
     dtype = dtypes.BY_NAME.get(head.strip())
     if dtype is None:
         usual = {"int": "int64", "float": "float64", "double": "float64", "boolean": "bool", "cell": "cells[...]"}
@@ -89,17 +90,13 @@ def read_type(word: SyntaxToken) -> Type:
     sizes = [size.strip() for size in inside.split(",")] if inside else []
     if len(sizes) > MAX_AXES:
         raise SyntaxFault("too many sizes", word.position, required=f"{MAX_AXES} at most", got=len(sizes))
-    if not all(size == "?" or _is_size(size) for size in sizes):
-        wanted = "sizes, ? for one that is not known, or ... for an unknown shape"
-        raise SyntaxFault(f"{word.text!r} is no type", word.position, required=wanted)
+    if not all(size == "?" or (_SIZE_PATTERN.fullmatch(size) and int(size) < 2**63) for size in sizes):
+        required = "sizes, ? for an unknown one, or ... for an unknown shape"
+        raise SyntaxFault(f"{word.text!r} is not a type", word.position, required=required)
     return Type(dtype, tuple(None if size == "?" else int(size) for size in sizes))
 
 
-def _is_size(word: str) -> bool:
-    return word.isascii() and word.isdigit() and len(word) < 20 and int(word) < 2**63
-
-
-def _read_handle_type(element: str, word: SyntaxToken) -> Type:
+def read_handle_type(element: str, word: SyntaxToken) -> Type:
     """The type `cells[...]`, from the text in its brackets."""
     required = "the type of a number or an array in the brackets, as in cells[float64]"
     if not element or element.partition("[")[0].strip() == "cells":
@@ -130,7 +127,7 @@ def read_attribute(given: AttributeSyntax) -> tuple[str, object]:
     if key in TYPE_ATTRIBUTES and isinstance(value, SyntaxToken) and not value.text.startswith('"'):
         return key, read_type(value)
     if isinstance(value, LiteralSyntax) and value.text.startswith("["):
-        return key, _read_sizes(value)
+        return key, read_sizes(value)
     if isinstance(value, LiteralSyntax):
         plain = read_literal(value).value
         if not is_writable_attribute(key, plain):
@@ -145,7 +142,7 @@ def read_attribute(given: AttributeSyntax) -> tuple[str, object]:
     return key, dtypes.BY_NAME[value.text]
 
 
-def _read_sizes(written: LiteralSyntax) -> tuple[int, ...]:
+def read_sizes(written: LiteralSyntax) -> tuple[int, ...]:
     """Integers in brackets, as in `[2, 3]`: the sizes of a shape, or axes."""
     sizes = [size.strip() for size in written.text[1:-1].split(",")] if written.text[1:-1].strip() else []
     if not all(_INTEGER_PATTERN.fullmatch(size) for size in sizes):
@@ -213,13 +210,13 @@ REGION_KEYWORDS = {"cond": ("then", "else"), "while_loop": ("while", "do")}
 def build_function(given: syntax.FunctionSyntax, lines: LocationResolver) -> Function:
     """The function of this syntax; results without types have holes."""
     where = lines.resolve(given.location, given.body.keyword.position.line)
-    body = _build_region(given.body, lines, 0)
+    body = build_region(given.body, lines, 0)
     results = (
         tuple(map(read_type, given.result_types)) if given.result_types is not None else (HOLE,) * len(body.results)
     )
-    phases = [_build_region(phase.body, lines, 0) for phase in given.pullbacks]
+    phases = [build_region(phase.body, lines, 0) for phase in given.pullbacks]
     returned = tuple(map(_build_pullback_types, given.pullbacks))
-    return Function(read_name(given.body.keyword), _link_phases([body, *phases]), results, where, returned)
+    return Function(read_name(given.body.keyword), link_phases([body, *phases]), results, where, returned)
 
 
 def _build_pullback_types(phase: syntax.PullbackSyntax) -> tuple[Type, ...]:
@@ -230,13 +227,14 @@ def _build_pullback_types(phase: syntax.PullbackSyntax) -> tuple[Type, ...]:
     return tuple(map(read_type, phase.result_types))
 
 
-def _link_phases(phases: Sequence[Region]) -> Region:
+def link_phases(phases: Sequence[Region]) -> Region:
     """The first of these regions, with the others as its further phases."""
     first, *further = phases
-    return replace(first, pullback=_link_phases(further)) if further else first
+    return replace(first, pullback=link_phases(further)) if further else first
 
 
-def _build_region(given: syntax.RegionSyntax, lines: LocationResolver, depth: int) -> Region:
+def build_region(given: syntax.RegionSyntax, lines: LocationResolver, depth: int) -> Region:
+    """A region, or the body of a function, at nesting `depth`; its further phases are linked later."""
     if depth > MAX_NESTING:
         raise SyntaxFault("regions nest too deep", given.keyword.position, required=f"{MAX_NESTING} at most")
     nodes = []
@@ -244,34 +242,34 @@ def _build_region(given: syntax.RegionSyntax, lines: LocationResolver, depth: in
         if isinstance(statement, syntax.SourceFileSyntax):
             lines.enter_source_file(statement)
         else:
-            nodes.append(_build_node(statement, lines, depth))
-    parameters = tuple(Var(read_name(word), _build_declared_type(said)) for word, said in given.parameters)
-    return Region(parameters, tuple(nodes), tuple(map(_build_operand, given.results)))
+            nodes.append(build_program_node(statement, lines, depth))
+    parameters = tuple(Var(read_name(word), build_declared_type(said)) for word, said in given.parameters)
+    return Region(parameters, tuple(nodes), tuple(map(build_operand, given.results)))
 
 
-def _build_declared_type(said: syntax.SyntaxToken | None) -> Type:
+def build_declared_type(said: syntax.SyntaxToken | None) -> Type:
+    """The type of a name, or a hole where the text leaves it out."""
     return read_type(said) if said else HOLE
 
 
-def _build_node(given: syntax.NodeSyntax, lines: LocationResolver, depth: int) -> Node:
-    _check_regions(given)
+def build_program_node(given: syntax.NodeSyntax, lines: LocationResolver, depth: int) -> Node:
+    """A node of a program, with its regions."""
+    check_regions(given)
     where: Location | None = lines.resolve(given.location, given.op.position.line)
     names = PULLBACK_TARGET if given.op.text == "pullback" else "function"
     attributes: list[tuple[str, object]] = [(names, read_name(given.callee))] if given.callee else []
     attributes += [read_attribute(each) for each in given.arguments if isinstance(each, syntax.AttributeSyntax)]
     return Node(
         read_name(given.op),
-        tuple(map(_build_operand, _operand_syntax(given.arguments))),
-        tuple(Var(read_name(word), _build_declared_type(said)) for word, said in given.targets),
-        tuple(
-            _link_phases([_build_region(each, lines, depth + 1) for each in phases]) for phases in _group_phases(given)
-        ),
+        tuple(map(build_operand, operand_syntax(given.arguments))),
+        tuple(Var(read_name(word), build_declared_type(said)) for word, said in given.targets),
+        tuple(link_phases([build_region(each, lines, depth + 1) for each in phases]) for phases in group_phases(given)),
         tuple(attributes),
         where,
     )
 
 
-def _operand_syntax(
+def operand_syntax(
     arguments: Sequence[syntax.SyntaxToken | syntax.LiteralSyntax | syntax.AttributeSyntax],
 ) -> list[syntax.SyntaxToken | syntax.LiteralSyntax]:
     """The operands; raises SyntaxFault where one follows an attribute."""
@@ -285,11 +283,12 @@ def _operand_syntax(
     return operands
 
 
-def _build_operand(given: syntax.SyntaxToken | syntax.LiteralSyntax) -> Operand:
+def build_operand(given: syntax.SyntaxToken | syntax.LiteralSyntax) -> Operand:
+    """A literal, or the name of a value."""
     return read_literal(given) if isinstance(given, syntax.LiteralSyntax) else read_name(given)
 
 
-def _group_phases(given: syntax.NodeSyntax) -> list[list[syntax.RegionSyntax]]:
+def group_phases(given: syntax.NodeSyntax) -> list[list[syntax.RegionSyntax]]:
     """The regions of a node, each with the `pullback` regions that follow it."""
     found: list[list[syntax.RegionSyntax]] = []
     for region in given.regions or ():
@@ -300,7 +299,7 @@ def _group_phases(given: syntax.NodeSyntax) -> list[list[syntax.RegionSyntax]]:
     return found
 
 
-def _check_regions(given: syntax.NodeSyntax) -> None:
+def check_regions(given: syntax.NodeSyntax) -> None:
     """The regions have the keywords of their op, or are all called `region`, which can also write a wrong number of
     them."""
     wanted, op = REGION_KEYWORDS.get(given.op.text, ()), given.op
@@ -311,7 +310,7 @@ def _check_regions(given: syntax.NodeSyntax) -> None:
                 f"{op.text} has no regions", op.position, required=f"`{wanted[0]}` and `{wanted[1]}`", hint=hint
             )
         return
-    found = [phases[0].keyword for phases in _group_phases(given)]
+    found = [phases[0].keyword for phases in group_phases(given)]
     if tuple(word.text for word in found) == wanted or all(word.text == "region" for word in found):
         return
     if not wanted:

@@ -48,13 +48,14 @@ def build_case(given: syntax.CaseSyntax, lines: LocationResolver) -> Case:
         read_name(given.name),
         tuple(written.text for written in given.arguments),
         kind,
-        tuple(_build_detail(kind, detail) for detail in details),
+        tuple(build_detail(kind, detail) for detail in details),
         given.firings,
         lines.resolve(None, given.name.position.line),
     )
 
 
-def _build_detail(kind: CaseKind, given: syntax.SyntaxToken | syntax.LiteralSyntax) -> str:
+def build_detail(kind: CaseKind, given: syntax.SyntaxToken | syntax.LiteralSyntax) -> str:
+    """A detail of a case as text: a literal, the message of a trap, or a word."""
     if isinstance(given, syntax.LiteralSyntax):
         return read_literal_text(given)
     return read_string(given) if kind == "traps" else given.text
@@ -91,7 +92,7 @@ class Document:
             if graph.name == name:
                 return graph
         assert self.program is not None
-        return Program(_reachable_functions(self.program, name), name)
+        return Program(functions_called_from(self.program, name), name)
 
 
 def parse(text: str, file: str | None = None) -> Document:
@@ -144,7 +145,7 @@ def _read_document(text: str, file: str | None) -> Document:
     functions_named: set[str] = set()
     graphs_named: set[str] = set()
     functions: list[Function] = []
-    found: list[Graph] = []
+    graphs: list[Graph] = []
     cases: list[Case] = []
     for given in parse_syntax(text):
         match given:
@@ -155,7 +156,7 @@ def _read_document(text: str, file: str | None) -> Document:
             case syntax.GraphSyntax():
                 _check_name_is_unused(given.name, graphs_named, functions_named)
                 graphs_named.add(given.name.text)
-                found.append(infer_graph_types(build_graph(given, lines)))
+                graphs.append(infer_graph_types(build_graph(given, lines)))
             case syntax.CaseSyntax():
                 cases.append(build_case(given, lines))
             case syntax.SourceFileSyntax():
@@ -165,25 +166,21 @@ def _read_document(text: str, file: str | None) -> Document:
                     hint = "one function is the entry; run another as FILE:NAME"
                     raise SyntaxFault("the entry is said twice", given.name.position, hint=hint)
                 entry = read_name(given.name)
-    program = _build_program(functions, entry)
-    return Document(program, tuple(found), tuple(cases))
+    program = None
+    if functions or entry is not None:
+        program = infer_types(Program(tuple(functions), functions[0].name if entry is None else entry))
+    return Document(program, tuple(graphs), tuple(cases))
 
 
-def _build_program(functions: list[Function], entry: str | None) -> Program | None:
-    if not functions and entry is None:
-        return None
-    return infer_types(Program(tuple(functions), functions[0].name if entry is None else entry))
-
-
-def _reachable_functions(program: Program, entry: str) -> tuple[Function, ...]:
+def functions_called_from(program: Program, entry: str) -> tuple[Function, ...]:
     """The entry and the functions that it may call, in the order of the program; undefined ones are left out."""
     bodies = {function.name: function.body for function in program.functions}
     called, waiting = {entry}, [entry]
     while waiting:
         nodes = bodies[waiting.pop()].walk()
-        found = {str(dict(node.attributes).get("function")) for node in nodes if node.op == "call"} & bodies.keys()
-        waiting += found - called
-        called |= found
+        callees = {str(dict(node.attributes).get("function")) for node in nodes if node.op == "call"} & bodies.keys()
+        waiting += callees - called
+        called |= callees
     return tuple(function for function in program.functions if function.name in called)
 
 

@@ -129,7 +129,7 @@ def excerpt(line: str, column: int) -> str:
 def unexpected_input(terminals: set[str], found: str, spot: SourcePosition, before: str = "") -> SyntaxFault:
     """The fault where the grammar expects one of these terminals and finds something else; `before` is the line up to
     there."""
-    wanted = _describe_terminals(terminals)
+    wanted = describe_terminals(terminals)
     match found.strip(" \t"):
         case "":
             message = "the text ends too soon"
@@ -138,11 +138,11 @@ def unexpected_input(terminals: set[str], found: str, spot: SourcePosition, befo
         case word:
             message = f"{quote_input(word)} cannot stand here"
     return SyntaxFault(
-        message, spot, required=wanted, hint=_context_hint(found, before) or _terminal_hint(terminals, found)
+        message, spot, required=wanted, hint=context_hint(found, before) or terminal_hint(terminals, found)
     )
 
 
-def _describe_terminals(terminals: set[str]) -> str:
+def describe_terminals(terminals: set[str]) -> str:
     """The expected terminals in words; of many, the most telling ones."""
     if {"COMMA", "_NL"} <= terminals:
         return "`,` or the end of the line"
@@ -162,7 +162,7 @@ def quote_input(word: str) -> str:
     return f"`{word if len(word) < 40 else word[:37] + '...'}`" if word.isprintable() else repr(word)
 
 
-def _context_hint(found: str, before: str) -> str | None:
+def context_hint(found: str, before: str) -> str | None:
     """The hint for input that cannot follow `before`."""
     called = re.search(r"=[ \t]*call[ \t]+(\w+)[ \t]*$", before)
     if called and found.strip() == ",":
@@ -175,7 +175,8 @@ def _context_hint(found: str, before: str) -> str | None:
     return None
 
 
-def _terminal_hint(terminals: set[str], found: str) -> str | None:
+def terminal_hint(terminals: set[str], found: str) -> str | None:
+    """The hint for input that the grammar never admits, or not where it expects these terminals."""
     ends_operands = {"COMMA", "_NL"} <= terminals
     match found:
         case "def" | "function" | "fn":

@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..dtypes import DType
 from ..errors import Malformed, Usage
 from ..types import MAX_AXES, Shape, Type
 from ..value import Literal, Value, admit, literal, normalize
@@ -32,14 +31,17 @@ def parse_literal(text: str) -> Literal:
     >>> parse_literal("[1, 2.5]").type, parse_literal("int8(3)").type
     (Type(dtype=float64, shape=(2,)), Type(dtype=int8, shape=()))
     """
-    typed = _split_type(text)
+    typed = split_type(text)
     if typed is None:
-        value = _parse_nested(text)
+        value = parse_nested(text)
         if not _has_elements(value):
-            raise Malformed("an array without elements says no dtype", got=text, hint="write float64[0]([])")
-        return _untyped_literal(value, text)
+            raise Malformed("an array without elements has no dtype", got=text, hint="write float64[0]([])")
+        try:
+            return literal(value)
+        except Usage as error:
+            raise Malformed(error.message, got=text, hint="write its dtype, as in uint64(...)") from None
     type_, inside = typed
-    return literal(_parse_untyped(inside, type_, text), type_)
+    return literal(parse_untyped(inside, type_, text), type_)
 
 
 def check_literal(text: str) -> str:
@@ -48,16 +50,9 @@ def check_literal(text: str) -> str:
     >>> check_literal("[[], []]")
     '[[], []]'
     """
-    typed = _split_type(text)
-    _parse_nested(text if typed is None else typed[1])
+    typed = split_type(text)
+    parse_nested(text if typed is None else typed[1])
     return text
-
-
-def _untyped_literal(value: object, text: str) -> Literal:
-    try:
-        return literal(value)
-    except Usage as error:
-        raise Malformed(error.message, got=text, hint="say its dtype, as in uint64(...)") from None
 
 
 def parse_value(text: str, wanted: Type) -> Value:
@@ -78,32 +73,28 @@ def parse_value(text: str, wanted: Type) -> Value:
 
 
 def _parse_value(text: str, wanted: Type) -> Value:
-    typed = _split_type(text)
+    typed = split_type(text)
     if typed is None:
-        return _parse_untyped(text, wanted, text)
+        return parse_untyped(text, wanted, text)
     said, inside = typed
-    value = _parse_untyped(inside, said, text)
+    value = parse_untyped(inside, said, text)
     if said.dtype is not wanted.dtype or not wanted.admits(Type(said.dtype, np.shape(np.asarray(value)))):
         raise Malformed("not a literal of this type", got=text)
     return value
 
 
-def _split_type(text: str) -> tuple[Type, str] | None:
+def split_type(text: str) -> tuple[Type, str] | None:
     """The type and the content of the parentheses in `int8(3)`."""
-    found = _TYPED_LITERAL.fullmatch(text)
-    if found is None:
+    match = _TYPED_LITERAL.fullmatch(text)
+    if match is None:
         return None
-    word, shape, inside = found.groups()
-    return Type(_parse_dtype(word, text), _parse_shape(shape, text)), inside
-
-
-def _parse_dtype(word: str, text: str) -> DType:
+    word, shape, inside = match.groups()
     if word not in dtypes.BY_NAME:
         raise Malformed("there is no such dtype", required=", ".join(dtypes.BY_NAME), got=text)
-    return dtypes.BY_NAME[word]
+    return Type(dtypes.BY_NAME[word], parse_shape(shape, text)), inside
 
 
-def _parse_shape(brackets: str | None, text: str) -> Shape:
+def parse_shape(brackets: str | None, text: str) -> Shape:
     """The sizes in `[2, 0]`; without brackets an unknown shape."""
     if brackets is None:
         return None
@@ -113,17 +104,17 @@ def _parse_shape(brackets: str | None, text: str) -> Shape:
     return tuple(map(int, sizes))
 
 
-def _parse_untyped(text: str, wanted: Type, whole: str) -> Value:
+def parse_untyped(text: str, wanted: Type, whole: str) -> Value:
     """The value of text without a type, as type `wanted`."""
-    value = _parse_nested(text)
+    value = parse_nested(text)
     try:
-        return admit(value, wanted) if _has_elements(value) else _empty_array(np.array(value).shape, wanted)
+        return admit(value, wanted) if _has_elements(value) else empty_array(np.array(value).shape, wanted)
     except Usage as error:
         hint = error.message if error.required is None else None
         raise Malformed("not a literal of this type", required=wanted, got=whole, hint=hint) from None
 
 
-def _empty_array(shape: tuple[int, ...], wanted: Type) -> Value:
+def empty_array(shape: tuple[int, ...], wanted: Type) -> Value:
     """An array without elements. It has the wanted shape if that is known, since brackets cannot write every empty
     shape."""
     sizes = [size for size in wanted.shape or () if size is not None]
@@ -141,7 +132,7 @@ def _has_elements(value: object) -> bool:
     return not isinstance(value, list)
 
 
-def _parse_nested(text: str) -> object:
+def parse_nested(text: str) -> object:
     """Numbers in brackets, as nested lists. An explicit stack lets a million brackets not overflow Python's."""
     stack: list[list[object]] = [[]]
     separated = True
@@ -162,15 +153,16 @@ def _parse_nested(text: str) -> object:
             stack.append([])
             continue
         else:
-            stack[-1].append(_parse_number(token, text))
+            stack[-1].append(parse_number(token, text))
         separated = False
     else:
         if len(stack) == 1 and len(stack[0]) == 1 and not separated:
-            return _check_rectangular(stack[0][0], text)
+            return check_rectangular(stack[0][0], text)
     raise Malformed("not a literal", required=_EXPECTED, got=text)
 
 
-def _parse_number(word: str, text: str) -> Any:
+def parse_number(word: str, text: str) -> Any:
+    """The number, or bool, that a word is; raises Malformed for another word."""
     if word in _BOOLEANS:
         return _BOOLEANS[word]
     if _INTEGER.fullmatch(word):
@@ -184,7 +176,7 @@ def _parse_number(word: str, text: str) -> Any:
     raise Malformed("not a literal", required=_EXPECTED, got=text)
 
 
-def _check_rectangular(value: object, text: str) -> object:
+def check_rectangular(value: object, text: str) -> object:
     """The nested lists, after checking that they form an array."""
     required = f"rows of one length, at most {MAX_AXES} deep, of numbers or of truth values"
     level, rows = 0, [value]

@@ -32,7 +32,7 @@ from ..graph.graph import Edge, Graph, GraphNode, OutputRef
 from ..graph.infer import nodes_needing_types
 from ..ops.routing import ROUTING_OPS
 from ..program.infer import infer_node_types
-from ..program.program import MAX_NESTING, PULLBACK_TARGET, Function, Location, Node, Operand, Program, Region, Var
+from ..program.program import MAX_NESTING, PULLBACK_TARGET, Function, Location, Node, Operand, Program, Region
 from ..tag import ENVIRONMENT, Site
 from ..types import HandleType, Type, check_element_type
 from ..value import format_value
@@ -103,10 +103,11 @@ def format_result_types(types: Sequence[Type]) -> str:
 
 
 def format_attributes(given: Iterable[tuple[str, object]]) -> list[str]:
-    return [f"{format_name(name)}={_format_attribute_value(name, value)}" for name, value in given]
+    return [f"{format_name(name)}={format_attribute_value(name, value)}" for name, value in given]
 
 
-def _format_attribute_value(name: str, value: object) -> str:
+def format_attribute_value(name: str, value: object) -> str:
+    """The value of an attribute; raises Usage where the text form cannot write it."""
     if not is_writable_attribute(name, value):
         raise Usage("the text form cannot write this attribute", got=repr(value), required=ATTRIBUTE_KINDS)
     if isinstance(value, str):
@@ -115,13 +116,9 @@ def _format_attribute_value(name: str, value: object) -> str:
         return str(list(value))
     if value is None:
         return "none"
-    return (
-        repr(value)
-        if isinstance(value, DType)
-        else format_type(value)
-        if isinstance(value, Type)
-        else format_value(value)
-    )
+    if isinstance(value, DType):
+        return repr(value)
+    return format_type(value) if isinstance(value, Type) else format_value(value)
 
 
 def quote_string(text: str) -> str:
@@ -148,47 +145,45 @@ def print_program(program: Program, *, locations: bool = True) -> str:
     `locations` adds the source line of each node. Raises Usage for programs that the text form cannot write: a name
     that is no identifier, a node without results, an attribute that is no number, string or dtype.
     """
-    return str(_write_program(program, TextWriter(locations=locations)))
-
-
-def _write_program(program: Program, page: TextWriter) -> TextWriter:
-    types = infer_node_types(program)
+    page, types = TextWriter(locations=locations), infer_node_types(program)
     if not program.functions or program.functions[0].name != program.entry:
         page.add_line(f"entry {format_name(program.entry)}")
         page.add_line("")
     for number, function in enumerate(program.functions):
         if number:
             page.add_line("")
-        _write_function(page, function, types)
-    return page
+        write_function(page, function, types)
+    return str(page)
 
 
-def _write_function(page: TextWriter, function: Function, types: Iterator[list[Type]]) -> None:
+def write_function(page: TextWriter, function: Function, types: Iterator[list[Type]]) -> None:
+    """Write a function, and the pullbacks that follow it."""
     results = format_result_types(function.results) if function.results or function.body.results else ""
     page.add_line(
-        f"func {format_name(function.name)}({_format_parameters(function.body)}){results} {{", function.location
+        f"func {format_name(function.name)}({format_parameters(function.body)}){results} {{", function.location
     )
-    _write_body(page, function.body, "return", types, 0)
+    write_body(page, function.body, "return", types, 0)
     for phase, returned in zip(islice(function.body.phases(), 1, None), function.pullbacks, strict=True):
-        page.add_line(f"}} pullback({_format_parameters(phase)}){format_result_types(returned)} {{")
-        _write_body(page, phase, "return", types, 0)
+        page.add_line(f"}} pullback({format_parameters(phase)}){format_result_types(returned)} {{")
+        write_body(page, phase, "return", types, 0)
     page.add_line("}")
 
 
-def _write_body(page: TextWriter, region: Region, leave: str, types: Iterator[list[Type]], depth: int) -> None:
+def write_body(page: TextWriter, region: Region, leave: str, types: Iterator[list[Type]], depth: int) -> None:
     """Write the body of a region at nesting `depth`."""
     for node in region.nodes:
-        _write_node(page, node, types, depth)
-    page.add_line(f"{_indent(depth)}{leave} {_format_operands(region.results)}".rstrip())
+        write_node(page, node, types, depth)
+    page.add_line(f"{_indent(depth)}{leave} {format_operands(region.results)}".rstrip())
 
 
 def _indent(depth: int) -> str:
     return "  " * (2 * depth + 1)
 
 
-def _write_node(page: TextWriter, node: Node, types: Iterator[list[Type]], depth: int) -> None:
+def write_node(page: TextWriter, node: Node, types: Iterator[list[Type]], depth: int) -> None:
+    """Write a node, with its regions if it has any, at nesting `depth`."""
     indent = _indent(depth)
-    head = f"{indent}{_format_targets(node, next(types))} = {_format_operation(node)}"
+    head = f"{indent}{format_targets(node, next(types))} = {format_node_operation(node)}"
     if not node.regions and node.op not in REGION_KEYWORDS:
         page.add_line(head, node.location)
         return
@@ -196,24 +191,24 @@ def _write_node(page: TextWriter, node: Node, types: Iterator[list[Type]], depth
         raise unwritable_error(f"more than {MAX_NESTING} nested regions", node.op)
     page.add_line(f"{head} {{", node.location)
     words = REGION_KEYWORDS.get(node.op, ())
-    for word, region in _keyword_phases(node, words if len(words) == len(node.regions) else repeat("region")):
-        opening = f"{indent}  {word}({_format_parameters(region)}) {{"
+    for word, region in keyword_phases(node, words if len(words) == len(node.regions) else repeat("region")):
+        opening = f"{indent}  {word}({format_parameters(region)}) {{"
         if region.nodes:
             page.add_line(opening)
-            _write_body(page, region, "yield", types, depth + 1)
+            write_body(page, region, "yield", types, depth + 1)
             page.add_line(f"{indent}  }}")
         else:
-            page.add_line(f"{opening} {' '.join(filter(None, ['yield', _format_operands(region.results)]))} }}")
+            page.add_line(f"{opening} {' '.join(filter(None, ['yield', format_operands(region.results)]))} }}")
     page.add_line(f"{indent}}}")
 
 
-def _keyword_phases(node: Node, words: Iterable[str]) -> Iterator[tuple[str, Region]]:
+def keyword_phases(node: Node, words: Iterable[str]) -> Iterator[tuple[str, Region]]:
     """The regions of a node with their phases, each with its keyword."""
     for word, region in zip(words, node.regions, strict=False):
         yield from zip(chain([word], repeat("pullback")), region.phases(), strict=False)
 
 
-def _format_targets(node: Node, inferred: Sequence[Type]) -> str:
+def format_targets(node: Node, inferred: Sequence[Type]) -> str:
     """The names of the results, with the type where it is not the inferred one."""
     if not node.results:
         raise unwritable_error("a node without results", node.op)
@@ -229,27 +224,28 @@ _CALLEE_ATTRIBUTES = {
 }
 
 
-def _format_operation(node: Node) -> str:
-    given, callee = node.attributes, ""
+def format_node_operation(node: Node) -> str:
+    """The op of a node with its callee, operands and attributes."""
+    attributes, callee = node.attributes, ""
     if node.op in _CALLEE_ATTRIBUTES:
-        what, said = _CALLEE_ATTRIBUTES[node.op]
-        if not given or given[0][0] != what or not isinstance(given[0][1], str):
-            raise unwritable_error(said, node.attributes)
-        callee, given = f" {format_name(given[0][1])}", given[1:]
-    arguments = chain(map(_format_operand, node.inputs), format_attributes(given))
+        attribute, problem = _CALLEE_ATTRIBUTES[node.op]
+        if not attributes or attributes[0][0] != attribute or not isinstance(attributes[0][1], str):
+            raise unwritable_error(problem, node.attributes)
+        callee, attributes = f" {format_name(attributes[0][1])}", attributes[1:]
+    arguments = chain(map(format_operand, node.inputs), format_attributes(attributes))
     return f"{format_name(node.op)}{callee} {', '.join(arguments)}".rstrip()
 
 
-def _format_parameters(region: Region) -> str:
-    parameters: tuple[Var, ...] = region.parameters
-    return ", ".join(format_typed_name(name, type_) for name, type_ in parameters)
+def format_parameters(region: Region) -> str:
+    """The parameters of a region, with their types."""
+    return ", ".join(format_typed_name(name, type_) for name, type_ in region.parameters)
 
 
-def _format_operands(operands: Sequence[Operand]) -> str:
-    return ", ".join(map(_format_operand, operands))
+def format_operands(operands: Sequence[Operand]) -> str:
+    return ", ".join(map(format_operand, operands))
 
 
-def _format_operand(operand: Operand) -> str:
+def format_operand(operand: Operand) -> str:
     return format_name(operand) if isinstance(operand, str) else str(operand)
 
 
@@ -263,6 +259,8 @@ def print_graph(graph: Graph, *, locations: bool = True) -> str:
 
 
 class _GraphPrinter:
+    """Prints one graph: checks that the text form can write it, and decides how to shorten names and results."""
+
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.sources = graph.sources()

@@ -160,7 +160,7 @@ def test_our_own_errors_keep_their_traceback(tagloom: Any, monkeypatch: pytest.M
         (["kinds.py:doubled", "@floats.npy"], "argument v: ...float32..."),
         (["kinds.py:anything", "abc"], "argument x: not a literal\n  required: a number, true, ...\n  got: abc"),
         (["kinds.py:anything", "(1, 2)"], "argument x: not a literal\n  required: a number...\n  got: (1, 2)"),
-        (["kinds.py:anything", str(10**30)], "argument x: this integer does not fit into int64\n...say its dtype..."),
+        (["kinds.py:anything", str(10**30)], "argument x: this integer does not fit into int64\n...write its dtype..."),
     ],
     ids=lambda value: " ".join(value)[:40] if isinstance(value, list) else "",
 )  # fmt: skip
