@@ -29,7 +29,6 @@ DEFENDED = {
     ("interp/history/fast_forward.py", "far"): "History.far, in the docs",
     ("core/graph/graph.py", "only"): "Graph.only, in the docs",
     ("tui/run_start.py", "whole"): "an option of load_run, in the docs",
-    ("tui/cli/show.py", "beside"): "a form that users type",
     ("tui/cli/show.py", "only"): "an option that users type",
     ("viz/notebook.py", "only"): "an option of tl.picture",
     ("viz/notebook.py", "most"): "an option of tl.picture",

@@ -1,24 +1,31 @@
-"""`tagloom check FILE --against REFERENCE`: comparison with a correct program, and the first difference explained."""
+"""`tagloom check FILE --against REFERENCE`: comparison with a correct program, and the first difference explained.
+
+Results are compared up to rounding, because `x * x * x` is not `x ** 3` to the last bit. Floats are close if they
+differ by at most TOLERANCES of the larger of 1 and the required one; NaN is close to NaN, an infinity only to itself.
+Everything else must be equal.
+"""
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from itertools import islice, product
 
+import numpy as np
+
 from ...core.dtypes import DType, float32, float64
 from ...core.dtypes import bool as bool_
 from ...core.errors import Exhausted, Usage, plural
-from ...core.types import Type
-from ...core.value import format_value
+from ...core.types import Type, type_of
+from ...core.value import Value, format_value, is_same_value
 from ...core.world import World
 from ...interp.engines.limits import Limits
 from ...interp.history.history import History
 from ...interp.outcome.outcome import Outcome
 from ..load import Runnable, find_program, parameters
 from ..run_start import StartOptions, begin_history
-from .tolerance import are_lines_close, is_close
 
 MAX_ARGUMENT_LISTS = 24
 """The most argument lists to try when none is given."""
@@ -32,8 +39,8 @@ _BOOLEANS = ("true", "false")
 
 
 def check_against(target: str, reference: str, words: Sequence[str], limits: Limits) -> int:
-    """Run both programs on the arguments, or on small ones if there are none, and print a line for each list; return 1
-    if they differ, with the first difference explained, and also if the reference does not end, so that nothing was
+    """Run both programs on the arguments, or on several small ones if there are none, and print a line for each run.
+    Return 1 if they differ, and explain the first difference; also 1 if the reference never ends, so that nothing is
     decided.
 
     Each file is loaded once; what its Python prints while it is loaded and traced goes to stderr. Raises Usage if there
@@ -41,44 +48,48 @@ def check_against(target: str, reference: str, words: Sequence[str], limits: Lim
     """
     with redirect_stdout(sys.stderr):
         both = find_program(target), find_program(reference)
-    _check_parameters(*both)
-    agreed = 0
+    check_parameters(*both)
+    agreement_count = 0
     for each in [tuple(words)] if words else list(small_arguments(both[1])):
         with redirect_stdout(sys.stderr):
-            runs, printed = zip(*(_run_program(subject, each, limits) for subject in both), strict=True)
+            runs, printed = zip(*(run_program(subject, each, limits) for subject in both), strict=True)
         mine, right = (history.outcome() for history in runs)
         if right.status == "Exhausted":
-            print(f"{'undecided':9} {_describe_call(runs[1])}: the reference {_describe_limit(right, limits)}")
+            print(f"{'undecided':9} {describe_call(runs[1])}: the reference {describe_limit(right, limits)}")
             continue
-        said = _describe_difference(mine, right, printed, limits)
-        if not said:
-            print(f"{'agrees':9} {_describe_call(runs[1])} {_describe_ending(right, limits)}")
-        else:
-            print(f"{'differs':9} {_describe_call(runs[1])} the reference: {_describe_ending(right, limits)}")
-            print("\n".join([*said, *_explain_difference(*runs)]), file=sys.stderr)
+        difference = describe_difference(mine, right, printed, limits)
+        if difference:
+            print(f"{'differs':9} {describe_call(runs[1])} the reference: {describe_ending(right, limits)}")
+            explanation = runs[0].ask.first_difference(runs[1])
+            if explanation is not None:
+                difference += ["", "first is what was checked, second the reference:", str(explanation)]
+            print("\n".join(difference), file=sys.stderr)
             return 1
-        agreed += 1
-    print(f"{plural(agreed, 'run')} agree{'s' * (agreed == 1)}" if agreed else "nothing was decided")
-    return int(not agreed)
+        print(f"{'agrees':9} {describe_call(runs[1])} {describe_ending(right, limits)}")
+        agreement_count += 1
+    agreeing_runs = f"{plural(agreement_count, 'run')} agree{'s' * (agreement_count == 1)}"
+    print(agreeing_runs if agreement_count else "nothing was decided")
+    return int(not agreement_count)
 
 
-def _check_parameters(mine: Runnable, right: Runnable) -> None:
+def check_parameters(mine: Runnable, right: Runnable) -> None:
     """Raise Usage if the two take different parameters, as far as they declare them."""
     got, required = parameters(mine), parameters(right)
     kinds = zip((type_ for _, type_ in got), (type_ for _, type_ in required), strict=False)
     if len(got) != len(required) or any(one and other and one.dtype is not other.dtype for one, other in kinds):
         raise Usage(
             "the two take different arguments",
-            required=_describe_parameters(required),
-            got=_describe_parameters(got),
+            required=describe_parameters(required),
+            got=describe_parameters(got),
         )
 
 
-def _describe_parameters(takes: Sequence[tuple[str, Type | None]]) -> str:
-    return f"({', '.join(each if type_ is None else f'{each}: {type_}' for each, type_ in takes)})"
+def describe_parameters(parameters: Sequence[tuple[str, Type | None]]) -> str:
+    """Parameters as text, with the types that are declared."""
+    return f"({', '.join(name if type_ is None else f'{name}: {type_}' for name, type_ in parameters)})"
 
 
-def _run_program(subject: Runnable, words: tuple[str, ...], limits: Limits) -> tuple[History, list[str]]:
+def run_program(subject: Runnable, words: tuple[str, ...], limits: Limits) -> tuple[History, list[str]]:
     """The history of a completed run, and the lines that it printed."""
     lines: list[str] = []
     history = begin_history(subject, words, StartOptions(limits=limits), World(lines.append))
@@ -89,14 +100,15 @@ def _run_program(subject: Runnable, words: tuple[str, ...], limits: Limits) -> t
 def small_arguments(subject: Runnable) -> Iterator[tuple[str, ...]]:
     """Small argument lists for a program, the smallest first, as words; raises Usage if it takes anything but
     numbers."""
-    choices = [_candidate_words(name, type_) for name, type_ in parameters(subject)]
+    choices = [candidate_words(name, type_) for name, type_ in parameters(subject)]
     ranked = sorted(product(*map(enumerate, choices)), key=lambda each: sum(rank for rank, _ in each))
     return islice((tuple(word for _, word in each) for each in ranked), MAX_ARGUMENT_LISTS)
 
 
-def _candidate_words(name: str, type_: Type | None) -> tuple[str, ...]:
+def candidate_words(name: str, type_: Type | None) -> tuple[str, ...]:
+    """Small values of a scalar parameter, as words; raises Usage for a parameter of another type."""
     if type_ is None or type_.shape != ():
-        raise Usage(f"nobody says what the argument {name} may be", hint="name ARGS to run both on")
+        raise Usage(f"argument {name} is not declared as a number", hint="give ARGS to run both on")
     kind: DType = type_.dtype
     if kind is bool_:
         return _BOOLEANS
@@ -105,53 +117,83 @@ def _candidate_words(name: str, type_: Type | None) -> tuple[str, ...]:
     return _INTEGERS[:-1] if kind.__name__.startswith("u") else _INTEGERS
 
 
-def _describe_difference(mine: Outcome, right: Outcome, printed: Sequence[Sequence[str]], limits: Limits) -> list[str]:
+def describe_difference(mine: Outcome, right: Outcome, printed: Sequence[Sequence[str]], limits: Limits) -> list[str]:
     """How the outcomes differ, as text; empty if they do not."""
     if mine.status != right.status or len(mine.results) != len(right.results):
         return [
             "the runs end differently",
-            f"  required: {_describe_ending(right, limits)}",
-            f"  got: {_describe_ending(mine, limits)}",
+            f"  required: {describe_ending(right, limits)}",
+            f"  got: {describe_ending(mine, limits)}",
         ]
     pairs = zip(mine.results, right.results, strict=True)
     if not all(a is b is None or (a is not None and b is not None and is_close(a, b)) for a, b in pairs):
         return [
             "the results differ",
-            f"  required: {_describe_ending(right, limits)}",
-            f"  got: {_describe_ending(mine, limits)}",
+            f"  required: {describe_ending(right, limits)}",
+            f"  got: {describe_ending(mine, limits)}",
         ]
-    for number, (got, wanted) in enumerate(zip(*printed, strict=False), 1):
-        if not are_lines_close(got, wanted):
-            return [f"line {number} that is printed differs", f"  required: {wanted}", f"  got: {got}"]
+    for number, (line, right_line) in enumerate(zip(*printed, strict=False), 1):
+        if not are_lines_close(line, right_line):
+            return [f"printed line {number} differs", f"  required: {right_line}", f"  got: {line}"]
     if len(printed[0]) != len(printed[1]):
         required, got = (plural(len(lines), "line") for lines in reversed(printed))
-        return ["they print more or less", f"  required: {required}", f"  got: {got}"]
+        return ["they print different numbers of lines", f"  required: {required}", f"  got: {got}"]
     return []
 
 
-def _explain_difference(mine: History, right: History) -> list[str]:
-    """The first difference of the two runs, explained."""
-    found = mine.ask.first_difference(right)
-    if found is None:
-        return []
-    return ["", "first is what was checked, second the reference:", str(found)]
-
-
-def _describe_call(history: History) -> str:
+def describe_call(history: History) -> str:
+    """The function and its arguments, such as `fib(3)`."""
     return f"{history.graph.name}({', '.join(map(format_value, history.arguments))})"
 
 
-def _describe_ending(outcome: Outcome, limits: Limits) -> str:
+def describe_ending(outcome: Outcome, limits: Limits) -> str:
+    """The results of a run, or why it has none."""
     if outcome.status == "Exhausted":
-        return f"Exhausted: it {_describe_limit(outcome, limits)}"
+        return f"Exhausted: it {describe_limit(outcome, limits)}"
     if outcome.missing or outcome.status != "Returned":
         trap = f": {outcome.traps[0].message}" if outcome.traps else ""
         return f"{outcome.status}{trap}"
     return ", ".join("-" if value is None else format_value(value) for value in outcome.results)
 
 
-def _describe_limit(outcome: Outcome, limits: Limits) -> str:
+def describe_limit(outcome: Outcome, limits: Limits) -> str:
     """The limit that a run reached."""
     if isinstance(outcome.error, Exhausted) and outcome.error.limit != "firings":
         return f"did not end: {outcome.error.message}"
     return f"did not end within {plural(limits.firings, 'firing')}"
+
+
+TOLERANCES: dict[DType, float] = {float64: 1e-9, float32: 1e-5}
+
+_DECIMAL = re.compile(r"(-?\d+(?:\.\d+(?:e[-+]?\d+)?|e[-+]?\d+))")
+
+
+def is_close(got: Value, required: Value) -> bool:
+    """Whether two values have one type and are equal, floats nearly.
+
+    >>> is_close(0.1 + 0.2, 0.3), is_close(1, 1.0), is_close(float("nan"), float("nan")), is_close(0.0, float("inf"))
+    (True, False, True, False)
+    """
+    kind = type_of(required)
+    if kind.dtype not in TOLERANCES or type_of(got) != kind:
+        return is_same_value(got, required)
+    return _are_all_close(got, required, TOLERANCES[kind.dtype])
+
+
+def are_lines_close(got: str, required: str) -> bool:
+    """Whether two printed lines are equal, floats in them nearly.
+
+    >>> are_lines_close("x is 0.30000000000000004", "x is 0.3"), are_lines_close("x is 3", "x is 3.0")
+    (True, False)
+    """
+    near = TOLERANCES[float32 if "float32(" in required else float64]
+    mine, right = _DECIMAL.split(got), _DECIMAL.split(required)
+    numbers, required_numbers = (np.array(each[1::2], dtype=np.float64) for each in (mine, right))
+    return mine[::2] == right[::2] and _are_all_close(numbers, required_numbers, near)
+
+
+def _are_all_close(got: Value, required: Value, near: float) -> bool:
+    one, other = (np.asarray(each, dtype=np.float64) for each in (got, required))
+    with np.errstate(all="ignore"):
+        close = np.isfinite(other) & (np.abs(one - other) <= near * np.maximum(1, np.abs(other)))
+    return bool(np.all(close | (one == other) | (np.isnan(one) & np.isnan(other))))

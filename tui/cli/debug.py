@@ -1,4 +1,5 @@
-"""`tagloom debug`: the session, driven from a file, from stdin, or by a person at a prompt."""
+"""`tagloom debug`: a session on the screen, at a prompt with completion and line history, or without a terminal, driven
+by a file or stdin."""
 
 from __future__ import annotations
 
@@ -8,16 +9,79 @@ import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import nullcontext, redirect_stdout
 from pathlib import Path
-from typing import NamedTuple
+from typing import Annotated, NamedTuple
+
+import typer
 
 from ...core.errors import Malformed, Usage
-from ..run_start import Start
+from ...interp.engines.limits import Limits
+from ..run_start import Start, StartOptions
 from ..session.command import CommandReply
 from ..session.commands import new_session
 from ..session.fast_forward import goto_event
-from ..session.session import Session
-from .prompt import PROMPT, run_prompt
+from ..session.session import Session, completions
+from .options import DEFAULT_LIMITS, Arguments, Bound, Bytes, Depth, Firings, Schedule, Seconds, Seed, Tokens, Unchecked
 from .terminal import has_unicode
+
+PROMPT = "(tagloom) "
+
+
+def debug(
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="[FILE[:NAME]]",
+            help="A program, as for `run`, or a log of events. Without it, `load` a program later.",
+        ),
+    ] = "",
+    args: Arguments = None,
+    headless: Annotated[
+        bool, typer.Option("--headless", help="Without a screen: read commands from stdin, and print replies.")
+    ] = False,
+    plain: Annotated[bool, typer.Option("--plain", help="At a prompt, without panes.")] = False,
+    commands: Annotated[
+        Path | None, typer.Option(help="With --headless: read commands from this file, one on each line.")
+    ] = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --headless: print a JSON object for each command.")
+    ] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Reload the program whenever its file is edited.")] = False,
+    serve: Annotated[bool, typer.Option("--serve", help="Show the screen in a browser on this machine.")] = False,
+    port: Annotated[int, typer.Option(help="The port of --serve.")] = 8765,
+    at: Annotated[int | None, typer.Option(min=0, help="Start at the position after this many events.")] = None,
+    whole: Annotated[
+        bool, typer.Option("--whole", help="Step every event: the fast machine never skips ahead.")
+    ] = False,
+    schedule: Schedule = "waves",
+    seed: Seed = 0,
+    k: Bound = None,
+    unchecked: Unchecked = False,
+    max_firings: Firings = DEFAULT_LIMITS.firings,
+    max_tokens: Tokens = DEFAULT_LIMITS.tokens,
+    max_depth: Depth = DEFAULT_LIMITS.depth,
+    max_bytes: Bytes = DEFAULT_LIMITS.bytes,
+    timeout: Seconds = None,
+) -> None:
+    """Step through a run, forwards and backwards; ask why things happened, and try what else could have happened."""
+    if serve:
+        raise typer.Exit(serve_command(port))
+    limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
+    start = Start(target, tuple(args or ()), StartOptions(schedule, limits, seed, k, unchecked, whole))
+    mode = DebugMode(headless, plain, commands, as_json, watch, at)
+    raise typer.Exit(debug_program(start, mode))
+
+
+def serve_command(port: int) -> int:
+    """Run the same command in a browser: the same words, without --serve and --port."""
+    from ..app.serve import serve_debugger
+
+    words, arguments = list[str](), iter(sys.argv[sys.argv.index("debug") + 1 :])
+    for word in arguments:
+        if word == "--port":
+            next(arguments, None)
+        elif word != "--serve" and not word.startswith("--port="):
+            words.append(word)
+    return serve_debugger(words, port)
 
 
 class DebugMode(NamedTuple):
@@ -31,12 +95,12 @@ class DebugMode(NamedTuple):
     at: int | None = None
 
 
-def debug(start: Start, manner: DebugMode) -> int:
+def debug_program(start: Start, mode: DebugMode) -> int:
     """Debug a program; the exit code is 1 if a command failed, else 0.
 
     Raises Usage if there is no terminal and the mode needs one, and the errors of the program's file.
     """
-    headless, plain, commands, as_json, watch, at = manner
+    headless, is_prompt, commands, as_json, watches_file, at = mode
     if not headless and (commands is not None or as_json):
         raise Usage(f"{'--json' if as_json else '--commands'} is for a session without a screen", required="--headless")
     if not headless and not has_terminal():
@@ -48,16 +112,17 @@ def debug(start: Start, manner: DebugMode) -> int:
             if at is not None and headless:
                 goto_event(session, at)
     if headless:
-        return transcribe(session, _read_commands(commands), reply_json if as_json else reply_text)
-    return open_session(session, at if start.target else None, plain, watch)
+        return transcribe(session, read_commands(commands), reply_json if as_json else reply_text)
+    return open_session(session, at if start.target else None, is_prompt, watches_file)
 
 
 def has_terminal() -> bool:
-    """Whether there is a terminal for the session."""
-    return _is_in_browser() or (sys.stdin.isatty() and sys.stdout.isatty())
+    """Whether there is a terminal, or a browser, for the session."""
+    return is_in_browser() or (sys.stdin.isatty() and sys.stdout.isatty())
 
 
-def _is_in_browser() -> bool:
+def is_in_browser() -> bool:
+    """Whether the screen is shown by a browser, through --serve."""
     return "TEXTUAL_DRIVER" in os.environ
 
 
@@ -65,14 +130,14 @@ def open_session(session: Session, at: int | None = None, is_prompt: bool = Fals
     """Show a session after this many events, at a prompt or on screen, until the user leaves it; return the exit
     code. The app is imported only here; it goes to the position itself, so that the user sees the progress and may
     stop it."""
-    if is_prompt or (os.environ.get("TERM") == "dumb" and not _is_in_browser()):
+    if is_prompt or (os.environ.get("TERM") == "dumb" and not is_in_browser()):
         if at is not None:
             goto_event(session, at)
         return run_prompt(session)
     from ..app.app import Debugger
 
     app = Debugger(session, watches_file=watches_file, shows_tour=True)
-    app.writes_ascii = not has_unicode(sys.__stderr__) and not _is_in_browser()
+    app.writes_ascii = not has_unicode(sys.__stderr__) and not is_in_browser()
     if at is not None:
         app.do(f"goto {at}")
     return app.run() or 0
@@ -84,7 +149,7 @@ def reply_text(reply: CommandReply) -> str:
 
 
 def reply_json(reply: CommandReply) -> str:
-    """The same as one line of JSON, for programs."""
+    """A reply as one line of JSON, for programs."""
     return json.dumps(reply.to_json(), allow_nan=False)
 
 
@@ -104,10 +169,16 @@ def transcribe(session: Session, lines: Iterable[str], form: Callable[[CommandRe
     return code
 
 
-def _read_commands(commands: Path | None) -> Iterator[str]:
-    """The lines of a file, or those of stdin as they come."""
-    if commands is not None:
-        yield from _read_file(commands).split("\n")
+def read_commands(file: Path | None) -> Iterator[str]:
+    """The lines of a file, or those of stdin as they arrive; raises Usage or Malformed if they cannot be read."""
+    if file is not None:
+        try:
+            text = file.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise Usage("these commands cannot be read", got=str(file), hint=error.strerror) from None
+        except UnicodeDecodeError:
+            raise Malformed("these commands are no text", where=file.name, required="UTF-8") from None
+        yield from text.split("\n")
         return
     try:
         yield from sys.stdin
@@ -115,10 +186,34 @@ def _read_commands(commands: Path | None) -> Iterator[str]:
         raise Malformed("stdin is no text", required="UTF-8") from None
 
 
-def _read_file(file: Path) -> str:
+def run_prompt(session: Session) -> int:
+    """Read and execute lines until the user leaves; return the exit code."""
+    install_completion(session)
+    while not session.is_finished:
+        try:
+            line = input(PROMPT)
+        except KeyboardInterrupt:
+            print()
+            continue
+        except EOFError:
+            print()
+            return 0
+        if line.strip():
+            print("\n".join(session.execute(line).text))
+    return 0
+
+
+def install_completion(session: Session) -> None:
+    """Make Tab complete words; without readline, Tab does nothing."""
     try:
-        return file.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise Usage("these commands cannot be read", got=str(file), hint=error.strerror) from None
-    except UnicodeDecodeError:
-        raise Malformed("these commands are no text", where=file.name, required="UTF-8") from None
+        import readline
+    except ImportError:
+        return
+
+    def complete(text: str, number: int) -> str | None:
+        words = [word for word in completions(session, readline.get_line_buffer()) if word.startswith(text)]
+        return words[number] if number < len(words) else None
+
+    readline.set_completer_delims(" ")
+    readline.set_completer(complete)
+    readline.parse_and_bind("tab: complete")

@@ -14,36 +14,38 @@ from ...core.errors import Usage
 
 FOLDER = "exercises"
 _SUFFIX = ".txt"
-"""The examples are no modules of this package: each imports it, as a program does."""
+"""The examples are not modules of this package: each imports it, as a user's program does."""
 
 
 def examples(
-    copy: Annotated[Path | None, typer.Option(help="Copy them into this folder, which need not be there yet.")] = None,
+    copy: Annotated[
+        Path | None, typer.Option(help="Copy the programs into this folder, which is created if necessary.")
+    ] = None,
 ) -> None:
-    """List the example programs, or copy them. Files that were changed there stay as they are, and the exit is 1."""
-    found = dict(sorted(example_programs().items()))
+    """List the example programs, or copy them.
+
+    A file of the same name with other contents is not overwritten; then the exit code is 1.
+    """
+    programs = dict(sorted(example_programs().items()))
     if copy is None:
-        print("\n".join(f"{name:16} {_first_line(text)}" for name, text in found.items()))
+        for name, text in programs.items():
+            print(f"{name:16} {text.partition(chr(10))[0].strip(chr(34))}")
         return
-    others = [copy / name for name, text in found.items() if not _copy_program(copy / name, text)]
-    if others:
-        named = ", ".join(map(str, others))
-        print(f"left alone, since they are there and are others: {named}", file=sys.stderr)
+    conflicts = [copy / name for name, text in programs.items() if not copy_program(copy / name, text)]
+    if conflicts:
+        names = ", ".join(map(str, conflicts))
+        print(f"not overwritten, because the contents differ: {names}", file=sys.stderr)
         raise typer.Exit(1)
 
 
 def example_programs() -> dict[str, str]:
     """The text of each program, by the name of its file."""
     folder = files(__package__).joinpath(FOLDER)
-    found = (each for each in folder.iterdir() if each.name.endswith(_SUFFIX))
-    return {each.name.replace(_SUFFIX, ".py"): each.read_text(encoding="utf-8") for each in found}
+    resources = (each for each in folder.iterdir() if each.name.endswith(_SUFFIX))
+    return {each.name.replace(_SUFFIX, ".py"): each.read_text(encoding="utf-8") for each in resources}
 
 
-def _first_line(text: str) -> str:
-    return text.partition("\n")[0].strip('"')
-
-
-def _copy_program(target: Path, text: str) -> bool:
+def copy_program(target: Path, text: str) -> bool:
     """Write a file, and print its name; False if a different file exists. Raises Usage if it cannot be written."""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)

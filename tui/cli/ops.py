@@ -20,10 +20,10 @@ _WIDTH = 100
 
 def ops(
     name: Annotated[
-        str | None, typer.Argument(metavar="NAME", help="add, take, ...; without it, all in a line each.")
+        str | None, typer.Argument(metavar="NAME", help="add, take, ...; without it, list all ops.")
     ] = None,
 ) -> None:
-    """Say what an op takes and makes."""
+    """Describe an op: its operands, attributes and result."""
     print(list_ops() if name is None else describe_op(name))
 
 
@@ -33,55 +33,58 @@ def list_ops() -> str:
     >>> print(list_ops().splitlines()[0])
     add a, b                               Sum.
     """
-    return "\n".join(f"{_op_syntax(row):38} {_first_sentence(row)}" for row in _listed_ops())
+    return "\n".join(f"{op_syntax(row):38} {first_sentence(row)}" for row in listed_ops())
 
 
 def describe_op(name: str) -> str:
     """An op: its number of operands, its attributes, and its documentation; or an array function composed of ops.
     Raises Usage if there is none."""
-    found, made = {row.name: row for row in _listed_ops()}, _array_functions()
-    if name not in found and name.removeprefix("linalg.") in made:
-        return _describe_function(*made[name.removeprefix("linalg.")])
-    if name not in found:
-        close = get_close_matches(name, list(dict.fromkeys([*found, *made])), 3)
+    rows, functions = {row.name: row for row in listed_ops()}, array_functions()
+    if name not in rows and name.removeprefix("linalg.") in functions:
+        return describe_function(*functions[name.removeprefix("linalg.")])
+    if name not in rows:
+        close = get_close_matches(name, list(dict.fromkeys([*rows, *functions])), 3)
         hint = f"do you mean {' or '.join(close)}?" if close else "without a name, all ops are listed"
         raise Usage(f"no op is called {name!r}", hint=hint)
-    row = found[name]
+    row = rows[name]
     takes = "any number of operands" if row.arity is None else f"{row.arity} operand{'s' * (row.arity != 1)}"
     more = f"; attributes {', '.join(row.attributes)}" if row.attributes else ""
     return f"{name}: {takes}{more}\n{example(name)}\n\n{row.doc.strip()}"
 
 
-def _array_functions() -> dict[str, tuple[str, Callable[..., Any]]]:
+def array_functions() -> dict[str, tuple[str, Callable[..., Any]]]:
     """The array functions by name, with their qualified names."""
     space = ArrayOperators.namespace
     spaces = {"tl.linalg": space.linalg, "tl": space}
     return {
         name: (f"{prefix}.{name}", function)
-        for prefix, of in spaces.items()
-        for name, function in vars(of).items()
+        for prefix, module in spaces.items()
+        for name, function in vars(module).items()
         if not name.startswith("_") and inspect.isfunction(function) and ".frontend." in function.__module__
-        if of is space or function.__module__ == of.__name__
+        if module is space or function.__module__ == module.__name__
     }
 
 
-def _describe_function(name: str, function: Callable[..., Any]) -> str:
+def describe_function(name: str, function: Callable[..., Any]) -> str:
+    """An array function: its signature without annotations, and its docstring."""
     signature = inspect.signature(function)
     plain = [each.replace(annotation=inspect.Parameter.empty) for each in signature.parameters.values()]
-    written = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
-    return f"{name}{written}: a function, which makes nodes of ops\n\n{inspect.getdoc(function) or ''}".rstrip()
+    short = signature.replace(parameters=plain, return_annotation=inspect.Signature.empty)
+    return f"{name}{short}: a function composed of ops\n\n{inspect.getdoc(function) or ''}".rstrip()
 
 
-def _listed_ops() -> list[OpRow]:
+def listed_ops() -> list[OpRow]:
+    """The ops that a program may have; those of graphs only are left out."""
     return [row for row in ALL_OPS.values() if not isinstance(row, EffectOp) or row.form != "graph"]
 
 
-def _op_syntax(row: OpRow) -> str:
-    written = example(row.name).split("= ", 1)[1].rstrip("`")
-    return written if len(written) < 38 else f"{row.name} ..."
+def op_syntax(row: OpRow) -> str:
+    """The right side of an example of an op in the text form; abbreviated, if it is long."""
+    syntax = example(row.name).split("= ", 1)[1].rstrip("`")
+    return syntax if len(syntax) < 38 else f"{row.name} ..."
 
 
-def _first_sentence(row: OpRow) -> str:
+def first_sentence(row: OpRow) -> str:
     """The first sentence of a row's documentation, cut to the width of a line."""
-    said = " ".join(row.doc.split(">>>")[0].split())
-    return textwrap.shorten(said.split(". ")[0].rstrip(".") + ".", _WIDTH - 39, placeholder=" ...")
+    text = " ".join(row.doc.split(">>>")[0].split())
+    return textwrap.shorten(text.split(". ")[0].rstrip(".") + ".", _WIDTH - 39, placeholder=" ...")

@@ -14,21 +14,32 @@ from ...viz.collapse import MAX_BOXES
 from ...viz.player.page import PlayerSelection, page_of_history
 from ...viz.player.selection import MAX_EVENTS
 from ..run_start import Start, StartOptions
-from .options import Arguments, Bound, Boxes, Bytes, Depth, Firings, Fold, Schedule, Seconds, Seed, Tokens, Unchecked
-from .show import LayoutProgress, print_to_stderr
-
-_DEFAULT_LIMITS = Limits()
+from .options import (
+    DEFAULT_LIMITS,
+    Arguments,
+    Bound,
+    Boxes,
+    Bytes,
+    Depth,
+    Firings,
+    Fold,
+    Schedule,
+    Seconds,
+    Seed,
+    Tokens,
+    Unchecked,
+)
+from .show import LayoutProgress
+from .terminal import print_to_stderr
 
 
 def play(
     target: Annotated[str, typer.Argument(metavar="FILE[:NAME]", help="What `run` takes, or a log of events.")],
     args: Arguments = None,
-    output: Annotated[Path, typer.Option("-o", "--output", help="The file that the page goes into.")] = Path(
-        "run.html"
-    ),
+    output: Annotated[Path, typer.Option("-o", "--output", help="The file to write the page to.")] = Path("run.html"),
     first: Annotated[int, typer.Option("--from", help="The first event that is shown, from 0.")] = 0,
-    most: Annotated[int, typer.Option(help="So many events are shown at most.")] = MAX_EVENTS,
-    under: Annotated[str, typer.Option(help="Show one activation, and all below it: main/fib/loop[2].")] = "",
+    most: Annotated[int, typer.Option(help="The most events that are shown.")] = MAX_EVENTS,
+    under: Annotated[str, typer.Option(help="Show only this activation and those below it: main/fib/loop[2].")] = "",
     fold: Fold = None,
     boxes: Boxes = MAX_BOXES,
     schedule: Schedule = "waves",
@@ -36,14 +47,15 @@ def play(
     k: Bound = None,
     unchecked: Unchecked = False,
     max_firings: Firings = 1_000_000,
-    max_tokens: Tokens = _DEFAULT_LIMITS.tokens,
-    max_depth: Depth = _DEFAULT_LIMITS.depth,
-    max_bytes: Bytes = _DEFAULT_LIMITS.bytes,
+    max_tokens: Tokens = DEFAULT_LIMITS.tokens,
+    max_depth: Depth = DEFAULT_LIMITS.depth,
+    max_bytes: Bytes = DEFAULT_LIMITS.bytes,
     timeout: Seconds = None,
 ) -> None:
-    """Write a page of HTML that plays a run. Tokens move over the graph, to and fro, without a server or a network.
+    """Write an HTML page that plays a run: tokens move over the graph, forwards and backwards.
 
-    A page shows 5,000 events; of a longer run those from --from on, --most of them, or those --under one activation.
+    The page needs no server and no network. By default it shows the first 5,000 events; --from, --most and --under
+    choose others.
     """
     limits = Limits(max_firings, max_tokens, max_depth, max_bytes, timeout)
     options = StartOptions(schedule, limits, seed, k, unchecked)

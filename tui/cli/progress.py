@@ -18,12 +18,12 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class progress(Generic[T]):  # noqa: N801 - it is called as range and enumerate are
-    """The steps of a training, one after another, with a bar on stderr: how far it is, and how long it will take.
+class progress(Generic[T]):  # noqa: N801 - a lowercase name, as that of range
+    """Iterates over the steps of a training, with a bar on stderr that shows the progress and the remaining time.
 
-    `run.log(loss=...)` says how it goes: beside the bar, and, where there is a file `log`, as a line of JSON, with the
-    number of the step: the step itself, if steps are integers, else its place from 0. A file that is there goes on.
-    Without a terminal there is no bar; NO_COLOR is honoured.
+    `run.log(loss=...)` shows metrics beside the bar, and, if there is a file `log`, appends them to it as a line of
+    JSON with the number of the step: the step itself, if steps are integers, else its index. Without a terminal there
+    is no bar; NO_COLOR is honoured.
 
     >>> import tagloom as tl, tempfile
     >>> from pathlib import Path
@@ -44,36 +44,34 @@ class progress(Generic[T]):  # noqa: N801 - it is called as range and enumerate 
 
     def __iter__(self) -> Iterator[T]:
         total = len(self._steps) if isinstance(self._steps, Sized) else None
-        with _progress_bar() as bar:
-            task = None if bar is None else bar.add_task(self._name, total=total, said="")
-            for place, step in enumerate(self._steps):
-                self._step = step if isinstance(step, int) else place
+        with progress_bar() as bar:
+            task = None if bar is None else bar.add_task(self._name, total=total, metrics="")
+            for index, step in enumerate(self._steps):
+                self._step = step if isinstance(step, int) else index
                 yield step
                 if bar is not None and task is not None:
-                    bar.update(task, advance=1, said=self._metrics_text)
+                    bar.update(task, advance=1, metrics=self._metrics_text)
         self._step = None
 
     def log(self, **metrics: Any) -> None:
         """Log numbers of this step. Raises Usage if they are no numbers, or if no step is running."""
         if self._step is None:
             raise Usage(
-                "metrics are those of a step", where=user_location(), hint="for step in run: ... run.log(loss=loss)"
+                "metrics can be logged only during a step",
+                where=user_location(),
+                hint="for step in run: ... run.log(loss=loss)",
             )
         if self._path is not None:
             append_metrics(self._path, self._step, metrics)
         self._metrics_text = "  ".join(f"{name} {float(value):.4g}" for name, value in metrics.items())
 
 
-def _progress_bar() -> Any:
+def progress_bar() -> Bar | nullcontext[None]:
     """A bar, if stderr is a terminal that can move its cursor."""
     if not sys.stderr.isatty() or os.environ.get("TERM") == "dumb":
         return nullcontext()
-    return _rich_bar()
-
-
-def _rich_bar() -> Bar:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    return Progress(*columns, TextColumn("{task.fields[said]}"), console=Console(stderr=True))
+    return Progress(*columns, TextColumn("{task.fields[metrics]}"), console=Console(stderr=True))

@@ -1,4 +1,4 @@
-"""`tagloom show`: a program, a graph or a run as a picture in a file, or as text.
+"""`tagloom show`: a program, a graph or a run as a picture in a file, or as text; and `tagloom curve`, learning curves.
 
 For a program without arguments it shows the static form; with arguments, or for a log of events, it shows the run.
 """
@@ -6,55 +6,46 @@ For a program without arguments it shows the static form; with arguments, or for
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
+from typing import Annotated
+
+import typer
 
 from ...core.errors import Usage
 from ...core.files import write_file
 from ...core.graph.graph import Graph
-from ...core.program.program import Program
 from ...core.text import print_graph, print_program
 from ...core.world import World
+from ...interp.engines.limits import Limits
 from ...interp.engines.reference import breaks_rules
 from ...interp.history.history import History
-from ...interp.image import print_image as image_text
 from ...interp.image.image import build_image
+from ...interp.image.print_image import format_image
 from ...interp.records.documents import format_json
 from ...interp.records.event_log import SUFFIX
 from ...viz.collapse import MAX_BOXES
-from ...viz.pictures import Picture, moment_view, render_picture, run_picture, static_view, trim_view
+from ...viz.curves import curve as draw_curve
+from ...viz.pictures import PICTURES, Picture, moment_view, render_picture, run_picture, static_view, trim_view
 from ...viz.style import DARK, LIGHT
 from ...viz.view import View
 from ..load import find_program, program_and_graph, program_of
-from ..run_start import Start
+from ..run_start import Start, StartOptions
 from ..session.fast_forward import FAST_FORWARD_THRESHOLD, check_interrupt, run_until
-from .terminal import terminal_text
+from .options import DEFAULT_LIMITS, Arguments, Bound, Boxes, Fold, Schedule, Seed, ShownFirings, Target, Unchecked
+from .terminal import print_to_stderr, terminal_text
 
-
-class PictureForm(StrEnum):
-    """The form of the picture."""
-
-    program = "program"
-    graph = "graph"
-    image = "image"
-    unfolded = "unfolded"
-    beside = "beside"
-    tags = "tags"
-    critical = "critical"
-    spacetime = "spacetime"
-    profile = "profile"
-
-
-STATIC_FORMS = (PictureForm.program, PictureForm.graph, PictureForm.image)
+STATIC_FORMS = ("program", "graph", "image")
+"""The forms of a picture without a run; `graph` is also one of a run."""
+PICTURE_FORMS = (*STATIC_FORMS, *(name for name in PICTURES if name != "moment"))
+"""All forms: the static ones, and the pictures of a run, of which `moment` is called `graph`."""
 
 
 @dataclass(frozen=True, slots=True)
 class ShowRequest:
     """What to show, and how. `at` is the number of events before the shown position; None is the end."""
 
-    form: PictureForm = PictureForm.graph
+    form: str = "graph"
     output: Path | None = None
     at: int | None = None
     only: tuple[str, ...] = ()
@@ -65,40 +56,51 @@ class ShowRequest:
     """Whether to draw in the characters of a terminal."""
 
 
-def show(start: Start, wanted: ShowRequest) -> str | None:
+def draw(start: Start, wanted: ShowRequest) -> str | None:
     """Draw the picture into its file; without a file, return the text form.
 
     Raises Usage if there is no such picture, or it cannot be written.
     """
     is_run = bool(start.words) or start.target.endswith(SUFFIX) or wanted.at is not None
-    if wanted.form is PictureForm.image:
-        return _image_text(start, wanted, is_run)
+    if wanted.form == "image":
+        return image_text(start, wanted, is_run)
     if is_run or wanted.form not in STATIC_FORMS:
         history = start.history(World(print_to_stderr))
-        if wanted.form is PictureForm.program:
-            raise Usage("a run is one of a graph", got="--form program", hint="leave out ARGS, or --form program")
+        if wanted.form == "program":
+            raise Usage("only a graph is run", got="--form program", hint="leave out ARGS, or --form program")
         if wanted.in_terminal:
-            return _terminal_text(picture_of_history(history, wanted), wanted)
+            return draw_in_terminal(picture_of_history(history, wanted), wanted)
         if wanted.output is None:
             raise Usage("the picture of a run goes into a file", hint="-o run.svg")
-        _write_output(wanted, lambda: _picture_bytes(picture_of_history(history, wanted), wanted))
+        write_file(wanted.output, picture_bytes(picture_of_history(history, wanted), wanted))
         return None
-    subject = _static_subject(start.target, wanted.form)
+    program = find_program(start.target)
+    subject = program_of(program) if wanted.form == "program" else program_and_graph(program)[1]
+    if subject is None:
+        raise Usage("a graph has no structured program", got=start.target, hint="leave --form program out")
     if wanted.in_terminal:
-        return _terminal_text(static_view(subject), wanted)
+        return draw_in_terminal(static_view(subject), wanted)
+    text = print_graph(subject) if isinstance(subject, Graph) else print_program(subject)
     if wanted.output is None:
-        return _subject_text(subject)
-    _write_output(wanted, lambda: _static_bytes(subject, wanted))
+        return text
+    match output_suffix(wanted):
+        case "tl":
+            contents = text.encode()
+        case "json":
+            contents = format_json(subject).encode()
+        case _:
+            contents = picture_bytes(static_view(subject), wanted)
+    write_file(wanted.output, contents)
     return None
 
 
-def _image_text(start: Start, wanted: ShowRequest, is_run: bool) -> str:
+def image_text(start: Start, wanted: ShowRequest, is_run: bool) -> str:
     """The image that token engines run, as text."""
     if is_run or wanted.output is not None or wanted.in_terminal:
         raise Usage("an image is of a graph, and text", got="--form image", hint="leave out ARGS, --at, -o and --ascii")
     graph = program_and_graph(find_program(start.target))[1]
     breaks_rules(graph, unchecked=False)
-    return image_text.format_image(build_image(graph))
+    return format_image(build_image(graph))
 
 
 def picture_of_history(history: History, wanted: ShowRequest) -> Picture:
@@ -106,20 +108,16 @@ def picture_of_history(history: History, wanted: ShowRequest) -> Picture:
     if wanted.at is None:
         history.run()
     else:
-        history = _history_at(history, wanted.at, wanted.form)
-    return moment_view(history) if wanted.form is PictureForm.graph else run_picture(history, wanted.form)
+        history = history_at(history, wanted.at, wanted.form)
+    return moment_view(history) if wanted.form == "graph" else run_picture(history, wanted.form)
 
 
-def _history_at(history: History, position: int, form: PictureForm) -> History:
-    """The run after this many events; all of them are known, unless only that position is shown. Raises Usage if the
-    run ends before, and KeyboardInterrupt."""
+def history_at(history: History, position: int, form: str) -> History:
+    """The run after this many events. For the form `graph`, which shows only that position, the fast machine may skip
+    events. Raises Usage if the run ends before, and KeyboardInterrupt."""
     if position < 0:
         raise Usage("events are counted from 0", got=f"--at {position}")
-    if (
-        form is PictureForm.graph
-        and position > len(history) + FAST_FORWARD_THRESHOLD
-        and history.unsupported_reason is None
-    ):
+    if form == "graph" and position > len(history) + FAST_FORWARD_THRESHOLD and history.unsupported_reason is None:
         history = history.far(position)
         check_interrupt(history)
     if len(history) < position:
@@ -132,41 +130,16 @@ def _history_at(history: History, position: int, form: PictureForm) -> History:
     return history
 
 
-def print_to_stderr(line: str) -> None:
-    """Print a program's line to stderr, because stdout is used for something else."""
-    print(line, file=sys.stderr)
-
-
-def _static_subject(target: str, form: PictureForm) -> Program | Graph:
-    found = find_program(target)
-    subject = program_of(found) if form is PictureForm.program else program_and_graph(found)[1]
-    if subject is None:
-        raise Usage("a graph has no structured program", got=target, hint="leave --form program out")
-    return subject
-
-
-def _subject_text(subject: Program | Graph) -> str:
-    return print_graph(subject) if isinstance(subject, Graph) else print_program(subject)
-
-
-def _static_bytes(subject: Program | Graph, wanted: ShowRequest) -> bytes:
-    suffix = _output_suffix(wanted)
-    if suffix == "tl":
-        return _subject_text(subject).encode()
-    if suffix == "json":
-        return format_json(subject).encode()
-    return _picture_bytes(static_view(subject), wanted)
-
-
-def _picture_bytes(what: Picture, wanted: ShowRequest) -> bytes:
-    suffix = _output_suffix(wanted)
+def picture_bytes(picture: Picture, wanted: ShowRequest) -> bytes:
+    """A picture in the format of the output file; raises Usage for another format."""
+    suffix = output_suffix(wanted)
     if suffix not in ("dot", "svg", "png", "pdf"):
         only_static = " (.tl and .json without ARGS)" if suffix in ("tl", "json") else ", .tl or .json"
         required = f".svg, .png, .pdf, .dot{only_static}"
         raise Usage("no picture of this kind", got=f".{suffix}" if suffix else "no suffix", required=required)
     with LayoutProgress() as progress:
         return render_picture(
-            what,
+            picture,
             suffix,
             theme=DARK if wanted.dark else LIGHT,
             only=wanted.only,
@@ -176,22 +149,19 @@ def _picture_bytes(what: Picture, wanted: ShowRequest) -> bytes:
         )
 
 
-def _terminal_text(what: Picture, wanted: ShowRequest) -> str:
+def draw_in_terminal(picture: Picture, wanted: ShowRequest) -> str:
+    """A picture in the characters of the terminal; raises Usage for a chart, and if a file was requested."""
     if wanted.output is not None:
-        raise Usage("--ascii draws in the terminal, and into no file", got=f"-o {wanted.output}")
-    if not isinstance(what, View):
+        raise Usage("--ascii draws in the terminal, not in a file", got=f"-o {wanted.output}")
+    if not isinstance(picture, View):
         raise Usage("charts are not drawn in characters", got=f"--form {wanted.form}", hint="-o run.svg")
-    return terminal_text(trim_view(what, wanted.only, wanted.fold, wanted.max_boxes))
+    return terminal_text(trim_view(picture, wanted.only, wanted.fold, wanted.max_boxes))
 
 
-def _output_suffix(wanted: ShowRequest) -> str:
+def output_suffix(wanted: ShowRequest) -> str:
+    """The suffix of the output file, without the dot."""
     assert wanted.output is not None
     return wanted.output.suffix.lower().removeprefix(".")
-
-
-def _write_output(wanted: ShowRequest, made: Callable[[], bytes]) -> None:
-    assert wanted.output is not None
-    write_file(wanted.output, made())
 
 
 class LayoutProgress:
@@ -211,3 +181,59 @@ class LayoutProgress:
     def __exit__(self, *error: object) -> None:
         if self.is_shown:
             print("\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def require_form(form: str) -> str:
+    """The value of --form; raises BadParameter if there is no such form."""
+    if form not in PICTURE_FORMS:
+        raise typer.BadParameter(f"{form!r} is not one of {', '.join(map(repr, PICTURE_FORMS))}.")
+    return form
+
+
+def show(
+    target: Target,
+    args: Arguments = None,
+    form: Annotated[
+        str,
+        typer.Option(
+            metavar="FORM", callback=require_form, help=f"The form of the picture: {', '.join(PICTURE_FORMS)}."
+        ),
+    ] = "graph",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="A file ending in .svg, .png, .pdf, .dot, .tl or .json.")
+    ] = None,
+    at: Annotated[int | None, typer.Option(help="Show the run after this many events; by default, at its end.")] = None,
+    only: Annotated[list[str] | None, typer.Option(help="Draw only this function or loop.")] = None,
+    fold: Fold = None,
+    most: Boxes = MAX_BOXES,
+    dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
+    ascii: Annotated[bool, typer.Option("--ascii", help="Draw with characters, in this terminal.")] = False,
+    schedule: Schedule = "waves",
+    seed: Seed = 0,
+    k: Bound = None,
+    unchecked: Unchecked = False,
+    max_firings: ShownFirings = None,
+) -> None:
+    """Draw a program, its graph, or a run of it. Without -o, print the text form.
+
+    With ARGS, or for a log of events, a run is drawn. Then --form graph shows the tokens after --at events, and the
+    other forms show the run up to there: unfolded (a box for each firing), beside (graph and unfolded side by side),
+    tags (the tree of calls and iterations), critical (a critical path), spacetime (the firings of each node by wave),
+    profile (the firings of each wave).
+    """
+    is_moment = at is not None and form == "graph"
+    most_firings = (DEFAULT_LIMITS.firings if is_moment else 1_000_000) if max_firings is None else max_firings
+    options = StartOptions(schedule, Limits(firings=most_firings), seed, k, unchecked)
+    wanted = ShowRequest(form, output, at, tuple(only or ()), tuple(fold or ()), dark, most, ascii)
+    text = draw(Start(target, tuple(args or ()), options), wanted)
+    if text is not None:
+        print(text, end="")
+
+
+def curve(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The metrics: a line of JSON for each step.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="A file ending in .svg.")] = Path("curve.svg"),
+    dark: Annotated[bool, typer.Option("--dark", help="For a dark background.")] = False,
+) -> None:
+    """Draw learning curves from the metrics that tl.progress(..., log=FILE) wrote."""
+    draw_curve(file, dark=dark).save(output)

@@ -1,4 +1,4 @@
-"""Properties of the terminal: its characters, colours and size."""
+"""The terminal: its characters, colours and size; drawings on it; and errors on stderr."""
 
 from __future__ import annotations
 
@@ -7,9 +7,14 @@ import sys
 from shutil import get_terminal_size
 from typing import TextIO
 
+from ...core.errors import TagloomError
+from ...interp.records.outcome_json import error_text
 from ...viz.cells.ansi import to_text
 from ...viz.cells.drawing import HEIGHT, WIDTH, draw_cells
 from ...viz.view import View
+from ..load import (
+    error_excerpt,
+)
 
 
 def has_unicode(stream: TextIO | None = None) -> bool:
@@ -24,7 +29,7 @@ def has_colours() -> bool:
 
 
 def terminal_text(view: View) -> str:
-    """A view as text for stdout, with a legend of its signs below; as wide as the terminal, if possible."""
+    """A view as text for stdout, as wide as the terminal if possible, with its caption and a legend of its signs."""
     size = get_terminal_size((WIDTH, HEIGHT)) if sys.stdout.isatty() else os.terminal_size((WIDTH, HEIGHT))
     # The caption and the next prompt take a line each.
     drawing = draw_cells(view, width=size.columns, height=size.lines - 2)
@@ -35,3 +40,14 @@ def terminal_text(view: View) -> str:
         print(f"this takes {columns} columns and {rows} rows: {hint}", file=sys.stderr)
     parts = [drawing.text(**looks), view.caption, to_text(drawing.legend, **looks)]
     return "".join(f"{part}\n" for part in parts if part)
+
+
+def print_error(error: TagloomError) -> None:
+    """Print an error to stderr, with the line of a .tl file that it refers to."""
+    error.excerpt = error.excerpt or error_excerpt(error)
+    print(error_text(error), file=sys.stderr)
+
+
+def print_to_stderr(line: str) -> None:
+    """Print a program's line to stderr, because stdout is used for something else."""
+    print(line, file=sys.stderr)

@@ -327,7 +327,7 @@ def test_check_of_what_a_limit_ended(tagloom: Any) -> None:
     code, out, err = tagloom("check", "ends.py:endless", "2", "--max-firings", "100")
     assert (code, out.count("agrees   Exhausted")) == (0, len(SCHEDULES) + len(ENGINE_SCHEDULES) + 1)
     assert "compiled      -        Refused" in out
-    assert err == "a limit ended some of these runs: of them, only results that had come were compared\n"
+    assert err == "a limit ended some of these runs: only the results that they had by then were compared\n"
 
 
 def test_check_of_other_programs(tagloom: Any) -> None:

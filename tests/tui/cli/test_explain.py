@@ -6,16 +6,15 @@ from __future__ import annotations
 import pytest
 import tagloom as tl
 from support.observe.event_text import check_words
-from tagloom.tui.cli.explain import describe_problem, explain, parse_one, rule_problems, rule_texts
-from tagloom.tui.cli.lessons import RULE_EXAMPLES
+from tagloom.tui.cli.explain import RULE_EXAMPLES, describe_problem, describe_rule, parse_one, rule_problems, rule_texts
 
 
 def test_every_rule_is_explained() -> None:
     """Every numbered rule can be explained, in capitals or not; another number is refused with those there are."""
-    assert [number for number in rule_texts() if explain(number.lower()).startswith(number)] == list(rule_texts())
+    assert [number for number in rule_texts() if describe_rule(number.lower()).startswith(number)] == list(rule_texts())
     assert {f"V{k}" for k in range(1, 18)} <= set(RULE_EXAMPLES) and len(rule_texts()) == 4 + 17 + 11 + 17 + 2 + 6 + 5
     with pytest.raises(tl.Usage, match="no rule is called 'V99'"):
-        explain("V99")
+        describe_rule("V99")
 
 
 @pytest.mark.parametrize("number", RULE_EXAMPLES)
@@ -31,5 +30,5 @@ def test_examples_are_right_and_wrong(number: str) -> None:
 
 def test_an_explanation() -> None:
     """An explanation has the rule, both examples, and what is said of the wrong one."""
-    said = explain("V4")
+    said = describe_rule("V4")
     assert "right:" in said and "wrong:" in said and "V4: add: operands of different dtypes" in said

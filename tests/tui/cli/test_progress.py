@@ -66,7 +66,7 @@ def test_without_a_terminal(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -
     assert tl.read_metrics(tmp_path / "run.jsonl") == {"loss": {5: 2.5, 6: 3.0, 7: 3.5}}
     assert tl.read_metrics(tmp_path / "words.jsonl") == {"size": {0: 1.0, 1: 1.0}}
     assert capfd.readouterr() == ("", "")
-    with pytest.raises(tl.Usage, match="metrics are those of a step"):
+    with pytest.raises(tl.Usage, match="metrics can be logged only during a step"):
         run.log(size=1)
 
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from tagloom.interp.image.image import build_image
 from tagloom.interp.image.print_image import format_image
-from tagloom.tui.cli.show import STATIC_FORMS, LayoutProgress, PictureForm
+from tagloom.tui.cli.show import PICTURE_FORMS, STATIC_FORMS, LayoutProgress
 from tagloom.tui.load import find_program, program_and_graph
 
-RUNS = [form.value for form in PictureForm if form not in STATIC_FORMS]
+RUNS = [form for form in PICTURE_FORMS if form not in STATIC_FORMS]
 
 
 @pytest.mark.inner(first=1)
@@ -98,7 +98,7 @@ def test_schedules_and_dark(tagloom: Any, folder: Path) -> None:
         (["add.py", "--bogus"], "there is no option --bogus"),
         (["add.py", "3"], "add takes 2 arguments"),
         (["add.py", "3", "4"], "the picture of a run goes into a file"),
-        (["add.py", "3", "4", "--form", "program", "-o", "a.svg"], "a run is one of a graph"),
+        (["add.py", "3", "4", "--form", "program", "-o", "a.svg"], "only a graph is run"),
         (["add.py", "3", "4", "-o", "a.tl"], "no picture of this kind"),
         (["add.py", "3", "4", "--at", "-1", "-o", "a.svg"], "events are counted from 0"),
         (["add.py", "3", "4", "--form", "profile", "-o", "a.png"], "charts are drawn as svg"),

@@ -19,7 +19,7 @@ from typing import Any
 
 import jsonschema
 import pytest
-from tagloom.tui.cli.prompt import PROMPT
+from tagloom.tui.cli.debug import PROMPT
 from tagloom.tui.session.commands import COMMANDS
 
 HERE = Path(__file__).resolve().parent

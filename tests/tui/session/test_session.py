@@ -18,7 +18,7 @@ from tagloom.interp.engines.limits import Limits
 from tagloom.interp.history.history import History
 from tagloom.tui.app import app
 from tagloom.tui.cli import debug
-from tagloom.tui.cli.prompt import run_prompt
+from tagloom.tui.cli.debug import run_prompt
 from tagloom.tui.run_start import Start, StartOptions
 from tagloom.tui.session import query_commands as asking
 from tagloom.tui.session.command import LEADER_KEY
@@ -520,5 +520,5 @@ def test_a_dumb_terminal_gets_the_prompt(monkeypatch: pytest.MonkeyPatch, term: 
     ways: list[str] = []
     monkeypatch.setattr(debug, "run_prompt", lambda session: ways.append("prompt"))
     monkeypatch.setattr(app.Debugger, "run", lambda self: ways.append("app"))
-    debug.debug(Start("", (), StartOptions()), debug.DebugMode())
+    debug.debug_program(Start("", (), StartOptions()), debug.DebugMode())
     assert ways == [way]

@@ -1,0 +1,182 @@
+"""`tagloom run`: runs a program and prints its results, its statistics, or a JSON document.
+
+With `--fetch NAME --feed NAME=LITERAL`, a part of the program is run, with some of its values given.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from ...core.errors import Usage, plural
+from ...core.frontend.trace.pytree import unflatten
+from ...core.graph.graph import Graph
+from ...core.world import World
+from ...interp.engines.limits import Limits
+from ...interp.engines.protocol import Job, RunOptions
+from ...interp.engines.reference import breaks_rules, default_structure
+from ...interp.engines.run import run as run_job
+from ...interp.function.fetch_feed import Partial, PrunedProgram
+from ...interp.function.function import Function
+from ...interp.function.trace_cache import TracedProgram
+from ...interp.lru_cache import LRUCache
+from ...interp.outcome.outcome import Outcome
+from ...interp.records.documents import to_json
+from ...interp.records.outcome_json import OutcomeRecord, add_critical_path, to_outcome_record, untyped_json
+from ..load import (
+    Runnable,
+    check_rules,
+    find_program,
+    parse_argument,
+    parse_arguments,
+    parse_partial_arguments,
+    program_and_graph,
+)
+from ..report import result_lines, stats_report
+from .options import (
+    DEFAULT_LIMITS,
+    Arguments,
+    Bound,
+    Bytes,
+    Depth,
+    Feed,
+    Fetch,
+    Firings,
+    Schedule,
+    Seconds,
+    Seed,
+    Target,
+    Tokens,
+    Unchecked,
+    Until,
+)
+from .terminal import has_unicode, print_error, print_to_stderr
+
+
+def build_partial(
+    subject: Runnable, words: Sequence[str], fetch: Sequence[str], feed: Sequence[str]
+) -> tuple[Partial, list[Any]]:
+    """The part of a program to run, and its arguments. A single fetched name gives a value, several give a dict.
+
+    Raises Usage if there are no such values, or the words cannot be parsed.
+    """
+    values = parse_partial_arguments(subject, words)
+    all_values = None if any(value is ... for value in values) and isinstance(subject, Function) else values
+    arguments = subject.source.unflatten_arguments(values) if isinstance(subject, Function) else values
+    program, graph = program_and_graph(subject, all_values)
+    fetches = fetch[0] if len(fetch) == 1 else dict(zip(fetch, fetch, strict=True)) or None
+    cache: LRUCache[object, PrunedProgram] = LRUCache(1)
+
+    def trace_program(inputs: Sequence[Any]) -> tuple[TracedProgram, list[Any]]:
+        assert program is not None
+        return TracedProgram(program, graph, default_structure(graph)), list(inputs)
+
+    def partial_with(feeds: Mapping[str, object]) -> Partial:
+        if isinstance(subject, Function):
+            return subject.partial(fetches, feeds)
+        return Partial(graph.name, trace_program, fetches, feeds, cache.get_or_create)
+
+    if isinstance(subject, Graph):
+        raise Usage("a graph is run as a whole", required="a program, of which parts are run", got=subject.name)
+    feeds = {}
+    for word in feed:
+        name, equals, literal = word.partition("=")
+        if not equals or not name:
+            raise Usage("this does not say what is fed", required="--feed NAME=LITERAL", got=word)
+        feeds[name] = parse_argument(name, partial_with({}).type_of(name, *arguments), literal)
+    return partial_with(feeds), arguments
+
+
+def outcome_document(record: OutcomeRecord, outcome: Outcome) -> Any:
+    """The JSON document of an outcome, whose value nests as the fetched names do."""
+    results = [None if result is None else untyped_json(result) for result in outcome.results]
+    return {**to_json(record), "value": unflatten(outcome.structure, results)}
+
+
+def run(
+    target: Target,
+    args: Arguments = None,
+    engine: Annotated[str | None, typer.Option(help="The engine: reference, fast, compiled, cuda or auto.")] = None,
+    schedule: Schedule = "waves",
+    seed: Seed = 0,
+    k: Bound = None,
+    cores: Annotated[int | None, typer.Option(help="How many processor cores the engine fast may use.")] = None,
+    until: Until = None,
+    stats: Annotated[
+        bool,
+        typer.Option(
+            "--stats", help="Print firings, critical path, parallelism profile, and the share of each function and op."
+        ),
+    ] = False,
+    as_document: Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON document.")] = False,
+    keep: Annotated[Path | None, typer.Option(help="Write every event to this file, NAME.jsonl.")] = None,
+    fetch: Fetch = None,
+    feed: Feed = None,
+    unchecked: Unchecked = False,
+    max_firings: Firings = DEFAULT_LIMITS.firings,
+    max_tokens: Tokens = DEFAULT_LIMITS.tokens,
+    max_depth: Depth = DEFAULT_LIMITS.depth,
+    max_bytes: Bytes = DEFAULT_LIMITS.bytes,
+    timeout: Seconds = None,
+) -> None:
+    """Run a program on arguments and print its value.
+
+    With --fetch and --feed, which may be repeated, only a part of the program is run. An argument that this part does
+    not need is written `...`, or left out at the end.
+    """
+    subject = find_program(target)
+    check_rules(subject, unchecked=unchecked)
+    options: dict[str, Any] = {
+        "schedule": schedule,
+        **({} if until is None else {"until": until.value}),
+        "limits": build_limits(max_firings, max_tokens, max_depth, max_bytes, timeout),
+        "keep": "events" if keep is None and stats and as_document and cores is None else keep,
+        "seed": seed,
+        "k": k,
+        "world": World(print_to_stderr) if as_document else World(),
+        "account": stats or as_document,
+        "cores": cores,
+    }
+    if is_part := bool(fetch or feed):
+        part, arguments = build_partial(subject, args or [], fetch or [], feed or [])
+        outcome = part.run(*arguments, engine=engine, **options)
+    elif isinstance(subject, Function):
+        program_and_graph(subject, values := parse_arguments(subject, args or []))
+        outcome = subject.run(*subject.source.unflatten_arguments(values), engine=engine, **options)
+    else:
+        program, graph = program_and_graph(subject)
+        job = Job(graph, default_structure(graph), program, breaks_rules(graph, unchecked=unchecked))
+        outcome = run_job(job, parse_arguments(subject, args or []), RunOptions(**options), engine)
+    print_outcome(outcome, stats=stats, as_document=as_document, is_part=is_part)
+    raise typer.Exit(0 if outcome.status == "Returned" else 1)
+
+
+def build_limits(*values: Any) -> Limits | None:
+    """The limits, or None if all are the defaults."""
+    limits = Limits(*values)
+    return None if limits == DEFAULT_LIMITS else limits
+
+
+def print_outcome(outcome: Outcome, *, stats: bool, as_document: bool, is_part: bool) -> None:
+    """Print an outcome as results, with statistics if requested, or as a JSON document; errors and traps to stderr."""
+    if as_document:
+        record = to_outcome_record(outcome)
+        if stats and outcome.kept_events is not None:
+            record = add_critical_path(record, outcome)
+        document = outcome_document(record, outcome) if is_part else to_json(record)
+        print(json.dumps(document, allow_nan=False))
+    elif not outcome.missing:
+        print("\n".join(result_lines(outcome)))
+    error = [] if outcome.error is None else [outcome.error]
+    errors = [*error, *(trap for trap in outcome.traps if trap is not outcome.error)]
+    for each in errors[:4]:
+        print_error(each)
+    if len(errors) > 4:
+        print(f"and {plural(len(errors) - 4, 'more trap')}", file=sys.stderr)
+    if stats and not as_document:
+        print(stats_report(outcome, unicode=has_unicode()))
