@@ -84,7 +84,7 @@ def _check_region(region: Region, puts: Callable[[Node], bool]) -> Iterator[Inva
             if puts(node):
                 gone.update((name, node) for name in handles)
             if node.op == "put" and handles and node.name not in used:
-                yield _thread_error(node, "the handle that a put gives is not used")
+                yield _thread_error(node, "the handle that a put returns is not used")
             for inner in node.regions:
                 yield from _check_region(inner, puts)
             types.update(node.results)
@@ -102,7 +102,7 @@ def _thread_error(node: Node, said: str) -> Invalid:
         f"cells that are differentiated are used along one thread: {said}",
         rule="D4",
         where=node.location or node.name,
-        hint="go on with the handle that the last put gave: a = tl.put(a, i, x)",
+        hint="continue with the handle that the last put returned: a = tl.put(a, i, x)",
     )
 
 
@@ -343,8 +343,8 @@ def _is_same_cell(read: _CellUse, put: _CellUse) -> bool:
 
 def _deferred_read_error(read: Node, put: Node) -> Invalid:
     return Invalid(
-        f"cells that are differentiated are read behind their puts: {read.name} waits for what {put.name} puts later",
+        f"cells that are differentiated are read before their puts: {read.name} waits for {put.name}, a later put",
         rule="D4",
         where=read.location or read.name,
-        hint="read by the handle that the put gives: a = tl.put(a, i, x), and then tl.get(a, i)",
+        hint="read through the handle that the put returns: a = tl.put(a, i, x), and then tl.get(a, i)",
     )

@@ -55,7 +55,7 @@ def _ready_functions(program: Program, asking: set[str]) -> list[str]:
     if not ready:
         first = program[min(asking)]
         raise Invalid(
-            "this takes a gradient of itself, whose order has no end",
+            "this takes a gradient of itself, so that the order of derivatives has no bound",
             rule="D2",
             where=first.location or first.name,
             hint="a function may call the gradient of another one, or itself, and not both",
@@ -166,7 +166,7 @@ def _check_recomputation(program: Program, callee: str, node: Node) -> None:
             f"a pullback computes {callee} again, which {done} ({acting.name})",
             rule="D5",
             where=node.location or node.name,
-            hint="pull back once, where the call stands; tl.value_and_grad does both in one",
+            hint="pull back once, next to the call; tl.value_and_grad does both",
         )
 
 

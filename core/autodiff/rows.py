@@ -119,7 +119,7 @@ def to_dense(do: OpBuilder, adjoint: Rows, table: Any) -> Any:
 def row_use_error(table: str, what: str, where: Location | None) -> Invalid:
     """The error where a table differentiated by rows is used by another op than a gather."""
     return Invalid(
-        f"{table} is differentiated by rows, and {what} takes something else of it",
+        f"{table} is differentiated by rows, and {what} uses more than rows of it",
         rule="D6",
         where=where or table,
         required="tl.take(x, i, axis=0), or x[i]",

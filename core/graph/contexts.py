@@ -37,99 +37,7 @@ class ControlContext(NamedTuple):
     guard: Guard = ()
 
 
-class ContextDiagnostics:
-    """Builds the problems that mention control contexts."""
-
-    graph: Graph
-    contexts: dict[OutputRef, ControlContext]
-    outer_contexts: dict[Site, ControlContext]
-
-    def function_of(self, place: ControlContext) -> str:
-        while isinstance(place.owner, Site):
-            place = self.outer_contexts[place.owner]
-        return place.owner
-
-    def describe_context(self, place: ControlContext) -> str:
-        """A context in words: `tokens of main.loop where main.less holds`."""
-        outcomes = [
-            f"{self.producer_name(pred)} {'holds' if outcome else 'does not hold'}" for pred, outcome in place.guard
-        ]
-        return f"tokens of {place.owner}{' where ' * bool(outcomes)}{' and '.join(outcomes)}"
-
-    def producer_name(self, source: OutputRef) -> str:
-        return self.graph.arguments[source.output][0] if source.node < 0 else str(self.graph.nodes[source.node])
-
-    def node_names(self, numbers: list[int]) -> list[str]:
-        return [str(self.graph.nodes[number]) for number in numbers]
-
-    def mixed_contexts_problem(
-        self, node: GraphNode, ports: list[OutputRef], required: ControlContext | None = None
-    ) -> Invalid:
-        return problem(
-            "V10",
-            f"tokens of {node} live in different places",
-            node.origin,
-            required=self.describe_context(required) if required else "one place",
-            got="; ".join(self.describe_context(self.contexts[source]) for source in ports),
-            hint="a value enters a loop by enter, a branch by switch, a function by call",
-        )
-
-    def foreign_function_problem(self, node: GraphNode, here: ControlContext) -> Invalid:
-        return problem(
-            "V10",
-            f"{node} gets its tokens from another function",
-            node.origin,
-            required=node.function,
-            got=self.function_of(here),
-            hint="functions meet in call and return",
-        )
-
-    def multiple_entries_problem(self, node: GraphNode, here: ControlContext) -> Invalid:
-        assert node.site is not None
-        return problem(
-            "V12" if node.op == "call" else "V13",
-            f"{node.site} is entered from two places",
-            node.origin,
-            required=self.describe_context(self.outer_contexts[node.site]),
-            got=self.describe_context(here),
-            hint="another place is another site",
-        )
-
-    def merge_problem(
-        self, node: GraphNode, required: str, ports: list[OutputRef], places: Sequence[ControlContext] = ()
-    ) -> Invalid:
-        return problem(
-            "V11",
-            f"merge {node} may get two tokens under one tag, or none",
-            node.origin,
-            required=required,
-            got="; ".join(map(self.describe_context, places)) or [self.producer_name(source) for source in ports],
-            hint="switch a value on one predicate, and merge what becomes of both sides",
-        )
-
-    def missing_back_problem(self, number: int) -> Invalid:
-        node = self.graph.nodes[number]
-        return problem(
-            "V16",
-            f"{node} does not come to a merge from which `back` goes on",
-            node.origin,
-            required=f"reenter, merge and back of {node.site}, one of each for an adjoint",
-            got=[str(self.graph.nodes[edge.node]) for edge in node.outputs[0].edges],
-            hint="an adjoint comes back by reenter, is merged with what iterations make of it, and goes on by back",
-        )
-
-    def trip_count_problem(self, node: GraphNode, trips: OutputRef | None) -> Invalid:
-        return problem(
-            "V16",
-            f"{node} does not know the iteration that was left",
-            node.origin,
-            required=f"output 1 of an exit of {node.site} on port 1",
-            got=self.producer_name(trips) if trips is not None else str(node.ports[1]),
-            hint="the second output of an exit is the trip count",
-        )
-
-
-class ControlContexts(ContextDiagnostics):
+class ControlContexts:
     """The control contexts of a graph whose nodes have the right shape (V7 to V9).
 
     `contexts` has the context of each output that has one; `outer_contexts` the context from which each site is called
@@ -146,9 +54,9 @@ class ControlContexts(ContextDiagnostics):
         for number, node in enumerate(graph.nodes):
             if node.site is not None:
                 self.nodes_by_site.setdefault((node.op, node.site), []).append(number)
-        self.problems = list(self._check_all())
+        self.problems = list(self.infer_and_check())
 
-    def _check_all(self) -> Iterator[Invalid]:
+    def infer_and_check(self) -> Iterator[Invalid]:
         """Infer contexts in the order in which tokens can arrive, then check the edges that close cycles."""
         for position in range(len(self.graph.arguments)):
             self.contexts[OutputRef(-1, position)] = ControlContext(self.graph.name)
@@ -175,9 +83,9 @@ class ControlContexts(ContextDiagnostics):
         """V14."""
         yield problem(
             "V14",
-            "no token ever comes here: these nodes wait for themselves, or for a function that is never called",
+            "no token reaches these nodes: they wait for themselves, or for a function that is never called",
             self.graph.nodes[left[0]].origin,
-            required="a way from the arguments to every node",
+            required="a path from the arguments to every node",
             got=self.node_names(left[:5]),
             hint="a cycle must pass through next_iteration and a merge",
         )
@@ -190,12 +98,12 @@ class ControlContexts(ContextDiagnostics):
             return self.infer_merge(number, ports)
         if node.op == "return":
             return self.infer_return(number)
-        places = [self.contexts.get(source) for source in ports]
-        if None in places:
+        contexts = [self.contexts.get(source) for source in ports]
+        if None in contexts:
             return None
-        if len(set(places)) > 1:
+        if len(set(contexts)) > 1:
             return [self.mixed_contexts_problem(node, ports)]
-        here = places[0]
+        here = contexts[0]
         assert here is not None
         if self.function_of(here) != node.function:
             return [self.foreign_function_problem(node, here)]
@@ -238,7 +146,7 @@ class ControlContexts(ContextDiagnostics):
                 outputs = [self.loop_branch_context(node.site, False)]
             case _:
                 outputs = [here] * len(node.outputs)
-        self.contexts.update((OutputRef(number, position), place) for position, place in enumerate(outputs))
+        self.contexts.update((OutputRef(number, position), context) for position, context in enumerate(outputs))
         return []
 
     def infer_return(self, number: int) -> list[Invalid] | None:
@@ -261,9 +169,9 @@ class ControlContexts(ContextDiagnostics):
     def loop_branch_context(self, site: Site, outcome: bool) -> ControlContext:
         """The context in a loop where its condition holds or does not hold, read off an exit that has a context."""
         for number in self.nodes_by_site.get(("exit", site), ()):
-            place = self.contexts[self.port_source(number, 0)]
-            if place.guard:
-                return ControlContext(site, (*place.guard[:-1], (place.guard[-1][0], outcome)))
+            context = self.contexts[self.port_source(number, 0)]
+            if context.guard:
+                return ControlContext(site, (*context.guard[:-1], (context.guard[-1][0], outcome)))
         return ControlContext(site)
 
     def infer_merge(self, number: int, ports: list[OutputRef]) -> list[Invalid] | None:
@@ -276,7 +184,7 @@ class ControlContexts(ContextDiagnostics):
             if again is None:
                 return None
             if len(ports) != 2:
-                return [self.merge_problem(node, "one reenter, and what its loop makes of it", ports)]
+                return [self.merge_problem(node, "one reenter, and one value of its loop", ports)]
             return self.assign_merge(number, ControlContext(again.owner))
         if "enter" in ops or "next_iteration" in ops:
             sites = {maker.site for maker in makers if maker is not None}
@@ -292,13 +200,13 @@ class ControlContexts(ContextDiagnostics):
             if set(ops) != {"call"} or len(set(callers)) < len(callers) or callees != {node.function}:
                 return [self.merge_problem(node, "at most one token from each site that calls the function", ports)]
             return self.assign_merge(number, ControlContext(node.function))
-        places = [self.contexts[source] for source in ports if source in self.contexts]
-        if len(places) < len(ports):
+        contexts = [self.contexts[source] for source in ports if source in self.contexts]
+        if len(contexts) < len(ports):
             return None
-        joined = _join_guards([place.guard for place in places])
-        if joined is None or len({place.owner for place in places}) > 1:
-            return [self.merge_problem(node, "the two sides of one switch", ports, places)]
-        return self.assign_merge(number, ControlContext(places[0].owner, joined))
+        joined = join_guards([context.guard for context in contexts])
+        if joined is None or len({context.owner for context in contexts}) > 1:
+            return [self.merge_problem(node, "the two sides of one switch", ports, contexts)]
+        return self.assign_merge(number, ControlContext(contexts[0].owner, joined))
 
     def assign_merge(self, number: int, here: ControlContext) -> list[Invalid]:
         """Give a merge the joined context of its ports, which must be in the merge's function."""
@@ -374,18 +282,18 @@ class ControlContexts(ContextDiagnostics):
             leaving = self.nodes_by_site.get(("exit", site), [])
             guards = {(self.contexts[self.port_source(n, 0)], True) for n in again}
             guards |= {(self.contexts[self.port_source(n, 0)], False) for n in leaving}
-            conditions = {place.guard[-1][0] for place, _ in guards if place.guard}
+            conditions = {context.guard[-1][0] for context, _ in guards if context.guard}
             right = {
                 (ControlContext(site, ((pred, outcome),)), outcome) for pred in conditions for outcome in (True, False)
             }
             if len(conditions) != 1 or not guards <= right:
                 yield problem(
                     "V13",
-                    f"the variables of loop {site} do not all go on, or leave, on one condition",
+                    f"the variables of loop {site} do not all continue and exit on one condition",
                     self.graph.nodes[numbers[0]].origin,
                     required="next_iteration where the condition holds, exit where it does not hold",
-                    got="; ".join(sorted({self.describe_context(place) for place, _ in guards})),
-                    hint="switch every variable on the condition: output 0 goes on, output 1 leaves",
+                    got="; ".join(sorted({self.describe_context(context) for context, _ in guards})),
+                    hint="switch every variable on the condition: output 0 continues, output 1 exits",
                 )
 
     def check_reverse_loops(self) -> Iterator[Invalid]:
@@ -427,13 +335,98 @@ class ControlContexts(ContextDiagnostics):
     def is_merge(self, number: int) -> bool:
         return self.graph.nodes[number].op == "merge"
 
+    def function_of(self, context: ControlContext) -> str:
+        """The function that contains a context."""
+        while isinstance(context.owner, Site):
+            context = self.outer_contexts[context.owner]
+        return context.owner
 
-def _join_guards(guards: list[Guard]) -> Guard | None:
+    def describe_context(self, context: ControlContext) -> str:
+        """A context in words: `tokens of main.loop where main.less holds`."""
+        outcomes = [
+            f"{self.producer_name(pred)} {'holds' if outcome else 'does not hold'}" for pred, outcome in context.guard
+        ]
+        return f"tokens of {context.owner}{' where ' * bool(outcomes)}{' and '.join(outcomes)}"
+
+    def producer_name(self, source: OutputRef) -> str:
+        return self.graph.arguments[source.output][0] if source.node < 0 else str(self.graph.nodes[source.node])
+
+    def node_names(self, numbers: list[int]) -> list[str]:
+        return [str(self.graph.nodes[number]) for number in numbers]
+
+    def mixed_contexts_problem(
+        self, node: GraphNode, ports: list[OutputRef], required: ControlContext | None = None
+    ) -> Invalid:
+        return problem(
+            "V10",
+            f"tokens of {node} have different control contexts",
+            node.origin,
+            required=self.describe_context(required) if required else "one control context",
+            got="; ".join(self.describe_context(self.contexts[source]) for source in ports),
+            hint="a value enters a loop by enter, a branch by switch, a function by call",
+        )
+
+    def foreign_function_problem(self, node: GraphNode, here: ControlContext) -> Invalid:
+        return problem(
+            "V10",
+            f"{node} gets its tokens from another function",
+            node.origin,
+            required=node.function,
+            got=self.function_of(here),
+            hint="functions meet in call and return",
+        )
+
+    def multiple_entries_problem(self, node: GraphNode, here: ControlContext) -> Invalid:
+        assert node.site is not None
+        return problem(
+            "V12" if node.op == "call" else "V13",
+            f"{node.site} is entered from two control contexts",
+            node.origin,
+            required=self.describe_context(self.outer_contexts[node.site]),
+            got=self.describe_context(here),
+            hint="use a site for each control context",
+        )
+
+    def merge_problem(
+        self, node: GraphNode, required: str, ports: list[OutputRef], contexts: Sequence[ControlContext] = ()
+    ) -> Invalid:
+        return problem(
+            "V11",
+            f"merge {node} may get two tokens under one tag, or none",
+            node.origin,
+            required=required,
+            got="; ".join(map(self.describe_context, contexts)) or [self.producer_name(source) for source in ports],
+            hint="switch a value on one predicate, and merge the results of both sides",
+        )
+
+    def missing_back_problem(self, number: int) -> Invalid:
+        node = self.graph.nodes[number]
+        return problem(
+            "V16",
+            f"{node} does not reach a merge that feeds a `back`",
+            node.origin,
+            required=f"reenter, merge and back of {node.site}, one of each for an adjoint",
+            got=[str(self.graph.nodes[edge.node]) for edge in node.outputs[0].edges],
+            hint="an adjoint enters by reenter, is merged with the adjoint of the next iteration, and leaves by back",
+        )
+
+    def trip_count_problem(self, node: GraphNode, trips: OutputRef | None) -> Invalid:
+        return problem(
+            "V16",
+            f"{node} gets no trip count",
+            node.origin,
+            required=f"output 1 of an exit of {node.site} on port 1",
+            got=self.producer_name(trips) if trips is not None else str(node.ports[1]),
+            hint="the second output of an exit is the trip count",
+        )
+
+
+def join_guards(guards: list[Guard]) -> Guard | None:
     """The guard under which exactly one of these guards holds, or None. The two sides of a predicate join to the guard
     around it.
 
     >>> p, q = OutputRef(0, 0), OutputRef(1, 0)
-    >>> _join_guards([((p, True), (q, True)), ((p, False),), ((p, True), (q, False))])
+    >>> join_guards([((p, True), (q, True)), ((p, False),), ((p, True), (q, False))])
     ()
     """
     left = list(guards)

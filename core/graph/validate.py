@@ -55,7 +55,7 @@ class _GraphChecker:
         if not 0 <= self.graph.hidden_count <= count:
             yield problem(
                 "V7",
-                "more arguments are hidden than there are, or fewer than none",
+                "the number of hidden arguments is not a number of arguments",
                 self.graph.name,
                 required=f"0 to {plural(count, 'hidden argument')}",
                 got=plural(self.graph.hidden_count, "hidden argument"),
@@ -83,7 +83,7 @@ class _GraphChecker:
             elif (node.site.kind if node.site else None) != (kind := control.site_kind if control else None):
                 yield problem(
                     "V7",
-                    f"{node.op} has a site too many, too few, or of the wrong kind",
+                    f"{node.op} has a site of the wrong kind, or a missing or needless one",
                     node.origin,
                     required=f"the site of a {kind}" if kind else "no site",
                     got=f"the site of a {node.site.kind}, {node.site}" if node.site else "no site",
@@ -106,7 +106,7 @@ class _GraphChecker:
                     if len(self.called_sites) > 1
                     else "a site that calls a function",
                     got=node.site,
-                    hint=f"say whom it calls, as in `site {node.site} calls f`",
+                    hint=f"name the function that it calls, as in `site {node.site} calls f`",
                 )
 
     def check_ports(self) -> Iterator[Invalid]:
@@ -156,7 +156,7 @@ class _GraphChecker:
                 node.origin,
                 required="a trigger: the token that orders the effects on its resource",
                 got="no trigger",
-                hint="write `@ x` behind it: it happens when x comes, and its second output is for the next",
+                hint="add `@ x`: the effect happens when x arrives, and its second output orders the next one",
             )
         elif (given or node.op in EFFECT_OPS) and all(given) != node.has_trigger and not resource_of(node.op):
             extra = node.has_trigger
@@ -166,7 +166,7 @@ class _GraphChecker:
                 node.origin,
                 required="no trigger" if extra else "a trigger: a token on which it fires",
                 got="a trigger" if extra else "no trigger",
-                hint="leave out what is behind the `@`" if extra else "write `@ x` behind it: it fires when x comes",
+                hint="leave out the `@` and the name after it" if extra else "add `@ x`: it fires when x arrives",
             )
 
     def check_results(self) -> Iterator[Invalid]:
@@ -181,7 +181,7 @@ class _GraphChecker:
                 self.graph.nodes[number].origin if there else self.graph.name,
                 required=self.node_names(leaving),
                 got=self.node_names([number]),
-                hint="`return a` makes the return node of a, `results a` takes a as it is",
+                hint="`return a` adds a return node for a; `results a` names an existing one",
             )
         if not wrong and sorted(self.graph.results) != leaving:
             once = [n for n in leaving if self.graph.results.count(n) != 1]
@@ -191,7 +191,7 @@ class _GraphChecker:
                 self.graph.nodes[once[0]].origin,
                 required=self.node_names(leaving),
                 got=self.node_names(self.graph.results),
-                hint="name each behind `return`, or behind `results`",
+                hint="name each once, after `return` or `results`",
             )
 
     def node_names(self, numbers: Sequence[int]) -> list[str]:
@@ -219,7 +219,7 @@ class _GraphChecker:
                 hint = (
                     "the type of a merge admits those of all its ports" if node.op == "merge" else hints.INFERRED_HINT
                 )
-                what = f"{node} makes another type than its output has"
+                what = f"the type of the output of {node} is not the type of its result"
                 yield problem("V9", what, node.origin, required=wanted, got=out, hint=hint)
 
     def operand_problem(self, error: Invalid, node: GraphNode, ports: list[Type]) -> Invalid:

@@ -210,21 +210,21 @@ class _Evaluator:
         handle, *operands = inputs  # type: ignore[assignment]
         if node.op == "cell_zeros":
             return effects.build_zeros(handle, element_type(Type(handle.dtype)))
-        held = self.cells[handle]
+        values_by_index = self.cells[handle]
         if node.op == "collect":
-            if len(held) < handle.size:
+            if len(values_by_index) < handle.size:
                 raise _EmptyCellRead
-            values = [held[index] for index in range(handle.size)]
+            values = [values_by_index[index] for index in range(handle.size)]
             self.raise_trap(where, effects.shapes_trap_message(values))
             return effects.stack_values(values, element_type(Type(handle.dtype)))
         index: Any = operands[0]
         self.raise_trap(where, effects.index_trap_message(handle, index))
         if node.op == "get":
-            if index not in held:
+            if index not in values_by_index:
                 raise _EmptyCellRead
-            return held[index]
-        self.raise_trap(where, effects.second_put_trap_message(index) if index in held else None)
-        held[index] = operands[1]
+            return values_by_index[index]
+        self.raise_trap(where, effects.second_put_trap_message(index) if index in values_by_index else None)
+        values_by_index[index] = operands[1]
         return handle
 
     def raise_trap(self, where: str, message: str | None) -> None:

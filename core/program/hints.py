@@ -112,7 +112,11 @@ def suggest_op(op: str, functions: Collection[str] | None) -> str:
     if functions is not None and op in ROUTING_OPS:
         return f"{op} is an op of graphs; programs have cond, while_loop, call and pullback"
     if op in ALL_OPS:
-        return "a graph has `store a, i, v`, without an output" if op == "put" else "a program has `b = put a, i, v`"
+        return (
+            "in a graph write `store a, i, v`, without output"
+            if op == "put"
+            else "in a program write `b = put a, i, v`"
+        )
     if functions is not None and op in functions:
         return f"{op} is a function: write `call {op}`"
     form = "graph" if functions is None else "program"
@@ -135,7 +139,7 @@ def suggest_operands(
     if row.name in _CELL_OPS and handles[:1] != [True]:
         return "the first operand is a handle of cells, such as `c = cells 3, element=float64` makes"
     if row.name not in _CELL_OPS and any(handles):
-        return "a handle is no value: get and collect make values of what is in its cells"
+        return "a handle is no value: get and collect return the values of its cells"
 
     def accepts(changed: Sequence[Type]) -> bool:
         try:
@@ -144,28 +148,28 @@ def suggest_operands(
             return False
         return True
 
-    for place, literal in enumerate(literals):
-        for dtype in _candidate_dtypes(types, place):
+    for position, literal in enumerate(literals):
+        for dtype in _candidate_dtypes(types, position):
             written = rewrite_literal(literal, dtype) if literal else None
-            if written and accepts([*types[:place], Type(dtype, types[place].shape), *types[place + 1 :]]):
+            if written and accepts([*types[:position], Type(dtype, types[position].shape), *types[position + 1 :]]):
                 return f"write `{written}`"
     if accepts([Type(type_.dtype) for type_ in types]):
-        return "sizes are aligned at their last; two that meet are equal, or one of them is 1"
-    for place, type_ in enumerate(types):
-        for dtype in _candidate_dtypes(types, place):
-            if accepts([*types[:place], Type(dtype, type_.shape), *types[place + 1 :]]):
+        return "sizes are aligned from the last; aligned sizes are equal, or one of them is 1"
+    for position, type_ in enumerate(types):
+        for dtype in _candidate_dtypes(types, position):
+            if accepts([*types[:position], Type(dtype, type_.shape), *types[position + 1 :]]):
                 return (
                     f"{ASTYPE_HINT if len(types) > 1 else 'convert it with astype'}, as in `astype x, dtype={dtype!r}`"
                 )
     return "convert them with astype"
 
 
-def _candidate_dtypes(types: Sequence[Type], place: int) -> Iterator[DType]:
+def _candidate_dtypes(types: Sequence[Type], position: int) -> Iterator[DType]:
     """Dtypes that an operand might better have; those of the other operands come first."""
     yield from dict.fromkeys(
         dtype
         for dtype in (*(each.dtype for each in types), dtypes.float64, dtypes.int64, dtypes.bool)
-        if dtype is not types[place].dtype
+        if dtype is not types[position].dtype
     )
 
 

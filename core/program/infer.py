@@ -81,7 +81,7 @@ def _infer_results(program: Program) -> Iterator[tuple[str, list[LatticeType]]]:
                 f"the types of what {name} returns cannot be inferred",
                 rule="V6",
                 where=open_[name].location or name,
-                hint=f"it seems never to return; say the types, as in func {name}(...) -> int64",
+                hint=f"it seems never to return; declare the types, as in func {name}(...) -> int64",
             )
         yield name, types
 
@@ -121,7 +121,7 @@ class _FunctionInference:
     def infer_phase(self, region: Region, known: dict[str, LatticeType]) -> list[LatticeType]:
         known.update((parameter.name, parameter.type) for parameter in region.parameters)
         for node in region.nodes:
-            place = len(self.node_types)
+            position = len(self.node_types)
             self.node_types.append([])
             sides, later = [], []
             for inner in node.regions:
@@ -129,7 +129,7 @@ class _FunctionInference:
                 later.append(self.later_phase_types)
             types = self.infer_node(node, [_operand_type(operand, known) for operand in node.inputs], sides)
             self.record_pullback_types(node, later)
-            self.node_types[place] = types
+            self.node_types[position] = types
             for result, type_ in zip(node.results, types, strict=True):
                 known[result.name] = type_ if result.type is HOLE else result.type
         return [_operand_type(result, known) for result in region.results]

@@ -47,7 +47,7 @@ def operand_problem(error: Invalid, node: Node, operands: list[Type], where: obj
 def loop_type_hint(type_: Type, found: Type, start: Operand) -> str:
     """How a loop variable can keep its type where its next value has another."""
     if type_.dtype is found.dtype:
-        return "start it with an open size, as a parameter x: float64[?] has"
+        return "start it with an unknown size, as in a parameter x: float64[?]"
     better = hints.rewrite_literal(start, found.dtype) if isinstance(start, Literal) else None
     return f"start it with {f'`{better}`' if better else 'that type'}, or convert with astype"
 
@@ -64,7 +64,7 @@ def check_loop_variable_types(
                 where,
                 required="one type",
                 got=", ".join(f"{type_} {side}" for side, type_ in zip(sides, [outside, *inside], strict=True)),
-                hint="write that of the operand in both regions, or convert the operand with astype",
+                hint="write the type of the operand in both regions, or convert the operand with astype",
             )
 
 
@@ -76,18 +76,19 @@ def function_origin(function: Function) -> object:
     return function.location or function.name
 
 
-def result_origin(region: Region, place: int, where: object) -> object:
+def result_origin(region: Region, position: int, where: object) -> object:
     """The origin of a result of a region: the node that defines it, or `where`."""
-    name = region.results[place] if place < len(region.results) else None
-    made = [node_origin(node) for node in region.nodes if any(result.name == name for result in node.results)]
-    return made[-1] if made else where
+    name = region.results[position] if position < len(region.results) else None
+    origins = [node_origin(node) for node in region.nodes if any(result.name == name for result in node.results)]
+    return origins[-1] if origins else where
 
 
-def names_within(region: Region, place: object) -> list[tuple[str, object]]:
-    """The parameters of a region, and its nodes that have the name of a parameter."""
+def names_within(region: Region, where: object) -> list[tuple[str, object]]:
+    """The parameters of a region, and its nodes that have the name of a parameter, each with its origin."""
     names = [parameter.name for phase in region.phases() for parameter in phase.parameters]
-    made = [(result.name, node_origin(node)) for ph in region.phases() for node in ph.nodes for result in node.results]
-    return [*((name, place) for name in names), *dict(pair for pair in made if pair[0] in names).items()]
+    nodes = [node for phase in region.phases() for node in phase.nodes]
+    origins = {result.name: node_origin(node) for node in nodes for result in node.results if result.name in names}
+    return [*((name, where) for name in names), *origins.items()]
 
 
 def check_unique_names(named: Iterable[tuple[str, object]], what: str) -> Iterator[Invalid]:
@@ -142,22 +143,22 @@ class PhaseChecker:
             if begun is None:
                 yield problem(
                     "V17",
-                    "a pullback of what has no further phase",
+                    "a pullback of a node without a further phase",
                     where,
                     required=", ".join(open_) or "a call, cond or loop of this region that has one",
                     got=dict(node.attributes).get(PULLBACK_TARGET),
-                    hint="each phase is begun once, behind the one before, in the same region",
+                    hint="begin each phase once, after the phase before it, in the same region",
                 )
                 return
             taken, made = begun.pop_signature()
             if not admits_all(taken, operands) or made != variable_types(node.results):
                 yield problem(
                     "V17",
-                    "a pullback takes or makes something else than its phase",
+                    "a pullback has other types than its phase",
                     where,
                     required=f"{describe_types(taken)} -> {describe_types(made)}",
                     got=f"{describe_types(operands)} -> {describe_types(variable_types(node.results))}",
-                    hint="it takes the parameters of the phase, and has its results",
+                    hint="its operands are the parameters of the phase, and its results those of the phase",
                 )
             following: PendingPhases | None = begun
         else:
@@ -225,9 +226,9 @@ class PhaseChecker:
                 "V17",
                 "the branches do not have the same phases",
                 where,
-                required="as many, that take the same types, and make types that join",
+                required="the same number, with the same parameter types and result types that join",
                 got=f"{plural(len(then), 'pullback')} and {plural(len(otherwise), 'pullback')}",
-                hint="the pullback of a cond is that of the branch that it took",
+                hint="a pullback of a cond runs the phase of the branch that was taken",
             )
 
 
@@ -262,7 +263,7 @@ def program_problems(program: Program, functions: Iterable[Function] | None = No
     """Every problem of a program, in program order; empty where it is well-formed. With `functions`, only problems in
     these.
 
-    Each problem has its rule, its place, what is required, what is there instead, and a hint.
+    Each problem has its rule, its location, what the rule requires, what the program has, and a hint.
     """
     return list(_ProgramChecker(program).check_program(program.functions if functions is None else functions))
 
@@ -295,33 +296,33 @@ class _ProgramChecker:
             yield from self.check_function(function)
 
     def check_function(self, function: Function) -> Iterator[Invalid]:
-        body, place = function.body, function_origin(function)
-        named = [(parameter.name, place) for phase in body.phases() for parameter in phase.parameters]
+        body, where = function.body, function_origin(function)
+        named = [(parameter.name, where) for phase in body.phases() for parameter in phase.parameters]
         named += [(result.name, node_origin(node)) for node in body.walk() for result in node.results]
         self.function_names = {name for name, _ in named}
         yield from check_unique_names(named, "values")
-        yield from self.check_region(body, place)
+        yield from self.check_region(body, where)
         phases = list(body.phases())
         if len(phases) != len(function.pullbacks) + 1 or (len(phases) > 1 and function.name == self.program.entry):
             yield problem(
                 "V17",
-                f"{function.name} has another number of phases than it may have",
-                place,
-                required="1 in the entry, elsewhere as many as have types of results",
+                f"{function.name} has the wrong number of phases",
+                where,
+                required="1 in the entry; elsewhere one for each declaration of results",
                 got=plural(len(phases), "phase"),
-                hint="each phase says what it returns: pullback(dy: float64) -> float64 { ... }",
+                hint="declare what each phase returns: pullback(dy: float64) -> float64 { ... }",
             )
             return
         for number, returned in enumerate(region_result_types(body)):
-            said = function.phase_result_types(number)
-            if returned is not None and not admits_all(said, returned):
+            declared = function.phase_result_types(number)
+            if returned is not None and not admits_all(declared, returned):
                 yield problem(
                     "V6",
-                    f"{function.name} returns something else than it says",
-                    place,
-                    required=said,
+                    f"{function.name} returns other types than it declares",
+                    where,
+                    required=declared,
                     got=returned,
-                    hint="say behind `->` what it returns, or leave the types out: they are inferred",
+                    hint="write the types after `->`, or leave them out: they are inferred",
                 )
 
     def check_region(self, region: Region, where: object) -> Iterator[Invalid]:
@@ -337,7 +338,7 @@ class _ProgramChecker:
                 begun.location,
                 required="one pullback of it",
                 got="none",
-                hint=f"write `d = pullback {name} ...` behind it, in the same region",
+                hint=f"write `d = pullback {name} ...` after it, in the same region",
             )
 
     def check_phase(
@@ -345,18 +346,18 @@ class _ProgramChecker:
     ) -> Iterator[Invalid]:
         known.update((parameter.name, parameter.type) for parameter in region.parameters)
         for node in region.nodes:
-            place = node_origin(node)
+            origin = node_origin(node)
             for inner in node.regions:
-                yield from check_unique_names(names_within(inner, place), "values")
+                yield from check_unique_names(names_within(inner, origin), "values")
             missing = [name for name in node.inputs if isinstance(name, str) and name not in known]
             if missing:
                 yield self.undefined_name_problem(
-                    f"{node.op} uses a name that is not defined here", missing[0], known, place, node.op
+                    f"{node.op} uses a name that is not defined here", missing[0], known, origin, node.op
                 )
             else:
                 operands = [operand_type(operand, known) for operand in node.inputs]
-                yield from self.check_node(node, operands, place)
-                yield from self.phase_checker.check_phases(node, operands, open_, number, place)
+                yield from self.check_node(node, operands, origin)
+                yield from self.phase_checker.check_phases(node, operands, open_, number, origin)
             known.update(node.results)
         missing = [name for name in region.results if isinstance(name, str) and name not in known]
         if missing:
@@ -414,7 +415,7 @@ class _ProgramChecker:
         if made != node.results[0].type:
             yield problem(
                 "V4",
-                f"{node.op} makes another type than its result has",
+                f"the type of the result of {node.op} is not the type that it computes",
                 where,
                 required=made,
                 got=node.results[0].type,
@@ -435,7 +436,7 @@ class _ProgramChecker:
                 where,
                 required=variable_types(apart[0].parameters),
                 got=operands[1:],
-                hint="the operands behind the predicate are those of both branches, in their order",
+                hint="the operands after the predicate are those of both branches, in their order",
             )
             return
         for region in node.regions:
@@ -471,7 +472,7 @@ class _ProgramChecker:
         if not apart and made != variable_types(node.results):
             yield problem(
                 "V5",
-                "the results of cond are not what its branches yield",
+                "the types of the results of cond are not those that its branches yield",
                 where,
                 required=made,
                 got=variable_types(node.results),
@@ -506,7 +507,7 @@ class _ProgramChecker:
     def check_condition(self, condition: Region, where: object) -> Iterator[Invalid]:
         yield from self.check_region(condition, where)
         if condition.pullback is not None:
-            hint = "of a loop it is what it does that has one"
+            hint = "write the pullback in the do of the loop"
             yield problem("V17", "a condition has a pullback", where, required="none", got="one", hint=hint)
         yielded = region_result_types(condition)[0]
         if yielded is not None and yielded != [_BOOL]:
@@ -527,11 +528,11 @@ class _ProgramChecker:
             if made is not None and not admits_all(taken, made):
                 yield problem(
                     "V17",
-                    "a phase of a loop makes something else than it takes",
+                    "a phase of a loop has other results than parameters",
                     where,
                     required=taken,
                     got=made,
-                    hint="what it makes of one iteration it takes for the next",
+                    hint="its results in one iteration are its operands in the next",
                 )
         yielded, wanted = region_result_types(body)[0], variable_types(body.parameters)
         if yielded is not None and len(yielded) != len(wanted):
@@ -541,12 +542,12 @@ class _ProgramChecker:
                 where,
                 required=wanted,
                 got=yielded,
-                hint="what does not change is yielded as it is",
+                hint="yield variables that do not change, too",
             )
             return
-        for place, ((name, type_), found) in enumerate(zip(body.parameters, yielded or wanted, strict=True)):
+        for position, ((name, type_), found) in enumerate(zip(body.parameters, yielded or wanted, strict=True)):
             if not type_.admits(found):
-                origin, start = result_origin(body, place, where), node.inputs[place]
+                origin, start = result_origin(body, position, where), node.inputs[position]
                 yield problem(
                     "V5",
                     f"loop variable {name} changes its type",

@@ -153,7 +153,7 @@ def test_rows_add_up(name: str, way: Callable[..., tl.Rows]) -> None:
     """Whatever rows there are: several times the same, counted from the end, none."""
     for ids in ([4, 0, 4, 4, 1], [-1, 4, -5, 0], [3], []):
         if name == "what a loop hands on" and way is by_tape_in_a_trace:  # which has the loop as a function
-            with pytest.raises(tl.Invalid, match=r"D6: .* is differentiated by rows, and the result takes"):
+            with pytest.raises(tl.Invalid, match=r"D6: .* is differentiated by rows, and the result uses"):
                 violations(name, np.array([0]), way)
         elif ids or name != "recursion":
             assert violations(name, np.array(ids, np.int64), way) == []
@@ -276,11 +276,11 @@ def test_clipped_as_the_dense_one(ids: Any, norm: float) -> None:
 
 
 REFUSED: dict[str, Callable[[Any, Any], Any]] = {
-    "multiply takes": lambda w, i: tl.sum(tl.take(w * 2.0, i, axis=0)),
-    "sum takes": lambda w, i: tl.sum(w) + tl.sum(tl.take(w, i, axis=0)),
-    "take takes": lambda w, i: tl.sum(tl.take(w, [0], axis=1)),
-    "gather takes": lambda w, i: tl.sum(tl.gather(w, [0], [1])),
-    "loop takes": lambda w, i: tl.sum(
+    "multiply uses": lambda w, i: tl.sum(tl.take(w * 2.0, i, axis=0)),
+    "sum uses": lambda w, i: tl.sum(w) + tl.sum(tl.take(w, i, axis=0)),
+    "take uses": lambda w, i: tl.sum(tl.take(w, [0], axis=1)),
+    "gather uses": lambda w, i: tl.sum(tl.gather(w, [0], [1])),
+    "loop uses": lambda w, i: tl.sum(
         tl.while_loop(lambda k, _: k < 2, lambda k, v: (k + 1, tl.sin(v)), 0, w)[1][i]  # it changes the table
     ),
 }
@@ -293,7 +293,7 @@ def test_what_is_refused(said: str) -> None:
         with pytest.raises(tl.Invalid, match=f"D6: .* is differentiated by rows, and {said}") as raised:
             way(REFUSED[said], np.array([1]))
         assert "test_by_rows.py" in str(raised.value) and "leave it out of `rows`" in str(raised.value)
-    if said != "loop takes":
+    if said != "loop uses":
         with pytest.raises(tl.Invalid, match=f"D6: a source is differentiated by rows, and {said}"):
             by_tape(REFUSED[said], np.array([1]))
 

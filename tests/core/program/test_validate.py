@@ -300,7 +300,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
     ),
     "a function that returns another type": (
         START.replace("-> int64", "-> bool"),
-        ["V6: f returns something else than it says (f.tl:1)", "required: bool", "got: int64", "behind `->`"],
+        ["V6: f returns other types than it declares (f.tl:1)", "required: bool", "got: int64", "after `->`"],
     ),
     "a literal of another kind": (TWICE.replace("abs x", "add x, 0.5"), ["V4: add", "int64, float64", "astype"]),
     "a literal that could be a float": (
@@ -316,7 +316,7 @@ MISTAKES: dict[str, tuple[str, list[str]]] = {
         TWICE.replace("abs x", "sqrt x").replace("-> int64", ""),
         ["V4: sqrt", "as in `astype x, dtype=float64`"],
     ),
-    "shapes": (TWICE.replace("abs x", "add [1, 2], [1, 2, 3]").replace("-> int64", ""), ["aligned at their last"]),
+    "shapes": (TWICE.replace("abs x", "add [1, 2], [1, 2, 3]").replace("-> int64", ""), ["aligned from the last"]),
     "a dtype as an operand": (TWICE.replace("abs x", "astype x, float64"), ["V1", "write `dtype=float64`"]),
     "an attribute that is no dtype": (
         TWICE.replace("abs x", "astype x, dtype=3"),
