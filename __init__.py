@@ -169,9 +169,8 @@ from .core.text import Document, parse, parse_graph, parse_program, print_docume
 from .core.types import Array, Cells, Type
 from .core.world import World
 from .interp.breakpoints.breakpoint import Breakpoints, breakpoint_on
-from .interp.checkpoint.checkpoint import Checkpoint
-from .interp.checkpoint.manager import CheckpointManager
-from .interp.engines.limits import Limits
+from .interp.checkpoint.checkpoint import Checkpoint, CheckpointManager
+from .interp.engines.protocol import Limits
 from .interp.engines.reference import run_graph
 from .interp.function.function import Function, function
 from .interp.function.gradient import grad, jvp, value_and_grad, vjp
@@ -179,15 +178,12 @@ from .interp.history.history import History
 from .interp.history.replay import EventLog, read_events
 from .interp.machine.schedule import Script, read_script, write_script
 from .interp.outcome.outcome import Outcome
-from .interp.queues.feeding import feeding
-from .interp.queues.queue import FIFOQueue, ShuffleQueue
-from .interp.queues.wait import QueueClosed, QueueTimeout
+from .interp.queues.queue import FIFOQueue, QueueClosed, QueueTimeout, ShuffleQueue, feeding
 from .interp.records.documents import from_json, read_json, to_json, write_json
 from .interp.records.outcome_json import OutcomeRecord
 from .interp.training import optimizers
-from .interp.training.embedding import Embedding
+from .interp.training.embedding import Candidates, Embedding, log_uniform_candidates, sampled_softmax
 from .interp.training.metrics import read_metrics
-from .interp.training.sampling import Candidates, log_uniform_candidates, sampled_softmax
 from .tui.cli.debug_here import debug_run as _debug_run
 from .tui.cli.progress import progress
 from .tui.run_start import load_run

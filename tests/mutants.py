@@ -114,7 +114,7 @@ SUBJECTS = {
         (
             "core/transform/prune.py",
             "interp/function/fetch_feed.py",
-            "interp/function/tagged_values.py",
+            "interp/function/fetch_feed.py",
         ),
         (
             "tests/core/transform/test_prune.py",

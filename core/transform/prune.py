@@ -13,7 +13,7 @@ P4  If cells are needed, so is everything that may put to them. If a phase of a 
     phases before it.
 P5  Random draws are those of the whole program.
 
-A name inside a loop or a called function has many values in a run, one for each tag. `interp.function.tagged_values`
+A name inside a loop or a called function has many values in a run, one for each tag. `interp.function.fetch_feed`
 fetches these.
 
 `prune_main_body` prunes nodes of the main body. `ResultPruner` prunes results of conds and loops, with the nodes that

@@ -1,10 +1,14 @@
-"""`tl.Checkpoint`: saving and restoring the variables of some objects."""
+"""`tl.Checkpoint` saves and restores the variables of some objects; `tl.CheckpointManager` keeps the last few
+checkpoints in a folder."""
 
 from __future__ import annotations
 
+import operator
 import os
+import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, SupportsIndex
 from weakref import WeakSet
 
 import numpy as np
@@ -14,10 +18,9 @@ from ...core.frontend.eager.variable import Variable
 from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.trace import current_region
-from ..function.bound_methods import BoundMethods
-from .edges import can_hold_variables
+from ..function.function import BoundMethods
 from .file import CheckpointNode, read_checkpoint, write_checkpoint
-from .objects import check_all_named, find_ancestors, find_objects, find_tensors, object_path
+from .objects import can_hold_variables, check_all_named, find_ancestors, find_objects, find_tensors, object_path
 from .restore import Restoration, RestoreReport
 
 
@@ -134,6 +137,78 @@ def check_not_tracing(what: str) -> None:
         raise Usage(
             f"a checkpoint is {what} by Python, and not by programs", where=user_location(), hint="do it outside"
         )
+
+
+_FILE_NAME_PATTERN = re.compile(r"step-(0|[1-9][0-9]*)\.safetensors")
+
+
+class CheckpointManager:
+    """The last `keep` checkpoints of `checkpoint`, in a folder, as files `step-NUMBER.safetensors`.
+
+    >>> import tagloom as tl, tempfile
+    >>> step = tl.Variable(0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     manager = tl.CheckpointManager(tl.Checkpoint(step=step), folder, keep=2)
+    ...     for _ in range(3):
+    ...         step.assign_add(10)
+    ...         path = manager.save(step)
+    ...     step.assign(0)
+    ...     report = manager.restore_latest()
+    ...     int(step), [path.name for path in manager.paths]
+    (30, ['step-20.safetensors', 'step-30.safetensors'])
+    """
+
+    def __init__(self, checkpoint: Checkpoint, folder: str | os.PathLike[str], *, keep: int = 3) -> None:
+        if type(keep) is not int or keep < 1:
+            raise Usage(
+                "how many checkpoints are kept is a number", where=user_location(), required="1 or more", got=repr(keep)
+            )
+        self._checkpoint = checkpoint
+        self._folder = Path(folder)
+        self._keep = keep
+
+    @property
+    def paths(self) -> list[Path]:
+        """The existing checkpoints, the latest last."""
+        numbered = [
+            (int(found[1]), path) for path in self._files() if (found := _FILE_NAME_PATTERN.fullmatch(path.name))
+        ]
+        return [path for _, path in sorted(numbered)]
+
+    @property
+    def latest(self) -> Path | None:
+        """The checkpoint of the highest step, or None."""
+        return next(reversed(self.paths), None)
+
+    def save(self, step: SupportsIndex) -> Path:
+        """Save the checkpoint of a step, an integer from 0 up, and delete the oldest ones. Raises Usage if there is one
+        of a later step, which would stay the latest, and for the reasons of `Checkpoint.save`."""
+        number, latest = operator.index(step), self.latest
+        if number < 0:
+            raise Usage("this is no step", where=user_location(), required="an integer from 0 up", got=number)
+        path = self._folder / f"step-{number}.safetensors"
+        if latest is not None and int(_FILE_NAME_PATTERN.fullmatch(latest.name)[1]) > number:  # type: ignore[index]
+            raise Usage(
+                "there is a checkpoint of a later step", where=user_location(), got=latest, hint="save elsewhere"
+            )
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise Usage(
+                "this folder cannot be made", where=user_location(), got=self._folder, hint=error.strerror
+            ) from None
+        self._checkpoint.save(path)
+        for old in self.paths[: -self._keep]:
+            old.unlink(missing_ok=True)
+        return path
+
+    def restore_latest(self) -> RestoreReport | None:
+        """Restore from the checkpoint of the highest step; None if there is none."""
+        latest = self.latest
+        return None if latest is None else self._checkpoint.restore(latest)
+
+    def _files(self) -> list[Path]:
+        return list(self._folder.iterdir()) if self._folder.is_dir() else []
 
 
 Resource.on_first_use = staticmethod(_fill_all_new_variables)

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
+from uuid import uuid4
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +22,6 @@ from ...core.frontend.trace.source_location import user_location
 from ...core.json.cursor import JsonCursor, describe_json, document_header, parse_json, read_form
 from ...core.types import MAX_AXES
 from ...core.value import Literal, literal
-from .atomic_write import write_atomically
 
 METADATA_KEY = "tagloom"
 """The metadata key under which safetensors files have our data."""
@@ -71,23 +71,24 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointContents:
 
     name = os.fspath(path)
     if not Path(name).is_file():
-        raise _unreadable_error(name, "it is no file" if Path(name).exists() else "there is no such file")
+        raise unreadable_error(name, "it is no file" if Path(name).exists() else "there is no such file")
     try:
         with safe_open(name, framework="np") as file:
-            nodes = _parse_nodes(file.metadata() or {}, name, file.keys())
-            tensors = {each: _read_tensor(file, each, name) for each in file.keys()}  # noqa: SIM118 - it is no dict
+            nodes = parse_nodes(file.metadata() or {}, name, file.keys())
+            tensors = {each: read_tensor(file, each, name) for each in file.keys()}  # noqa: SIM118 - it is no dict
     except OSError as error:
-        raise _unreadable_error(name, error.strerror or str(error)) from None
+        raise unreadable_error(name, error.strerror or str(error)) from None
     except SafetensorError as error:
         raise Malformed("this is no safetensors file, or not a whole one", where=name, got=error) from None
     return CheckpointContents(name, nodes, tensors)
 
 
-def _unreadable_error(path: str, why: str) -> Usage:
+def unreadable_error(path: str, why: str) -> Usage:
+    """The error for a file that cannot be read, and why."""
     return Usage("this checkpoint cannot be read", where=user_location(), got=path, hint=why)
 
 
-def _parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) -> tuple[CheckpointNode, ...]:
+def parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) -> tuple[CheckpointNode, ...]:
     """The graph of objects; every tensor must belong to one variable."""
     if METADATA_KEY not in metadata:
         hint = "safetensors.numpy.load_file reads its tensors"
@@ -95,7 +96,7 @@ def _parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str])
     at = JsonCursor(parse_json(metadata[METADATA_KEY], f"{path}: $"), f"{path}: $")
     read_form(at, ("checkpoint",))
     listed = at.fields("tagloom", "version", "nodes")[2]
-    nodes = listed.map_entries(lambda node: _parse_node(node, len(listed.raw_list())))
+    nodes = listed.map_entries(lambda node: parse_node(node, len(listed.raw_list())))
     if not nodes or nodes[0].tensor is not None:
         listed.refuse("a root, which has edges")
     named, there = Counter(node.tensor for node in nodes if node.tensor is not None), Counter(tensors)
@@ -105,21 +106,24 @@ def _parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str])
     return nodes
 
 
-def _parse_node(at: JsonCursor, count: int) -> CheckpointNode:
+def parse_node(at: JsonCursor, count: int) -> CheckpointNode:
+    """An object of the graph in a file that has `count` objects."""
     if "tensor" in at.mapping():
         return CheckpointNode({}, at.fields("tensor")[0].text())
     (edges,) = at.fields("edges")
-    return CheckpointNode({name: _parse_node_number(target, count) for name, target in edges.items()})
+    return CheckpointNode({name: parse_node_number(target, count) for name, target in edges.items()})
 
 
-def _parse_node_number(at: JsonCursor, count: int) -> int:
+def parse_node_number(at: JsonCursor, count: int) -> int:
+    """The number of an object: an integer from 0 to below `count`."""
     number = at.integer(0)
     if number >= count:
         at.refuse(f"the number of a node, below {count}")
     return number
 
 
-def _read_tensor(file: Any, name: str, path: str) -> Literal:
+def read_tensor(file: Any, name: str, path: str) -> Literal:
+    """A tensor of an open file; raises Malformed if its dtype is unknown."""
     kept = file.get_slice(name)
     dtype, shape = kept.get_dtype(), kept.get_shape()
     try:
@@ -131,3 +135,35 @@ def _read_tensor(file: Any, name: str, path: str) -> Literal:
         got = f"{dtype} of {len(shape)} axes"
         what = f"tensor {describe_json(name)} is none of tagloom's"
         raise Malformed(what, where=path, required=required, got=got) from None
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Write these bytes to a path atomically: a reader finds either the old file or all of the new one, even if the
+    writer dies.
+
+    The bytes go to a new file beside it, are flushed to the disk, and only then take the name. A killed writer leaves a
+    file `.tagloom-*.tmp` behind. Raises OSError if it cannot be written; then nothing has changed.
+    """
+    target = Path(os.path.realpath(path))
+    temporary = target.with_name(f".tagloom-{uuid4().hex}.tmp")
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Flush a folder's entries to the disk; systems that cannot open folders do so by themselves."""
+    if os.name == "nt":
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,14 +1,145 @@
-"""The graph of objects: everything that named edges lead to, each object once, nearest first."""
+"""The graph of objects: everything that named edges lead to, each object once, nearest first.
+
+Attributes have their names, dict values their keys, list and tuple elements their positions. Functions, classes and
+modules are code and hold no state; properties are not read.
+"""
 
 from __future__ import annotations
 
+import functools
+from collections import deque
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from types import (
+    BuiltinFunctionType,
+    EllipsisType,
+    FunctionType,
+    MemberDescriptorType,
+    MethodType,
+    ModuleType,
+    NoneType,
+)
+from typing import Any, NamedTuple
+
+import numpy as np
 
 from ...core.errors import Usage
+from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.variable import Variable
+from ...core.frontend.trace.pytree import is_named_tuple
 from ...core.frontend.trace.source_location import user_location
-from .edges import PendingTensor, find_edges
+from ..function.function import BoundMethods, Function
+
+_CODE_CLASSES = (type, ModuleType, FunctionType, BuiltinFunctionType, MethodType, Function, BoundMethods)
+_VALUE_CLASSES = (
+    NoneType,
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    bytearray,
+    range,
+    EllipsisType,
+    np.generic,
+    np.ndarray,
+)
+
+
+class PendingTensor(NamedTuple):
+    """A tensor of a file without a variable yet."""
+
+    value: object
+
+
+class ObjectEdges(NamedTuple):
+    """The parts of an object: by name, in name order, and those without a name that a file could have."""
+
+    by_name: dict[str, object]
+    unnamed_parts: list[object]
+
+
+def find_edges(node: object) -> ObjectEdges:
+    """The edges from an object to its parts.
+
+    >>> class Layer:
+    ...     def __init__(self):
+    ...         self.size, self.weights = 3, [[], []]
+    >>> find_edges(Layer())
+    ObjectEdges(by_name={'weights': [[], []]}, unnamed_parts=[])
+    >>> find_edges({"b": [], "a": {}, (1, 2): []})
+    ObjectEdges(by_name={'a': {}, 'b': []}, unnamed_parts=[(1, 2), []])
+    """
+    found = ObjectEdges({}, [])
+    if not can_hold_variables(node) or isinstance(node, Variable | PendingTensor):
+        return found
+    for name, part in (*container_items(node), *attribute_items(node)):
+        if not can_hold_variables(part):
+            continue
+        if name is None or name in found.by_name or not is_encodable(name):
+            found.unnamed_parts.append(part)
+        else:
+            found.by_name[name] = part
+    return found
+
+
+def can_hold_variables(part: object) -> bool:
+    """Whether an object may be or hold a variable: plain values and code do not."""
+    return not isinstance(part, (*_VALUE_CLASSES, *_CODE_CLASSES, ConcreteArray))
+
+
+def container_items(node: Any) -> Iterator[tuple[str | None, object]]:
+    """The items of Python's own containers."""
+    if isinstance(node, dict):
+        items = list(node.items())
+        yield from sort_by_name((str(key), part) for key, part in items if type(key) in (str, int))
+        for key, part in items:
+            if type(key) not in (str, int):
+                yield from ((None, key), (None, part))
+    elif is_named_tuple(type(node)):
+        yield from zip(node._fields, node, strict=True)
+    elif isinstance(node, list | tuple | deque):
+        yield from ((str(position), part) for position, part in enumerate(list(node)))
+    elif isinstance(node, set | frozenset):
+        yield from ((None, part) for part in list(node))
+
+
+def attribute_items(node: Any) -> Iterator[tuple[str, object]]:
+    """The attributes of an object, with their names."""
+    own = list(vars(node).items()) if type(node).__dictoffset__ else []
+    yield from sort_by_name((name, part) for name, part in (*own, *slot_items(node)) if type(name) is str)
+
+
+def slot_items(node: Any) -> Iterator[tuple[str, object]]:
+    """The values of `__slots__`, with their names."""
+    kind: Any = type(node)
+    for name, slot in slot_members(kind):
+        try:
+            yield name, slot.__get__(node)
+        except AttributeError:
+            continue
+
+
+@functools.lru_cache(maxsize=1024)
+def slot_members(kind: Any) -> tuple[tuple[str, MemberDescriptorType], ...]:
+    """The members that a class and its bases declare in `__slots__`."""
+    return tuple(
+        (name, member)
+        for each in kind.__mro__
+        for name, member in vars(each).items()
+        if isinstance(member, MemberDescriptorType)
+    )
+
+
+def sort_by_name(parts: Iterable[tuple[str, object]]) -> list[tuple[str, object]]:
+    """Parts in the order of their names."""
+    return sorted(parts, key=lambda part: part[0])
+
+
+def is_encodable(name: str) -> bool:
+    """Whether UTF-8 can encode a name: a lone surrogate cannot be encoded."""
+    return name.isascii() or not any("\ud800" <= letter <= "\udfff" for letter in name)
 
 
 @dataclass(slots=True)
@@ -71,7 +202,7 @@ def check_all_named(there: Sequence[ObjectNode]) -> None:
     """Raise Usage if a variable is reachable only through edges without names, since a file would not have it."""
     numbers = {id(each.value) for each in there}
     for number, each in enumerate(there):
-        lost = _find_unreached_variable(each.unnamed_parts, numbers)
+        lost = find_unreached_variable(each.unnamed_parts, numbers)
         if lost is not None:
             raise Usage(
                 f"variable {lost.name} has no name in a file",
@@ -81,7 +212,7 @@ def check_all_named(there: Sequence[ObjectNode]) -> None:
             )
 
 
-def _find_unreached_variable(parts: Sequence[object], known: set[int]) -> Variable | None:
+def find_unreached_variable(parts: Sequence[object], known: set[int]) -> Variable | None:
     """The first variable reachable from these objects that is not in `known`."""
     waiting, seen = [part for part in parts if id(part) not in known], {id(part) for part in parts}
     for each in waiting:  # grows while it is walked

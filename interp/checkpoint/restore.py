@@ -17,9 +17,8 @@ from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.variable import Variable
 from ...core.frontend.trace.source_location import user_location
 from ...core.types import Type
-from .edges import PendingTensor, find_edges
 from .file import CheckpointContents
-from .objects import find_ancestors, find_objects, find_variables, object_path
+from .objects import PendingTensor, find_ancestors, find_edges, find_objects, find_variables, object_path
 
 MAX_LISTED = 20
 """The most variables of a kind that a report lists."""

@@ -20,8 +20,7 @@ from . import reference
 from .compiled import engine as compiled_engine
 from .fast import engine as fast_engine
 from .interrupt import interrupt_at_once
-from .limits import resolve_limits
-from .protocol import Job, RunOptions
+from .protocol import Job, RunOptions, resolve_limits
 from .reference import admit_arguments, first_state, is_until_met, resume
 
 WARMUP_FIRINGS = 50_000
@@ -43,7 +42,7 @@ class AutoEngine:
         log_path(options.keep)
         if not _has_usable_machine_code(job, options):
             with interrupt_at_once():
-                outcome = _start_on_reference(job, arguments, options)
+                outcome = start_on_reference(job, arguments, options)
             if outcome is not None:
                 return outcome
         outcome = compiled_engine.ENGINE.run(job, arguments, options)
@@ -52,7 +51,7 @@ class AutoEngine:
         return outcome
 
 
-def _start_on_reference(job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome | None:
+def start_on_reference(job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome | None:
     """Begin on the reference, and move a long run to `fast`; None if the run should start again on `compiled`."""
     began, limits = time.monotonic(), resolve_limits(options.limits)
     admitted = admit_arguments(job.graph, arguments)
@@ -71,7 +70,7 @@ def _start_on_reference(job: Job, arguments: Sequence[object], options: RunOptio
             details: dict[str, Any] = {"schedule": name, "engine": "reference", "structure": job.structure}
             details |= sink.outcome_fields(state.steps)
             return sink.finish(build_outcome(state, meter.stats(), stop_error, options.until, **details))
-        if _can_restart_as_compiled(job, options):
+        if can_restart_as_compiled(job, options):
             return None
         from .fast.run import resume_to_outcome
 
@@ -81,10 +80,10 @@ def _start_on_reference(job: Job, arguments: Sequence[object], options: RunOptio
 
 def _has_usable_machine_code(job: Job, options: RunOptions) -> bool:
     """Whether the machine code of a program is in memory and supports the options."""
-    return compiled_engine.has_machine_code(job.program) and _can_restart_as_compiled(job, options)
+    return compiled_engine.has_machine_code(job.program) and can_restart_as_compiled(job, options)
 
 
-def _can_restart_as_compiled(job: Job, options: RunOptions) -> bool:
+def can_restart_as_compiled(job: Job, options: RunOptions) -> bool:
     """Whether a run may start again on `compiled`: the caller wants only its value, and the run has no effects."""
     if options.account or options.limits is not None or options.keep is not None:
         return False

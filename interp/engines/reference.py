@@ -24,8 +24,7 @@ from ..outcome.outcome import Outcome, build_outcome, limit_exceeded
 from ..outcome.statistics import Meter
 from ..records.keep import KeepOption, log_path, open_event_sink
 from .interrupt import CLOCK_CHECK_STEPS, Interrupt, LimitMonitor, interrupt_at_once, interrupt_between_steps
-from .limits import Limits, Until, check_until, resolve_limits
-from .protocol import Job, RunOptions
+from .protocol import Job, Limits, RunOptions, Until, check_until, resolve_limits
 
 
 def drive(state: State, pick: Pick, limits: Limits, interrupt: Interrupt | None = None) -> Iterator[Event]:

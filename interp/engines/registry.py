@@ -1,4 +1,5 @@
-"""The registry of engines: those of this package, and those that other packages register as entry points.
+"""The registry of engines, those of this package and those that other packages register as entry points; `run` runs a
+job on one of them.
 
     [project.entry-points."tagloom.engines"]
     mine = "my_package:ENGINE"
@@ -9,13 +10,17 @@ An engine is imported on first use. A failed import is an error of that engine o
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
 from importlib.metadata import EntryPoint, entry_points
 
 from ...core.errors import Usage
 from ...core.value import abbreviate
-from .protocol import Engine
+from ..machine.schedule import resolve_schedule, schedule
+from ..machine.state import check_seed
+from ..outcome.outcome import Outcome
+from .protocol import Engine, Job, RunOptions, check_until
 
 GROUP = "tagloom.engines"
 """The entry-point group of engines."""
@@ -33,14 +38,14 @@ _BUILT_IN = {
 
 
 @cache
-def _registered() -> dict[str, EntryPoint]:
+def third_party_engines() -> dict[str, EntryPoint]:
     """The entry points of other packages, by name. The names of this package's engines cannot be overridden."""
     return {point.name: point for point in entry_points(group=GROUP) if point.name not in _BUILT_IN}
 
 
 def engine_names() -> tuple[str, ...]:
     """The names of all engines: ours first, then those of other packages in alphabetical order."""
-    return (*_BUILT_IN, *sorted(_registered()))
+    return (*_BUILT_IN, *sorted(third_party_engines()))
 
 
 def resolve_engine(name: str | None) -> str:
@@ -49,7 +54,7 @@ def resolve_engine(name: str | None) -> str:
     Raises Usage for an unknown name.
     """
     resolved = name or os.environ.get(ENGINE_VARIABLE) or DEFAULT_ENGINE
-    if resolved not in _BUILT_IN and resolved not in _registered():
+    if resolved not in _BUILT_IN and resolved not in third_party_engines():
         source = "" if name else f", which {ENGINE_VARIABLE} says"
         raise Usage(f"no engine is called {resolved!r}{source}", required=", ".join(engine_names()))
     return resolved
@@ -63,23 +68,63 @@ def find_engine(name: str) -> Engine:
         module, _, attribute = _BUILT_IN[name].partition(":")
         engine: Engine = getattr(import_module(module, __package__), attribute)
         return engine
-    point = _registered()[name]
+    point = third_party_engines()[name]
     try:
         engine = point.load()
     except Exception as error:
-        raise _unusable(point, f"it cannot be imported: {abbreviate(str(error))}") from error
+        raise unusable_error(point, f"it cannot be imported: {abbreviate(str(error))}") from error
     missing = [member for member in ("name", "unsupported", "run") if not hasattr(engine, member)]
     if missing:
-        raise _unusable(point, f"it has no {' and no '.join(missing)}")
+        raise unusable_error(point, f"it has no {' and no '.join(missing)}")
     if engine.name != name:
-        raise _unusable(point, f"it calls itself {engine.name!r}")
+        raise unusable_error(point, f"it calls itself {engine.name!r}")
     return engine
 
 
-def _unusable(point: EntryPoint, reason: str) -> Usage:
+def unusable_error(point: EntryPoint, reason: str) -> Usage:
+    """The error for an engine of another package that cannot be used."""
     package = f" of {point.dist.name}" if point.dist else ""
     return Usage(
         f"engine {point.name}{package} cannot be used",
         required="an object with name, unsupported and run (interp/engines/protocol.py)",
         got=f"{point.value}: {reason}",
     )
+
+
+MAX_CORES = 64
+_PARALLEL_OPTIONS = {"engine": "fast", "schedule": "waves", "until": "quiet", "keep": None}
+"""The only options that a run on several cores allows."""
+
+
+def run(job: Job, arguments: Sequence[object], options: RunOptions, engine: str | None = None) -> Outcome:
+    """Run a job; the outcome says how it ended, and on which engine.
+
+    Raises Usage if the arguments do not fit, an option is invalid, or the engine does not support the job;
+    KeyboardInterrupt if the user pressed Ctrl-C and the outcome does not say so.
+    """
+    name, order = resolve_engine(engine), resolve_schedule(options.schedule)
+    if order is not options.schedule:
+        options = options._replace(schedule=order)
+    check_until(options.until)
+    check_seed(options.seed)
+    schedule(options.schedule)
+    if options.cores is not None:
+        check_cores(name, options)
+    chosen = find_engine(name)
+    reason = chosen.unsupported(job, options)
+    if reason is not None:
+        other = "fast" if find_engine("fast").unsupported(job, options) is None else "reference"
+        raise Usage(f"engine {name} cannot run this", got=reason, hint=f'engine="{other}" does, and so does "auto"')
+    return chosen.run(job, arguments, options)
+
+
+def check_cores(engine_name: str, options: RunOptions) -> None:
+    """Raises Usage for an invalid number of cores, and for options that several cores do not allow."""
+    cores = options.cores
+    if not isinstance(cores, int) or isinstance(cores, bool) or not 1 <= cores <= MAX_CORES:
+        raise Usage("a run is on some cores", required=f"an integer from 1 to {MAX_CORES}", got=repr(cores))
+    actual = {"engine": engine_name, "schedule": options.schedule, "until": options.until, "keep": options.keep}
+    for option, value in actual.items():
+        if value != _PARALLEL_OPTIONS[option]:
+            required = f"{option}={_PARALLEL_OPTIONS[option]!r}"
+            raise Usage("a run cannot have several cores so", required=required, got=f"{option}={value!r}")

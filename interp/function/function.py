@@ -32,18 +32,15 @@ from ...core.program.validate import program_problems
 from ...core.types import Type, type_of
 from ...core.value import Value
 from ...core.world import World, resolve_world
-from ..engines.limits import Limits, Until
-from ..engines.protocol import Job, RunOptions
-from ..engines.run import run
+from ..engines.protocol import Job, Limits, RunOptions, Until
+from ..engines.registry import run
 from ..history.history import History
 from ..lru_cache import LRUCache
 from ..machine.schedule import Script
 from ..outcome.outcome import Outcome
 from ..records.keep import KeepOption
-from .bound_methods import BoundMethods
-from .call_replay import CallReplay, call_world, snapshot_leaf
 from .fetch_feed import Partial, PrunedProgram, value_or_raise
-from .trace_cache import DEFAULT_CAPACITY, TraceCache, TracedProgram
+from .trace_cache import DEFAULT_CAPACITY, CallReplay, TraceCache, TracedProgram, call_world, snapshot_leaf
 
 
 class Function(SvgReprMixin):
@@ -417,3 +414,30 @@ def function(
     )
     made = partial(Function, read=read, capacity=most_tracings, relax_shapes=relax_shapes)
     return made if python is ... else made(python)
+
+
+_ATTRIBUTE = "_tagloom_methods"
+
+
+class BoundMethods:
+    """The functions of one instance, by the functions of its class. A copy of the instance starts without them."""
+
+    __slots__ = ("functions", "instance")
+
+    def __init__(self, instance: object) -> None:
+        self.instance = instance
+        self.functions: dict[Any, Any] = {}
+
+    @classmethod
+    def for_instance(cls, instance: object) -> BoundMethods | None:
+        """The bound methods of an instance; None if it has no place to store them."""
+        kept = getattr(instance, "__dict__", None)
+        if kept is None:
+            return None
+        methods: BoundMethods | None = kept.get(_ATTRIBUTE)
+        if methods is None or methods.instance is not instance:
+            methods = kept[_ATTRIBUTE] = cls(instance)
+        return methods
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return BoundMethods, (None,)

@@ -26,8 +26,8 @@ from ...core.frontend.trace.captures import Resource
 from ...core.frontend.trace.pytree import TreeDef, expose_static_leaves, flatten, flatten_like, unflatten
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.trace import current_region
-from .call_replay import CallReplay
 from .function import Function
+from .trace_cache import CallReplay
 
 Argnums: TypeAlias = Any
 """What to differentiate by: the number of an argument, a variable, or a tuple, list or dict of these."""
@@ -87,8 +87,8 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     inner, region = _as_function(function), current_region()
     if region is not None:
         return trace_vjp(region, inner.source, arguments)
-    made = _prepare_replay(inner, arguments)
-    return inner.call_eagerly(arguments, callback_log=made.callback_results), lambda adjoint: _argument_adjoints(
+    made = prepare_replay(inner, arguments)
+    return inner.call_eagerly(arguments, callback_log=made.callback_results), lambda adjoint: argument_adjoints(
         inner, made, adjoint
     )
 
@@ -110,24 +110,24 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
             raise Usage(f"{what} of jvp are a tuple, with one for each argument", where=user_location(), got=given)
     inner.source.check_argument_count(len(primals))
     inner.source.check_argument_count(len(tangents))
-    moved, back = tuple(_float_tangents(inner.source, primals, tangents)), _pullback_function(inner)
+    moved, back = tuple(float_tangents(inner.source, primals, tangents)), pullback_function(inner)
     if region is not None:
         value, called, _ = trace_pullback(region, inner.source, primals)
-        given = (*primals, _zero_adjoint(value))
+        given = (*primals, zero_adjoint(value))
         _, _, pullback = trace_pullback(region, back.source, given, called.captures)
         return value, nest_adjoints(back.source, given, *pullback(moved, (), ()))[-1]
-    made = _prepare_replay(inner, primals)
+    made = prepare_replay(inner, primals)
     value = inner.call_eagerly(primals, callback_log=made.callback_results)
-    return value, _argument_adjoints(back, made._replace(arguments=(*made.arguments, _zero_adjoint(value))), moved)[-1]
+    return value, argument_adjoints(back, made._replace(arguments=(*made.arguments, zero_adjoint(value))), moved)[-1]
 
 
-def _zero_adjoint(value: Any) -> Any:
+def zero_adjoint(value: Any) -> Any:
     """A zero adjoint for a value, with the same nesting; leaves that are not floats stay."""
     leaves, structure = flatten(value)
     return unflatten(structure, [zeros_like(leaf) if is_float(type_of(leaf)) else leaf for leaf in leaves])
 
 
-def _float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Sequence[Any]) -> Iterator[Any]:
+def float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Sequence[Any]) -> Iterator[Any]:
     """The tangents of the float leaves of the arguments."""
     for (leaves, structure), tangent in zip(source.flatten_arguments(primals, Invalid), tangents, strict=True):
         if not any(is_float(type_of(leaf)) for leaf in leaves):
@@ -139,7 +139,7 @@ def _float_tangents(source: FunctionSpec, primals: Sequence[Any], tangents: Sequ
                 yield moved
 
 
-def _prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
+def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
     """Prepare the replay of a function call for its pullback. Raises Invalid if the replay would differ (D5)."""
     traced = function.trace(*arguments)
     if traced.draws_random:
@@ -152,7 +152,7 @@ def _prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
     return CallReplay(function.snapshot_arguments(arguments, traced), traced.watched_values(), [])
 
 
-def _argument_adjoints(function: Function, made: CallReplay, adjoint: Any) -> tuple[Any, ...]:
+def argument_adjoints(function: Function, made: CallReplay, adjoint: Any) -> tuple[Any, ...]:
     """The adjoints of concrete arguments from that of the result: runs the function again, and then its pullback."""
     traced = function.trace(*made.arguments)
     given = flatten_like(traced.structure, adjoint, "an adjoint")
@@ -172,7 +172,7 @@ def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Co
     types = [type_ for form in function.tree_types(*replay.arguments) for type_ in form.types]
     captured = tuple(replay.resource_values)
     places = frozenset(at if at < len(types) else captured[at - len(types)] for at in rows)
-    pullback = _pullback_function(function, captured, places)
+    pullback = pullback_function(function, captured, places)
     leaves = iter(pullback.call_eagerly((*replay.arguments, _mask_non_floats(adjoint)), replay))
     return [
         next(leaves) if is_float(type_) else None for type_ in (*types, *(each.type for each in replay.resource_values))
@@ -185,7 +185,7 @@ def _mask_non_floats(adjoint: Any) -> Any:
     return unflatten(structure, [leaf if is_float(type_of(leaf)) else 0 for leaf in leaves])
 
 
-def _pullback_function(
+def pullback_function(
     function: Function, held: tuple[Resource, ...] | None = None, rows: frozenset[OperandKey] = frozenset()
 ) -> Function:
     """The function from arguments and an adjoint to the adjoints of the float arguments, as `Rows` for the keys in
@@ -218,10 +218,10 @@ class _GradientTargets:
     def __init__(self, kind: str, argnums: Any, rows: Any, function: Function) -> None:
         self.leaves, self.structure = self._read_targets(kind, "argnums", argnums)
         self.rows = self._read_targets(kind, "rows", rows)[0]
-        self.key = (kind, self.structure, *map(_target_key, self.leaves), "rows", *map(_target_key, self.rows))
+        self.key = (kind, self.structure, *map(target_key, self.leaves), "rows", *map(target_key, self.rows))
         count = len(function.source.declared_parameters)
         places = [leaf for leaf in self.leaves if not isinstance(leaf, Variable)]
-        known = set(map(_target_key, self.leaves))
+        known = set(map(target_key, self.leaves))
         if not known or not all(0 <= at < count for at in places) or len(known) < len(self.leaves):
             raise Usage(
                 f"argnums of {kind} names no argument of {function.name}",
@@ -230,7 +230,7 @@ class _GradientTargets:
                 got=argnums,
                 hint=f"{function.name} takes {plural(count, 'argument')}; variables are named by themselves",
             )
-        if not known.issuperset(map(_target_key, self.rows)):
+        if not known.issuperset(map(target_key, self.rows)):
             said = f"rows of {kind} names what the gradient is not by"
             raise Usage(
                 said, where=user_location(), required="some of argnums", got=rows, hint="grad(loss, (w, b), rows=w)"
@@ -256,7 +256,7 @@ class _GradientTargets:
         return unflatten(self.structure, gradients)
 
 
-def _target_key(place: int | Variable) -> Any:
+def target_key(place: int | Variable) -> Any:
     """The identity of a target."""
     return id(place) if isinstance(place, Variable) else (place,)
 

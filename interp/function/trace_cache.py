@@ -1,7 +1,8 @@
 """The trace cache of a function: its tracings, their arguments, and why each was made.
 
 Owns the cache of a `tl.function`, keyed by the nesting of arguments, the types of their leaves, and the identity of
-static objects. Does not know how a function is traced.
+static objects; and the record of a call, so that a pullback can run its function again without its effects. Does not
+know how a function is traced.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.eager.recording import record_assignment, recording_tapes, resolve_watched_array
@@ -18,7 +19,8 @@ from ...core.frontend.trace.pytree import TreeDef, TreeType, leaf_names
 from ...core.graph.graph import Graph
 from ...core.program.program import Program
 from ...core.types import Type, type_of
-from ...core.value import Literal
+from ...core.value import Literal, Value, admit
+from ...core.world import RecordingWorld, World, callback_replay_world
 from ..lru_cache import LRUCache
 
 _VARIABLES_LOCK = Lock()
@@ -125,9 +127,7 @@ class TraceCache:
         arguments of these tree types have makes later lookups faster."""
         found = self._entries.get(forms)
         if found is None and self.relax_shapes:
-            wide = next(
-                (each.tree_types for each in self._entries.values() if _all_admit(each.tree_types, forms)), None
-            )
+            wide = next((each.tree_types for each in self._entries.values() if all_admit(each.tree_types, forms)), None)
             found = None if wide is None else self._entries.get(wide)
         if found is not None and key is not None:
             self._entries_by_short_key.put(key, found)
@@ -138,7 +138,7 @@ class TraceCache:
         only in sizes."""
         found = forms
         for each in self._entries.values() if self.relax_shapes else ():
-            found = _join_types(each.tree_types, found) or found
+            found = join_types(each.tree_types, found) or found
         return found
 
     def add(
@@ -147,7 +147,7 @@ class TraceCache:
         """Add a tracing, made for arguments of the tree types `asked`; the least recently used one may be evicted."""
         reason = self._explain_miss(asked, names)
         if forms != asked:
-            reason += f"; shapes are relaxed to {_describe_types(forms)}"
+            reason += f"; shapes are relaxed to {describe_types(forms)}"
         if traced.created_variables:
             reason += (
                 f"; traced twice, since the first time made {', '.join(each.name for each in traced.created_variables)}"
@@ -163,7 +163,7 @@ class TraceCache:
         if self._created_count > len(kept):
             lines[0] += f", {self._created_count - len(kept)} dropped: no more than {self.capacity} are kept"
         for each in kept:
-            lines += [f"  {each.number}. {_describe_types(each.tree_types)}", f"     {each.reason}"]
+            lines += [f"  {each.number}. {describe_types(each.tree_types)}", f"     {each.reason}"]
         shapes = sum(" has shape " in each.reason for each in kept)
         if shapes > 2 and not self.relax_shapes:
             lines.append(f"  {shapes} of them differ in shapes: tl.function(relax_shapes=True) makes one for all")
@@ -174,25 +174,27 @@ class TraceCache:
         if not self._created_count:
             return "the first call"
         known = reversed(self._entries.values())
-        differences = [(_describe_differences(each.tree_types, forms, names), each.number) for each in known]
+        differences = [(describe_differences(each.tree_types, forms, names), each.number) for each in known]
         if not differences:
             return "the tracings before are dropped"
         nearest, number = min(differences, key=lambda pair: len(pair[0]))
         return f"unlike {number}: {'; '.join(nearest)}" if nearest else f"{number} was dropped"
 
 
-def _describe_types(forms: Sequence[TreeType]) -> str:
+def describe_types(forms: Sequence[TreeType]) -> str:
+    """The tree types of arguments, in parentheses."""
     return f"({', '.join(map(str, forms))})"
 
 
-def _all_admit(known: Sequence[TreeType], forms: Sequence[TreeType]) -> bool:
+def all_admit(known: Sequence[TreeType], forms: Sequence[TreeType]) -> bool:
+    """Whether the arguments of a tracing admit these, with the same nesting."""
     return all(
         one.treedef == other.treedef and all(a.admits(b) for a, b in zip(one.types, other.types, strict=True))
         for one, other in zip(known, forms, strict=True)
     )
 
 
-def _join_types(known: Sequence[TreeType], forms: Sequence[TreeType]) -> tuple[TreeType, ...] | None:
+def join_types(known: Sequence[TreeType], forms: Sequence[TreeType]) -> tuple[TreeType, ...] | None:
     """The narrowest tree types that admit both; None if they differ in more than sizes."""
     made = []
     for one, other in zip(known, forms, strict=True):
@@ -210,13 +212,13 @@ def _join_type(one: Type, other: Type) -> Type | None:
     return one.join(other) if alike else None
 
 
-def _describe_differences(known: Sequence[TreeType], forms: Sequence[TreeType], names: Sequence[str]) -> list[str]:
+def describe_differences(known: Sequence[TreeType], forms: Sequence[TreeType], names: Sequence[str]) -> list[str]:
     """The differences of the arguments in words: earlier and new types."""
     found: list[str] = []
     for name, one, other in zip(names, known, forms, strict=True):
         if one.treedef == other.treedef:
             parts = zip(leaf_names(one.treedef, name), one.types, other.types, strict=True)
-            found += [f"{inner} {change}" for inner, old, new in parts for change in _describe_changes(old, new)]
+            found += [f"{inner} {change}" for inner, old, new in parts for change in describe_changes(old, new)]
         elif one.treedef.static_leaf is not None and other.treedef.static_leaf is not None:
             before, now = str(one.treedef.static_leaf), str(other.treedef.static_leaf)
             found.append(f"{name} is another {before}" if before == now else f"{name} was {before}, and is {now}")
@@ -225,12 +227,38 @@ def _describe_differences(known: Sequence[TreeType], forms: Sequence[TreeType], 
     return found
 
 
-def _describe_changes(one: Type, other: Type) -> Iterator[str]:
+def describe_changes(one: Type, other: Type) -> Iterator[str]:
+    """How a type differs from another, in words."""
     if one.dtype is not other.dtype:
         yield f"was {one.dtype!r}, and is {other.dtype!r}"
     if one.shape != other.shape:
-        yield f"has shape {_describe_shape(other)}, and not {_describe_shape(one)}"
+        yield f"has shape {describe_shape(other)}, and not {describe_shape(one)}"
 
 
-def _describe_shape(type_: Type) -> str:
+def describe_shape(type_: Type) -> str:
+    """A shape in words: ? for an unknown size."""
     return "of any rank" if type_.shape is None else str(type_.shape).replace("None", "?")
+
+
+class CallReplay(NamedTuple):
+    """A call recorded for replay: with the same inputs, and without its effects."""
+
+    arguments: tuple[Any, ...]
+    """The arguments at the time of the call."""
+    resource_values: Mapping[Resource, Any]
+    """The values of resources at the time of the call."""
+    callback_results: list[Value]
+    """The results of callbacks, in order."""
+
+
+def call_world(traced: TracedProgram, before: CallReplay | None, given: list[Value] | None) -> World:
+    """The world of a call. With a replay `before`, effects have happened already; else they happen, and `given`, unless
+    None, collects the results of callbacks."""
+    if before is not None:
+        return callback_replay_world(before.callback_results)
+    return World(callbacks=traced.callbacks) if given is None else RecordingWorld(traced.callbacks, given)
+
+
+def snapshot_leaf(leaf: Any, type_: Type) -> Any:
+    """A value that cannot change: an array that is writable is copied."""
+    return leaf if isinstance(leaf, ConcreteArray) else admit(leaf, type_)

@@ -14,7 +14,7 @@ from ...core.errors import Broken, Exhausted, TagloomError, Usage, plural
 from ...core.world import World
 from ..breakpoints.breakpoint import Breakpoints, program_breakpoint
 from ..breakpoints.expression import compile_condition
-from ..engines.limits import Limits, Until, check_until, resolve_limits
+from ..engines.protocol import Limits, Until, check_until, resolve_limits
 from ..engines.reference import add_first_token_note, check_callbacks, is_until_met, resume
 from ..machine.event import Event
 from ..machine.schedule import BY_HAND, Pick

@@ -106,7 +106,7 @@ def explore(
     `run_graph` does.
     """
     broken = breaks_rules(graph, unchecked=unchecked)
-    walk = _StateSearch(_initial_state(graph, arguments, seed, k), broken, choices, states)
+    walk = _StateSearch(initial_state(graph, arguments, seed, k), broken, choices, states)
     counts = walk.run()
     found = sorted(walk.endings.values(), key=lambda each: each[0])
     endings = tuple(ScheduleEnding(outcome, script, counts[number]) for number, outcome, script in found)
@@ -156,26 +156,26 @@ class _StateSearch:
 
     def run(self) -> Counter[int]:
         """The number of schedules from the first state to each ending."""
-        path = [self._search_node(self._search_key())]
+        path = [self._search_node(self.search_key())]
         while True:
             place = path[-1]
             position = next(place.remaining_choices, None)
             if position is not None:
-                self._try_position(path, place, position)
+                self.try_position(path, place, position)
                 continue
             if not self.state.flight:
-                place.ending_counts[self._find_ending(None)] += 1
+                place.ending_counts[self.find_ending(None)] += 1
             self.visited[place.key] = path.pop().ending_counts
             if not path:
                 return place.ending_counts
-            self._backtrack()
+            self.backtrack()
             path[-1].ending_counts.update(place.ending_counts)
 
-    def _try_position(self, path: list[_SearchNode], place: _SearchNode, position: int) -> None:
+    def try_position(self, path: list[_SearchNode], place: _SearchNode, position: int) -> None:
         """Deliver the token at a position, and descend if the state is new."""
-        made = _try_step(self.state, position, self.is_ill_formed)
+        made = try_step(self.state, position, self.is_ill_formed)
         if isinstance(made, TagloomError):
-            place.ending_counts[self._find_ending(made, position)] += 1
+            place.ending_counts[self.find_ending(made, position)] += 1
             return
         self.state.apply(made)
         self.events.append(made)
@@ -183,16 +183,16 @@ class _StateSearch:
             self.firing_counts[firing_key(made)] += 1
             if self.state.firings > MAX_FIRINGS:
                 raise _search_limit_error(plural(MAX_FIRINGS, "firing"), "a longer one, or an endless one, cannot")
-        key = self._search_key()
+        key = self.search_key()
         if key in self.visited:
             place.ending_counts.update(self.visited[key])
-            self._backtrack()
+            self.backtrack()
             return
         if len(self.visited) + len(path) >= self.max_states:
             raise _search_limit_error(plural(self.max_states, "state"), "--max-states N allows more")
         path.append(self._search_node(key))
 
-    def _backtrack(self) -> None:
+    def backtrack(self) -> None:
         event = self.events.pop()
         self.state.revert(event)
         if event.fired:
@@ -201,10 +201,10 @@ class _StateSearch:
     def _search_node(self, key: Hashable) -> _SearchNode:
         return _SearchNode(key, iter(self.choices(self.state)))
 
-    def _search_key(self) -> Hashable:
+    def search_key(self) -> Hashable:
         return state_key(self.state), frozenset(self.firing_counts.items())
 
-    def _find_ending(self, stopped: TagloomError | None, *more: int) -> int:
+    def find_ending(self, stopped: TagloomError | None, *more: int) -> int:
         """The number of the ending in the current state."""
         outcome = _outcome_here(self.state, stopped, self.events)
         results = tuple(None if value is None else fingerprint(value) for value in outcome.results)
@@ -214,7 +214,7 @@ class _StateSearch:
         return self.endings.setdefault(identity, (len(self.endings), outcome, script))[0]
 
 
-def _initial_state(graph: Graph, arguments: Sequence[object], seed: int, k: int | None) -> State:
+def initial_state(graph: Graph, arguments: Sequence[object], seed: int, k: int | None) -> State:
     """The first state of every schedule."""
     lasting = [node for node in graph.nodes if node.op != "print" and resource_of(node.op) is not None]
     if lasting:
@@ -223,7 +223,7 @@ def _initial_state(graph: Graph, arguments: Sequence[object], seed: int, k: int 
     return first_state(graph, admit_arguments(graph, arguments), "fifo", seed, k, World(lambda line: None))
 
 
-def _try_step(state: State, position: int, broken: bool) -> Event | TagloomError:
+def try_step(state: State, position: int, broken: bool) -> Event | TagloomError:
     """The event of a step, or its error; raises Exhausted if a result does not fit into memory."""
     try:
         return step(state, position)

@@ -14,11 +14,10 @@ from ...core.program.evaluate import evaluate
 from ...core.program.program import Program
 from ...core.value import Value, format_value, is_same_value
 from ...core.world import World
-from ..engines.limits import Limits
-from ..engines.protocol import Engine, Job, RunOptions
+from ..engines.protocol import Engine, Job, Limits, RunOptions
 from ..engines.reference import admit_arguments, default_structure, run_graph
 from ..engines.registry import engine_names, find_engine
-from ..engines.run import run as run_on
+from ..engines.registry import run as run_on
 from ..outcome.outcome import Outcome
 
 ENGINE_SCHEDULES = ("waves", "lifo", "random:0")
@@ -62,21 +61,21 @@ def check(
         yield Verdict(
             name,
             run.status,
-            _describe_run(run),
-            _run_difference(graph, standard, run) or _print_difference(run, printed, lines),
+            describe_run(run),
+            run_difference(graph, standard, run) or printed_difference(run, printed, lines),
         )
     if program is not None:
         lines = []
-        yield _check_evaluator(program, standard, arguments, seed, World(lines.append, callbacks), printed, lines)
+        yield check_evaluator(program, standard, arguments, seed, World(lines.append, callbacks), printed, lines)
     if not engines:
         return
     job = Job(graph, default_structure(graph), program)
     for name in engine_names():
         if name not in ("auto", "reference"):  # `auto` chooses among the others, `reference` is the standard
-            yield from _check_engine(name, job, standard, arguments, limits, seed, callbacks, printed)
+            yield from check_engine(name, job, standard, arguments, limits, seed, callbacks, printed)
 
 
-def _check_engine(
+def check_engine(
     name: str,
     job: Job,
     standard: Outcome,
@@ -106,7 +105,7 @@ def _check_engine(
         variant = name if schedules == ["waves"] else f"{name}:{schedule}"
         lines: list[str] = []
         world = World(lines.append, callbacks)
-        yield _check_run(
+        yield check_run(
             variant, engine, job, standard, arguments, options._replace(schedule=schedule, world=world), printed, lines
         )
 
@@ -132,7 +131,7 @@ def _raise_interrupt(run: Outcome) -> Outcome:
     return run
 
 
-def _check_run(
+def check_run(
     variant: str,
     engine: Engine,
     job: Job,
@@ -153,26 +152,26 @@ def _check_run(
         return Verdict(variant, "Refused", reason, None)
     run = _raise_interrupt(run_on(job, arguments, options, engine.name))
     if has_tokens:
-        difference = _run_difference(job.graph, standard, run) or _print_difference(run, printed, lines)
-        return Verdict(variant, run.status, _describe_run(run), difference)
-    agrees = _is_compatible(standard.results, run.results)
+        difference = run_difference(job.graph, standard, run) or printed_difference(run, printed, lines)
+        return Verdict(variant, run.status, describe_run(run), difference)
+    agrees = is_compatible(standard.results, run.results)
     if run.status != "Exhausted":
         traps = [outcome.traps[0].message if outcome.traps else "" for outcome in (standard, run)]
         agrees = agrees and standard.status == run.status and traps[0] == traps[1]
-    ending = _format_results(run.results) if not run.traps else run.traps[0].message
+    ending = format_results(run.results) if not run.traps else run.traps[0].message
     ending += "" if run.engine == engine.name else f", as {run.engine}"
     if agrees:
-        difference = _print_difference(run, printed, lines) if run.status == "Returned" else None
+        difference = printed_difference(run, printed, lines) if run.status == "Returned" else None
         return Verdict(variant, run.status, ending, difference)
     where, required = (
         f"{job.graph.name} on engine {engine.name}",
-        f"{standard.status} {_format_results(standard.results)}",
+        f"{standard.status} {format_results(standard.results)}",
     )
     difference = Disagreement("the endings differ", where=where, required=required, got=f"{run.status} {ending}")
     return Verdict(variant, run.status, ending, difference)
 
 
-def _print_difference(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disagreement | None:
+def printed_difference(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disagreement | None:
     """The first printed line that differs, unless a limit cut the run short."""
     if run.status == "Exhausted" or lines == wanted:
         return None
@@ -183,24 +182,28 @@ def _print_difference(run: Outcome, wanted: Sequence[str], lines: Sequence[str])
     return Disagreement("the lines differ", where=where, required=required, got=got)
 
 
-def _describe_run(run: Outcome) -> str:
-    return f"{_format_results(run.results)} after {plural(run.firings, 'firing')}"
+def describe_run(run: Outcome) -> str:
+    """The results of a run, and how many firings it took."""
+    return f"{format_results(run.results)} after {plural(run.firings, 'firing')}"
 
 
-def _format_results(results: Sequence[Value | None]) -> str:
+def format_results(results: Sequence[Value | None]) -> str:
+    """Results in words; - for one that is missing."""
     return ", ".join("-" if value is None else format_value(value) for value in results)
 
 
-def _run_difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreement | None:
+def run_difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreement | None:
+    """The first difference of a run from the standard: in its ending, its results, its firings of a node, or its
+    traps."""
     if standard.has_double_write and run.has_double_write:
         return None
     where = f"{graph.name} under {run.schedule}"
-    ended = [f"{outcome.status} {_describe_run(outcome)}" for outcome in (standard, run)]
+    ended = [f"{outcome.status} {describe_run(outcome)}" for outcome in (standard, run)]
     if "Exhausted" in (standard.status, run.status):
-        if _is_compatible(standard.results, run.results):
+        if is_compatible(standard.results, run.results):
             return None
         return Disagreement("the results differ", where=where, required=ended[0], got=ended[1])
-    if standard.status != run.status or not all(map(_is_same_result, standard.results, run.results)):
+    if standard.status != run.status or not all(map(is_same_result, standard.results, run.results)):
         return Disagreement("the endings differ", where=where, required=ended[0], got=ended[1])
     pairs = zip(standard.stats.by_node, run.stats.by_node, strict=True)
     for node, (wanted, got) in zip(graph.nodes, pairs, strict=True):
@@ -213,17 +216,18 @@ def _run_difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreeme
     return None
 
 
-def _is_same_result(one: Value | None, other: Value | None) -> bool:
+def is_same_result(one: Value | None, other: Value | None) -> bool:
+    """Whether two results are equal, or both missing."""
     return one is other if one is None or other is None else is_same_value(one, other)
 
 
-def _is_compatible(some: Sequence[Value | None], others: Sequence[Value | None]) -> bool:
+def is_compatible(some: Sequence[Value | None], others: Sequence[Value | None]) -> bool:
     """Whether the results that both sides have are equal."""
     pairs = zip(some, others, strict=True)
     return all(one is None or other is None or is_same_value(one, other) for one, other in pairs)
 
 
-def _check_evaluator(
+def check_evaluator(
     program: Program,
     standard: Outcome,
     arguments: Sequence[Value],
@@ -243,18 +247,18 @@ def _check_evaluator(
     if said.status == "Waiting":
         return Verdict("evaluator", said.status, "for a cell that is put later, if ever", None)
     trap = f"{said.trap[1]} at node {said.trap[0]}" if said.trap else ""
-    text = _format_results(said.results) if said.results is not None else trap or f"after {most:,} nodes"
+    text = format_results(said.results) if said.results is not None else trap or f"after {most:,} nodes"
     match standard.status:
         case "Exhausted":
-            agrees = said.results is None or _is_compatible(standard.results, said.results)
+            agrees = said.results is None or is_compatible(standard.results, said.results)
         case "Trapped":
             agrees = standard.traps[0].message == trap
         case _:
-            agrees = said.results is not None and all(map(_is_same_result, standard.results, said.results))
+            agrees = said.results is not None and all(map(is_same_result, standard.results, said.results))
     where = f"{program.entry}, evaluated without tokens"
-    required = standard.traps[0].message if standard.traps else f"{standard.status} {_format_results(standard.results)}"
+    required = standard.traps[0].message if standard.traps else f"{standard.status} {format_results(standard.results)}"
     got = f"{said.status} {text}"
     difference = None if agrees else Disagreement("the results differ", where=where, required=required, got=got)
     if agrees and standard.status == "Returned":
-        difference = _print_difference(standard, printed, lines)
+        difference = printed_difference(standard, printed, lines)
     return Verdict("evaluator", said.status, text, difference)

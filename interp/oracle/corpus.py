@@ -19,7 +19,7 @@ from ...core.text import Case, Document, print_ending, quote_string
 from ...core.text.literals import parse_value
 from ...core.value import Value, format_value, is_same_value
 from ...core.world import World
-from ..engines.limits import Limits
+from ..engines.protocol import Limits
 from ..engines.reference import run_graph
 from ..outcome.outcome import Outcome
 from .check import SCHEDULES, check
@@ -49,13 +49,14 @@ def try_cases(document: Document, limits: Limits | None = None) -> Iterator[Tria
     has that error as its difference."""
     for case in document.cases:
         try:
-            yield Trial(case, _try_case(case, document[case.name], limits or Limits()))
+            yield Trial(case, try_case(case, document[case.name], limits or Limits()))
         except TagloomError as error:
             error.where = error.where or case.location
             yield Trial(case, error)
 
 
-def _try_case(case: Case, subject: Program | Graph, limits: Limits) -> Disagreement | None:
+def try_case(case: Case, subject: Program | Graph, limits: Limits) -> Disagreement | None:
+    """The first difference between the runs of a case and what it expects; None if there is none."""
     program = subject if isinstance(subject, Program) else None
     problems = program_problems(program) if program else []
     if isinstance(subject, Graph):
@@ -65,11 +66,9 @@ def _try_case(case: Case, subject: Program | Graph, limits: Limits) -> Disagreem
         graph = lower(subject)
     if case.kind == "refused":
         rules = _rule_names(problems)
-        return (
-            None if case.details[0] in rules else _case_disagreement(case, _describe_refusal(rules), problems=problems)
-        )
+        return None if case.details[0] in rules else case_disagreement(case, describe_refusal(rules), problems=problems)
     if problems and (program is not None or case.kind not in ("breaks", "deadlocks")):
-        return _case_disagreement(case, _describe_refusal(_rule_names(problems)), problems=problems)
+        return case_disagreement(case, describe_refusal(_rule_names(problems)), problems=problems)
     wanted = [(name, output.type) for name, output in graph.arguments[graph.hidden_count :]]
     values = read_arguments(graph.name, wanted, case.arguments, lambda _, type_, word: parse_value(word, type_))
     if case.kind == "exhausts":
@@ -83,8 +82,8 @@ def _try_case(case: Case, subject: Program | Graph, limits: Limits) -> Disagreem
     for schedule in SCHEDULES if problems or case.kind == "exhausts" else ("waves",):
         world = World(lambda line: None)
         run = run_graph(graph, values, schedule=schedule, limits=limits, unchecked=True, world=world)
-        if not _matches_case(case, run):
-            return _case_disagreement(case, _describe_ending(run), schedule)
+        if not matches_case(case, run):
+            return case_disagreement(case, describe_ending(run), schedule)
     return None
 
 
@@ -121,11 +120,12 @@ def _rule_names(problems: Sequence[Invalid]) -> list[str]:
     return sorted({str(problem.rule) for problem in problems})
 
 
-def _describe_refusal(rules: Sequence[str]) -> str:
+def describe_refusal(rules: Sequence[str]) -> str:
+    """The rules that a program breaks, in the words of a case."""
     return f"refused {', '.join(rules)}" if rules else "it keeps all rules"
 
 
-def _matches_case(case: Case, run: Outcome) -> bool:
+def matches_case(case: Case, run: Outcome) -> bool:
     """Whether a run ends as the case expects."""
     if run.status != STATUS_OF_ENDING[case.kind]:
         return False
@@ -148,7 +148,7 @@ def _matches_case(case: Case, run: Outcome) -> bool:
     return True
 
 
-def _describe_ending(run: Outcome) -> str:
+def describe_ending(run: Outcome) -> str:
     """How a run ended, in the words of a case."""
     words = {status: word for word, status in STATUS_OF_ENDING.items()}
     said = [words[run.status]]
@@ -162,7 +162,7 @@ def _describe_ending(run: Outcome) -> str:
     return " ".join([*said, f"in {plural(run.firings, 'firing')}"])
 
 
-def _case_disagreement(
+def case_disagreement(
     case: Case, got: str, schedule: str | None = None, *, problems: Sequence[Invalid] = ()
 ) -> Disagreement:
     """The disagreement of a case; for a refused graph, with the first problem as a note."""

@@ -10,28 +10,143 @@ queue depends on the order of arrival and on the seed, and not on timing.
 from __future__ import annotations
 
 import itertools
+import operator
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ...core import dtypes
-from ...core.errors import Usage, plural
+from ...core.errors import Exhausted, TagloomError, Trap, Usage, plural
 from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.effects import callback
+from ...core.frontend.trace.annotation import tree_type_of_annotation
 from ...core.frontend.trace.captures import read_variable
 from ...core.frontend.trace.pytree import TreeType, describe_difference, flatten, leaf_names, unflatten
 from ...core.frontend.trace.source_location import user_location
+from ...core.frontend.trace.symbol import Symbol
 from ...core.frontend.trace.trace import current_region, unwrap_weak
 from ...core.mix import splitmix64
 from ...core.ops.random import draw_below
-from ...core.types import Type
-from ...core.value import Value, admit
-from .elements import Element, admit_leaf, check_integer, element_type, literal_of, stack_elements
-from .wait import QueueClosed, QueueWait
+from ...core.types import HandleType, Type, type_of
+from ...core.value import Literal, Value, admit, normalize
+from ..engines.interrupt import is_interrupted
+
+POLL_INTERVAL = 0.05
+"""The longest time, in seconds, that a thread waits before it checks whether Ctrl-C ended its run."""
+
+
+class QueueClosed(Trap):
+    """A closed queue accepts no elements, and once drained returns none."""
+
+
+class QueueTimeout(Exhausted, TimeoutError):
+    """A queue had no place, or not enough elements, within the timeout."""
+
+    limit = "timeout"
+
+
+def drained_error(left: int, required: int) -> QueueClosed:
+    """The error for a closed queue that has fewer elements left than required."""
+    if not left:
+        return QueueClosed("the queue is closed and drained", where=user_location())
+    message = f"the queue is closed, and has {plural(left, 'element')} left"
+    return QueueClosed(message, where=user_location(), required=required)
+
+
+class QueueWait:
+    """A wait with one total timeout, and the text of its error."""
+
+    def __init__(self, what: str, timeout: float | None) -> None:
+        if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
+            required = "seconds, from 0 up, or None: as long as it takes"
+            raise Usage("this is no timeout", where=user_location(), required=required, got=repr(timeout))
+        self._description = what
+        self._timeout = timeout
+        self._deadline = None if timeout is None else time.monotonic() + timeout
+
+    def wait_until(self, condition: threading.Condition, is_ready: Callable[[], bool]) -> None:
+        """Return as soon as the predicate is true; the condition is held, except while waiting."""
+        while not is_ready():
+            left = POLL_INTERVAL if self._deadline is None else min(POLL_INTERVAL, self._deadline - time.monotonic())
+            if left <= 0:
+                raise QueueTimeout(f"the queue {self._description} within {self._timeout} s", where=user_location())
+            condition.wait(left)
+            if is_interrupted():
+                raise KeyboardInterrupt
+
+
+Element: TypeAlias = tuple[Literal, ...]
+"""The leaves of an element."""
+
+
+def check_integer(what: str, number: Any, minimum: int) -> int:
+    """Return an integer from `minimum` up; raises Usage for anything else."""
+    try:
+        found = operator.index(number)
+    except TypeError:
+        found = minimum - 1
+    if found < minimum or isinstance(number, bool):
+        raise Usage(
+            f"{what} is a number", where=user_location(), required=f"an integer from {minimum} up", got=repr(number)
+        )
+    return found
+
+
+def element_type(type_: Any) -> TreeType:
+    """The nested form of an element type; raises Usage if it is no type."""
+    try:
+        form = tree_type_of_annotation(type_, {})
+        handles = [leaf for leaf in form.types if isinstance(leaf.dtype, HandleType)]
+        if handles:
+            raise Usage("cells do not leave the program", required="numbers or arrays", got=handles[0])
+        if not form.types:
+            raise Usage("elements without leaves", required="a type", got=repr(type_))
+    except TagloomError as error:
+        error.where = user_location()
+        raise
+    return form
+
+
+def admit_leaf(name: str, leaf: Any, type_: Type) -> Any:
+    """A leaf as a value of its type; a symbolic leaf is returned unchanged, since its sizes may be known only later."""
+    try:
+        if not isinstance(leaf, Symbol):
+            return admit(leaf, type_)
+        if leaf.dtype is type_.dtype:
+            return leaf
+        raise Usage("a value of the wrong type", required=type_, got=leaf)
+    except Usage as error:
+        error.message, error.where = f"{name}: {error.message}", user_location()
+        raise
+
+
+def literal_of(value: Value) -> Literal:
+    """A value with its type."""
+    return Literal(value, type_of(value))
+
+
+def stack_elements(elements: Sequence[Element], types: Sequence[Type]) -> Element:
+    """Stack elements into a batch."""
+    return tuple(
+        literal_of(normalize(np.stack([np.asarray(leaf.value) for leaf in leaves]), type_))
+        for leaves, type_ in zip(zip(*elements, strict=True), types, strict=True)
+    )
+
+
+def batch_types(types: Sequence[Type], count: int | None) -> tuple[Type, ...]:
+    """The types of the leaves of a batch of `count` elements; None for any number."""
+    return tuple(Type(type_.dtype, None if type_.shape is None else (count, *type_.shape)) for type_ in types)
+
+
+def run_or_emit(function: Callable[..., Any], *operands: Any, returns: Type) -> Any:
+    """Run a function eagerly, or while tracing emit an effect of the program."""
+    return function(*operands) if current_region() is None else callback(function, *operands, returns=returns)
 
 
 class Queue:
@@ -75,7 +190,7 @@ class Queue:
         no place within `timeout` seconds.
         """
         leaves = self._flatten_element(element, self.element_type.types)
-        self._run_or_emit(partial(self._put, timeout), *leaves, returns=_DONE_TYPE)
+        run_or_emit(partial(self._put, timeout), *leaves, returns=_DONE_TYPE)
 
     def enqueue_many(self, batch: Any, *, timeout: float | None = None) -> None:
         """Append the elements of a batch, in order: each leaf has one more axis, the first, which runs over the
@@ -84,8 +199,8 @@ class Queue:
         Each is appended as soon as there is a place, so elements of other threads may come between, and if this raises,
         as `enqueue` does, some may already be in the queue.
         """
-        leaves = self._flatten_element(batch, self._batch_types(None))
-        self._run_or_emit(partial(self._put_many, timeout), *leaves, returns=_DONE_TYPE)
+        leaves = self._flatten_element(batch, batch_types(self.element_type.types, None))
+        run_or_emit(partial(self._put_many, timeout), *leaves, returns=_DONE_TYPE)
 
     def dequeue(self, *, timeout: float | None = None) -> Any:
         """Remove and return an element, as soon as one is available; its leaves are tagloom arrays.
@@ -110,7 +225,7 @@ class Queue:
         unknown = [type_ for type_ in self.element_type.types if type_.shape is None or None in type_.shape]
         if unknown:
             raise Usage("elements of unknown shapes make no batch", where=user_location(), got=unknown[0])
-        types = self._batch_types(count)
+        types = batch_types(self.element_type.types, count)
         return self._take_nested(
             lambda: stack_elements(self._take(count, timeout), types), TreeType(self.element_type.treedef, types)
         )
@@ -118,11 +233,11 @@ class Queue:
     def close(self, *, cancel: bool = False) -> None:
         """Accept no more elements. The elements in the queue can still be dequeued. Elements that wait for a place
         still get one, or with `cancel` are refused. Closing a closed queue does nothing."""
-        self._run_or_emit(partial(self._close, cancel), returns=_DONE_TYPE)
+        run_or_emit(partial(self._close, cancel), returns=_DONE_TYPE)
 
     def size(self) -> Any:
         """The number of elements in the queue, int64."""
-        return self._run_or_emit(lambda: self._count, returns=_COUNT_TYPE)
+        return run_or_emit(lambda: self._count, returns=_COUNT_TYPE)
 
     @property
     def is_closed(self) -> bool:
@@ -152,10 +267,6 @@ class Queue:
             self._is_closed = True
             self._condition.notify_all()
 
-    def _run_or_emit(self, function: Callable[..., Any], *operands: Any, returns: Type) -> Any:
-        """Run eagerly, or while tracing emit an effect of the program."""
-        return function(*operands) if current_region() is None else callback(function, *operands, returns=returns)
-
     def _take_nested(self, take: Callable[[], Element], form: TreeType) -> Any:
         """A dequeued element, nested. A callback has one result: the first callback takes the element, and others fetch
         its leaves."""
@@ -170,13 +281,6 @@ class Queue:
                 for place, type_ in enumerate(form.types)
             ]
         return unflatten(form.treedef, leaves)
-
-    def _batch_types(self, count: int | None) -> tuple[Type, ...]:
-        """The types of the leaves of a batch."""
-        return tuple(
-            Type(type_.dtype, None if type_.shape is None else (count, *type_.shape))
-            for type_ in self.element_type.types
-        )
 
     def _issue_ticket(self, take: Callable[[], Element]) -> int:
         ticket, element = next(self._ticket_counter), take()
@@ -213,7 +317,7 @@ class Queue:
         return True
 
     def _put_many(self, timeout: float | None, *leaves: Any) -> bool:
-        batch = [np.asarray(leaf) for leaf in self._admit_leaves(leaves, self._batch_types(None))]
+        batch = [np.asarray(leaf) for leaf in self._admit_leaves(leaves, batch_types(self.element_type.types, None))]
         sizes = sorted({len(leaf) for leaf in batch})
         if len(sizes) > 1:
             got = " and ".join(map(str, sizes))
@@ -247,7 +351,7 @@ class Queue:
             what = "gave no element" if count == 1 else f"gave no {count} elements"
             QueueWait(what, timeout).wait_until(self._condition, lambda: self._can_take(count))
             if self._count < count:
-                raise self._error or self._drained_error(count)
+                raise self._error or drained_error(self._count, count)
             taken = [self._draw() for _ in range(count)]
             self._condition.notify_all()
             return taken
@@ -275,12 +379,6 @@ class Queue:
     @property
     def _count(self) -> int:
         return len(self._draw_pool) + len(self._backlog)
-
-    def _drained_error(self, count: int) -> QueueClosed:
-        if not self._count:
-            return QueueClosed("the queue is closed and drained", where=user_location())
-        left = plural(self._count, "element")
-        return QueueClosed(f"the queue is closed, and has {left} left", where=user_location(), required=count)
 
 
 class FIFOQueue(Queue):
@@ -324,3 +422,76 @@ _MAX_OPEN_TICKETS = 16
 """The most tickets kept for each thread; only one is open at a time, unless the thread has several histories."""
 _DONE_TYPE = Type(dtypes.bool)
 _COUNT_TYPE = Type(dtypes.int64)
+
+
+def feeding(queue: Queue, elements: Iterable[Any], *, threads: int = 1) -> AbstractContextManager[Queue]:
+    """A context in which `threads` threads put the elements of an iterable into a queue; when done they close it.
+
+    They take elements one at a time, so that any generator will do; only one thread keeps the order. An exception in a
+    producer is raised to the consumer once the queue is drained. If the `with` block ends first, the queue is closed,
+    and each thread ends as soon as the iterable has produced its current element.
+
+    >>> import tagloom as tl
+    >>> with tl.feeding(tl.FIFOQueue(2, tl.int64), (n * n for n in range(5))) as queue:
+    ...     print(sum(int(n) for n in queue))
+    30
+    """
+    if current_region() is not None:
+        raise Usage(
+            "feeding is for Python, and not for programs", where=user_location(), hint="put the call inside of it"
+        )
+    producer = _ProducerGroup(queue, iter(elements), check_integer("how many threads", threads, 1))
+    return run_producers(queue, [threading.Thread(target=producer.run, daemon=True) for _ in range(threads)])
+
+
+@contextmanager
+def run_producers(queue: Queue, threads: Sequence[threading.Thread]) -> Iterator[Queue]:
+    """A context in which threads feed a queue; at its end the queue is closed and the threads are joined."""
+    for thread in threads:
+        thread.start()
+    try:
+        yield queue
+    finally:
+        queue.close(cancel=True)
+        for thread in threads:
+            thread.join()
+
+
+class _ProducerGroup:
+    """The state that producers share: the source of elements, and the number of threads still running."""
+
+    def __init__(self, queue: Queue, source: Iterator[Any], threads: int) -> None:
+        self._queue = queue
+        self._elements = source
+        self._lock = threading.Lock()
+        self._active_threads = threads
+        self._error: BaseException | None = None
+
+    def run(self) -> None:
+        """Put elements into the queue; the last thread to end closes it, so that every element is in."""
+        try:
+            while self._error is None and self.produce():
+                pass
+        except BaseException as error:
+            self._error = error
+        with self._lock:
+            self._active_threads -= 1
+            if self._active_threads:
+                return
+        if self._error is None:
+            self._queue.close()
+        else:
+            self._queue.fail(self._error)
+
+    def produce(self) -> bool:
+        """Put the next element into the queue; return whether there may be more."""
+        with self._lock:
+            try:
+                element = next(self._elements)
+            except StopIteration:
+                return False
+        try:
+            self._queue.enqueue(element)
+        except QueueClosed:
+            return False
+        return True

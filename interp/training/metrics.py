@@ -25,13 +25,13 @@ MetricSeries = Mapping[str, Mapping[int, float]]
 def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str, object]) -> None:
     """Append a line to a file, which is created if it does not exist. Raises Usage if a metric is neither a Python
     number nor an array without axes, or if the file cannot be written."""
-    line = {STEP_KEY: step, **{name: _encode_number(name, value) for name, value in metrics.items()}}
+    line = {STEP_KEY: step, **{name: encode_number(name, value) for name, value in metrics.items()}}
     text = json.dumps(line, allow_nan=False) + "\n"
     try:
         descriptor = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
         try:
             with lock_file(descriptor, required=False):  # a line that another is writing looks broken off
-                _truncate_partial_line(descriptor)
+                truncate_partial_line(descriptor)
                 os.write(descriptor, text.encode())
         finally:
             os.close(descriptor)
@@ -50,13 +50,15 @@ def read_metrics(path: str | os.PathLike[str]) -> MetricSeries:
     lines = read_file(path).split(b"\n")
     found: dict[str, dict[int, float]] = {}
     for number, line in enumerate(lines[:-1], start=1):
-        step, metrics = _parse_line(line, f"{os.fspath(path)}:{number}")
+        step, metrics = parse_metrics_line(line, f"{os.fspath(path)}:{number}")
         for name, value in metrics.items():
             found.setdefault(name, {})[step] = value
     return {name: dict(sorted(series.items())) for name, series in found.items()}
 
 
-def _encode_number(name: str, value: object) -> float | int | str:
+def encode_number(name: str, value: object) -> float | int | str:
+    """A number as JSON writes it: NaN and infinities as text. Raises Usage for anything else, and for the name of the
+    step."""
     if name == STEP_KEY:
         raise Usage(
             "the step is written beside the metrics", where=user_location(), hint="give this metric another name"
@@ -68,7 +70,7 @@ def _encode_number(name: str, value: object) -> float | int | str:
     return number if math.isfinite(number) else str(number)
 
 
-def _truncate_partial_line(descriptor: int) -> None:
+def truncate_partial_line(descriptor: int) -> None:
     """Cut off a partial last line."""
     size = end = os.lseek(descriptor, 0, os.SEEK_END)
     while end and _read_byte(descriptor, end - 1) != b"\n":
@@ -82,7 +84,8 @@ def _read_byte(descriptor: int, place: int) -> bytes:
     return os.read(descriptor, 1)
 
 
-def _parse_line(line: bytes, where: str) -> tuple[int, dict[str, float]]:
+def parse_metrics_line(line: bytes, where: str) -> tuple[int, dict[str, float]]:
+    """The step and the numbers of a line; raises Malformed, at `where`, if it is no line of metrics."""
     try:
         made = json.loads(line)
         step = made.pop(STEP_KEY)

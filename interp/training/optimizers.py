@@ -1,7 +1,465 @@
-"""The public names of `tl.optimizers`."""
+"""Optimizers, `tl.optimizers`: their common part, first-order ones, and L-BFGS.
 
-from .first_order import SGD, Adadelta, Adagrad, Adam, Momentum, RMSProp
-from .lbfgs import LBFGS
-from .optimizer import Optimizer
+The common part pairs gradients with variables, and creates and keeps slots. The update of a first-order optimizer is a
+pure function of the value of a variable, its gradient and its slots; all is element by element. In the docstrings x is
+a variable, g its gradient, r the rate. L-BFGS takes quasi-Newton steps from the recent changes of the gradient (Nocedal
+and Wright, algorithms 7.4 and 3.1).
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+from ...core import dtypes
+from ...core.autodiff.rows import Rows
+from ...core.errors import Invalid, Usage
+from ...core.frontend.api import while_loop
+from ...core.frontend.array_api.common import type_of
+from ...core.frontend.array_api.creation import full_like, zeros, zeros_like
+from ...core.frontend.array_api.datatypes import astype
+from ...core.frontend.array_api.indexing import scatter, take
+from ...core.frontend.array_api.manipulation import concat, expand_dims, reshape
+from ...core.frontend.array_api.networks import sum_duplicate_rows
+from ...core.frontend.array_api.numeric import sum as total
+from ...core.frontend.eager.variable import Variable, init_scope
+from ...core.frontend.functions import less_equal, logical_and, logical_not, maximum, pow, sqrt, where
+from ...core.frontend.trace.source_location import user_location
+from ...core.types import Type
+from ..function.gradient import value_and_grad
 
 __all__ = ["LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "Momentum", "Optimizer", "RMSProp"]
+
+
+Slots: TypeAlias = Mapping[str, Any]
+"""The state kept for a variable from one step to the next, by name."""
+
+
+class Optimizer:
+    """The base class of optimizers, which take steps that reduce a loss.
+
+    `slots` has the state of each variable, by the variable's name and the slot's. Slots are variables, created at the
+    first `apply`; so a checkpoint of the optimizer has them. Later variables of the same name get a number.
+    """
+
+    def __init__(self) -> None:
+        self.slots: dict[str, dict[str, Variable]] = {}
+        self._names: dict[int, str] = {}
+
+    def apply(self, gradients: Any, variables: Any) -> None:
+        """Take one step: assign to each variable its `update`. Gradients nest as variables do, in tuples, lists and
+        dicts; one may be `tl.Rows`, and then the step changes only these rows of the variable and of its slots.
+
+        Raises Usage if they nest otherwise, and Invalid (D3) if a gradient has another shape than its variable.
+        """
+        pairs = list(pair_gradients(gradients, variables, ""))
+        for gradient, variable in pairs:
+            check_gradient_shape(gradient, variable)
+        for gradient, variable in pairs:
+            slots = self._find_or_make_slots(variable)
+            if isinstance(gradient, Rows):
+                self._apply_rows(gradient, variable, slots)
+                continue
+            value, after = self.update(variable.value, gradient, {name: each.value for name, each in slots.items()})
+            variable.assign(value)
+            for name, made in after.items():
+                slots[name].assign(made)
+
+    def make_slots(self, variables: Any) -> None:
+        """Create the missing slots of variables, nested at will; otherwise the first step does."""
+        for variable in flatten_variables(variables):
+            self._find_or_make_slots(variable)
+
+    def first(self, value: Any) -> Slots:
+        """The initial slots of a variable that holds this value."""
+        raise NotImplementedError
+
+    def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
+        """The new value of a variable, and its new slots. Except for scalars, all have the shape of the value, and each
+        element depends only on the elements at its position."""
+        raise NotImplementedError
+
+    def _apply_rows(self, gradient: Rows, variable: Variable, slots: Mapping[str, Variable]) -> None:
+        """A step of some rows. If a row occurs twice, both copies get the sum of their gradients, and so agree."""
+        rows = sum_duplicate_rows(gradient)
+        held = {
+            name: take(slot, rows.indices, axis=0) if is_rowwise(slot, variable) else slot.value
+            for name, slot in slots.items()
+        }
+        value, after = self.update(take(variable, rows.indices, axis=0), rows.values, held)
+        variable.assign(scatter(variable, value, rows.indices))
+        for name, made in after.items():
+            slot = slots[name]
+            slot.assign(scatter(slot, made, rows.indices) if is_rowwise(slot, variable) else made)
+
+    def _find_or_make_slots(self, variable: Variable) -> dict[str, Variable]:
+        number = variable._resource.creation_order
+        if number not in self._names:
+            with init_scope():
+                made = {
+                    name: Variable(
+                        value, dtype=slot_type(value, variable), name=f"{variable.name}_{name}", trainable=False
+                    )
+                    for name, value in self.first(variable.value).items()
+                }
+            self._names[number] = self._unique_name(variable.name)
+            self.slots[self._names[number]] = made
+        return self.slots[self._names[number]]
+
+    def _unique_name(self, name: str) -> str:
+        taken, count = name, 0
+        while taken in self.slots:
+            count += 1
+            taken = f"{name}_{count}"
+        return taken
+
+
+def flatten_variables(variables: Any) -> Iterator[Variable]:
+    """The variables nested in tuples, lists and dicts, in order. Raises Usage for anything else."""
+    if isinstance(variables, Variable):
+        yield variables
+    elif isinstance(variables, dict | tuple | list):
+        for each in variables.values() if isinstance(variables, dict) else variables:
+            yield from flatten_variables(each)
+    else:
+        hint = "optimizer.apply(gradients, variables) takes gradients first"
+        raise Usage(
+            "only variables learn", where=user_location(), required="tl.Variable", got=repr(variables)[:80], hint=hint
+        )
+
+
+def slot_type(value: Any, variable: Variable) -> Type:
+    """The type of a slot: sizes that its variable leaves open stay open."""
+    made = type_of(value)
+    return Type(made.dtype, variable._type.shape) if variable._type.admits(Type(variable.dtype, made.shape)) else made
+
+
+def is_rowwise(slot: Variable, variable: Variable) -> bool:
+    """Whether a slot has a row for each row of its variable."""
+    return slot._type.shape == variable._type.shape
+
+
+def pair_gradients(gradients: Any, variables: Any, place: str) -> Iterator[tuple[Any, Variable]]:
+    """The gradients with their variables, in the order of the variables."""
+    if isinstance(variables, Variable):
+        if gradients is None or (isinstance(gradients, tuple | list | dict) and not isinstance(gradients, Rows)):
+            raise _nesting_error(place, f"the gradient by {variables.name}", gradients)
+        yield gradients, variables
+    elif isinstance(variables, dict):
+        if not isinstance(gradients, dict) or gradients.keys() != variables.keys():
+            raise _nesting_error(place, f"a dict of {', '.join(map(str, variables))}", gradients)
+        for key, variable in variables.items():
+            yield from pair_gradients(gradients[key], variable, f"{place}[{key!r}]")
+    elif isinstance(variables, tuple | list):
+        if not isinstance(gradients, tuple | list) or len(gradients) != len(variables):
+            raise _nesting_error(place, f"{len(variables)} of them", gradients)
+        for at, (gradient, variable) in enumerate(zip(gradients, variables, strict=True)):
+            yield from pair_gradients(gradient, variable, f"{place}[{at}]")
+    else:
+        yield from ((gradients, variable) for variable in flatten_variables(variables))
+
+
+def _nesting_error(place: str, required: str, got: Any) -> Usage:
+    said = f"gradients{place} do not nest as their variables do"
+    return Usage(said, where=user_location(), required=required, got=repr(got)[:80])
+
+
+def check_gradient_shape(gradient: Any, variable: Variable) -> None:
+    """Raise Invalid (D3) if a gradient is known to have another shape, and would be broadcast."""
+    mine, theirs = variable._type.shape, type_of(gradient.values if isinstance(gradient, Rows) else gradient).shape
+    if isinstance(gradient, Rows) and mine is not None:
+        mine = (*(type_of(gradient.indices).shape or (None,)), *mine[1:])
+    if mine is None or theirs is None:
+        return
+    if len(mine) != len(theirs) or any(
+        None not in pair and pair[0] != pair[1] for pair in zip(mine, theirs, strict=True)
+    ):
+        said = f"the gradient by {variable.name} has another shape than it"
+        raise Invalid(
+            said,
+            rule="D3",
+            where=user_location(),
+            required=Type(variable.dtype, mine),
+            got=Type(variable.dtype, theirs),
+        )
+
+
+class SGD(Optimizer):
+    """x - r g.
+
+    A rate is a number, or a variable that may be assigned between steps; this holds for all optimizers.
+
+    >>> import tagloom as tl
+    >>> w, optimizer = tl.Variable([1.0, 2.0], name="w"), SGD(rate=0.5)
+    >>> optimizer.apply(tl.grad(lambda: tl.sum(w * w), w)(), w)
+    >>> w
+    <variable w: float64[2] = [0., 0.]>
+    """
+
+    def __init__(self, rate: Any = 0.01) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def first(self, value: Any) -> Slots:
+        return {}
+
+    def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
+        return value - self.rate * gradient, {}
+
+
+class Momentum(Optimizer):
+    """m becomes u m + g, and x becomes x - r m; with `nesterov` x - r (g + u m), a look ahead (Sutskever 2013)."""
+
+    def __init__(self, rate: Any = 0.01, momentum: float = 0.9, *, nesterov: bool = False) -> None:
+        super().__init__()
+        self.rate, self.momentum, self.nesterov = rate, momentum, nesterov
+
+    def first(self, value: Any) -> Slots:
+        return {"momentum": zeros_like(value)}
+
+    def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
+        moved = self.momentum * slots["momentum"] + gradient
+        towards = gradient + self.momentum * moved if self.nesterov else moved
+        return value - self.rate * towards, {"momentum": moved}
+
+
+class Adagrad(Optimizer):
+    """s, the sum of all g g so far, begins at `initial`; x becomes x - r g / (sqrt(s) + epsilon) (Duchi 2011)."""
+
+    def __init__(self, rate: Any = 0.01, initial: float = 0.1, epsilon: float = 1e-10) -> None:
+        super().__init__()
+        self.rate, self.initial, self.epsilon = rate, initial, epsilon
+
+    def first(self, value: Any) -> Slots:
+        return {"squares": full_like(value, self.initial)}
+
+    def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
+        squares = slots["squares"] + gradient * gradient
+        return value - self.rate * gradient / (sqrt(squares) + self.epsilon), {"squares": squares}
+
+
+class Adadelta(Optimizer):
+    """s and d are moving means of g g and of the squared steps; a step is g sqrt(d + e) / sqrt(s + e) (Zeiler 2012)."""
+
+    def __init__(self, rate: Any = 1.0, decay: float = 0.9, epsilon: float = 1e-6) -> None:
+        super().__init__()
+        self.rate, self.decay, self.epsilon = rate, decay, epsilon
+
+    def first(self, value: Any) -> Slots:
+        return {"squares": zeros_like(value), "steps": zeros_like(value)}
+
+    def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
+        squares = moving_mean(slots["squares"], gradient * gradient, self.decay)
+        step = gradient * (sqrt(slots["steps"] + self.epsilon) / sqrt(squares + self.epsilon))
+        return value - self.rate * step, {
+            "squares": squares,
+            "steps": moving_mean(slots["steps"], step * step, self.decay),
+        }
+
+
+class RMSProp(Optimizer):
+    """s is a moving mean of g g, and x becomes x - r g / (sqrt(s) + epsilon) (Tieleman and Hinton 2012). `centered`
+    takes the square of the mean of g off s. With a momentum u, m becomes u m + g / ..., and x becomes x - r m."""
+
+    def __init__(
+        self,
+        rate: Any = 0.01,
+        decay: float = 0.9,
+        momentum: float = 0.0,
+        epsilon: float = 1e-8,
+        *,
+        centered: bool = False,
+    ) -> None:
+        super().__init__()
+        self.rate, self.decay, self.momentum, self.epsilon, self.centered = rate, decay, momentum, epsilon, centered
+
+    def first(self, value: Any) -> Slots:
+        names = ["squares", *["mean"] * self.centered, *["momentum"] * (self.momentum != 0.0)]
+        return {name: zeros_like(value) for name in names}
+
+    def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
+        after = {"squares": moving_mean(slots["squares"], gradient * gradient, self.decay)}
+        spread = after["squares"]
+        if self.centered:
+            after["mean"] = moving_mean(slots["mean"], gradient, self.decay)
+            spread = spread - after["mean"] * after["mean"]
+        step = gradient / (sqrt(spread) + self.epsilon)
+        if self.momentum != 0.0:
+            step = after["momentum"] = self.momentum * slots["momentum"] + step
+        return value - self.rate * step, after
+
+
+class Adam(Optimizer):
+    """m and s are moving means of g and of g g, divided by 1 - beta^t, since they begin at 0; t counts the steps. x
+    becomes x - r m / (sqrt(s) + epsilon) (Kingma and Ba 2015)."""
+
+    def __init__(self, rate: Any = 0.001, beta_1: float = 0.9, beta_2: float = 0.999, epsilon: float = 1e-8) -> None:
+        super().__init__()
+        self.rate, self.beta_1, self.beta_2, self.epsilon = rate, beta_1, beta_2, epsilon
+
+    def first(self, value: Any) -> Slots:
+        return {"mean": zeros_like(value), "squares": zeros_like(value), "count": 0}
+
+    def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
+        count = slots["count"] + 1
+        mean = moving_mean(slots["mean"], gradient, self.beta_1)
+        squares = moving_mean(slots["squares"], gradient * gradient, self.beta_2)
+        step = (mean / bias_correction(self.beta_1, count, value)) / (
+            sqrt(squares / bias_correction(self.beta_2, count, value)) + self.epsilon
+        )
+        return value - self.rate * step, {"mean": mean, "squares": squares, "count": count}
+
+
+def moving_mean(mean: Any, new: Any, decay: float) -> Any:
+    """A moving mean, updated by one element."""
+    return decay * mean + (1.0 - decay) * new
+
+
+def bias_correction(beta: float, count: Any, value: Any) -> Any:
+    """1 - beta^count, the weight that a moving mean from 0 has gathered; in float64, since beta is close to 1."""
+    return astype(1.0 - pow(beta, astype(count, dtypes.float64)), type_of(value).dtype)
+
+
+_SUFFICIENT_DECREASE = 1e-4
+"""The fraction of the decrease predicted by the slope that a step must reach (Armijo's condition)."""
+_MIN_CURVATURE = 1e-10
+"""A pair is kept if the dot product of the move and the change of the gradient exceeds this fraction of that change's
+squared norm."""
+
+
+class LBFGS:
+    """Quasi-Newton steps for losses that are the same at each step, for example over all data.
+
+    A step follows the two-loop recursion over the last `history` pairs of a move and the change of the gradient along
+    it, and is halved until the loss is low enough, at most `halvings` times; if it still is not, the variables do not
+    change. `slots` has the state, as variables.
+
+    >>> import tagloom as tl
+    >>> w, optimizer = tl.Variable([4.0, -2.0], name="w"), LBFGS()
+    >>> @tl.function
+    ... def loss():
+    ...     return tl.sum((w - 1.0) ** 4)
+    >>> for _ in range(30):
+    ...     before = optimizer.step(loss, w)
+    >>> float(loss()) < 1e-8
+    True
+    """
+
+    def __init__(self, rate: Any = 1.0, history: int = 10, halvings: int = 20) -> None:
+        if history < 1 or halvings < 0:
+            raise Usage(
+                "L-BFGS remembers at least one step",
+                where=user_location(),
+                got=f"history={history}, halvings={halvings}",
+            )
+        self.rate, self.history, self.halvings = rate, history, halvings
+        self.slots: dict[str, Variable] = {}
+
+    def step(self, loss: Callable[[], Any], variables: Any) -> Any:
+        """Take one step of the variables, nested at will; return the loss before it. `loss` takes no arguments and
+        returns one float that depends on the variables. Outside of tracing it is traced anew for each step, unless it
+        is a `tl.function`.
+
+        Raises Usage if a variable's sizes or the number of variables change from step to step, or dtypes differ.
+        """
+        leaves = tuple(flatten_variables(variables))
+        before, gradients = value_and_grad(loss, leaves)()
+        point, gradient = flatten_to_vector(leaves), flatten_to_vector(gradients)
+        self._make_slots(leaves)
+        self._update_history(point, gradient)
+        direction = self._direction(gradient)
+        self._line_search(loss, leaves, (before, point), (direction, total(direction * gradient)))
+        return before
+
+    def _make_slots(self, leaves: Sequence[Variable]) -> None:
+        sizes = sum(variable_size(each) for each in leaves)
+        if len({each.dtype for each in leaves}) > 1:
+            kinds = ", ".join(f"{each.name}: {each._type}" for each in leaves)
+            raise Usage("L-BFGS steps in variables of one dtype", where=user_location(), got=kinds)
+        if not self.slots:
+            with init_scope():
+                for name, shape in (
+                    *(("moves", (self.history, sizes)), ("turns", (self.history, sizes))),
+                    *(("point", (sizes,)), ("gradient", (sizes,))),
+                ):
+                    first = zeros(shape, dtype=leaves[0].dtype)
+                    self.slots[name] = Variable(first, name=f"lbfgs_{name}", trainable=False)
+                self.slots["count"] = Variable(0, name="lbfgs_count", trainable=False)
+        if self.slots["point"]._type.shape != (sizes,):
+            required, got = self.slots["point"]._type, f"{sizes} numbers"
+            raise Usage("L-BFGS has steps of other variables", where=user_location(), required=required, got=got)
+
+    def _update_history(self, point: Any, gradient: Any) -> None:
+        """Append the last move, and the change of the gradient along it, if the curvature is positive."""
+        slots = self.slots
+        move, turn = point - slots["point"], gradient - slots["gradient"]
+        bends = logical_and(slots["count"] > 0, total(move * turn) > _MIN_CURVATURE * total(turn * turn))
+        for name, new in (("moves", move), ("turns", turn)):
+            shifted = concat([slots[name][1:, :], expand_dims(new, axis=0)], axis=0)
+            slots[name].assign(where(bends, shifted, slots[name]))
+        slots["point"].assign(point)
+        slots["gradient"].assign(gradient)
+        slots["count"].assign_add(1)
+
+    def _direction(self, gradient: Any) -> Any:
+        """The two-loop recursion. Missing pairs are zeros, and have no weight."""
+        moves, turns = self.slots["moves"].value, self.slots["turns"].value
+        bends = [total(moves[k, :] * turns[k, :]) for k in range(self.history)]
+        weights = [where(each > 0.0, 1.0 / each, 0.0) for each in bends]
+        back, shares = gradient, {}
+        for k in reversed(range(self.history)):
+            shares[k] = weights[k] * total(moves[k, :] * back)
+            back = back - shares[k] * turns[k, :]
+        newest = total(turns[-1, :] * turns[-1, :])
+        first = 1.0 / maximum(1.0, sqrt(total(gradient * gradient)))
+        ahead = back * where(bends[-1] > 0.0, bends[-1] / newest, first)
+        for k in range(self.history):
+            ahead = ahead + (shares[k] - weights[k] * total(turns[k, :] * ahead)) * moves[k, :]
+        return -ahead
+
+    def _line_search(
+        self, loss: Callable[[], Any], leaves: Sequence[Variable], start: tuple[Any, Any], towards: tuple[Any, Any]
+    ) -> None:
+        """Halve the step until the loss is low enough; a NaN loss is not."""
+        (before, point), (direction, slope) = start, towards
+
+        def is_sufficient(rate: Any) -> Any:
+            assign_from_vector(leaves, point + rate * direction)
+            return less_equal(loss(), before + _SUFFICIENT_DECREASE * rate * slope)
+
+        def halve_rate(rate: Any, left: Any, fits: Any) -> Any:
+            return rate / 2.0, left - 1, is_sufficient(rate / 2.0)
+
+        rate = 0.0 * before + self.rate
+        _, _, fits = while_loop(
+            lambda rate, left, fits: logical_and(left > 0, logical_not(fits)),
+            halve_rate,
+            rate,
+            self.halvings,
+            is_sufficient(rate),
+        )
+        assign_from_vector(leaves, where(fits, flatten_to_vector(leaves), point))
+
+
+def variable_size(variable: Variable) -> int:
+    """The number of elements of a variable, as its type says."""
+    shape = variable._type.shape
+    if shape is None or None in shape:
+        raise Usage(
+            "L-BFGS steps in variables of known sizes", where=user_location(), got=f"{variable.name}: {variable._type}"
+        )
+    return math.prod(axis for axis in shape if axis is not None)
+
+
+def flatten_to_vector(arrays: Sequence[Any]) -> Any:
+    """All elements as one vector."""
+    return concat([reshape(each, (-1,)) for each in arrays], axis=0)
+
+
+def assign_from_vector(leaves: Sequence[Variable], vector: Any) -> None:
+    """Assign to each variable its part of a vector."""
+    ends = list(itertools.accumulate(map(variable_size, leaves), initial=0))
+    for each, first, last in zip(leaves, ends, ends[1:], strict=False):
+        each.assign(reshape(vector[first:last], each._type.shape))

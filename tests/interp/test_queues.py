@@ -29,8 +29,7 @@ from support.observe.ctrl_c import default_ctrl_c
 from tagloom.core.frontend.eager.array import ConcreteArray
 from tagloom.core.frontend.trace.pytree import flatten
 from tagloom.interp.engines.interrupt import interrupt_thread
-from tagloom.interp.queues.queue import Queue
-from tagloom.interp.queues.wait import QueueWait
+from tagloom.interp.queues.queue import Queue, QueueWait
 
 ENGINES = ("reference", "fast", "compiled")
 MADE = (Made(1, 1, 0), Made(5, 1, 0), Made(6, 4, 3))

@@ -16,7 +16,7 @@ from tagloom.core.tag import Tag
 from tagloom.core.transform import prune
 from tagloom.core.transform.prune import PhasePruner, PruneResult, ResultPruner, prune_program, rename_functions
 from tagloom.core.value import Value
-from tagloom.interp.function import tagged_values as tagged
+from tagloom.interp.function import fetch_feed as tagged
 from tagloom.interp.machine.event import Event
 
 Broken = Callable[[pytest.MonkeyPatch], None]
@@ -203,7 +203,7 @@ BROKEN: tuple[Broken, ...] = (
 
 def feeds_nothing(patch: pytest.MonkeyPatch) -> None:
     """What is fed under a tag is fetched, and the tokens keep their values."""
-    patch.setattr(tagged, "_apply_feed", lambda history, event, value: history)
+    patch.setattr(tagged, "apply_feed", lambda history, event, value: history)
 
 
 def feeds_everywhere(patch: pytest.MonkeyPatch) -> None:
@@ -233,9 +233,9 @@ def takes_the_tag_of_the_firing(patch: pytest.MonkeyPatch) -> None:
 
 def feeds_the_first_consumer(patch: pytest.MonkeyPatch) -> None:
     """Of several tokens that carry a value one is changed."""
-    right = tagged._apply_feed
+    right = tagged.apply_feed
     only = lambda history, event, value: right(history, event._replace(sent=event.sent[:1]), value)  # noqa: E731
-    patch.setattr(tagged, "_apply_feed", only)
+    patch.setattr(tagged, "apply_feed", only)
 
 
 def looks_on(patch: pytest.MonkeyPatch) -> None:

@@ -39,7 +39,7 @@ from tagloom.interp.engines.fast.parallel.store import IDLE_SLEEP, MAX_IDLE_SLEE
 from tagloom.interp.engines.fast.registers import ExitReason, Register
 from tagloom.interp.engines.fast.shared import new_shared_words
 from tagloom.interp.engines.interrupt import resident_memory
-from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.engines.reference import first_state
 from tagloom.interp.image.image import CACHE_LINE_WORDS, build_image
 from tagloom.interp.machine.event import Token

@@ -15,7 +15,7 @@ from support.programs.papers import of_paper_anew
 from tagloom.core.graph.graph import Graph
 from tagloom.interp.engines.protocol import Job, RunOptions
 from tagloom.interp.engines.reference import default_structure
-from tagloom.interp.engines.run import run
+from tagloom.interp.engines.registry import run
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:1")
 

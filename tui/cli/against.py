@@ -21,7 +21,7 @@ from ...core.errors import Exhausted, Usage, plural
 from ...core.types import Type, type_of
 from ...core.value import Value, format_value, is_same_value
 from ...core.world import World
-from ...interp.engines.limits import Limits
+from ...interp.engines.protocol import Limits
 from ...interp.history.history import History
 from ...interp.outcome.outcome import Outcome
 from ..load import Runnable, find_program, parameters

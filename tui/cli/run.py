@@ -17,10 +17,9 @@ from ...core.errors import Usage, plural
 from ...core.frontend.trace.pytree import unflatten
 from ...core.graph.graph import Graph
 from ...core.world import World
-from ...interp.engines.limits import Limits
-from ...interp.engines.protocol import Job, RunOptions
+from ...interp.engines.protocol import Job, Limits, RunOptions
 from ...interp.engines.reference import breaks_rules, default_structure
-from ...interp.engines.run import run as run_job
+from ...interp.engines.registry import run as run_job
 from ...interp.function.fetch_feed import Partial, PrunedProgram
 from ...interp.function.function import Function
 from ...interp.function.trace_cache import TracedProgram

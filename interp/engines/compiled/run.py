@@ -35,7 +35,7 @@ from ..jit.cache import show_compiling
 from ..jit.native import Unlinkable, load_native
 from ..jit.state import EXIT_DEPTH, EXIT_FALLBACK, EXIT_MEMORY, EXIT_TAPE_FULL, EXIT_TRAP, PARALLEL_MIN_ELEMENTS
 from ..jit.state import EXIT_STACK as NO_STACK
-from ..limits import Limits, resolve_limits
+from ..protocol import Limits, resolve_limits
 from ..reference import admit_arguments, default_structure, external_limit_error
 from . import arena, source, watchdog
 from .call_buffer import CallBuffer, arguments_struct

@@ -12,7 +12,7 @@ from ....core.graph.graph import Graph
 from ...image.image import Image, NodeColumn, build_image, is_boxed
 from ...image.opcodes import Opcode
 from ...outcome.outcome import Outcome
-from ..limits import Limits, resolve_limits
+from ..protocol import Limits, resolve_limits
 from ..reference import admit_arguments, first_state
 from .device import missing_requirement
 from .wave import WaveRun

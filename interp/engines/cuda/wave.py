@@ -26,7 +26,7 @@ from ..fast.registers import MachineOption, Register
 from ..fast.run import FastRun, RunMonitor
 from ..interrupt import interrupt_between_steps, resident_memory
 from ..jit.cache import show_compiling
-from ..limits import Limits
+from ..protocol import Limits
 from ..reference import external_limit_error
 from .device import allocate, free_bytes, launch, numba_cuda, simulator_warnings_off
 from .load import load_wave_kernels

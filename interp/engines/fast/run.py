@@ -31,7 +31,7 @@ from ..interrupt import (
     interrupt_between_steps,
     resident_memory,
 )
-from ..limits import Limits, Until, check_until, resolve_limits
+from ..protocol import Limits, Until, check_until, resolve_limits
 from ..reference import admit_arguments, external_limit_error, first_state, out_of_memory_error
 from .event_keepers import EventKeeper, Last, without_gc
 from .export_state import export_meter, export_state, result_values, throttled_tokens, waiting_operands

@@ -28,7 +28,7 @@ from ...image.image import (
     is_boxed,
 )
 from ..interrupt import machine_memory
-from ..limits import Limits
+from ..protocol import Limits
 from .arrays import aligned_words, grow_rows, next_power_of_two
 from .registers import (
     Address,

@@ -19,7 +19,7 @@ from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, is_same_value
 from tagloom.interp.engines.protocol import Job, RunOptions
 from tagloom.interp.engines.reference import default_structure
-from tagloom.interp.engines.run import run
+from tagloom.interp.engines.registry import run
 
 MATMUL, SUM = OPS["matmul"], OPS["sum"]
 PRODUCTS = [

@@ -23,8 +23,8 @@ from safetensors.numpy import load_file, save
 from support.generators.json_edits import mutated
 from support.programs import checkpoint_writer
 from support.programs.checkpoint_writer import model
-from tagloom.interp.checkpoint import atomic_write as whole
 from tagloom.interp.checkpoint import file
+from tagloom.interp.checkpoint import file as whole
 
 WRITER = Path(checkpoint_writer.__file__)
 
@@ -289,7 +289,7 @@ def test_mutations(tmp_path: Path) -> None:
 
 def torn_reading(patch: MonkeyPatch) -> None:
     """Takes what can be read, and leaves out the rest."""
-    patch.setattr(file, "_parse_nodes", lambda metadata, path, tensors: [file.CheckpointNode({})])
+    patch.setattr(file, "parse_nodes", lambda metadata, path, tensors: [file.CheckpointNode({})])
 
 
 def test_reading_that_believes_is_caught(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.core.world import World
-from tagloom.interp.function import call_replay as made
 from tagloom.interp.function import function
+from tagloom.interp.function import trace_cache as made
 
 
 def queued() -> tuple[Any, list[Any], Callable[[Any], Any]]:

@@ -18,8 +18,7 @@ from support.programs.partial_programs import endless, fib, model
 from tagloom.core.graph.lower import lower
 from tagloom.core.types import HandleType
 from tagloom.interp.engines.reference import default_structure, run_graph
-from tagloom.interp.function.fetch_feed import Partial
-from tagloom.interp.function.tagged_values import format_tag, result_tag
+from tagloom.interp.function.fetch_feed import Partial, format_tag, result_tag
 from tagloom.interp.function.trace_cache import TracedProgram
 from tagloom.interp.lru_cache import LRUCache
 

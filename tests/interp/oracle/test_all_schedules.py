@@ -384,7 +384,7 @@ def test_broken_walks_are_caught(monkeypatch: MonkeyPatch) -> None:
             assert faults(sum_graph(), [3, 4]) | faults(counting_loop([("count", 0)]), [1]), name
     with monkeypatch.context() as patch:
         patch.setattr(module, "step", hoarding)
-        patch.setattr(module._StateSearch, "_search_key", lambda walk: true_key(walk.state))
+        patch.setattr(module._StateSearch, "search_key", lambda walk: true_key(walk.state))
         assert len(explore(sink(), [1, 2, 3], unchecked=True).endings) == 1, "what fired is needed in the key"
     with monkeypatch.context() as patch:
         patch.setattr(f"{__name__}.every_firing", lambda state: [0][: len(state.flight)])

@@ -24,7 +24,7 @@ from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.event_keepers import EventKeeper, Last, forward_events
 from tagloom.interp.engines.fast.run import FastRun, run_fast
 from tagloom.interp.engines.fast.scribe import keeper_of
-from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.engines.reference import run_graph as run_on_reference
 from tagloom.interp.history.replay import read_events

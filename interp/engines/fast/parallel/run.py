@@ -21,7 +21,7 @@ from ....machine.state import State
 from ....outcome.outcome import Outcome, build_outcome
 from ....outcome.statistics import Meter, Stats
 from ...interrupt import LimitMonitor, interrupt_between_steps, resident_memory
-from ...limits import Limits, Until, resolve_limits
+from ...protocol import Limits, Until, resolve_limits
 from ...reference import admit_arguments, external_limit_error, first_state
 from ..export_state import result_values
 from ..host_firings import HostFirings

@@ -13,7 +13,7 @@ from .....core.tag import Tag
 from ....image.image import Image, NodeColumn, ScopeColumn, SiteColumn, WordArray
 from ....image.opcodes import Opcode
 from ....outcome.statistics import Stats
-from ...limits import Limits
+from ...protocol import Limits
 from ..arrays import next_power_of_two
 from ..registers import Address, DeliveryOrder, ProfileColumn, ProxyWord, Register
 from ..rows import DeliveryColumn, delivery_table

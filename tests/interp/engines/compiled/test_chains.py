@@ -15,7 +15,7 @@ from tagloom.core.program.program import Program
 from tagloom.interp.engines.compiled.chains import BLOCK_ELEMENTS, FusedChain, plan_fusion
 from tagloom.interp.engines.compiled.run import run_compiled
 from tagloom.interp.engines.compiled.source import emit_module
-from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.protocol import Limits
 
 OPEN = tl.Array[tl.float64, None]
 

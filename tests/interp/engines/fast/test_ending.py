@@ -19,7 +19,7 @@ from support.programs.fast_programs import endless, flood, parking, printing, tr
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.series import IntegerSeries
 from tagloom.interp.engines.interrupt import resident_memory
-from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.protocol import Limits
 
 TESTS = Path(__file__).resolve().parents[3]
 

@@ -22,9 +22,9 @@ from tagloom.interp.engines.fast.event_keepers import Last
 from tagloom.interp.engines.fast.events import JournalReader
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.fast.stops import StopConditions
-from tagloom.interp.engines.limits import Limits
+from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.engines.reference import drive, first_state
-from tagloom.interp.engines.run import run as run_job
+from tagloom.interp.engines.registry import run as run_job
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
 
