@@ -188,9 +188,8 @@ SUBJECTS = {
             "interp/engines/fast/events.py",
             "interp/engines/fast/journal.py",
             "interp/engines/fast/event_keepers.py",
-            "interp/engines/fast/scribe.py",
-            "interp/engines/fast/lines.py",
-            "interp/engines/fast/ink.py",
+            "interp/engines/fast/columns.py",
+            "interp/records/column_log.py",
         ),
         (
             "tests/laws/test_event_laws.py",

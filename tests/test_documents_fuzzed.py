@@ -2,25 +2,40 @@
 
 from __future__ import annotations
 
+import io
 import json
 import random
 import resource
 import sys
+import warnings
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import numpy as np
 import pytest
 import tagloom as tl
-from support.generators.json_edits import EVERY, PROGRAMS, RUNS, arguments_for, documents, garbled, mutated, reordered
+from support.generators.json_edits import (
+    EVERY,
+    PROGRAMS,
+    RUNS,
+    arguments_for,
+    documents,
+    fib,
+    garbled,
+    mutated,
+    reordered,
+)
 from support.observe.event_bits import bits
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program
 from tagloom.core.program.validate import program_problems
 from tagloom.interp.history.replay import EventLog
+from tagloom.interp.records.keep import LOG_SUFFIXES, log_lines
 
 ON_PURPOSE = (tl.Malformed, tl.Invalid, tl.Usage, tl.Disagreement, tl.Exhausted)
 LIMITS = tl.Limits(firings=300, tokens=10_000, depth=100)
@@ -78,6 +93,9 @@ def warm() -> None:
     for document in documents():
         use(read(json.dumps(document).encode()))
         read(json.dumps(document | {"version": 3}).encode())
+    with TemporaryDirectory() as folder:
+        fib.run(3, keep=f"{folder}/run.npz")
+        tl.read_events(f"{folder}/run.npz")
     for broken in (b"\xff", b"{", b"[" * 5000, b"1" * 9999):
         read(broken)
 
@@ -128,20 +146,54 @@ def test_documents_10_000() -> None:
 def fuzz_logs(seeds: range, path: Path) -> None:
     for number, (graph, arguments) in enumerate(EVERY):
         tl.run_graph(graph, arguments, keep=path, unchecked=True, limits=LIMITS)
-        lines = path.read_bytes().splitlines(keepends=True)
+        original, header = path.read_bytes(), next(log_lines(path))
         whole = [bits(event) for event in tl.read_events(path).events]
         for seed in seeds:
             dice = random.Random(f"{number} {seed}")
-            made = [garbled(dice, b"".join(lines))] if dice.random() < 0.4 else reordered(dice, lines)
-            path.write_bytes(b"".join(made))
+            path.write_bytes(_changed_log(dice, original))
             try:
                 with no_code_runs():
                     log = _log(path)
             except BaseException as error:
                 pytest.fail(f"run {number}, seed {seed}: {type(error).__name__}: {error}")
-            if log is not None and path.read_bytes().startswith(lines[0]):
+            if log is not None and next(log_lines(path)) == header:
                 told = [bits(event) for event in log.events]
                 assert told == whole[: len(told)], f"run {number}, seed {seed}: another run was believed"
+
+
+def _changed_log(dice: random.Random, log: bytes) -> bytes:
+    """A log with bytes or lines changed; of an archive, with bytes of its members changed, or members left out."""
+    if dice.random() < 0.4:
+        return garbled(dice, log)
+    if not log.startswith(b"PK"):
+        return b"".join(reordered(dice, log.splitlines(keepends=True)))
+    with zipfile.ZipFile(io.BytesIO(log)) as archive:
+        members = [(info.filename, archive.read(info)) for info in archive.infolist()]
+    for _ in range(dice.choice((1, 1, 2, 5))):
+        where = dice.randrange(len(members))
+        name, content = members[where]
+        match dice.randrange(5):
+            case 0:
+                del members[where]
+            case 1:
+                members[where] = (name, dice.choice(members)[1])
+            case 2:
+                members.append(
+                    (dice.choice((f"9/{name}", "0/texts/ends.npy", "0/closed/fired.npy", "x", "x/")), content)
+                )
+            case 3:
+                members[where] = (name, garbled(dice, content))
+            case 4:
+                changed = bytearray(content)
+                at = dice.randrange(min(128, len(content) - 1), len(content))
+                changed[at] = dice.randrange(256)
+                members[where] = (name, bytes(changed))
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # names that occur twice
+        for name, content in members:
+            archive.writestr(name, content, dice.choice((zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)))
+    return made.getvalue()
 
 
 def _log(path: Path) -> EventLog | None:
@@ -152,15 +204,64 @@ def _log(path: Path) -> EventLog | None:
 
 
 @pytest.mark.full
-def test_logs(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", LOG_SUFFIXES)
+def test_logs(suffix: str, tmp_path: Path) -> None:
     """A mutated log is refused on purpose, or tells of the same run: what it says more or else is not believed."""
-    fuzz_logs(range(60), tmp_path / "run.jsonl")
+    fuzz_logs(range(60), tmp_path / f"run{suffix}")
 
 
 @pytest.mark.heavy
-def test_logs_10_000(tmp_path: Path) -> None:
+@pytest.mark.parametrize("suffix", LOG_SUFFIXES)
+def test_logs_10_000(suffix: str, tmp_path: Path) -> None:
     """The same, ten thousand times more."""
-    fuzz_logs(range(60, 460), tmp_path / "run.jsonl")
+    fuzz_logs(range(60, 460), tmp_path / f"run{suffix}")
+
+
+def _npy(descr: str, shape: str, content: bytes = b"") -> bytes:
+    header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + content
+
+
+ARCHIVE_BOMBS: dict[str, bytes] = {
+    "claims more than it has": _npy("<i8", "(1000000000000,)"),
+    "is deflated zeros": _npy("|u1", f"({2**29},)", bytes(2**29)),
+    "has a long header": _npy("|u1", "(1,)" + " " * 60_000, b"0"),
+    "has a negative shape": _npy("|u1", "(-1,)"),
+    "has objects": _npy("|O", "(1,)", b"cos\nsystem\n(S'true'\ntR."),
+    "runs code": _npy("<i8", "(__import__('os').system('true'),)"),
+    "has two axes": _npy("<i8", "(1, 1)", bytes(8)),
+    "is empty": b"",
+}
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("bomb", ARCHIVE_BOMBS.values(), ids=ARCHIVE_BOMBS)
+@pytest.mark.parametrize(
+    "member", ("header", "format", "0/events/node", "0/events/sent", "0/inputs/word", "0/texts/ends")
+)
+def test_archive_bombs(member: str, bomb: bytes, tmp_path: Path) -> None:
+    """A member that claims memory, or has code, is refused before it is read."""
+    path = tmp_path / "run.npz"
+    fib.run(3, keep=path)
+    with zipfile.ZipFile(path) as archive:
+        members = {info.filename: archive.read(info) for info in archive.infolist()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, content in (members | {f"{member}.npy": bomb}).items():
+            archive.writestr(name, content)
+    with no_code_runs(), pytest.raises(tl.Malformed):
+        tl.read_events(path)
+
+
+def test_an_archive_that_was_cut(tmp_path: Path) -> None:
+    """A column log without its end is refused with a hint; one under another name is read."""
+    path, other = tmp_path / "run.npz", tmp_path / "run.jsonl"
+    fib.run(3, keep=path)
+    other.write_bytes(path.read_bytes())
+    assert tl.read_events(other) == tl.read_events(path)
+    path.write_bytes(path.read_bytes()[:-50])
+    with pytest.raises(tl.Malformed, match="no log of events") as raised:
+        tl.read_events(path)
+    assert raised.value.hint == "a run that was killed leaves an archive without its end"
 
 
 def _nested(depth: int) -> bytes:

@@ -36,7 +36,7 @@ from ..interp.engines.reference import combine_problems
 from ..interp.function.function import Function
 from ..interp.oracle.corpus import read_arguments as read_arguments
 from ..interp.records.documents import read_json
-from ..interp.records.event_log import SUFFIX
+from ..interp.records.keep import is_log
 from ..viz.source_lines import local_line
 
 Runnable: TypeAlias = Function | Program | Graph
@@ -63,7 +63,7 @@ def find_program(target: str) -> Runnable:
     if path.suffix == ".tl":
         return _from_text(read_text(path), name, path)
     if path.suffix != ".py":
-        hint = "`tagloom check` reads a log of events" if path.suffix == SUFFIX else None
+        hint = "`tagloom check` reads a log of events" if is_log(path.name) else None
         raise Usage("this kind of file cannot be read", got=file, required="a .py, .tl or .json file", hint=hint)
     return _choose(_defined_programs(_execute(path), path), name, path)
 

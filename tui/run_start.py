@@ -12,7 +12,7 @@ from ..interp.engines.protocol import Limits
 from ..interp.function.function import Function
 from ..interp.history.history import History
 from ..interp.machine.schedule import Script
-from ..interp.records.event_log import SUFFIX
+from ..interp.records.keep import is_log
 from .load import Runnable, check_rules, find_program, parse_arguments, program_and_graph
 
 
@@ -42,7 +42,7 @@ class Start:
 
         Raises Usage, Malformed and Invalid if there is no such program, or it cannot be run.
         """
-        if self.target.endswith(SUFFIX):
+        if is_log(self.target):
             if self.words:
                 raise Usage("a log has its own arguments", got=" ".join(self.words))
             return History.load(self.target, world=world)
@@ -80,7 +80,7 @@ def load_run(
     unchecked: bool = False,
     world: World | None = None,
 ) -> History:
-    """The beginning of the run that `tagloom run TARGET WORDS` is, to be stepped; of a log, `run.jsonl`, its end.
+    """The beginning of the run that `tagloom run TARGET WORDS` is, to be stepped; of a log (`.jsonl`, `.npz`), its end.
 
     `target` is `FILE[:NAME]`; a Python file is executed. Arguments are words in the text form: `"3"`, `"[1, 2]"`.
     Raises Usage, Malformed or Invalid where there is no such program, or it cannot be run.

@@ -31,9 +31,8 @@ from ..outcome.outcome import describe_value
 from ..outcome.statistics import Meter
 from ..queries.ask import RunQueries
 from ..queries.index import EventIndex, PartialIndex
-from ..records.event_log import create_log
-from ..records.keep import log_path
-from ..records.outcome_json import OutcomeRecord
+from ..records.keep import create_log, log_path
+from ..records.outcome_json import OutcomeRecord, to_outcome_record
 from .advance import Advance
 from .edit import Edit, NamedPlace, TokenPlace, apply_edit, build_change, build_injection
 from .fast_forward import FastForward
@@ -219,7 +218,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         """Write the log of all known events, as the run itself would have written it.
 
         Raises Usage if a token was changed or injected, since no machine would make those events; if the path cannot be
-        written or does not end in .jsonl; or if not all events are known.
+        written or does not end in .jsonl or .npz; or if not all events are known.
         """
         if self.edits:
             raise Usage("a what-if is no run of a machine, and has no log", hint="save its parent, and the edit")
@@ -232,9 +231,9 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
             for event in events:
                 log.write_event(event)
             if self._logged_outcome is not None:
-                log.write_outcome_record(self._logged_outcome)
+                log.write_outcome(self._logged_outcome)
             elif self._is_over(self.at(len(self))):
-                log.write_outcome(self.outcome())
+                log.write_outcome(to_outcome_record(self.outcome()))
 
     @classmethod
     def load(

@@ -34,6 +34,7 @@ from ..outcome.outcome import build_outcome
 from ..outcome.statistics import Meter
 from ..records.event_log import event_line
 from ..records.event_log import graph_sites as sites_of
+from ..records.keep import log_lines
 from ..records.log_line import OpenTags, event_differences, read_effect_result, read_position
 from ..records.outcome_json import ErrorRecord, OutcomeRecord, outcome_differences, read_outcome, to_outcome_record
 from ..records.tag_table import read_sites
@@ -70,15 +71,7 @@ def read_events(path: str | Path) -> EventLog:
 
 def open_log(path: str | Path) -> Replay:
     """Open the log at this path and read its first line."""
-    return Replay(_read_lines(Path(path)), str(path))
-
-
-def _read_lines(path: Path) -> Iterator[bytes]:
-    try:
-        with path.open("rb") as file:
-            yield from file
-    except OSError as error:
-        raise Usage("this log cannot be read", got=path, hint=error.strerror) from None
+    return Replay(log_lines(Path(path)), str(path))
 
 
 class Replay:

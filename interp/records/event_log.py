@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 from ...core.errors import Usage
 from ...core.graph.graph import Graph
@@ -21,11 +21,9 @@ from ...core.json.value import JsonValue, site_to_json, uint64_to_json, value_to
 from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value
 from ..machine.event import Event, Token
-from ..outcome.outcome import Outcome
-from .outcome_json import OutcomeRecord, outcome_form, to_outcome_record
+from .outcome_json import OutcomeRecord, outcome_form
 
 WriteLine: TypeAlias = Callable[[str], object]
-SUFFIX = ".jsonl"
 
 
 def graph_sites(graph: Graph) -> tuple[Site, ...]:
@@ -55,35 +53,83 @@ def header_line(
     )
 
 
-class EventLineWriter:
-    """Makes the lines of a run's events and of the tags that they use."""
+class TagRow(NamedTuple):
+    """A tag as a log declares it: its number, that of its parent, the position of its site in `graph_sites`."""
 
-    def __init__(self, graph: Graph, write: WriteLine) -> None:
-        self.tag_numbers: dict[Tag, int] = {ROOT: 0}
-        """The line numbers of the open tags."""
-        self._site_numbers = {site: number for number, site in enumerate(graph_sites(graph))}
-        self._write = write
+    number: int
+    parent: int
+    site: int
+    iteration: int
+
+
+class TagNumbers:
+    """The numbers of the open tags while a log is written."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.numbers: dict[Tag, int] = {ROOT: 0}
+        """The number of each open tag."""
         self.next_number = 1
         """The number of the next tag."""
+        self.site_numbers = {site: number for number, site in enumerate(graph_sites(graph))}
 
-    def write_event(self, event: Event) -> None:
-        sent = event.sent
-        if sent and sent[0].tag not in self.tag_numbers:
-            self._declare_tag(sent[0].tag)
-        self._write(event_line(event, self.tag_numbers))
+    def declare(self, event: Event) -> list[TagRow]:
+        """Number the tag that an event opens, and the tags around it that are not open; outermost first."""
+        sent, rows = event.sent, list[TagRow]()
+        if not sent or sent[0].tag in self.numbers:
+            return rows
+        new = [sent[0].tag]
+        while (parent := new[-1].parent) is not None and parent not in self.numbers:
+            new.append(parent)
+        for tag in reversed(new):
+            above = self.numbers[tag.parent or ROOT]
+            rows.append(TagRow(self.next_number, above, self.site_numbers[tag.site], tag.iteration))
+            self.numbers[tag] = self.next_number
+            self.next_number += 1
+        return rows
+
+    def close(self, event: Event) -> None:
+        """Forget the tags that an event closes."""
         for tag, _ in event.closed:
             if tag is not ROOT:
-                del self.tag_numbers[tag]
+                del self.numbers[tag]
 
-    def _declare_tag(self, tag: Tag) -> None:
-        new = [tag]
-        while (parent := new[-1].parent) is not None and parent not in self.tag_numbers:
-            new.append(parent)
-        for each in reversed(new):
-            number, above, site = self.next_number, self.tag_numbers[each.parent or ROOT], self._site_numbers[each.site]
-            self._write(f'{{"tag":{number},"parent":{above},"site":{site},"iteration":{each.iteration}}}\n')
-            self.tag_numbers[each] = number
-            self.next_number += 1
+
+class LogWriter(Protocol):
+    """A log that is open for writing."""
+
+    def write_event(self, event: Event, /) -> None: ...
+
+    def write_outcome(self, outcome: OutcomeRecord, /) -> None: ...
+
+
+class JsonLogWriter:
+    """Writes the lines of a log after the first one."""
+
+    def __init__(self, graph: Graph, write: WriteLine) -> None:
+        self.tags = TagNumbers(graph)
+        self._write = write
+
+    def write_event(self, event: Event) -> None:
+        """Write the line of an event, after those of the tags that it opens."""
+        for row in self.tags.declare(event):
+            self._write(tag_line(row))
+        self._write(event_line(event, self.tags.numbers))
+        self.tags.close(event)
+
+    def write_outcome(self, outcome: OutcomeRecord) -> None:
+        """Write the last line."""
+        self._write(outcome_line(outcome))
+
+
+def outcome_line(outcome: OutcomeRecord) -> str:
+    """The last line of a log, newline included."""
+    return compact_json({"outcome": outcome_form(outcome)}) + "\n"
+
+
+def tag_line(row: TagRow) -> str:
+    """The line that declares a tag, newline included."""
+    number, parent, site, iteration = row
+    return f'{{"tag":{number},"parent":{parent},"site":{site},"iteration":{iteration}}}\n'
 
 
 def event_line(event: Event, numbers: dict[Tag, int]) -> str:
@@ -122,48 +168,30 @@ def _token_json(token: Token, numbers: dict[Tag, int]) -> str:
     return f"[{node},{port},{numbers[tag]},{value_to_json_text(value)}]"
 
 
-class EventLogWriter:
-    """An event log that is open for writing."""
-
-    def __init__(self, graph: Graph, write: WriteLine) -> None:
-        self._write = self.write_lines = write
-        self.event_writer = EventLineWriter(graph, write)
-        self.write_event = self.event_writer.write_event
-
-    def write_outcome(self, outcome: Outcome) -> None:
-        """The last line."""
-        self.write_outcome_record(to_outcome_record(outcome))
-
-    def write_outcome_record(self, outcome: OutcomeRecord) -> None:
-        """The last line, from an outcome record."""
-        self._write(compact_json({"outcome": outcome_form(outcome)}) + "\n")
-
-
 @contextmanager
-def create_log(
-    path: Path, graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None
-) -> Iterator[EventLogWriter]:
-    """Create a log and write its first line; raises Usage where the path cannot be written."""
-    first = header_line(graph, arguments, schedule, seed, bound)
-
-    def unwritable(error: OSError) -> Usage:
-        return Usage("this log cannot be written", got=path, hint=error.strerror)
+def create_json_log(path: Path, graph: Graph, header: str) -> Iterator[JsonLogWriter]:
+    """Create a log as JSON lines and write its header line; raises Usage where the path cannot be written."""
 
     def write(line: str) -> object:
         try:
             return file.write(line)
         except OSError as error:
-            raise unwritable(error) from None
+            raise unwritable_log(path, error) from None
 
     try:
         file = path.open("w", encoding="ascii", newline="\n")
     except OSError as error:
-        raise unwritable(error) from None
+        raise unwritable_log(path, error) from None
     try:
-        write(first + "\n")
-        yield EventLogWriter(graph, write)
+        write(header + "\n")
+        yield JsonLogWriter(graph, write)
     finally:
         try:
             file.close()
         except OSError as error:
-            raise unwritable(error) from None
+            raise unwritable_log(path, error) from None
+
+
+def unwritable_log(path: Path, error: OSError) -> Usage:
+    """The error for a log that cannot be written."""
+    return Usage("this log cannot be written", got=path, hint=error.strerror)

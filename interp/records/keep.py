@@ -1,4 +1,7 @@
-"""Keeping events: none, all, the last N, or a log, as the option `keep` says."""
+"""Where a run's events go, as the option `keep` says: nowhere, into memory (all or the last N), or into a log file.
+
+The suffix of a log says how it is written, and its first bytes how it is read: as JSON lines, or as columns.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +19,19 @@ from ...core.graph.graph import Graph
 from ...core.value import Value
 from ..machine.event import Event
 from ..outcome.outcome import Outcome
-from .event_log import SUFFIX, EventLogWriter, create_log
+from .column_log import column_log_lines, create_column_log
+from .event_log import LogWriter, create_json_log, header_line, unwritable_log
+from .outcome_json import to_outcome_record
 
 KeepOption: TypeAlias = str | os.PathLike[str] | int | None
+JSON_SUFFIX, COLUMN_SUFFIX = ".jsonl", ".npz"
+LOG_SUFFIXES = (JSON_SUFFIX, COLUMN_SUFFIX)
+_ARCHIVE_START = b"PK"
+
+
+def is_log(name: str) -> bool:
+    """Whether a file of this name is a log of events."""
+    return name.endswith(LOG_SUFFIXES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,7 +39,7 @@ class EventSink:
     """The destination of a run's events: `events`, which holds all or the last ones, or a log."""
 
     events: list[Event] | deque[Event] | None = None
-    log: EventLogWriter | None = None
+    log: LogWriter | None = None
     path: Path | None = None
 
     @property
@@ -45,7 +58,7 @@ class EventSink:
     def finish(self, outcome: Outcome) -> Outcome:
         """Write the last line of a log; returns the outcome."""
         if self.log is not None:
-            self.log.write_outcome(outcome)
+            self.log.write_outcome(to_outcome_record(outcome))
         return outcome
 
 
@@ -54,13 +67,14 @@ def log_path(keep: KeepOption) -> Path | None:
     if keep is None or keep == "events" or (isinstance(keep, int) and not isinstance(keep, bool) and keep > 0):
         return None
     name = os.fspath(keep) if isinstance(keep, str | os.PathLike) else keep
-    if isinstance(name, str) and name.endswith(SUFFIX):
+    if isinstance(name, str) and is_log(name):
         return Path(name)
+    suffixes = " or ".join(LOG_SUFFIXES)
     if isinstance(keep, os.PathLike):  # also for `--keep FILE`: a program named by mistake would be overwritten
-        raise Usage("this is no name for a log of events", required=f"one that ends in {SUFFIX}", got=name)
+        raise Usage("this is no name for a log of events", required=f"one that ends in {suffixes}", got=name)
     raise Usage(
         f"a run cannot keep {keep!r}",
-        required=f'keep="events", a number of events from 1 up, or the name of a file that ends in {SUFFIX}',
+        required=f'keep="events", a number of events from 1 up, or the name of a file that ends in {suffixes}',
     )
 
 
@@ -78,3 +92,42 @@ def open_event_sink(
         yield EventSink(deque(maxlen=min(keep, sys.maxsize)))
     else:
         yield EventSink([] if keep == "events" else None)
+
+
+@contextmanager
+def create_log(
+    path: Path, graph: Graph, arguments: Sequence[Value], schedule: str, seed: int = 0, bound: int | None = None
+) -> Iterator[LogWriter]:
+    """Create a log with its first line, in columns if the path ends in .npz; raises Usage where the path cannot be
+    written."""
+    create = create_column_log if path.suffix == COLUMN_SUFFIX else create_json_log
+    with create(path, graph, header_line(graph, arguments, schedule, seed, bound)) as log:
+        yield log
+
+
+def log_lines(path: Path) -> Iterator[bytes]:
+    """The JSON lines of a log of either kind; raises Usage where it cannot be read, and Malformed where its columns
+    cannot. `history.replay` says whether they are the lines of a run."""
+    try:
+        with path.open("rb") as file:
+            start = file.read(len(_ARCHIVE_START))
+            if start != _ARCHIVE_START and path.suffix != COLUMN_SUFFIX:
+                file.seek(0)
+                yield from file
+                return
+    except OSError as error:
+        raise Usage("this log cannot be read", got=path, hint=error.strerror) from None
+    yield from column_log_lines(path)
+
+
+def convert_log(source: Path, target: Path) -> None:
+    """Write a log of either kind as JSON lines; raises Usage and Malformed as `log_lines` does, and Usage where the
+    target cannot be written."""
+    lines = log_lines(source)
+    first = next(lines, b"")
+    try:
+        with target.open("wb") as file:
+            file.write(first)
+            file.writelines(lines)
+    except OSError as error:
+        raise unwritable_log(target, error) from None

@@ -16,21 +16,20 @@ from support.generators.effect_programs import act_cases
 from support.generators.generator import Case, cases
 from support.laws.event_laws import violations
 from support.twins.twins import Break, broken, caught
+from tagloom.interp.engines.fast import columns, events, load, registers, run, store
 from tagloom.interp.engines.fast import event_keepers as keeping
-from tagloom.interp.engines.fast import events, ink, load, registers, run, scribe, store
 from tagloom.interp.engines.fast.load import MachineVariant
-from tagloom.interp.engines.jit.native import load_native
+from tagloom.interp.records import column_log
 
 PLAIN, ACTING, BOUNDED = cases(), act_cases(bounded=False), act_cases()
 WHEN = "JournalWord.WHEN, peek(mem, frame + FrameHeader.ITERATION)"
 PARTNER = "peek(mem, (token >> PORT_BITS) + peek(port, PortColumn.OPERAND_WORD))"
-SENDER = "peek(item, JournalWord.TOKEN) >> 24 << 24"
 ABOVE = "poke(journal, JournalWord.ABOVE, peek(mem, frame + FrameHeader.PARENT))"
 
 
 @tl.function
 def drawn(n: tl.int64) -> tl.float64:
-    """Generated programs that draw numbers or print have cells too, mostly, whose events `log` writes."""
+    """Draws numbers and traps: its log has large words and texts."""
     body = lambda i, s: (i + 1, s + tl.uniform() + tl.astype(6 // (i - 3), tl.float64))  # noqa: E731
     return tl.while_loop(lambda i, s: i < n, body, 0, 0.0)[1]
 
@@ -66,22 +65,6 @@ def noting(said: str, line: str, instead: str, programs: st.SearchStrategy[Case]
         assert old in text, f"no line of the machine is {line}"
         patch.setattr(load, "text", lambda variant: text.replace(old, new))
         patch.setattr(run, "load_machine", _compiled.setdefault(said, cache(load.load_machine.__wrapped__)))
-
-    return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
-
-
-def writing(said: str, line: str, instead: str, programs: st.SearchStrategy[Case] = PLAIN) -> Any:
-    """A log of which something else is written. It takes seconds to compile."""
-
-    def how(patch: MonkeyPatch) -> None:
-        known = load.int_enums(ink, registers)
-        true_text, old, new = scribe._text, load.inline_constants(line, known), load.inline_constants(instead, known)
-        assert old in true_text("write"), f"no line of it is {line}"
-
-        def compiled(function: str) -> Any:
-            return load_native(f"writer of logs, {function}", true_text(function).replace(old, new), function, 3)
-
-        patch.setattr(scribe, "_native", _compiled.setdefault(said, cache(compiled)))
 
     return pytest.param(Twin(said, how, programs), id=said.replace(" ", "_"), marks=pytest.mark.heavy)
 
@@ -144,6 +127,47 @@ def at_once(true_let_go: Any) -> Any:
     return let_go
 
 
+def without_iterations(true_open: Any) -> Any:
+    return lambda self, around, nodes: [(parent, site, 0) for parent, site, _ in true_open(self, around, nodes)]
+
+
+def timeless(true_numbers: Any) -> Any:
+    """Looks a frame up as it is at the first item."""
+    return lambda self, frames, items: true_numbers(self, frames, items * 0)
+
+
+def sender_tags(true_init: Any) -> Any:
+    def init(self: columns.PageColumns, *arguments: Any) -> None:
+        true_init(self, *arguments)
+        self._targets = self._items.tags[self._kinds == registers.JournalItem.FIRING]
+
+    return init
+
+
+def no_second(true_outputs: Any) -> Any:
+    return lambda self, second: true_outputs(self, second + 1)
+
+
+def reversed_firings(true_closed: Any) -> Any:
+    return lambda self: (true_closed(self)[0], true_closed(self)[1][::-1])
+
+
+def first_text(true_text: Any) -> Any:
+    return lambda self, text: true_text(self, text) * 0
+
+
+def halved(true_narrow: Any) -> Any:
+    return lambda column: true_narrow(column.astype("int32"))
+
+
+def from_zero(true_lines: Any) -> Any:
+    return lambda self, begin, block: true_lines(self, 0, block)
+
+
+def from_first_tag(true_init: Any) -> Any:
+    return lambda self, archive, page, first_tag: true_init(self, archive, page, 1)
+
+
 TWINS = (
     patched("the last but one are kept", keeping, "_skip_steps", later),
     patched("a window skips a step", keeping.EventWindow, "_events_from", late),
@@ -161,11 +185,15 @@ TWINS = (
     noting("what is opened is not noted", "flags += JournalHead.OPENS_ACTIVATION", "flags += 0"),
     noting("the youngest was the oldest", "end - head - 1", "0"),
     noting("the clock is not noted", "JournalHead.ENDS_WAVE * (ahead == 1)", "JournalHead.ENDS_WAVE * (ahead == 2)"),
-    writing("an iteration too few", "peek(mine, Tagged.ITERATION) + 1", "peek(mine, Tagged.ITERATION)"),
-    writing("the tag of who sends", "peek(item, JournalWord.TARGET) << PORT_BITS", SENDER),
-    writing("a larger float than it is", "if peek(floats, middle) < word", "if peek(floats, middle) <= word", SPEAKING),
-    writing("the first output of a switch", "return peek(item, JournalWord.VALUE) == 0", "return False"),
-    writing("what was said is read once", "poke(b, Ink.SAID_READ, read + 1)", "poke(b, Ink.SAID_READ, read)", SPEAKING),
+    patched("every iteration is the first", columns.FrameTagRows, "_open", without_iterations),
+    patched("a frame keeps its first tag", columns.FrameLookup, "numbers", timeless),
+    patched("the tag of who sends", columns.PageColumns, "__init__", sender_tags),
+    patched("the first output of a switch", columns.PageColumns, "_outputs", no_second),
+    patched("what fired is in reverse", columns.PageColumns, "_closed_activations", reversed_firings),
+    patched("every text is the first", column_log.ColumnLogWriter, "text", first_text, ACTING),
+    patched("columns lose high bits", column_log, "narrow", halved, SPEAKING),
+    patched("a block counts tags from its page", column_log.PageReader, "_tag_lines", from_zero),
+    patched("a page counts tags from the first", column_log.PageReader, "__init__", from_first_tag),
 )  # fmt: skip
 
 
@@ -173,7 +201,15 @@ def broken_law(case: Case) -> str | None:
     """A law that is broken, if any is: who stops in its tracks has broken one too."""
     try:
         return next(violations(case, Random(3), ("waves", "lifo", "random:7")), None)
-    except (AssertionError, LookupError, OverflowError, ValueError, StopIteration, RuntimeError, tl.Crash) as error:
+    except (
+        AssertionError,
+        LookupError,
+        OverflowError,
+        StopIteration,
+        ValueError,
+        RuntimeError,
+        tl.TagloomError,
+    ) as error:
         return repr(error)
 
 

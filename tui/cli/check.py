@@ -26,7 +26,7 @@ from ...interp.oracle.all_schedules import (
 )
 from ...interp.oracle.check import check as check_graph
 from ...interp.oracle.corpus import try_cases, unexpected_problems
-from ...interp.records.event_log import SUFFIX
+from ...interp.records.keep import is_log
 from ..load import (
     all_arguments,
     callbacks,
@@ -85,7 +85,7 @@ def check(
     if against is not None:
         most = DEFAULT_FIRINGS if max_firings is None else max_firings
         raise typer.Exit(check_against(target, against, args or [], Limits(most, max_tokens, max_depth)))
-    if target.endswith(SUFFIX):
+    if is_log(target):
         if args:
             raise Usage("a log has its own arguments", got=" ".join(args))
         print(replay_log(target))

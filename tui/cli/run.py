@@ -113,7 +113,7 @@ def run(
         ),
     ] = False,
     as_document: Annotated[bool, typer.Option("--json", help="Print the outcome as one JSON document.")] = False,
-    keep: Annotated[Path | None, typer.Option(help="Write every event to this file, NAME.jsonl.")] = None,
+    keep: Annotated[Path | None, typer.Option(help="Write every event to this file, NAME.jsonl or NAME.npz.")] = None,
     fetch: Fetch = None,
     feed: Feed = None,
     unchecked: Unchecked = False,

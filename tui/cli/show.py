@@ -23,7 +23,7 @@ from ...interp.history.history import History
 from ...interp.image.image import build_image
 from ...interp.image.print_image import format_image
 from ...interp.records.documents import format_json
-from ...interp.records.event_log import SUFFIX
+from ...interp.records.keep import JSON_SUFFIX, convert_log, is_log
 from ...viz.collapse import MAX_BOXES
 from ...viz.curves import curve as draw_curve
 from ...viz.pictures import PICTURES, Picture, moment_view, render_picture, run_picture, static_view, trim_view
@@ -57,13 +57,16 @@ class ShowRequest:
 
 
 def draw(start: Start, wanted: ShowRequest) -> str | None:
-    """Draw the picture into its file; without a file, return the text form.
+    """Draw the picture into its file; without a file, return the text form. A log may also be written as JSON lines.
 
     Raises Usage if there is no such picture, or it cannot be written.
     """
-    is_run = bool(start.words) or start.target.endswith(SUFFIX) or wanted.at is not None
+    is_run = bool(start.words) or is_log(start.target) or wanted.at is not None
     if wanted.form == "image":
         return image_text(start, wanted, is_run)
+    if wanted.output is not None and wanted.output.suffix == JSON_SUFFIX and is_log(start.target):
+        convert_log(Path(start.target), wanted.output)
+        return None
     if is_run or wanted.form not in STATIC_FORMS:
         history = start.history(World(print_to_stderr))
         if wanted.form == "program":
@@ -200,7 +203,8 @@ def show(
         ),
     ] = "graph",
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="A file ending in .svg, .png, .pdf, .dot, .tl or .json.")
+        Path | None,
+        typer.Option("-o", "--output", help="A .svg, .png, .pdf, .dot, .tl or .json file; .jsonl of a log."),
     ] = None,
     at: Annotated[int | None, typer.Option(help="Show the run after this many events; by default, at its end.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="Draw only this function or loop.")] = None,

@@ -18,7 +18,7 @@ from ...core.value import Value
 from ...interp.history.edit import Edit, TokenInjection, TokenSlot
 from ...interp.history.history import History
 from ...interp.machine.schedule import Script
-from ...interp.records.event_log import SUFFIX
+from ...interp.records.keep import is_log
 from ..load import split_target
 from ..run_start import StartOptions
 from .run import SessionRun
@@ -64,7 +64,7 @@ def export_test(run: SessionRun, folder: Path) -> str:
 def program_file(run: SessionRun) -> str | None:
     """FILE[:NAME] of the program; None if the test must contain its graph."""
     start = run.start
-    return None if start is None or start.target.endswith(SUFFIX) else start.target
+    return None if start is None or is_log(start.target) else start.target
 
 
 def has_manual_choices(history: History) -> bool:

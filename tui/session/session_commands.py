@@ -10,7 +10,7 @@ from ...core.errors import Usage, plural
 from ...core.files import write_file
 from ...core.text import print_graph
 from ...interp.records.documents import write_json
-from ...interp.records.event_log import SUFFIX
+from ...interp.records.keep import LOG_SUFFIXES, is_log
 from ...viz.pictures import PICTURES, render_picture
 from ...viz.pictures import run_picture as picture_of
 from ..run_start import Start
@@ -21,6 +21,7 @@ from .inspect_commands import require_outcome
 from .session import Session, SessionState
 from .step_commands import position_result
 
+_LOG = "|".join(LOG_SUFFIXES)
 file_commands = CommandGroup[Session]("files")
 
 
@@ -62,23 +63,23 @@ def picture(session: Session, words: CommandArguments) -> CommandResult:
     return CommandResult([f"{file} has the picture: {form}"], {"file": str(file), "form": form})
 
 
-@file_commands.register("replay", f"FILE{SUFFIX}", key=",y", help="a run from its log, checked event by event")
+@file_commands.register("replay", f"FILE{_LOG}", key=",y", help="a run from its log, checked event by event")
 def replay(session: Session, words: CommandArguments) -> CommandResult:
     file = words.next_word("a log")
     words.expect_end()
-    if not file.endswith(SUFFIX):
-        raise Usage("this is no log of events", required=f"a name that ends in {SUFFIX}", got=file)
+    if not is_log(file):
+        raise Usage("this is no log of events", required=f"a name that ends in {' or '.join(LOG_SUFFIXES)}", got=file)
     session.load_run(Start(file, (), session.options))
     return position_result(session)
 
 
 @file_commands.register(
-    "export", f"FILE{SUFFIX}|.json|.tl", key=",x", help="write the log of the run, its outcome, or the graph"
+    "export", f"FILE{_LOG}|.json|.tl", key=",x", help="write the log of the run, its outcome, or the graph"
 )
 def export(session: Session, words: CommandArguments) -> CommandResult:
     file = output_path(session, words)
     history, suffix = session.history, file.suffix
-    if suffix == SUFFIX:
+    if suffix in LOG_SUFFIXES:
         history.save(file)
         contents = f"the log of {plural(len(history), 'event')}"
     elif suffix == ".json":

@@ -39,6 +39,8 @@ class HostFiringNote(NamedTuple):
     trap: str | None = None
     parked: CellAddress | None = None
     woken_tokens: tuple[Token, ...] = ()
+    woken_words: tuple[int, ...] = ()
+    """The words of these tokens: frame and port."""
 
 
 class HostFirings:
@@ -106,7 +108,8 @@ class HostFirings:
         self._check_limits(rule, delivery, len(outputs))
         if trap is not None or rule.effect is not None:
             self._apply_effects(rule, token, delivery, outputs, trap, woken)
-        self._add_note(HostFiringNote(trap, woken_tokens=woken))
+        words = tuple(self.parked_words[token[:3]][0] for token in woken)
+        self._add_note(HostFiringNote(trap, woken_tokens=woken, woken_words=words))
         self._wake(woken)
         self._return_outputs(rule, delivery, outputs)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
@@ -22,6 +23,7 @@ from ...machine.schedule import random_seed
 from ...machine.state import State
 from ...outcome.outcome import Outcome, ResidueToken, build_outcome, limit_exceeded, sort_residue
 from ...outcome.statistics import Meter, Stats
+from ...records.column_log import ColumnLogWriter
 from ...records.keep import EventSink, KeepOption, open_event_sink
 from ..interrupt import (
     LARGE_RESULT_BYTES,
@@ -33,14 +35,14 @@ from ..interrupt import (
 )
 from ..protocol import Limits, Until, check_until, resolve_limits
 from ..reference import admit_arguments, external_limit_error, first_state, out_of_memory_error
-from .event_keepers import EventKeeper, Last, without_gc
+from .columns import ColumnKeeper
+from .event_keepers import EventKeeper, Last, forward_events, without_gc
 from .export_state import export_meter, export_state, result_values, throttled_tokens, waiting_operands
 from .host_firings import HostFirings
 from .import_state import import_state
 from .load import MachineVariant, load_machine
 from .next_event import next_event
 from .registers import DeliveryOrder, ExitReason, MachineOption, Register
-from .scribe import keeper_of
 from .series import IntegerSeries, TupleLike
 from .stops import StopComparison, StopConditions, StopPoint, install_stop_points
 from .store import PAGE_TURN_BYTES, TokenStore
@@ -388,12 +390,22 @@ def run_fast(
         return resume_to_outcome(state, schedule, until, resolve_limits(limits), structure, kept, elapsed=elapsed)
 
 
+def choose_keeper(kept: EventSink) -> EventKeeper | None:
+    """What keeps the events of a run, if anything does: the last ones as words, a column log, or each as an event."""
+    if isinstance(kept.events, deque):
+        return Last(kept.events.maxlen or 0)
+    if isinstance(kept.log, ColumnLogWriter):
+        return ColumnKeeper(kept.log)
+    observers = kept.observers
+    return forward_events(observers[0]) if observers else None
+
+
 def resume_to_outcome(
     state: State, schedule: str, until: Until, limits: Limits, structure: TreeDef, kept: EventSink, **before: Any
 ) -> Outcome:
     """Continue a run from this state, keep its events, and return its outcome; `before` passes the meter and elapsed
     time of the earlier part to `Fast`."""
-    keeper = keeper_of(kept, cached_image(state.graph, state.loop_bounds))
+    keeper = choose_keeper(kept)
     run = FastRun(state, schedule, until=until, limits=limits, keeper=keeper, **before)
     stopped = run.go()
     window = keeper.window(kept.events or ()) if isinstance(keeper, Last) else None

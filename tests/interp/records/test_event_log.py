@@ -25,7 +25,8 @@ from tagloom.core.graph.lower import lower
 from tagloom.interp.engines import reference
 from tagloom.interp.history.replay import open_log
 from tagloom.interp.machine.event import Event
-from tagloom.interp.records.event_log import EventLineWriter
+from tagloom.interp.records.event_log import JsonLogWriter
+from tagloom.interp.records.keep import log_lines
 from tagloom.interp.records.outcome_json import to_outcome_record
 
 
@@ -34,10 +35,15 @@ def write(path: Path, lines: list[Any]) -> None:
 
 
 def assert_read_as_written(graph: Graph, arguments: list[Any], path: Path, **options: Any) -> list[dict[str, Any]]:
-    """read(write(run)) == run, and a writer who spells JSON otherwise is understood alike; the lines, as data."""
+    """read(write(run)) == run; a writer who spells JSON otherwise is understood alike, and columns become the same
+    lines; the lines, as data."""
     kept = tl.run_graph(graph, arguments, keep="events", unchecked=True, **options)
     written = tl.run_graph(graph, arguments, keep=path, unchecked=True, **options)
     lines = [json.loads(line) for line in path.read_text().splitlines()]
+    columns = path.with_suffix(".npz")
+    tl.run_graph(graph, arguments, keep=columns, unchecked=True, **options)
+    assert b"".join(log_lines(columns)) == path.read_bytes()
+    assert list(map(bits, tl.read_events(columns).events)) == list(map(bits, kept.events))
     for spelling in (
         None,
         lambda line: json.dumps(dict(reversed(line.items())), indent=None, separators=(" , ", " : ")),
@@ -118,12 +124,12 @@ def test_a_path_that_cannot_be_written(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["fib.py", "events", "run.json", "jsonl"])
 def test_other_files_are_spared(name: str, tmp_path: Path) -> None:
-    """A path too must end in .jsonl: a program named by mistake is not written over."""
+    """A path too must end in .jsonl or .npz: a program named by mistake is not written over."""
     path = tmp_path / name
     path.write_text("precious")
     with pytest.raises(tl.Usage, match="no name for a log") as raised:
         fib.run(5, keep=path)
-    assert (raised.value.required, raised.value.got) == ("one that ends in .jsonl", str(path))
+    assert (raised.value.required, raised.value.got) == ("one that ends in .jsonl or .npz", str(path))
     assert path.read_text() == "precious"
 
 
@@ -194,12 +200,12 @@ def test_nothing_is_held_but_open_tags(tmp_path: Path) -> None:
     assert path.read_text().count('{"tag":') == 501 and held[2] < held[1] * 1.5
     fib.run(12, keep=path, schedule="lifo")
     replay, lines = open_log(path), []
-    writer = EventLineWriter(replay.state.graph, lines.append)
+    writer = JsonLogWriter(replay.state.graph, lines.append)
     most = 0
     for event in replay.events():
         writer.write_event(event)
-        most = max(most, len(writer.tag_numbers))
-        assert writer.tag_numbers == replay.tags.tag_numbers
+        most = max(most, len(writer.tags.numbers))
+        assert writer.tags.numbers == replay.tags.tag_numbers
     assert most < 40 < 400 < sum('"tag"' in line for line in lines)
 
 

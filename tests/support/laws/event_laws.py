@@ -9,6 +9,7 @@ from io import StringIO
 from itertools import islice, zip_longest
 from pathlib import Path
 from random import Random
+from tempfile import TemporaryDirectory
 from typing import Any
 from unittest.mock import patch
 
@@ -22,17 +23,17 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.event_keepers import EventKeeper, Last, forward_events
-from tagloom.interp.engines.fast.run import FastRun, run_fast
-from tagloom.interp.engines.fast.scribe import keeper_of
+from tagloom.interp.engines.fast.run import FastRun, choose_keeper, run_fast
 from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.engines.reference import run_graph as run_on_reference
 from tagloom.interp.history.replay import read_events
-from tagloom.interp.image.image import build_image
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
-from tagloom.interp.records.event_log import EventLogWriter
-from tagloom.interp.records.keep import EventSink
+from tagloom.interp.records import column_log
+from tagloom.interp.records.column_log import create_column_log
+from tagloom.interp.records.event_log import JsonLogWriter, LogWriter, header_line
+from tagloom.interp.records.keep import EventSink, log_lines
 from tagloom.interp.records.outcome_json import to_outcome_record
 
 
@@ -53,7 +54,7 @@ def kept(graph: Graph, case: Case, name: str, limits: Limits, dice: Random) -> I
     count = dice.choice((1, 10, dice.randint(1, len(wanted) + 1)))
     yield from whole(graph, case, name, limits, wanted, begin, pauses(dice))
     yield from last(graph, case, name, limits, wanted, begin, pauses(dice), count, dice)
-    yield from written(graph, case, name, limits, begin, pauses(dice))
+    yield from written(graph, case, name, limits, begin, pauses(dice), dice)
 
 
 def pauses(dice: Random) -> list[int | None]:
@@ -120,22 +121,50 @@ def looked(said: str, wanted: Sequence[Event], got: Sequence[Event], dice: Rando
         yield from compared(f"{said}, {part}", wanted[part], got[part])
 
 
-def written(graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None]) -> Iterator[str]:
-    """The lines of a log that the reference begins, and the fast engine goes on with, are those of the reference."""
+def written(
+    graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None], dice: Random
+) -> Iterator[str]:
+    """A log that the reference begins and the fast engine continues has the lines that the reference writes, whether it
+    is kept as lines or as columns; and so has a log that the reference keeps as columns."""
     wanted, got = StringIO(), StringIO()
-    reference, fast = EventLogWriter(graph, wanted.write), EventLogWriter(graph, got.write)
-    for event in of_reference(graph, case, name, limits):
+    reference = JsonLogWriter(graph, wanted.write)
+    events = of_reference(graph, case, name, limits)
+    for event in events:
         reference.write_event(event)
+    continued(graph, case, name, limits, begin, steps, JsonLogWriter(graph, got.write))
+    yield from compared_lines(f"{name}, from {begin}", wanted.getvalue(), got.getvalue())
+    sizes = {"PAGE_WORDS": dice.choice((1000, column_log.PAGE_WORDS)), "BLOCK_ROWS": dice.choice((1, 7, 2**13))}
+    with TemporaryDirectory() as folder, patch.multiple(column_log, **sizes):
+        path, header = Path(folder, "run.npz"), header_line(graph, case.arguments, name)
+        with create_column_log(path, graph, header) as log:
+            continued(graph, case, name, limits, begin, steps, log)
+        columns = b"".join(log_lines(path)).decode()
+        yield from compared_lines(f"{name}, columns from {begin}", f"{header}\n{wanted.getvalue()}", columns)
+        with create_column_log(path, graph, header) as log:
+            for event in events:
+                log.write_event(event)
+        columns = b"".join(log_lines(path)).decode()
+        yield from compared_lines(f"{name}, columns", f"{header}\n{wanted.getvalue()}", columns)
+
+
+def continued(
+    graph: Graph, case: Case, name: str, limits: Limits, begin: int, steps: list[int | None], log: LogWriter
+) -> None:
+    """Write a run to a log: `begin` events on the reference, the others on the fast engine."""
     state = first_state(graph, list(case.arguments), name, world=Witness())
     for event in islice(until_exhausted(drive(state, schedule(name), limits)), begin):
-        fast.write_event(event)
-    run = FastRun(state, name, until="quiet", limits=limits, keeper=keeper_of(EventSink(log=fast), build_image(graph)))
+        log.write_event(event)
+    run = FastRun(state, name, until="quiet", limits=limits, keeper=choose_keeper(EventSink(log=log)))
     for pause in steps:
         run.go(pause)
-    if wanted.getvalue() != got.getvalue():
-        lines = zip_longest(wanted.getvalue().splitlines(), got.getvalue().splitlines())
+
+
+def compared_lines(said: str, wanted: str, got: str) -> Iterator[str]:
+    """The first line that differs, if any does."""
+    if wanted != got:
+        lines = zip_longest(wanted.splitlines(), got.splitlines())
         number, (one, other) = next((n, pair) for n, pair in enumerate(lines) if pair[0] != pair[1])
-        yield f"{name}, from {begin}: line {number} is\n{other}, and not\n{one}"
+        yield f"{said}: line {number} is\n{other}, and not\n{one}"
 
 
 def compared(said: str, wanted: Sequence[Event], got: Sequence[Event]) -> Iterator[str]:
@@ -164,6 +193,12 @@ def replayed(case: Case, name: str, path: Path) -> Iterator[str]:
     texts.append(path.read_text().replace('"engine":"fast"', '"engine":"reference"'))
     if texts[0] != texts[1]:
         yield f"{name}: the logs differ"
+    columns = path.with_suffix(".npz")
+    run_fast(
+        graph, case.arguments, structure=structure, until="quiet", world=Witness(), **(options | {"keep": columns})
+    )
+    lines = b"".join(log_lines(columns)).decode().replace('"engine":"fast"', '"engine":"reference"')
+    yield from compared_lines(f"{name}, columns", texts[0], lines)
     log = read_events(path)
     if log.outcome != to_outcome_record(outcome):
         yield f"{name}: the log ends in {log.outcome}, and the run in {to_outcome_record(outcome)}"

@@ -61,13 +61,31 @@ def test_keep_and_check(tagloom: Any, folder: Path) -> None:
     assert tagloom("check", "cut.jsonl").out == f"waves      agrees   cut short  {events} events of fib\n"
 
 
+def test_columns_are_kept_and_turned_into_lines(tagloom: Any, folder: Path) -> None:
+    """A log in columns is checked, shown and stepped as one of lines is; `show -o` writes the same lines."""
+    for name in ("run.jsonl", "run.npz"):
+        assert tagloom("run", "fib.py:fib", "6", "--keep", name) == tagloom("run", "fib.py:fib", "6")
+    assert tagloom("check", "run.npz") == tagloom("check", "run.jsonl")
+    assert tagloom("show", "run.npz", "-o", "made.jsonl") == (0, "", "")
+    assert (folder / "made.jsonl").read_bytes() == (folder / "run.jsonl").read_bytes()
+    assert tagloom("show", "run.npz", "--ascii", "--at", "9") == tagloom("show", "run.jsonl", "--ascii", "--at", "9")
+    history = tl.History.load(folder / "run.npz")
+    history.save(folder / "again.npz")
+    assert tl.read_events(folder / "again.npz") == tl.read_events(folder / "run.jsonl")
+    (folder / "wrong.npz").write_bytes(b"PK hello")
+    code, out, err = tagloom("check", "wrong.npz")
+    assert (code, out, err.splitlines()[0]) == (2, "", "this is no log of events (wrong.npz)")
+
+
 def test_keep_spares_other_files(tagloom: Any, folder: Path) -> None:
-    """A log is never written over a program: its name ends in .jsonl."""
+    """A log is never written over a program: its name ends in .jsonl or .npz."""
     source = (folder / "fib.py").read_text()
     for name in ("fib.py", "events", "run.json"):
         code, out, err = tagloom("run", "fib.py:fib", "6", "--keep", name)
         assert (code, out) == (2, "")
-        assert err == f"this is no name for a log of events\n  required: one that ends in .jsonl\n  got: {name}\n"
+        assert (
+            err == f"this is no name for a log of events\n  required: one that ends in .jsonl or .npz\n  got: {name}\n"
+        )
     assert (folder / "fib.py").read_text() == source and not (folder / "events").exists()
 
 

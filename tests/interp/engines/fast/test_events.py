@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from tagloom.interp.engines.reference import drive, first_state
 from tagloom.interp.engines.registry import run as run_job
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
+from tagloom.interp.records.keep import LOG_SUFFIXES, log_lines
 
 SCHEDULES = ("waves", "fifo", "lifo", "random:3")
 
@@ -109,6 +111,9 @@ def test_what_is_kept(function: Any, argument: int, name: str, tmp_path: Path) -
         assert told(some.events) == told(every.events[-100:])
         assert told(tl.read_events(path).events) == told(every.events)
         said[machine] = told(every.events), path.read_text().replace(f'"engine":"{machine}"', "")
+        columns = path.with_suffix(".npz")
+        run(columns)
+        assert b"".join(log_lines(columns)).decode().replace(f'"engine":"{machine}"', "") == said[machine][1]
     assert said["fast"] == said["reference"]
 
 
@@ -120,8 +125,9 @@ def test_auto_hands_its_events_over(function: Any, tmp_path: Path, monkeypatch: 
     for keep in ("events", 30, len(whole) - 10):
         out = function.run(9, keep=keep)
         assert (out.engine, told(out.events)) == ("fast", told(whole[out.first_kept :]))
-    function.run(9, keep=tmp_path / "run.jsonl")
-    assert told(tl.read_events(tmp_path / "run.jsonl").events) == told(whole)
+    for name in ("run.jsonl", "run.npz"):
+        function.run(9, keep=tmp_path / name)
+        assert told(tl.read_events(tmp_path / name).events) == told(whole)
 
 
 EDGES: dict[str, list[Any]] = {
@@ -142,13 +148,13 @@ def test_every_number_is_written(dtype: dtypes.DType, tmp_path: Path) -> None:
     for edge in EDGES[dtype.kind]:
         with np.errstate(all="ignore"):
             value = np.array(edge).astype(dtype.numpy)[()]
-        logs = []
-        for machine in ("reference", "fast"):
-            path = tmp_path / f"{machine}.jsonl"
+        logs = set()
+        for machine, suffix in product(("reference", "fast"), LOG_SUFFIXES):
+            path = tmp_path / f"{machine}{suffix}"
             subject = protocol.Job(graph, tl.run_graph(graph, [value, True]).structure)
             run_job(subject, [value, True], protocol.RunOptions(keep=path), machine)
-            logs.append(path.read_text().replace(f'"engine":"{machine}"', ""))
-        assert logs[0] == logs[1]
+            logs.add(b"".join(log_lines(path)).decode().replace(f'"engine":"{machine}"', ""))
+        assert len(logs) == 1
 
 
 def test_a_window_says_where_it_lies() -> None:

@@ -1,0 +1,405 @@
+"""The columns of a log, from the words of the journal: a page at a time, with NumPy.
+
+`interp/records/column_log.py` says what the columns are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from ....core.json.value import value_to_json_text
+from ....core.types import Type
+from ...image.image import LOW_BITS, PORT_BITS, Image, NodeColumn, PortColumn, SiteColumn, is_boxed
+from ...machine.fire import Rule
+from ...records.column_log import COUNTS, DTYPE_CODES, FIRED, TEXT_CODE, THROTTLED, ColumnLogWriter
+from ...records.event_log import TagNumbers, TagRow, compact_json
+from .event_keepers import EventKeeper
+from .events import (
+    CLOSE,
+    FIRING,
+    FIRING_WORDS,
+    FIRST_EDGES,
+    FIRST_OUTPUT,
+    HOST_FIRING,
+    IS_THROTTLED,
+    KIND_MASK,
+    NO_FIRING_WORDS,
+    OPENS_ACTIVATION,
+    OPERAND_COUNT_SHIFT,
+    OUTPUT_COUNT_SHIFT,
+    POSITION_SHIFT,
+    SECOND_EDGES,
+    SECOND_OUTPUT,
+    TARGET,
+    TOKEN,
+    VALUE,
+)
+from .host_firings import HostFiringNote, HostFirings
+from .registers import JournalItem, JournalWord
+from .store import TokenStore
+
+IntArray = npt.NDArray[np.int64]
+PORT_MASK, LOW_MASK, HALF_MASK = (1 << PORT_BITS) - 1, (1 << LOW_BITS) - 1, (1 << 32) - 1
+RELEASE = int(JournalItem.RELEASE)
+CLOSE_WORDS, RELEASE_WORDS = int(JournalWord.CLOSE_WORDS), int(JournalWord.RELEASE_WORDS)
+
+
+class ColumnKeeper(EventKeeper):
+    """Writes a column log from the journal, page by page."""
+
+    def __init__(self, log: ColumnLogWriter) -> None:
+        self._log = log
+
+    def attach(self, store: TokenStore, outside: HostFirings) -> None:
+        super().attach(store, outside)
+        self._graph = GraphColumns(store.image, outside.rules)
+        self._tags = FrameTagRows(self._log.tags, store, self._graph)
+
+    def turn_page(self) -> None:
+        words, notes, retired = self._detach_page(self.store.journal)
+        if len(words):
+            items = self._tags.read_items(words, notes)
+            page = PageColumns(self._log, self.store, self._graph, words, items)
+            self._log.write_rows(page.tables(notes))
+        self.store.free_objects(retired)
+
+    def on_pause(self) -> None:
+        self.turn_page()
+
+
+class GraphColumns:
+    """What the columns take from a graph: arrays by port of its image, and by node."""
+
+    def __init__(self, image: Image, rules: tuple[Rule, ...]) -> None:
+        nodes = image.graph.nodes
+        self.node_of_port = np.ascontiguousarray(image.ports[:, PortColumn.NODE])
+        self.first_ports = np.array(image.first_port, np.int64)
+        self.port_numbers = np.arange(len(image.ports)) - self.first_ports[self.node_of_port]
+        self.port_codes = np.array([dtype_code(type_) for type_ in image.port_types], np.int64)
+        self.is_merge = np.array([rule.operands is None for rule in rules])
+        self.input_counts = np.array([1 if rule.operands is None else len(rule.operands) for rule in rules])
+        self.has_all_operands = np.array([rule.required_tokens > 2 for rule in rules])
+        """Whether the journal has the words of all operands, not only of the other one."""
+        self.literals = {
+            image.first_port[number] + port: literal.value
+            for number, node in enumerate(nodes)
+            for port, literal in enumerate(node.ports)
+            if literal is not None
+        }
+        takes_token = np.array([literal is None for node in nodes for literal in node.ports], np.int64)
+        earlier = np.cumsum(takes_token) - takes_token
+        self.operand_index = earlier - earlier[self.first_ports[self.node_of_port]]
+        """The number of ports of the same node that take a token and come before this port."""
+        outputs = [(node.outputs[0].type, node.outputs[-1].type) if node.outputs else () for node in nodes]
+        codes = [[dtype_code(type_) for type_ in types] or [TEXT_CODE, TEXT_CODE] for types in outputs]
+        self.output_codes = np.array(codes, np.int64)
+        """The codes of both outputs of each node."""
+        self.result_positions = np.full(len(nodes), -1)
+        self.result_positions[list(image.graph.results)] = range(len(image.graph.results))
+        self.sites = TagNumbers(image.graph).site_numbers
+        self.node_sites = np.array([-1 if node.site is None else self.sites[node.site] for node in nodes])
+        self.ops = np.array([node.op for node in nodes])
+
+
+def dtype_code(type_: Type) -> int:
+    """The code of the values of a type in a column log."""
+    return TEXT_CODE if is_boxed(type_) else DTYPE_CODES[type_.dtype]
+
+
+class JournalItems(NamedTuple):
+    """The items of a page, in order, with the numbers of their tags in the log."""
+
+    offsets: IntArray
+    tags: IntArray
+    """The tag of each item's token; of a CLOSE, of its activation."""
+    targets: IntArray
+    """The tag that a firing sends to; else 0."""
+    iterations: IntArray
+    """The iteration of the tag of each token that fires a `back`; else 0."""
+    opened_tags: list[tuple[int, int, int]]
+    """The tags that firings open: parent, site and iteration."""
+    woken_tags: IntArray
+    """The tags of the tokens that host firings wake."""
+
+
+class FrameTagRows:
+    """The tags of the open frames, as the log numbers them."""
+
+    def __init__(self, numbers: TagNumbers, store: TokenStore, graph: GraphColumns) -> None:
+        self._graph = graph
+        self._is_next, self._is_back = graph.ops == "next_iteration", graph.ops == "back"
+        self._next_number = numbers.next_number
+        self._numbers: dict[int, int] = {}
+        """The number of the tag of each open frame."""
+        self._rows: dict[int, TagRow] = {}
+        """The rows of these tags, by number."""
+        for frame in store.frames():
+            tag = store.tag(frame)
+            around = () if tag.parent is None else (numbers.numbers[tag.parent], graph.sites[tag.site], tag.iteration)
+            number = self._numbers[frame] = numbers.numbers[tag]
+            self._rows[number] = TagRow(number, *(around or (0, 0, 0)))
+
+    def read_items(self, words: IntArray, notes: Sequence[HostFiringNote]) -> JournalItems:
+        """Read a page, and follow the frames that it opens and closes."""
+        offsets = item_offsets(words)
+        heads, order = words[offsets], np.arange(len(offsets))
+        kinds = heads & KIND_MASK
+        is_firing = kinds == FIRING
+        opens = np.flatnonzero(is_firing & (heads & OPENS_ACTIVATION != 0))
+        lookup = FrameLookup(self._numbers, words[offsets[opens] + TARGET], opens, self._next_number, len(offsets))
+        frames = np.where(kinds == CLOSE, words[offsets + JournalWord.FRAME], words[offsets + TOKEN] >> PORT_BITS)
+        tags, targets = lookup.numbers(frames, order), np.zeros(len(offsets), np.int64)
+        targets[is_firing] = lookup.numbers(words[offsets[is_firing] + TARGET], order[is_firing] + 1)
+        nodes = self._graph.node_of_port[words[offsets[is_firing] + TOKEN] & PORT_MASK]
+        at_back = np.flatnonzero(is_firing)[self._is_back[nodes]]
+        opener_nodes = self._graph.node_of_port[words[offsets[opens] + TOKEN] & PORT_MASK]
+        opened = self._open(tags[opens].tolist(), opener_nodes)
+        iterations = np.zeros(len(offsets), np.int64)
+        iterations[at_back] = [self._rows[number].iteration for number in tags[at_back].tolist()]
+        hosted = order[(kinds <= FIRING) & (heads & HOST_FIRING != 0)].tolist()
+        woken = [(word, at) for at, note in zip(hosted, notes, strict=True) for word in note.woken_words]
+        woken_words, woken_at = np.array(woken, np.int64).reshape(-1, 2).T
+        items = JournalItems(
+            offsets, tags, targets, iterations, opened, lookup.numbers(woken_words >> PORT_BITS, woken_at)
+        )
+        self._numbers.update(zip(lookup.opened_frames.tolist(), lookup.opened_numbers.tolist(), strict=True))
+        for frame, number in zip(frames[kinds == CLOSE].tolist(), tags[kinds == CLOSE].tolist(), strict=True):
+            del self._rows[number]
+            if self._numbers[frame] == number:
+                del self._numbers[frame]
+        return items
+
+    def _open(self, around: list[int], nodes: IntArray) -> list[tuple[int, int, int]]:
+        """Number the tags that firings of these nodes open, under these tags."""
+        rows, opened = self._rows, []
+        sites, is_next = self._graph.node_sites[nodes].tolist(), self._is_next[nodes].tolist()
+        for number, site, goes_on in zip(around, sites, is_next, strict=True):
+            parent, iteration = (rows[number].parent, rows[number].iteration + 1) if goes_on else (number, 0)
+            opened.append((parent, site, iteration))
+            rows[self._next_number] = TagRow(self._next_number, *opened[-1])
+            self._next_number += 1
+        return opened
+
+
+class FrameLookup:
+    """The numbers of the tags of frames at the items of a page. Frames are reused, so the last opening counts."""
+
+    def __init__(
+        self,
+        earlier_numbers: Mapping[int, int],
+        opened_frames: IntArray,
+        opens: IntArray,
+        first_number: int,
+        count: int,
+    ) -> None:
+        """`earlier_numbers` are those of the frames that are open before the page; `opens` are the items that open
+        others, in order, and `count` is the number of items."""
+        self._earlier_numbers, self._count = earlier_numbers, count + 2
+        self.opened_frames, self.opened_numbers = opened_frames, first_number + np.arange(len(opens))
+        keys = opened_frames * self._count + opens + 1
+        order = np.argsort(keys)
+        self._keys, self._numbers = np.insert(keys[order], 0, -1), np.insert(self.opened_numbers[order], 0, 0)
+
+    def numbers(self, frames: IntArray, items: IntArray) -> IntArray:
+        """The numbers of the tags that these frames have before these items; 0 for frames that are free."""
+        at = np.searchsorted(self._keys, frames * self._count + items, side="right") - 1
+        numbers = self._numbers[at]
+        is_older = self._keys[at] // self._count != frames
+        older, which = np.unique(frames[is_older], return_inverse=True)
+        before = [self._earlier_numbers.get(frame, 0) for frame in older.tolist()]
+        numbers[is_older] = np.array(before, np.int64)[which]
+        return numbers
+
+
+def item_offsets(words: IntArray) -> IntArray:
+    """The offset of each item of a page."""
+    kinds = words & KIND_MASK
+    lengths = np.full(len(words), NO_FIRING_WORDS)
+    lengths[kinds == RELEASE] = RELEASE_WORDS
+    lengths = np.where(kinds == FIRING, FIRING_WORDS + (words >> OPERAND_COUNT_SHIFT & 127), lengths)
+    steps = np.where(kinds == CLOSE, CLOSE_WORDS + (words >> POSITION_SHIFT), lengths).tolist()
+    offsets, at, end = [], 0, len(words)
+    while at < end:
+        offsets.append(at)
+        at += steps[at]
+    return np.array(offsets, np.int64)
+
+
+class PageColumns:
+    """Makes the tables of a column log from one page of the journal."""
+
+    def __init__(
+        self, log: ColumnLogWriter, store: TokenStore, graph: GraphColumns, words: IntArray, items: JournalItems
+    ) -> None:
+        self._log, self._store, self._graph, self._words, self._items = log, store, graph, words, items
+        self._kinds = words[items.offsets] & KIND_MASK
+        self._is_step = self._kinds <= FIRING
+        self._event_numbers = np.cumsum(self._is_step) - 1
+        """The number of the event that each item belongs to."""
+        self._event_count = int(self._is_step.sum())
+        is_firing = self._kinds == FIRING
+        self._firings, self._firing_events = items.offsets[is_firing], self._event_numbers[is_firing]
+        self._targets, self._iterations = items.targets[is_firing], items.iterations[is_firing]
+        self._ports = words[self._firings + TOKEN] & PORT_MASK
+        self._nodes = graph.node_of_port[self._ports]
+        self._output_counts = words[self._firings] >> OUTPUT_COUNT_SHIFT & 3
+
+    def tables(self, notes: Sequence[HostFiringNote]) -> dict[str, IntArray]:
+        """The rows of every table."""
+        words, items = self._words, self._items
+        steps = items.offsets[self._is_step]
+        heads = words[steps]
+        is_firing = heads & KIND_MASK == FIRING
+        inputs, input_counts, input_words = self._inputs()
+        sent, sent_counts = self._sent_tokens()
+        closed, fired = self._closed_activations()
+        releases, release_tags = items.offsets[self._kinds == RELEASE], items.tags[self._kinds == RELEASE]
+        tables = {
+            "tags": np.array(items.opened_tags, np.int64), "inputs": inputs, "outputs": self._outputs(input_words),
+            "sent": sent, "closed": closed, "fired": fired,
+            "released": np.column_stack([words[releases + JournalWord.STEP], *self._tokens(releases, release_tags)]),
+        }  # fmt: skip
+        counts = {
+            "tags": is_firing & (heads & OPENS_ACTIVATION != 0),
+            "inputs": self._by_event(input_counts),
+            "outputs": self._by_event(self._output_counts),
+            "sent": self._by_event(sent_counts),
+            "closed": self._followups(CLOSE),
+            "released": self._followups(RELEASE),
+        }
+        hosted = np.flatnonzero(heads & HOST_FIRING)
+        for table, rows in self._host_rows(notes).items():
+            tables[table] = np.array([row for _, row in rows], np.int64)
+            counts[table] = np.bincount(hosted[[number for number, _ in rows]], minlength=self._event_count)
+        flags = is_firing * (FIRED + THROTTLED * (heads & IS_THROTTLED != 0))
+        tokens = self._tokens(steps, items.tags[self._is_step])
+        ordered = [counts[table] for table in COUNTS["events"]]
+        tables["events"] = np.column_stack([*tokens, heads >> POSITION_SHIFT, flags, *ordered])
+        return tables
+
+    def _by_event(self, counts: IntArray) -> IntArray:
+        """Counts of firings as counts of events."""
+        spread = np.zeros(self._event_count, np.int64)
+        spread[self._firing_events] = counts
+        return spread
+
+    def _followups(self, kind: int) -> IntArray:
+        """The number of items of this kind that follow each step."""
+        return np.bincount(self._event_numbers[self._kinds == kind], minlength=self._event_count)
+
+    def _logged(self, codes: IntArray, words: IntArray) -> IntArray:
+        """Words as the log has them: with positions of texts in place of numbers of objects."""
+        is_object = codes == TEXT_CODE
+        if not is_object.any():
+            return words
+        numbers, which = np.unique(words[is_object], return_inverse=True)
+        texts = [self._log.text(value_to_json_text(self._store.objects[number])) for number in numbers.tolist()]
+        logged = words.copy()
+        logged[is_object] = np.array(texts, np.int64)[which]
+        return logged
+
+    def _tokens(self, offsets: IntArray, tags: IntArray) -> tuple[IntArray, ...]:
+        """The columns of the tokens of items, given the numbers of their tags."""
+        graph, ports = self._graph, self._words[offsets + TOKEN] & PORT_MASK
+        codes = graph.port_codes[ports]
+        values = self._logged(codes, self._words[offsets + VALUE])
+        return graph.node_of_port[ports], graph.port_numbers[ports], tags, codes, values
+
+    def _inputs(self) -> tuple[IntArray, IntArray, IntArray]:
+        """The rows of inputs, how many each firing has, and for each firing the word of its second input."""
+        graph, words = self._graph, self._words
+        counts = graph.input_counts[self._nodes]
+        firing, nth = ragged_indices(counts)
+        own = self._ports[firing]
+        ports = np.where(graph.is_merge[self._nodes][firing], own, graph.first_ports[self._nodes][firing] + nth)
+        index = np.where(graph.has_all_operands[self._nodes][firing], graph.operand_index[ports], 0)
+        offsets = self._firings[firing] + np.where(ports == own, VALUE, FIRING_WORDS + index)
+        codes, values = graph.port_codes[ports], words[np.minimum(offsets, len(words) - 1)]
+        literals = graph.literals
+        is_literal = np.isin(ports, list(literals))
+        numbers, which = np.unique(ports[is_literal], return_inverse=True)
+        codes[is_literal] = -1
+        values = self._logged(codes, values)
+        if len(numbers):
+            rows = np.array([self._log.value_row(literals[port]) for port in numbers.tolist()], np.int64)
+            codes[is_literal], values[is_literal] = rows[which].T
+        second = np.zeros(len(counts), np.int64)
+        second[firing[nth == 1]] = values[nth == 1]
+        return np.column_stack([codes, values]), counts, second
+
+    def _outputs(self, second_inputs: IntArray) -> IntArray:
+        firing, nth = ragged_indices(self._output_counts)
+        codes, values = self._output_values(firing, nth)
+        ops = self._graph.ops[self._nodes]
+        takes_second = ((ops == "switch") & (second_inputs == 0)) | ((ops == "back") & (self._iterations == 0))
+        return np.column_stack([np.where(takes_second[firing], 1, nth), codes, values])
+
+    def _output_values(self, firing: IntArray, nth: IntArray) -> tuple[IntArray, IntArray]:
+        """The codes and words of the outputs that firings give."""
+        codes = self._graph.output_codes[self._nodes[firing], nth]
+        offsets = self._firings[firing] + np.where(nth == 0, FIRST_OUTPUT, SECOND_OUTPUT)
+        return codes, self._logged(codes, self._words[offsets])
+
+    def _sent_tokens(self) -> tuple[IntArray, IntArray]:
+        """The tokens that firings send, and how many each sends: one to the environment, or one along each edge."""
+        graph, words = self._graph, self._words
+        first, second = words[self._firings + FIRST_EDGES], words[self._firings + SECOND_EDGES]
+        results = graph.result_positions[self._nodes]
+        first_count = np.where(self._output_counts > 0, (first & HALF_MASK) - (first >> 32), 0)
+        second_count = np.where(self._output_counts > 1, (second & HALF_MASK) - (second >> 32), 0)
+        is_result = (results >= 0) & (self._output_counts > 0)
+        counts = np.where(is_result, 1, first_count + second_count)
+        firing, nth = ragged_indices(counts)
+        is_first = is_result[firing] | (nth < first_count[firing])
+        codes, values = self._output_values(firing, np.where(is_first, 0, 1))
+        edges = np.where(is_first, (first[firing] >> 32) + nth, (second[firing] >> 32) + nth - first_count[firing])
+        ports = self._store.image.edges[np.where(is_result[firing], 0, edges)]
+        nodes = np.where(is_result[firing], -1, graph.node_of_port[ports])
+        numbers = np.where(is_result[firing], results[firing], graph.port_numbers[ports])
+        tags = np.where(is_result[firing], 0, self._targets[firing])
+        return np.column_stack([nodes, numbers, tags, codes, values]), counts
+
+    def _closed_activations(self) -> tuple[IntArray, IntArray]:
+        """The activations that close, with the number of nodes that fired there; and these nodes."""
+        words, image = self._words, self._store.image
+        closes = self._items.offsets[self._kinds == CLOSE]
+        scopes = image.sites[words[closes + JournalWord.ABOVE] & LOW_MASK, SiteColumn.SCOPE]
+        counts, rows = np.zeros(len(closes), np.int64), [np.zeros((2, 0), np.int64)]
+        for scope in np.unique(scopes).tolist():
+            here, members = np.flatnonzero(scopes == scope), image.scope_members[scope]
+            state_words = image.nodes[members, NodeColumn.MASK_WORD] - image.header_words
+            states = words[closes[here][:, None] + CLOSE_WORDS + state_words]
+            which, member = np.nonzero(states & image.nodes[members, NodeColumn.FIRED_BIT])
+            counts[here] = np.bincount(which, minlength=len(here))
+            rows.append(np.stack([here[which], members[member]]))
+        activations, fired = np.concatenate(rows, axis=1)
+        in_order = np.lexsort((fired, activations))
+        return np.column_stack([self._items.tags[self._kinds == CLOSE], counts]), fired[in_order][:, None]
+
+    def _host_rows(self, notes: Sequence[HostFiringNote]) -> dict[str, list[tuple[int, tuple[int, ...]]]]:
+        """The rows of traps, parked and woken tokens, each with the number of its host firing."""
+        rows: dict[str, list[tuple[int, tuple[int, ...]]]] = {"traps": [], "parked": [], "woken": []}
+        log, tags = self._log, iter(self._items.woken_tags)
+        for number, note in enumerate(notes):
+            if note.trap is not None:
+                rows["traps"].append((number, (log.text(compact_json(note.trap)),)))
+            if note.parked is not None:
+                rows["parked"].append((number, (*log.value_row(note.parked.handle), note.parked.number)))
+            for token in note.woken_tokens:
+                row = (token.node, token.port, next(tags), *log.value_row(token.value))
+                rows["woken"].append((number, row))
+        return rows
+
+
+def ragged_indices(counts: IntArray) -> tuple[IntArray, IntArray]:
+    """For lists of these lengths, one after another: the number of the list of each entry, and its place there.
+
+    >>> ragged_indices(np.array([2, 0, 1]))
+    (array([0, 0, 2]), array([0, 1, 0]))
+    """
+    lists = np.repeat(np.arange(len(counts)), counts)
+    return lists, np.arange(len(lists)) - (np.cumsum(counts) - counts)[lists]
