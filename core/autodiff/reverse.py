@@ -353,7 +353,7 @@ class Reverser:
                 rule="D1",
                 required="a column gradient in its row" if node.op in OPS else None,
                 where=node.location or node.name,
-                hint="tl.stop_gradient(x) takes a value for a constant",
+                hint="tl.stop_gradient(x) makes a value a constant",
             )
         for at, operand in enumerate(node.inputs):
             if of.activity.is_active(operand):

@@ -73,19 +73,20 @@ class ConcreteArray(ArrayOperators):
         """A copy of the elements for another library, which may write to it. Raises CopyNeeded for copy=False."""
         if copy is False:
             raise CopyNeeded(
-                "arrays do not change, so that others have copies", where=user_location(), required="copy=None"
+                "arrays are immutable, so other libraries get copies", where=user_location(), required="copy=None"
             )
         if stream is not None:
-            raise Usage("the cpu has no streams", where=user_location(), got=repr(stream))
+            raise Usage("the CPU has no streams", where=user_location(), got=repr(stream))
         return np.array(self).__dlpack__(max_version=max_version, dl_device=dl_device)
 
     def __dlpack_device__(self) -> tuple[int, int]:
         return np.asarray(self).__dlpack_device__()
 
     def _scalar_item(self, what: str) -> Any:
+        """The element of an array without axes; raises Usage, in the name of `what` needs it, for other arrays."""
         value = self._value
         if self.shape != ():
-            raise Usage(f"{what} is of arrays of no axes", where=user_location(), required="()", got=self._type)
+            raise Usage(f"{what} needs an array without axes", where=user_location(), required="()", got=self._type)
         return value.item() if isinstance(value, np.generic) else value
 
     def __bool__(self) -> bool:
@@ -106,18 +107,18 @@ class ConcreteArray(ArrayOperators):
 
     def __index__(self) -> int:
         if not self.dtype.is_integer:
-            raise Usage("this is no integer", where=user_location(), required="an integer dtype", got=self._type)
+            raise Usage("this is not an integer", where=user_location(), required="an integer dtype", got=self._type)
         return int(self._scalar_item("an index"))
 
     def _refuse_rounding(self, *_: Any) -> NoReturn:
         hint = "write tl.round(x), tl.floor(x), tl.ceil(x) or tl.trunc(x)"
-        raise Usage("arrays are rounded by functions of tagloom's", where=user_location(), got=self._type, hint=hint)
+        raise Usage("Python's rounding functions do not take arrays", where=user_location(), got=self._type, hint=hint)
 
     __round__ = __floor__ = __ceil__ = __trunc__ = _refuse_rounding
 
     def __len__(self) -> int:
         if not self.shape:
-            raise Usage("an array of no axes has no length", where=user_location(), got=self._type)
+            raise Usage("an array without axes has no length", where=user_location(), got=self._type)
         return self.shape[0] or 0
 
     def __iter__(self) -> Iterator[Any]:
@@ -126,7 +127,7 @@ class ConcreteArray(ArrayOperators):
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         hint = "write x = tl.scatter(x, value, index), or tl.where(mask, value, x)"
-        raise Usage("arrays do not change", where=user_location(), hint=hint)
+        raise Usage("arrays are immutable", where=user_location(), hint=hint)
 
 
 def _unpickle(value: Value) -> ConcreteArray:

@@ -61,9 +61,9 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -
         value, pullback = _check_value_and_pullback(function, function(*arguments))
         region = current_region()
         if region is None:
-            return _wrap_eager_value(arguments, value, pullback)
+            return wrap_eager_value(arguments, value, pullback)
         name = function.__name__ if function.__name__.isidentifier() else "custom"
-        return _emit_custom_call(name, region, arguments, value, pullback)
+        return emit_custom_call(name, region, arguments, value, pullback)
 
     return wrapped
 
@@ -73,12 +73,15 @@ def _check_value_and_pullback(function: Callable[..., Any], found: Any) -> tuple
         name = getattr(function, "__name__", "the function")
         required = "a value, and a function of its adjoint"
         raise Usage(
-            f"{name} has a custom gradient and returns none", where=user_location(), required=required, got=repr(found)
+            f"{name} has a custom gradient, but does not return a pullback",
+            where=user_location(),
+            required=required,
+            got=repr(found),
         )
     return found
 
 
-def _flatten_adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
+def flatten_adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
     """The result of a pullback, one adjoint per leaf of the arguments; raises Invalid (D3) where it nests otherwise."""
     structures = [flatten(argument)[1] for argument in arguments]
     alone = len(arguments) == 1 and (type(found) is not tuple or flatten(found)[1] == structures[0])
@@ -86,7 +89,11 @@ def _flatten_adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
     if type(each) is not tuple or len(each) != len(arguments):
         required = f"a tuple of {len(arguments)}, one for each argument"
         raise Invalid(
-            "a pullback returns something else", rule="D3", where=user_location(), required=required, got=repr(found)
+            "a pullback does not return an adjoint for each argument",
+            rule="D3",
+            where=user_location(),
+            required=required,
+            got=repr(found),
         )
     leaves: list[Any] = []
     for adjoint, structure in zip(each, structures, strict=True):
@@ -94,7 +101,7 @@ def _flatten_adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
     return leaves
 
 
-def _coerce_pullback_adjoint(adjoint: Any, of: Any) -> Any:
+def coerce_pullback_adjoint(adjoint: Any, of: Any) -> Any:
     """The adjoint of an argument in the argument's type; None (0) and a Python number are broadcast."""
     wanted = to_operand(of).type
     number = 0.0 if adjoint is None else adjoint
@@ -118,7 +125,7 @@ def _coerce_pullback_adjoint(adjoint: Any, of: Any) -> Any:
     return made if isinstance(made, ConcreteArray | Symbol) or not isinstance(found, Literal) else ConcreteArray(found)
 
 
-def _wrap_eager_value(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]) -> Any:
+def wrap_eager_value(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]) -> Any:
     """Copy the value into new arrays, so that tapes know these by the pullback only, and record them."""
     leaves, (results, structure) = flatten(tuple(arguments))[0], flatten(value)
     if not any(isinstance(leaf, ConcreteArray) for leaf in leaves):
@@ -126,11 +133,11 @@ def _wrap_eager_value(arguments: Sequence[Any], value: Any, pullback: Callable[[
     fresh = [
         ConcreteArray(leaf._tagloom_literal if isinstance(leaf, ConcreteArray) else literal(leaf)) for leaf in results
     ]
-    _record_custom_entry(arguments, fresh, structure, pullback)
+    record_custom_entry(arguments, fresh, structure, pullback)
     return unflatten(structure, fresh)
 
 
-def _record_custom_entry(
+def record_custom_entry(
     arguments: Sequence[Any], results: Sequence[TapeArray], structure: TreeDef, pullback: Callable[[Any], Any]
 ) -> None:
     """Record the value on the active tapes as one step."""
@@ -140,14 +147,14 @@ def _record_custom_entry(
     def vjp(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
         given = iter(adjoints)
         filled = [instantiate_adjoint(next(given), leaf) if is_float_array(leaf) else None for leaf in results]
-        found = _flatten_adjoints(arguments, pullback(unflatten(structure, filled)))
+        found = flatten_adjoints(arguments, pullback(unflatten(structure, filled)))
         pulled = [adjoint for adjoint, leaf in zip(found, leaves, strict=True) if is_float_array(leaf)]
-        return [None if pulled[at] is None else _coerce_pullback_adjoint(pulled[at], by[at]) for at in wanted]
+        return [None if pulled[at] is None else coerce_pullback_adjoint(pulled[at], by[at]) for at in wanted]
 
     record_entry(by, made, vjp)
 
 
-def _emit_custom_call(
+def emit_custom_call(
     name: str, region: RegionBuilder, arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]
 ) -> Any:
     """Pass the value through a call of an identity function whose gradient rule is the pullback."""
@@ -158,7 +165,7 @@ def _emit_custom_call(
     if not (by and any(operand.type.dtype.kind == "f" for operand in made)):
         return value
     instance, inner = region.specialization, open_subregion(region)
-    rule = _build_pullback_rule(name, inner, arguments, structure, made, pullback)
+    rule = build_pullback_rule(name, inner, arguments, structure, made, pullback)
     operands = [*map(to_operand, by), *made, *inner.captures]
     names = UniqueNames()
     parameters = tuple(
@@ -174,11 +181,11 @@ def _emit_custom_call(
     inputs, called = [region.as_operand(operand) for operand in operands], (("function", handing_on.name),)
     fresh = region.names.result_names(region.names.fresh(name), len(made))
     left = list(map(Symbol, region.emit_node("call", inputs, types, fresh, attributes=called)))
-    _record_custom_entry(arguments, left, structure, pullback)
+    record_custom_entry(arguments, left, structure, pullback)
     return unflatten(structure, left)
 
 
-def _build_pullback_rule(
+def build_pullback_rule(
     name: str,
     inner: RegionBuilder,
     arguments: Sequence[Any],
@@ -199,9 +206,9 @@ def _build_pullback_rule(
     with enter_region(inner):
         given = map(Symbol, adjoints)
         filled = [next(given) if is_float else None for is_float in floats]
-        pairs = zip(_flatten_adjoints(arguments, pullback(unflatten(structure, filled))), leaves, strict=True)
+        pairs = zip(flatten_adjoints(arguments, pullback(unflatten(structure, filled))), leaves, strict=True)
         pulled = [
-            to_operand(_coerce_pullback_adjoint(adjoint, leaf)) for adjoint, leaf in pairs if _is_symbolic_float(leaf)
+            to_operand(coerce_pullback_adjoint(adjoint, leaf)) for adjoint, leaf in pairs if _is_symbolic_float(leaf)
         ]
         leaving = [inner.as_operand(operand) for operand in pulled]
     body = inner.close([*map(inner.localize, inner.captures), *adjoints], leaving)

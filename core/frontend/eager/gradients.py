@@ -44,8 +44,15 @@ from ..trace.trace import (
     weak_value_of,
 )
 from .array import ConcreteArray
-from .recording import OpDispatcher, as_array, instantiate_adjoint, read_and_record, record_call, recording_tapes
-from .recording import record_assignment as tell_assigned
+from .recording import (
+    OpDispatcher,
+    as_array,
+    instantiate_adjoint,
+    read_and_record,
+    record_assignment,
+    record_call,
+    recording_tapes,
+)
 from .variable import Variable
 
 
@@ -77,56 +84,58 @@ def emit_call(
 
     Raises Invalid (V6) for an argument of another type than declared, NoTypeYet where the results have no types yet.
     """
-    leaves, operands, names, forms, weak = list[Any](), list[TracedValue | Literal](), list[str](), [], []
-    taken = source.flatten_arguments(arguments, Invalid)
-    for (name, declared), (parts, structure) in zip(source.declared_parameters, taken, strict=True):
-        wanted = declared.types if declared else (None,) * len(parts)
-        found = [to_operand(unwrap_weak(leaf), type_) for leaf, type_ in zip(parts, wanted, strict=True)]
-        inner = leaf_names(structure, name)
-        for said, operand, type_ in zip(inner, found, wanted, strict=True):
+    leaves, operands, names = list[Any](), list[TracedValue | Literal](), list[str]()
+    tree_types, weak = list[TreeType](), list[int | float | None]()
+    flattened = source.flatten_arguments(arguments, Invalid)
+    for (name, declared), (parts, structure) in zip(source.declared_parameters, flattened, strict=True):
+        types = declared.types if declared else (None,) * len(parts)
+        converted = [to_operand(unwrap_weak(leaf), type_) for leaf, type_ in zip(parts, types, strict=True)]
+        part_names = leaf_names(structure, name)
+        for part_name, operand, type_ in zip(part_names, converted, types, strict=True):
             if type_ is not None and not type_.admits(operand.type):
+                line = operand.location if isinstance(operand, TracedValue) else None
                 raise Invalid(
-                    f"argument {said} of {source.name} has another type",
+                    f"argument {part_name} of {source.name} has another type",
                     rule="V6",
                     where=user_location(),
                     required=type_,
-                    got=describe_with_location(
-                        operand.type, operand.location if isinstance(operand, TracedValue) else None
-                    ),
+                    got=describe_with_location(operand.type, line),
                 )
         leaves += parts
-        operands += found
-        names += inner
+        operands += converted
+        names += part_names
         weak += [None if declared else weak_value_of(leaf) for leaf in parts]
-        forms.append(declared or TreeType(structure, tuple(operand.type for operand in found)))
-    numbers = tuple(weak) if any(weak) else ()
-    callee, known = region.specialization.program_builder.resolve_call(
-        source, source.resolve_types(forms), numbers, region.specialization
+        tree_types.append(declared or TreeType(structure, tuple(operand.type for operand in converted)))
+    callee, signature = region.specialization.program_builder.resolve_call(
+        source, source.resolve_types(tree_types), tuple(weak) if any(weak) else (), region.specialization
     )
-    given = captures or {}
-    for each in known.assigned_variables if recording_tapes() and captures is None else ():
-        read_and_record(each)
-    beside = {each: given[each] if each in given else _capture_operand(region, each) for each in known.captures}
-    made = region.names.result_names(region.names.fresh(source.identifier), len(known.tree_type.types))
-    made += [region.names.fresh(variable.name) for variable in known.assigned_variables]
-    inputs = [region.as_operand(operand) for operand in (*operands, *beside.values())]
-    results = region.emit_node("call", inputs, known.result_types, made, attributes=(("function", callee.name),))
-    for result, number in zip(results, known.weak_types, strict=False):
+    tapes = recording_tapes()
+    for variable in signature.assigned_variables if tapes and captures is None else ():
+        read_and_record(variable)
+    earlier, captured = captures or {}, dict[Resource, TracedValue | Literal]()
+    for resource in signature.captures:
+        if resource in earlier:
+            captured[resource] = earlier[resource]
+        else:  # where tapes record, the array by which they know it
+            captured[resource] = to_operand(read_and_record(resource)) if tapes else region.read_resource(resource)
+    count = len(signature.tree_type.types)
+    result_names = region.names.result_names(region.names.fresh(source.identifier), count)
+    result_names += [region.names.fresh(variable.name) for variable in signature.assigned_variables]
+    inputs = [region.as_operand(operand) for operand in (*operands, *captured.values())]
+    attributes = (("function", callee.name),)
+    results = region.emit_node("call", inputs, signature.result_types, result_names, attributes=attributes)
+    for result, number in zip(results, signature.weak_types, strict=False):
         result.weak_value = number
-    count = len(known.tree_type.types)
-    assigned = dict(zip(known.assigned_variables, results[count:], strict=True))
+    assigned = dict(zip(signature.assigned_variables, results[count:], strict=True))
     if captures is None:
         region.store.update(assigned)
         for each in assigned:
-            tell_assigned(each)
-    names += [each.name for each in beside]
-    parameters = [type_ for form in callee.argument_types for type_ in form.types] + [each.type for each in beside]
-    return TracedCall(leaves, operands, names, results[:count], known.tree_type.treedef, beside, assigned, parameters)
-
-
-def _capture_operand(region: RegionBuilder, resource: Resource) -> TracedValue | Literal:
-    """The current value of a captured resource; where tapes record, the array by which they know it."""
-    return to_operand(read_and_record(resource)) if recording_tapes() else region.read_resource(resource)
+            record_assignment(each)
+    names += [resource.name for resource in captured]
+    parameter_types = [type_ for tree_type in callee.argument_types for type_ in tree_type.types]
+    parameter_types += [resource.type for resource in captured]
+    treedef = signature.tree_type.treedef
+    return TracedCall(leaves, operands, names, results[:count], treedef, captured, assigned, parameter_types)
 
 
 class DerivedFunction:
@@ -180,12 +189,13 @@ def nest_adjoints(
     for _, structure in source.flatten_arguments(arguments, Invalid):
         form, parts = expose_static_leaves(structure)
         nested.append(
-            unflatten(form, [next(rest) if part is None else _static_leaf_adjoint(part, captured) for part in parts])
+            unflatten(form, [next(rest) if part is None else static_leaf_adjoint(part, captured) for part in parts])
         )
     return tuple(nested)
 
 
-def _static_leaf_adjoint(part: StaticLeaf, captured: Mapping[Resource, Any]) -> Any:
+def static_leaf_adjoint(part: StaticLeaf, captured: Mapping[Resource, Any]) -> Any:
+    """The adjoint of a captured variable that is passed as an argument; None for any other object."""
     return captured.get(part.value._resource) if isinstance(part.value, VariableBase) else None
 
 
@@ -212,19 +222,21 @@ def trace_pullback(
         present = current_region()
         if present is None:
             raise Usage(
-                "a pullback is used after its function was traced", where=user_location(), hint="pull back in it"
+                "a pullback is used after its function was traced",
+                where=user_location(),
+                hint="call it in the function",
             )
         if recording_tapes():
-            return _emit_pullback_call(present, source, arguments, called, adjoint, assigned, rows)
+            return emit_pullback_call(present, source, arguments, called, adjoint, assigned, rows)
         if present is not region or pulled:
             again = emit_call(present, source, arguments, called.captures)
-            return _emit_pullback(present, source, again, adjoint, assigned, rows, _RECOMPUTED)
+            return emit_pullback(present, source, again, adjoint, assigned, rows, _RECOMPUTED)
         pulled = True
-        return _emit_pullback(region, source, called, adjoint, assigned, rows, attributes)
+        return emit_pullback(region, source, called, adjoint, assigned, rows, attributes)
 
     value = unflatten(called.treedef, map(Symbol, called.results))
     if recording_tapes():
-        _record_traced_call(source, called, value, pullback)
+        record_traced_call(source, called, value, pullback)
     return value, called, pullback
 
 
@@ -233,8 +245,8 @@ def call_as_one_step(name: str, of: Callable[..., Any], python: Callable[[], Any
     Its location is that of `of`, if that is a Python function."""
     region = current_region()
     assert region is not None, "outside of a trace there is nothing to call"
-    placed = of if hasattr(of, "__code__") else call_as_one_step
-    return trace_pullback(region, FunctionSpec(DerivedFunction(name, placed, python), (), None), ())[0]
+    located = of if hasattr(of, "__code__") else call_as_one_step
+    return trace_pullback(region, FunctionSpec(DerivedFunction(name, located, python), (), None), ())[0]
 
 
 def pullback_spec(
@@ -252,21 +264,21 @@ def pullback_spec(
         assert region is not None, "what is derived is only traced"
         _, called, pullback = trace_pullback(region, source, given[:-1], attributes=attributes)
         of_results, of_assigned = (given[-1], ()) if captures is None else given[-1]
-        known = captures is None or (
+        is_complete = captures is None or (
             set(captures) == set(called.captures) and len(of_assigned) in (0, len(called.assigned_values))
         )
-        if not known:
+        if not is_complete:
             raise NoTypeYet  # a later trace knows all that the function captures and assigns
-        made, captured = pullback(of_results, of_assigned, rows)
-        beside = [captured[each] for each in captures or ()]
-        return tuple(leaf for leaf in (*made, *beside) if leaf is not None)
+        adjoints, captured = pullback(of_results, of_assigned, rows)
+        of_captures = [captured[resource] for resource in captures or ()]
+        return tuple(leaf for leaf in (*adjoints, *of_captures) if leaf is not None)
 
     derived = DerivedFunction(f"vjp_{source.identifier}", source.python_function, python)
     form = source.result_type if captures is None else None
     return FunctionSpec(derived, (*source.declared_parameters, ("adjoint", form)), None, source.static_parameters)
 
 
-def _emit_pullback_call(
+def emit_pullback_call(
     region: RegionBuilder,
     source: FunctionSpec,
     arguments: Sequence[Any],
@@ -276,13 +288,13 @@ def _emit_pullback_call(
     rows: Collection[OperandKey],
 ) -> Adjoints:
     """The adjoints, by a call of the pullback as a function, which tapes record."""
-    given = flatten_like(called.treedef, adjoint, "an adjoint")
-    fitting = unflatten(called.treedef, map(_convert_number, given, called.results))
-    back = pullback_spec(source, tuple(called.captures), rows, _RECOMPUTED)
-    found, _, _ = trace_pullback(region, back, (*arguments, (fitting, tuple(assigned))), called.captures)
-    rest = iter(found)
-    made = [next(rest) if is_float(each.type) else None for each in (*called.operands, *called.captures.values())]
-    return _split_adjoints(called, made)
+    leaves = flatten_like(called.treedef, adjoint, "an adjoint")
+    converted = unflatten(called.treedef, map(_convert_number, leaves, called.results))
+    spec = pullback_spec(source, tuple(called.captures), rows, _RECOMPUTED)
+    adjoints, _, _ = trace_pullback(region, spec, (*arguments, (converted, tuple(assigned))), called.captures)
+    rest = iter(adjoints)
+    operands = (*called.operands, *called.captures.values())
+    return _split_adjoints(called, [next(rest) if is_float(operand.type) else None for operand in operands])
 
 
 def _convert_number(adjoint: Any, of: TracedValue) -> Any:
@@ -298,19 +310,19 @@ def _split_adjoints(called: TracedCall, adjoints: Sequence[Any]) -> Adjoints:
     return list(adjoints[:count]), dict(zip(called.captures, adjoints[count:], strict=True))
 
 
-def _operand_keys(called: TracedCall) -> list[OperandKey]:
+def operand_keys(called: TracedCall) -> list[OperandKey]:
     """The keys of all operands of a call."""
     return [*range(len(called.leaves)), *called.captures]
 
 
-def _record_traced_call(source: FunctionSpec, called: TracedCall, value: Any, pullback: Pullback) -> None:
+def record_traced_call(source: FunctionSpec, called: TracedCall, value: Any, pullback: Pullback) -> None:
     """Record a call on the active tapes."""
-    places = _operand_keys(called)
+    keys = operand_keys(called)
 
     def vjp(adjoint: Any, rows: Collection[int]) -> list[Any]:
         of_results, of_assigned = adjoint
-        made, captured = pullback(of_results, of_assigned, {places[at] for at in rows})
-        return [*made, *captured.values()]
+        adjoints, captured = pullback(of_results, of_assigned, {keys[position] for position in rows})
+        return [*adjoints, *captured.values()]
 
     given = [*called.leaves, *(_resource_array(*pair) for pair in called.captures.items())]
     record_call(source.name, given, value, [Symbol(each) for each in called.assigned_values.values()], vjp)
@@ -323,7 +335,7 @@ def _resource_array(resource: Resource, held: TracedValue | Literal) -> Any:
     return resource.stored_value if is_constant(resource) else as_array(held)
 
 
-def _emit_pullback(
+def emit_pullback(
     region: RegionBuilder,
     source: FunctionSpec,
     called: TracedCall,
@@ -332,22 +344,29 @@ def _emit_pullback(
     rows: Collection[OperandKey],
     marked: Attributes,
 ) -> Adjoints:
+    """Add a pullback node for a call, with the attributes `marked`, and return the adjoints.
+
+    Raises Invalid (D3) where an adjoint does not fit its result, or no result or no argument is of floats; (D6) where
+    `rows` names an operand that is not a table."""
     zeros = [
         instantiate_adjoint(None, Symbol(value)) if is_float(value.type) else 0
         for value in called.assigned_values.values()
     ]
-    given = [*flatten_like(called.treedef, adjoint, "an adjoint"), *(assigned or zeros)]
+    adjoints = [*flatten_like(called.treedef, adjoint, "an adjoint"), *(assigned or zeros)]
     results = [*called.results, *called.assigned_values.values()]
     inputs = []
-    for value, leaf in zip(results, given, strict=True):
+    for value, leaf in zip(results, adjoints, strict=True):
         if is_float(value.type):
             operand = to_operand(leaf, Type(value.type.dtype) if type(leaf) in (int, float) else None)
             if not value.type.admits(operand.type):
-                got = describe_with_location(
-                    operand.type, operand.location if isinstance(operand, TracedValue) else None
+                line = operand.location if isinstance(operand, TracedValue) else None
+                raise Invalid(
+                    "an adjoint has another type than its result",
+                    rule="D3",
+                    where=user_location(),
+                    required=value.type,
+                    got=describe_with_location(operand.type, line),
                 )
-                said = "an adjoint has another type than its result"
-                raise Invalid(said, rule="D3", where=user_location(), required=value.type, got=got)
             inputs.append(region.as_operand(operand))
     operands = [*called.operands, *called.captures.values()]
     if not (inputs and any(is_float(operand.type) for operand in operands)):
@@ -357,7 +376,7 @@ def _emit_pullback(
             where=user_location(),
             hint="integers and bools have no adjoint; convert with tl.astype(x, tl.float64)",
         )
-    by_rows = tuple(at for at, place in enumerate(_operand_keys(called)) if place in rows)
+    by_rows = tuple(position for position, key in enumerate(operand_keys(called)) if key in rows)
     fresh, types = list[str](), list[Type]()
     for number, (name, operand) in enumerate(zip(called.operand_names, operands, strict=True)):
         if number in by_rows:
@@ -368,13 +387,13 @@ def _emit_pullback(
             types.append(called.parameter_types[number])
     attributes = ((PULLBACK_TARGET, results[0].name), *([(BY_ROWS, by_rows)] if by_rows else []), *marked)
     rest = map(Symbol, region.emit_node("pullback", inputs, types, fresh, attributes=attributes))
-    made: list[Any] = []
+    pulled: list[Any] = []
     for number, operand in enumerate(operands):
         if number in by_rows:
-            made.append(Rows(next(rest), next(rest)))
+            pulled.append(Rows(next(rest), next(rest)))
         else:
-            made.append(instantiate_adjoint(next(rest), as_array(operand)) if is_float(operand.type) else None)
-    return _split_adjoints(called, made)
+            pulled.append(instantiate_adjoint(next(rest), as_array(operand)) if is_float(operand.type) else None)
+    return _split_adjoints(called, pulled)
 
 
 def _check_table_type(name: str, type_: Type) -> Type:
@@ -404,44 +423,42 @@ def trace_gradient(
     leaf = to_operand(value) if isinstance(value, Symbol) else None
     if leaf is None or not (leaf.type.is_scalar and is_float(leaf.type)):
         raise Invalid(
-            f"{source.name} returns something else than one float, which has no gradient",
+            f"{source.name} does not return one float, so it has no gradient",
             rule="D3",
             where=user_location(),
-            required="float64 or float32, of no axes",
+            required="float64 or float32, without axes",
             got=leaf.type if leaf else flatten(value)[1],
-            hint="tl.vjp(f, *arguments) pulls an adjoint of any result back",
+            hint="tl.vjp(f, *arguments) takes an adjoint of any result",
         )
-    for place in by:
-        for name, type_ in _named_leaf_types(source, arguments, place):
+    for operand in by:
+        for name, type_ in named_leaf_types(source, arguments, operand):
             if not is_float(type_):
-                said = f"{name} is no float, and has no gradient"
-                raise Invalid(said, rule="D3", where=user_location(), required=dtypes.float64, got=type_)
-    adjoints, captured = pullback(1.0, (), _row_operand_keys(source, arguments, rows))
+                message = f"{name} is not of floats, and has no gradient"
+                raise Invalid(message, rule="D3", where=user_location(), required=dtypes.float64, got=type_)
+    adjoints, captured = pullback(1.0, (), row_operand_keys(source, arguments, rows))
     pulled = nest_adjoints(source, arguments, adjoints, captured)
     empty = [each._resource for each in rows if isinstance(each, Variable)]
     return value, tuple(
-        pulled[each] if not isinstance(each, Variable) else _variable_gradient(each, captured, held[each], empty)
+        pulled[each] if not isinstance(each, Variable) else variable_gradient(each, captured, held[each], empty)
         for each in by
     )
 
 
-def _row_operand_keys(
-    source: FunctionSpec, arguments: Sequence[Any], rows: Sequence[int | Variable]
-) -> set[OperandKey]:
+def row_operand_keys(source: FunctionSpec, arguments: Sequence[Any], rows: Sequence[int | Variable]) -> set[OperandKey]:
     """The operand keys of the arguments at these places, and of these variables."""
     numbers = {each for each in rows if isinstance(each, int)}
-    found: set[OperandKey] = {each._resource for each in rows if isinstance(each, Variable)}
+    keys: set[OperandKey] = {each._resource for each in rows if isinstance(each, Variable)}
     count = 0
     for number, (leaves, structure) in enumerate(source.flatten_arguments(arguments, Invalid)):
         if number in numbers:
-            found.update(range(count, count + len(leaves)))
-            fixed = [part.value for part in expose_static_leaves(structure)[1] if part is not None]
-            found.update(value._resource for value in fixed if isinstance(value, VariableBase))
+            keys.update(range(count, count + len(leaves)))
+            static = [part.value for part in expose_static_leaves(structure)[1] if part is not None]
+            keys.update(value._resource for value in static if isinstance(value, VariableBase))
         count += len(leaves)
-    return found
+    return keys
 
 
-def _variable_gradient(
+def variable_gradient(
     variable: Variable, captured: Mapping[Resource, Any], held: TracedValue | Literal, rows: Sequence[Resource]
 ) -> Any:
     """The gradient with respect to a variable; zeros, or no rows, where the call does not use it."""
@@ -451,15 +468,15 @@ def _variable_gradient(
     return empty_rows(OpDispatcher(), table) if variable._resource in rows else instantiate_adjoint(None, table)
 
 
-def _named_leaf_types(source: FunctionSpec, arguments: Sequence[Any], place: int | Variable) -> list[tuple[str, Type]]:
-    if isinstance(place, Variable):
-        return [(f"variable {place.name}", place._type)]
-    name = source.declared_parameters[place][0]
+def named_leaf_types(source: FunctionSpec, arguments: Sequence[Any], by: int | Variable) -> list[tuple[str, Type]]:
+    """The leaves of an argument, or a variable, with their names for messages; raises Invalid (D3) for a static
+    argument."""
+    if isinstance(by, Variable):
+        return [(f"variable {by.name}", by._type)]
+    name = source.declared_parameters[by][0]
     if name in source.static_parameters:
-        said = f"argument {name} of {source.name} is static, and has no gradient"
-        raise Invalid(said, rule="D3", where=user_location(), required=dtypes.float64, got=repr(arguments[place])[:80])
-    leaves, structure = flatten(arguments[place])
-    names = leaf_names(structure, name)
-    return [
-        (f"argument {name} of {source.name}", to_operand(part).type) for name, part in zip(names, leaves, strict=True)
-    ]
+        message = f"argument {name} of {source.name} is static, and has no gradient"
+        raise Invalid(message, rule="D3", where=user_location(), required=dtypes.float64, got=repr(arguments[by])[:80])
+    leaves, structure = flatten(arguments[by])
+    pairs = zip(leaf_names(structure, name), leaves, strict=True)
+    return [(f"argument {leaf_name} of {source.name}", to_operand(leaf).type) for leaf_name, leaf in pairs]

@@ -73,34 +73,28 @@ class OpTapeEntry(NamedTuple):
 
     def vjp(self, adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
         """The adjoints by the op's gradient rule, summed to the operand's shape where the op broadcasts it."""
-        op, attributes, row, do = (
-            self.applied_op.op,
-            self.applied_op.attributes,
-            lookup_op(self.applied_op.op),
-            OpDispatcher(),
-        )
+        op, attributes, do = self.applied_op.op, self.applied_op.attributes, OpDispatcher()
+        row = lookup_op(op)
         if row.gradient is None:
             raise _nondifferentiable_error(op)
-        pairs = zip(self.operands, self.applied_op.types, strict=True)
         operands = [
-            each if isinstance(each, ConcreteArray | Symbol) else ConcreteArray(literal(each, type_))
-            for each, type_ in pairs
+            operand if isinstance(operand, ConcreteArray | Symbol) else ConcreteArray(literal(operand, type_))
+            for operand, type_ in zip(self.operands, self.applied_op.types, strict=True)
         ]
-        (adjoint,), result = adjoints, self.result
-        pulled = []
-        for at in wanted:
-            if at in rows and (taken := row_adjoint(do, op, adjoint, operands, attributes)):
-                pulled.append(Rows(*taken))
+        (adjoint,) = adjoints
+        pulled: list[Any] = []
+        for position in wanted:
+            if position in rows and (parts := row_adjoint(do, op, adjoint, operands, attributes)):
+                pulled.append(Rows(*parts))
                 continue
-            made = row.gradient(do, at, adjoint, result, *operands, **attributes)
-            if at in rows and made is not None:
+            contribution = row.gradient(do, position, adjoint, self.result, *operands, **attributes)
+            if position in rows and contribution is not None:
                 raise row_use_error("a source", op, user_location())
-            is_wider = (
-                made is not None
-                and row.scalar is not None
-                and not _has_same_known_shape(do.type(made), operands[at]._type)
-            )
-            pulled.append(do("sum_like", made, operands[at]) if is_wider else made)
+            if contribution is not None and row.scalar is not None:
+                shape, operand_shape = do.type(contribution).shape, operands[position]._type.shape
+                is_same = shape == operand_shape and shape is not None and None not in shape
+                contribution = contribution if is_same else do("sum_like", contribution, operands[position])
+            pulled.append(contribution)
         return pulled
 
 
@@ -146,11 +140,11 @@ TAPE_STACK: ContextVar[tuple[TapeProtocol, ...]] = ContextVar("tape_stack", defa
 
 def recording_tapes() -> Sequence[TapeProtocol]:
     """The active tapes that record in the current region, outermost first."""
-    recorders = TAPE_STACK.get()
-    if not recorders:
+    tapes = TAPE_STACK.get()
+    if not tapes:
         return ()
     region = current_region()
-    return [each for each in recorders if each.region is region and not each.is_paused]
+    return [tape for tape in tapes if tape.region is region and not tape.is_paused]
 
 
 class OpDispatcher:
@@ -166,9 +160,9 @@ class OpDispatcher:
 def record_entry(operands: Sequence[Any], results: Sequence[TapeArray], pull: VJP) -> None:
     """Record a step on the active tapes, if it has results that can have adjoints."""
     if results:
-        made = TapeEntry(tuple(operands), tuple(results), pull)
-        for recorder in recording_tapes():
-            recorder.record(made)
+        entry = TapeEntry(tuple(operands), tuple(results), pull)
+        for tape in recording_tapes():
+            tape.record(entry)
 
 
 class _TracedOp(NamedTuple):
@@ -181,9 +175,9 @@ def record_op(applied: AppliedOp, operands: tuple[Any, ...], result: TapeArray) 
     """Record an op on the active tapes, if its result is of floats."""
     if result._type.dtype.kind != "f":
         return
-    made = OpTapeEntry(operands, result, applied)
-    for recorder in recording_tapes():
-        recorder.record(made)
+    entry = OpTapeEntry(operands, result, applied)
+    for tape in recording_tapes():
+        tape.record(entry)
 
 
 def record_eager_op(applied: AppliedOp, operands: tuple[Any, ...], result: ConcreteArray) -> None:
@@ -217,14 +211,9 @@ def record_nondifferentiable(op: str, operands: Sequence[Any], result: TapeArray
 
 
 def _nondifferentiable_error(op: str) -> Invalid:
-    hint = "tl.stop_gradient(x) takes a value for a constant"
+    hint = "tl.stop_gradient(x) makes a value a constant"
     required = "a column gradient in its row" if op in OPS else None
     return Invalid(f"{op} cannot be differentiated", rule="D1", where=user_location(), required=required, hint=hint)
-
-
-def _has_same_known_shape(one: Type, other: Type) -> bool:
-    """Whether both shapes are fully known, and equal."""
-    return one.shape == other.shape and one.shape is not None and None not in one.shape
 
 
 def record_call(
@@ -246,32 +235,28 @@ def record_call(
     operand or result is a handle of cells.
     """
     results, form = flatten((result, tuple(assigned)), by_reference=True)
-    places = [at for at, leaf in enumerate(given) if is_float_array(leaf)]
-    operands, made = [given[at] for at in places], [leaf for leaf in results if is_float_array(leaf)]
-    if draws and made and any(map(_is_tracked, operands)):
-        said = f"a tape records {name}, which draws random numbers, and its reverse pass would draw others"
+    positions = [position for position, leaf in enumerate(given) if is_float_array(leaf)]
+    operands, floats = [given[position] for position in positions], [leaf for leaf in results if is_float_array(leaf)]
+    if draws and floats and any(tape.is_tracked(operand) for tape in recording_tapes() for operand in operands):
+        message = f"a tape records {name}, which draws random numbers, and its reverse pass would draw others"
         hint = "draw outside and pass the numbers as an argument, or use tl.value_and_grad, which draws once"
-        raise Invalid(said, rule="D5", where=user_location(), hint=hint)
+        raise Invalid(message, rule="D5", where=user_location(), hint=hint)
     if any(isinstance(leaf, Symbol) and isinstance(leaf.dtype, HandleType) for leaf in (*given, *results)):
         raise cells_not_recorded_error()
 
     def vjp(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
-        found = iter(adjoints)
-        filled = [instantiate_adjoint(next(found), leaf) if is_float_array(leaf) else 0 for leaf in results]
-        pulled = pullback(unflatten(form, filled), [places[at] for at in rows])
-        return [pulled[places[at]] for at in wanted]
+        rest = iter(adjoints)
+        filled = [instantiate_adjoint(next(rest), leaf) if is_float_array(leaf) else 0 for leaf in results]
+        pulled = pullback(unflatten(form, filled), [positions[at] for at in rows])
+        return [pulled[positions[at]] for at in wanted]
 
-    record_entry(operands, made, vjp)
+    record_entry(operands, floats, vjp)
 
 
 def cells_not_recorded_error() -> Usage:
     """The error for using cells where a tape records."""
-    hint = "make, fill and collect them in one tl.function, and call that; tl.map and tl.scan are recorded"
-    return Usage("a tape takes down no cells", where=user_location(), hint=hint)
-
-
-def _is_tracked(value: TapeArray) -> bool:
-    return any(recorder.is_tracked(value) for recorder in recording_tapes())
+    hint = "create, fill and collect them in one tl.function, and call that; tl.map and tl.scan are recorded"
+    return Usage("tapes do not record cells", where=user_location(), hint=hint)
 
 
 def as_array(held: StoredValue) -> TapeArray:
@@ -341,12 +326,12 @@ def resolve_watched_array(variable: Resource, held: StoredValue, own: TapeArray 
 
 def watch_copy(recorder: TapeProtocol, variable: Resource, held: StoredValue, array: TapeArray) -> TapeArray:
     """Let one tape watch a variable as a copy of `array`, and record the copy on the other tapes; returns the copy."""
-    apart = identity_copy(array)
-    recorder.watch_variable(variable, held, array, apart)
+    copy = identity_copy(array)
+    recorder.watch_variable(variable, held, array, copy)
     for other in recording_tapes():
         if other is not recorder:
-            other.record(TapeEntry((array,), (apart,), identity_vjp))
-    return apart
+            other.record(TapeEntry((array,), (copy,), identity_vjp))
+    return copy
 
 
 def identity_copy(array: TapeArray) -> TapeArray:

@@ -121,9 +121,9 @@ class Tape:
                 elif isinstance(leaf, list | tuple):
                     hint = "a list is an array; write a tuple of several"
                 raise Usage(
-                    f"a tape watches arrays of floats, by their identity, and {name} is none",
+                    f"a tape watches arrays of floats, by their identity, and {name} is not one",
                     where=user_location(),
-                    required="an array that tl.asarray has made, or an op",
+                    required="an array from tl.asarray or an op",
                     got=repr(leaf)[:80],
                     hint=hint,
                 )
@@ -140,9 +140,9 @@ class Tape:
     def gradient(self, target: Any, sources: Any, adjoints: Any = None, *, rows: Any = ()) -> Any:
         """The gradient of `target` with respect to `sources`, nested as these are.
 
-        `target` is one float, or any nested arrays with `adjoints`, which nest in the same way. A source that the
-        target does not depend on gets zeros. A source that is in `rows`, too, is a table of which only rows are taken:
-        its gradient is `tl.Rows`.
+        `target` is one float, or any nested arrays with `adjoints`, which nest in the same way. Each gradient has the
+        shape and dtype of its source; it is zeros where the target does not depend on the source. Sources listed in
+        `rows` as well are tables of which the program only takes rows: their gradients are `tl.Rows`.
 
         Raises Usage for a source that the tape does not know, since it was not watched or is another object, and for a
         target that is not a tagloom array; Invalid (D3) where an adjoint does not fit, (D1) for an op without a
@@ -150,20 +150,22 @@ class Tape:
         """
         self._check_region()
         if self._is_consumed:
-            hint = "tl.Tape(persistent=True) gives as many as are asked for"
-            raise Usage("this tape has given its gradient, and has forgotten all", where=user_location(), hint=hint)
-        results, given = self._seed_adjoints(target, adjoints)
-        given_sources, structure = flatten(sources, keep_variables=True)
-        wanted = [self._resolve_source(leaf) for leaf in given_sources]
-        self._check_tracked(leaf_names(structure, "source"), wanted)
-        tables = self._find_table_keys(rows, wanted)
+            hint = "tl.Tape(persistent=True) computes any number of gradients"
+            raise Usage(
+                "this tape has computed its gradient, and dropped its records", where=user_location(), hint=hint
+            )
+        results, seeds = self._seed_adjoints(target, adjoints)
+        leaves, structure = flatten(sources, keep_variables=True)
+        arrays = [self._resolve_source(leaf) for leaf in leaves]
+        self._check_tracked(leaf_names(structure, "source"), arrays)
+        tables = self._find_table_keys(rows, arrays)
         records = [each if isinstance(each, AnyTapeEntry) else OpTapeEntry(*each) for each in self._entries]
         if not self.persistent:
             self._deactivate()
             self.reset()
             self._is_consumed = True
-        found = self._backpropagate(records, results, given, wanted, tables)
-        return unflatten(structure, [self._source_gradient(found, leaf, tables) for leaf in wanted])
+        computed = self._backpropagate(records, results, seeds, arrays, tables)
+        return unflatten(structure, [self._source_gradient(computed, array, tables) for array in arrays])
 
     def _find_table_keys(self, rows: Any, sources: Sequence[Any]) -> set[Any]:
         """The identity keys of the sources in `rows`; raises Usage for a table that is not a source."""
@@ -172,13 +174,16 @@ class Tape:
         for name, table in zip(leaf_names(structure, "rows"), tables, strict=True):
             if self._identity_key(table) not in known:
                 raise Usage(
-                    f"{name} is no source", where=user_location(), required="some of the sources", got=repr(table)[:80]
+                    f"{name} is not a source",
+                    where=user_location(),
+                    required="one of the sources",
+                    got=repr(table)[:80],
                 )
         return set(map(self._identity_key, tables))
 
-    def _source_gradient(self, found: dict[Any, Any], source: TapeArray, tables: Collection[Any]) -> Any:
+    def _source_gradient(self, computed: dict[Any, Any], source: TapeArray, tables: Collection[Any]) -> Any:
         """The adjoint of a source; zeros, or no rows, where nothing has contributed to it."""
-        adjoint = found.get(self._identity_key(source))
+        adjoint = computed.get(self._identity_key(source))
         if self._identity_key(source) in tables:
             return adjoint or empty_rows(OpDispatcher(), source)
         return instantiate_adjoint(adjoint, source)
@@ -272,11 +277,11 @@ class Tape:
         """Raises Usage outside the region where the tape was entered, since it has recorded nothing there."""
         if current_region() is self.region:
             return
-        said = "this tape records another function, branch or loop than the one that is traced here"
+        message = "this tape records another function, branch or loop than the one that is traced here"
         if self.region is None:
-            said = "this tape records what runs eagerly, and here a function is traced"
-        hint = "begin a tape where its gradient is wanted, and ask it there"
-        raise Usage(said, where=user_location(), hint=hint)
+            message = "this tape records eager ops, and here a function is traced"
+        hint = "enter the tape in the function, branch or loop that asks for its gradient"
+        raise Usage(message, where=user_location(), hint=hint)
 
     @property
     def _is_recording(self) -> bool:
@@ -310,8 +315,8 @@ class Tape:
         for name, leaf in zip(leaf_names(structure, "target"), results, strict=True):
             _check_not_weak(leaf)
             if not isinstance(leaf, ConcreteArray | Symbol):
-                hint = "float(x), int(x) and functions of NumPy leave what tapes record"
-                required = "an array of tagloom's"
+                hint = "the results of float(x), int(x) and NumPy functions are constants for tapes"
+                required = "a tagloom array"
                 raise Usage(
                     f"{name} was not recorded", where=user_location(), required=required, got=repr(leaf)[:80], hint=hint
                 )
@@ -319,12 +324,12 @@ class Tape:
         if adjoints is None:
             if len(results) != 1 or not floats or floats[0].shape != ():
                 raise Invalid(
-                    "the gradient of something else than one float",
+                    "the target of a gradient is not one float",
                     rule="D3",
                     where=user_location(),
-                    required="float64 or float32, of no axes",
+                    required="float64 or float32, without axes",
                     got=", ".join(str(leaf._type) for leaf in results),
-                    hint="give `adjoints`, nested as the target, as in tl.ones_like(y)",
+                    hint="pass `adjoints`, nested as the target, as in tl.ones_like(y)",
                 )
             return floats, [ConcreteArray(literal(1.0, Type(floats[0].dtype)))]
         pairs = zip(flatten_like(structure, adjoints, "an adjoint"), results, strict=True)
@@ -333,7 +338,7 @@ class Tape:
     def _check_tracked(self, names: Sequence[str], sources: Sequence[Any]) -> None:
         for name, leaf in zip(names, sources, strict=True):
             if not isinstance(leaf, ConcreteArray | Symbol) or not self.is_tracked(leaf):
-                hint = "tape.watch(x) comes first, and what is used and asked about is that very x"
+                hint = "call tape.watch(x) first, then use that same object x and ask for its gradient"
                 if isinstance(leaf, list):
                     hint = "a list is an array; write a tuple of several"
                 raise Usage(f"the tape does not know {name}", where=user_location(), got=repr(leaf)[:80], hint=hint)

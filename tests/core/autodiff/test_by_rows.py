@@ -307,7 +307,7 @@ def test_what_rows_may_name() -> None:
         tl.grad(lambda: b * b, b, rows=b)()
     with tl.Tape() as tape:
         y = tl.sum(tl.take(w, [1], axis=0)) * b
-    with pytest.raises(tl.Usage, match="rows is no source"):
+    with pytest.raises(tl.Usage, match="rows is not a source"):
         tape.gradient(y, w, rows=b)
 
 

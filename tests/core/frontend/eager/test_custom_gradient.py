@@ -176,9 +176,9 @@ def test_arguments_and_results_nest() -> None:
 
 
 WRONG: dict[str, tuple[Callable[[Any], Any], str]] = {
-    "nothing but a value": (lambda x: x, "has a custom gradient and returns none"),
-    "no function": (lambda x: (x, x), "has a custom gradient and returns none"),
-    "too many adjoints": (lambda x: (x, lambda d: (d, d)), "a pullback returns something else"),
+    "nothing but a value": (lambda x: x, "has a custom gradient, but does not return a pullback"),
+    "no function": (lambda x: (x, x), "has a custom gradient, but does not return a pullback"),
+    "too many adjoints": (lambda x: (x, lambda d: (d, d)), "a pullback does not return an adjoint for each argument"),
     "another shape": (lambda x: (tl.sum(x), lambda d: d), "an adjoint of another type than its argument"),
     "an integer": (lambda x: (x, lambda d: tl.astype(d, tl.int64)), "an adjoint of another type than its argument"),
     "another structure": (lambda x: (x, lambda d: {"x": d}), "an adjoint has another structure than its value"),

@@ -213,7 +213,7 @@ def test_gradients_by_variables() -> None:
     assert [np.asarray(each).tolist() for each in tape.gradient(y, (w, b, unused))] == [120.0, 1.0, [0.0, 0.0]]
     assert float(w) == 6.0
     n = tl.Variable(1, name="n")
-    with pytest.raises(tl.Invalid, match="variable n is no float"):
+    with pytest.raises(tl.Invalid, match="variable n is not of floats"):
         tl.grad(lambda: w * tl.astype(n, tl.float64), n)()
 
 
