@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from tagloom.tui.panes.glossary import GlossaryEntry, glossary_entries
+from tagloom.tui.panes.help import GlossaryEntry, glossary_entries
 
 PAGE = Path(__file__).resolve().parents[1] / "docs" / "glossary.md"
 HEAD = """# Glossary

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 from glossary import PAGE, format_entry, page_text
-from tagloom.tui.panes.glossary import GLOSSARY_FILE, TERM_WIDTH, glossary_entries, glossary_lines
-from tagloom.tui.panes.help import help_pages
+from tagloom.tui.panes.help import GLOSSARY_FILE, TERM_WIDTH, glossary_entries, glossary_lines, help_pages
 from tagloom.tui.session.commands import COMMANDS
 
 ROOT = PAGE.parents[1]

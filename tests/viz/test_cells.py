@@ -16,11 +16,10 @@ from support.pictures.drawings import FUNCTIONS, graphs, race
 from tagloom.core.graph.lower import lower
 from tagloom.interp.history.history import History
 from tagloom.viz.cells import compress as seams
-from tagloom.viz.cells import routes, tracks
-from tagloom.viz.cells.ansi import to_text
-from tagloom.viz.cells.drawing import HEIGHT, WIDTH, draw_cells, redraw
-from tagloom.viz.cells.legend import LINK_MEANINGS
-from tagloom.viz.cells.strokes import HEADS, STROKES
+from tagloom.viz.cells import routes
+from tagloom.viz.cells import routes as tracks
+from tagloom.viz.cells.drawing import HEIGHT, LINK_MEANINGS, WIDTH, draw_cells, redraw
+from tagloom.viz.cells.grid import HEADS, STROKES, to_text
 from tagloom.viz.graph_view import graph_view
 from tagloom.viz.pictures import run_picture
 from tagloom.viz.program_view import program_view

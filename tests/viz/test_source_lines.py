@@ -17,7 +17,7 @@ from tagloom.tui.run_start import Start
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.session import Session
 from tagloom.viz import source_lines as sources
-from tagloom.viz.player.source import source_excerpts
+from tagloom.viz.player.columns import source_excerpts
 from tagloom.viz.source_lines import MISSING_SOURCE, local_line, local_lines, shareable_lines
 
 SECRET = "the secret"

@@ -25,22 +25,17 @@ from ..panes.arrange import PANES, key_of
 from ..panes.graph import LayoutRequest, lay_out_graph
 from ..panes.help import TOUR_PAGES, help_pages, key_hints, second_key_hints
 from ..panes.page import PageRow
-from ..panes.screen import ScreenPresenter, ScreenSnapshot
-from ..panes.status import needs_arguments, suggest_line
+from ..panes.screen import ScreenPresenter, ScreenSnapshot, needs_arguments, suggest_line
 from ..session.command import LEADER_KEY, Command
 from ..session.session import Session
 from .ascii import AsciiApp
-from .command_line import CommandLine
-from .file_watcher import FileWatcher
+from .command_line import CommandLine, KeyHints
 from .graph import GraphPane
-from .hints import KeyHints
-from .modals import HelpModal, PaneJumpModal
-from .palette import SessionCommandProvider
+from .modals import HelpModal, PaneJumpModal, SessionCommandProvider
 from .pane import Pane
 from .pane_layout import PaneLayout
-from .preferences import load_preference, save_preference
-from .themes import THEMES, row_text
-from .worker import BackgroundWorker
+from .themes import THEMES, load_preference, row_text, save_preference
+from .worker import BackgroundWorker, FileWatcher
 
 SWITCH_INTERVAL = 0.001
 """Python's thread switch interval in seconds: how long the screen waits for the session's thread each time that it

@@ -10,7 +10,7 @@ from textual.app import App
 from textual.color import Color
 from textual.filter import LineFilter
 
-from ...viz.cells.strokes import HEADS, STROKES
+from ...viz.cells.grid import HEADS, STROKES
 from ...viz.style import BADGE_LOOKS
 
 _ASCII_GLYPHS = {

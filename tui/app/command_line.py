@@ -1,15 +1,20 @@
-"""The command line, with completion and history."""
+"""The command line, with completion and history; and the key hints at the bottom, where a click presses the key."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 
+from rich.text import Text
+from textual import events
 from textual.binding import Binding, BindingType
 from textual.suggester import Suggester
 from textual.widget import Widget
-from textual.widgets import Input
+from textual.widgets import Input, Static
 
+from ..panes.help import key_at
+from ..panes.page import PageRow
 from ..session.session import Session, complete_line
+from .themes import row_text
 
 
 class CommandSuggester(Suggester):
@@ -76,3 +81,34 @@ class CommandLine(Input):
         self._history_index = min(max(self._history_index + by, 0), len(self.history))
         self.value = self.history[-self._history_index] if self._history_index else ""
         self.cursor_position = len(self.value)
+
+
+# Key hints
+
+
+_TEXTUAL_KEYS = {
+    "<": "less_than_sign",
+    ">": "greater_than_sign",
+    ".": "full_stop",
+    "^p": "ctrl+p",
+    "1-0": "ctrl+o",
+    "Esc": "escape",
+}
+"""Textual's names for keys that are written differently here. Panes are chosen by letters, for the mouse."""
+
+
+class KeyHints(Static):
+    """The keys of the focused pane, or those that may follow the leader."""
+
+    def __init__(self) -> None:
+        super().__init__(id="hints")
+        self._rows: tuple[PageRow, ...] = ()
+
+    def show_rows(self, rows: tuple[PageRow, ...], dark: bool) -> None:
+        self._rows = rows
+        self.update(Text("\n", no_wrap=True).join(row_text(row, dark) for row in rows), layout=False)
+
+    def on_click(self, event: events.Click) -> None:
+        key = key_at(self._rows[event.y], event.x) if event.y < len(self._rows) else ""
+        if key:
+            self.app.simulate_key(_TEXTUAL_KEYS.get(key, key.lower() if len(key) > 1 else key))

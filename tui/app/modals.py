@@ -1,17 +1,23 @@
-"""Modal screens: the help for a pane, the tour, and letters to jump by."""
+"""Modal screens: the help for a pane, the tour, letters to jump by, and the command palette."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import ClassVar
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
+from typing import ClassVar, Protocol, cast
 
 from textual import events
 from textual.app import ComposeResult
 from textual.binding import Binding, BindingType
+from textual.command import DiscoveryHit, Hit, Hits, Provider
 from textual.containers import VerticalScroll
+from textual.content import Content
 from textual.geometry import Offset
 from textual.screen import ModalScreen
 from textual.widgets import Label, Static
+
+from ..session.command import Command
+from ..session.session import Session
 
 JUMP_LETTERS = "asdfghjklqwertyuiop"
 
@@ -86,3 +92,37 @@ class PaneJumpModal(ModalScreen[str | None]):
         found = self._targets.get(letter)
         if self.is_current:
             self.dismiss(found[0] if found else None)
+
+
+# The command palette: every command of the session, by name, with its key and its help
+
+
+class CommandRunner(Protocol):
+    """An app that has a session and runs its commands."""
+
+    session: Session
+
+    def invoke_command(self, command: Command[Session]) -> None: ...
+
+
+class SessionCommandProvider(Provider):
+    """Provides the session commands of an app that is a CommandRunner."""
+
+    def _command_titles(self) -> Iterator[tuple[Content, Command[Session]]]:
+        for command in cast(CommandRunner, self.app).session.commands.values():
+            key = f"  [{command.key}]" if command.key else ""
+            yield Content(f"{command.usage}{key}"), command
+
+    async def discover(self) -> Hits:
+        for said, command in self._command_titles():
+            yield DiscoveryHit(said, partial(self._run_command, command), command.usage, help=command.help)
+
+    async def search(self, query: str) -> Hits:
+        matcher = self.matcher(query)
+        for said, command in self._command_titles():
+            score = max(matcher.match(command.name), matcher.match(command.help) * 0.8)
+            if score > 0:
+                yield Hit(score, said, partial(self._run_command, command), command.usage, help=command.help)
+
+    def _run_command(self, command: Command[Session]) -> None:
+        cast(CommandRunner, self.app).invoke_command(command)

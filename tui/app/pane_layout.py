@@ -10,9 +10,8 @@ from textual.containers import Container
 from ..panes.arrange import PANES, PaneArea, arrange_panes
 from ..panes.screen import PaneSize
 from .graph import GraphPane
-from .lines import LinesPane
+from .lines import LinesPane, TimelinePane
 from .pane import Pane
-from .timeline import TimelinePane
 
 RESERVED_LINES = 3
 """The rows below the panes: the last event, the position, and key hints."""

@@ -1,8 +1,12 @@
-"""The screen's colours: the table of looks of `viz.style` on light and dark backgrounds, each colour legible."""
+"""The screen's colours: the table of looks of `viz.style` on light and dark backgrounds, each colour legible; and the
+preferences that are kept between sessions."""
 
 from __future__ import annotations
 
+import os
+from contextlib import suppress
 from functools import cache
+from pathlib import Path
 
 from rich.color import Color
 from rich.style import Style
@@ -107,3 +111,26 @@ def _textual_theme(theme: Theme, dark: bool) -> Colours:
 
 THEMES = (_textual_theme(DARK, True), _textual_theme(LIGHT, False))
 """The themes to choose from."""
+
+
+# Preferences
+
+
+def preferences_folder() -> Path:
+    """The folder of the preferences (XDG Base Directory Specification)."""
+    state = os.environ.get("XDG_STATE_HOME") or os.path.join(os.path.expanduser("~"), ".local", "state")
+    return Path(state) / "tagloom"
+
+
+def load_preference(name: str) -> str:
+    """The saved preference of this name; empty if there is none."""
+    with suppress(OSError, UnicodeDecodeError):
+        return (preferences_folder() / name).read_text(encoding="utf-8").strip()
+    return ""
+
+
+def save_preference(name: str, said: str) -> None:
+    """Save a preference."""
+    with suppress(OSError):
+        preferences_folder().mkdir(parents=True, exist_ok=True)
+        (preferences_folder() / name).write_text(f"{said}\n", encoding="utf-8")

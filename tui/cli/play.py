@@ -12,7 +12,7 @@ from ...core.world import World
 from ...interp.engines.protocol import Limits
 from ...viz.collapse import MAX_BOXES
 from ...viz.player.page import PlayerSelection, page_of_history
-from ...viz.player.selection import MAX_EVENTS
+from ...viz.player.recording import MAX_EVENTS
 from ..run_start import Start, StartOptions
 from .options import (
     DEFAULT_LIMITS,

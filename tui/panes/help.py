@@ -1,14 +1,20 @@
-"""The texts of F1 for each pane, the tour, and the keys of the screen."""
+"""The texts of F1 for each pane, the tour, the keys of the screen, and the glossary.
+
+The glossary has every term of the user's world in one line; F1 and docs/glossary.md show it. A line of glossary.txt is
+`term | definition | page`, the page as docs/ links to it; the lines are in alphabetical order.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
 from textwrap import fill
+from typing import NamedTuple
 
 from ...viz.style import GREY, SKY
 from ..session.command import LEADER_KEY, Command
 from ..session.session import Session
-from .glossary import glossary_lines
 from .page import PageRow, PageSpan
 
 PANE_HELP: Mapping[str, str] = {
@@ -194,3 +200,45 @@ def help_pages(pane: str, commands: Iterable[Command[Session]], width: int = 85)
 
 _PAGE_GROUPS = ("moving", "looking", "forking", "marking")
 """The groups of commands that begin a new page."""
+
+
+# The glossary
+
+
+GLOSSARY_FILE = Path(__file__).with_name("glossary.txt")
+TERM_WIDTH = 20
+"""The columns for terms."""
+
+
+class GlossaryEntry(NamedTuple):
+    """A term, its definition, and the page that explains it, relative to docs/."""
+
+    term: str
+    definition: str
+    page: str
+
+
+@cache
+def glossary_entries() -> tuple[GlossaryEntry, ...]:
+    """All terms, in alphabetical order."""
+    lines = GLOSSARY_FILE.read_text(encoding="utf-8").splitlines()
+    return tuple(GlossaryEntry(*line.split(" | ")) for line in lines)
+
+
+def glossary_lines(width: int = 85) -> list[str]:
+    r"""All terms with their definitions beside them, wrapped for a terminal of this many columns.
+
+    >>> print("\n".join(glossary_lines()[-3:-1]))
+    work                the number of firings of a run: S1
+    world               what effects act on: the output, and the Python functions that a
+    """
+    return [
+        line
+        for term, definition, _ in glossary_entries()
+        for line in fill(
+            definition.replace("`", ""),
+            width,
+            initial_indent=f"{term:{TERM_WIDTH}}",
+            subsequent_indent=" " * TERM_WIDTH,
+        ).splitlines()
+    ]

@@ -1,20 +1,21 @@
-"""The panes of tokens: in flight, waiting for partners, in cells, and deferred reads."""
+"""The panes of the state: tokens in flight, tokens that wait for partners, cells with deferred reads, and the tree of
+activations."""
 
 from __future__ import annotations
 
 from ...core.errors import plural
 from ...core.graph.graph import Graph
-from ...core.tag import Tag
+from ...core.tag import ROOT, Tag
 from ...core.types import Handle
 from ...interp.machine.cells import CellBlock, CellWrite
 from ...interp.machine.event import Token
 from ...interp.queries.why_not import could_fire
 from ...viz.state_view import abbreviate_tag, abbreviate_value
-from ...viz.style import BADGE_LOOKS, GREEN, GREY, ORANGE, SKY, YELLOW
+from ...viz.style import BADGE_LOOKS, GREEN, GREY, ORANGE, PURPLE, SKY, VERMILLION, YELLOW
 from ..session import listing
-from ..session.listing import WaitingNode
+from ..session.listing import ActivationEntry, ActivationTitles, OmittedActivations, WaitingNode, list_activations
 from ..session.session import Session
-from .page import PageRow, PageSpan, PanePage, build_row, empty_page, list_rows
+from .page import LazyRows, PageRow, PageSpan, PanePage, build_row, empty_page, list_rows
 
 MAX_TOKENS = 200
 """The most tokens that are listed; there may be millions."""
@@ -137,3 +138,48 @@ def _cell_row(graph: Graph, at: int, who: CellWrite | Token) -> PageRow:
         parked = (f"{BADGE_LOOKS['parked'].glyph} {node}", YELLOW)
         return build_row((f"  [{at}] ", ORANGE), parked, (f"  {abbreviate_tag(who.tag)}", GREY), **about)
     return build_row(PageSpan(f"  [{at}] {abbreviate_value(who.inputs[2])}", "", True), (f"  by {node}", GREY), **about)
+
+
+# Activations
+
+
+def tags_page(session: Session) -> PanePage:
+    """The activations so far: those around the current and the restricting one, and their direct children."""
+    history, here, found = session.history, session.current_tag, list_activations(session)
+    told = _ActivationRows(
+        ActivationTitles(history.graph, session.run.index.gates, history.position), here, session.root_tag
+    )
+    at = next(
+        (number for number, each in enumerate(found) if isinstance(each, ActivationEntry) and each.tag == here), None
+    )
+    return PanePage(
+        LazyRows(len(found), lambda number: told.build_row(found[number])), f"{len(history.state.records):,} open", at
+    )
+
+
+class _ActivationRows:
+    """The texts of rows."""
+
+    def __init__(self, titles: ActivationTitles, here: Tag, only: Tag | None) -> None:
+        self.titles, self.current, self.filter_tag = titles, here, only
+
+    def build_row(self, entry: ActivationEntry | OmittedActivations) -> PageRow:
+        indent = "  " * min(entry.depth, 20)
+        if isinstance(entry, OmittedActivations):
+            return build_row(indent, (f"  {entry.remaining_count:,} more", GREY))
+        tag, is_open = entry.tag, entry.tokens is not None
+        text, is_here, is_loop = str(tag), tag == self.current, tag.site.kind == "loop"
+        is_only = self.filter_tag == tag
+        sign = (f"{'◆' if is_only else '●' if is_open else '✓'} ", ORANGE if is_open else GREEN)
+        title = PageSpan(self.titles.title(entry), VERMILLION if is_loop else PURPLE if is_open else GREY, is_here)
+        site = "" if is_loop or tag == ROOT else f"  {tag.last_step}"
+        held = f"  {entry.tokens} ○" if entry.tokens else ""
+        return build_row(
+            indent,
+            sign,
+            title,
+            (site + held, GREY),
+            is_current=is_here,
+            tag=text,
+            command="only" if is_only else f"only {text}",
+        )

@@ -1,8 +1,15 @@
-"""The grid of cells that a drawing is."""
+"""The grid of cells that a drawing is: its line characters and arrow heads, in Unicode and in ASCII, and its text.
+
+Characters are keyed by the style names of the table of looks, so a new kind of arrow needs only its row there.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from itertools import groupby
 from typing import NamedTuple, TypeAlias
+
+from ..style import BLACK, GREY
 
 UP, DOWN, LEFT, RIGHT, UNREMOVABLE = 1, 2, 4, 8, 16
 """The sides at which a cell is joined, as bits; and a bit for a cell that cannot be removed."""
@@ -32,3 +39,94 @@ Grid: TypeAlias = list[list[GridCell]]
 """Rows of cells, all of the same length."""
 
 BLANK = GridCell()
+
+
+# Lines and arrow heads
+
+
+_LIGHT_GLYPHS = " ╵╷│╴╯╮┤╶╰╭├─┴┬┼"
+_DOUBLE_GLYPHS = " ║║║═╝╗╣═╚╔╠═╩╦╬"
+
+
+class Stroke(NamedTuple):
+    """A kind of line: its characters by the sides that they join, and its vertical and horizontal lines in ASCII."""
+
+    glyphs: str
+    vertical: str
+    horizontal: str
+
+    def glyph(self, sides: int) -> str:
+        """The character that joins these sides."""
+        return self.glyphs[sides]
+
+    def ascii(self, sides: int) -> str:
+        """The ASCII character for these sides; a joint is low if it joins what is below, and high if it joins what
+        is above."""
+        if not sides & (LEFT | RIGHT):
+            return self.vertical
+        return {0: self.horizontal, UP: "`", DOWN: ",", UP | DOWN: "+"}[sides & (UP | DOWN)]
+
+
+def _break_straight(down: str, along: str) -> str:
+    """The light line, broken where it runs straight."""
+    return "".join({UP | DOWN: down, LEFT | RIGHT: along}.get(sides, sign) for sides, sign in enumerate(_LIGHT_GLYPHS))
+
+
+STROKES = {
+    "solid": Stroke(_LIGHT_GLYPHS, "|", "-"),
+    "dotted": Stroke(_break_straight("┊", "┈"), ":", "."),
+    "dashed": Stroke(_break_straight("╎", "╌"), "!", "~"),
+    "bold": Stroke(_DOUBLE_GLYPHS, "#", "="),
+}
+"""The kinds of lines, by style."""
+
+HEADS: dict[str, tuple[str, str, str]] = {
+    "normal": ("▼v", "▲^", "▶>"),
+    "vee": ("▽V", "△A", "▹)"),
+    "odot": ("◇o", "◆@", "◇o"),
+    "dot": ("◉%", "◎&", "◉%"),
+    "none": ("", "", ""),
+}
+"""The kinds of heads: down, up and to the right, in Unicode and in ASCII. Heads that do not point differ up and
+down, so that a head between two boxes shows at which of them it ends."""
+
+
+# Text, with or without colours
+
+
+def to_text(rows: Iterable[Sequence[GridCell]], *, unicode: bool = True, colours: bool = False) -> str:
+    """Rows of cells as text, one line each, without trailing blanks.
+
+    Colours are the nearest of the 256 terminal colours. Black becomes the terminal's default colour, and grey is faint.
+    """
+    return "\n".join(_row_text(row, unicode, colours) for row in rows)
+
+
+def _row_text(row: Sequence[GridCell], unicode: bool, colours: bool) -> str:
+    text = "".join(cell.glyph if unicode else cell.ascii for cell in row).rstrip()
+    if not colours:
+        return text
+    line = ""
+    for look, run in groupby(row[: len(text)], _sgr_parameters):
+        said = "".join(cell.glyph if unicode else cell.ascii for cell in run)
+        line += f"\x1b[{look}m{said}\x1b[0m" if look and said.strip() else said
+    return line
+
+
+def _sgr_parameters(cell: GridCell) -> str:
+    """The parameters of the SGR escape sequence for a cell's look."""
+    colour = "" if cell.colour in ("", BLACK) else "2" if cell.colour == GREY else f"38;5;{nearest_colour(cell.colour)}"
+    return ";".join(filter(None, ["1" if cell.bold else "", colour]))
+
+
+def nearest_colour(colour: str) -> int:
+    """The number of the colour in the terminal's colour cube that is nearest to #RRGGBB.
+
+    >>> nearest_colour("#FF0000"), nearest_colour("#E69F00")
+    (196, 178)
+    """
+    levels = (0, 95, 135, 175, 215, 255)
+    red, green, blue = (
+        min(range(6), key=lambda level: abs(levels[level] - int(colour[start : start + 2], 16))) for start in (1, 3, 5)
+    )
+    return 16 + 36 * red + 6 * green + blue

@@ -7,13 +7,16 @@ move is token * 8 + place; `sizes` has the number of moves of each event.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections import defaultdict
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from ...core.graph.graph import Graph
 from ...core.ops.effects import ALL_OPS, fill_placeholders
+from ...core.program.program import Location
 from ...core.tag import Tag
 from ...core.types import Handle
 from ...core.value import Value
@@ -21,11 +24,10 @@ from ...interp.machine.event import Event
 from ...interp.outcome.outcome import describe_value
 from ..activation_tree import ActivationTree
 from ..labels import NodeLabels
+from ..source_lines import shareable_lines
 from ..state_view import abbreviate_tag, abbreviate_value
 from .graph_layout import PlayerPlan
-from .recording import TokenPlace, recorded_arguments
-from .selection import PlayerSegment
-from .source import SourceExcerpt
+from .recording import PlayerSegment, TokenPlace, recorded_arguments
 
 JsonRow: TypeAlias = list[Any]
 
@@ -289,3 +291,59 @@ def _tag_lifetimes(part: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
         for each in event.closed:
             closed[each.tag] = place
     return {tag: (place, came.get(tag, -1), closed.get(tag, -1)) for tag, place in opened.items()}
+
+
+# The source lines of nodes, which the page shows beside the graph
+
+
+CONTEXT_LINES = 2
+"""The lines of context before and after those that made nodes."""
+
+MAX_GAP = 12
+"""The largest gap between lines of one excerpt."""
+
+
+class SourceExcerpt(NamedTuple):
+    """Some lines of a file, from line number `first` on; no lines if the source cannot be read. Only the file's name
+    is kept, without its folder."""
+
+    file: str
+    path: str
+    first: int
+    lines: list[str]
+
+
+def source_excerpts(graph: Graph) -> list[SourceExcerpt]:
+    """The lines that made the nodes of a graph, as far as they can still be read."""
+    wanted: dict[str, list[Location]] = defaultdict(list)
+    for node in graph.nodes:
+        if node.location is not None:
+            wanted[node.location.file].append(node.location)
+    found = []
+    for path, places in wanted.items():
+        lines = shareable_lines(places[0])
+        if not lines:
+            found.append(SourceExcerpt(Path(path).name, path, 1, []))
+        for first, last in _group_lines(sorted({place.line for place in places})):
+            begin, end = max(1, first - CONTEXT_LINES), min(len(lines), last + CONTEXT_LINES)
+            if begin <= last <= len(lines):
+                kept = [line.rstrip() for line in lines[begin - 1 : end]]
+                while kept and not kept[0] and begin < first:
+                    kept, begin = kept[1:], begin + 1
+                found.append(SourceExcerpt(Path(path).name, path, begin, kept))
+    return found
+
+
+def _group_lines(numbers: list[int]) -> list[tuple[int, int]]:
+    """Group line numbers that are close to each other: the first and the last of each group.
+
+    >>> _group_lines([1, 2, 5, 40])
+    [(1, 5), (40, 40)]
+    """
+    found: list[tuple[int, int]] = []
+    for number in numbers:
+        if found and number - found[-1][1] <= MAX_GAP:
+            found[-1] = (found[-1][0], number)
+        else:
+            found.append((number, number))
+    return found

@@ -29,11 +29,9 @@ from ..collapse import MAX_BOXES
 from ..render import ProgressCallback
 from ..state_view import abbreviate_value
 from ..style import BADGE_LOOKS, BLUE, DARK, LIGHT, PALETTE, SKY, Theme
-from .columns import PlayerColumns
+from .columns import PlayerColumns, source_excerpts
 from .graph_layout import build_plan
-from .recording import record_tokens, recorded_arguments
-from .selection import MAX_EVENTS, select_segment
-from .source import source_excerpts
+from .recording import MAX_EVENTS, record_tokens, recorded_arguments, select_segment
 
 SCRIPTS = ("data", "geometry", "tokens", "panes", "predict", "print", "main", "controls")
 """The scripts of a page in order; together they form one script."""

@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 import pytest
 from onscreen import DEADLOCK, LOOKS, ROOT, SIZES, TEXT_OF, TEXTS, Screen, looks_of, shown, text_of
-from tagloom.tui.app import app, lines, palette
+from tagloom.tui.app import app, lines, modals
 from tagloom.tui.app import ascii as letters
 from tagloom.tui.app.ascii import to_ascii
 from tagloom.tui.app.graph import GraphPane
@@ -335,7 +335,7 @@ def test_the_palette(folder: Path) -> None:
     """Every command is in the palette, and is found by its name."""
 
     async def script(screen: Screen) -> None:
-        provider = palette.SessionCommandProvider(screen.app.screen)
+        provider = modals.SessionCommandProvider(screen.app.screen)
         for command in COMMANDS.values():
             best = max([hit async for hit in provider.search(command.name)], key=lambda hit: hit.score)
             assert best.text == command.usage and f"[{command.key}]" in str(best.match_display)

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from onscreen import Screen, shown
 from tagloom.tui.app import app
-from tagloom.tui.app.file_watcher import FileWatcher
 from tagloom.tui.app.graph import GraphPane
-from tagloom.tui.app.preferences import load_preference, save_preference
+from tagloom.tui.app.themes import load_preference, save_preference
+from tagloom.tui.app.worker import FileWatcher
 from tagloom.tui.panes.graph import GraphLayout, LayoutRequest, lay_out_graph
 from tagloom.tui.run_start import Start
 from tagloom.tui.session.commands import new_session

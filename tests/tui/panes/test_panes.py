@@ -19,12 +19,10 @@ from tagloom.tui.panes.events import events_page
 from tagloom.tui.panes.graph import MAX_EXCESS, LayoutRequest, draw_tokens, lay_out_graph
 from tagloom.tui.panes.help import key_hints
 from tagloom.tui.panes.inspector import array_rows, inspector_page
-from tagloom.tui.panes.screen import PaneSize, ScreenPresenter
+from tagloom.tui.panes.screen import PaneSize, ScreenPresenter, status_row, suggest_line
 from tagloom.tui.panes.source import source_page
-from tagloom.tui.panes.status import status_row, suggest_line
-from tagloom.tui.panes.tags import tags_page
 from tagloom.tui.panes.timeline import build_timeline
-from tagloom.tui.panes.tokens import MAX_TOKENS, cells_page, flight_page, waiting_page
+from tagloom.tui.panes.tokens import MAX_TOKENS, cells_page, flight_page, tags_page, waiting_page
 from tagloom.tui.run_start import Start
 from tagloom.tui.session import listing
 from tagloom.tui.session.commands import COMMANDS, new_session

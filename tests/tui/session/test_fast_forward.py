@@ -15,8 +15,8 @@ from tagloom.core.errors import Usage
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History
 from tagloom.tui.panes.inspector import inspector_page
-from tagloom.tui.panes.tags import tags_page
 from tagloom.tui.panes.timeline import build_timeline
+from tagloom.tui.panes.tokens import tags_page
 from tagloom.tui.run_start import Start, StartOptions
 from tagloom.tui.session import fast_forward as far
 from tagloom.tui.session import node

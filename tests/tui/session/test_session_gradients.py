@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import tagloom as tl
-from tagloom.tui.panes.tags import tags_page
+from tagloom.tui.panes.tokens import tags_page
 from tagloom.tui.run_start import Start
 from tagloom.tui.session.commands import new_session
 from tagloom.tui.session.node import describe_effect

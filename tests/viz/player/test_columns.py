@@ -20,8 +20,7 @@ from tagloom.interp.outcome.outcome import describe_value
 from tagloom.viz.player.columns import MAX_VALUE_LENGTH, PlayerColumns
 from tagloom.viz.player.graph_layout import plan_view
 from tagloom.viz.player.page import PlayerSelection, page_of_history, script_json
-from tagloom.viz.player.recording import TokenPlace, apply_moves, record_tokens
-from tagloom.viz.player.selection import select_segment
+from tagloom.viz.player.recording import TokenPlace, apply_moves, record_tokens, select_segment
 from tagloom.viz.state_view import abbreviate_value
 
 
