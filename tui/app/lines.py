@@ -1,5 +1,5 @@
-"""Panes of lines: with a cursor, where Enter or a click runs the command of a line; and the timeline, where a click goes
-to a position."""
+"""Panes of lines: with a cursor, where Enter or a click runs the command of a line; and the timeline, where a click
+goes to a position."""
 
 from __future__ import annotations
 
