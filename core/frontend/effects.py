@@ -47,7 +47,10 @@ def cells(n: Any, dtype: Any, /) -> Any:
 
 
 def put(cells: Any, i: Any, value: Any, /) -> Any:
-    """Put a value into cell `i`. Returns the handle, for use after the put. A second put to a cell traps."""
+    """Put a value into cell `i`, from 0. Returns the handle: an op that uses it is ordered after the put.
+
+    A second put to a cell traps, and so does an index out of range. Raises Usage outside a tl.function.
+    """
     region, handle = _require_region("put"), to_operand(cells)
     element = handle.type.dtype.element if isinstance(handle.type.dtype, HandleType) else None
     adapted = to_weak_operand(unwrap_weak(value), element.dtype if element and element.is_scalar else None)
@@ -55,12 +58,18 @@ def put(cells: Any, i: Any, value: Any, /) -> Any:
 
 
 def get(cells: Any, i: Any, /) -> Any:
-    """The value of cell `i`, as soon as the cell is filled; also written `cells[i]`."""
+    """The value of cell `i`, as soon as the cell is filled; also written `cells[i]`. Until then the read is deferred.
+
+    Traps on an index out of range. Raises Usage outside a tl.function.
+    """
     return _emit_effect(_require_region("get"), "get", [to_operand(cells), to_operand(unwrap_weak(i), _INT)])
 
 
 def collect(cells: Any, /) -> Any:
-    """The values of all cells as an array, as soon as all are filled."""
+    """The values of all cells as an array, as soon as all are filled; the first axis counts the cells.
+
+    Raises Usage outside a tl.function.
+    """
     return _emit_effect(_require_region("collect"), "collect", [to_operand(cells)])
 
 
@@ -83,7 +92,7 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
     type, the firing traps.
     """
     if not callable(function):
-        raise Usage("callback wants a Python function", where=user_location(), got=repr(function))
+        raise Usage("the first argument of callback is not a function", where=user_location(), got=repr(function))
     try:
         type_ = as_type(returns)
     except TagloomError as error:
@@ -93,11 +102,11 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
     if region is None:
         return admit(function(*map(_admit_operand, operands)), type_)
     region.specialization.callbacks.append(function)
-    place = str(len(region.specialization.callbacks) - 1)
-    given = [to_operand(unwrap_weak(operand)) for operand in operands]
-    made = _emit_effect(region, "callback", given, function=place, returns=type_)
-    record_nondifferentiable("callback", list(map(read_variable, operands)), made)
-    return made
+    index = str(len(region.specialization.callbacks) - 1)
+    converted = [to_operand(unwrap_weak(operand)) for operand in operands]
+    result = _emit_effect(region, "callback", converted, function=index, returns=type_)
+    record_nondifferentiable("callback", list(map(read_variable, operands)), result)
+    return result
 
 
 def breakpoint(when: Any = True, /) -> None:
@@ -147,7 +156,9 @@ def _require_region(word: str) -> RegionBuilder:
     region = current_region()
     if region is None:
         raise Usage(
-            f"{word} belongs to a run", where=user_location(), hint="use it in a tl.function, and call that or run it"
+            f"{word} works only in a run",
+            where=user_location(),
+            hint="use it in a tl.function, and call that or run it",
         )
     if recording_tapes():
         raise cells_not_recorded_error()
@@ -195,7 +206,7 @@ class Generator:
     def __init__(self, seed: int = 0) -> None:
         if type(seed) is not int or not 0 <= seed < 2**63:
             raise Usage(
-                "this is no seed", where=user_location(), required="an integer from 0 below 2**63", got=repr(seed)
+                "this is not a seed", where=user_location(), required="an integer from 0 below 2**63", got=repr(seed)
             )
         self.seed = Variable(seed, name="seed", trainable=False)
         self.count = Variable(0, name="count", trainable=False)
@@ -253,5 +264,5 @@ def check_draw_shape(shape: Any) -> tuple[int, ...]:
     """The shape of a draw as a tuple; raises Usage unless it is an int, or a tuple or list of ints, from 0 up."""
     sizes = (shape,) if type(shape) is int else tuple(shape) if isinstance(shape, tuple | list) else None
     if sizes is None or not all(type(size) is int and size >= 0 for size in sizes):
-        raise Usage("a shape is sizes that are known, as in (2, 3)", where=user_location(), got=repr(shape))
+        raise Usage("this is not a static shape, such as (2, 3)", where=user_location(), got=repr(shape))
     return sizes

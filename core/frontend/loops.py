@@ -51,12 +51,11 @@ def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> t
     """
 
     def step(carried: tuple[Any, ...], each: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-        found = function(*carried, *each)
-        if not isinstance(found, tuple) or len(found) != 2:
-            raise Usage(
-                "scan wants a function of two results", where=user_location(), required="what is carried on, and more"
-            )
-        return found[:1], found[1]
+        results = function(*carried, *each)
+        if not isinstance(results, tuple) or len(results) != 2:
+            required = "the next carried value, and an output"
+            raise Usage("the function of scan does not return two results", where=user_location(), required=required)
+        return results[:1], results[1]
 
     (carried,), each = _scan_arrays(step, (initial,), (arrays,))
     return carried, each
@@ -83,12 +82,14 @@ def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> 
 def _leading_size(leaves: Sequence[Any]) -> Any:
     """The common length of the arrays' first axes; raises Usage or Invalid (V4) where there is none."""
     if not leaves or not all(shape_of(leaf) for leaf in leaves):
-        raise Usage("wanted are arrays with axes", where=user_location(), got=[str(type_of(leaf)) for leaf in leaves])
-    known = {shape_of(leaf)[0] for leaf in leaves} - {None}
-    if len(known) > 1:
+        raise Usage(
+            "these are not arrays with axes", where=user_location(), got=[str(type_of(leaf)) for leaf in leaves]
+        )
+    lengths = {shape_of(leaf)[0] for leaf in leaves} - {None}
+    if len(lengths) > 1:
         got = [str(type_of(leaf)) for leaf in leaves]
         raise Invalid("arrays of different lengths", rule="V4", where=user_location(), required="one length", got=got)
-    return known.pop() if known else element_count(leaves[0], 0)
+    return lengths.pop() if lengths else element_count(leaves[0], 0)
 
 
 def _element_at(leaves: Sequence[Any], structure: TreeDef, k: Any) -> Any:
@@ -107,29 +108,29 @@ def _scan_arrays(step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ..
         tried, form = flatten(step(initial, _element_at(leaves, structure, 0))[1])
         types = [type_of(leaf) for leaf in tried]
     if not types:
-        raise Invalid("nothing is given of each element", rule="V5", where=user_location(), required="a value")
+        raise Invalid("the function returns no values", rule="V5", where=user_location(), required="a value")
 
     def body(k: Any, handles: tuple[Any, ...], *carried: Any) -> tuple[Any, ...]:
         following, each = step(carried, _element_at(leaves, structure, k))
         filled = tuple(put(handle, k, leaf) for handle, leaf in zip(handles, flatten(each)[0], strict=True))
         return k + 1, filled, *following
 
-    made = tuple(cells(count, type_) for type_ in types)
-    _, handles, *carried = while_loop(lambda k, *_: k < count, body, 0, made, *initial)
+    empty = tuple(cells(count, type_) for type_ in types)
+    _, handles, *carried = while_loop(lambda k, *_: k < count, body, 0, empty, *initial)
     return tuple(carried), unflatten(form, [_with_static_size(collect(handle), count) for handle in handles])
 
 
 def _scan_eagerly(step: ScanBody, carried: tuple[Any, ...], elements: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
-    made = []
+    """`_scan_arrays` outside a trace; raises Usage where there are no elements, since the outputs have no type then."""
+    outputs = []
     for element in elements:
-        carried, each = step(carried, element)
-        made.append(flatten(each))
-    if not made:
-        raise Usage(
-            "of no elements it is not known what there is of each", where=user_location(), hint="in a tl.function it is"
-        )
-    columns = zip(*(leaves for leaves, _ in made), strict=True)
-    return carried, unflatten(made[0][1], [stack(list(column)) for column in columns])
+        carried, output = step(carried, element)
+        outputs.append(flatten(output))
+    if not outputs:
+        hint = "a tl.function infers their types"
+        raise Usage("without elements the outputs have no types", where=user_location(), hint=hint)
+    columns = zip(*(leaves for leaves, _ in outputs), strict=True)
+    return carried, unflatten(outputs[0][1], [stack(list(column)) for column in columns])
 
 
 def _with_static_size(array: Any, count: Any) -> Any:

@@ -59,7 +59,7 @@ class Variable(ArrayOperators, VariableBase):
             held = _initial_array(value() if callable(value) else value, dtype)
             type_ = held._type if dtype is None or isinstance(dtype, DType) else as_type(dtype)
         if not isinstance(name, str) or not name.isidentifier():
-            raise Usage("the name of a variable is an identifier", where=user_location(), got=repr(name))
+            raise Usage("the name of a variable is not an identifier", where=user_location(), got=repr(name))
         self._resource = Resource(name, type_, held, trainable and type_.dtype.kind == "f", is_new=True)
         region = region or suspended_region()
         if region is not None:
@@ -104,36 +104,36 @@ class Variable(ArrayOperators, VariableBase):
         Raises Invalid (V4) for a value of another type.
         """
         region, value = current_region(), read_variable(value)
-        scalar = self.dtype if self._type.is_scalar else None
         try:
-            made = (
-                to_operand(value, self._type)
-                if isinstance(value, list)
-                else to_weak_operand(unwrap_weak(value), scalar)
-            )
+            if isinstance(value, list):
+                operand = to_operand(value, self._type)
+            else:
+                operand = to_weak_operand(unwrap_weak(value), self.dtype if self._type.is_scalar else None)
         except TagloomError as error:
             error.message = f"variable {self.name}: {error.message}"
             raise
-        if not self._type.admits(made.type):
+        if not self._type.admits(operand.type):
             raise Invalid(
                 f"variable {self.name} is assigned a value of another type",
                 rule="V4",
                 where=user_location(),
                 required=self._type,
-                got=describe_with_location(made.type, made.location if isinstance(made, TracedValue) else None),
+                got=describe_with_location(
+                    operand.type, operand.location if isinstance(operand, TracedValue) else None
+                ),
                 hint="tl.astype converts; a dtype of open sizes, as in tl.Array[tl.float64, None], lets sizes change",
             )
         if recording_tapes():
             read_and_record(self._resource)
         record_assignment(self._resource)
         if region is not None:
-            region.store[self._resource] = made
-        elif isinstance(made, TracedValue):
+            region.store[self._resource] = operand
+        elif isinstance(operand, TracedValue):
             raise Invalid(
                 "a symbolic value is used after its function was traced", rule="F2", where=user_location(), got=value
             )
         else:
-            self._resource.value = value if isinstance(value, ConcreteArray) else ConcreteArray(made)
+            self._resource.value = value if isinstance(value, ConcreteArray) else ConcreteArray(operand)
 
     def assign_add(self, value: Any, /) -> None:
         """Add `value` to the variable."""
@@ -144,8 +144,9 @@ class Variable(ArrayOperators, VariableBase):
         self.assign(self - value)
 
     def __repr__(self) -> str:
-        said = " ".join(repr(self._resource.value).removeprefix("asarray(").rpartition(", dtype=")[0].split())
-        return f"<variable {self.name}: {self._type} = {said if len(said) <= 60 else said[:56] + '...'}>"
+        elements = " ".join(repr(self._resource.value).removeprefix("asarray(").rpartition(", dtype=")[0].split())
+        elements = elements if len(elements) <= 60 else f"{elements[:56]}..."
+        return f"<variable {self.name}: {self._type} = {elements}>"
 
     __hash__ = object.__hash__
 
@@ -159,12 +160,12 @@ class Variable(ArrayOperators, VariableBase):
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         hint = "write w.assign(tl.scatter(w, value, index)), or w.assign(tl.where(mask, value, w))"
-        raise Usage(f"elements of variable {self.name} are not assigned", where=user_location(), hint=hint)
+        raise Usage(f"elements of variable {self.name} cannot be assigned", where=user_location(), hint=hint)
 
     def _refuse_in_place(self, value: Any) -> NoReturn:
         """Raises Usage: `w += x` would rebind w to an array."""
         hint = f"write {self.name}.assign_add(...), .assign_sub(...) or .assign(...)"
-        raise Usage(f"variable {self.name} is assigned by its methods", where=user_location(), hint=hint)
+        raise Usage(f"variable {self.name} is assigned only by its methods", where=user_location(), hint=hint)
 
     __iadd__ = __isub__ = __imul__ = __itruediv__ = __ifloordiv__ = __imod__ = __ipow__ = __imatmul__ = _refuse_in_place
     __iand__ = __ior__ = __ixor__ = __ilshift__ = __irshift__ = _refuse_in_place
@@ -198,17 +199,17 @@ for _name in ELEMENT_METHODS:
 def _initial_array(value: Any, dtype: Any) -> ConcreteArray:
     """The first value of a variable, converted to `dtype` if that is given."""
     if isinstance(value, Symbol):
-        hint = "make it of what is known: a number, an array; under tl.init_scope() ops run eagerly"
+        hint = "use a number or a concrete array; under tl.init_scope() ops run eagerly"
         raise Usage("the first value of a variable is symbolic", where=user_location(), got=repr(value), hint=hint)
-    wanted = None if dtype is None else Type(dtype, None) if isinstance(dtype, DType) else as_type(dtype)
+    type_ = None if dtype is None else Type(dtype, None) if isinstance(dtype, DType) else as_type(dtype)
     try:
-        operand = to_operand(value, wanted)
+        operand = to_operand(value, type_)
         assert isinstance(operand, Literal)
-        found = operand if wanted is None or wanted.admits(operand.type) else literal(operand.value, wanted)
+        constant = operand if type_ is None or type_.admits(operand.type) else literal(operand.value, type_)
     except TagloomError as error:
         error.where = error.where or user_location()
         raise
-    return ConcreteArray(found)  # a new object, which no tape knows
+    return ConcreteArray(constant)  # a new object, which no tape knows
 
 
 @contextmanager

@@ -311,7 +311,7 @@ MALFORMED = [
     ("func f(c: cells[cells[int64]]) -> int64 {", 11, "a handle says what its cells hold", "of a number or an array"),
     ("func f(c: cells[int]) -> int64 {", 11, "no dtype 'int'", "do you mean int64?"),
     ("func f(c: cell[int64]) -> int64 {", 11, "no dtype 'cell'", "do you mean cells[...]?"),
-    ("func f(c: cells[int64[-1]]) -> int64 {", 11, "no type", "? for one that is not known"),
+    ("func f(c: cells[int64[-1]]) -> int64 {", 11, "is not a type", "? for an unknown one"),
     ("func f(c: cells[int64[3]) -> int64 {", 16, "`[` cannot stand here", "sizes end with `]`"),
     ("  u = uniform shape=[1.5]", 21, "this is no attribute", "integers in brackets"),
     ("  u = uniform shape=[[2]]", 21, "this is no attribute", "integers in brackets"),

@@ -168,9 +168,9 @@ def test_copies() -> None:
 def test_words() -> None:
     """What looks like an update of a variable says what to write; names in `variables` are unique."""
     v = tl.Variable([1.0, 2.0], name="v", dtype=tl.float32)
-    with pytest.raises(tl.Usage, match="variable v is assigned by its methods"):
+    with pytest.raises(tl.Usage, match="variable v is assigned only by its methods"):
         v += 1.0
-    with pytest.raises(tl.Usage, match="elements of variable v are not assigned"):
+    with pytest.raises(tl.Usage, match="elements of variable v cannot be assigned"):
         v[0] = 3.0
     with pytest.raises(AttributeError, match="a variable has no attribute 'foo'"):
         v.foo  # noqa: B018
