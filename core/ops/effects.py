@@ -122,11 +122,11 @@ def put_type(handle: Type, index: Type, value: Type) -> Type:
 
 
 def cell_zeros_type(handle: Type) -> Type:
-    made = collect_type(handle)
-    if made.shape is None or None in made.shape[1:]:
+    array = collect_type(handle)
+    if array.shape is None or None in array.shape[1:]:
         hint = "give cells a type with known sizes, as in tl.cells(n, tl.Array[tl.float64, 3])"
         raise Invalid("the elements have sizes that are not known", required="known sizes", got=handle, hint=hint)
-    return made
+    return array
 
 
 def collect_type(handle: Type) -> Type:

@@ -83,26 +83,26 @@ def _parse_entry(part: str, text: str) -> KeyEntry:
 
 def indexed_shape(x: Type, key: IndexKey) -> Sizes:
     """The shape of the elements that a key takes; raises Invalid if it does not fit."""
-    have = require_sizes(x)
-    taken = sum(entry is not None and entry is not Ellipsis for entry in key)
-    if taken > len(have):
-        message = f"{taken} indices into shape {describe_shapes(have)}"
-        raise Invalid(message, required=f"{len(have)} at most", got=format_key(key))
+    sizes = require_sizes(x)
+    count = sum(entry is not None and entry is not Ellipsis for entry in key)
+    if count > len(sizes):
+        message = f"{count} indices into shape {describe_shapes(sizes)}"
+        raise Invalid(message, required=f"{len(sizes)} at most", got=format_key(key))
     full = key if Ellipsis in key else (*key, Ellipsis)
     at = full.index(Ellipsis)
-    spread = (*full[:at], *[slice(None)] * (len(have) - taken), *full[at + 1 :])
-    made: list[int | None] = []
+    spread = (*full[:at], *[slice(None)] * (len(sizes) - count), *full[at + 1 :])
+    shape: list[int | None] = []
     axis = 0
     for entry in spread:
         if entry is None:
-            made.append(1)
+            shape.append(1)
             continue
         if isinstance(entry, slice):
-            made.append(_slice_size(have[axis], entry))
+            shape.append(_slice_size(sizes[axis], entry))
         elif isinstance(entry, int):
-            _check_index_range(entry, axis, have)
+            _check_index_range(entry, axis, sizes)
         axis += 1
-    return check_rank(tuple(made))
+    return check_rank(tuple(shape))
 
 
 def _slice_size(size: int | None, entry: slice) -> int | None:
@@ -111,10 +111,10 @@ def _slice_size(size: int | None, entry: slice) -> int | None:
     return len(range(*entry.indices(size)))
 
 
-def _check_index_range(index: int, axis: int, have: Sizes) -> None:
-    size = have[axis]
+def _check_index_range(index: int, axis: int, sizes: Sizes) -> None:
+    size = sizes[axis]
     if size is not None and not -size <= index < size:
-        message = f"there is no index {index} along axis {axis} of shape {describe_shapes(have)}"
+        message = f"there is no index {index} along axis {axis} of shape {describe_shapes(sizes)}"
         raise Invalid(message, required=f"{-size} to {size - 1}" if size else "elements", got=index)
 
 
@@ -133,12 +133,12 @@ def take_type(x: Type, indices: Type, axis: object) -> Type:
 def take_along_axis_type(x: Type, indices: Type, axis: object) -> Type:
     check_numeric(x)
     check_numeric(indices, kinds="iu")
-    at, have, wanted = resolve_axis(axis, x), require_sizes(x), require_sizes(indices)
-    if len(have) != len(wanted):
-        message = f"shapes {describe_shapes(have, wanted)} have different numbers of axes"
+    at, sizes, index_sizes = resolve_axis(axis, x), require_sizes(x), require_sizes(indices)
+    if len(sizes) != len(index_sizes):
+        message = f"shapes {describe_shapes(sizes, index_sizes)} have different numbers of axes"
         raise Invalid(message, required="as many axes", got=f"{x} and {indices}")
-    rest = _broadcast_sizes((*have[:at], 1, *have[at + 1 :]), (*wanted[:at], 1, *wanted[at + 1 :]))
-    return Type(x.dtype, (*rest[:at], wanted[at], *rest[at + 1 :]))
+    rest = _broadcast_sizes((*sizes[:at], 1, *sizes[at + 1 :]), (*index_sizes[:at], 1, *index_sizes[at + 1 :]))
+    return Type(x.dtype, (*rest[:at], index_sizes[at], *rest[at + 1 :]))
 
 
 def _broadcast_sizes(*shapes: Any) -> Any:
@@ -170,21 +170,23 @@ def scatter_type(*operands: Type) -> Type:
     _check_operand_count(operands, 3, "an array, values, and an index for each of its first axes")
     x, values, *indices = operands
     check_numeric(x, values)
-    place = gather_type(x, *indices)
-    _check_values(values, place, x)
+    target = gather_type(x, *indices)
+    _check_values(values, target, x)
     return x
 
 
-def _check_values(values: Type, place: Type, x: Type) -> None:
+def _check_values(values: Type, target: Type, x: Type) -> None:
     """Raise Invalid for values that cannot replace these elements of x."""
     if promote_operands((x, values)) is not x.dtype:
         hint = f"convert them with tl.astype(values, tl.{x.dtype!r})"
         raise Invalid("values of another dtype", required=x.dtype, got=values, hint=hint)
-    if values.shape is None or _broadcast_sizes(values.shape, place.shape) != place.shape:
-        wanted = place.shape or ()
-        if None not in (*require_sizes(values), *wanted) or len(require_sizes(values)) > len(wanted):
-            message = f"shape {describe_shapes(require_sizes(values))} does not broadcast to {describe_shapes(wanted)}"
-            raise Invalid(message, required=f"values of shape {describe_shapes(wanted)}", got=values)
+    if values.shape is None or _broadcast_sizes(values.shape, target.shape) != target.shape:
+        target_shape = target.shape or ()
+        if None not in (*require_sizes(values), *target_shape) or len(require_sizes(values)) > len(target_shape):
+            message = (
+                f"shape {describe_shapes(require_sizes(values))} does not broadcast to {describe_shapes(target_shape)}"
+            )
+            raise Invalid(message, required=f"values of shape {describe_shapes(target_shape)}", got=values)
 
 
 def scatter_index_type(x: Type, values: Type, key: object) -> Type:
@@ -216,8 +218,8 @@ def is_out_of_range(indices: Any, size: int) -> Any:
 
 def is_any_out_of_range(x: Any, *indices: Any) -> Any:
     """For indices along one axis, which ones; for several axes, whether any."""
-    those = [is_out_of_range(each, size) for each, size in zip(indices, np.shape(x), strict=False)]
-    return those[0] if len(those) == 1 else any(map(np.any, those))
+    masks = [is_out_of_range(each, size) for each, size in zip(indices, np.shape(x), strict=False)]
+    return masks[0] if len(masks) == 1 else any(map(np.any, masks))
 
 
 def is_scatter_out_of_range(x: Any, values: Any, *indices: Any) -> Any:
@@ -238,29 +240,29 @@ def scatter_array(x: Any, values: Any, *indices: Any) -> Any:
     at = np.broadcast_arrays(*int64_indices(*indices))
     if not at[0].size:
         return np.asarray(x)  # which is not copied where arrays are shared
-    made = np.array(x, order="C")
-    sizes, rest = made.shape[: len(at)], made.shape[len(at) :]
-    given = np.broadcast_to(values, (*at[0].shape, *rest)).reshape(at[0].size, *rest)
+    result = np.array(x, order="C")
+    sizes, rest = result.shape[: len(at)], result.shape[len(at) :]
+    rows = np.broadcast_to(values, (*at[0].shape, *rest)).reshape(at[0].size, *rest)
     if at[0].size <= _MAX_SEQUENTIAL_WRITES:
-        for number, place in enumerate(zip(*(each.ravel().tolist() for each in at), strict=True)):
-            made[place] = given[number]
-        return made
+        for number, index in enumerate(zip(*(each.ravel().tolist() for each in at), strict=True)):
+            result[index] = rows[number]
+        return result
     numbers = np.ravel_multi_index(at, sizes, mode="wrap").ravel()
-    places, last = np.unique(numbers[::-1], return_index=True)
-    made.reshape(math.prod(sizes), *rest)[places] = given[::-1][last]
-    return made
+    unique_numbers, last = np.unique(numbers[::-1], return_index=True)
+    result.reshape(math.prod(sizes), *rest)[unique_numbers] = rows[::-1][last]
+    return result
 
 
 def scatter_index_array(x: Any, values: Any, key: str) -> Any:
-    made = np.array(x)
-    made[parse_key(key)] = values
-    return made
+    result = np.array(x)
+    result[parse_key(key)] = values
+    return result
 
 
 def scatter_add_array(x: Any, values: Any, *indices: Any) -> Any:
-    made = np.array(x)
-    np.add.at(made, int64_indices(*indices), values)
-    return made
+    result = np.array(x)
+    np.add.at(result, int64_indices(*indices), values)
+    return result
 
 
 def take_along_axis_array(x: Any, indices: Any, axis: int) -> Any:
@@ -284,10 +286,10 @@ def take_adjoint(g: Term, z: Term, x: Term, indices: Term, axis: int) -> Term:
 def scatter_values_adjoint(g: Term, z: Term, x: Term, values: Term, *indices: Term) -> Term:
     """Of several values for one place only the last one stays. To find it, the numbers of the values are scattered in
     the same way: a value counts if its own number stays. The integers elsewhere do not matter."""
-    taken = g.gather(*indices)
-    numbers = iota(taken.size(axis=None)).reshape_like(taken)
+    current = g.gather(*indices)
+    numbers = iota(current.size(axis=None)).reshape_like(current)
     last = x.astype(dtype=dtypes.int64).scatter(numbers, *indices).gather(*indices)
-    return last.equal(numbers).where(taken, 0.0).sum_like(values)
+    return last.equal(numbers).where(current, 0.0).sum_like(values)
 
 
 def row_adjoint(
@@ -300,12 +302,12 @@ def row_adjoint(
     x, indices, g = (Term(do, each) for each in (*operands, adjoint))
     if op == "take" and resolve_axis(attributes["axis"], x.type) != 0:
         return None
-    places = indices if indices.type.dtype is dtypes.int64 else indices.astype(dtype=dtypes.int64)
+    rows = indices if indices.type.dtype is dtypes.int64 else indices.astype(dtype=dtypes.int64)
     shape = indices.type.shape
     if shape is None or len(shape) != 1:
-        places = places.reshape(shape=(-1,))
-        g = g.reshape_like(x.take(places, axis=0))
-    return places.less(0).where(places + x.size(axis=0), places).value, g.value
+        rows = rows.reshape(shape=(-1,))
+        g = g.reshape_like(x.take(rows, axis=0))
+    return rows.less(0).where(rows + x.size(axis=0), rows).value, g.value
 
 
 _OUT_OF_RANGE_MESSAGE = "an index is out of range"

@@ -80,20 +80,20 @@ def cholesky_type(x: Type, upper: object) -> Type:
 
 def solve_type(a: Type, b: Type) -> Type:
     """A b of one axis is a vector; others are stacks of matrices."""
-    rows, given = square_shape(a), require_sizes(b)
+    a_sizes, b_sizes = square_shape(a), require_sizes(b)
     check_numeric(b, kinds="f")
-    below = given[-2:][:1] if given else ()
-    if not given or (None not in (rows[-1], below[0]) and rows[-1] != below[0]):
-        message = f"shapes {describe_shapes(rows, given)} make no equations"
+    b_rows = b_sizes[-2:][:1] if b_sizes else ()
+    if not b_sizes or (None not in (a_sizes[-1], b_rows[0]) and a_sizes[-1] != b_rows[0]):
+        message = f"shapes {describe_shapes(a_sizes, b_sizes)} make no equations"
         raise Invalid(message, required="as many rows on both sides", got=f"{a} and {b}")
-    if len(given) == 1:
-        return Type(promote_operands((a, b)), rows[:-1])
+    if len(b_sizes) == 1:
+        return Type(promote_operands((a, b)), a_sizes[:-1])
     try:
-        stack = broadcast_shape([rows[:-2], given[:-2]]) or ()
+        stack = broadcast_shape([a_sizes[:-2], b_sizes[:-2]]) or ()
     except Invalid as error:
-        error.message = f"shapes {describe_shapes(rows, given)} make no equations"
+        error.message = f"shapes {describe_shapes(a_sizes, b_sizes)} make no equations"
         raise
-    return Type(promote_operands((a, b)), (*stack, rows[-1], given[-1]))
+    return Type(promote_operands((a, b)), (*stack, a_sizes[-1], b_sizes[-1]))
 
 
 def _smaller_size(shape: Sizes) -> int | None:
@@ -177,18 +177,18 @@ def failure_condition(function: Callable[..., Any], iterates: bool) -> Callable[
 def cache_last_result(function: Callable[..., Any]) -> Callable[..., Any]:
     """A LAPACK routine that caches its last result while the operands are alive: the trap condition calls it first,
     then each row that is a part of its result."""
-    known: dict[tuple[Any, ...], Any] = {}
+    cache: dict[tuple[Any, ...], Any] = {}
 
     def call(*operands: Any, **attributes: Any) -> Any:
-        at = (*map(id, operands), *attributes.items())
-        found = known.get(at)
-        if found is None:  # other threads may forget it at any time
-            found = function(*operands, **attributes)
-            known.clear()
-            known[at] = found
+        key = (*map(id, operands), *attributes.items())
+        result = cache.get(key)
+        if result is None:  # other threads may forget it at any time
+            result = function(*operands, **attributes)
+            cache.clear()
+            cache[key] = result
             for each in operands:
-                weakref.finalize(each, known.pop, at, None)
-        return found
+                weakref.finalize(each, cache.pop, key, None)
+        return result
 
     return call
 
@@ -213,10 +213,10 @@ def factorization_op(
 ) -> None:
     undefined = TrapCondition(failure_condition(numpy, trap == _NO_CONVERGENCE_MESSAGE), trap, "f") if trap else None
     columns |= {"attributes": attributes, "trap_condition": undefined}
-    said, example = doc.split("\n\n>>> ")
+    summary, example = doc.split("\n\n>>> ")
     edges = [_CONVERGENCE_NOTE, _FLOAT32_NOTE] if trap == _NO_CONVERGENCE_MESSAGE else [_FLOAT32_NOTE, _NONFINITE_NOTE]
     edges += [_EMPTY_NOTE] * (types is not determinant_type)
-    doc = f"{textwrap.fill(' '.join([said, *edges]), 119)}\n\n>>> {example}"
+    doc = f"{textwrap.fill(' '.join([summary, *edges]), 119)}\n\n>>> {example}"
     op(name, arity=arity, type_rule=types, numpy=numpy, shape_rule=None, gradient=gradient, doc=doc, **columns)
 
 
@@ -285,15 +285,17 @@ def triangular_solve_type(a: Type, b: Type, lower: object, transpose_a: object, 
 def triangular_solve_array(a: Any, b: Any, lower: bool, transpose_a: bool, unit_diagonal: bool) -> Any:
     """Substitution, row after row of the solution; only one triangle of a is read."""
     is_vector = np.ndim(b) == 1
-    matrix, given = np.asarray(a), np.asarray(b)[:, None] if is_vector else np.asarray(b)
+    matrix, right_side = np.asarray(a), np.asarray(b)[:, None] if is_vector else np.asarray(b)
     if transpose_a:
         matrix, lower = np.swapaxes(matrix, -1, -2), not lower
     size = matrix.shape[-1]
-    stack = np.broadcast_shapes(matrix.shape[:-2], given.shape[:-2])
-    solution = np.zeros((*stack, size, given.shape[-1]))
+    stack = np.broadcast_shapes(matrix.shape[:-2], right_side.shape[:-2])
+    solution = np.zeros((*stack, size, right_side.shape[-1]))
     for row in range(size) if lower else reversed(range(size)):
-        known = slice(None, row) if lower else slice(row + 1, None)
-        rest = given[..., row, :] - np.matmul(matrix[..., row : row + 1, known], solution[..., known, :])[..., 0, :]
+        solved = slice(None, row) if lower else slice(row + 1, None)
+        rest = (
+            right_side[..., row, :] - np.matmul(matrix[..., row : row + 1, solved], solution[..., solved, :])[..., 0, :]
+        )
         solution[..., row, :] = rest if unit_diagonal else rest / matrix[..., row, row, None]
     return solution[..., 0] if is_vector else solution
 
@@ -334,8 +336,8 @@ def solve_a_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
 
 
 def solve_b_adjoint(g: Term, z: Term, a: Term, b: Term) -> Term:
-    made = _solve_adjoint(g, z, a, b)
-    return (made.index(key="..., 0") if rank(b) == 1 else made).sum_like(b)
+    adjoint = _solve_adjoint(g, z, a, b)
+    return (adjoint.index(key="..., 0") if rank(b) == 1 else adjoint).sum_like(b)
 
 
 def cholesky_adjoint(g: Term, z: Term, x: Term, upper: bool) -> Term:

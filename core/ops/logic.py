@@ -100,10 +100,10 @@ _LOGIC_TYPES = elementwise_type_rule("b")
 
 
 def comparison_op(
-    name: str, symbol: str, numpy: Any, scalar: Any, example: str, said: str, types: Any = _ORDER_TYPES
+    name: str, symbol: str, numpy: Any, scalar: Any, example: str, summary: str, types: Any = _ORDER_TYPES
 ) -> None:
     columns = {"numpy": numpy, "scalar": scalar, "symbol": symbol, "has_innocuous_rounding": True}
-    op(name, arity=2, type_rule=types, doc=f"{said}\n\n{example}\n", **columns)
+    op(name, arity=2, type_rule=types, doc=f"{summary}\n\n{example}\n", **columns)
 
 
 comparison_op("less", "<", np.less, operator.lt, ">>> tl.less(1, 2)\nTrue", "Whether x < y.")

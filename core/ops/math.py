@@ -17,10 +17,10 @@ from .op import op
 from .rules import elementwise_type_rule, short_symbol
 
 
-def elementary_op(numpy: Any, scalar: Any, said: str, example: str, *, arity: int = 1, **columns: Any) -> None:
+def elementary_op(numpy: Any, scalar: Any, summary: str, example: str, *, arity: int = 1, **columns: Any) -> None:
     """A row with the name of its scalar column. NumPy's loops give the bits of arrays, unless rounding leaves only one
     result."""
-    name, doc = scalar.__name__, f"{said}\n\n>>> tl.{example}\n"
+    name, doc = scalar.__name__, f"{summary}\n\n>>> tl.{example}\n"
     columns |= {"symbol": short_symbol(name), "doc": doc}
     if isinstance(numpy, np.ufunc) and not columns.get("has_innocuous_rounding"):
         columns["float_loop"] = numpy

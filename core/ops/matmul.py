@@ -54,18 +54,18 @@ def matmul_error_bound(x: Any, y: Any) -> Any:
 
 
 def left_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
-    made = adjoint_as_matrix(g, x, y) @ (transpose(y) if rank(y) > 1 else row_vector(y))
-    return sum_over_stack(made if rank(x) > 1 else made.index(key="..., 0, :"), x, y)
+    product = adjoint_as_matrix(g, x, y) @ (transpose(y) if rank(y) > 1 else row_vector(y))
+    return sum_over_stack(product if rank(x) > 1 else product.index(key="..., 0, :"), x, y)
 
 
 def right_operand_adjoint(g: Term, z: Term, x: Term, y: Term) -> Term:
-    made = (transpose(x) if rank(x) > 1 else column_vector(x)) @ adjoint_as_matrix(g, x, y)
-    return sum_over_stack(made if rank(y) > 1 else made.index(key="..., 0"), y, x)
+    product = (transpose(x) if rank(x) > 1 else column_vector(x)) @ adjoint_as_matrix(g, x, y)
+    return sum_over_stack(product if rank(y) > 1 else product.index(key="..., 0"), y, x)
 
 
-def sum_over_stack(made: Term, x: Term, other: Term) -> Term:
+def sum_over_stack(product: Term, x: Term, other: Term) -> Term:
     """Sum over the axes along which x was broadcast, if either operand is a stack."""
-    return made.sum_like(x) if max(rank(x), rank(other)) > 2 else made
+    return product.sum_like(x) if max(rank(x), rank(other)) > 2 else product
 
 
 def adjoint_as_matrix(g: Term, x: Term, y: Term) -> Term:

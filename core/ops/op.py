@@ -226,9 +226,9 @@ def column_error(row: Op, operands: Sequence[Value], error: Exception) -> Except
     if isinstance(error, TagloomError | MemoryError | RecursionError):
         return error
     is_scalar = row.scalar is not None and not any(isinstance(each, np.ndarray) for each in operands)
-    said = fault_error(row.name, f"the column {'scalar' if is_scalar else 'numpy'} raised {error!r}")
-    said.__cause__ = error
-    return said
+    fault = fault_error(row.name, f"the column {'scalar' if is_scalar else 'numpy'} raised {error!r}")
+    fault.__cause__ = error
+    return fault
 
 
 def raise_column_error(row: Op, operands: Sequence[Value], error: Exception) -> NoReturn:
@@ -357,33 +357,33 @@ def _array_kernel(
     is_narrow = row.computes_in_float32(result.dtype)
     quick = row.specialize_numpy(*operands, **dict(attributes)) if row.specialize_numpy else None
     column = quick or _array_function(row, attributes, is_float32=is_narrow)
-    makes_new = isinstance(column, np.ufunc | MethodDescriptorType) and column is not np.matmul
+    fills_new_array = isinstance(column, np.ufunc | MethodDescriptorType) and column is not np.matmul
     is_wide = not (is_narrow or row.has_innocuous_rounding or row.is_data_movement or (quick and row.accepts_float32))
     casts = list(map(float64_cast if is_wide else numpy_cast, operands))
-    if makes_new and len({type_.dtype for type_ in operands}) == 1 and not is_wide:
+    if fills_new_array and len({type_.dtype for type_ in operands}) == 1 and not is_wide:
         casts = [None] * len(operands)  # beside an array NumPy takes Python's numbers for its dtype
-    wanted, array, number = result.dtype.numpy, np.ndarray, _scalar_constructor(result.dtype)
-    if makes_new and result.shape:
-        return build_elementwise(column, casts, wanted)
+    numpy_dtype, array, number = result.dtype.numpy, np.ndarray, _scalar_constructor(result.dtype)
+    if fills_new_array and result.shape:
+        return build_elementwise(column, casts, numpy_dtype)
     computed, is_array = compose_casts(casts, column), bool(result.shape)
 
-    def normalize_result(made: Any, operands: tuple[Value, ...]) -> Value:
+    def normalize_result(output: Any, operands: tuple[Value, ...]) -> Value:
         """The result of a column in the one form that values have."""
-        if type(made) is not array:
-            return normalize(made, result) if is_array else number(made)
-        if not made.ndim:
-            return normalize(made, result)
-        if made.dtype is not wanted:
-            made = made.astype(wanted, "C")
-        elif not may_alias and (made.base is not None or any(made is each for each in operands)):
-            made = made.copy()
-        flags = made.flags
+        if type(output) is not array:
+            return normalize(output, result) if is_array else number(output)
+        if not output.ndim:
+            return normalize(output, result)
+        if output.dtype is not numpy_dtype:
+            output = output.astype(numpy_dtype, "C")
+        elif not may_alias and (output.base is not None or any(output is each for each in operands)):
+            output = output.copy()
+        flags = output.flags
         if may_alias and not flags.writeable and flags.c_contiguous:  # a part of an operand
-            return made  # type: ignore[no-any-return]
-        if not flags.c_contiguous or (may_alias and made.base is not None):
-            made = made.copy()
-        made.setflags(False)
-        return made  # type: ignore[no-any-return]
+            return output  # type: ignore[no-any-return]
+        if not flags.c_contiguous or (may_alias and output.base is not None):
+            output = output.copy()
+        output.setflags(False)
+        return output  # type: ignore[no-any-return]
 
     def compute(*operands: Value) -> Value:
         before = ERROR_STATE.set(IGNORE_ERRORS)
@@ -398,10 +398,10 @@ def _array_kernel(
         """One number of an array. Written out, it takes 0.2 us less."""
         before = begin(IGNORE_ERRORS)
         try:
-            made = computed(x)
-            if type(made) is array:
-                return normalize(made, result)
-            return narrow(float(made)) if narrow else number(made)
+            output = computed(x)
+            if type(output) is array:
+                return normalize(output, result)
+            return narrow(float(output)) if narrow else number(output)
         finally:
             end(before)
 
@@ -411,9 +411,9 @@ def _array_kernel(
 
     def compute_view(x: Value) -> Value:
         """A view of an array, which mostly has the form of a value already: 0.2 us less."""
-        made = computed(x)
-        flags = made.flags
-        return made if flags.c_contiguous and not flags.writeable else normalize_result(made, (x,))
+        output = computed(x)
+        flags = output.flags
+        return output if flags.c_contiguous and not flags.writeable else normalize_result(output, (x,))
 
     if not row.is_data_movement:
         return compute_number if result.is_scalar and len(operands) == 1 else compute
@@ -473,9 +473,9 @@ def describe_trapping_element(
         return
     last = operands[-1]
     if isinstance(last, np.ndarray) and last.size > MAX_PRINTED_ELEMENTS:
-        those = np.asarray(undefined.predicate(*operands, **dict(attributes)))
-        if those.shape == last.shape:
-            index = [int(at) for at in np.unravel_index(np.argmax(those), those.shape)]
+        mask = np.asarray(undefined.predicate(*operands, **dict(attributes)))
+        if mask.shape == last.shape:
+            index = [int(at) for at in np.unravel_index(np.argmax(mask), mask.shape)]
             yield f"  the last operand is {format_value(last[tuple(index)])} at {index}"
 
 

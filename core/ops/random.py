@@ -148,9 +148,9 @@ def count_key(seed: int, count: int) -> int:
 
 
 def counted_draw_type(row: EffectOp, seed: Type, count: Type, *operands: Type, **attributes: Any) -> Type:
-    given = (seed, count, *operands)
-    if any(type_ != _INT64 for type_ in given):
-        raise Invalid("seeds, counts and bounds are int64", required="int64", got=", ".join(map(str, given)))
+    types = (seed, count, *operands)
+    if any(type_ != _INT64 for type_ in types):
+        raise Invalid("seeds, counts and bounds are int64", required="int64", got=", ".join(map(str, types)))
     return row.type_rule(*operands, **attributes)
 
 

@@ -69,12 +69,12 @@ def nonempty_type_rule(name: str, dtype: DType | None = None) -> TypeRule:
         check_numeric(x, kinds="iuf")
         if dtype is not None and axis is not None:
             resolve_axis(axis, x)
-        made = Type(dtype or x.dtype, reduced_shape(x, axis, keepdims))
+        result = Type(dtype or x.dtype, reduced_shape(x, axis, keepdims))
         if element_count(x, axis) == 0:
             raise Invalid(
                 f"{name} of no elements, of shape {describe_shapes(x.shape or ())}", required="elements", got=x
             )
-        return made
+        return result
 
     return rule
 
@@ -95,8 +95,8 @@ take 1.1 and 1.7."""
 
 def sum_by_dot(x: Any, ones: Any) -> Any:
     """The sum of few elements of float32, in float64."""
-    made = x.ravel().astype(_FLOAT64).dot(ones)
-    return made if made else np.add.reduce(x, None, _FLOAT64)  # which begins with 0.0
+    total = x.ravel().astype(_FLOAT64).dot(ones)
+    return total if total else np.add.reduce(x, None, _FLOAT64)  # which begins with 0.0
 
 
 def sum_float32(x: Any) -> Any:
@@ -137,18 +137,18 @@ def _reduced_element_count(x: Any, axis: Any) -> int:
 
 def extremum_reduction(ufunc: np.ufunc) -> Any:
     """A reduction to the first of equal zeros; NumPy's own leaves their sign to the processor."""
-    reduced = ufunc_reduction(ufunc)
+    reduce = ufunc_reduction(ufunc)
 
     def column(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
-        made = reduced(x, axis=axis, keepdims=keepdims)
-        if np.asarray(x).dtype.kind != "f" or not np.any(made == 0):
-            return made
+        extrema = reduce(x, axis=axis, keepdims=keepdims)
+        if np.asarray(x).dtype.kind != "f" or not np.any(extrema == 0):
+            return extrema
         rank = np.ndim(x)
-        gone = range(rank) if axis is None else sorted(at % rank for at in np.atleast_1d(axis).tolist())
-        kept = [at for at in range(rank) if at not in gone]
-        rows = np.transpose(x, (*kept, *gone)).reshape(*(np.shape(x)[at] for at in kept), -1)
+        reduced_axes = range(rank) if axis is None else sorted(at % rank for at in np.atleast_1d(axis).tolist())
+        kept_axes = [at for at in range(rank) if at not in reduced_axes]
+        rows = np.transpose(x, (*kept_axes, *reduced_axes)).reshape(*(np.shape(x)[at] for at in kept_axes), -1)
         zeros = np.take_along_axis(rows, np.argmax(rows == 0, axis=-1)[..., None], -1)
-        return np.where(made == 0, zeros.reshape(np.shape(made)), made)
+        return np.where(extrema == 0, zeros.reshape(np.shape(extrema)), extrema)
 
     return column
 
@@ -191,13 +191,13 @@ def reduction_op(name: str, types: TypeRule, numpy: Any, doc: str, **columns: An
     op(name, arity=1, type_rule=types, numpy=numpy, shape_rule=None, **columns)
 
 
-def broadcast_reduced(made: Term, x: Term, axis: Any, keepdims: bool) -> Term:
+def broadcast_reduced(reduced: Term, x: Term, axis: Any, keepdims: bool) -> Term:
     """The result of a reduction, broadcast to the elements that were reduced."""
     if axis is None or keepdims:
-        return made.broadcast_like(x)
-    gone = resolve_axes(axis, x.type)
-    key = ", ".join("None" if at in gone else ":" for at in range(len(require_sizes(x.type))))
-    return made.index(key=key).broadcast_like(x)
+        return reduced.broadcast_like(x)
+    axes = resolve_axes(axis, x.type)
+    key = ", ".join("None" if at in axes else ":" for at in range(len(require_sizes(x.type))))
+    return reduced.index(key=key).broadcast_like(x)
 
 
 def sum_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
@@ -222,9 +222,9 @@ def product_excluding_self(x: Term, axes: tuple[int, ...]) -> Term:
 
 
 def extremum_adjoint(g: Term, z: Term, x: Term, axis: Any = None, keepdims: bool = False) -> Term:
-    is_it = x.equal(broadcast_reduced(z, x, axis, keepdims))
-    count = is_it.astype(dtype=x.type.dtype).sum(axis=axis, keepdims=keepdims)
-    return is_it.where(broadcast_reduced(g / count, x, axis, keepdims), 0.0)
+    is_extremum = x.equal(broadcast_reduced(z, x, axis, keepdims))
+    count = is_extremum.astype(dtype=x.type.dtype).sum(axis=axis, keepdims=keepdims)
+    return is_extremum.where(broadcast_reduced(g / count, x, axis, keepdims), 0.0)
 
 
 def cumulative_sum_adjoint(g: Term, z: Term, x: Term, axis: int) -> Term:

@@ -24,7 +24,7 @@ def floats_only(function: Callable[[Any], Any]) -> Callable[[Any], Any]:
     return lambda x: function(x) if np.asarray(x).dtype.kind == "f" else x
 
 
-def rounding_op(name: str, numpy: Any, scalar: Any, said: str, example: str) -> None:
+def rounding_op(name: str, numpy: Any, scalar: Any, summary: str, example: str) -> None:
     op(
         name,
         arity=1,
@@ -33,11 +33,13 @@ def rounding_op(name: str, numpy: Any, scalar: Any, said: str, example: str) -> 
         scalar=scalar_by_kind(scalar_kernels.unchanged, fallback=scalar),
         symbol=short_symbol(name),
         gradient=zero_gradient,
-        doc=f"{said} An integer stays as it is.\n\n>>> tl.{name}({example}\n",
+        doc=f"{summary} An integer stays as it is.\n\n>>> tl.{name}({example}\n",
     )
 
 
-def predicate_op(name: str, numpy: Any, scalar: Any, said: str, example: str, types: Any = _NUMERIC_PREDICATE) -> None:
+def predicate_op(
+    name: str, numpy: Any, scalar: Any, summary: str, example: str, types: Any = _NUMERIC_PREDICATE
+) -> None:
     op(
         name,
         arity=1,
@@ -45,7 +47,7 @@ def predicate_op(name: str, numpy: Any, scalar: Any, said: str, example: str, ty
         numpy=numpy,
         scalar=scalar,
         symbol=short_symbol(name),
-        doc=f"{said}\n\n>>> tl.{example}\n",
+        doc=f"{summary}\n\n>>> tl.{example}\n",
     )
 
 

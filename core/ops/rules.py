@@ -77,10 +77,10 @@ def resolve_axes(axes: object, x: Type) -> tuple[int, ...]:
     """The axes counted from the first; raises Invalid if one is there twice."""
     if not isinstance(axes, tuple):
         return (resolve_axis(axes, x),)
-    found = tuple(resolve_axis(axis, x) for axis in axes)
-    if len(set(found)) < len(found):
+    resolved = tuple(resolve_axis(axis, x) for axis in axes)
+    if len(set(resolved)) < len(resolved):
         raise Invalid("an axis stands there twice", required="each axis once", got=f"axis={format_attribute(axes)}")
-    return found
+    return resolved
 
 
 def reduced_shape(x: Type, axis: object, keepdims: object) -> Shape:
@@ -90,9 +90,9 @@ def reduced_shape(x: Type, axis: object, keepdims: object) -> Shape:
         raise Invalid("keepdims is no truth value", required="true or false", got=format_attribute(keepdims), hint=hint)
     if axis is None:
         return () if not keepdims else None if x.shape is None else (1,) * len(x.shape)
-    gone = resolve_axes(axis, x)
-    kept = [1 if at in gone else size for at, size in enumerate(require_sizes(x)) if keepdims or at not in gone]
-    return tuple(kept)
+    axes = resolve_axes(axis, x)
+    sizes = [1 if at in axes else size for at, size in enumerate(require_sizes(x)) if keepdims or at not in axes]
+    return tuple(sizes)
 
 
 def element_count(x: Type, axis: object) -> int | None:
@@ -116,10 +116,10 @@ def check_static_sizes(shape: object, lowest: int = 0) -> tuple[int, ...]:
     raise Invalid("this is no shape", required=required, got=format_attribute(shape))
 
 
-def can_broadcast(shape: Sizes, wanted: Sizes) -> bool:
+def can_broadcast(shape: Sizes, target: Sizes) -> bool:
     """Whether an array may broadcast to this shape; an unknown size may turn out to fit."""
-    pairs = zip(reversed(shape), reversed(wanted), strict=False)
-    return len(shape) <= len(wanted) and all(size in (None, 1, other) or other is None for size, other in pairs)
+    pairs = zip(reversed(shape), reversed(target), strict=False)
+    return len(shape) <= len(target) and all(size in (None, 1, other) or other is None for size, other in pairs)
 
 
 def check_rank(shape: Sizes) -> Sizes:

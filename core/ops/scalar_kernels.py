@@ -68,13 +68,13 @@ def integer_power(x: int, y: int, one: int, mask: int) -> int:
     """Square and multiply modulo 2**64, so that intermediate numbers stay small: `mask` is 2**64 - 1."""
     if y < 0:
         return one - one
-    made = one
+    product = one
     while y > 0:
         if y & one:
-            made = made * x & mask
+            product = product * x & mask
         x = x * x & mask
         y = y >> one
-    return made
+    return product
 
 
 def exp(x: float) -> float:
@@ -155,22 +155,22 @@ def logaddexp(x: float, y: float) -> float:
     """Computed from the difference of the operands, so that no intermediate result overflows."""
     if x == y:  # infinities too, whose difference is NaN
         return x + _LN_2
-    apart = x - y
-    if apart > 0.0:
-        return x + math.log1p(exp(-apart))
-    return y + math.log1p(exp(apart))
+    difference = x - y
+    if difference > 0.0:
+        return x + math.log1p(exp(-difference))
+    return y + math.log1p(exp(difference))
 
 
 def hypot(x: float, y: float) -> float:
     """Within 1 ulp (Borges, "An improved algorithm for hypot(a, b)", 2019). It uses exactly rounded operations only, so
     that it gives the same bits on every processor; the C library's and Python's own differ from each other. A graphics
     processor may contract a product and a sum to one rounding."""
-    one, other = math.fabs(x), math.fabs(y)
-    if one == math.inf or other == math.inf:
+    first, second = math.fabs(x), math.fabs(y)
+    if first == math.inf or second == math.inf:
         return math.inf
-    if one != one or other != other:
+    if first != first or second != second:
         return math.nan
-    large, small = (one, other) if one >= other else (other, one)
+    large, small = (first, second) if first >= second else (second, first)
     if small <= large * 2.0**-54:
         return large + small
     if large > 2.0**511:
@@ -182,14 +182,14 @@ def hypot(x: float, y: float) -> float:
 
 def hypot_in_range(large: float, small: float) -> float:
     """hypot of operands whose squares neither overflow nor lose bits."""
-    made = math.sqrt(large * large + small * small)
-    if made <= 2.0 * small:
-        more = made - small
-        wrong = large * (2.0 * more - large) + (more - 2.0 * (large - small)) * more
+    length = math.sqrt(large * large + small * small)
+    if length <= 2.0 * small:
+        excess = length - small
+        error = large * (2.0 * excess - large) + (excess - 2.0 * (large - small)) * excess
     else:
-        more = made - large
-        wrong = 2.0 * more * (large - 2.0 * small) + ((4.0 * more - small) * small + more * more)
-    return made - wrong / (2.0 * made)
+        excess = length - large
+        error = 2.0 * excess * (large - 2.0 * small) + ((4.0 * excess - small) * small + excess * excess)
+    return length - error / (2.0 * length)
 
 
 def round_half_even(x: float) -> float:

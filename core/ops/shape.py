@@ -34,11 +34,11 @@ from .rules import (
 
 def broadcast_to_type(x: Type, shape: object) -> Type:
     check_numeric(x)
-    wanted = check_static_sizes(shape)
-    if x.shape is not None and not can_broadcast(x.shape, wanted):
-        message = f"shape {describe_shapes(x.shape or ())} does not broadcast to {describe_shapes(wanted)}"
+    sizes = check_static_sizes(shape)
+    if x.shape is not None and not can_broadcast(x.shape, sizes):
+        message = f"shape {describe_shapes(x.shape or ())} does not broadcast to {describe_shapes(sizes)}"
         raise Invalid(message, required=f"a shape that broadcasts to {format_attribute(shape)}", got=x)
-    return Type(x.dtype, wanted)
+    return Type(x.dtype, sizes)
 
 
 def broadcast_like_type(x: Type, y: Type) -> Type:
@@ -48,24 +48,24 @@ def broadcast_like_type(x: Type, y: Type) -> Type:
 
 def reshape_type(x: Type, shape: object) -> Type:
     check_numeric(x)
-    wanted = check_static_sizes(shape, -1)
-    if wanted.count(-1) > 1:
+    requested = check_static_sizes(shape, -1)
+    if requested.count(-1) > 1:
         raise Invalid("only one size is left to be found", required="-1 at most once", got=format_attribute(shape))
-    have, others = element_count(x, None), math.prod([size for size in wanted if size != -1])
-    rest = None if have is None else have // others if others else 0
-    made: Sizes = tuple(rest if size == -1 else size for size in wanted)
-    if have is not None and (math.prod(made) != have or (-1 in wanted and others == 0)):  # type: ignore[arg-type]
-        message = f"shape {describe_shapes(x.shape or ())} does not become {describe_shapes(wanted)}"
-        raise Invalid(message, required=f"a shape of {have} elements", got=format_attribute(shape))
-    return Type(x.dtype, made)
+    count, others = element_count(x, None), math.prod([size for size in requested if size != -1])
+    rest = None if count is None else count // others if others else 0
+    sizes: Sizes = tuple(rest if size == -1 else size for size in requested)
+    if count is not None and (math.prod(sizes) != count or (-1 in requested and others == 0)):  # type: ignore[arg-type]
+        message = f"shape {describe_shapes(x.shape or ())} does not become {describe_shapes(requested)}"
+        raise Invalid(message, required=f"a shape of {count} elements", got=format_attribute(shape))
+    return Type(x.dtype, sizes)
 
 
 def reshape_like_type(x: Type, y: Type) -> Type:
     check_numeric(x, y)
-    have, wanted = element_count(x, None), element_count(y, None)
-    if None not in (have, wanted) and have != wanted:
+    count, target_count = element_count(x, None), element_count(y, None)
+    if None not in (count, target_count) and count != target_count:
         message = f"shape {describe_shapes(x.shape or ())} does not become {describe_shapes(y.shape or ())}"
-        raise Invalid(message, required=f"a shape of {have} elements", got=y)
+        raise Invalid(message, required=f"a shape of {count} elements", got=y)
     return Type(x.dtype, y.shape)
 
 
@@ -83,12 +83,12 @@ def permute_dims_type(x: Type, axes: object) -> Type:
 
 def squeeze_type(x: Type, axis: object) -> Type:
     check_numeric(x)
-    gone = resolve_axes(axis, x)
-    wide = [at for at in gone if require_sizes(x)[at] not in (1, None)]
+    axes = resolve_axes(axis, x)
+    wide = [at for at in axes if require_sizes(x)[at] not in (1, None)]
     if wide:
         message = f"axis {wide[0]} of shape {describe_shapes(require_sizes(x))} has another size than 1"
         raise Invalid(message, required="size 1", got=f"axis={format_attribute(axis)} of {x}")
-    return Type(x.dtype, tuple(size for at, size in enumerate(require_sizes(x)) if at not in gone))
+    return Type(x.dtype, tuple(size for at, size in enumerate(require_sizes(x)) if at not in axes))
 
 
 def roll_type(x: Type, shift: object, axis: object) -> Type:
@@ -111,14 +111,14 @@ def concat_type(*operands: Type, axis: object) -> Type:
     at = resolve_axis(axis, operands[0])
     if any(len(require_sizes(each)) != len(first) for each in operands):
         raise _concat_error(operands, at)
-    made = []
+    sizes = []
     for number, along in enumerate(zip(*map(require_sizes, operands), strict=True)):
-        known = {size for size in along if size is not None}
-        if number != at and len(known) > 1:
+        fixed_sizes = {size for size in along if size is not None}
+        if number != at and len(fixed_sizes) > 1:
             raise _concat_error(operands, at)
         total = None if None in along else sum(along)
-        made.append(total if number == at else next(iter(known), None))
-    return Type(promote_operands(operands), tuple(made))
+        sizes.append(total if number == at else next(iter(fixed_sizes), None))
+    return Type(promote_operands(operands), tuple(sizes))
 
 
 def _concat_error(operands: Sequence[Type], axis: int) -> Invalid:
@@ -128,19 +128,19 @@ def _concat_error(operands: Sequence[Type], axis: int) -> Invalid:
 
 def windows_type(x: Type, shape: object, strides: object) -> Type:
     check_numeric(x)
-    wide, steps = check_static_sizes(shape, 1), check_static_sizes(strides, 1)
-    have = require_sizes(x)
-    if len(wide) != len(steps) or len(wide) > len(have):
-        required = f"as many strides as sizes, {len(have)} at most"
+    window, steps = check_static_sizes(shape, 1), check_static_sizes(strides, 1)
+    sizes = require_sizes(x)
+    if len(window) != len(steps) or len(window) > len(sizes):
+        required = f"as many strides as sizes, {len(sizes)} at most"
         raise Invalid(
             "windows of other axes", required=required, got=f"{format_attribute(shape)} and {format_attribute(strides)}"
         )
-    kept, along = have[: len(have) - len(wide)], have[len(have) - len(wide) :]
-    if any(size is not None and size < width for size, width in zip(along, wide, strict=True)):
-        message = f"no window of shape {describe_shapes(wide)} fits into shape {describe_shapes(have)}"
+    leading, along = sizes[: len(sizes) - len(window)], sizes[len(sizes) - len(window) :]
+    if any(size is not None and size < width for size, width in zip(along, window, strict=True)):
+        message = f"no window of shape {describe_shapes(window)} fits into shape {describe_shapes(sizes)}"
         raise Invalid(message, required="windows that are no larger", got=x)
-    places = (None if n is None else (n - w) // s + 1 for n, w, s in zip(along, wide, steps, strict=True))
-    return Type(x.dtype, check_rank((*kept, *places, *wide)))
+    counts = (None if n is None else (n - w) // s + 1 for n, w, s in zip(along, window, steps, strict=True))
+    return Type(x.dtype, check_rank((*leading, *counts, *window)))
 
 
 def windows_array(x: Any, shape: tuple[int, ...], strides: tuple[int, ...]) -> Any:
