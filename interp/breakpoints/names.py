@@ -52,7 +52,9 @@ def _node_names(names: Callable[[GraphNode], tuple[str, ...]]) -> GraphNames:
     return GraphNames(_node_of, lambda graph: {number: names(node) for number, node in enumerate(graph.nodes)})
 
 
-def _name_row(name: str, naming: GraphNames, doc: str, example: str) -> ExpressionName:
+def name_row(name: str, naming: GraphNames, doc: str, example: str) -> ExpressionName:
+    """The row of a name that is compared with names of the graph."""
+
     def read(graph: Graph) -> Evaluator:
         shown = {key: names[0] if names else None for key, names in naming.names(graph).items()}
         return lambda state, event: shown.get(naming.key(event))
@@ -60,7 +62,8 @@ def _name_row(name: str, naming: GraphNames, doc: str, example: str) -> Expressi
     return ExpressionName(name, "name", doc, example, read, naming)
 
 
-def _value_row(name: str, kind: ExpressionKind, doc: str, example: str, read: Evaluator) -> ExpressionName:
+def value_row(name: str, kind: ExpressionKind, doc: str, example: str, read: Evaluator) -> ExpressionName:
+    """The row of a name that is read from the event and the state."""
     return ExpressionName(name, kind, doc, example, lambda graph: read)
 
 
@@ -88,118 +91,136 @@ _SITE_NAMES = GraphNames(
 )
 
 _NAME_ROWS = (
-    _name_row(
+    name_row(
         "node",
         _node_names(lambda node: (str(node), node.name)),
-        "the node that the token came to: `mul`, or `fib.mul` where several functions have one",
+        "the node that receives the token: `mul`, or `fib.mul` if several functions have a `mul`",
         "node == 'add'",
     ),
-    _name_row("function", _node_names(lambda node: (node.function,)), "the function of the node", "function == 'fib'"),
-    _name_row("op", _node_names(lambda node: (node.op,)), "the op of the node", "op == 'add'"),
-    _name_row(
+    name_row("function", _node_names(lambda node: (node.function,)), "the function of the node", "function == 'fib'"),
+    name_row("op", _node_names(lambda node: (node.op,)), "the op of the node", "op == 'add'"),
+    name_row(
         "site",
         _node_names(lambda node: () if node.site is None else site_names(node.site)),
-        "the call or loop that the node belongs to, if it is one that changes tags",
+        "the call or loop that the node enters or leaves; only nodes that change tags have one",
         "site == 'fib'",
     ),
-    ExpressionName("line", "number", "the line of the source that made the node", "line == 20", _bind_line),
-    _value_row("port", "number", "the port that the token came to", "port == 1", lambda state, event: event.token.port),
-    _value_row(
+    ExpressionName("line", "number", "the source line of the node", "line == 20", _bind_line),
+    value_row("port", "number", "the port that receives the token", "port == 1", lambda state, event: event.token.port),
+    value_row(
         "value",
         "value",
-        "the first result where the node fired and has one, else what the token carried",
+        "the first result of the firing; without a result, the value of the token",
         "value < 0",
         _read_value,
     ),
-    _value_row(
+    value_row(
         "inputs",
         "values",
-        "the operands of the firing, by port; literals and triggers are among them",
+        "the operands of the firing, by port, with literals and triggers",
         "inputs[0] == 1",
         lambda state, event: event.inputs,
     ),
-    _value_row(
+    value_row(
         "outputs",
         "values",
-        "the results of the firing, by output: of a switch, output 0 or 1",
+        "the results of the firing, by output; a switch has a result on output 0 or 1 only",
         "outputs[0] > 2",
         _read_outputs,
     ),
-    _value_row(
+    value_row(
         "fired",
         "truth",
-        "whether the node fired; if not, the token waits or is parked",
+        "whether the node fired; if not, the token waits for partners or is a deferred read",
         "fired",
         lambda s, event: event.fired,
     ),
-    _value_row(
+    value_row(
         "trap",
         "text",
         "why the firing trapped; empty if it did not",
         "trap",
         lambda state, event: event.trap or "",
     ),
-    _value_row(
+    value_row(
         "lost",
         "truth",
-        "whether something comes to nothing here: the node fired, did not trap and has a result, and no token was sent"
-        " (as by the side of a switch that nothing uses); or the token waits and nothing is in flight any more",
+        "whether a value is lost: the node fired without a trap, and nothing uses its result (as on one side of a"
+        " switch); or the token waits and no token is in flight any more",
         "lost and op != 'switch'",
         _is_lost,
     ),
-    _value_row(
+    value_row(
         "parked",
         "truth",
-        "whether the token stays at an empty cell, until something is put there",
+        "whether the token is a deferred read: it waits at an empty cell until a store fills it",
         "parked",
         lambda state, event: event.deferred_at is not None,
     ),
-    _value_row(
-        "woken", "number", "how many tokens leave the cell that is put here", "woken > 0", lambda s, e: len(e.woken)
+    value_row(
+        "woken",
+        "number",
+        "the number of deferred reads that continue, because this store fills their cell",
+        "woken > 0",
+        lambda s, e: len(e.woken),
     ),
-    _value_row(
+    value_row(
         "held",
         "truth",
-        "whether a bound on the iterations of a loop holds back what was sent",
+        "whether the tokens that were sent are throttled by the k-bound of a loop",
         "held",
         lambda state, event: event.is_throttled,
     ),
-    _value_row("tag", "tag", "the tag of the token", "tag matches 'main/**/fib'", lambda state, event: event.token.tag),
-    _value_row(
-        "tag.depth", "number", "how many calls and loops are around", "tag.depth > 2", lambda s, e: e.token.tag.depth
+    value_row("tag", "tag", "the tag of the token", "tag matches 'main/**/fib'", lambda state, event: event.token.tag),
+    value_row(
+        "tag.depth",
+        "number",
+        "the number of calls and loops around the token",
+        "tag.depth > 2",
+        lambda s, e: e.token.tag.depth,
     ),
-    _value_row(
+    value_row(
         "tag.iteration",
         "number",
-        "which iteration the tag is, from 0, where its last step is a loop; else 0",
+        "the iteration, from 0, if the last step of the tag is a loop; else 0",
         "tag.iteration == 3",
         lambda state, event: event.token.tag.iteration,
     ),
-    _name_row("tag.site", _SITE_NAMES, "the call or loop that is the last step of the tag", "tag.site == 'fib'"),
-    _value_row("depth", "number", "short for tag.depth", "depth > 2", lambda state, event: event.token.tag.depth),
-    _value_row(
+    name_row("tag.site", _SITE_NAMES, "the call or loop that is the last step of the tag", "tag.site == 'fib'"),
+    value_row("depth", "number", "short for tag.depth", "depth > 2", lambda state, event: event.token.tag.depth),
+    value_row(
         "iteration",
         "number",
         "short for tag.iteration",
         "iteration == 3",
         lambda state, event: event.token.tag.iteration,
     ),
-    _value_row(
+    value_row(
         "count",
         "number",
-        "how often the node has fired, with this event",
+        "the number of firings of this node, this event included",
         "count == 10",
         lambda state, event: state.firings_by_node[event.token.node],
     ),
-    _value_row(
-        "firings", "number", "how many nodes have fired, with this event", "firings > 100", lambda s, e: s.firings
+    value_row(
+        "firings",
+        "number",
+        "the number of firings of all nodes, this event included",
+        "firings > 100",
+        lambda s, e: s.firings,
     ),
-    _value_row("step", "number", "the number of the event, from 1", "step == 40", lambda state, event: state.steps),
-    _value_row("store", "number", "how many tokens wait after the event", "store > 3", lambda s, e: s.waiting_count),
-    _value_row(
+    value_row("step", "number", "the number of the event, from 1", "step == 40", lambda state, event: state.steps),
+    value_row(
+        "store",
+        "number",
+        "the number of tokens that wait for partners after the event",
+        "store > 3",
+        lambda s, e: s.waiting_count,
+    ),
+    value_row(
         "flight",
         "number",
-        "how many tokens are in flight after the event",
+        "the number of tokens in flight after the event",
         "flight == 0 and store > 0",
         lambda state, event: len(state.flight),
     ),

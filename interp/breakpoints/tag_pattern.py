@@ -93,7 +93,7 @@ class _TagAutomaton:
                 "this is no step of a tag", position, required="a step, such as fib, loop[3], loop[*], * or **"
             )
         name, iteration = match["name"], match["iteration"]
-        named = _find_sites(name, position, tuple(self.any_iteration))
+        named = find_sites(name, position, tuple(self.any_iteration))
         fitting = [site for site in named if iteration is None or site.kind == "loop"]
         if not fitting:
             hint = f"write `{name}`" if name != "*" else "this graph has no loop"
@@ -134,7 +134,8 @@ class _TagAutomaton:
         return states
 
 
-def _find_sites(name: str, position: SourcePosition, sites: tuple[Site, ...]) -> list[Site]:
+def find_sites(name: str, position: SourcePosition, sites: tuple[Site, ...]) -> list[Site]:
+    """The sites of this name, or all for `*`; raises SyntaxFault if there is none."""
     named = [site for site in sites if name == "*" or name in site_names(site)]
     if not named:
         short = list(dict.fromkeys(site.name for site in sites))

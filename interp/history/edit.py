@@ -79,8 +79,8 @@ def build_change(state: State, wanted: TokenPlace | NamedPlace, value: object) -
 
     Raises Usage if no token is there, or if the value does not have the type of the port.
     """
-    place = _resolve_place(state, wanted)
-    token = _token_at(state, place)
+    place = resolve_place(state, wanted)
+    token = token_at(state, place)
     try:
         return TokenChange(place, token, admit(value, port_type(state.graph, token)))
     except Usage as error:
@@ -112,7 +112,7 @@ def build_injection(state: State, node: str, port: int, tag: str | Tag, value: o
 def apply_edit(state: State, change: Edit) -> None:
     """Apply an edit to a state."""
     if isinstance(change, TokenInjection):
-        _add_token(state, change.token)
+        add_token(state, change.token)
         return
     place, token, value = change
     if isinstance(place, int):
@@ -123,7 +123,7 @@ def apply_edit(state: State, change: Edit) -> None:
     state.records[token.tag] = record
 
 
-def _add_token(state: State, token: Token) -> None:
+def add_token(state: State, token: Token) -> None:
     """Add a token to the flight, and count it in its activation and, if busy tokens are counted, in those around it."""
     record = state.records[token.tag].copy(state.owner)
     state.records[token.tag] = record
@@ -134,7 +134,7 @@ def _add_token(state: State, token: Token) -> None:
         state.add_busy(token.tag, state.count_busy_tokens((token,)))
 
 
-def _resolve_place(state: State, wanted: TokenPlace | NamedPlace) -> TokenPlace:
+def resolve_place(state: State, wanted: TokenPlace | NamedPlace) -> TokenPlace:
     """Resolve a place given by name."""
     match wanted:
         case int():
@@ -146,10 +146,11 @@ def _resolve_place(state: State, wanted: TokenPlace | NamedPlace) -> TokenPlace:
             slot = TokenSlot(state.graph.only(name), port, under)
             return next((place for place, token in enumerate(state.flight) if token[:3] == slot), slot)
     required = 'a position in the flight, or ("fib.add", 0, "main/fib"): a node, a port and a tag'
-    raise Usage("this is no place of a token", required=required, got=repr(wanted))
+    raise Usage("this names no token", required=required, got=repr(wanted))
 
 
-def _token_at(state: State, place: TokenPlace) -> Token:
+def token_at(state: State, place: TokenPlace) -> Token:
+    """The token at a place; raises Usage if there is none."""
     if isinstance(place, TokenSlot):
         record = state.records.get(place.tag)
         held = record.waiting_operands.get(place.node, {}) if record is not None else {}

@@ -127,13 +127,13 @@ class FastForward(Advance):
             return self
         run = self._start_machine(goal)
         stopped = self._run_machine(run, goal, stops)
-        if _is_exact_stop(stopped) and (goal is None or run.steps < goal):
+        if is_exact_stop(stopped) and (goal is None or run.steps < goal):
             goal = max(run.steps - max(window, 1), 0)  # the trap that stopped it has happened
             if self.base <= goal <= len(self):
                 return self
             run = self._start_machine(goal)
             stopped = self._run_machine(run, goal, None)
-        return self._from_machine(run, None if _is_exact_stop(stopped) else stopped)
+        return self._from_machine(run, None if is_exact_stop(stopped) else stopped)
 
     def reveal(self, position: int) -> None:
         """Make the events from an earlier position on known, too. The current position stays.
@@ -151,7 +151,7 @@ class FastForward(Advance):
             stopped = early.stop_error
         if len(early) < base:
             assert stopped is not None, "the run has been further"
-            raise KeyboardInterrupt if _is_interrupt(stopped) else stopped
+            raise KeyboardInterrupt if is_interrupt(stopped) else stopped
         self._lineage = Lineage((*early._lineage.segments, *self._lineage.segments))
         self._reset_index()
 
@@ -196,12 +196,13 @@ class FastForward(Advance):
         return made
 
 
-def _is_exact_stop(stopped: TagloomError | None) -> bool:
+def is_exact_stop(stopped: TagloomError | None) -> bool:
     """Whether the reference would stop at the same event, or continue there too."""
     return stopped is None or (isinstance(stopped, Exhausted) and stopped.limit in _EXACT_LIMITS)
 
 
-def _is_interrupt(stopped: TagloomError) -> bool:
+def is_interrupt(stopped: TagloomError) -> bool:
+    """Whether an interrupt stopped the fast machine."""
     return isinstance(stopped, Exhausted) and stopped.limit == "interrupt"
 
 
@@ -242,7 +243,7 @@ def build_stop_conditions(breakpoints: Breakpoints, state: State) -> StopConditi
     for number, each in breakpoints:
         if not each.enabled:
             continue
-        told = _stop_comparisons(each, state)
+        told = stop_comparisons(each, state)
         if isinstance(told, str):
             return f"breakpoint {number} {told}"
         for spot, need in told.items():
@@ -250,7 +251,7 @@ def build_stop_conditions(breakpoints: Breakpoints, state: State) -> StopConditi
     return StopConditions(comparisons=needs, is_hit=breakpoints.should_stop)
 
 
-def _stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopComparison] | str:
+def stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopComparison] | str:
     """The points where a breakpoint may hit, each with a comparison that is necessary for it."""
     tree = parse(point.condition.text)
     parts = point.log.parts if point.log is not None else ()
@@ -287,7 +288,7 @@ class ConditionAnalysis:
 
         if static_truth(self._expression, holds) is False:
             return None
-        found = next(self._comparisons(self._expression, holds, number, port), ALWAYS_STOP)
+        found = next(self.necessary_comparisons(self._expression, holds, number, port), ALWAYS_STOP)
         return (
             None if found == NEVER_STOP and (port is not None or self._state.rules[number].find_trap is None) else found
         )
@@ -298,64 +299,67 @@ class ConditionAnalysis:
         if asked <= NODE_NAMES:
             inputs = () if port is None else None
             event = Event(Token(number, 0, ROOT, False), 0, inputs, (), (), None, (), False)
-            return self._compile_cached(tree).holds(self._state, event)
+            return self.compile_cached(tree).holds(self._state, event)
         if port is not None and (tree == NameReference("trap") or asked & {"inputs", "outputs"}):
             return False
         if tree == NameReference("trap") and self._state.rules[number].find_trap is None:
             return False
         return None
 
-    def _compile_cached(self, tree: ExpressionNode) -> Expression:
+    def compile_cached(self, tree: ExpressionNode) -> Expression:
+        """A part of the condition, compiled once."""
         text = format_expression(tree)
         if text not in self._compiled_expressions:
             self._compiled_expressions[text] = compile_condition(text, self._state.graph)
         return self._compiled_expressions[text]
 
-    def _comparisons(
+    def necessary_comparisons(
         self, tree: ExpressionNode, holds: TruthTest, number: int, port: int | None
     ) -> Iterator[StopComparison]:
         """The comparisons that are each necessary and that the machine can evaluate."""
         match tree:
             case Conjunction(tests):
                 for test in tests:
-                    yield from self._comparisons(test, holds, number, port)
+                    yield from self.necessary_comparisons(test, holds, number, port)
             case Disjunction(tests):
                 left = [test for test in tests if static_truth(test, holds) is not False]
                 if len(left) == 1:
-                    yield from self._comparisons(left[0], holds, number, port)
+                    yield from self.necessary_comparisons(left[0], holds, number, port)
             case NameReference("trap"):
                 yield NEVER_STOP
             case ComparisonExpression(sign, left, right) if sign in COMPARISON_SIGNS:
-                if (bound := _constant_value(right)) is not None:
-                    yield from self._comparison(left, sign, bound, number, port)
-                elif (bound := _constant_value(left)) is not None:
-                    yield from self._comparison(right, MIRRORED_SIGNS[sign], bound, number, port)
+                if (bound := constant_value(right)) is not None:
+                    yield from self.comparison_with(left, sign, bound, number, port)
+                elif (bound := constant_value(left)) is not None:
+                    yield from self.comparison_with(right, MIRRORED_SIGNS[sign], bound, number, port)
 
-    def _comparison(
+    def comparison_with(
         self, tree: ExpressionNode, sign: str, bound: int | float, number: int, port: int | None
     ) -> Iterator[StopComparison]:
+        """The comparison of a name with a number, if the machine can evaluate it there."""
         match tree:
             case NameReference(name) if name in COUNTER_FIELDS:
-                yield from _machine_comparison(COUNTER_FIELDS[name], dtypes.int64, sign, bound)
+                yield from machine_comparison(COUNTER_FIELDS[name], dtypes.int64, sign, bound)
             case NameReference("value") | IndexedName("outputs", 0):
-                type_ = self._value_type(number, port)
+                type_ = self.value_type(number, port)
                 if type_ is not None and not is_boxed(type_):
-                    yield from _machine_comparison(StopQuantity.VALUE, type_.dtype, sign, bound)
+                    yield from machine_comparison(StopQuantity.VALUE, type_.dtype, sign, bound)
             case IndexedName("inputs", index) if index < min(3, len(self._state.graph.nodes[number].ports)):
                 type_ = self._image.port_types[self._image.first_port[number] + index]
                 if not is_boxed(type_) and self._state.graph.nodes[number].op != "merge":
-                    yield from _machine_comparison(
+                    yield from machine_comparison(
                         StopQuantity(StopQuantity.OPERAND_0 + index), type_.dtype, sign, bound
                     )
 
-    def _value_type(self, number: int, port: int | None) -> Type | None:
+    def value_type(self, number: int, port: int | None) -> Type | None:
+        """The type of `value` where a node fires, or where a token waits at a port."""
         if port is not None:
             return self._image.port_types[self._image.first_port[number] + port]
         outputs = self._state.graph.nodes[number].outputs
         return outputs[0].type if outputs else None
 
 
-def _machine_comparison(what: StopQuantity, dtype: DType, sign: str, bound: int | float) -> Iterator[StopComparison]:
+def machine_comparison(what: StopQuantity, dtype: DType, sign: str, bound: int | float) -> Iterator[StopComparison]:
     """A comparison of numbers of a dtype, if the machine can evaluate it."""
     if dtype.kind == "b":
         yield NEVER_STOP  # a bool never compares with a number
@@ -365,7 +369,8 @@ def _machine_comparison(what: StopQuantity, dtype: DType, sign: str, bound: int 
         yield StopComparison(what, COMPARISON_SIGNS[sign], bound)
 
 
-def _constant_value(tree: ExpressionNode) -> int | float | None:
+def constant_value(tree: ExpressionNode) -> int | float | None:
+    """The value of a number in a condition, which may be negative; None for anything else."""
     match tree:
         case NumberLiteral(value):
             return value

@@ -189,13 +189,13 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         return f"<{self}>"
 
     def __str__(self) -> str:
-        said = f"{self.name}: at {self.position:,} of {plural(len(self), 'event')}"
+        position = f"{self.name}: at {self.position:,} of {plural(len(self), 'event')}"
         if self.parent is None:
-            return said
-        what = "" if self.edit is None else f", with {self.edit.describe(self.graph)}"
+            return position
+        edit = "" if self.edit is None else f", with {self.edit.describe(self.graph)}"
         repeats = len(self.repeats)
-        twice = f"; {plural(repeats, 'effect')} may happen again" if repeats else ""
-        return f"{said}, a branch of {self.parent.name} from {self.fork_position:,} on{what}{twice}"
+        warning = f"; {plural(repeats, 'effect')} may happen again" if repeats else ""
+        return f"{position}, a fork of {self.parent.name} from {self.fork_position:,} on{edit}{warning}"
 
     def moment(self) -> Moment:
         """The current state in words: the last event, the results, the flight, and the tokens that wait."""
@@ -315,15 +315,15 @@ def moment(history: Advance) -> Moment:
     ]
     tokens += [token for entries in state.throttled_tokens.values() for _, token in entries]
     return Moment(
-        "" if history.last_event is None else _describe_event(graph, history.last_event),
+        "" if history.last_event is None else describe_event(graph, history.last_event),
         tuple(f"{position}: {describe_value(graph, value)}" for position, value in sorted(state.results.items())),
         tuple(describe_token(graph, token) for token in state.flight),
         tuple(sorted(describe_token(graph, token) for token in tokens)),
-        tuple(_describe_cells(graph, state)),
+        tuple(describe_cells(graph, state)),
     )
 
 
-def _describe_cells(graph: Graph, state: State) -> Iterator[str]:
+def describe_cells(graph: Graph, state: State) -> Iterator[str]:
     """The full cells; one that was stored to twice has its first value."""
     for handle, block in state.cells.blocks.items():
         for number, puts in sorted(block.writes.items()):
@@ -335,7 +335,8 @@ def describe_token(graph: Graph, token: Token) -> str:
     return f"{describe_value(graph, token.value)} for port {token.port} of {graph.nodes[token.node]} under {token.tag}"
 
 
-def _describe_event(graph: Graph, event: Event) -> str:
+def describe_event(graph: Graph, event: Event) -> str:
+    """`fib.add under main/fib: 1, 2 -> 3 at 0`, or where the token of an event without a firing waits."""
     token = event.token
     place = f"{graph.nodes[token.node]} under {token.tag}"
     if event.inputs is None:

@@ -81,7 +81,7 @@ class Replay:
         first = next(lines, None)
         if first is None:
             raise Malformed("this log is empty", where="line 1")
-        header = _read_header(JsonCursor(parse_json(first, "line 1: $"), "line 1: $", file=file))
+        header = read_header(JsonCursor(parse_json(first, "line 1: $"), "line 1: $", file=file))
         graph, self.is_ill_formed, self.arguments, self.schedule, self.pick, self.sites, self.seed, self.bound = header
         self._world = ReplayWorld()
         self.state = State(
@@ -105,23 +105,24 @@ class Replay:
             where = f"line {number}"
             if line.isspace() and all(map(bytes.isspace, self._lines)):
                 return
-            event = self._match_predicted(line)
+            event = self.match_predicted(line)
             if event is None:
-                if not line.endswith(b"\n") and _is_truncated(line):
+                if not line.endswith(b"\n") and is_truncated(line):
                     return
-                event = self._read_line(JsonCursor(parse_json(line, f"{where}: $"), f"{where}: $"), where)
+                event = self.read_line(JsonCursor(parse_json(line, f"{where}: $"), f"{where}: $"), where)
             if event is not None:
-                self._apply(event, where)
+                self.apply_event(event, where)
                 yield event
 
-    def _apply(self, event: Event, where: str) -> None:
+    def apply_event(self, event: Event, where: str) -> None:
+        """Apply an event to the state; `where` is its line."""
         self.tags.refuse_unused()
         try:
             self.state.apply(event)
         except Exception as error:
             if not self.is_ill_formed:
                 raise
-            _raise_disagreement(where, "line", f"the end of the run: {error!r}", "an event")
+            raise_disagreement(where, "line", f"the end of the run: {error!r}", "an event")
         self._meter.observe(event)
         self.tags.close(event)
         self._note_stop_conditions()
@@ -133,12 +134,12 @@ class Replay:
         if state.trap_events:
             self._completion_steps.setdefault("trap", state.steps)
 
-    def _match_predicted(self, line: bytes) -> Event | None:
+    def match_predicted(self, line: bytes) -> Event | None:
         """The next event, if the line is exactly what this machine would write: 15 us instead of 85."""
         if self.pick is None or not line.startswith(b'{"deliver"') or not self.state.flight or self.outcome:
             return None
         position = self.pick(self.state)
-        if self._reaches_callback(position):
+        if self.reaches_callback(position):
             return None
         event = self._step(position)
         if isinstance(event, Event):
@@ -149,7 +150,7 @@ class Replay:
                 pass
         return None
 
-    def _reaches_callback(self, position: int) -> bool:
+    def reaches_callback(self, position: int) -> bool:
         """Whether the token goes to a callback, whose result only the line has."""
         return self.state.rules[self.state.flight[position].node].node.op == "callback"
 
@@ -163,11 +164,12 @@ class Replay:
                 raise
             return error
 
-    def _read_line(self, at: JsonCursor, where: str) -> Event | None:
+    def read_line(self, at: JsonCursor, where: str) -> Event | None:
+        """The event of a line, checked; None for the lines of tags and of the outcome."""
         if self.outcome is not None:
             at.refuse("the end of the log, after the outcome")
         if at.has_key("deliver"):
-            return self._check_event(at, where)
+            return self.check_event(at, where)
         if at.has_key("tag"):
             self.tags.declare(at, self.sites, self._meter.deepest_tag)
         else:
@@ -175,30 +177,30 @@ class Replay:
             outcome = at.fields("outcome")[0]
             read_form(outcome, ("outcome",))
             theirs = read_outcome(outcome)
-            self._check_outcome(theirs, where)
+            self.check_outcome(theirs, where)
             self.outcome = theirs
         return None
 
-    def _check_event(self, at: JsonCursor, where: str) -> Event:
+    def check_event(self, at: JsonCursor, where: str) -> Event:
         """The event of a line, which must be the one that the machine makes."""
         position = read_position(at)
         if position >= len(self.state.flight):
-            _raise_disagreement(where, "position", f"below {len(self.state.flight)}, the tokens in flight", position)
+            raise_disagreement(where, "position", f"below {len(self.state.flight)}, the tokens in flight", position)
         if self.pick is not None and position != self.pick(self.state):
-            _raise_disagreement(where, "position", f"{self.pick(self.state)}, under {self.schedule}", position)
-        self._world.set_result(*(read_effect_result(at) if self._reaches_callback(position) else (None, None)))
+            raise_disagreement(where, "position", f"{self.pick(self.state)}, under {self.schedule}", position)
+        self._world.set_result(*(read_effect_result(at) if self.reaches_callback(position) else (None, None)))
         wanted = self._step(position)
         if isinstance(wanted, Exhausted):
             wanted.where = where
             raise wanted
         if not isinstance(wanted, Event):
-            _raise_disagreement(where, "line", f"the end of the run: {wanted}", "an event")
+            raise_disagreement(where, "line", f"the end of the run: {wanted}", "an event")
         self.tags.assign_numbers(wanted)
         for key, required, got in event_differences(at, wanted, self.tags.tag_numbers):
-            _raise_disagreement(where, key, required, got)
+            raise_disagreement(where, key, required, got)
         return wanted
 
-    def _check_outcome(self, theirs: OutcomeRecord, where: str) -> None:
+    def check_outcome(self, theirs: OutcomeRecord, where: str) -> None:
         """Check a logged outcome against the state, and that the run may have ended so there."""
         quiet = to_outcome_record(
             build_outcome(
@@ -206,15 +208,15 @@ class Replay:
                 schedule=self.schedule, engine="reference", structure=LEAF,
             )
         )  # fmt: skip
-        endings = dict(self._possible_endings(quiet, theirs))
+        endings = dict(self.possible_endings(quiet, theirs))
         if theirs.status not in endings:
-            _raise_disagreement(where, "status", " or ".join(sorted(endings)), theirs.status)
+            raise_disagreement(where, "status", " or ".join(sorted(endings)), theirs.status)
         rule = endings[theirs.status]
         mine = replace(quiet, status=theirs.status, error=None if rule is None else ErrorRecord(rule, "", None))
         for key, required, got in outcome_differences(mine, theirs):
-            _raise_disagreement(where, key, required, got)
+            raise_disagreement(where, key, required, got)
 
-    def _possible_endings(self, quiet: OutcomeRecord, theirs: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
+    def possible_endings(self, quiet: OutcomeRecord, theirs: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
         """S12: how a run may end in this state, and by which rule. `quiet` is its outcome if no token is left in
         flight.
 
@@ -229,7 +231,7 @@ class Replay:
             yield "Returned", None
         if self._completion_steps.get("trap") == state.steps:
             yield "Trapped", "S5"
-        for position in self._next_positions():
+        for position in self.next_positions():
             following = self._step(position)
             fires = isinstance(following, Event) and following.fired
             if fires or isinstance(following, Exhausted) or not state.steps or limit in _EXTERNAL_LIMITS:
@@ -240,18 +242,20 @@ class Replay:
                 said = theirs.error and theirs.error.rule
                 yield "Broken", said if said not in (None, "S4") else "V9"
 
-    def _next_positions(self) -> Sequence[int]:
+    def next_positions(self) -> Sequence[int]:
         """The positions of the tokens that the schedule may deliver next."""
         if self.pick is None:
             return range(len(self.state.flight))
         return [self.pick(self.state)] if self.state.flight else []
 
 
-def _raise_disagreement(where: str, key: str, required: object, got: object) -> NoReturn:
+def raise_disagreement(where: str, key: str, required: object, got: object) -> NoReturn:
+    """Raise Disagreement: the log differs from the machine in the field `key`."""
     raise Disagreement(f"not what the machine gives: {key}", where=where, required=required, got=got)
 
 
-def _is_truncated(line: bytes) -> bool:
+def is_truncated(line: bytes) -> bool:
+    """Whether a line is no JSON, as the last line of an interrupted run may be."""
     try:
         parse_json(line)
     except Malformed:
@@ -270,7 +274,7 @@ class _LogHeader(NamedTuple):
     bound: int | None
 
 
-def _read_header(at: JsonCursor) -> _LogHeader:
+def read_header(at: JsonCursor) -> _LogHeader:
     """Read the first line."""
     read_form(at, ("events",))
     names = ("graph", "arguments", "schedule", "sites")
@@ -284,14 +288,15 @@ def _read_header(at: JsonCursor) -> _LogHeader:
     listed = read_sites(sites)
     if set(listed) != set(sites_of(made)):
         sites.refuse(f"the sites of the graph: {', '.join(map(str, sites_of(made))) or 'none'}")
-    admitted = _read_arguments(arguments, made)
-    pick = _read_schedule(schedule)
+    admitted = read_arguments(arguments, made)
+    pick = read_schedule(schedule)
     seed = read_uint64(at.value_at("seed")) if at.has_key("seed") else 0
     bound = at.value_at("bound").optional(lambda number: number.integer(1)) if at.has_key("bound") else None
     return _LogHeader(made, bool(problems), admitted, schedule.text(), pick, listed, seed, bound)
 
 
-def _read_arguments(at: JsonCursor, graph: Graph) -> tuple[Value, ...]:
+def read_arguments(at: JsonCursor, graph: Graph) -> tuple[Value, ...]:
+    """The arguments, which must have the types of the graph's."""
     wanted = [output.type for _, output in graph.arguments[graph.hidden_count :]]
     if len(at.raw_list()) != len(wanted):
         at.refuse(plural(len(wanted), "argument"))
@@ -305,7 +310,8 @@ def _read_argument(at: JsonCursor, required: Type) -> Value:
     return value
 
 
-def _read_schedule(at: JsonCursor) -> Pick | None:
+def read_schedule(at: JsonCursor) -> Pick | None:
+    """The schedule; None if tokens were picked by hand."""
     if at.text() == BY_HAND:
         return None
     try:

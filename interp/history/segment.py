@@ -114,8 +114,8 @@ class Segment:
     def state_at(self, position: int, current: tuple[State, int] | None = None) -> State:
         """The state at a position of this segment. `current`, a state of this segment and its position, is consumed if
         it is the nearest."""
-        ways = [*self._nearby_keyframes(position), *([current] if current else [])]
-        state, at = min(ways, key=lambda way: self._replay_cost(way, way is current, position))
+        ways = [*self.nearby_keyframes(position), *([current] if current else [])]
+        state, at = min(ways, key=lambda way: self.replay_cost(way, way is current, position))
         if current is None or state is not current[0]:
             state = self._fork_state(state)
         for event in self.events_between(at, position):
@@ -128,7 +128,7 @@ class Segment:
 
     def meter_at(self, position: int) -> Meter:
         """A meter with the statistics up to a position of this segment, and an independent state there."""
-        state, meter, waves = keyframe = self.keyframes[self._keyframe_before(position)]
+        state, meter, waves = keyframe = self.keyframes[self.keyframe_before(position)]
         made = copy(meter)
         made.state = self._fork_state(state)
         made.wave_profile, made.wave_waiting = self.meter.wave_profile[:waves], self.meter.wave_waiting[:waves]
@@ -137,16 +137,17 @@ class Segment:
             made.observe(event)
         return made
 
-    def _nearby_keyframes(self, position: int) -> Iterator[tuple[State, int]]:
+    def nearby_keyframes(self, position: int) -> Iterator[tuple[State, int]]:
         """The states of the keyframes before and behind a position, with their positions."""
-        number = self._keyframe_before(position)
+        number = self.keyframe_before(position)
         return ((each.state, each.position) for each in self.keyframes[number : number + 2])
 
-    def _keyframe_before(self, position: int) -> int:
+    def keyframe_before(self, position: int) -> int:
         """The number of the last keyframe at or before a position."""
         return bisect_right(self.keyframes, position, key=lambda each: each.position) - 1
 
-    def _replay_cost(self, way: tuple[State, int], is_free: bool, position: int) -> float:
+    def replay_cost(self, way: tuple[State, int], is_free: bool, position: int) -> float:
+        """The cost of reaching a position from a state, in applied events."""
         state, at = way
         forking = 0 if is_free else FORK_COST * len(state.records)
         if at <= position:
@@ -177,22 +178,22 @@ class Lineage:
         return stretch.events[number - stretch.start]
 
     def __iter__(self) -> Iterator[Event]:
-        for stretch, end in self._segment_ends():
+        for stretch, end in self.segment_ends():
             yield from stretch.events_between(stretch.start, end)
 
     def events_after(self, position: int) -> Iterator[tuple[int, Event]]:
         """The known events from a position on, with their numbers."""
-        for stretch, end in self._segment_ends():
+        for stretch, end in self.segment_ends():
             for number in range(max(position, stretch.start), end):
                 yield number, stretch.events[number - stretch.start]
 
     def events_before(self, position: int) -> Iterator[tuple[int, Event]]:
         """The known events before a position, with their numbers, the last first."""
-        for stretch, end in reversed(self._segment_ends()):
+        for stretch, end in reversed(self.segment_ends()):
             for number in range(min(position, end) - 1, stretch.start - 1, -1):
                 yield number, stretch.events[number - stretch.start]
 
-    def _segment_ends(self) -> list[tuple[Segment, int]]:
+    def segment_ends(self) -> list[tuple[Segment, int]]:
         """The segments, each with its end in this run."""
         ends = [stretch.start for stretch in self.segments[1:]] + [len(self)]
         return list(zip(self.segments, ends, strict=True))

@@ -299,28 +299,28 @@ class _ImageBuilder:
             raise Usage(
                 "this graph is too large for an image", required=f"fewer than {2**PORT_BITS:,} ports", got=count
             )
-        self.scope_of = [self._node_scope(number, node) for number, node in enumerate(graph.nodes)]
+        self.scope_of = [self.node_scope(number, node) for number, node in enumerate(graph.nodes)]
         self.scopes: list[str | Site] = list(
             dict.fromkeys([graph.name, *self.scope_of, *map(self._callee_scope, self.sites)])
         )
         self.has_tag_keys = any(node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw is not None for node in graph.nodes)
-        self.has_loop_bounds = any(self._loop_bound(node) for node in graph.nodes)
+        self.has_loop_bounds = any(self.loop_bound(node) for node in graph.nodes)
         self.header_words = (
             len(FrameHeader) if self.has_loop_bounds else FrameHeader.KEY + 1 if self.has_tag_keys else FrameHeader.KEY
         )
 
     def build(self) -> Image:
         graph = self.graph
-        types = [type_ for number in range(len(graph.nodes)) for type_ in self._port_types(number)]
+        types = [type_ for number in range(len(graph.nodes)) for type_ in self.port_types_of(number)]
         nodes = np.zeros((len(graph.nodes), len(NodeColumn)), np.int64)
         ports = np.zeros((len(types), len(PortColumn)), np.int64)
         scopes = np.zeros((len(self.scopes), len(ScopeColumn)), np.int64)
         for number, scope in enumerate(self.scopes):
-            scopes[number] = self._lay_out_frame(self._scope_members(scope).tolist(), nodes, ports)
+            scopes[number] = self.lay_out_frame(self._scope_members(scope).tolist(), nodes, ports)
         for number, node in enumerate(graph.nodes):
-            self._fill_node(number, node, nodes, types)
-            self._fill_ports(number, node, ports, types)
-        padding = [0] * (_round_up_to_cache_line(len(self.literals)) - len(self.literals))
+            self.fill_node(number, node, nodes, types)
+            self.fill_ports(number, node, ports, types)
+        padding = [0] * (round_up_to_cache_line(len(self.literals)) - len(self.literals))
         arguments = (
             tuple(self._port_number(edge.node, edge.port) for edge in output.edges) for _, output in graph.arguments
         )
@@ -328,7 +328,7 @@ class _ImageBuilder:
             graph, nodes, ports,
             np.array(self.edges or [0], np.int64),
             np.array(self.routes or [(0, 0)], np.int64),
-            np.array([self._site_row(site) for site in self.sites], np.int64),
+            np.array([self.site_row(site) for site in self.sites], np.int64),
             scopes,
             np.array(self.literals + padding, np.int64),
             tuple(self.objects), tuple(self.sites), tuple(self.scopes), tuple(types), tuple(arguments),
@@ -342,7 +342,7 @@ class _ImageBuilder:
     def _port_number(self, node: int, port: int) -> int:
         return self.first_port[node] + port
 
-    def _node_scope(self, number: int, node: GraphNode) -> str | Site:
+    def node_scope(self, number: int, node: GraphNode) -> str | Site:
         """The scope of a node: the function or loop under whose tags it fires."""
         if node.op == "return":
             assert node.site is not None
@@ -355,24 +355,26 @@ class _ImageBuilder:
     def _callee_scope(self, site: Site) -> str | Site:
         return site if site.kind == "loop" else self.contexts.callees[site]
 
-    def _port_types(self, number: int) -> list[Type]:
+    def port_types_of(self, number: int) -> list[Type]:
+        """The types of a node's ports."""
         node = self.graph.nodes[number]
         return [
             literal.type if literal is not None else self.graph.output(self.contexts.port_source(number, port)).type
             for port, literal in enumerate(node.ports)
         ]
 
-    def _loop_bound(self, node: GraphNode) -> int:
+    def loop_bound(self, node: GraphNode) -> int:
+        """The k-bound of a `next_iteration`; 0 for none."""
         if node.op != "next_iteration" or node.site is None or node.phase:
             return 0
         found = dict(node.attributes).get(PARALLEL_ITERATIONS) if self.bounds is None else self.bounds.get(node.site)
         return found or 0
 
-    def _lay_out_frame(self, members: list[int], nodes: WordArray, ports: WordArray) -> tuple[int, int]:
+    def lay_out_frame(self, members: list[int], nodes: WordArray, ports: WordArray) -> tuple[int, int]:
         """Lay out the frame of a scope: bits first, then child activations, then operands."""
         word, bit = self.header_words, 0
         for number in members:
-            waits = self._waiting_ports(number)
+            waits = self.waiting_ports(number)
             if bit + len(waits) + 1 > 63:
                 word, bit = word + 1, 0
             nodes[number, NodeColumn.MASK_WORD] = word
@@ -386,7 +388,7 @@ class _ImageBuilder:
         known: dict[tuple[str, Site], int] = {}
         for number in members:
             node = self.graph.nodes[number]
-            shared = node.site is not None and self._count_senders(node) > 1
+            shared = node.site is not None and self.count_senders(node) > 1
             if node.site is not None and node.op in ("call", "enter", "next_iteration") and shared:
                 kind = "next" if node.op == "next_iteration" else "below"
                 if (kind, node.site) not in known:
@@ -400,20 +402,20 @@ class _ImageBuilder:
                 word += 1
         cleared = word
         for number in members:
-            waits = self._waiting_ports(number)
+            waits = self.waiting_ports(number)
             for position, port in enumerate(waits):
                 ports[self._port_number(number, port), PortColumn.OPERAND_WORD] = (
                     word if len(waits) == 2 else word + position
                 )
             word += {0: 0, 2: 1}.get(len(waits), len(waits))
-        return _round_up_to_cache_line(word), cleared
+        return round_up_to_cache_line(word), cleared
 
-    def _count_senders(self, node: GraphNode) -> int:
+    def count_senders(self, node: GraphNode) -> int:
         """The number of nodes that send into the activations that this node sends to."""
         assert node.site is not None
         return len(self.contexts.nodes_by_site[node.op, node.site])
 
-    def _waiting_ports(self, number: int) -> list[int]:
+    def waiting_ports(self, number: int) -> list[int]:
         """The ports whose tokens may have to wait for others."""
         node = self.graph.nodes[number]
         open_ports = [port for port, literal in enumerate(node.ports) if literal is None]
@@ -424,7 +426,8 @@ class _ImageBuilder:
             raise Usage(f"{node} is too large for an image", where=node.origin, required=required, got=len(open_ports))
         return open_ports
 
-    def _fill_node(self, number: int, node: GraphNode, nodes: WordArray, types: list[Type]) -> None:
+    def fill_node(self, number: int, node: GraphNode, nodes: WordArray, types: list[Type]) -> None:
+        """Fill in the row of a node, and add its edges."""
         row, mine = nodes[number], types[self.first_port[number] : self.first_port[number] + len(node.ports)]
         row[NodeColumn.CODE] = opcode_of(node, mine, number in self.graph.results)
         row[NodeColumn.REQUIRED_TOKENS] = 1 if node.op == "merge" else sum(literal is None for literal in node.ports)
@@ -438,12 +441,12 @@ class _ImageBuilder:
                 zip((NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN), outputs, strict=False)
             ):
                 row[begin] = len(self.edges)
-                self._add_edges(row, position, output)
+                self.add_edges(row, position, output)
             if len(outputs) < 2:
                 row[NodeColumn.SECOND_EDGES_BEGIN] = len(self.edges)
             row[NodeColumn.EDGES_END] = len(self.edges)
             row[NodeColumn.SITE] = -1 if node.site is None else self.sites.index(node.site)
-        row[NodeColumn.BOUND] = self._loop_bound(node)
+        row[NodeColumn.BOUND] = self.loop_bound(node)
         if node.outputs:
             row[NodeColumn.CAST] = cast_code(node.outputs[0].type.dtype) if node.op in OPS else 0
             row[NodeColumn.BOXED_FLAGS] = is_boxed(node.outputs[0].type)
@@ -460,7 +463,7 @@ class _ImageBuilder:
             )
         )
 
-    def _add_edges(self, row: WordArray, position: int, output: OutputPort) -> None:
+    def add_edges(self, row: WordArray, position: int, output: OutputPort) -> None:
         """S10: add the edges of an output, and, if it feeds returns, those for each site on top of the tag."""
         targets = [self._port_number(edge.node, edge.port) for edge in output.edges]
         self.edges += targets
@@ -477,11 +480,11 @@ class _ImageBuilder:
             self.edges += [port for port in targets if port not in returns or returns[port] == site]
             self.routes.append((begin, len(self.edges)))
 
-    def _fill_ports(self, number: int, node: GraphNode, ports: WordArray, types: list[Type]) -> None:
+    def fill_ports(self, number: int, node: GraphNode, ports: WordArray, types: list[Type]) -> None:
         """Fill in where the operands of a node lie, for each port whose token may arrive last."""
-        base, waits = self.first_port[number], self._waiting_ports(number)
+        base, waits = self.first_port[number], self.waiting_ports(number)
         literals = {
-            position: ~self._add_literal(literal.value, types[base + position])
+            position: ~self.add_literal(literal.value, types[base + position])
             for position, literal in enumerate(node.ports)
             if literal is not None
         }
@@ -502,7 +505,7 @@ class _ImageBuilder:
             if node.op == "merge":
                 row[PortColumn.OPERAND_0] = ~SCRATCH_WORD
 
-    def _add_literal(self, value: Value, type_: Type) -> int:
+    def add_literal(self, value: Value, type_: Type) -> int:
         """Add a literal; returns its word of memory."""
         if is_boxed(type_):
             self.objects.append(value)
@@ -512,7 +515,8 @@ class _ImageBuilder:
         self.literals.append(word)
         return len(self.literals) - 1
 
-    def _site_row(self, site: Site) -> tuple[int, ...]:
+    def site_row(self, site: Site) -> tuple[int, ...]:
+        """The columns of a site; raises Usage if too many values pass through it."""
         numbers = self.contexts.nodes_by_site
         coming = len(self.graph.arguments) if site == ENVIRONMENT else 0
         coming += sum(len(numbers.get((op, site), ())) for op in ("call", "enter", "reenter"))
@@ -522,7 +526,7 @@ class _ImageBuilder:
             raise Usage(f"{site} is too large for an image", required=required, got=max(coming, leaving))
         scope = self.scopes.index(self._callee_scope(site))
         bound = max(
-            (self._loop_bound(self.graph.nodes[n]) for n in numbers.get(("next_iteration", site), ())), default=0
+            (self.loop_bound(self.graph.nodes[n]) for n in numbers.get(("next_iteration", site), ())), default=0
         )
         return scope, coming, leaving, to_signed(site_key(site)), bound
 
@@ -531,6 +535,6 @@ _LINK_PARTNERS = {"next_iteration": "back", "exit": "reenter"}
 """The op that reads the frame link that a firing of this op writes."""
 
 
-def _round_up_to_cache_line(words: int) -> int:
+def round_up_to_cache_line(words: int) -> int:
     """A number of words, rounded up to a full cache line."""
     return -(-words // CACHE_LINE_WORDS) * CACHE_LINE_WORDS

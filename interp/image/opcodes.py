@@ -87,7 +87,7 @@ def check_compilable(graph: Graph) -> None:
 @cache
 def scalar_kernels() -> tuple[ScalarKernel, ...]:
     """All arms, in the order of the registry, those that may trap last; the code of the first is FIRST_KERNEL."""
-    found = [arm for row in OPS.values() for arm in _kernels_of(row)]
+    found = [arm for row in OPS.values() for arm in kernels_of(row)]
     return tuple(sorted(found, key=lambda arm: _can_trap(arm)))
 
 
@@ -101,27 +101,28 @@ def _can_trap(arm: ScalarKernel) -> bool:
     return undefined is not None and arm.operands[-1].kind in undefined.dtype_kinds
 
 
-def _kernels_of(row: Op) -> Iterator[ScalarKernel]:
+def kernels_of(row: Op) -> Iterator[ScalarKernel]:
+    """The kernels of an op, one for each combination of wide dtypes that it takes."""
     if row.name in ("identity", "stop_gradient") or row.scalar is None:
         return
     if row.attributes == ("dtype",):
-        yield from _conversion_kernels() if row.name == "astype" else _dtype_kernels(row)
+        yield from conversion_kernels() if row.name == "astype" else dtype_kernels(row)
         return
     for operands in product(WIDE_DTYPES, repeat=row.arity or 0):
         try:
             result = row.type_rule(*map(Type, operands)).dtype
         except Exception:  # Invalid, or the fault of a row, which concerns only programs that use it
             continue
-        if all(_has_computed_bits(operand, result) for operand in operands) or row.name == "where":
+        if all(has_computed_bits(operand, result) for operand in operands) or row.name == "where":
             yield ScalarKernel(row.name, operands, result)
 
 
-def _has_computed_bits(operand: DType, result: DType) -> bool:
+def has_computed_bits(operand: DType, result: DType) -> bool:
     """Whether an operand is of the dtype that is computed in; others have the same bits."""
     return operand is result or result is dtypes.bool or promote(operand, result) is operand
 
 
-def _dtype_kernels(row: Op) -> Iterator[ScalarKernel]:
+def dtype_kernels(row: Op) -> Iterator[ScalarKernel]:
     """An arm for each wide dtype and each dtype that it may become, but for what needs a cast alone."""
     for source, target in product(WIDE_DTYPES, dtypes.ALL):
         try:
@@ -138,7 +139,7 @@ def _is_of(dtype: DType, wide: DType, target: DType) -> bool:
     return wide_dtype(dtype) is wide and dtype.bits == target.bits
 
 
-def _conversion_kernels() -> Iterator[ScalarKernel]:
+def conversion_kernels() -> Iterator[ScalarKernel]:
     """The kernels of casts. Casts between integers only cut bits, and need none."""
     ways: list[tuple[DType, DType]] = [
         (dtypes.int64, dtypes.bool), (dtypes.float64, dtypes.bool),
@@ -150,7 +151,8 @@ def _conversion_kernels() -> Iterator[ScalarKernel]:
 
 
 @cache
-def _opcodes_by_kernel() -> dict[tuple[str, tuple[DType, ...], DType | None], int]:
+def opcodes_by_kernel() -> dict[tuple[str, tuple[DType, ...], DType | None], int]:
+    """The number of each kernel, by op, operands and, for ops with a dtype attribute, result."""
     return {
         (arm.op, arm.operands, arm.result if arm.attributes else None): FIRST_KERNEL + number
         for number, arm in enumerate(scalar_kernels())
@@ -183,41 +185,44 @@ def opcode_of(node: GraphNode, types: Sequence[Type], is_result: bool) -> int:
     operands = types[: row.arity]
     if row.scalar is None or not all(type_.is_scalar for type_ in (*operands, node.outputs[0].type)):
         return Opcode.FALLBACK
-    return _scalar_opcode(row, [type_.dtype for type_ in operands], node.outputs[0].type.dtype)
+    return scalar_opcode(row, [type_.dtype for type_ in operands], node.outputs[0].type.dtype)
 
 
-def _scalar_opcode(row: Op, operands: Sequence[DType], result: DType) -> int:
+def scalar_opcode(row: Op, operands: Sequence[DType], result: DType) -> int:
+    """The opcode of an op on scalars of these dtypes."""
     match row.name:
         case "identity" | "stop_gradient":
             return Opcode.PASS
         case "astype":
-            return _conversion_opcode(operands[0], result)
+            return conversion_opcode(operands[0], result)
         case _ if row.attributes == ("dtype",):
-            code = _opcodes_by_kernel().get((row.name, (wide_dtype(operands[0]),), result))
+            code = opcodes_by_kernel().get((row.name, (wide_dtype(operands[0]),), result))
             is_cast = row.scalar_kernel(operands[0], result).function in (int, float)
             return Opcode.PASS if is_cast else Opcode.FALLBACK if code is None else code
         case "where":
-            return _opcodes_by_kernel()["where", (dtypes.bool, *[wide_dtype(_promote_all(operands[1:]))] * 2), None]
-    return _opcodes_by_kernel().get(
-        (row.name, (wide_dtype(_promote_all(operands)),) * len(operands), None), Opcode.FALLBACK
+            return opcodes_by_kernel()["where", (dtypes.bool, *[wide_dtype(promote_all(operands[1:]))] * 2), None]
+    return opcodes_by_kernel().get(
+        (row.name, (wide_dtype(promote_all(operands)),) * len(operands), None), Opcode.FALLBACK
     )
 
 
-def _promote_all(operands: Sequence[DType]) -> DType:
+def promote_all(operands: Sequence[DType]) -> DType:
+    """The dtype that all of these are promoted to."""
     dtype: DType = operands[0]
     for operand in operands[1:]:
         dtype = promote(dtype, operand) or dtype
     return dtype
 
 
-def _conversion_opcode(source: DType, target: DType) -> int:
+def conversion_opcode(source: DType, target: DType) -> int:
+    """The opcode of a cast between dtypes."""
     if source.kind == "f":
         if target.kind == "f":
             return Opcode.PASS
-        return _opcodes_by_kernel()["astype", (dtypes.float64,), target]
+        return opcodes_by_kernel()["astype", (dtypes.float64,), target]
     if target.kind == "b":
-        return Opcode.PASS if source.kind == "b" else _opcodes_by_kernel()["astype", (dtypes.int64,), target]
+        return Opcode.PASS if source.kind == "b" else opcodes_by_kernel()["astype", (dtypes.int64,), target]
     if target.kind == "f":
         wanted = dtypes.uint64 if source is dtypes.uint64 else dtypes.int64
-        return _opcodes_by_kernel()["astype", (wanted,), dtypes.float64]
+        return opcodes_by_kernel()["astype", (wanted,), dtypes.float64]
     return Opcode.PASS

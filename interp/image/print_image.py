@@ -47,23 +47,25 @@ def format_image(image: Image) -> str:
     head = ", ".join([f"image of {image.graph.name}, version {IMAGE_VERSION}: {count}", *options])
     header = "header: " + ", ".join(f"w{word} {word.name.lower()}" for word in FrameHeader if word < image.header_words)
     parts = [
-        _scope_rows(image),
-        _site_rows(image),
-        _node_rows(image),
-        _port_rows(image),
-        _literal_rows(image),
-        _argument_rows(image),
+        scope_rows(image),
+        site_rows(image),
+        node_rows(image),
+        port_rows(image),
+        literal_rows(image),
+        argument_rows(image),
     ]
-    return "\n\n".join([f"{head}\n{header}", *("\n".join(_align_columns(part)) for part in parts)]) + "\n"
+    return "\n\n".join([f"{head}\n{header}", *("\n".join(align_columns(part)) for part in parts)]) + "\n"
 
 
-def _scope_rows(image: Image) -> Iterator[tuple[str, ...]]:
+def scope_rows(image: Image) -> Iterator[tuple[str, ...]]:
+    """The rows of scopes, the heads of the columns first."""
     yield "scope", "size", "clear below"
     for scope, row in zip(image.scope_list, image.scopes, strict=True):
         yield str(scope), str(row[ScopeColumn.SIZE]), f"w{row[ScopeColumn.CLEAR_END]}"
 
 
-def _site_rows(image: Image) -> Iterator[tuple[str, ...]]:
+def site_rows(image: Image) -> Iterator[tuple[str, ...]]:
+    """The rows of sites."""
     yield "site", "scope", "coming", "leaving", "bound", "key"
     for site, row in zip(image.site_list, image.sites, strict=True):
         counts = (str(row[column]) for column in (SiteColumn.ARGUMENTS, SiteColumn.RESULTS, SiteColumn.BOUND))
@@ -75,7 +77,8 @@ def _site_rows(image: Image) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _node_rows(image: Image) -> Iterator[tuple[str, ...]]:
+def node_rows(image: Image) -> Iterator[tuple[str, ...]]:
+    """The rows of nodes."""
     yield "node", "scope", "does", "needs", "bits", "full", "fired", "site", "knows", "boxed", "sends", "and"
     scopes = {
         number: str(scope)
@@ -89,17 +92,18 @@ def _node_rows(image: Image) -> Iterator[tuple[str, ...]]:
             _format_bits(int(row[NodeColumn.OPERAND_MASK])),
             _format_bits(int(row[NodeColumn.FIRED_BIT])),
         )
-        known = _describe_site(image, row), place, _describe_boxed(int(row[NodeColumn.BOXED_FLAGS]))
+        known = describe_site(image, row), place, _describe_boxed(int(row[NodeColumn.BOXED_FLAGS]))
         called = (
             str(image.graph.nodes[number]),
             scopes[number],
-            _describe_opcode(row),
+            describe_opcode(row),
             str(row[NodeColumn.REQUIRED_TOKENS]),
         )
-        yield *called, *bits, *known, _describe_targets(image, row, 0), _describe_targets(image, row, 1)
+        yield *called, *bits, *known, describe_targets(image, row, 0), describe_targets(image, row, 1)
 
 
-def _describe_opcode(row: WordArray) -> str:
+def describe_opcode(row: WordArray) -> str:
+    """What a node does, and the dtype that its result is cast to."""
     code = int(row[NodeColumn.CODE])
     said = Opcode(code).name.lower() if code < FIRST_KERNEL else str(scalar_kernels()[code - FIRST_KERNEL])
     return f"{said}, as {CAST_DTYPES[row[NodeColumn.CAST]]!r}" if row[NodeColumn.CAST] else said
@@ -109,7 +113,8 @@ def _format_bits(bits: int) -> str:
     return ",".join(str(bit) for bit in range(64) if bits >> bit & 1) or "-"
 
 
-def _describe_site(image: Image, row: WordArray) -> str:
+def describe_site(image: Image, row: WordArray) -> str:
+    """The site of a node, with its bound; for a node that makes a result, the position of the result."""
     if row[NodeColumn.CODE] == Opcode.RESULT:
         return f"result {row[NodeColumn.SITE]}"
     bound = f", {row[NodeColumn.BOUND]} at once" if row[NodeColumn.BOUND] else ""
@@ -120,7 +125,7 @@ def _describe_boxed(flags: int) -> str:
     return ",".join(word for bit, word in ((1, "output"), (2, "trigger"), (4, "literal")) if flags & bit) or "-"
 
 
-def _describe_targets(image: Image, row: WordArray, output: int) -> str:
+def describe_targets(image: Image, row: WordArray, output: int) -> str:
     """The targets of an output: all its ports, or those by the site on top of the tag (S10)."""
     begin, end = (
         (row[NodeColumn.EDGES_BEGIN], row[NodeColumn.SECOND_EDGES_BEGIN])
@@ -143,7 +148,8 @@ def _format_port(image: Image, port: int) -> str:
     return f"{image.graph.nodes[number]}:{port - image.first_port[number]}"
 
 
-def _port_rows(image: Image) -> Iterator[tuple[str, ...]]:
+def port_rows(image: Image) -> Iterator[tuple[str, ...]]:
+    """The rows of ports."""
     yield "port", "type", "bit", "waits", "operands, where this port's token comes last"
     for number, row in enumerate(image.ports):
         wait = f"w{row[PortColumn.OPERAND_WORD]}" if row[PortColumn.BIT] else "-"
@@ -151,7 +157,7 @@ def _port_rows(image: Image) -> Iterator[tuple[str, ...]]:
         columns = (PortColumn.OPERAND_0, PortColumn.OPERAND_1, PortColumn.OPERAND_2)[
             : 1 if node.op == "merge" else len(node.ports)
         ]
-        places = " ".join(_format_location(int(row[column])) for column in columns)
+        places = " ".join(format_location(int(row[column])) for column in columns)
         yield (
             _format_port(image, number),
             str(image.port_types[number]),
@@ -161,13 +167,14 @@ def _port_rows(image: Image) -> Iterator[tuple[str, ...]]:
         )
 
 
-def _format_location(place: int) -> str:
+def format_location(place: int) -> str:
+    """A place of an operand: a word of the frame, a word of memory, or the token that came last."""
     if place >= 0:
         return f"w{place}"
     return "token" if ~place == SCRATCH_WORD else f"m{~place}"
 
 
-def _literal_rows(image: Image) -> Iterator[tuple[str, ...]]:
+def literal_rows(image: Image) -> Iterator[tuple[str, ...]]:
     """The rows of literals, in the order of their words of memory, which is that of their ports."""
     yield "literal", "port", "type", "value"
     literals = (
@@ -182,13 +189,14 @@ def _literal_rows(image: Image) -> Iterator[tuple[str, ...]]:
         yield f"m{word}", _format_port(image, port), str(type_), format_value(value)
 
 
-def _argument_rows(image: Image) -> Iterator[tuple[str, ...]]:
+def argument_rows(image: Image) -> Iterator[tuple[str, ...]]:
+    """The rows of arguments."""
     yield "argument", "goes to"
     for (name, _), ports in zip(image.graph.arguments, image.arguments, strict=True):
         yield name, " ".join(_format_port(image, port) for port in ports) or "-"
 
 
-def _align_columns(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
+def align_columns(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     """Rows in columns."""
     every = list(rows)
     widths = [max(map(len, column)) for column in zip(*every, strict=True)]

@@ -96,7 +96,7 @@ class CellHeap:
 
     def apply(self, event: Event, op: str) -> None:
         """Do what a firing of this op does to cells."""
-        handle, number = _target_cells(event, op)
+        handle, number = target_cells(event, op)
         if handle is None:
             return
         if number is None:
@@ -111,7 +111,7 @@ class CellHeap:
 
     def revert(self, event: Event, op: str) -> None:
         """Undo `apply`."""
-        handle, number = _target_cells(event, op)
+        handle, number = target_cells(event, op)
         if handle is None:
             return
         if number is None:
@@ -135,7 +135,7 @@ class CellHeap:
         return self.deferred_count, {handle: block.snapshot() for handle, block in self.blocks.items()}
 
 
-def _target_cells(event: Event, op: str) -> tuple[Handle | None, int | None]:
+def target_cells(event: Event, op: str) -> tuple[Handle | None, int | None]:
     """The handle of the cells that a firing makes, or the handle and the index that it stores to; else (None, None)."""
     inputs: Any = event.inputs
     if op == "cells" and event.trap is None:

@@ -61,7 +61,7 @@ def draw_rule(node: GraphNode, seed: int) -> Callable[[tuple[Any, ...], Tag], Ou
     return compute
 
 
-def _cells_rule(number: int, node: GraphNode) -> EffectRule:
+def cells_rule(number: int, node: GraphNode) -> EffectRule:
     """S13: sends the handle; the state makes the cells."""
     dtype = node.outputs[0].type.dtype
 
@@ -79,7 +79,9 @@ def _checked_int64(number: Any) -> int:
     return number
 
 
-def _store_rule(number: int, node: GraphNode) -> EffectRule:
+def store_rule(number: int, node: GraphNode) -> EffectRule:
+    """S13: fills a cell and wakes its deferred reads."""
+
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S13."""
         handle, index, _ = inputs
@@ -93,7 +95,9 @@ def _store_rule(number: int, node: GraphNode) -> EffectRule:
     return act
 
 
-def _get_rule(number: int, node: GraphNode) -> EffectRule:
+def get_rule(number: int, node: GraphNode) -> EffectRule:
+    """S13: reads a cell; at an empty one the read is deferred."""
+
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S13."""
         handle, index = inputs
@@ -110,7 +114,9 @@ def _get_rule(number: int, node: GraphNode) -> EffectRule:
     return act
 
 
-def _collect_rule(number: int, node: GraphNode) -> EffectRule:
+def collect_rule(number: int, node: GraphNode) -> EffectRule:
+    """S13: reads all cells of a handle; at the first empty one the read is deferred."""
+
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S13."""
         handle = inputs[0]
@@ -129,7 +135,7 @@ def _collect_rule(number: int, node: GraphNode) -> EffectRule:
     return act
 
 
-def _cell_zeros_rule(number: int, node: GraphNode) -> EffectRule:
+def cell_zeros_rule(number: int, node: GraphNode) -> EffectRule:
     """S13, for ops that take the handle alone."""
 
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
@@ -138,7 +144,8 @@ def _cell_zeros_rule(number: int, node: GraphNode) -> EffectRule:
     return act
 
 
-def _print_rule(number: int, node: GraphNode) -> EffectRule:
+def print_rule(number: int, node: GraphNode) -> EffectRule:
+    """S14: prints a line."""
     text = dict(node.attributes)["text"]
 
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
@@ -149,7 +156,8 @@ def _print_rule(number: int, node: GraphNode) -> EffectRule:
     return act
 
 
-def _callback_rule(number: int, node: GraphNode) -> EffectRule:
+def callback_rule(number: int, node: GraphNode) -> EffectRule:
+    """S14: calls a Python function."""
     given = dict(node.attributes)
     function, returns = given["function"], given["returns"]
 
@@ -164,11 +172,11 @@ def _callback_rule(number: int, node: GraphNode) -> EffectRule:
 
 
 _EFFECT_RULES: dict[str, Callable[[int, GraphNode], EffectRule]] = {
-    "cells": _cells_rule,
-    "store": _store_rule,
-    "get": _get_rule,
-    "collect": _collect_rule,
-    "cell_zeros": _cell_zeros_rule,
-    "print": _print_rule,
-    "callback": _callback_rule,
+    "cells": cells_rule,
+    "store": store_rule,
+    "get": get_rule,
+    "collect": collect_rule,
+    "cell_zeros": cell_zeros_rule,
+    "print": print_rule,
+    "callback": callback_rule,
 }

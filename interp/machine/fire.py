@@ -72,9 +72,9 @@ def build_rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[
     """The rule of every node, by number. `seed` seeds random numbers; `bound`, unless None, overrides the k-bounds of
     all loops."""
     results = {number: position for position, number in enumerate(graph.results)}
-    types, later = _port_types(graph), adjoint_dependent_nodes(graph)
+    types, later = port_types(graph), adjoint_dependent_nodes(graph)
     found = (
-        _build_rule(graph, number, types[number], results.get(number), seed, number not in later)
+        build_rule(graph, number, types[number], results.get(number), seed, number not in later)
         for number in range(len(graph.nodes))
     )
     if bound is None:
@@ -85,7 +85,7 @@ def build_rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[
     )
 
 
-def _port_types(graph: Graph) -> list[list[Type]]:
+def port_types(graph: Graph) -> list[list[Type]]:
     """The types of every node's ports, by number. An unfed port, in a graph that breaks the rules, has the type of the
     node's output."""
     sources = graph.sources()
@@ -102,18 +102,19 @@ def _port_types(graph: Graph) -> list[list[Type]]:
     ]
 
 
-def _build_rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int, counts: bool) -> Rule:
+def build_rule(graph: Graph, number: int, ports: list[Type], result: int | None, seed: int, counts: bool) -> Rule:
+    """The rule of one node; `result` is its position among the results of the graph, or None."""
     node = graph.nodes[number]
-    compute, trap = _build_compute(node, ports, seed)
+    compute, trap = build_compute(node, ports, seed)
     edges = [output.edges for output in node.outputs] if result is None else [(Edge(-1, result),)]
-    routes = [_build_routes(graph, targets) for targets in edges]
+    routes = [build_routes(graph, targets) for targets in edges]
     return Rule(
         node=node,
         required_tokens=1 if node.op == "merge" else sum(port is None for port in node.ports),
         operands=None if node.op == "merge" else tuple(None if p is None else p.value for p in node.ports),
         compute=compute,
         find_trap=trap,
-        retag=_build_retag(node),
+        retag=build_retag(node),
         edges=tuple(edges),
         routes=tuple(routes),
         sends_argument=node.op in ("call", "enter", "next_iteration", "reenter", "back"),
@@ -138,16 +139,15 @@ def _declared_bound(node: GraphNode) -> int | None:
 
 def needs_limit_check(node: GraphNode) -> bool:
     """Whether a firing of this node may take long or allocate more memory than the machine has."""
-    return resource_of(node.op) is not None or (node.op not in _ROUTING and _produces_array(node))
+    makes_array = any(not output.type.is_scalar for output in node.outputs)
+    return resource_of(node.op) is not None or (node.op not in _ROUTING and makes_array)
 
 
-def _produces_array(node: GraphNode) -> bool:
-    return any(not output.type.is_scalar for output in node.outputs)
-
-
-def _build_routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None:
+def build_routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None:
     """S10: the edges to take, by the site whose return the output feeds; None stands for every other site."""
-    returns = {edge: graph.nodes[edge.node].site for edge in edges if edge.node >= 0 and _is_return(graph, edge)}
+    returns = {
+        edge: graph.nodes[edge.node].site for edge in edges if edge.node >= 0 and graph.nodes[edge.node].op == "return"
+    }
     if not returns:
         return None
     return {
@@ -156,18 +156,14 @@ def _build_routes(graph: Graph, edges: Edges) -> dict[Site | None, Edges] | None
     }
 
 
-def _is_return(graph: Graph, edge: Edge) -> bool:
-    return graph.nodes[edge.node].op == "return"
-
-
-def _build_compute(
+def build_compute(
     node: GraphNode, ports: list[Type], seed: int
 ) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
     """The function that a node computes, and, where it may trap, one that says why."""
     if node.op in _ROUTING:
         return _ROUTING[node.op], None
     if node.op in EFFECT_OPS:
-        return _effect_compute(node, seed)
+        return build_effect_compute(node, seed)
     row, result = OPS[node.op], node.outputs[0].type
     arity = len(node.ports) - node.has_trigger if row.arity is None else row.arity
     calculate = build_kernel(row, ports[:arity], result, node.attributes)
@@ -187,67 +183,70 @@ def _build_compute(
     return fire, (lambda inputs: trap_message(row, inputs[:arity], node.attributes)) if can_trap(row, result) else None
 
 
-def _effect_compute(node: GraphNode, seed: int) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
+def build_effect_compute(
+    node: GraphNode, seed: int
+) -> tuple[Compute, Callable[[tuple[Value, ...]], str | None] | None]:
     """The function of a node that draws random numbers, and that of `breakpoint`; other effects compute nothing."""
     undefined, arity = EFFECT_OPS[node.op].trap_reason, len(node.ports) - node.has_trigger
-    return draw_rule(node, seed) or _pass_first, (lambda inputs: undefined(*inputs[:arity])) if undefined else None
+    return draw_rule(node, seed) or pass_first, (lambda inputs: undefined(*inputs[:arity])) if undefined else None
 
 
-def _pass_first(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+def pass_first(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+    """The first operand, unchanged, as all routing ops but `switch`, `exit` and `back` send it."""
     return ((0, inputs[0]),)
 
 
-def _switch(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+def compute_switch(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
     """S6."""
     return ((0 if inputs[1] else 1, inputs[0]),)
 
 
-def _exit(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+def compute_exit(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
     """S8."""
     return ((0, inputs[0]), (1, tag.iteration))
 
 
-def _step_back(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
+def compute_back(inputs: tuple[Value, ...], tag: Tag) -> Outputs:
     """S17."""
     return ((0 if tag.iteration else 1, inputs[0]),)
 
 
 _ROUTING: dict[str, Compute] = {
-    "merge": _pass_first,
-    "switch": _switch,
-    "call": _pass_first,
-    "return": _pass_first,
-    "enter": _pass_first,
-    "exit": _exit,
-    "next_iteration": _pass_first,
-    "reenter": _pass_first,
-    "back": _step_back,
+    "merge": pass_first,
+    "switch": compute_switch,
+    "call": pass_first,
+    "return": pass_first,
+    "enter": pass_first,
+    "exit": compute_exit,
+    "next_iteration": pass_first,
+    "reenter": pass_first,
+    "back": compute_back,
 }
 
 
-def _retag_to_child(site: Site | None) -> Retag:
+def retag_to_child(site: Site | None) -> Retag:
     """S7."""
     assert site is not None
     return lambda child, tag, inputs: child(tag, site, 0)
 
 
-def _retag_to_parent(site: Site | None) -> Retag:
+def retag_to_parent(site: Site | None) -> Retag:
     """S8. A value that leaves the root goes to the environment and keeps the root's tag."""
     return lambda child, tag, inputs: tag.parent or ROOT
 
 
-def _retag_to_next(site: Site | None) -> Retag:
+def retag_to_next(site: Site | None) -> Retag:
     """S9."""
     return lambda child, tag, inputs: child(tag.parent, tag.site, tag.iteration + 1) if tag.parent else tag
 
 
-def _retag_to_iteration(site: Site | None) -> Retag:
+def retag_to_iteration(site: Site | None) -> Retag:
     """S17."""
     assert site is not None
     return lambda child, tag, inputs: child(tag, site, inputs[1])  # type: ignore[arg-type]  # V9: an int64
 
 
-def _retag_to_previous(site: Site | None) -> Retag:
+def retag_to_previous(site: Site | None) -> Retag:
     """S17."""
 
     def retag(child: FindChildTag, tag: Tag, inputs: tuple[Value, ...]) -> Tag:
@@ -259,15 +258,15 @@ def _retag_to_previous(site: Site | None) -> Retag:
 
 
 _RETAG_BUILDERS: dict[str, Callable[[Site | None], Retag]] = {
-    "child": _retag_to_child,
-    "parent": _retag_to_parent,
-    "next": _retag_to_next,
-    "iteration": _retag_to_iteration,
-    "before": _retag_to_previous,
+    "child": retag_to_child,
+    "parent": retag_to_parent,
+    "next": retag_to_next,
+    "iteration": retag_to_iteration,
+    "before": retag_to_previous,
 }
 
 
-def _build_retag(node: GraphNode) -> Retag | None:
+def build_retag(node: GraphNode) -> Retag | None:
     """How a node changes the tag of its results, by its op row; None where the tag stays the same."""
     to = ROUTING_OPS[node.op].result_tag if node.op in ROUTING_OPS else "same"
     return _RETAG_BUILDERS[to](node.site) if to in _RETAG_BUILDERS else None

@@ -23,7 +23,7 @@ def is_throttled(state: State, rule: Rule, record: ActivationRecord) -> bool:
     tag, bound = record.tag, rule.bound
     if bound is None or tag.parent is None or tag.iteration + 1 < bound:
         return False
-    before = _open_iteration(state, tag, tag.iteration + 1 - bound)
+    before = open_iteration(state, tag, tag.iteration + 1 - bound)
     if before is None:
         return False
     busy = state.records[before].busy_count
@@ -37,16 +37,16 @@ def released_tokens(
     is that of the node that fires, or None; `sent` are the tokens that it sends."""
     consumed = rule.required_tokens * rule.counts_as_busy if rule else 0
     target = sent[0].tag if sent and sent[0].node >= 0 and state.count_busy_tokens(sent) else None
-    idle = set(_idle_activations(state, record, consumed, target))
+    idle = set(idle_activations(state, record, consumed, target))
     if not state.is_clocked:
         found = [
-            entry for tag in idle for entry in state.throttled_tokens.get(_throttled_iteration(state, tag) or tag, ())
+            entry for tag in idle for entry in state.throttled_tokens.get(throttled_iteration(state, tag) or tag, ())
         ]
     elif state.wave_remaining == 1:
         found = [
             entry
             for tag, held in state.throttled_tokens.items()
-            if _can_release(state, tag, idle, target)
+            if can_release(state, tag, idle, target)
             for entry in held
         ]
     else:
@@ -54,25 +54,25 @@ def released_tokens(
     return tuple(sorted(found, key=lambda entry: entry[0]))
 
 
-def _open_iteration(state: State, tag: Tag, iteration: int) -> Tag | None:
+def open_iteration(state: State, tag: Tag, iteration: int) -> Tag | None:
     """The tag of another iteration of the same loop, or None where it is not open."""
     assert tag.parent is not None
     return state.records[tag.parent].child_tags.get((tag.site, iteration))
 
 
-def _throttled_iteration(state: State, tag: Tag) -> Tag | None:
+def throttled_iteration(state: State, tag: Tag) -> Tag | None:
     """The iteration that is throttled while this one is busy."""
     bound = state.loop_bounds.get(tag.site)
-    return None if bound is None else _open_iteration(state, tag, tag.iteration + bound)
+    return None if bound is None else open_iteration(state, tag, tag.iteration + bound)
 
 
-def _can_release(state: State, tag: Tag, idle: set[Tag], target: Tag | None) -> bool:
+def can_release(state: State, tag: Tag, idle: set[Tag], target: Tag | None) -> bool:
     """Whether this event releases the tokens throttled for an iteration."""
-    before = _open_iteration(state, tag, tag.iteration - state.loop_bounds[tag.site])
+    before = open_iteration(state, tag, tag.iteration - state.loop_bounds[tag.site])
     return before is None or before in idle or (state.records[before].busy_count == 0 and before != target)
 
 
-def _idle_activations(state: State, record: ActivationRecord, consumed: int, target: Tag | None) -> Iterator[Tag]:
+def idle_activations(state: State, record: ActivationRecord, consumed: int, target: Tag | None) -> Iterator[Tag]:
     """The activations that stop being busy, innermost first."""
     at: ActivationRecord | None = record
     kept = () if target is None else (target, target.parent)

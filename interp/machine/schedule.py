@@ -111,7 +111,7 @@ def schedule(name: str | Script) -> Pick:
         return lambda state: len(state.flight) - 1
     seed = random_seed(str(name))
     if seed is not None:
-        return _random_pick(seed)
+        return lambda state: splitmix64(seed, state.steps) % len(state.flight)
     raise Usage(f"no schedule is called {name!r}", required=", ".join(SCHEDULE_NAMES), hint="as in --schedule random:7")
 
 
@@ -141,7 +141,3 @@ def _script_pick(script: Script) -> Pick:
         return after(state) if position is None else position
 
     return pick
-
-
-def _random_pick(seed: int) -> Pick:
-    return lambda state: splitmix64(seed, state.steps) % len(state.flight)

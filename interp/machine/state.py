@@ -62,7 +62,7 @@ class State:
         """The nodes that may take long or allocate much memory: those that make arrays, and effects."""
         self.is_clocked = is_clocked
         self.world = World() if world is None else world
-        self.signatures = _activation_signatures(graph)
+        self.signatures = activation_signatures(graph)
         self.records: dict[Tag, ActivationRecord] = {}
         self.flight: deque[Token] = deque()
         self.results: dict[int, Value] = {}
@@ -346,7 +346,7 @@ class State:
         )
 
 
-def _activation_signatures(graph: Graph) -> dict[Site, tuple[int, int]]:
+def activation_signatures(graph: Graph) -> dict[Site, tuple[int, int]]:
     """The number of values that enter and leave an activation, for every site."""
     found = {ENVIRONMENT: (len(graph.arguments), 0)}
     for node in graph.nodes:

@@ -32,9 +32,9 @@ def step(state: State, position: int) -> Event:
     """
     token = state.flight[position]
     rule, record = state.rules[token.node], state.records[token.tag]
-    inputs = _match_operands(state, rule, record, token)
+    inputs = match_operands(state, rule, record, token)
     if inputs is None:
-        return _event_without_firing(state, record, token, position, None)
+        return event_without_firing(state, record, token, position, None)
     woken: tuple[Token, ...] = ()
     if rule.effect is None:
         trap = None if rule.find_trap is None else rule.find_trap(inputs)
@@ -42,9 +42,9 @@ def step(state: State, position: int) -> Event:
     else:
         outputs, trap, parked, woken = rule.effect(state.cells.blocks, state.world, token, inputs)
         if parked is not None:
-            return _event_without_firing(state, record, token, position, parked)
-    sent = _emit_tokens(state, rule, token.tag, inputs, outputs) if outputs else ()
-    closed, ends = _closed_activations(state, rule, record, token, sent), state.wave_remaining == 1
+            return event_without_firing(state, record, token, position, parked)
+    sent = emit_tokens(state, rule, token.tag, inputs, outputs) if outputs else ()
+    closed, ends = closed_activations(state, rule, record, token, sent), state.wave_remaining == 1
     if not state.loop_bounds:
         return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken)
     held = is_throttled(state, rule, record)
@@ -54,10 +54,10 @@ def step(state: State, position: int) -> Event:
 
 def completes_operands(state: State, token: Token) -> bool:
     """Whether delivering this token completes the operands of its node; raises Broken as `step` does."""
-    return _match_operands(state, state.rules[token.node], state.records[token.tag], token) is not None
+    return match_operands(state, state.rules[token.node], state.records[token.tag], token) is not None
 
 
-def _event_without_firing(
+def event_without_firing(
     state: State, record: ActivationRecord, token: Token, position: int, parked: CellAddress | None
 ) -> Event:
     """The event of a token that fires no node: it waits for partners, or is parked at a cell."""
@@ -65,7 +65,7 @@ def _event_without_firing(
     return Event(token, position, None, (), (), None, (), state.wave_remaining == 1, parked, (), False, release)
 
 
-def _match_operands(state: State, rule: Rule, record: ActivationRecord, token: Token) -> tuple[Value, ...] | None:
+def match_operands(state: State, rule: Rule, record: ActivationRecord, token: Token) -> tuple[Value, ...] | None:
     """S2: the operands by port, or None where the token has to wait. Checks S4."""
     number, port, _, value = token
     if number in record.fired_nodes:
@@ -87,7 +87,7 @@ def _match_operands(state: State, rule: Rule, record: ActivationRecord, token: T
     return tuple(operands)  # type: ignore[arg-type]  # every port is filled now
 
 
-def _emit_tokens(state: State, rule: Rule, tag: Tag, inputs: tuple[Value, ...], outputs: Outputs) -> tuple[Token, ...]:
+def emit_tokens(state: State, rule: Rule, tag: Tag, inputs: tuple[Value, ...], outputs: Outputs) -> tuple[Token, ...]:
     """S3: the tokens that carry the results, all under one tag; S10 where they return."""
     destination = tag if rule.retag is None else rule.retag(state.child, tag, inputs)
     sent = []
@@ -100,7 +100,7 @@ def _emit_tokens(state: State, rule: Rule, tag: Tag, inputs: tuple[Value, ...], 
     return tuple(sent)
 
 
-def _closed_activations(
+def closed_activations(
     state: State, rule: Rule, record: ActivationRecord, token: Token, sent: tuple[Token, ...]
 ) -> tuple[ClosedActivation, ...]:
     """S11: the activations that close when a node fires on `token` and sends `sent`, innermost first."""

@@ -64,8 +64,8 @@ def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
         del gathered[tag, node]
         op = graph.nodes[node].op
         if op == "store" and event.trap is None:
-            filled[_accessed_cell(event.inputs)] = number
-        makers += [filled[cell] for cell in _cells_read(op, event.inputs) if cell in filled]
+            filled[accessed_cell(event.inputs)] = number
+        makers += [filled[cell] for cell in cells_read(op, event.inputs) if cell in filled]
         found[number] = Dependence(1 + max((found[each].depth for each in makers), default=0), tuple(makers))
         made.update(((token.node, token.port, token.tag), number) for token in event.sent)
     return found
@@ -81,7 +81,7 @@ def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring
     found = dependences(graph, events)
     if not found:
         return ()
-    ranks = _program_ranks(graph, events, found)
+    ranks = program_ranks(graph, events, found)
     deepest = max(found[number].depth for number in found)
     at = min((number for number in found if found[number].depth == deepest), key=ranks.__getitem__)
     path = [at]
@@ -89,7 +89,7 @@ def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring
         above = (maker for maker in found[at].producers if found[maker].depth == found[at].depth - 1)
         at = min(above, key=ranks.__getitem__)
         path.append(at)
-    return tuple(_critical_firing(number, events[number]) for number in reversed(path))
+    return tuple(critical_firing(number, events[number]) for number in reversed(path))
 
 
 def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[int, int]:
@@ -102,13 +102,13 @@ def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[i
     if not (processors == math.inf or (isinstance(processors, int) and processors > 0)):
         raise Usage("work needs processors", required="an integer from 1 up, or math.inf", got=repr(processors))
     found = dependences(graph, events)
-    ranks = _program_ranks(graph, events, found)
+    ranks = program_ranks(graph, events, found)
     times: dict[int, int] = {}
     taken: Counter[int] = Counter()
     later: dict[int, int] = {}
     for number in sorted(found, key=lambda each: (found[each].depth, ranks[each])):
         # Firings take one unit each, so this gives the greedy times: a later firing never delays an earlier one.
-        time = _first_free_time(later, 1 + max((times[maker] for maker in found[number].producers), default=0))
+        time = first_free_time(later, 1 + max((times[maker] for maker in found[number].producers), default=0))
         times[number] = time
         taken[time] += 1
         if taken[time] == processors:
@@ -147,31 +147,32 @@ def times_by_waves(profile: Sequence[int]) -> dict[int, int]:
     return {1 << power: time_by_waves(profile, 1 << power) for power in powers}
 
 
-def _program_ranks(graph: Graph, events: Sequence[Event], firings: Mapping[int, object]) -> dict[int, int]:
+def program_ranks(graph: Graph, events: Sequence[Event], firings: Mapping[int, object]) -> dict[int, int]:
     """The rank of these firings in program order, by the number of the event."""
     places = {number: (events[number].token.tag, events[number].token.node) for number in firings}
     ranks = program_order(graph, places.values())
     return {number: ranks[place] for number, place in places.items()}
 
 
-def _critical_firing(number: int, event: Event) -> CriticalFiring:
+def critical_firing(number: int, event: Event) -> CriticalFiring:
+    """The firing of an event, by its number."""
     assert event.inputs is not None
     return CriticalFiring(number, event.token.node, event.token.tag, event.inputs, event.outputs)
 
 
-def _accessed_cell(inputs: tuple[Any, ...]) -> CellAddress:
+def accessed_cell(inputs: tuple[Any, ...]) -> CellAddress:
     """The cell that a store fills, or a get reads."""
     return CellAddress(inputs[0], int(inputs[1]))
 
 
-def _cells_read(op: str, inputs: tuple[Any, ...]) -> Sequence[CellAddress]:
+def cells_read(op: str, inputs: tuple[Any, ...]) -> Sequence[CellAddress]:
     """The cells that a firing of this op reads."""
     if op == "collect":
         return [CellAddress(inputs[0], number) for number in range(inputs[0].size)]
-    return [_accessed_cell(inputs)] if op == "get" else ()
+    return [accessed_cell(inputs)] if op == "get" else ()
 
 
-def _first_free_time(later: dict[int, int], time: int) -> int:
+def first_free_time(later: dict[int, int], time: int) -> int:
     """The first unit of time, from `time` on, that is not full; `later` maps a full one to where to look on."""
     while (following := later.get(time)) is not None:
         later[time] = time = later.get(following, following)
@@ -199,7 +200,7 @@ def program_order(graph: Graph, tagged_nodes: Iterable[TaggedNode]) -> dict[Tagg
     for number, node in enumerate(graph.nodes):
         if node.site is not None and node.op in ("call", "enter", "reenter"):
             first.setdefault((node.site, node.phase), number)
-    phases = _phases_of_nodes(graph)
+    phases = phases_of_nodes(graph)
     inside: defaultdict[_ActivationPhase, list[tuple[int, float, _ActivationPhase | None]]] = defaultdict(list)
     roots = [(ROOT, phase) for phase in sorted({0, *phases})]
     reached = set(roots)
@@ -226,7 +227,7 @@ def program_order(graph: Graph, tagged_nodes: Iterable[TaggedNode]) -> dict[Tagg
     return ranks
 
 
-def _phases_of_nodes(graph: Graph) -> list[int]:
+def phases_of_nodes(graph: Graph) -> list[int]:
     """The phase of its activation in which each node fires; one 0 follows the last."""
     if not any(node.phase for node in graph.nodes):
         return [0] * (len(graph.nodes) + 1)

@@ -215,7 +215,7 @@ def build_outcome(
     trapped = _collect_trap_events(state)
     traps = _build_traps(state, trapped)
     residue = _collect_residue(state) if residue_override is None else residue_override
-    status, error = _decide_status(
+    status, error = decide_status(
         graph, stop_error, missing, [] if until == "result" and not missing else traps, residue
     )
     return Outcome(
@@ -233,7 +233,7 @@ def build_outcome(
     )
 
 
-def _decide_status(
+def decide_status(
     graph: Graph,
     stopped: TagloomError | None,
     missing: tuple[int, ...],
@@ -251,7 +251,7 @@ def _decide_status(
         return "Trapped", traps[0]
     if not missing:
         return "Returned", None
-    return "Deadlocked", _build_deadlock(graph, missing, residue)
+    return "Deadlocked", build_deadlock(graph, missing, residue)
 
 
 def _collect_residue(state: State) -> tuple[ResidueToken, ...]:
@@ -286,7 +286,7 @@ def _collect_trap_events(state: State) -> tuple[Event, ...]:
         for event in state.trap_events
         if event.inputs and (puts := conflicting_writes(state, event))
     }
-    events += [_second_write_event(state.graph, puts) for puts in twice.values()]
+    events += [second_write_event(state.graph, puts) for puts in twice.values()]
     ranks = program_order(state.graph, ((event.token.tag, event.token.node) for event in events))
     return tuple(sorted(events, key=lambda event: ranks[event.token.tag, event.token.node]))
 
@@ -299,7 +299,7 @@ def conflicting_writes(state: State, event: Event) -> tuple[CellWrite, ...]:
     return state.cells.blocks[handle].writes.get(number, ())  # type: ignore[index, arg-type]
 
 
-def _second_write_event(graph: Graph, puts: tuple[CellWrite, ...]) -> Event:
+def second_write_event(graph: Graph, puts: tuple[CellWrite, ...]) -> Event:
     """The store at which a sequential evaluation would trap, whichever one trapped in this run."""
     ranks = program_order(graph, ((put.tag, put.node) for put in puts))
     second = sorted(puts, key=lambda put: ranks[put.tag, put.node])[1]
@@ -313,7 +313,7 @@ _MAX_WRITES_LISTED = 16
 
 
 def _build_traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
-    callers, found = _describe_sites(state.graph), []
+    callers, found = describe_sites(state.graph), []
     for event in trapped:
         error = _build_trap(state.graph, event, callers)
         puts = conflicting_writes(state, event)
@@ -329,7 +329,7 @@ def _build_traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
 
 def build_trap(graph: Graph, event: Event) -> Trap:
     """The error for a firing that trapped, except for a second store to a cell."""
-    return _build_trap(graph, event, _describe_sites(graph))
+    return _build_trap(graph, event, describe_sites(graph))
 
 
 def _build_trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
@@ -345,12 +345,12 @@ def _build_trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
         got=f"{node.op} {', '.join(abbreviate_value(graph, operand) for operand in operands)}",
     )
     which = describe_trapping_element(node.op, operands, node.attributes, event.trap or "")
-    for line in (*which, *_describe_call_stack(graph, event.token.tag, callers)):
+    for line in (*which, *describe_call_stack(graph, event.token.tag, callers)):
         error.add_note(line)
     return error
 
 
-def _describe_call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> list[str]:
+def describe_call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> list[str]:
     """A tag as a call stack, innermost first, one line per call or iteration. A deep stack is cut to the inner lines
     and the root, so that the cost does not grow with depth."""
     shown = tag.depth if tag.depth <= 12 else 10
@@ -365,7 +365,7 @@ def _describe_call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> li
     return [*lines, f"  in {graph.name}"]
 
 
-def _describe_sites(graph: Graph) -> dict[Site, str]:
+def describe_sites(graph: Graph) -> dict[Site, str]:
     """The call-stack line of each site: which function is called or which loop runs, and where."""
     callees = dict(graph.calls)
     return {
@@ -377,11 +377,11 @@ def _describe_sites(graph: Graph) -> dict[Site, str]:
     }
 
 
-def _build_deadlock(graph: Graph, missing: tuple[int, ...], residue: Sequence[ResidueToken]) -> Deadlock:
+def build_deadlock(graph: Graph, missing: tuple[int, ...], residue: Sequence[ResidueToken]) -> Deadlock:
     """The error for a deadlock: the tokens that wait, the ports and tags that they wait for, and what should have fed
     those."""
     error = Deadlock(
-        "the run became quiet, and results are missing",
+        "the run became quiescent, and results are missing",
         rule="S12",
         where=graph.name,
         required=plural(len(graph.results), "result"),
@@ -424,9 +424,10 @@ def _describe_block(graph: Graph, waiting: ResidueToken) -> str:
     line = f" ({node.location})" if node.location else ""
     if isinstance(waiting.blocked_on, CellAddress):
         cell = describe_cell(graph, waiting.blocked_on)
-        return f"  {node}{line} waits under {waiting.tag} for {cell}, which nobody has put"
+        return f"  {node}{line} waits under {waiting.tag} for {cell}, which no store has filled"
     assert waiting.blocked_on is not None
-    return f"  a token for {node}{line} is held under {waiting.tag}: {describe_bound(waiting.tag, waiting.blocked_on)}"
+    bound = describe_bound(waiting.tag, waiting.blocked_on)
+    return f"  a token for {node}{line} is throttled under {waiting.tag}: {bound}"
 
 
 def limit_exceeded(quantity: str, limit: str, number: float) -> Exhausted:

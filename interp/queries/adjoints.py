@@ -75,13 +75,13 @@ class AdjointPartners:
         later: dict[int, dict[int, None]] = {}
         earlier: dict[int, dict[int, None]] = {}
         for pairs in (
-            self._pairs_by_loop_variable(),
-            self._pairs_by_site(),
-            self._pairs_by_value(),
-            self._pairs_by_node(),
+            self.pairs_by_loop_variable(),
+            self.pairs_by_site(),
+            self.pairs_by_value(),
+            self.pairs_by_node(),
         ):
             for back, forward in pairs:
-                if self._has_adjoint(forward):
+                if self.has_adjoint(forward):
                     later.setdefault(forward, {})[back] = None
                     earlier.setdefault(back, {})[forward] = None
         return later, earlier
@@ -104,12 +104,12 @@ class AdjointPartners:
     def activation_of_node(self, number: int, tag: Tag) -> Tag:
         """The same for a node, other than a reenter, that fires under this tag."""
         op = self.graph.nodes[number].op
-        return self._output_tag(number, tag) if op in ("return", "enter", "next_iteration") else tag
+        return self.output_tag(number, tag) if op in ("return", "enter", "next_iteration") else tag
 
     def successors(self, number: int, tag: Tag) -> Iterator[tuple[int, Tag]]:
         """The consumers, in the same phase, of the results of a node that fires under this tag, with their tags."""
-        to = self._output_tag(number, tag)
-        for output in self.graph.nodes[number].outputs if self._has_adjoint(number) else ():
+        to = self.output_tag(number, tag)
+        for output in self.graph.nodes[number].outputs if self.has_adjoint(number) else ():
             for edge in output.edges:
                 if not self._op(edge.node):
                     continue
@@ -117,7 +117,7 @@ class AdjointPartners:
                 if self._phase(edge.node) == self._phase(number) and (node.op != "return" or node.site == to.site):
                     yield edge.node, to
 
-    def _output_tag(self, number: int, tag: Tag) -> Tag:
+    def output_tag(self, number: int, tag: Tag) -> Tag:
         """The tag of the tokens that a node, neither reenter nor back, sends when it fires under this tag."""
         node = self.graph.nodes[number]
         match ROUTING_OPS[node.op].result_tag if node.op in ROUTING_OPS else "same":
@@ -133,89 +133,90 @@ class AdjointPartners:
         node = self.graph.nodes[number]
         return node.phase or self.phases.phase_of(number)
 
-    def _has_adjoint(self, number: int) -> bool:
+    def has_adjoint(self, number: int) -> bool:
+        """Whether the first result of a node is a float, or a handle of cells."""
         outputs = self.graph.nodes[number].outputs
         dtype = outputs[0].type.dtype if outputs else None
         return isinstance(dtype, HandleType) or (dtype is not None and dtype.kind == "f")
 
     @cached_property
-    def _loop_variables(self) -> dict[tuple[Site | None, int], list[_LoopVariable]]:
+    def loop_variables(self) -> dict[tuple[Site | None, int], list[_LoopVariable]]:
         """The variables of each loop, by phase."""
         found: dict[tuple[Site | None, int], list[_LoopVariable]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.op in ("enter", "reenter"):
-                merges = self._consumers(number, 0, "merge")
+                merges = self.consumers_of(number, 0, "merge")
                 for merge in merges[:1]:
-                    found.setdefault((node.site, node.phase), []).append(self._build_loop_variable(number, merge))
+                    found.setdefault((node.site, node.phase), []).append(self.build_loop_variable(number, merge))
         return found
 
-    def _build_loop_variable(self, entering: int, merge: int) -> _LoopVariable:
+    def build_loop_variable(self, entering: int, merge: int) -> _LoopVariable:
+        """The loop variable that enters at a node and is merged at another."""
         again = self._source(merge, 1)
         source = again if again is None or self._op(again) != "next_iteration" else self._source(again, 0)
         yielded = "" if source is None else _label(self.graph.nodes[source].name, -1)
         if self._op(entering) == "reenter":
-            return _LoopVariable(merge, yielded, [merge], self._consumers(merge, 0, "back"), [entering])
-        switches = self._consumers(merge, 0, "switch")
-        leaving = [each for switch in switches for each in self._consumers(switch, 1, "exit")]
+            return _LoopVariable(merge, yielded, [merge], self.consumers_of(merge, 0, "back"), [entering])
+        switches = self.consumers_of(merge, 0, "switch")
+        leaving = [each for switch in switches for each in self.consumers_of(switch, 1, "exit")]
         return _LoopVariable(
             merge, yielded, switches, [each for each in (merge, entering, again) if each is not None], leaving
         )
 
-    def _consumers(self, number: int, output: int, op: str) -> list[int]:
+    def consumers_of(self, number: int, output: int, op: str) -> list[int]:
         """The nodes of an op that consume an output."""
         outputs = self.graph.nodes[number].outputs[output : output + 1]
         return [edge.node for each in outputs for edge in each.edges if self._op(edge.node) == op]
 
-    def _pairs_by_loop_variable(self) -> _NodePairs:
+    def pairs_by_loop_variable(self) -> _NodePairs:
         """Pair the gates of a loop: the adjoint of a variable is named after the value that an iteration yields for
         it."""
-        for (site, phase), variables in self._loop_variables.items():
+        for (site, phase), variables in self.loop_variables.items():
             for one, other in product(
-                variables, self._loop_variables.get((site, primal_phase(phase)), ()) if phase else ()
+                variables, self.loop_variables.get((site, primal_phase(phase)), ()) if phase else ()
             ):
                 node = self.graph.nodes[one.merge]
-                value = original_name(ADJOINT_PREFIX, _label(node.name, -1), self._nodes_by_label[node.function, -1])
+                value = original_name(ADJOINT_PREFIX, _label(node.name, -1), self.nodes_by_label[node.function, -1])
                 if value is not None and value == other.yield_label:
                     for mine, theirs in zip(one[2:], other[2:], strict=True):
                         yield from product(mine, theirs)
 
-    def _pairs_by_site(self) -> _NodePairs:
+    def pairs_by_site(self) -> _NodePairs:
         """Pair calls by their sites, and loops whose variables have other names."""
         for number, node in enumerate(self.graph.nodes):
-            if node.phase and number not in self._loop_paired_nodes:
+            if node.phase and number not in self.loop_paired_nodes:
                 for op in _INVERSE_OPS[node.op]:
                     yield from (
-                        (number, each)
-                        for each in self._routing_nodes.get((node.site, op, primal_phase(node.phase)), ())
+                        (number, each) for each in self.routing_nodes.get((node.site, op, primal_phase(node.phase)), ())
                     )
 
-    def _pairs_by_value(self) -> _NodePairs:
+    def pairs_by_value(self) -> _NodePairs:
         """Pair nodes named after a value with nodes named after its adjoint."""
         for number, node in enumerate(self.graph.nodes):
-            if node.op not in _LOOP_GATES and number not in self._loop_paired_nodes:
-                yield from self._pairs_by_label(number, ADJOINT_PREFIX, -1)
+            if node.op not in _LOOP_GATES and number not in self.loop_paired_nodes:
+                yield from self.pairs_by_label(number, ADJOINT_PREFIX, -1)
 
-    def _pairs_by_node(self) -> _NodePairs:
+    def pairs_by_node(self) -> _NodePairs:
         """Pair a node with the nodes that reverse it, or that reverse its branches."""
         for number, node in enumerate(self.graph.nodes):
-            if node.site is None and number not in self._loop_paired_nodes:
-                for back, forward in self._pairs_by_label(number, REVERSE_PREFIX, 0):
+            if node.site is None and number not in self.loop_paired_nodes:
+                for back, forward in self.pairs_by_label(number, REVERSE_PREFIX, 0):
                     other = self.graph.nodes[forward]
                     if other.site is None and other.op in _INVERSE_OPS.get(node.op, (other.op,)):
                         yield back, forward
 
-    def _pairs_by_label(self, number: int, beginning: str, at: int) -> _NodePairs:
+    def pairs_by_label(self, number: int, beginning: str, at: int) -> _NodePairs:
         """The nodes that share one part of a name: the last part, which names a value, or the first, which names a
         node."""
         node, phase = self.graph.nodes[number], self._phase(number)
-        labels = self._nodes_by_label[node.function, at]
+        labels = self.nodes_by_label[node.function, at]
         of = original_name(beginning, _label(node.name, at), labels) if phase else None
         for each in labels[of] if of is not None else ():
             if self.phases.owners[each] == self.phases.owners[number] and self._phase(each) == primal_phase(phase):
                 yield number, each
 
     @cached_property
-    def _nodes_by_label(self) -> dict[tuple[str, int], dict[str, list[int]]]:
+    def nodes_by_label(self) -> dict[tuple[str, int], dict[str, list[int]]]:
         """The nodes of a function by the last and by the first part of their names."""
         known: dict[tuple[str, int], dict[str, list[int]]] = {}
         for number, node in enumerate(self.graph.nodes):
@@ -224,7 +225,7 @@ class AdjointPartners:
         return known
 
     @cached_property
-    def _routing_nodes(self) -> dict[tuple[Site | None, str, int], list[int]]:
+    def routing_nodes(self) -> dict[tuple[Site | None, str, int], list[int]]:
         """The nodes that have a site, by site, op and phase."""
         found: dict[tuple[Site | None, str, int], list[int]] = {}
         for number, node in enumerate(self.graph.nodes):
@@ -233,9 +234,9 @@ class AdjointPartners:
         return found
 
     @cached_property
-    def _loop_paired_nodes(self) -> set[int]:
+    def loop_paired_nodes(self) -> set[int]:
         """The nodes that reverse the gates of a loop variable."""
-        return {back for back, _ in self._pairs_by_loop_variable()}
+        return {back for back, _ in self.pairs_by_loop_variable()}
 
     def _source(self, number: int, port: int) -> int | None:
         sources = self.sources.get(Edge(number, port), ())

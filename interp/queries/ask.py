@@ -195,12 +195,12 @@ def where_from(
 
     The walk is lazy and goes no further than `depth`. Raises Usage if nobody sent the token.
     """
-    return _breadth_first(
-        index, [_start_of(index, what)], 0, depth, lambda number: [sent for _, sent in index.operands(number)]
+    return breadth_first(
+        index, [start_of(index, what)], 0, depth, lambda number: [sent for _, sent in index.operands(number)]
     )
 
 
-def _start_of(index: EventIndex, what: Token | TokenKey | FiringOrigin) -> OriginId:
+def start_of(index: EventIndex, what: Token | TokenKey | FiringOrigin) -> OriginId:
     """The start of a backward walk: the firing itself, or the sender of the token."""
     if isinstance(what, FiringOrigin):
         return what.number
@@ -226,10 +226,10 @@ def who_used(
     else:
         user = index.user(*what[:3])
         users = [] if user is None else [user]
-    return _breadth_first(index, users, 1, depth, index.users)
+    return breadth_first(index, users, 1, depth, index.users)
 
 
-def _breadth_first(
+def breadth_first(
     index: EventIndex, starts: list[OriginId], at: int, most: int | None, further: Callable[[OriginId], list[OriginId]]
 ) -> Iterator[DependenceLink]:
     """A lazy breadth-first walk."""
@@ -252,9 +252,9 @@ def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 
     A firing that was printed before appears by its event number only; the tree ends at `depth` and after `max_lines`
     lines.
     """
-    start = _start_of(index, what)
+    start = start_of(index, what)
     lines, told = [str(index.origin(start, None if isinstance(what, FiringOrigin) else what))], {start}
-    ahead = [(1, *operand) for operand in reversed(_operand_tokens(index, start))] if depth else []
+    ahead = [(1, *operand) for operand in reversed(operand_tokens(index, start))] if depth else []
     while ahead:
         at, port, number, token = ahead.pop()
         if len(lines) == max_lines:
@@ -264,12 +264,12 @@ def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 
         said = f"{origin.short_description}, as above" if again else origin
         lines.append(f"{'  ' * at}{'cell' if port < 0 else f'port {port}'}: {said}")
         if number not in told and at < depth:
-            ahead.extend((at + 1, *operand) for operand in reversed(_operand_tokens(index, number)))
+            ahead.extend((at + 1, *operand) for operand in reversed(operand_tokens(index, number)))
             told.add(number)
     return "\n".join(lines)
 
 
-def _operand_tokens(index: EventIndex, number: OriginId) -> list[tuple[int, OriginId, TokenKey | None]]:
+def operand_tokens(index: EventIndex, number: OriginId) -> list[tuple[int, OriginId, TokenKey | None]]:
     """The operands of a firing, with the tokens that carried them; None for a value read from a cell."""
     node, _, tag, _ = index.events[number].token if number >= 0 else Token(-1, 0, ROOT, 0)
     return [(port, sent, TokenKey(node, port, tag) if port >= 0 else None) for port, sent in index.operands(number)]

@@ -198,7 +198,7 @@ class ThrottledToken(NamedTuple):
 
     def describe(self, graph: Graph) -> str:
         bound = describe_bound(self.tag, self.bound)
-        return f"the token from {self.origin.short_description} is held under {self.tag}: {bound}"
+        return f"the token from {self.origin.short_description} is throttled under {self.tag}: {bound}"
 
 
 class ParkedToken(NamedTuple):
@@ -209,7 +209,7 @@ class ParkedToken(NamedTuple):
 
     def describe(self, graph: Graph) -> str:
         cell = describe_cell(graph, self.cell)
-        return f"the token from {self.origin.short_description} is parked at {cell}, which nobody has put"
+        return f"the token from {self.origin.short_description} is parked at {cell}, which no store has filled"
 
 
 class UnfilledCell(NamedTuple):
@@ -225,18 +225,18 @@ class UnfilledCell(NamedTuple):
             return "there is no store that could fill it"
         named = [f"{graph.nodes[node]}{'' if tag is None else f' under {tag}'}" for node, tag in self.stores]
         more = f" and {len(named) - MAX_STORES:,} more" if len(named) > MAX_STORES else ""
-        held = "".join(
+        throttled = "".join(
             f"; {tag} has not begun: {describe_bound(tag, bound)}"
             for tag, bound in self.throttled_iterations[:MAX_STORES]
         )
-        return f"no store of such cells has been sent its index ({', '.join(named[:MAX_STORES])}{more}){held}"
+        return f"no store of such cells has been sent its index ({', '.join(named[:MAX_STORES])}{more}){throttled}"
 
 
 class EndOfWave(NamedTuple):
     """Nothing else is missing; throttled tokens continue when the wave ends."""
 
     def describe(self, graph: Graph) -> str:
-        return "the tokens that were held for it go on when the wave is over"
+        return "the throttled tokens continue when the wave ends"
 
 
 class TrappedFiring(NamedTuple):
@@ -257,8 +257,8 @@ class RoutedAway(NamedTuple):
     def describe(self, graph: Graph) -> str:
         if self.predicate is None:
             return f"it was sent elsewhere by {self.firing}"
-        held = format_value(self.firing.operands[1])
-        return f"it took the other way at {self.firing}; {held} came from {self.predicate.short_description}"
+        predicate = format_value(self.firing.operands[1])
+        return f"it took the other way at {self.firing}; {predicate} came from {self.predicate.short_description}"
 
 
 class RoutedAwayEarlier(NamedTuple):
@@ -306,7 +306,7 @@ class UnopenedActivation(NamedTuple):
 
 
 Waiter: TypeAlias = UnfiredNode | UnopenedActivation | ParkedToken | ThrottledToken
-"""A place in the search that waits in turn."""
+"""A step of the search that waits in turn."""
 
 Reason: TypeAlias = (
     InFlightToken | TrappedFiring | RoutedAway | RoutedAwayEarlier | UnfedPort | UnfilledCell | EndOfWave | Waiter

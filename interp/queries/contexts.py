@@ -34,28 +34,28 @@ def check_node_tag(graph: Graph, known: Mapping[int, Context], number: int, tag:
     """Raise Usage, with a suggested tag, if a node fires only under the tags of another function or loop."""
     if fires_under(graph, known, number, tag):
         return
-    lives, here = known[number], _context_of_tag(graph, tag)
+    lives, here = known[number], context_of_tag(graph, tag)
     raise Usage(
         f"{graph.nodes[number]} is no node of {here}, which runs under {tag}",
         required=f"a tag of {lives}",
         got=str(tag),
-        hint=_suggest_tag(graph, known, lives, here, tag),
+        hint=suggest_tag(graph, known, lives, here, tag),
     )
 
 
 def fires_under(graph: Graph, known: Mapping[int, Context], number: int, tag: Tag) -> bool:
     """Whether a node fires under a tag, as far as that is known."""
-    return number not in known or known[number] == _context_of_tag(graph, tag)
+    return number not in known or known[number] == context_of_tag(graph, tag)
 
 
-def _context_of_tag(graph: Graph, tag: Tag) -> Context:
+def context_of_tag(graph: Graph, tag: Tag) -> Context:
     """The function or loop that runs under a tag."""
     if tag.site.kind == "loop":
         return tag.site
     return {ENVIRONMENT: graph.name, **dict(graph.calls)}.get(tag.site, str(tag.site))
 
 
-def _suggest_tag(graph: Graph, known: Mapping[int, Context], to: Context, here: Context, tag: Tag) -> str | None:
+def suggest_tag(graph: Graph, known: Mapping[int, Context], to: Context, here: Context, tag: Tag) -> str | None:
     """A tag under which `to` runs, reached from the present tag or from the root, if a few steps lead there."""
     steps = list[str]()
     while to != here:

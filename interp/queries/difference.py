@@ -145,36 +145,37 @@ class _RunComparison:
         self.changed_arguments = tuple(_changed_arguments(first, second))
 
     def find_difference(self) -> Difference | None:
-        self._mark_differing(self.first, self.second)
-        self._mark_differing(self.second, self.first)
-        differing = list(self._differing_pairs())
+        self.mark_differing(self.first, self.second)
+        self.mark_differing(self.second, self.first)
+        differing = list(self.differing_pairs())
         candidates = [pair for pair in differing if self._is_first(*pair)] or differing
         if not candidates:
             return Difference("arguments", self.changed_arguments) if self.changed_arguments else None
-        return self._build_difference(*self._earliest_pair(candidates))
+        return self.build_difference(*self.earliest_pair(candidates))
 
-    def _mark_differing(self, here: _ComparedRun, there: _ComparedRun) -> None:
+    def mark_differing(self, here: _ComparedRun, there: _ComparedRun) -> None:
         """Mark the firings that differ, and those of this run only that the other run could have reached."""
         for number, node, tag in here.firings():
-            match = self._match(here, there, node, tag)
+            match = self.counterpart(here, there, node, tag)
             if match is None:
                 if there.is_quiescent or here.counterparts[node] is None:
                     here.differing_firings.add(number)
-            elif not _agree(here.index, number, there.index, match):
+            elif not firings_agree(here.index, number, there.index, match):
                 here.differing_firings.add(number)
 
-    def _match(self, here: _ComparedRun, there: _ComparedRun, node: int, tag: Tag) -> OriginId | None:
+    def counterpart(self, here: _ComparedRun, there: _ComparedRun, node: int, tag: Tag) -> OriginId | None:
+        """The firing of the same node under the same tag in the other run; None if there is none."""
         known = here.counterparts[node]
         return None if known is None else there.index.firing_event(known, tag)
 
-    def _differing_pairs(self) -> Iterator[FiringPair]:
+    def differing_pairs(self) -> Iterator[FiringPair]:
         """The differing firings as pairs; None for a run without the firing."""
         for number in sorted(self.first.differing_firings):
             node, _, tag, _ = self.first.index.events[number].token
-            yield number, self._match(self.first, self.second, node, tag)
+            yield number, self.counterpart(self.first, self.second, node, tag)
         for number in sorted(self.second.differing_firings):
             node, _, tag, _ = self.second.index.events[number].token
-            if self._match(self.second, self.first, node, tag) is None:
+            if self.counterpart(self.second, self.first, node, tag) is None:
                 yield None, number
 
     def _is_first(self, one: OriginId | None, other: OriginId | None) -> bool:
@@ -182,25 +183,26 @@ class _RunComparison:
             other is None or self.second.has_agreeing_operands(other)
         )
 
-    def _earliest_pair(self, pairs: list[FiringPair]) -> FiringPair:
+    def earliest_pair(self, pairs: list[FiringPair]) -> FiringPair:
         """The first pair in the program order of the first run; a firing of the second run only comes first if it does
         so in the second run's program order."""
         theirs = [pair for pair in pairs if pair[0] is None]
         if len(theirs) == len(pairs):
-            return _first_in_program_order(self.second.index, theirs, 1)
-        mine = _first_in_program_order(self.first.index, [pair for pair in pairs if pair[0] is not None], 0)
-        return mine if mine[1] is None else _first_in_program_order(self.second.index, [mine, *theirs], 1)
+            return first_in_program_order(self.second.index, theirs, 1)
+        mine = first_in_program_order(self.first.index, [pair for pair in pairs if pair[0] is not None], 0)
+        return mine if mine[1] is None else first_in_program_order(self.second.index, [mine, *theirs], 1)
 
-    def _build_difference(self, one: OriginId | None, other: OriginId | None) -> Difference:
+    def build_difference(self, one: OriginId | None, other: OriginId | None) -> Difference:
+        """The difference of which these firings, one of each run, are the cause."""
         first = None if one is None else _firing(self.first.index, one)
         second = None if other is None else _firing(self.second.index, other)
         if first is not None and second is not None:
-            operands = tuple(_differing_operands(self.first.index, first, self.second.index, second))
+            operands = tuple(differing_operands(self.first.index, first, self.second.index, second))
             return Difference("operands" if operands else "results", self.changed_arguments, first, second, operands)
         here, there = (self.first, self.second) if first else (self.second, self.first)
         firing = first or second
         assert firing is not None
-        missing = _missing_ports(there.index, here.counterparts[firing.event.token.node], firing.tag)
+        missing = missing_ports_of(there.index, here.counterparts[firing.event.token.node], firing.tag)
         return Difference("only one", self.changed_arguments, first, second, (), missing)
 
 
@@ -221,30 +223,34 @@ def _changed_arguments(first: EventIndex, second: EventIndex) -> Iterator[Change
             yield ChangedArgument(holder.graph.arguments[position][0], one, other)
 
 
-def _agree(here: EventIndex, number: OriginId, there: EventIndex, match: OriginId) -> bool:
+def firings_agree(here: EventIndex, number: OriginId, there: EventIndex, match: OriginId) -> bool:
+    """Whether two firings have the same operands, results and trap."""
     one, other = here.events[number], there.events[match]
-    mine, theirs = _operands(here, one), _operands(there, other)
+    mine, theirs = operands_of(here, one), operands_of(there, other)
     outputs, others = ([output for output, _ in event.outputs] for event in (one, other))
     if one.trap != other.trap or outputs != others or len(mine) != len(theirs):
         return False
     mine, theirs = (*mine, *(made for _, made in one.outputs)), (*theirs, *(made for _, made in other.outputs))
     return all(
-        _is_same_operand(x, y) or _same_cells(here.graph, x, there.graph, y) for x, y in zip(mine, theirs, strict=True)
+        is_same_operand(x, y) or are_same_cells(here.graph, x, there.graph, y)
+        for x, y in zip(mine, theirs, strict=True)
     )
 
 
-def _operands(index: EventIndex, event: Event) -> tuple[Value, ...]:
+def operands_of(index: EventIndex, event: Event) -> tuple[Value, ...]:
+    """The operands of a firing, without the trigger."""
     inputs = event.inputs or ()
     return inputs[:-1] if index.graph.nodes[event.token.node].has_trigger else inputs
 
 
-def _is_same_operand(one: Value, other: Value) -> bool:
+def is_same_operand(one: Value, other: Value) -> bool:
+    """Whether two values, which are no handles, are the same."""
     if type(one) is int and type(other) is int:  # 0.1 us instead of 1, for most values of most runs
         return one == other
     return not isinstance(one, Handle) and (one is other or is_same_value(one, other))
 
 
-def _same_cells(here: Graph, one: Value, there: Graph, other: Value) -> bool:
+def are_same_cells(here: Graph, one: Value, there: Graph, other: Value) -> bool:
     """Whether two handles belong to cells that nodes of one name made; the numbers differ between programs."""
     if not (isinstance(one, Handle) and isinstance(other, Handle)):
         return False
@@ -252,7 +258,7 @@ def _same_cells(here: Graph, one: Value, there: Graph, other: Value) -> bool:
     return names[0] == names[1] and one.tag == other.tag and (one.size, one.dtype) == (other.size, other.dtype)
 
 
-def _first_in_program_order(index: EventIndex, pairs: list[FiringPair], side: int) -> FiringPair:
+def first_in_program_order(index: EventIndex, pairs: list[FiringPair], side: int) -> FiringPair:
     """The first, in this run's program order, of pairs that all fired in this run."""
     at: dict[TaggedNode, FiringPair] = {}
     for pair in pairs:
@@ -268,7 +274,7 @@ def _firing(index: EventIndex, number: OriginId) -> FiringOrigin:
     return FiringOrigin(number, index.graph, index.events[number])
 
 
-def _differing_operands(
+def differing_operands(
     here: EventIndex, first: FiringOrigin, there: EventIndex, second: FiringOrigin
 ) -> Iterator[OperandDifference]:
     """The ports whose operands differ, including ports that only one of the nodes has."""
@@ -277,19 +283,24 @@ def _differing_operands(
         senders, others = dict(enumerate(senders.values())), dict(enumerate(others.values()))
     for port, (one, other) in enumerate(zip_longest(first.operands, second.operands)):
         both = one is not None and other is not None
-        if not both or not (_is_same_operand(one, other) or _same_cells(here.graph, one, there.graph, other)):
+        if not both or not (is_same_operand(one, other) or are_same_cells(here.graph, one, there.graph, other)):
             yield OperandDifference(
-                port, one, other, _origin(here, first, port, senders), _origin(there, second, port, others)
+                port,
+                one,
+                other,
+                operand_origin(here, first, port, senders),
+                operand_origin(there, second, port, others),
             )
 
 
-def _origin(index: EventIndex, firing: FiringOrigin, port: int, senders: dict[int, OriginId]) -> Origin | None:
+def operand_origin(index: EventIndex, firing: FiringOrigin, port: int, senders: dict[int, OriginId]) -> Origin | None:
+    """Where an operand of a firing came from; None for a literal."""
     node, came, tag, _ = firing.event.token
     token = TokenKey(node, came if firing.node.op == "merge" else port, tag)
     return index.origin(senders[port], token) if port in senders else None
 
 
-def _missing_ports(index: EventIndex, node: int | None, tag: Tag) -> tuple[int, ...] | None:
+def missing_ports_of(index: EventIndex, node: int | None, tag: Tag) -> tuple[int, ...] | None:
     """The ports of a node that have received no token under a tag."""
     if node is None:
         return None

@@ -334,7 +334,7 @@ class PartialIndex(EventIndex):
         record = self._base_state.records.get(tag)
         if record is not None:
             return BEFORE_BASE if node in record.fired_nodes else None
-        if self._had_closed(tag):
+        if self.had_closed(tag):
             raise unknown_events_error(self._base_state.steps)
         return None
 
@@ -343,9 +343,9 @@ class PartialIndex(EventIndex):
         token = TokenKey(node, port, tag)
         if node < 0:
             return BEFORE_BASE if port in self._base_state.results else super().sender(*token)
-        if self._existed_at_base(token):
+        if self.existed_at_base(token):
             return BEFORE_BASE
-        if tag not in self._base_state.records and self._had_closed(tag):
+        if tag not in self._base_state.records and self.had_closed(tag):
             raise unknown_events_error(self._base_state.steps)
         for source in self.sources.get(Edge(node, port), ()):
             number = self._source_firing(source, tag)
@@ -361,7 +361,7 @@ class PartialIndex(EventIndex):
         block = self._base_state.cells.blocks.get(cell.handle)
         return BEFORE_BASE if block is not None and cell.number in block.writes else super()._filling_store(cell)
 
-    def _existed_at_base(self, token: TokenKey) -> bool:
+    def existed_at_base(self, token: TokenKey) -> bool:
         """Whether a token was in flight, waiting, parked, throttled or already consumed at the base."""
         record = self._base_state.records.get(token.tag)
         if record is None:
@@ -399,12 +399,12 @@ class PartialIndex(EventIndex):
         record = self._base_state.records.get(tag)
         if record is not None:
             return record.tag
-        return super().opened_tag(tag) or (tag if self._had_closed(tag) else None)
+        return super().opened_tag(tag) or (tag if self.had_closed(tag) else None)
 
     def has_closed(self, tag: Tag) -> bool:
-        return super().has_closed(tag) or (tag not in self._base_state.records and self._had_closed(tag))
+        return super().has_closed(tag) or (tag not in self._base_state.records and self.had_closed(tag))
 
-    def _had_closed(self, tag: Tag) -> bool:
+    def had_closed(self, tag: Tag) -> bool:
         """Whether an activation that was not open at the base may have closed before it, as far as is known."""
         records = self._base_state.records
         while tag.parent is not None and tag.parent not in records:
@@ -412,7 +412,7 @@ class PartialIndex(EventIndex):
         if tag.parent is None:
             return tag == ROOT
         around = records[tag.parent]
-        if not around.fired_nodes & self._openers.get(tag.site, frozenset()):
+        if not around.fired_nodes & self.openers.get(tag.site, frozenset()):
             return False
         if tag.site.kind == "call":
             return True
@@ -421,20 +421,21 @@ class PartialIndex(EventIndex):
         if tag.iteration < newest or newest < 0:
             return True
         return bool(
-            records[tag.parent.child(tag.site, newest)].fired_nodes & self._iteration_openers.get(tag.site, frozenset())
+            records[tag.parent.child(tag.site, newest)].fired_nodes & self.iteration_openers.get(tag.site, frozenset())
         )
 
     @cached_property
-    def _openers(self) -> dict[Site, frozenset[int]]:
+    def openers(self) -> dict[Site, frozenset[int]]:
         """The nodes that open a call, or the first iteration of a loop."""
-        return self._nodes_by_site("call", "enter", "reenter")
+        return self.nodes_by_site("call", "enter", "reenter")
 
     @cached_property
-    def _iteration_openers(self) -> dict[Site, frozenset[int]]:
+    def iteration_openers(self) -> dict[Site, frozenset[int]]:
         """The nodes that open the next iteration."""
-        return self._nodes_by_site("next_iteration")
+        return self.nodes_by_site("next_iteration")
 
-    def _nodes_by_site(self, *ops: str) -> dict[Site, frozenset[int]]:
+    def nodes_by_site(self, *ops: str) -> dict[Site, frozenset[int]]:
+        """The nodes of these ops, by site."""
         found: dict[Site, set[int]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.site is not None and node.op in ops:

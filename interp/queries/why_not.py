@@ -440,23 +440,23 @@ def find_root_causes(
     port that nothing feeds, are then the reason, if there are such.
     """
     where = {place: at for at, place in enumerate(places)}
-    faulty = set[int]() if living[0] else _find_faulty(search, places, needs, living)
+    faulty = set[int]() if living[0] else find_faulty(search, places, needs, living)
     roots: dict[object, RootCause] = {}
     by, ahead = dict[int, int](), deque([0])
     while ahead:
         at = ahead.popleft()
         chosen = at in faulty and search.needs_any_port(places[at])
-        for port, reason in _deciding_reasons(search, needs[at], living[at], where, living):
+        for port, reason in deciding_reasons(search, needs[at], living[at], where, living):
             if not isinstance(reason, Waiter):
                 if not chosen or isinstance(reason, TrappedFiring | UnfilledCell):
-                    roots.setdefault(_cause_key(at, port, reason), RootCause(at, port, reason))
+                    roots.setdefault(cause_key(at, port, reason), RootCause(at, port, reason))
             elif (found := where.get(reason, 0)) not in by and (not chosen or found in faulty) and found:
                 by[found] = at
                 ahead.append(found)
     return list(roots.values()), by
 
 
-def _find_faulty(
+def find_faulty(
     search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
 ) -> set[int]:
     """The dead waiters with a path to a trap or to a port that nothing feeds."""
@@ -464,7 +464,7 @@ def _find_faulty(
     users = defaultdict[int, list[int]](list)
     found = list[int]()
     for at, place in enumerate(places):
-        for _, reason in _deciding_reasons(search, needs[at], False, where, living) if not living[at] else ():
+        for _, reason in deciding_reasons(search, needs[at], False, where, living) if not living[at] else ():
             if isinstance(reason, Waiter):
                 users[where[reason]].append(at)
             elif not isinstance(
@@ -483,7 +483,7 @@ def _find_faulty(
     return faulty
 
 
-def _deciding_reasons(
+def deciding_reasons(
     search: LivenessOracle, needs: Requirements, lives: bool, where: dict[Waiter, int], living: Sequence[bool]
 ) -> Iterator[tuple[int, Reason]]:
     """The reasons, by port, why a node may still fire or never will."""
@@ -501,7 +501,7 @@ def find_cycle(
     at, path = 0, dict[int, None]()
     while at not in path:
         path[at] = None
-        _, reason = next(_deciding_reasons(search, needs[at], False, where, living))
+        _, reason = next(deciding_reasons(search, needs[at], False, where, living))
         assert isinstance(reason, Waiter), "no way ends"
         at = where[reason]
     around = list(path)
@@ -514,7 +514,7 @@ def _is_reason_live(search: LivenessOracle, reason: Reason, where: dict[Waiter, 
     return search.is_possibly_live(reason)
 
 
-def _cause_key(at: int, port: int, reason: Reason) -> object:
+def cause_key(at: int, port: int, reason: Reason) -> object:
     """One firing is one root cause, however many waiters depend on it."""
     if isinstance(reason, RoutedAwayEarlier):
         return reason
@@ -592,31 +592,32 @@ class ParkedTokens:
     def filling_reasons(self, cell: CellAddress) -> tuple[Reason, ...]:
         """The stores that will fill a cell if they fire; if the cell of some stores is not known yet, those too."""
         known = [UnfiredNode(*place) for place in self.stores_by_cell.get(cell, ())]
-        maybe = tuple(self._possible_stores(cell))
-        return (*known, UnfilledCell(maybe, self._throttled_iterations(maybe))) if maybe or not known else tuple(known)
+        maybe = tuple(self.possible_stores(cell))
+        return (*known, UnfilledCell(maybe, self.throttled_iterations(maybe))) if maybe or not known else tuple(known)
 
-    def _throttled_iterations(self, stores: Iterable[tuple[int, Tag | None]]) -> tuple[tuple[Tag, int], ...]:
+    def throttled_iterations(self, stores: Iterable[tuple[int, Tag | None]]) -> tuple[tuple[Tag, int], ...]:
         """The throttled iterations that contain stores which have received nothing yet."""
         loops = {self.index.contexts.get(node) for node, tag in stores if tag is None}
         return tuple((tag, self.bound(tag)) for tag in self.state.throttled_tokens if tag.site in loops)
 
-    def _possible_stores(self, cell: CellAddress) -> Iterator[tuple[int, Tag | None]]:
+    def possible_stores(self, cell: CellAddress) -> Iterator[tuple[int, Tag | None]]:
+        """The stores that may fill a cell: those that do not know their cell yet."""
         for (node, tag), operands in self.store_operands.items():
             known = (operands.get(0, cell.handle), operands.get(1, cell.number)) == cell
-            if known and not (0 in operands and 1 in operands) and self._accepts_handle(node, cell.handle):
+            if known and not (0 in operands and 1 in operands) and self.accepts_handle(node, cell.handle):
                 yield node, tag
         for node in self.store_nodes:
             index = self.nodes[node].ports[1]
-            fits = (index is None or index.value == cell.number) and self._accepts_handle(node, cell.handle)
-            if fits and not self._has_been_used(node):
+            fits = (index is None or index.value == cell.number) and self.accepts_handle(node, cell.handle)
+            if fits and not self.has_been_used(node):
                 yield node, None
 
-    def _accepts_handle(self, store: int, handle: Handle) -> bool:
+    def accepts_handle(self, store: int, handle: Handle) -> bool:
         """Whether a store accepts a handle of this type."""
         fed = self.index.sources.get(Edge(store, 0), ())
         return any(self.index.graph.output(source).type.admits(type_of(handle)) for source in fed)
 
-    def _has_been_used(self, store: int) -> bool:
+    def has_been_used(self, store: int) -> bool:
         """Whether the store belongs to a context with a single activation, and has fired or received a token there."""
         graph, contexts = self.index.graph, self.index.contexts
         if contexts.get(store) != graph.name or graph.name in dict(graph.calls).values():

@@ -72,14 +72,14 @@ def overwrite(patch: MonkeyPatch) -> None:
 
 def report_by_arrival(patch: MonkeyPatch) -> None:
     """S13: the trap of a cell is that of the store that came second."""
-    said = outcome.cells.second_put_trap_message
+    said = outcome.effects.second_put_trap_message
 
     def second(graph: Any, puts: Any) -> Event:
         put = puts[1]
         token = Token(put.node, 0, put.tag, put.inputs[0])
         return Event(token, 0, put.inputs, (), (), said(put.inputs[1]), (), False)
 
-    patch.setattr(outcome, "_second_write_event", second)
+    patch.setattr(outcome, "second_write_event", second)
 
 
 def wake_at_the_front(patch: MonkeyPatch) -> None:
@@ -198,13 +198,13 @@ def count_held_tokens(patch: MonkeyPatch) -> None:
 
 def release_one_iteration_early(patch: MonkeyPatch) -> None:
     """S16: what is held for iteration j goes on when iteration j-k-1 is over."""
-    following = bounds._open_iteration
+    following = bounds.open_iteration
 
     def early(at: state.State, tag: Tag) -> Tag | None:
         bound = at.loop_bounds.get(tag.site)
         return None if bound is None else following(at, tag, tag.iteration + bound + 1)
 
-    patch.setattr(bounds, "_throttled_iteration", early)
+    patch.setattr(bounds, "throttled_iteration", early)
 
 
 def hold_nothing(patch: MonkeyPatch) -> None:

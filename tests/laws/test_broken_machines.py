@@ -37,19 +37,19 @@ def drop_the_parents_iteration(patch: MonkeyPatch) -> None:
 
 def return_to_the_wrong_site(patch: MonkeyPatch) -> None:
     """S10: a result goes to the return of another site than the one on top of its tag."""
-    routes = fire._build_routes
+    routes = fire.build_routes
 
     def confused(graph: Graph, edges: fire.Edges) -> Any:
         found = routes(graph, edges)
         sites = [site for site in found or {} if site is not None]
         return found and {None: found[None], **{a: found[b] for a, b in zip(sites, sites[1:] + sites[:1], strict=True)}}
 
-    patch.setattr(fire, "_build_routes", confused)
+    patch.setattr(fire, "build_routes", confused)
 
 
 def return_to_every_site(patch: MonkeyPatch) -> None:
     """S10: a result goes to the returns of all sites, as if tags did not matter."""
-    patch.setattr(fire, "_build_routes", lambda graph, edges: None)
+    patch.setattr(fire, "build_routes", lambda graph, edges: None)
 
 
 def keep_the_merged_token(patch: MonkeyPatch) -> None:
@@ -136,7 +136,7 @@ def switch_backwards(patch: MonkeyPatch) -> None:
 
 def close_too_early(patch: MonkeyPatch) -> None:
     """S11: an activation closes although its results have not gone out."""
-    patch.setattr(state, "_activation_signatures", lambda graph: {})
+    patch.setattr(state, "activation_signatures", lambda graph: {})
 
 
 def prefer_the_latest_operand(patch: MonkeyPatch) -> None:

@@ -126,7 +126,7 @@ def take_what_is_not_known_for_nothing(patch: MonkeyPatch) -> None:
 
 def forget_what_was_there(patch: MonkeyPatch) -> None:
     """A token that was there where what is known begins was sent by nobody."""
-    patch.setattr(late.PartialIndex, "_existed_at_base", lambda self, token: False)
+    patch.setattr(late.PartialIndex, "existed_at_base", lambda self, token: False)
 
 
 def stop_after_the_node(patch: MonkeyPatch) -> None:

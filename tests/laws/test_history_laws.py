@@ -102,12 +102,12 @@ def keep_the_state_itself(patch: MonkeyPatch) -> None:
 
 def misplace_keyframes(patch: MonkeyPatch) -> None:
     """The first keyframe is taken for that of the next one's place."""
-    keyframes = stretch.Segment._nearby_keyframes
+    keyframes = stretch.Segment.nearby_keyframes
 
     def misplaced(self: stretch.Segment, position: int) -> Any:
         return ((state, at + (at > self.start)) for state, at in keyframes(self, position))
 
-    patch.setattr(stretch.Segment, "_nearby_keyframes", misplaced)
+    patch.setattr(stretch.Segment, "nearby_keyframes", misplaced)
 
 
 def share_the_future(patch: MonkeyPatch) -> None:

@@ -154,7 +154,7 @@ def test_the_deadlock_is_explained(tagloom: Any) -> None:
     assert code == 1 and f"```\n{stderr}```\n" in README
     for words in (
         "under main/loop[4] for cell 6 of main.cells",
-        "held under main/loop[5]",
+        "throttled under main/loop[5]",
         "the bound of main.loop is 5",
     ):
         assert words in stderr

@@ -90,7 +90,7 @@ def test_wrong_places() -> None:
         with pytest.raises(IndexError, match="no event"):
             history[number]
     for place in ("add", ("add", 0), TokenSlot(999, 0, ROOT), None):
-        with pytest.raises(tl.Usage, match="this is no place"):
+        with pytest.raises(tl.Usage, match="this names no token"):
             history.change(place, 3)  # type: ignore[arg-type]
     with pytest.raises(tl.Usage, match="wants no event"):
         history.forward_to(5)  # type: ignore[arg-type]
@@ -480,7 +480,7 @@ def test_names() -> None:
     assert (history.name, one.name, two.name, one.branch().name) == ("fib", "fib.1", "late", "fib.1.1")
     assert (history.choose(0, "first").name, history.change(0, 3, "other").name) == ("first", "other")
     assert repr(two) == f"<{two}>"
-    assert str(history) == "fib: at 0 of 0 events" and str(two) == "late: at 0 of 0 events, a branch of fib from 0 on"
+    assert str(history) == "fib: at 0 of 0 events" and str(two) == "late: at 0 of 0 events, a fork of fib from 0 on"
 
 
 @pytest.mark.full

@@ -105,7 +105,7 @@ def test_an_empty_cell_keeps_its_get() -> None:
     assert [w.blocked_on for w in out.residue if w.blocked_on is not None] == [CellAddress(out.residue[0].value, 2)]
     (note,) = out.error.__notes__ if out.error else ()
     assert note.startswith("  made.get (test_cells.py:")
-    assert note.endswith("waits under main for cell 2 of made.cells, made under main, which nobody has put")
+    assert note.endswith("waits under main for cell 2 of made.cells, made under main, which no store has filled")
 
 
 def test_a_put_outside_leaves_the_others() -> None:

@@ -132,21 +132,21 @@ def test_the_words_of_a_deadlock_by_a_bound() -> None:
     error = ahead.run(12, k=5).error
     assert error is not None
     assert str(error) == (
-        "S12: the run became quiet, and results are missing (ahead)\n"
+        "S12: the run became quiescent, and results are missing (ahead)\n"
         "  required: 1 result\n  got: 0, and 18 waiting tokens\n"
         "  hint: a larger bound on the iterations of ahead.loop may do: --k N, or k=N"
     )
     notes = [note.split(" (test_k_bounds.py:")[0] + note.split(")", 1)[1] for note in error.__notes__[:8]]
     assert (
         notes[0]
-        == "  ahead.get waits under main/loop[0] for cell 5 of ahead.cells, made under main, which nobody has put"
+        == "  ahead.get waits under main/loop[0] for cell 5 of ahead.cells, made under main, which no store has filled"
     )
     assert (
         notes[4]
-        == "  ahead.get waits under main/loop[4] for cell 9 of ahead.cells, made under main, which nobody has put"
+        == "  ahead.get waits under main/loop[4] for cell 9 of ahead.cells, made under main, which no store has filled"
     )
     assert notes[5:] == [
-        f"  a token for ahead.loop.{name} is held under main/loop[5]: iteration 0 is still busy, and the bound of "
+        f"  a token for ahead.loop.{name} is throttled under main/loop[5]: iteration 0 is still busy, and the bound of "
         "ahead.loop is 5"
         for name in ("i", "n", "cells")
     ]

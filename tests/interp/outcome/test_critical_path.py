@@ -246,7 +246,7 @@ def test_broken_measures_are_caught(monkeypatch: MonkeyPatch) -> None:
     are told apart by the order of events; a unit of time has room for one more; what is ready is not looked for."""
     made = [fib.run(6, keep="events", schedule=name) for name in SCHEDULES]
     assert faults(made) == set() and overruns(made[0], 3) == set()
-    true_dependences, true_room = critical.dependences, critical._first_free_time
+    true_dependences, true_room = critical.dependences, critical.first_free_time
 
     def last_only(graph: Any, events: Any) -> Any:
         found: dict[int, Dependence] = {}
@@ -257,9 +257,9 @@ def test_broken_measures_are_caught(monkeypatch: MonkeyPatch) -> None:
 
     twins: list[tuple[str, Any]] = [
         ("dependences", last_only),
-        ("_program_ranks", lambda graph, events, firings: {number: number for number in firings}),
-        ("_first_free_time", lambda later, time: time),
-        ("_first_free_time", lambda later, time: true_room(later, time) + 1),
+        ("program_ranks", lambda graph, events, firings: {number: number for number in firings}),
+        ("first_free_time", lambda later, time: time),
+        ("first_free_time", lambda later, time: true_room(later, time) + 1),
     ]
     for name, twin in twins:
         with monkeypatch.context() as patch:

@@ -114,7 +114,7 @@ def test_s12_deadlocked() -> None:
     assert out.residue == (ResidueToken(node, 0, ROOT, 2),)
     assert isinstance(out.error, tl.Deadlock)
     assert whole(out.error) == [
-        "S12: the run became quiet, and results are missing (stuck)",
+        "S12: the run became quiescent, and results are missing (stuck)",
         "  required: 1 result",
         "  got: 0, and 1 waiting token",
         "  hint: `tagloom show` draws the graph",

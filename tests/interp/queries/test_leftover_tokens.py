@@ -189,7 +189,7 @@ def test_a_store_that_knows_its_cell() -> None:
     lines = said(history)
     cell = "cell 0 of late.cells, made under main"
     assert lines[4].startswith("port 0 of late.get under main: the token from late.cells at event ")
-    assert lines[4].endswith(f" is parked at {cell}, which nobody has put")
+    assert lines[4].endswith(f" is parked at {cell}, which no store has filled")
     assert lines[5] == f"{cell}: waits for late.put under main"
     assert lines[-1] == "hint: it may still fire"
 
@@ -277,9 +277,10 @@ def test_a_bound_that_holds_back() -> None:
     assert answer.verdict == "never"
     assert any(isinstance(waits.waiter, ThrottledToken) and waits.waiter.bound == 2 for waits in answer.wait_entries)
     lines = said(history)
-    assert lines[-5].endswith("is held under main/loop[2]: iteration 0 is still busy, and the bound of ahead.loop is 2")
+    bound = "iteration 0 is still busy, and the bound of ahead.loop is 2"
+    assert lines[-5].endswith(f"is throttled under main/loop[2]: {bound}")
     assert lines[-4].startswith("main/loop[0] is busy: the token from ahead.add_1 at event ")
-    assert lines[-4].endswith("is parked at cell 2 of ahead.cells, made under main, which nobody has put")
+    assert lines[-4].endswith("is parked at cell 2 of ahead.cells, made under main, which no store has filled")
     assert lines[-3].startswith(
         "cell 2 of ahead.cells, made under main: no store of such cells has been sent its index ("
     )

@@ -234,7 +234,7 @@ def test_a_get_of_a_cell_that_nothing_fills() -> None:
     assert unplaced(said[4:]) == [
         "  port 1 of half_full.add under main: waits for half_full.get_1 under main",
         "  port 0 of half_full.get_1 under main: the token from half_full.cells at event 2 is parked at cell 1 of "
-        "half_full.cells, made under main, which nobody has put",
+        "half_full.cells, made under main, which no store has filled",
         "  cell 1 of half_full.cells, made under main: there is no store that could fill it",
         "  hint: it never will",
     ]

@@ -378,7 +378,7 @@ def ending(machine: Machine, choose: Callable[[int, int], int]) -> tuple[str, st
         _, number, _, (message, _) = machine.in_program_order(machine.traps)[0]
         return "Trapped", "S5", f"{message} at node {machine.nodes[number].name}"
     if any(value is None for value in machine.results):
-        return "Deadlocked", "S12", "the run became quiet, and results are missing"
+        return "Deadlocked", "S12", "the run became quiescent, and results are missing"
     return "Returned", None, ""
 
 
