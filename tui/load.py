@@ -57,15 +57,15 @@ def find_program(target: str) -> Runnable:
     if is_folder:
         raise Usage("a directory is no program", got=file, hint="name a .py file in it")
     if not is_there:
-        raise Usage("there is no such file", got=file, hint=_describe_stray_option(file))
+        raise Usage("there is no such file", got=file, hint=describe_stray_option(file))
     if path.suffix == ".json":
-        return _from_json(path, name)
+        return from_json(path, name)
     if path.suffix == ".tl":
-        return _from_text(read_text(path), name, path)
+        return from_text(read_text(path), name, path)
     if path.suffix != ".py":
         hint = "`tagloom check` reads a log of events" if is_log(path.name) else None
         raise Usage("this kind of file cannot be read", got=file, required="a .py, .tl or .json file", hint=hint)
-    return _choose(_defined_programs(_execute(path), path), name, path)
+    return _choose(defined_programs(_execute(path), path), name, path)
 
 
 def read_text(path: Path) -> Document:
@@ -99,7 +99,7 @@ def error_excerpt(error: TagloomError) -> str | None:
     return None
 
 
-def _from_text(document: Document, name: str | None, path: Path) -> Runnable:
+def from_text(document: Document, name: str | None, path: Path) -> Runnable:
     """A function or graph of a text; without a name the entry of its functions, if it has any."""
     if name is None and document.program is not None:
         name = document.program.entry
@@ -116,7 +116,7 @@ def split_target(target: str) -> tuple[str, str | None]:
     return file, name
 
 
-def _from_json(path: Path, name: str | None) -> Runnable:
+def from_json(path: Path, name: str | None) -> Runnable:
     """The program or graph of a JSON document; a name chooses the program's entry."""
     subject = read_json(path)
     match subject:
@@ -134,14 +134,14 @@ def _execute(path: Path) -> dict[str, object]:
     folder = str(path.resolve().parent)
     sys.path.insert(0, folder)
     try:
-        with _user_code_errors("this file failed while it was imported", str(path)):
+        with user_code_errors("this file failed while it was imported", str(path)):
             return runpy.run_path(str(path), run_name="__tagloom__")
     finally:
         sys.path.remove(folder)
 
 
 @contextmanager
-def _user_code_errors(what: str, file: str, recursion_hint: str | None = None) -> Iterator[None]:
+def user_code_errors(what: str, file: str, recursion_hint: str | None = None) -> Iterator[None]:
     """Turn errors of the user's own Python into an error that names the last line of the user's file that ran.
 
     If tagloom's own code failed further in, the error is tagloom's, and keeps its traceback. Endless recursion is the
@@ -154,7 +154,7 @@ def _user_code_errors(what: str, file: str, recursion_hint: str | None = None) -
     except (Exception, SystemExit) as error:
         frames = [(frame, line) for frame, line in traceback.walk_tb(error.__traceback__) if _is_relevant(frame, file)]
         endless = isinstance(error, RecursionError)
-        if frames and _is_tagloom_frame(frames[-1][0]) and not endless:
+        if frames and is_tagloom_frame(frames[-1][0]) and not endless:
             raise
         lines = [line for frame, line in frames if frame.f_code.co_filename == file]
         raise Usage(
@@ -166,16 +166,16 @@ def _user_code_errors(what: str, file: str, recursion_hint: str | None = None) -
 
 
 def _is_relevant(frame: FrameType, file: str) -> bool:
-    return frame.f_code.co_filename == file or _is_tagloom_frame(frame)
+    return frame.f_code.co_filename == file or is_tagloom_frame(frame)
 
 
-def _is_tagloom_frame(frame: FrameType) -> bool:
+def is_tagloom_frame(frame: FrameType) -> bool:
     """Whether the frame is tagloom's own; those of this module only call the user's code."""
     name = str(frame.f_globals.get("__name__"))
     return name.startswith(f"{_PACKAGE}.") and name != __name__
 
 
-def _defined_programs(namespace: dict[str, object], path: Path) -> dict[str, Runnable]:
+def defined_programs(namespace: dict[str, object], path: Path) -> dict[str, Runnable]:
     """The functions and graphs that the file itself defines, under their names in it."""
     return {
         name: value
@@ -221,7 +221,7 @@ def program_and_graph(subject: Runnable, values: Sequence[Value] | None = None) 
         return subject, lower(subject)
     file = inspect.unwrap(subject).__code__.co_filename
     hint = "a function that calls itself is traced for ever, unless it is a tl.function"
-    with _user_code_errors(f"{subject.name} failed while it was traced", file, hint):
+    with user_code_errors(f"{subject.name} failed while it was traced", file, hint):
         if values is None:
             return subject.program, subject.graph
         traced = subject.trace(*subject.source.unflatten_arguments(values))
@@ -279,7 +279,7 @@ def _parse_words(subject: Runnable, words: Sequence[str], read: Callable[[str, T
     try:
         return read_arguments(called, parameters(subject), words, read)
     except Usage as error:
-        error.hint = error.hint or next(filter(None, map(_describe_stray_option, words)), None)
+        error.hint = error.hint or next(filter(None, map(describe_stray_option, words)), None)
         raise
 
 
@@ -291,7 +291,7 @@ def parse_argument(name: str, type_: Type | None, word: str) -> Value:
         return parse_value(word, type_) if type_ is not None else parse_literal(word).value
     except TagloomError as error:
         error.message = f"argument {name}: {error.message}"
-        error.hint = _describe_stray_option(word) or error.hint
+        error.hint = describe_stray_option(word) or error.hint
         raise
 
 
@@ -304,7 +304,7 @@ def _load_array(file: str) -> object:
         raise Usage("this array file cannot be read", required="what numpy.save writes", got=file) from None
 
 
-def _describe_stray_option(word: str) -> str | None:
+def describe_stray_option(word: str) -> str | None:
     """The message for a word that looks like an option where none is expected."""
     if not word.startswith("-") or word[1:2].isdigit() or word[1:] in ("inf", "nan"):
         return None

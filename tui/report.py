@@ -63,7 +63,7 @@ def share_lines(outcome: Outcome) -> list[str]:
     ops = [(name, count, None) for name, count in firings_by_op(graph, stats).items()]
     sites = [(names[site], share.firings, share.activations) for site, share in shares_by_site(graph, stats).items()]
     tables = (("function", functions, 3), ("op", ops, 4), ("site", sites, 3))
-    rows = [(kind, *row) for kind, listed, most in tables for row in _limit_rows(listed, most)]
+    rows = [(kind, *row) for kind, listed, most in tables for row in limit_rows(listed, most)]
     wide = min(36, max(len(name) for _, name, _, _ in rows))
     lines = [f"{'':10}{'':{wide}}{'firings':>12}{'':7}{'activations':>13}"]
     for kind, name, count, activations in rows:
@@ -75,7 +75,7 @@ def share_lines(outcome: Outcome) -> list[str]:
 ShareRow: TypeAlias = tuple[str, int, int | None]
 
 
-def _limit_rows(rows: Sequence[ShareRow], most: int) -> list[ShareRow]:
+def limit_rows(rows: Sequence[ShareRow], most: int) -> list[ShareRow]:
     """At most this many rows, the last of which sums up the omitted ones."""
     if len(rows) <= most:
         return list(rows)

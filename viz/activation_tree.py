@@ -27,7 +27,7 @@ def activation_tree_view(
     fired. If there are more than `most`, only those opened first, and at most MAX_SIBLINGS below each."""
     tree = ActivationTree(graph, arguments, events)
     view = View(graph.name, f"{graph.name}: {plural(len(tree.tags), 'activation')}")
-    kept = tree.tags if len(tree.tags) <= most else _first_tags(tree.tags, most)
+    kept = tree.tags if len(tree.tags) <= most else first_tags(tree.tags, most)
     names = {tag: f"t{number}" for number, tag in enumerate(kept)}
     for tag, name in names.items():
         kind: BoxKind = "iteration" if tag.site.kind == "loop" else "activation"
@@ -45,7 +45,7 @@ def activation_tree_view(
     return view
 
 
-def _first_tags(tags: Sequence[Tag], most: int) -> list[Tag]:
+def first_tags(tags: Sequence[Tag], most: int) -> list[Tag]:
     """The first of these tags, up to `most`: each with its parent, and not too many below one."""
     kept: dict[Tag, int] = {}
     """How many children of each tag are kept."""
@@ -139,13 +139,13 @@ class ActivationTree:
     def title(self, tag: Tag) -> str:
         """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
         if tag.site.kind == "loop":
-            return f"{tag.last_step}: {self._describe_variables(self._parameter_inputs(tag))}"
+            return f"{tag.last_step}: {self._describe_variables(self.parameter_inputs(tag))}"
         return describe_call(self._callee_name(tag), self._describe_phases(tag))
 
     def describe_call(self, tag: Tag) -> str:
         """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints."""
         if tag.site.kind == "loop":
-            began = [(node, value) for node, value in self._parameter_inputs(tag) if not self.gates.phase_of(node)]
+            began = [(node, value) for node, value in self.parameter_inputs(tag) if not self.gates.phase_of(node)]
             return f"{tag.last_step}: {self._describe_variables(began)}"
         taken, _ = next(iter(self._describe_phases(tag)))
         return f"{self._callee_name(tag)}({taken})"
@@ -161,13 +161,13 @@ class ActivationTree:
         return self.callees.get(tag.site, "?")
 
     def _describe_phases(self, tag: Tag) -> Iterator[tuple[str, str]]:
-        return self.gates.describe_phases(self._parameter_inputs(tag), sorted(self.returns.get(tag, {}).items()))
+        return self.gates.describe_phases(self.parameter_inputs(tag), sorted(self.returns.get(tag, {}).items()))
 
     def describe_firings(self, tag: Tag) -> str:
         firings = plural(self.firings[tag], "firing")
         return firings if tag.site.kind == "loop" or tag == ROOT else f"{tag.last_step}, {firings}"
 
-    def _parameter_inputs(self, tag: Tag) -> list[tuple[int, Value]]:
+    def parameter_inputs(self, tag: Tag) -> list[tuple[int, Value]]:
         """The inputs of an activation in the order of parameters, without triggers."""
         given = sorted(self.inputs[tag].items())
         if tag == ROOT:

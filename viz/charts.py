@@ -61,7 +61,7 @@ def spacetime_svg(graph: Graph, events: Sequence[Event], theme: Theme = LIGHT) -
     sheet.text(12, 24, title, size=14)
     for place, row in enumerate(rows):
         _draw_row(sheet, row, _TOP + place * _CELL_SIZE, size, columns)
-    _draw_axis(sheet, _TOP + len(rows) * _CELL_SIZE, waves, size)
+    draw_axis(sheet, _TOP + len(rows) * _CELL_SIZE, waves, size)
     return sheet.to_svg(title)
 
 
@@ -91,7 +91,7 @@ def _draw_count(sheet: SvgCanvas, x: float, y: float, count: int) -> None:
     sheet.text(x, y, str(count), size=10 if count < 100 else 7, anchor="middle")
 
 
-def _draw_axis(sheet: SvgCanvas, y: float, waves: int, size: int) -> None:
+def draw_axis(sheet: SvgCanvas, y: float, waves: int, size: int) -> None:
     """Draw the axis of wave numbers and its title below the columns."""
     columns = -(-waves // size)
     step = max(1, -(-columns // 16))
@@ -116,17 +116,17 @@ def profile_svg(name: str, profile: Sequence[int], waiting: Sequence[int], theme
     title = f"{name}: {plural(sum(profile), 'firing')} in {plural(len(profile), 'wave')}, {mean:.1f} in each on average"
     sheet.text(12, 24, title, size=14)
     padded = [*waiting, *[0] * (waves - len(waiting))]
-    _draw_bars(
+    draw_bars(
         sheet, 46, (width, height), [*profile, *[0] * (waves - len(profile))], ("firings in each wave, P(t)", SKY)
     )
-    _draw_bars(sheet, 46 + height + 44, (width, height), padded, ("tokens that wait at its end, W(t)", ORANGE))
+    draw_bars(sheet, 46 + height + 44, (width, height), padded, ("tokens that wait at its end, W(t)", ORANGE))
     size, _ = bin_means(profile, int(width // 3))
     said = f"waves 1 to {waves:,}" + (f"; a column is the mean of {size}" if size > 1 else "")
     sheet.text(70 + width / 2, 2 * height + 132, said, size=10, anchor="middle", muted=True)
     return sheet.to_svg(title)
 
 
-def _draw_bars(
+def draw_bars(
     sheet: SvgCanvas, y: float, area: tuple[float, float], numbers: Sequence[int], look: tuple[str, str]
 ) -> None:
     """Draw a bar chart with its title in an area of a given width and height, in one colour."""

@@ -33,17 +33,17 @@ def fold_to_fit(view: View, most: int = MAX_BOXES) -> View:
     First the middle iterations of each loop become one box; then clusters are folded, innermost first, and the largest
     first at each depth. The caption says how many nodes are folded.
     """
-    sizes, deepest_first = _ClusterSizes(view.root), _clusters_by_depth(view.root, ())
+    sizes, deepest_first = _ClusterSizes(view.root), clusters_by_depth(view.root, ())
     total = sizes.total
     if total <= most and (not deepest_first or deepest_first[0][0] <= MAX_NESTING):
         return view
     folded: dict[str, str] = {}
     for _, around in [*deepest_first, (0, view.root)]:
-        for between in _middle_iterations(around):
+        for between in middle_iterations(around):
             if sizes.total > most:
                 sizes.fold(between)
                 folded.update((cluster.name, between[0].name) for cluster in between)
-    for depth, cluster in _clusters_by_depth(view.root, folded):
+    for depth, cluster in clusters_by_depth(view.root, folded):
         if sizes.total <= most and depth <= MAX_NESTING:
             break
         sizes.fold([cluster])
@@ -62,7 +62,7 @@ def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BO
         each.name for each in view.root.walk() if unfolded and any(inner.name in unfolded for inner in each.walk())
     }
     sizes, order, must = _ClusterSizes(view.root), list[str](), 0
-    for depth, cluster in _clusters_by_depth(view.root, ()):
+    for depth, cluster in clusters_by_depth(view.root, ()):
         if cluster.name not in spared:
             order.append(cluster.name)
             if sizes.total > most or depth > MAX_NESTING:
@@ -95,7 +95,7 @@ class _ClusterSizes:
             self._sizes[name] -= spared
 
 
-def _middle_iterations(around: Cluster) -> Iterator[list[Cluster]]:
+def middle_iterations(around: Cluster) -> Iterator[list[Cluster]]:
     """For each loop with many iterations in a cluster, the iterations between the first few and the last."""
     loops: dict[str, list[Cluster]] = {}
     for inner in around.clusters:
@@ -110,7 +110,7 @@ def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
     found = set[str]()
     clusters = [each for each in view.root.walk() if each.subject]
     for subject in subjects:
-        meant = [each.name for each in clusters if subject in _cluster_names(each)]
+        meant = [each.name for each in clusters if subject in cluster_names(each)]
         if not meant:
             there = [each.subject for each in clusters]
             hint = hints.suggest_name(subject, there) or f"there are {', '.join(there[:20])}"
@@ -119,7 +119,7 @@ def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
     return found
 
 
-def _cluster_names(cluster: Cluster) -> set[str]:
+def cluster_names(cluster: Cluster) -> set[str]:
     """The names by which users refer to a cluster."""
     names = {cluster.subject, cluster.series} - {""}
     return names | {name.rpartition(".")[2] for name in names}
@@ -147,22 +147,22 @@ def collapse_clusters(view: View, names: Iterable[str] | Mapping[str, str]) -> V
     stands: dict[str, str] = {}
     """For each folded box or cluster, the box that replaces it."""
     outside = _fold_cluster(view.root, names if isinstance(names, Mapping) else {name: name for name in names}, stands)
-    arrows = list(_reroute_arrows(view.arrows, stands))
+    arrows = list(reroute_arrows(view.arrows, stands))
     kept = {cluster.name for cluster in outside.walk()}
     above = dict.fromkeys(
         (stands.get(upper, upper), stands.get(lower, lower)) for upper, lower in view.rank_constraints
     )
     made = View(view.name, view.caption, outside)
     made.arrows = [
-        arrow if arrow.head_cluster in kept else arrow._replace(head_cluster="") for arrow in _merge_arrows(arrows)
+        arrow if arrow.head_cluster in kept else arrow._replace(head_cluster="") for arrow in merge_arrows(arrows)
     ]
     made.rank_constraints = [(upper, lower) for upper, lower in above if upper != lower]
-    _count_inside(view, made, stands)
+    count_inside(view, made, stands)
     return made
 
 
 def _fold_cluster(outside: Cluster, names: Mapping[str, str], stands: dict[str, str]) -> Cluster:
-    made = _copy_without_clusters(outside)
+    made = copy_without_clusters(outside)
     waiting = [(outside, made)]
     while waiting:
         source, target = waiting.pop()
@@ -171,21 +171,21 @@ def _fold_cluster(outside: Cluster, names: Mapping[str, str], stands: dict[str, 
             if inner.name in names:
                 folded.setdefault(names[inner.name], []).append(inner)
             else:
-                target.clusters.append(_copy_without_clusters(inner))
+                target.clusters.append(copy_without_clusters(inner))
                 waiting.append((inner, target.clusters[-1]))
         for name, together in folded.items():
             inside = list(chain.from_iterable(each.boxes for inner in together for each in inner.walk()))
             stands.update(dict.fromkeys(inside, name))
-            _add_folded_box(target, name, together, len(inside))
+            add_folded_box(target, name, together, len(inside))
     return made
 
 
-def _copy_without_clusters(cluster: Cluster) -> Cluster:
+def copy_without_clusters(cluster: Cluster) -> Cluster:
     """A copy of a cluster without its inner clusters."""
     return replace(cluster, boxes=dict(cluster.boxes), same_rank=list(cluster.same_rank), clusters=[])
 
 
-def _add_folded_box(target: Cluster, name: str, together: Sequence[Cluster], boxes: int) -> None:
+def add_folded_box(target: Cluster, name: str, together: Sequence[Cluster], boxes: int) -> None:
     """Add the box of folded clusters."""
     first, last = together[0], together[-1]
     kind: BoxKind = "folded_loop" if first.kind == "loop" else "folded"
@@ -196,7 +196,7 @@ def _add_folded_box(target: Cluster, name: str, together: Sequence[Cluster], box
     target.add_box(name, kind, title, plural(boxes, "node"), tooltip)
 
 
-def _reroute_arrows(arrows: Iterable[ViewArrow], stands: dict[str, str]) -> Iterator[ViewArrow]:
+def reroute_arrows(arrows: Iterable[ViewArrow], stands: dict[str, str]) -> Iterator[ViewArrow]:
     """Redirect arrows to folded boxes; those inside one are dropped."""
     for arrow in arrows:
         tail, head = stands.get(arrow.tail, arrow.tail), stands.get(arrow.head, arrow.head)
@@ -205,7 +205,7 @@ def _reroute_arrows(arrows: Iterable[ViewArrow], stands: dict[str, str]) -> Iter
             yield arrow._replace(tail=tail, head=head, port=-1 if inside else arrow.port)
 
 
-def _merge_arrows(arrows: Sequence[ViewArrow]) -> list[ViewArrow]:
+def merge_arrows(arrows: Sequence[ViewArrow]) -> list[ViewArrow]:
     """Merge equal arrows into one with the badges of all."""
     groups: dict[tuple[object, ...], list[ViewArrow]] = {}
     for arrow in arrows:
@@ -224,7 +224,7 @@ def _merge_arrows(arrows: Sequence[ViewArrow]) -> list[ViewArrow]:
     ]
 
 
-def _count_inside(view: View, made: View, stands: dict[str, str]) -> None:
+def count_inside(view: View, made: View, stands: dict[str, str]) -> None:
     """Put on each folded box the number of badges of each mark inside it."""
     counts: dict[str, Counter[BadgeMark]] = {}
     strong = set[str]()
@@ -249,7 +249,7 @@ def _count_badges(count: Counter[BadgeMark], badges: Iterable[Badge]) -> None:
         count[badge.mark] += int(number) if number.isdigit() else 1
 
 
-def _clusters_by_depth(outside: Cluster, without: Container[str]) -> list[tuple[int, Cluster]]:
+def clusters_by_depth(outside: Cluster, without: Container[str]) -> list[tuple[int, Cluster]]:
     """The drawn clusters with their depths: deepest first, then largest first; without the clusters in `without` and
     their contents."""
     ranked: list[tuple[int, Cluster]] = []

@@ -78,7 +78,7 @@ def _draw_chart(sheet: SvgCanvas, y: float, metric: str, numbers: Mapping[int, f
         sheet.text(x, top + _HEIGHT + 15, f"{step:,.0f}", size=9, anchor="middle", muted=True)
     sheet.text(_LEFT - 6, top + _HEIGHT + 15, "step", size=9, anchor="end", muted=True)
     colour = BLUE if sheet.theme is LIGHT else SKY
-    for run in _finite_runs(numbers):
+    for run in finite_runs(numbers):
         sheet.polyline([_point_at(step, value, ends, (low, high), top) for step, value in run], colour, 1.6)
 
 
@@ -108,7 +108,7 @@ def _point_at(
     return _LEFT + _WIDTH * across, top + _HEIGHT * (1.0 - up)
 
 
-def _finite_runs(numbers: Mapping[int, float]) -> list[list[tuple[int, float]]]:
+def finite_runs(numbers: Mapping[int, float]) -> list[list[tuple[int, float]]]:
     """The runs of consecutive finite numbers."""
     runs: list[list[tuple[int, float]]] = [[]]
     for step, value in numbers.items():

@@ -37,11 +37,11 @@ def to_dot(view: View, theme: Theme = LIGHT) -> str:
     """DOT source of a view; equal views give equal text. The class of a node and of an edge is its kind."""
     from graphviz import Digraph  # type: ignore[import-untyped]
 
-    picture = Digraph(re.sub(r"\W", "_", view.name), **_default_attributes(view, theme))
-    _write_cluster(picture, view.root, theme)
+    picture = Digraph(re.sub(r"\W", "_", view.name), **default_attributes(view, theme))
+    write_cluster(picture, view.root, theme)
     for arrow in view.arrows:
         tail, head = (arrow.head, arrow.tail) if arrow.is_reversed else (arrow.tail, arrow.head)
-        picture.edge(tail, head, **_edge_attributes(arrow, theme))
+        picture.edge(tail, head, **edge_attributes(arrow, theme))
     for upper, lower in view.rank_constraints:
         picture.edge(upper, lower, style="invis", weight="0")
     return str(picture.source)
@@ -53,7 +53,7 @@ def escape_markup(text: str, longest: int = MAX_LINE_LENGTH) -> str:
     >>> print(escape_markup(r"a<b & \N"))
     a&lt;b &amp; &#92;N
     """
-    return html.escape(_printable(text, longest)).replace("\\", "&#92;")
+    return html.escape(printable(text, longest)).replace("\\", "&#92;")
 
 
 def escape_tooltip(text: str) -> str:
@@ -64,17 +64,18 @@ def escape_tooltip(text: str) -> str:
     """
     from graphviz import escape
 
-    escaped: str = escape(_printable(text, 200).replace("&", "&amp;"))
+    escaped: str = escape(printable(text, 200).replace("&", "&amp;"))
     return escaped
 
 
-def _printable(text: str, longest: int = MAX_LINE_LENGTH) -> str:
+def printable(text: str, longest: int = MAX_LINE_LENGTH) -> str:
     """Text as one line of limited length; unprintable characters become Python escapes."""
     cut = text if len(text) <= longest else f"{text[: longest - 3]}..."
     return "".join(c if c.isprintable() else repr(c)[1:-1] for c in cut) or " "
 
 
-def _default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
+def default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
+    """The attributes of all graphs, nodes and edges in a theme."""
     font = {"fontname": FONT, "fontcolor": theme.foreground}
     whole = {
         **font,
@@ -90,7 +91,7 @@ def _default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
         escape_markup(line, CAPTION_WIDTH)
         for line in wrap(view.caption, CAPTION_WIDTH, max_lines=4, placeholder=" ...")
     )
-    below = [*caption, *filter(None, [_legend_markup(view, theme)])]
+    below = [*caption, *filter(None, [legend_markup(view, theme)])]
     if below:  # the first line is not empty: Graphviz ignores the height of empty lines and cuts the last one off
         whole |= {"label": f"<{'<br/>'.join(['&#160;', *below])}>", "labelloc": "b"}
     return {
@@ -100,7 +101,7 @@ def _default_attributes(view: View, theme: Theme) -> dict[str, dict[str, str]]:
     }
 
 
-def _legend_markup(view: View, theme: Theme) -> str:
+def legend_markup(view: View, theme: Theme) -> str:
     """Markup that explains the marks in a view."""
     meanings = (
         (theme.resolve_colour(BADGE_LOOKS[mark].colour), BADGE_LOOKS[mark]) for mark in view.marks if mark != "more"
@@ -111,12 +112,12 @@ def _legend_markup(view: View, theme: Theme) -> str:
     return f'<font point-size="{SMALL_FONT_SIZE}">{said}</font>' if said else ""
 
 
-def _write_cluster(picture: Any, cluster: Cluster, theme: Theme) -> None:
+def write_cluster(picture: Any, cluster: Cluster, theme: Theme) -> None:
     """Write the contents of a cluster into a picture, inner clusters as subgraphs."""
     from graphviz import Digraph
 
     for box in cluster.boxes.values():
-        picture.node(box.name, **_box_attributes(box, theme))
+        picture.node(box.name, **box_attributes(box, theme))
     if len(cluster.same_rank) > 1:
         level = Digraph(graph_attr={"rank": "same"})
         for left, right in pairwise(cluster.same_rank):
@@ -124,12 +125,13 @@ def _write_cluster(picture: Any, cluster: Cluster, theme: Theme) -> None:
         picture.subgraph(level)
     for inner in cluster.clusters:
         drawn = Digraph(inner.name)
-        drawn.attr(**_cluster_attributes(inner, theme))
-        _write_cluster(drawn, inner, theme)
+        drawn.attr(**cluster_attributes(inner, theme))
+        write_cluster(drawn, inner, theme)
         picture.subgraph(drawn)
 
 
-def _cluster_attributes(cluster: Cluster, theme: Theme) -> dict[str, str]:
+def cluster_attributes(cluster: Cluster, theme: Theme) -> dict[str, str]:
+    """The DOT attributes of a cluster."""
     frame = CLUSTER_LOOKS[cluster.kind]
     return {
         "class": cluster.kind,
@@ -142,7 +144,8 @@ def _cluster_attributes(cluster: Cluster, theme: Theme) -> dict[str, str]:
     }
 
 
-def _box_attributes(box: Box, theme: Theme) -> dict[str, str]:
+def box_attributes(box: Box, theme: Theme) -> dict[str, str]:
+    """The DOT attributes of a box."""
     look = BOX_LOOKS[box.kind]
     colour = theme.resolve_colour(look.colour)
     small = (
@@ -157,13 +160,14 @@ def _box_attributes(box: Box, theme: Theme) -> dict[str, str]:
         "color": colour,
         "fillcolor": colour + theme.fill_opacity,
         "style": look.style,
-        "label": f"<{_add_badge_rows(said, box.badges, theme)}>",
+        "label": f"<{add_badge_rows(said, box.badges, theme)}>",
         "tooltip": escape_tooltip(box.tooltip),
     }
     return {**found, "penwidth": "3.5"} if box.emphasized else found
 
 
-def _edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
+def edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
+    """The DOT attributes of an arrow."""
     line = LINE_LOOKS[arrow.link]
     found = {
         "class": arrow.link,
@@ -175,7 +179,7 @@ def _edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
     if arrow.label or arrow.badges:
         said = f"&#160;<b>{escape_markup(arrow.label)}</b>&#160;" if arrow.label else ""
         told = "; ".join([arrow.tooltip, *(badge.tooltip for badge in arrow.badges if badge.tooltip)])
-        found |= {"label": f"<{_add_badge_rows(said, arrow.badges, theme)}>", "labeltooltip": escape_tooltip(told)}
+        found |= {"label": f"<{add_badge_rows(said, arrow.badges, theme)}>", "labeltooltip": escape_tooltip(told)}
     if arrow.is_reversed:
         found["dir"] = "back"
     if arrow.is_unconstrained:
@@ -187,7 +191,7 @@ def _edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
     return found
 
 
-def _add_badge_rows(said: str, badges: Iterable[Badge], theme: Theme) -> str:
+def add_badge_rows(said: str, badges: Iterable[Badge], theme: Theme) -> str:
     """Markup with a row for each badge below the text."""
     rows = "".join(f"<tr><td>{_badge_markup(badge, theme)}</td></tr>" for badge in badges)
     if not rows:

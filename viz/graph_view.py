@@ -41,8 +41,8 @@ def graph_view(graph: Graph) -> View:
     for position, (name, output) in enumerate(graph.arguments):
         view.root.add_box(f"a{position}", "argument", name, tooltip=f"argument {name}: {output.type}")
         view.root.same_rank.append(f"a{position}")
-    _draw_nodes(view, graph)
-    _draw_edges(view, graph)
+    draw_nodes(view, graph)
+    draw_edges(view, graph)
     for position, number in enumerate(graph.results):
         view.root.add_box(f"r{position}", "result", "result", tooltip=f"result {position}")
         view.add_arrow(f"n{number}", f"r{position}", "data", tooltip=f"result {position}")
@@ -50,8 +50,9 @@ def graph_view(graph: Graph) -> View:
     return view
 
 
-def _draw_nodes(view: View, graph: Graph) -> None:
-    phases, words, entries = PhaseMap(graph), NodeLabels(graph), _entry_merges(graph)
+def draw_nodes(view: View, graph: Graph) -> None:
+    """Add a box for each node to a view, in the cluster of its function or loop."""
+    phases, words, entries = PhaseMap(graph), NodeLabels(graph), entry_merges(graph)
     begins = {node.site: number for number, node in reversed([*enumerate(graph.nodes)]) if node.op == "enter"}
     clusters: dict[_ClusterPath, Cluster] = {}
     for number, node in enumerate(graph.nodes):
@@ -63,30 +64,30 @@ def _draw_nodes(view: View, graph: Graph) -> None:
         homes: list[ContextOwner] = [node.function, *loops]
         inner = [begins.get(loop, number) for loop in loops]
         place = tuple((home, phases.phase_at(home, at)) for home, at in zip(homes, [*inner, number], strict=True))
-        cluster = _find_or_add_cluster(view, clusters, place)
+        cluster = find_or_add_cluster(view, clusters, place)
         where = f" ({node.location})" if node.location else ""
         cluster.add_box(f"n{number}", kind_of(node.op), *words.label_lines(number), f"{node}: {node.op}{where}")
         if number in entries:
             cluster.same_rank.append(f"n{number}")
 
 
-def _find_or_add_cluster(view: View, clusters: dict[_ClusterPath, Cluster], place: _ClusterPath) -> Cluster:
+def find_or_add_cluster(view: View, clusters: dict[_ClusterPath, Cluster], place: _ClusterPath) -> Cluster:
     """The cluster of a function, of a loop in it, or of a phase of either; added to the cluster around it if
     missing."""
     if place not in clusters:
         *around, (home, phase) = place
         if phase:
-            outer, title = _find_or_add_cluster(view, clusters, (*around, (home, 0))), phase_title(phase)
+            outer, title = find_or_add_cluster(view, clusters, (*around, (home, 0))), phase_title(phase)
             clusters[place] = outer.add_cluster("pullback", title, f"{title} of {home}", f"{home}.{title}")
         elif isinstance(home, Site):
-            outer = _find_or_add_cluster(view, clusters, tuple(around))
+            outer = find_or_add_cluster(view, clusters, tuple(around))
             clusters[place] = outer.add_cluster("loop", cluster_title("while", home.name), f"loop {home}", str(home))
         else:
             clusters[place] = view.root.add_cluster("function", home, f"function {home}", home)
     return clusters[place]
 
 
-def _entry_merges(graph: Graph) -> set[int]:
+def entry_merges(graph: Graph) -> set[int]:
     """For each function and loop, the merges through which values enter it; they are drawn side by side."""
     entering = [output for _, output in graph.arguments]
     entering += [output for node in graph.nodes if node.op in ("call", "enter", "reenter") for output in node.outputs]
@@ -94,8 +95,9 @@ def _entry_merges(graph: Graph) -> set[int]:
     return {number for number in fed if graph.nodes[number].op == "merge"}
 
 
-def _draw_edges(view: View, graph: Graph) -> None:
-    reached = _reachable_functions(graph)
+def draw_edges(view: View, graph: Graph) -> None:
+    """Add an arrow for each edge to a view."""
+    reached = reachable_functions(graph)
     for position, (_, output) in enumerate(graph.arguments):
         for edge in output.edges:
             _draw_edge(view, graph, reached, OutputRef(-1, position), edge)
@@ -106,9 +108,9 @@ def _draw_edges(view: View, graph: Graph) -> None:
 
 
 def _draw_edge(view: View, graph: Graph, reached: dict[str, set[str]], source: OutputRef, edge: Edge) -> None:
-    link = _link_kind(graph, source, edge)
+    link = link_kind(graph, source, edge)
     tail, head = f"n{source.node}" if source.node >= 0 else f"a{source.output}", f"n{edge.node}"
-    said = _output_label(graph, source), f"{graph.output(source).type}, to port {edge.port}"
+    said = output_label(graph, source), f"{graph.output(source).type}, to port {edge.port}"
     turned = free = False
     if link in ("call", "back", "before"):
         maker, taker = graph.nodes[source.node], graph.nodes[edge.node]
@@ -117,7 +119,7 @@ def _draw_edge(view: View, graph: Graph, reached: dict[str, set[str]], source: O
     view.add_arrow(tail, head, link, *said, port=edge.port, is_reversed=turned, is_unconstrained=free)
 
 
-def _link_kind(graph: Graph, source: OutputRef, edge: Edge) -> LinkKind:
+def link_kind(graph: Graph, source: OutputRef, edge: Edge) -> LinkKind:
     """The kind of an edge; data if its target does not exist."""
     if not 0 <= edge.node < len(graph.nodes):
         return "data"
@@ -136,7 +138,7 @@ def _link_kind(graph: Graph, source: OutputRef, edge: Edge) -> LinkKind:
     return "predicate" if taker.op == "switch" and edge.port == 1 else "data"
 
 
-def _output_label(graph: Graph, source: OutputRef) -> str:
+def output_label(graph: Graph, source: OutputRef) -> str:
     """The label at the tail of an edge: the output that it leaves, if the node has several."""
     if source.node < 0 or len(graph.nodes[source.node].outputs) < 2:
         return ""
@@ -144,7 +146,7 @@ def _output_label(graph: Graph, source: OutputRef) -> str:
     return labels[source.output] if source.output < len(labels) else str(source.output)
 
 
-def _reachable_functions(graph: Graph) -> dict[str, set[str]]:
+def reachable_functions(graph: Graph) -> dict[str, set[str]]:
     """The functions that each function calls, directly or indirectly."""
     reached: dict[str, set[str]] = {}
     for site, callee in graph.calls:

@@ -58,23 +58,23 @@ class NodeLabels:
                 return self._operand(number, 0), node.op
             case "call":
                 callee = self._callees.get(node.site, "?")
-                return f"call {callee}.{self._fed_variable(number)}", node.site.name if node.site else ""
+                return f"call {callee}.{self.fed_variable(number)}", node.site.name if node.site else ""
             case "return":
                 return node.op, "" if node.site == ENVIRONMENT else node.name
             case "enter":
-                return f"enter {self._fed_variable(number)}", ""
+                return f"enter {self.fed_variable(number)}", ""
             case "next_iteration":
-                return f"next {self._fed_variable(number)}", ""
+                return f"next {self.fed_variable(number)}", ""
             case "exit":
                 return f"exit {self._operand(number, 0)}", node.name
             case "reenter":
-                return f"reenter {self._fed_variable(number)}", ""
+                return f"reenter {self.fed_variable(number)}", ""
             case "back":
                 return f"back {self._operand(number, 0)}", node.name
         operands = [self._operand(number, port) for port in range(len(node.ports) - node.has_trigger)]
         return formula(node.op, operands, node.attributes), node.name
 
-    def _fed_variable(self, number: int) -> str:
+    def fed_variable(self, number: int) -> str:
         """The parameter or loop variable that a node feeds, with the literal that it feeds, if any."""
         node = self._graph.nodes[number]
         fed = next((self._node_at(edge.node) for output in node.outputs for edge in output.edges), None)
@@ -88,9 +88,9 @@ class NodeLabels:
         literal = node.ports[port] if port < len(node.ports) else None
         if literal is not None:
             return str(literal)
-        return " | ".join(map(self._value_name, self._sources.get(Edge(number, port), ()))) or "?"
+        return " | ".join(map(self.value_name, self._sources.get(Edge(number, port), ()))) or "?"
 
-    def _value_name(self, source: OutputRef) -> str:
+    def value_name(self, source: OutputRef) -> str:
         """The name of a value; a switch, an enter and a back pass the name of their input on."""
         seen = set()
         while source not in seen:

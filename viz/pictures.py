@@ -50,7 +50,7 @@ def moment_view(history: History) -> View:
     view = state_view(history.state, history.last_event)
     is_over = position == len(history) and (history.stop_error is not None or not history.state.flight)
     ended = f": {history.outcome().status}" if is_over else ""
-    view.caption = f"{_describe_call(history)} after {plural(position, 'event')}, {history.schedule}{ended}"
+    view.caption = f"{describe_run(history)} after {plural(position, 'event')}, {history.schedule}{ended}"
     return view
 
 
@@ -58,7 +58,8 @@ MAX_UNFOLDED_FIRINGS = 20_000
 """The most firings that are unfolded, a box each, before clusters are folded."""
 
 
-def _draw_unfolded(history: History) -> View:
+def draw_unfolded(history: History) -> View:
+    """The picture `unfolded`; raises Usage if there are too many firings for a box each."""
     firings = history.state.firings
     if firings > MAX_UNFOLDED_FIRINGS:
         hint = "a picture of tags or spacetime shows all of it; or draw an earlier moment"
@@ -71,21 +72,25 @@ def _draw_unfolded(history: History) -> View:
     return unfolded_view(history.graph, history.arguments, history[: history.position])
 
 
-def _draw_tags(history: History) -> View:
+def draw_tags(history: History) -> View:
+    """The picture `tags`."""
     return activation_tree_view(history.graph, history.arguments, history[: history.position])
 
 
-def _draw_critical_path(history: History) -> View:
+def draw_critical_path(history: History) -> View:
+    """The picture `critical`."""
     return critical_view(history.graph, history.arguments, history[: history.position])
 
 
-def _draw_spacetime(history: History) -> Chart:
+def draw_spacetime(history: History) -> Chart:
+    """The picture `spacetime`."""
     events = history[: history.position]
     return lambda theme: spacetime_svg(history.graph, events, theme)
 
 
-def _draw_profile(history: History) -> Chart:
-    return profile_chart(_describe_call(history), history.stats, history.schedule)
+def draw_profile(history: History) -> Chart:
+    """The picture `profile`."""
+    return profile_chart(describe_run(history), history.stats, history.schedule)
 
 
 def profile_chart(name: str, stats: Stats, schedule: str) -> Chart:
@@ -96,21 +101,22 @@ def profile_chart(name: str, stats: Stats, schedule: str) -> Chart:
     return lambda theme: profile_svg(name, fired, waiting, theme)
 
 
-def _describe_call(history: History) -> str:
+def describe_run(history: History) -> str:
+    """The function and the arguments of a run, such as `fib(3)`."""
     return f"{history.graph.name}({', '.join(map(format_value, history.arguments))})"
 
 
 PICTURES: Mapping[str, RunPicture] = {
     "moment": RunPicture("the graph, with the tokens where they are", moment_view),
-    "unfolded": RunPicture("a box for each firing, in a cluster for each activation", _draw_unfolded),
+    "unfolded": RunPicture("a box for each firing, in a cluster for each activation", draw_unfolded),
     "beside": RunPicture(
         "the graph, and beside it what unfolded from it",
-        lambda h: side_by_side(static_view(h.graph), _draw_unfolded(h)),
+        lambda h: side_by_side(static_view(h.graph), draw_unfolded(h)),
     ),
-    "tags": RunPicture("the tree of tags: every call and iteration, what went in and what came out", _draw_tags),
-    "critical": RunPicture("the firings, with a critical path drawn bold", _draw_critical_path),
-    "spacetime": RunPicture("how often each node fired in each wave", _draw_spacetime),
-    "profile": RunPicture("how many nodes fired in each wave, and how many tokens waited", _draw_profile),
+    "tags": RunPicture("the tree of tags: every call and iteration, what went in and what came out", draw_tags),
+    "critical": RunPicture("the firings, with a critical path drawn bold", draw_critical_path),
+    "spacetime": RunPicture("how often each node fired in each wave", draw_spacetime),
+    "profile": RunPicture("how many nodes fired in each wave, and how many tokens waited", draw_profile),
 }
 """The pictures of a run, by name."""
 

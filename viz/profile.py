@@ -38,15 +38,15 @@ def draw_profile(profile: Sequence[int], *, width: int = 72, height: int = 8, un
         return "\n".join(wrap("no firings", width))
     highest = max(profile)
     margin = max(
-        len(_format_axis_number(number)) for number in (highest, min(highest, 99_999))
+        len(format_axis_number(number)) for number in (highest, min(highest, 99_999))
     )  # the mean may be longer to write
     axes = width > margin + 1
     size, columns = bin_means(profile, width - margin - 1 if axes else width)
     top = max(1, math.ceil(max(columns)))
-    lines = _bar_rows(columns, top, height, _BAR_GLYPHS if unicode else _ASCII_BAR_GLYPHS)
+    lines = bar_rows(columns, top, height, _BAR_GLYPHS if unicode else _ASCII_BAR_GLYPHS)
     if axes:
         lines = _add_axes(
-            lines, margin, _format_axis_number(top), len(profile), len(columns), "│└─" if unicode else "|+-"
+            lines, margin, format_axis_number(top), len(profile), len(columns), "│└─" if unicode else "|+-"
         )
     return "\n".join([line.rstrip() for line in lines] + wrap(_caption(profile, size), width))
 
@@ -63,7 +63,7 @@ def bin_means(profile: Sequence[int], most: int) -> tuple[int, list[Fraction]]:
     return size, [Fraction(sum(part), len(part)) for part in parts]
 
 
-def _bar_rows(columns: Sequence[Fraction], top: int, height: int, levels: str) -> list[str]:
+def bar_rows(columns: Sequence[Fraction], top: int, height: int, levels: str) -> list[str]:
     """The rows of bars from top to bottom; a column is rounded to the nearest level, and is at least one level high."""
     full = len(levels) - 1
     filled = [max(math.floor(value * height * full / top + Fraction(1, 2)), value > 0) for value in columns]
@@ -88,10 +88,10 @@ def _caption(profile: Sequence[int], size: int) -> str:
     return f"{total}; a column is the mean of {size:,} waves" if size > 1 else total
 
 
-def _format_axis_number(number: int) -> str:
+def format_axis_number(number: int) -> str:
     """A number for an axis, short even if it is large.
 
-    >>> _format_axis_number(12345), _format_axis_number(12345678)
+    >>> format_axis_number(12345), format_axis_number(12345678)
     ('12,345', '1.2e7')
     """
     digits = str(number)

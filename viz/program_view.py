@@ -120,7 +120,7 @@ class _FunctionDrawer:
         for node in region.nodes:
             name = f"{self.name}n{self.node_count}"
             self.node_count += 1
-            operands = [_lookup_value(known, operand) for operand in node.inputs]
+            operands = [lookup_value(known, operand) for operand in node.inputs]
             match node.op:
                 case "cond":
                     made = self.draw_cond(cluster, name, node, operands)
@@ -133,7 +133,7 @@ class _FunctionDrawer:
                     if node.op == "call":
                         self.phase_drawers[node.name] = name, self.draw_call_phase
             known.update(zip((result.name for result in node.results), made, strict=False))
-        return [_lookup_value(known, result) for result in region.results], known
+        return [lookup_value(known, result) for result in region.results], known
 
     def draw_pullback(
         self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
@@ -170,7 +170,7 @@ class _FunctionDrawer:
         places = []
         for word, region in zip(("then", "else"), node.regions, strict=True):
             inner = outer.add_cluster("branch", word, f"{word} of {node.name}")
-            places.append(_RegionDrawing(inner, _bind_parameters(region, operands[1:]), region, 0))
+            places.append(_RegionDrawing(inner, bind_parameters(region, operands[1:]), region, 0))
         return self.draw_branches(outer, name, node, places)
 
     def draw_branches(
@@ -203,9 +203,9 @@ class _FunctionDrawer:
         def draw_next_phase(
             cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
         ) -> list[_DrawnValue]:
-            given = _values_from_box(name, operands)
+            given = values_from_box(name, operands)
             return self.draw_branches(
-                outer, name, node, [each._replace(values=_next_phase_values(each, given)) for each in behind]
+                outer, name, node, [each._replace(values=next_phase_values(each, given)) for each in behind]
             )
 
         self.phase_drawers[node.name] = name, draw_next_phase
@@ -227,10 +227,10 @@ class _FunctionDrawer:
             for number, (parameter, start) in enumerate(zip(body.parameters, operands, strict=False))
         ]
         deciding = outer.add_cluster("part", "while", f"condition of {node.name}")
-        (decided,), _ = self.draw_region(deciding, condition, _bind_parameters(condition, variables))
+        (decided,), _ = self.draw_region(deciding, condition, bind_parameters(condition, variables))
         self.draw_decision(deciding, name, node, decided)
         going = outer.add_cluster("part", "do", f"body of {node.name}")
-        following, known = self.draw_region(going, body, _bind_parameters(body, variables))
+        following, known = self.draw_region(going, body, bind_parameters(body, variables))
         self.draw_next_iteration(going, name, variables, following)
         self.add_control_arrow(name, going, "T")
         place = _RegionDrawing(going, known, body.pullback)
@@ -258,12 +258,12 @@ class _FunctionDrawer:
             if region is None:
                 return []
             inner = self.phase_cluster(going, phase, "the body")
-            given = _values_from_box(name, operands)
+            given = values_from_box(name, operands)
             variables = [
                 self.draw_variable(inner, f"{name}_variable{number}", parameter, start)
                 for number, (parameter, start) in enumerate(zip(region.parameters, given, strict=False))
             ]
-            values = {**place.values, **_bind_parameters(region, variables)}
+            values = {**place.values, **bind_parameters(region, variables)}
             following, known = self.draw_region(inner, region, values)
             if phase % 2:
                 self.draw_back_iteration(inner, name, variables, following)
@@ -336,24 +336,24 @@ class _FunctionDrawer:
                 self.view.rank_constraints.append((name, node))
 
 
-def _lookup_value(known: _Values, operand: Operand) -> _Value:
+def lookup_value(known: _Values, operand: Operand) -> _Value:
     """A value by name; a name without a value is still written on the nodes that use it."""
     return operand if isinstance(operand, Literal) else known.get(operand, _DrawnValue("", f"{operand}?"))
 
 
-def _bind_parameters(region: Region, operands: Sequence[_Value]) -> _Values:
+def bind_parameters(region: Region, operands: Sequence[_Value]) -> _Values:
     """The values bound to the parameters of a region."""
     return dict(zip((parameter.name for parameter in region.parameters), operands, strict=False))
 
 
-def _values_from_box(name: str, operands: Sequence[_Value]) -> list[_Value]:
+def values_from_box(name: str, operands: Sequence[_Value]) -> list[_Value]:
     """The values that pass through a box; literals do not need to."""
     return [_DrawnValue(name, *value[1:]) if isinstance(value, _DrawnValue) else value for value in operands]
 
 
-def _next_phase_values(place: _RegionDrawing, given: Sequence[_Value]) -> _Values:
+def next_phase_values(place: _RegionDrawing, given: Sequence[_Value]) -> _Values:
     """The scope of the next phase of a region: that of the phase before, and its own parameters."""
-    return {**place.values, **(_bind_parameters(place.next_phase, given) if place.next_phase else {})}
+    return {**place.values, **(bind_parameters(place.next_phase, given) if place.next_phase else {})}
 
 
 def _describe_node(node: Node) -> str:

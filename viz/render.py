@@ -54,16 +54,16 @@ def render(dot: str, format: str, *, timeout: float = 120, progress: ProgressCal
     command = [sys.executable, "-P", "-c", _LAYOUT, format]
     with Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
         try:
-            picture, said = _await_layout(process, dot.encode(), timeout, progress)
+            picture, said = await_layout(process, dot.encode(), timeout, progress)
         except BaseException:
             process.kill()
             raise
     if process.returncode or not picture:
-        raise _layout_error(process.returncode, said.decode(errors="replace"))
+        raise layout_error(process.returncode, said.decode(errors="replace"))
     return picture
 
 
-def _await_layout(
+def await_layout(
     process: Popen[bytes], dot: bytes, timeout: float, progress: ProgressCallback | None
 ) -> tuple[bytes, bytes]:
     """Wait for the layout process; its stdout and stderr."""
@@ -80,7 +80,7 @@ def _await_layout(
     )
 
 
-def _layout_error(status: int, said: str) -> Usage:
+def layout_error(status: int, said: str) -> Usage:
     """The error for a failed layout: `status` is the exit status as subprocess reports it, `said` its stderr."""
     if "No module named 'pygraphviz" in said:
         return Usage("pygraphviz, which lays out pictures, is not installed", hint="pip install pygraphviz")

@@ -23,12 +23,12 @@ MISSING_SOURCE = "the source is not here"
 def shareable_lines(location: Location) -> list[str]:
     """The lines of the file that made a node, for output that is passed on to others; empty if the file may not be
     shared or read."""
-    return _read_lines(location.file) if has_traced(location.file) else _read_lines_if_any(_document_source(location))
+    return _read_lines(location.file) if has_traced(location.file) else _read_lines_if_any(document_source(location))
 
 
 def local_lines(location: Location) -> list[str]:
     """The lines of the file that made a node, for the user's own screen."""
-    return shareable_lines(location) or _read_lines_if_any(_resolve_source(Path(location.file)))
+    return shareable_lines(location) or _read_lines_if_any(resolve_source(Path(location.file)))
 
 
 def local_line(location: Location) -> str:
@@ -37,16 +37,16 @@ def local_line(location: Location) -> str:
     return lines[location.line - 1].rstrip("\n") if 1 <= location.line <= len(lines) else ""
 
 
-def _document_source(location: Location) -> Path | None:
+def document_source(location: Location) -> Path | None:
     """The source that a document names, if it is in the document's folder or below."""
     if not isinstance(location, DocumentLocation) or location.document is None:
         return None
     document = Path(location.document)
-    path = _resolve_source(document if location.file == location.document else document.parent / location.file)
+    path = resolve_source(document if location.file == location.document else document.parent / location.file)
     return path if path is not None and path.is_relative_to(document.parent.resolve()) else None
 
 
-def _resolve_source(named: Path) -> Path | None:
+def resolve_source(named: Path) -> Path | None:
     """The source file with this name, after symbolic links are resolved; None if it is no readable source."""
     try:
         path = named.resolve()

@@ -59,14 +59,14 @@ def overlay_state(
     screens."""
     graph, told = state.graph, _describe_token if limit is None else _no_tooltip
     view = plain.copy()
-    on_arrows, on_boxes = _group_tokens(view, graph, _tokens(state, limit), under)
+    on_arrows, on_boxes = group_tokens(view, graph, _tokens(state, limit), under)
     for number, tokens in on_arrows.items():
-        view.arrows[number] = view.arrows[number]._replace(badges=_token_badges(graph, tokens, most, told))
-    marked = _node_badges(graph, state, last, limit)
+        view.arrows[number] = view.arrows[number]._replace(badges=token_badges(graph, tokens, most, told))
+    marked = node_badges(graph, state, last, limit)
     strong = f"n{last.token.node}" if last is not None and last.fired else ""
     for cluster in view.root.walk():
         for name in cluster.boxes.keys() & {*marked, *on_boxes, strong}:
-            badges = (*marked.get(name, ()), *_token_badges(graph, on_boxes.get(name, ()), most, told))
+            badges = (*marked.get(name, ()), *token_badges(graph, on_boxes.get(name, ()), most, told))
             cluster.boxes[name] = cluster.boxes[name]._replace(badges=badges, emphasized=name == strong)
     return view
 
@@ -117,7 +117,7 @@ def abbreviate_tag(tag: Tag) -> str:
     return "/".join([*(["\u2026"] if len(kept) < tag.depth else []), *reversed(kept)]) or str(ROOT)
 
 
-def _group_tokens(
+def group_tokens(
     view: View, graph: Graph, tokens: Iterable[_PlacedToken], top: Tag | None
 ) -> tuple[dict[int, list[_PlacedToken]], dict[str, list[_PlacedToken]]]:
     """Group tokens by the number of their arrow in the view, or by the box that they are drawn beside."""
@@ -164,7 +164,7 @@ def _tokens(state: State, among: int | None) -> Iterator[_PlacedToken]:
         yield from (("held", token, -1, f"held, until {tag} may begin", "") for _, token in entries)
 
 
-def _token_badges(graph: Graph, found: Sequence[_PlacedToken], most: int, told: _TooltipFunction) -> tuple[Badge, ...]:
+def token_badges(graph: Graph, found: Sequence[_PlacedToken], most: int, told: _TooltipFunction) -> tuple[Badge, ...]:
     """The badges of tokens at one place: at most `most`, then a count of the others."""
     kept = found[:most] if len(found) <= most else found[: most - 1]
     badges = tuple(
@@ -191,11 +191,11 @@ def _no_tooltip(graph: Graph, found: _PlacedToken) -> str:
     return ""
 
 
-def _node_badges(graph: Graph, state: State, last: Event | None, among: int | None) -> dict[str, tuple[Badge, ...]]:
+def node_badges(graph: Graph, state: State, last: Event | None, among: int | None) -> dict[str, tuple[Badge, ...]]:
     """Badges for the last firing, the node that trapped, the nodes that can fire next, and the results so far."""
     found: dict[str, list[Badge]] = {}
     if last is not None and last.fired:
-        found[f"n{last.token.node}"] = [_firing_badge(graph, last)]
+        found[f"n{last.token.node}"] = [firing_badge(graph, last)]
     ready: dict[int, list[Tag]] = {}
     for each in could_fire(state, enumerate(islice(state.flight, among))):
         ready.setdefault(each.node, []).append(each.tag)
@@ -209,7 +209,7 @@ def _node_badges(graph: Graph, state: State, last: Event | None, among: int | No
     return {name: tuple(badges) for name, badges in found.items()}
 
 
-def _firing_badge(graph: Graph, event: Event) -> Badge:
+def firing_badge(graph: Graph, event: Event) -> Badge:
     """The badge of a firing, with the values that it made."""
     tag = event.token.tag
     if event.trap is not None:

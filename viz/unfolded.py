@@ -40,7 +40,7 @@ def critical_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Eve
     whole = len(firings) <= MAX_BOXES
     view = _UnfoldedGraph(graph, arguments, events).build(firings if whole else set(path))
     strong, steps = {f"e{number}" for number in path}, set(pairwise(path))
-    view.arrows = [arrow._replace(emphasized=_firing_numbers(arrow) in steps) for arrow in view.arrows]
+    view.arrows = [arrow._replace(emphasized=firing_numbers(arrow) in steps) for arrow in view.arrows]
     for cluster in view.root.walk():
         for name in strong & cluster.boxes.keys():
             cluster.boxes[name] = cluster.boxes[name]._replace(emphasized=whole)
@@ -55,7 +55,7 @@ def side_by_side(left: View, right: View) -> View:
         _copy_clusters(view.root, made.root, prefix)
         made.rank_constraints += [(prefix + upper, prefix + lower) for upper, lower in view.rank_constraints]
         for arrow in view.arrows:
-            into = _prefix_cluster(arrow.head_cluster, prefix)
+            into = prefix_cluster(arrow.head_cluster, prefix)
             made.arrows.append(arrow._replace(tail=prefix + arrow.tail, head=prefix + arrow.head, head_cluster=into))
     return made
 
@@ -68,17 +68,17 @@ def _copy_clusters(outside: Cluster, into: Cluster, prefix: str) -> None:
             target.boxes[prefix + box.name] = box._replace(name=prefix + box.name)
         target.same_rank += [prefix + name for name in source.same_rank]
         for inner in source.clusters:
-            copy = replace(inner, name=_prefix_cluster(inner.name, prefix), boxes={}, same_rank=[], clusters=[])
+            copy = replace(inner, name=prefix_cluster(inner.name, prefix), boxes={}, same_rank=[], clusters=[])
             target.clusters.append(copy)
             waiting.append((inner, copy))
 
 
-def _prefix_cluster(cluster: str, prefix: str) -> str:
+def prefix_cluster(cluster: str, prefix: str) -> str:
     """A prefixed name for a cluster; it keeps its beginning, because Graphviz draws a frame only for such names."""
     return cluster.replace("cluster_", f"cluster_{prefix}", 1)
 
 
-def _firing_numbers(arrow: ViewArrow) -> tuple[int, int] | None:
+def firing_numbers(arrow: ViewArrow) -> tuple[int, int] | None:
     """The event numbers at both ends of an arrow, if both are firings."""
     ends = arrow.tail, arrow.head
     return (int(ends[0][1:]), int(ends[1][1:])) if all(name.startswith("e") for name in ends) else None

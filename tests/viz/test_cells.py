@@ -199,16 +199,16 @@ def test_the_laws_find_broken_drawings(broken: str, monkeypatch: pytest.MonkeyPa
     """Arrows that share a track, that in ASCII seem to go on behind others, that share a column; torn seams."""
     size = (120, 40)
     if broken == "tracks":
-        monkeypatch.setattr(tracks, "_overlap", lambda one, other, upright: False)
+        monkeypatch.setattr(tracks, "overlap", lambda one, other, upright: False)
     elif broken == "behind":
-        meet = tracks._overlap
-        monkeypatch.setattr(tracks, "_overlap", lambda one, other, upright: meet(one, other, ()))
+        meet = tracks.overlap
+        monkeypatch.setattr(tracks, "overlap", lambda one, other, upright: meet(one, other, ()))
     elif broken == "columns":
         monkeypatch.setattr(routes._ArrowRouter, "_is_free", lambda self, channel, column, arrow: True)
     else:
         size = (90, 25)
         every = [True] * 500
-        monkeypatch.setattr(seams, "_passable_columns", lambda above, row, up, down: (every, every))
+        monkeypatch.setattr(seams, "passable_columns", lambda above, row, up, down: (every, every))
     views = (VIEWS[name] for name in ("ack", "nested", "main"))
     assert any([*violations(draw_cells(view, width=size[0], height=size[1]), view)] for view in views)
 

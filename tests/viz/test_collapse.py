@@ -99,7 +99,7 @@ def test_folding_changes_nothing_else(history: History, seed: int, unfolded: boo
 
 def test_a_fold_that_loses_tokens_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     """The law above catches a fold that does not count what is inside."""
-    monkeypatch.setattr(collapse, "_count_inside", lambda view, made, stands: None)
+    monkeypatch.setattr(collapse, "count_inside", lambda view, made, stands: None)
     history = nested.history(3)
     history.run()
     history.jump(60)

@@ -120,18 +120,18 @@ def believing(fits: Callable[[Path], bool]) -> Callable[[Path], Path | None]:
 
 
 def every_file_is_one(patch: MonkeyPatch) -> None:
-    patch.setattr(sources, "_resolve_source", believing(lambda path: True))
+    patch.setattr(sources, "resolve_source", believing(lambda path: True))
 
 
 def names_are_believed(patch: MonkeyPatch) -> None:
-    patch.setattr(sources, "_resolve_source", believing(lambda path: path.suffix in sources.SUFFIXES))
+    patch.setattr(sources, "resolve_source", believing(lambda path: path.suffix in sources.SUFFIXES))
 
 
 def every_folder_is_beside(patch: MonkeyPatch) -> None:
     patch.setattr(
         sources,
-        "_document_source",
-        lambda location: sources._resolve_source(Path(location.document).parent / location.file),
+        "document_source",
+        lambda location: sources.resolve_source(Path(location.document).parent / location.file),
     )
 
 

@@ -41,21 +41,21 @@ def arrange_panes(width: int, height: int, fronts: Mapping[str, int], alone: str
     """
     if alone is not None:
         return [PaneArea((alone,), alone, 0, 0, width, height)]
-    columns = _wide_columns(width) if width >= WIDE else _medium_columns(width) if width >= MEDIUM else None
+    columns = wide_columns(width) if width >= WIDE else medium_columns(width) if width >= MEDIUM else None
     if columns is None:
-        return _narrow_areas(width, height, fronts)
+        return narrow_areas(width, height, fronts)
     slots, x = list[PaneArea](), 0
     for across, stack in columns:
         y = 0
         for panes, share in stack:
-            tall = _area_height(share, height, height - y)
+            tall = area_height(share, height, height - y)
             slots.append(_build_area(panes, fronts, x, y, across, tall))
             y += tall
         x += across
     return slots
 
 
-def _area_height(share: float, height: int, left: int) -> int:
+def area_height(share: float, height: int, left: int) -> int:
     """The rows of an area: a share of the height, for 1 all that are left, below 0 all but some."""
     return left if share == 1 else round(height * share) if share > 0 else left + round(share)
 
@@ -63,7 +63,8 @@ def _area_height(share: float, height: int, left: int) -> int:
 _AreaStack = list[tuple[tuple[str, ...], float]]
 
 
-def _wide_columns(width: int) -> list[tuple[int, _AreaStack]]:
+def wide_columns(width: int) -> list[tuple[int, _AreaStack]]:
+    """Three columns of panes: each with its width, and its areas with their shares of the height."""
     left, right = min(44, width * 24 // 100), min(72, width * 34 // 100)
     return [
         (left, [(("tags",), 0.5), (("inspector",), 1)]),
@@ -72,7 +73,8 @@ def _wide_columns(width: int) -> list[tuple[int, _AreaStack]]:
     ]
 
 
-def _medium_columns(width: int) -> list[tuple[int, _AreaStack]]:
+def medium_columns(width: int) -> list[tuple[int, _AreaStack]]:
+    """Two columns of panes."""
     left = width * 54 // 100
     beside = (("flight", "waiting", "cells", "inspector"), 0.3)
     return [
@@ -84,7 +86,8 @@ def _medium_columns(width: int) -> list[tuple[int, _AreaStack]]:
 NARROW_RIGHT_PANES = ("flight", "waiting", "cells", "inspector", "events", "answers")
 
 
-def _narrow_areas(width: int, height: int, fronts: Mapping[str, int]) -> list[PaneArea]:
+def narrow_areas(width: int, height: int, fronts: Mapping[str, int]) -> list[PaneArea]:
+    """The areas of a narrow screen: two columns above the timeline."""
     left, line = width * 62 // 100, 4
     return [
         _build_area(("graph", "source", "tags"), fronts, 0, 0, left, height - line),

@@ -34,11 +34,11 @@ def events_page(session: Session) -> PanePage:
     if not numbers:
         nothing = "what is known begins here: s steps on" if history.base else "nothing has happened yet: s steps"
         return empty_page("no event is such" if filters else nothing)._replace(subtitle=said)
-    make = lambda index: _event_row(graph, numbers[index], history[numbers[index]], position)  # noqa: E731
+    make = lambda index: event_row(graph, numbers[index], history[numbers[index]], position)  # noqa: E731
     return PanePage(LazyRows(len(numbers), make), said, max(at, 0))
 
 
-def _event_row(graph: Graph, number: int, event: Event, position: int) -> PageRow:
+def event_row(graph: Graph, number: int, event: Event, position: int) -> PageRow:
     """The row of an event; faint if it is after the current position."""
     return build_row(
         (f"{number:>5,} ", GREY),
@@ -76,7 +76,7 @@ def answers_page(replies: Iterable[CommandReply], width: int = 0) -> PanePage:
     rows, first, wide = list[PageRow](), 0, 0
     for reply in replies:
         first = len(rows)
-        said, longest = _answer_rows(reply.command, reply.ok, reply.text, width)
+        said, longest = answer_rows(reply.command, reply.ok, reply.text, width)
         rows += said
         wide = max(wide, longest)
     if not rows:
@@ -85,14 +85,14 @@ def answers_page(replies: Iterable[CommandReply], width: int = 0) -> PanePage:
 
 
 @lru_cache(maxsize=100)
-def _answer_rows(command: str, ok: bool, text: tuple[str, ...], width: int) -> tuple[tuple[PageRow, ...], int]:
+def answer_rows(command: str, ok: bool, text: tuple[str, ...], width: int) -> tuple[tuple[PageRow, ...], int]:
     """The rows of a command and its answer, and the length of the longest."""
-    lines = (_wrap_line(f"  {line}", width, "" if ok else ORANGE, _goto_command(line)) for line in text)
-    rows = tuple(chain(_wrap_line(f"❯ {command}", width, SKY if ok else VERMILLION), *lines))
+    lines = (wrap_line(f"  {line}", width, "" if ok else ORANGE, goto_command(line)) for line in text)
+    rows = tuple(chain(wrap_line(f"❯ {command}", width, SKY if ok else VERMILLION), *lines))
     return rows, max(len(each.text) for each in rows)
 
 
-def _wrap_line(line: str, width: int, colour: str, do: str = "") -> Iterator[PageRow]:
+def wrap_line(line: str, width: int, colour: str, do: str = "") -> Iterator[PageRow]:
     """A line, wrapped to the width."""
     indent = len(line) - len(line.lstrip()) + 2
     if not width or len(line) <= width or indent > width // 2:
@@ -103,7 +103,7 @@ def _wrap_line(line: str, width: int, colour: str, do: str = "") -> Iterator[Pag
         yield build_row((piece, colour), command=do)
 
 
-def _goto_command(line: str) -> str:
+def goto_command(line: str) -> str:
     """The command that goes to the event in a line of an answer."""
     _, mark, rest = line.partition(" at event ")
     digits = rest.partition(":")[0].partition(",")[0].strip()

@@ -82,12 +82,12 @@ def lay_out_graph(paper: LayoutRequest) -> GraphLayout:
     """Lay out a graph, which takes much longer than drawing tokens on it. Raises Usage if Graphviz fails."""
     plain = graph_view(paper.graph)
     folded = find_clusters(plain, paper.folded) if paper.folded else set[str]()
-    order, least = folding_order(plain, _protected_clusters(plain, paper) - folded)
+    order, least = folding_order(plain, protected_clusters(plain, paper) - folded)
     found = dict[int, tuple[Drawing, frozenset[str]]]()
 
     def fits(count: int) -> bool:
         here = frozenset(folded.union(order[:count]))
-        drawing = _draw_view(collapse_clusters(plain, here) if here else plain, paper)
+        drawing = draw_view(collapse_clusters(plain, here) if here else plain, paper)
         found[count] = drawing, here
         return _excess(drawing, paper) <= 1
 
@@ -99,18 +99,18 @@ def lay_out_graph(paper: LayoutRequest) -> GraphLayout:
     boxes = (collapse_clusters(plain, here) if here else plain).boxes
     nodes = {name: str(paper.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
     shut = tuple(each.subject for each in plain.root.walk() if each.name in here and each.name in boxes)
-    commands = {name: f"select {node}" for name, node in nodes.items()} | dict(_fold_commands(plain, boxes))
+    commands = {name: f"select {node}" for name, node in nodes.items()} | dict(fold_commands(plain, boxes))
     return GraphLayout(paper, plain, drawing, cell_positions(drawing.base_rows), here, shut, nodes, commands)
 
 
-def _fold_commands(plain: View, boxes: Collection[str]) -> Iterator[tuple[str, str]]:
+def fold_commands(plain: View, boxes: Collection[str]) -> Iterator[tuple[str, str]]:
     """Commands for clicks: on a frame to fold it, on a folded box to unfold it."""
     for cluster in plain.root.walk():
         if cluster.subject:
             yield cluster.name, f"{'unfold' if cluster.name in boxes else 'fold'} {cluster.subject}"
 
 
-def _protected_clusters(plain: View, paper: LayoutRequest) -> set[str]:
+def protected_clusters(plain: View, paper: LayoutRequest) -> set[str]:
     """The clusters that are not folded automatically: those that the user unfolded, and the program's entry
     function."""
     own = {each.name for each in plain.root.clusters if each.subject == paper.graph.name}
@@ -124,7 +124,7 @@ def _excess(drawing: Drawing, paper: LayoutRequest) -> float:
     return max(columns / paper.width, rows / paper.height) / far
 
 
-def _draw_view(view: View, paper: LayoutRequest) -> Drawing:
+def draw_view(view: View, paper: LayoutRequest) -> Drawing:
     """Draw a view as legibly as its pane allows; if it does not fit, keep to the pane's width and exceed its height,
     if possible. A graph that is far too large is not tried in less legible styles, each of which takes as long."""
     width, height, zoom = paper.width, paper.height, paper.zoom
@@ -150,11 +150,11 @@ def draw_tokens(draft: GraphLayout, session: Session) -> GraphPicture:
         f"folded: {', '.join(shut[:3])}{' …' if len(shut) > 3 else ''} (_ opens)" if shut else "",
     ]
     said = " · ".join(filter(None, parts))
-    lit = _boxes_by_row(draft.cell_positions, (name for name, box in view.boxes.items() if box.emphasized))
+    lit = boxes_by_row(draft.cell_positions, (name for name, box in view.boxes.items() if box.emphasized))
     return GraphPicture(drawing, _focus_cell(draft, session), draft.commands, draft.nodes, said, lit)
 
 
-def _boxes_by_row(where: CellPositions, names: Iterable[str]) -> dict[int, frozenset[str]]:
+def boxes_by_row(where: CellPositions, names: Iterable[str]) -> dict[int, frozenset[str]]:
     """Which of these boxes are in each row."""
     found: dict[int, set[str]] = {}
     for name in names:

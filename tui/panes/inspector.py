@@ -43,15 +43,16 @@ def inspector_page(session: Session, width: int = DEFAULT_WIDTH) -> PanePage:
         return empty_page("there is no node here")
     node, tag = session.history.graph.nodes[number], inspected_tag(session, number)
     rows = [
-        *_header_rows(node, max(width, 20)),
-        *_port_rows(session, number, tag),
-        *_firing_rows(session, number),
+        *header_rows(node, max(width, 20)),
+        *port_rows(session, number, tag),
+        *firing_rows(session, number),
         *_watch_rows(session),
     ]
     return PanePage(rows, f"{node}{' (selected)' if str(node) == session.focus.node_name else ''}")
 
 
-def _header_rows(node: GraphNode, width: int) -> Iterator[PageRow]:
+def header_rows(node: GraphNode, width: int) -> Iterator[PageRow]:
+    """The node: its op, its line of source, and what it does."""
     about = {"node": str(node), "command": ""}
     yield build_row(PageSpan(str(node), BOX_LOOKS[kind_of(node.op)].colour, True), (f"  {node.op}", ""), **about)
     where = f"{node.location}" if node.location else "made by no line"
@@ -67,7 +68,8 @@ def _header_rows(node: GraphNode, width: int) -> Iterator[PageRow]:
     yield build_row(("gives ", GREY), types or "nothing")
 
 
-def _port_rows(session: Session, number: int, tag: Tag) -> Iterator[PageRow]:
+def port_rows(session: Session, number: int, tag: Tag) -> Iterator[PageRow]:
+    """The ports of a node under a tag."""
     history = session.history
     node = history.graph.nodes[number]
     if not fires_under(history.graph, history.ask.contexts, number, tag):
@@ -79,13 +81,13 @@ def _port_rows(session: Session, number: int, tag: Tag) -> Iterator[PageRow]:
     try:
         for port in ports(session, number, tag):
             yield build_row(
-                (f"  port {port.number}  ", GREY), _describe_port(session, port), node=str(node), tag=str(tag)
+                (f"  port {port.number}  ", GREY), describe_port(session, port), node=str(node), tag=str(tag)
             )
     except Usage as error:
         yield build_row((f"  {error.message}", GREY))
 
 
-def _describe_port(session: Session, port: PortState) -> tuple[str, str]:
+def describe_port(session: Session, port: PortState) -> tuple[str, str]:
     """The state of a port in words, and its colour."""
     said = describe_value(session.history.graph, port.value)
     match port.status:
@@ -103,7 +105,8 @@ def _describe_port(session: Session, port: PortState) -> tuple[str, str]:
             return "no token yet", ORANGE
 
 
-def _firing_rows(session: Session, number: int) -> Iterator[PageRow]:
+def firing_rows(session: Session, number: int) -> Iterator[PageRow]:
+    """The last firings of a node, with its values as a sparkline or an array."""
     history, graph = session.history, session.history.graph
     numbers = session.run.firings(number)
     yield build_row((plural(history.state.firings_by_node[number], "firing"), GREY))

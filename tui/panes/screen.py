@@ -97,10 +97,10 @@ class ScreenPresenter:
         self.replies.append(reply)
         has_answer = bool(reply.text) and not is_position(reply.data)
         self._last_message = failure_row(reply) if not reply.ok else answer_row(reply) if has_answer else None
-        self._last_reply, front = reply, self._answer_pane(reply)
+        self._last_reply, front = reply, self.answer_pane(reply)
         return self.snapshot(panes(front))._replace(reply=reply, front_pane=front)
 
-    def _answer_pane(self, reply: CommandReply) -> str | None:
+    def answer_pane(self, reply: CommandReply) -> str | None:
         """The pane that shows a command's answer; None if the line below the panes does."""
         word = reply.command.partition(" ")[0]
         command = next((each for each in self.session.commands.values() if word in (each.name, each.key)), None)
@@ -118,16 +118,16 @@ class ScreenPresenter:
                 {pane: nothing for pane in panes if pane in PAGE_BUILDERS} | self._answers_page(panes), line, last
             )
         try:
-            return self._full_snapshot(panes, line, last)
+            return self.full_snapshot(panes, line, last)
         except KeyboardInterrupt:
             return ScreenSnapshot({}, line, STOPPED_ROW, is_stopped=True)
 
-    def _full_snapshot(self, panes: Mapping[str, PaneSize], line: PageRow, last: PageRow) -> ScreenSnapshot:
+    def full_snapshot(self, panes: Mapping[str, PaneSize], line: PageRow, last: PageRow) -> ScreenSnapshot:
         """A snapshot of everything visible of a run."""
         session = self.session
         session.run.index.catch_up(session.history)
         pages = {
-            pane: self._build_page(pane, size) for pane, size in panes.items() if pane in PAGE_BUILDERS
+            pane: self.build_page(pane, size) for pane, size in panes.items() if pane in PAGE_BUILDERS
         } | self._answers_page(panes)
         wanted = self._layout_request(panes.get("graph"))
         drawn = self.graph_layout is not None and self._is_current(self.graph_layout.request)
@@ -145,7 +145,7 @@ class ScreenPresenter:
             else None,
         )
 
-    def _build_page(self, pane: str, size: PaneSize) -> PanePage:
+    def build_page(self, pane: str, size: PaneSize) -> PanePage:
         """The page of a pane, which loses one column to its scroll bar."""
         return (
             inspector_page(self.session, size.width - 1) if pane == "inspector" else PAGE_BUILDERS[pane](self.session)
@@ -195,7 +195,7 @@ def status_row(session: Session) -> PageRow:
     if stopped is not None:
         pieces.append((f"{stopped} ", ORANGE))
     elif is_over(history):
-        pieces.append(_ending_span(history))
+        pieces.append(ending_span(history))
     pieces += [
         (f"{state.firings:,}", ""),
         (" fired ", GREY),
@@ -207,7 +207,7 @@ def status_row(session: Session) -> PageRow:
     return build_row(*pieces)
 
 
-def _ending_span(history: History) -> PageSpan:
+def ending_span(history: History) -> PageSpan:
     """How the run ended, if nothing else shows it."""
     if len(results_data(history)) == len(history.state.results):
         return PageSpan("over ", GREEN)
@@ -253,7 +253,7 @@ def needs_arguments(command: Command[Session]) -> bool:
 
 def suggest_line(session: Session, command: Command[Session], about: PageRow | None) -> str:
     """The probable line for a command on the row at the cursor: `change 3 `."""
-    node, tag = _command_subject(session, about)
+    node, tag = command_subject(session, about)
     position = about.position if about is not None else None
     if position is None and session.snapshot.current is not None:
         position = session.history.next_choice
@@ -266,7 +266,7 @@ def suggest_line(session: Session, command: Command[Session], about: PageRow | N
             return f"{command.name} {position}{' ' if len(words) > 1 else ''}"
         case "TAG" if tag:
             return f"{command.name} {tag}"
-        case "N" if command.group == "stopping" and (point := _find_breakpoint(session, about)) is not None:
+        case "N" if command.group == "stopping" and (point := find_breakpoint(session, about)) is not None:
             return f"{command.name} {point}{' ' if len(words) > 1 else ''}"
         case "CONDITION" if about is not None and about.line is not None:
             return f"{command.name} {breakpoint_condition(about.line)}"
@@ -275,7 +275,7 @@ def suggest_line(session: Session, command: Command[Session], about: PageRow | N
     return f"{command.name} "
 
 
-def _find_breakpoint(session: Session, about: PageRow | None) -> int | None:
+def find_breakpoint(session: Session, about: PageRow | None) -> int | None:
     """The breakpoint on a row's line, or else the most recent one."""
     points = session.snapshot.breakpoints
     line = about.line if about is not None else None
@@ -284,7 +284,7 @@ def _find_breakpoint(session: Session, about: PageRow | None) -> int | None:
     return found[0] if found else None
 
 
-def _command_subject(session: Session, about: PageRow | None) -> tuple[str, str]:
+def command_subject(session: Session, about: PageRow | None) -> tuple[str, str]:
     """The node and the tag of a row, or else the inspected ones."""
     if about is not None and about.node:
         return about.node, about.tag

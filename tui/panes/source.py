@@ -33,7 +33,7 @@ def source_page(session: Session) -> PanePage:
         if node.location is not None and node.location.file == location.file:
             made.setdefault(node.location.line, []).append(str(node))
     points = {point.condition: point.number for point in session.snapshot.breakpoints}
-    is_text = _lines_in_strings(lines)
+    is_text = lines_in_strings(lines)
     rows = [
         _source_row(
             number, sanitize(text.rstrip("\n")), location.line, made.get(number, []), points, is_text[number - 1]
@@ -56,12 +56,12 @@ def _source_row(number: int, text: str, here: int, made: list[str], points: dict
     point = points.get(breakpoint_condition(number))
     do = f"delete {point}" if point is not None else f"break {breakpoint_condition(number)}" if made else ""
     gutter = PageSpan("●" if point is not None else "·" if made else " ", VERMILLION if point is not None else GREY)
-    spans = (PageSpan(text, GREEN),) if is_text else _highlight(text)
+    spans = (PageSpan(text, GREEN),) if is_text else highlight(text)
     about = {"command": do, "is_current": number == here, "node": made[0] if made else "", "line": number}
     return build_row(gutter, (f"{number:4} ", YELLOW if number == here else GREY), *spans, **about)
 
 
-def _lines_in_strings(lines: list[str]) -> list[bool]:
+def lines_in_strings(lines: list[str]) -> list[bool]:
     """For each line, whether it is inside a multi-line string."""
     found, inside = [], False
     for line in lines:
@@ -72,7 +72,7 @@ def _lines_in_strings(lines: list[str]) -> list[bool]:
 
 
 @lru_cache(maxsize=4096)
-def _highlight(text: str) -> tuple[PageSpan, ...]:
+def highlight(text: str) -> tuple[PageSpan, ...]:
     """A line with rough syntax highlighting."""
     return tuple(_token_span(piece) for piece in _TOKENS.finditer(text))
 

@@ -34,10 +34,10 @@ def build_timeline(session: Session, width: int, height: int) -> Timeline:
     ends = [base + round((column + 1) * (known - base) / width) for column in range(width)]
     at = width - 1 if history.position == known else min(bisect_left(ends, history.position), width - 1)
     numbers = list_events(session) if session.focus.event_condition or session.root_tag is not None else None
-    heights = _firings_per_column(session.run.index, ends) if numbers is None else _events_per_column(numbers, ends)
+    heights = firings_per_column(session.run.index, ends) if numbers is None else events_per_column(numbers, ends)
     top = max(max(heights), 1)
     rows = [_bar_row(heights, top, level, height, at) for level in reversed(range(height))]
-    rows.append(_axis_row(session, ends, at))
+    rows.append(axis_row(session, ends, at))
     goes = tuple(f"goto {end}" for end in ends)
     count = history.base_keyframe.wave_count + len(session.run.index.wave_ends)
     most = f", at most {plural(top, 'firing')} in one" if numbers is None else f" · {len(numbers):,} listed"
@@ -48,17 +48,17 @@ def build_timeline(session: Session, width: int, height: int) -> Timeline:
     return Timeline(tuple(rows), goes if len(history) else (), said)
 
 
-def _events_per_column(numbers: Sequence[int], ends: list[int]) -> list[int]:
+def events_per_column(numbers: Sequence[int], ends: list[int]) -> list[int]:
     """For each column, how many of these events are in it.
 
-    >>> _events_per_column([0, 1, 5, 9], [2, 5, 10])
+    >>> events_per_column([0, 1, 5, 9], [2, 5, 10])
     [2, 0, 2]
     """
     columns = np.searchsorted(np.array(ends), np.array(numbers, dtype=np.int64), "right")
     return np.bincount(columns, minlength=len(ends)).tolist()  # type: ignore[no-any-return]
 
 
-def _firings_per_column(known: RunIndex, ends: list[int]) -> list[int]:
+def firings_per_column(known: RunIndex, ends: list[int]) -> list[int]:
     """For each column, the firings of its largest wave. There may be a wave for every few events."""
     last, sizes = known.waves()
     fired = np.append(sizes, known.wave_firings)
@@ -75,7 +75,7 @@ def _bar_row(heights: list[int], top: int, level: int, height: int, at: int) -> 
     return build_row(("".join(said[: at + 1]), SKY), ("".join(said[at + 1 :]), FUTURE_COLOUR))
 
 
-def _axis_row(session: Session, ends: list[int], at: int) -> PageRow:
+def axis_row(session: Session, ends: list[int], at: int) -> PageRow:
     """The axis: its past part is heavy; bookmarks, traps and the current position have signs."""
     line = [PageSpan("━", BLUE) if column <= at else PageSpan("─", FUTURE_COLOUR) for column in range(len(ends))]
     if not len(session.history):

@@ -29,15 +29,15 @@ def flight_page(session: Session) -> PanePage:
     rest = [f"and {left:,} more"] if left else []
     rest += [f"and {plural(unlooked, 'token')} that nobody has looked at"] if unlooked else []
     if not tokens and not unlooked:
-        return _empty_flight_page(session) if top is None else empty_page(f"nothing is in flight under {top}")
+        return empty_flight_page(session) if top is None else empty_page(f"nothing is in flight under {top}")
     ready = {each.position for each in could_fire(history.state, tokens)}
-    make = lambda n: _flight_row(graph, *tokens[n], tokens[n][0] == following, tokens[n][0] in ready)  # noqa: E731
+    make = lambda n: flight_row(graph, *tokens[n], tokens[n][0] == following, tokens[n][0] in ready)  # noqa: E731
     said = f"{count:,}" if top is None else f"{len(tokens) + left:,} of {count:,}"
     here = 0 if tokens and tokens[0][0] == following else None
     return PanePage(list_rows(len(tokens), make, *rest), f"{said} · {history.schedule}", here)
 
 
-def _empty_flight_page(session: Session) -> PanePage:
+def empty_flight_page(session: Session) -> PanePage:
     """The page after the end of a run, with hints where to look next."""
     state = session.history.state
     rows = [build_row(("nothing is in flight:", GREY)), build_row(("the run is over", GREY))]
@@ -48,7 +48,8 @@ def _empty_flight_page(session: Session) -> PanePage:
     return PanePage(rows)
 
 
-def _flight_row(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bool) -> PageRow:
+def flight_row(graph: Graph, at: int, token: Token, is_next: bool, is_ready: bool) -> PageRow:
+    """The row of a token in flight."""
     sign, name = (
         BADGE_LOOKS["ready" if is_ready else "flight"],
         str(graph.nodes[token.node]) if token.node >= 0 else "result",
@@ -77,22 +78,24 @@ def waiting_page(session: Session) -> PanePage:
         return empty_page("no token waits for a partner")
     rest = [f"and {plural(left, 'token')} more"] if left else []
     return PanePage(
-        list_rows(len(found), lambda number: _store_row(graph, found[number]), *rest),
+        list_rows(len(found), lambda number: store_row(graph, found[number]), *rest),
         f"{session.history.state.waiting_count:,}",
     )
 
 
-def _store_row(graph: Graph, found: Tag | WaitingNode | Token) -> PageRow:
+def store_row(graph: Graph, found: Tag | WaitingNode | Token) -> PageRow:
+    """A row of the store: an activation, a waiting node, or a throttled token."""
     match found:
         case Token():
-            return _throttled_row(graph, found)
+            return throttled_row(graph, found)
         case WaitingNode():
-            return _waiting_row(graph, found)
+            return waiting_row(graph, found)
     tag = str(found)
     return build_row((tag, GREY), command=f"only {tag}", tag=tag)
 
 
-def _waiting_row(graph: Graph, found: WaitingNode) -> PageRow:
+def waiting_row(graph: Graph, found: WaitingNode) -> PageRow:
+    """The row of a waiting node, with the operands that it has and those that are missing."""
     tag, number, held = str(found.tag), found.node, found.operands
     node, pieces = graph.nodes[number], list[tuple[str, str]]()
     for port, literal in enumerate(node.ports):
@@ -104,7 +107,8 @@ def _waiting_row(graph: Graph, found: WaitingNode) -> PageRow:
     return build_row(f"  {node}", *pieces, command=f"select {node} {tag}", node=str(node), tag=tag)
 
 
-def _throttled_row(graph: Graph, token: Token) -> PageRow:
+def throttled_row(graph: Graph, token: Token) -> PageRow:
+    """The row of a token that a k-bound holds back."""
     sign, node = BADGE_LOOKS["held"], graph.nodes[token.node]
     said = f"{sign.glyph} {abbreviate_value(token.value)} for {node} "
     return build_row((said, sign.colour), (abbreviate_tag(token.tag), GREY), node=str(node), tag=str(token.tag))
@@ -117,7 +121,7 @@ def cells_page(session: Session) -> PanePage:
     if not found:
         return empty_page("the program has made no cells" if top is None else f"no cells are made or used under {top}")
     rows = [
-        _array_row(graph, each, blocks[each]) if isinstance(each, Handle) else _cell_row(graph, *each) for each in found
+        _array_row(graph, each, blocks[each]) if isinstance(each, Handle) else cell_row(graph, *each) for each in found
     ]
     rest = [f"and {left:,} more"] if left else []
     return PanePage(
@@ -131,7 +135,8 @@ def _array_row(graph: Graph, handle: Handle, block: CellBlock) -> PageRow:
     return build_row(PageSpan(name, GREEN, True), (f"  {full}", GREY), node=name, tag=str(handle.tag))
 
 
-def _cell_row(graph: Graph, at: int, who: CellWrite | Token) -> PageRow:
+def cell_row(graph: Graph, at: int, who: CellWrite | Token) -> PageRow:
+    """The row of a cell, with its value or a read parked there."""
     node, tag = str(graph.nodes[who.node]), str(who.tag)
     about = {"command": f"select {node} {tag}", "node": node, "tag": tag}
     if isinstance(who, Token):

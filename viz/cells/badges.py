@@ -39,13 +39,13 @@ def draw_badges(
             row, column = positions[name][0]
             grid.set(row, column, grid[row][column]._replace(glyph=EMPHASIS_GLYPHS[0], ascii=EMPHASIS_GLYPHS[1]))
         if box.badges and name in positions:
-            _draw_beside_box(grid, used, max(positions[name]), box.badges, name)
+            draw_beside_box(grid, used, max(positions[name]), box.badges, name)
     for number, arrow in enumerate(view.arrows):
         if arrow.emphasized:
             _embolden(grid, positions.get(number, ()))
         if arrow.badges and number in positions:
             own = [place for place in positions[number] if grid[place[0]][place[1]].owners == (number,)]
-            _draw_on_line(grid, used, own or positions[number], arrow.badges, number)
+            draw_on_line(grid, used, own or positions[number], arrow.badges, number)
     return grid.rows()
 
 
@@ -83,21 +83,22 @@ def cell_positions(grid: Sequence[Sequence[GridCell]]) -> CellPositions:
     return found
 
 
-def _badge_variants(badges: Sequence[Badge], thing: str | int) -> Iterator[list[GridCell]]:
+def badge_variants(badges: Sequence[Badge], thing: str | int) -> Iterator[list[GridCell]]:
     """Texts for badges, from the longest to a single sign."""
     for longest in (_MAX_LENGTH, 5, 0):
         for many in range(len(badges), 0, -1):
             said: list[GridCell] = []
             for badge in badges[:many]:
-                said += [GridCell()] * bool(said) + _badge_cells(badge, longest, thing)
+                said += [GridCell()] * bool(said) + badge_cells(badge, longest, thing)
             if many < len(badges):
                 more = Badge("more", str(len(badges) - many))
-                said += _badge_cells(more, 3, thing)
+                said += badge_cells(more, 3, thing)
             yield said
-    yield _badge_cells(badges[0], 0, thing)
+    yield badge_cells(badges[0], 0, thing)
 
 
-def _badge_cells(badge: Badge, longest: int, thing: str | int) -> list[GridCell]:
+def badge_cells(badge: Badge, longest: int, thing: str | int) -> list[GridCell]:
+    """The cells of a badge: its sign, and its text, cut to `longest` characters."""
     sign = BADGE_LOOKS[badge.mark]
     text = abbreviate(to_single_width(badge.text), longest) if longest else ""
     cell = GridCell(colour=sign.colour, bold=True, owners=(thing,))
@@ -105,7 +106,7 @@ def _badge_cells(badge: Badge, longest: int, thing: str | int) -> list[GridCell]
     return [first, *text_cells(text, cell)]
 
 
-def _count_free_cells(grid: GridOverlay, row: int, column: int) -> int:
+def count_free_cells(grid: GridOverlay, row: int, column: int) -> int:
     """The number of free cells from here to the right; if several, without the last, which separates words."""
     cells = grid[row]
     end = column
@@ -114,20 +115,20 @@ def _count_free_cells(grid: GridOverlay, row: int, column: int) -> int:
     return end - column if end == len(cells) else max(end - column - 1, min(end - column, 1))
 
 
-def _draw_beside_box(
+def draw_beside_box(
     grid: GridOverlay, used: set[tuple[int, int]], last: tuple[int, int], badges: Sequence[Badge], name: str
 ) -> None:
     """Draw badges to the right of a box, or over its end if there is no room."""
     row, column = last
-    room = _count_free_cells(grid, row, column + 1)
-    for said in _badge_variants(badges, name):
+    room = count_free_cells(grid, row, column + 1)
+    for said in badge_variants(badges, name):
         if len(said) <= room:
             _write_cells(grid, used, row, column + 1, said)
             return
     _write_cells(grid, used, row, column, said)
 
 
-def _draw_on_line(
+def draw_on_line(
     grid: GridOverlay, used: set[tuple[int, int]], line: Iterable[tuple[int, int]], badges: Sequence[Badge], number: int
 ) -> None:
     """Draw badges on a piece of a line: beside it, or along it."""
@@ -138,21 +139,19 @@ def _draw_on_line(
         (place for place in free if grid[place[0]][place[1]].sides in (UP | DOWN, UP | DOWN | UNREMOVABLE)),
         key=lambda place: grid[place[0]][place[1]].sides & UNREMOVABLE,
     )
-    for said in _badge_variants(badges, number):
+    for said in badge_variants(badges, number):
         for row, column in down:
-            if len(said) - 1 <= _count_free_cells(grid, row, column + 1):
+            if len(said) - 1 <= count_free_cells(grid, row, column + 1):
                 _write_cells(grid, used, row, column, said)
                 return
         for row, column in free:
-            if len(said) > 1 and _is_free_run(grid, used, row, column, len(said), number):
+            if len(said) > 1 and is_free_run(grid, used, row, column, len(said), number):
                 _write_cells(grid, used, row, column, said)
                 return
     _write_cells(grid, used, *(down or free)[0], said)
 
 
-def _is_free_run(
-    grid: GridOverlay, used: set[tuple[int, int]], row: int, column: int, length: int, number: int
-) -> bool:
+def is_free_run(grid: GridOverlay, used: set[tuple[int, int]], row: int, column: int, length: int, number: int) -> bool:
     """Whether a line runs along this row for `length` cells and continues at both ends, without another line across
     it."""
     cells = grid[row][column : column + length]

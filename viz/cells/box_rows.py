@@ -110,13 +110,13 @@ def build_box_rows(view: View, writing: BoxStyle, wider: Counter[str]) -> list[B
     rows = [[name] for name in view.boxes]
     joints: dict[str, list[int]] = {name: [] for name in view.boxes}
     if writing.max_joined:
-        rows, joints = _join_boxes(view, writing.max_joined)
-    ports = _count_ports(view)
-    slots = {name: _box_text(box, view, writing, ports[name] + wider[name]) for name, box in view.boxes.items()}
+        rows, joints = join_boxes(view, writing.max_joined)
+    ports = count_ports(view)
+    slots = {name: box_text(box, view, writing, ports[name] + wider[name]) for name, box in view.boxes.items()}
     return [BoxRow(tuple(slots[name] for name in row), tuple(joints[row[0]])) for row in rows]
 
 
-def _count_ports(view: View) -> Counter[str]:
+def count_ports(view: View) -> Counter[str]:
     """For each box, the larger number of arrows on one of its sides."""
     above, below = Counter[str](), Counter[str]()
     for tail, _, _, up in {
@@ -133,9 +133,10 @@ def _count_ports(view: View) -> Counter[str]:
     return above | below
 
 
-def _box_text(box: Box, view: View, writing: BoxStyle, ports: int) -> BoxText:
+def box_text(box: Box, view: View, writing: BoxStyle, ports: int) -> BoxText:
+    """The text of a box in its delimiters, with its inlets and outlets."""
     before, after = BOX_DELIMITERS.get(box.kind, (f"[{BOX_LOOKS[box.kind].letter} ", "]"))
-    text = f"{before}{_box_label(box, writing)}"
+    text = f"{before}{box_label(box, writing)}"
     leaving = {(arrow.label, LINE_LOOKS[arrow.link].style) for arrow in view.arrows if arrow.tail == box.name}
     labels = sorted({label for label, _ in leaving if label}, key=lambda label: (label != "T", label))
     said = [to_single_width(label).ljust(2 * sum(other == label for other, _ in leaving) - 1) for label in labels]
@@ -150,7 +151,8 @@ def _box_text(box: Box, view: View, writing: BoxStyle, ports: int) -> BoxText:
     return BoxText(box.name, f"{text}{after}", outlets)
 
 
-def _box_label(box: Box, writing: BoxStyle) -> str:
+def box_label(box: Box, writing: BoxStyle) -> str:
+    """The title of a box, abbreviated as the style says."""
     first = to_single_width(box.title)
     if not writing.uses_letters:
         word = f"{box.kind} " if box.subtitle == box.kind and box.kind in ("merge", "switch") else ""
@@ -164,7 +166,7 @@ def _box_label(box: Box, writing: BoxStyle) -> str:
     return f"{letter}{abbreviate(first.removeprefix(f'{word} '), writing.max_length)}" or " "
 
 
-def _join_boxes(view: View, most: int) -> tuple[list[list[str]], dict[str, list[int]]]:
+def join_boxes(view: View, most: int) -> tuple[list[list[str]], dict[str, list[int]]]:
     """Join boxes into rows: an arrow joins two boxes if it is the only one out of the first and the only one into
     the second."""
     leaving, reaching, home = Counter[str](), Counter[str](), _cluster_by_box(view)
@@ -175,7 +177,7 @@ def _join_boxes(view: View, most: int) -> tuple[list[list[str]], dict[str, list[
     row_of = {name: [name] for name in view.boxes}
     joints: dict[str, list[int]] = {name: [] for name in view.boxes}
     for number, arrow in enumerate(view.arrows):
-        if not _can_join(arrow, home) or leaving[arrow.tail] > 1 or reaching[arrow.head] > 1:
+        if not can_join(arrow, home) or leaving[arrow.tail] > 1 or reaching[arrow.head] > 1:
             continue
         left, right = row_of[arrow.tail], row_of[arrow.head]
         if left is right or left[-1] != arrow.tail or right[0] != arrow.head or len(left) + len(right) > most:
@@ -186,7 +188,8 @@ def _join_boxes(view: View, most: int) -> tuple[list[list[str]], dict[str, list[
     return list({row[0]: row for row in row_of.values()}.values()), joints
 
 
-def _can_join(arrow: ViewArrow, home: dict[str, Cluster]) -> bool:
+def can_join(arrow: ViewArrow, home: dict[str, Cluster]) -> bool:
+    """Whether the two boxes of an arrow can stand side by side in a row: it is plain, and within a cluster."""
     plain = not (arrow.is_reversed or arrow.is_unconstrained or arrow.label or arrow.head_cluster)
     return plain and arrow.tail in home and arrow.head in home and home[arrow.tail] is home[arrow.head]
 

@@ -23,29 +23,30 @@ def compress_grid(grid: Grid, width: int, height: int) -> Grid:
     """Remove seams until the grid fits, or no seam is left; a grid that is far too large is returned unchanged."""
     if len(grid) > _MAX_EXCESS * height or len(grid[0] if grid else ()) > _MAX_EXCESS * width:
         return grid
-    narrow = _remove_seams(grid, width, LEFT | RIGHT, UP, DOWN)
-    return _transpose(_remove_seams(_transpose(narrow), height, UP | DOWN, LEFT, RIGHT))
+    narrow = remove_seams(grid, width, LEFT | RIGHT, UP, DOWN)
+    return _transpose(remove_seams(_transpose(narrow), height, UP | DOWN, LEFT, RIGHT))
 
 
 def _transpose(grid: Grid) -> Grid:
     return [list(column) for column in zip(*grid, strict=True)]
 
 
-def _remove_seams(grid: Grid, wanted: int, along: int, up: int, down: int) -> Grid:
+def remove_seams(grid: Grid, wanted: int, along: int, up: int, down: int) -> Grid:
+    """Remove the straightest seams, one after another, until rows have `wanted` cells or no seam is left."""
     while grid and len(grid[0]) > wanted:
-        seam = _cheapest_seam(grid, along, up, down)
+        seam = cheapest_seam(grid, along, up, down)
         if seam is None:
             return grid
         grid = [row[:column] + row[column + 1 :] for row, column in zip(grid, seam, strict=True)]
     return grid
 
 
-def _cheapest_seam(grid: Grid, along: int, up: int, down: int) -> list[int] | None:
+def cheapest_seam(grid: Grid, along: int, up: int, down: int) -> list[int] | None:
     """The straightest seam, as the column to remove from each row; None if there is no seam."""
-    costs = _removal_costs(grid[0], along)
+    costs = removal_costs(grid[0], along)
     steps: list[list[int]] = []
     for above, row in pairwise(grid):
-        costs, step = _next_row_costs(costs, _removal_costs(row, along), *_passable_columns(above, row, up, down))
+        costs, step = next_row_costs(costs, removal_costs(row, along), *passable_columns(above, row, up, down))
         steps.append(step)
     column = min(range(len(costs)), key=lambda place: costs[place])
     if costs[column] >= _PROHIBITIVE_COST:
@@ -57,7 +58,7 @@ def _cheapest_seam(grid: Grid, along: int, up: int, down: int) -> list[int] | No
     return seam[::-1]
 
 
-def _removal_costs(row: Sequence[GridCell], along: int) -> list[int]:
+def removal_costs(row: Sequence[GridCell], along: int) -> list[int]:
     """The cost to remove each cell of a row; a cell with equal space beside it is cheap."""
     free = [cell.sides in (0, along) and not cell.sides & UNREMOVABLE for cell in row]
     return [
@@ -68,7 +69,7 @@ def _removal_costs(row: Sequence[GridCell], along: int) -> list[int]:
     ]
 
 
-def _passable_columns(
+def passable_columns(
     above: Sequence[GridCell], row: Sequence[GridCell], up: int, down: int
 ) -> tuple[list[bool], list[bool]]:
     """Whether a seam can step to each column from its left neighbour, and from each column to the left one.
@@ -77,13 +78,13 @@ def _passable_columns(
     not land where they would seem joined.
     """
     loose = [not (upper.sides & down or lower.sides & up) for upper, lower in zip(above, row, strict=True)]
-    moved = [False, *(_would_join(upper, lower, up, down) for upper, lower in zip(above[1:], row, strict=False))]
-    met = [False, *(_would_join(upper, lower, up, down) for upper, lower in zip(above, row[1:], strict=False))]
+    moved = [False, *(would_join(upper, lower, up, down) for upper, lower in zip(above[1:], row, strict=False))]
+    met = [False, *(would_join(upper, lower, up, down) for upper, lower in zip(above, row[1:], strict=False))]
     right = [free and not clash for free, clash in zip(loose, moved, strict=True)]
     return right, [free and not clash for free, clash in zip(loose, met, strict=True)]
 
 
-def _would_join(upper: GridCell, lower: GridCell, up: int, down: int) -> bool:
+def would_join(upper: GridCell, lower: GridCell, up: int, down: int) -> bool:
     """Whether two cells that are not joined would seem joined if one were above the other."""
     if not (upper.sides and lower.sides):
         return False
@@ -91,7 +92,7 @@ def _would_join(upper: GridCell, lower: GridCell, up: int, down: int) -> bool:
     return bool(corners or upper.sides & down or lower.sides & up or upper.sides & lower.sides & UNREMOVABLE)
 
 
-def _next_row_costs(
+def next_row_costs(
     costs: Sequence[int], room: Sequence[int], right: Sequence[bool], left: Sequence[bool]
 ) -> tuple[list[int], list[int]]:
     """The costs of a row and their predecessors, from the costs of the row before it."""

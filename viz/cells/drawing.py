@@ -73,11 +73,11 @@ def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, styles: 
     """
     found: list[Drawing] = []
     for writing in _BOX_STYLES[:styles]:
-        drawing = _draw(view, writing, width, height)
+        drawing = draw_with_style(view, writing, width, height)
         if drawing.fits:
             return drawing
         if _excess(drawing.size, width, height) > _MAX_EXCESS:
-            return _draw(view, writing, sys.maxsize, sys.maxsize)._replace(fits=False, legend=drawing.legend)
+            return draw_with_style(view, writing, sys.maxsize, sys.maxsize)._replace(fits=False, legend=drawing.legend)
         found.append(drawing)
     return min(found, key=lambda drawing: _excess(drawing.size, width, height))
 
@@ -92,7 +92,8 @@ def _excess(size: tuple[int, int], width: int, height: int) -> float:
     return max(size[0] / max(width, 1), size[1] / max(height, 1))
 
 
-def _draw(view: View, writing: BoxStyle, width: int, height: int) -> Drawing:
+def draw_with_style(view: View, writing: BoxStyle, width: int, height: int) -> Drawing:
+    """Draw a view in one style, compressed to fit if possible."""
     plan = plan_drawing(view, writing, height)
     canvas = Canvas()
     paint(canvas, plan)
@@ -130,7 +131,7 @@ _SELF_EVIDENT_KINDS: tuple[BoxKind, ...] = ("argument", "result")
 
 def build_legend(view: View, writing: BoxStyle, width: int) -> tuple[tuple[GridCell, ...], ...]:
     """Rows of cells, if possible no wider than `width`, that explain arrows, letters and badges."""
-    said = [*_arrow_entries(view), *_badge_entries(view), *_letter_entries(view, writing)]
+    said = [*arrow_entries(view), *badge_entries(view), *letter_entries(view, writing)]
     rows: list[list[GridCell]] = []
     for words in said:
         if rows and len(rows[-1]) + len(words) + 3 <= width:
@@ -140,7 +141,8 @@ def build_legend(view: View, writing: BoxStyle, width: int) -> tuple[tuple[GridC
     return tuple(map(tuple, rows))
 
 
-def _arrow_entries(view: View) -> Iterable[list[GridCell]]:
+def arrow_entries(view: View) -> Iterable[list[GridCell]]:
+    """The legend of the kinds of arrows in a view."""
     links = {arrow.link for arrow in view.arrows}
     for link, meaning in LINK_MEANINGS.items():
         if link in links:
@@ -153,7 +155,8 @@ def _arrow_entries(view: View) -> Iterable[list[GridCell]]:
             )
 
 
-def _badge_entries(view: View) -> Iterable[list[GridCell]]:
+def badge_entries(view: View) -> Iterable[list[GridCell]]:
+    """The legend of the badges in a view."""
     for mark in view.marks:
         sign = BADGE_LOOKS[mark]
         if mark != "more":
@@ -161,7 +164,7 @@ def _badge_entries(view: View) -> Iterable[list[GridCell]]:
             yield [first, *text_cells(f" {sign.meaning}", GridCell())]
 
 
-def _letter_entries(view: View, writing: BoxStyle) -> Iterable[list[GridCell]]:
+def letter_entries(view: View, writing: BoxStyle) -> Iterable[list[GridCell]]:
     """Entries for letters that replace words, and for those of boxes that share their end characters with others."""
     kinds = {box.kind for box in view.boxes.values()}
     for kind, look in BOX_LOOKS.items():

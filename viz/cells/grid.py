@@ -67,15 +67,15 @@ class Stroke(NamedTuple):
         return {0: self.horizontal, UP: "`", DOWN: ",", UP | DOWN: "+"}[sides & (UP | DOWN)]
 
 
-def _break_straight(down: str, along: str) -> str:
+def break_straight(down: str, along: str) -> str:
     """The light line, broken where it runs straight."""
     return "".join({UP | DOWN: down, LEFT | RIGHT: along}.get(sides, sign) for sides, sign in enumerate(_LIGHT_GLYPHS))
 
 
 STROKES = {
     "solid": Stroke(_LIGHT_GLYPHS, "|", "-"),
-    "dotted": Stroke(_break_straight("┊", "┈"), ":", "."),
-    "dashed": Stroke(_break_straight("╎", "╌"), "!", "~"),
+    "dotted": Stroke(break_straight("┊", "┈"), ":", "."),
+    "dashed": Stroke(break_straight("╎", "╌"), "!", "~"),
     "bold": Stroke(_DOUBLE_GLYPHS, "#", "="),
 }
 """The kinds of lines, by style."""
@@ -107,13 +107,13 @@ def _row_text(row: Sequence[GridCell], unicode: bool, colours: bool) -> str:
     if not colours:
         return text
     line = ""
-    for look, run in groupby(row[: len(text)], _sgr_parameters):
+    for look, run in groupby(row[: len(text)], sgr_parameters):
         said = "".join(cell.glyph if unicode else cell.ascii for cell in run)
         line += f"\x1b[{look}m{said}\x1b[0m" if look and said.strip() else said
     return line
 
 
-def _sgr_parameters(cell: GridCell) -> str:
+def sgr_parameters(cell: GridCell) -> str:
     """The parameters of the SGR escape sequence for a cell's look."""
     colour = "" if cell.colour in ("", BLACK) else "2" if cell.colour == GREY else f"38;5;{nearest_colour(cell.colour)}"
     return ";".join(filter(None, ["1" if cell.bold else "", colour]))

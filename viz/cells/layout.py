@@ -42,7 +42,7 @@ def lay_out_rows(view: View, plates: Sequence[BoxRow], *, timeout: float = 120) 
 
     Raises Usage in the same cases as `render`.
     """
-    said = json.loads(render(_dot(view, plates), COORDINATE_FORMAT, timeout=timeout))
+    said = json.loads(render(write_dot(view, plates), COORDINATE_FORMAT, timeout=timeout))
     objects = {thing["name"]: thing for thing in said.get("objects", ())}
     middles = {
         plate.name: tuple(map(float, objects[f"p{number}"]["pos"].split(","))) for number, plate in enumerate(plates)
@@ -56,22 +56,22 @@ def lay_out_rows(view: View, plates: Sequence[BoxRow], *, timeout: float = 120) 
         for plate in plates
     }
     courses = {
-        int(edge["arrow"]): _spline_columns(edge["pos"], heights) for edge in said.get("edges", ()) if "arrow" in edge
+        int(edge["arrow"]): spline_columns(edge["pos"], heights) for edge in said.get("edges", ()) if "arrow" in edge
     }
     stands, frames = place_rows(view, plates, wanted, courses)
     return CellLayout(stands, frames, courses)
 
 
-def _dot(view: View, plates: Sequence[BoxRow]) -> str:
+def write_dot(view: View, plates: Sequence[BoxRow]) -> str:
     """DOT source of rows of boxes: tables of fixed size, with a port for each box and each of its outlets."""
     node_of = {slot.box: f"p{number}" for number, plate in enumerate(plates) for slot in plate.boxes}
     joined = {joint for plate in plates for joint in plate.joints}
     lines = ["digraph {", "newrank=true nodesep=0.15 ranksep=0.6", "node [shape=plain]"]
-    lines += [f"p{number} [label=<{_row_table(plate)}>]" for number, plate in enumerate(plates)]
-    lines += _cluster_lines(view.root, node_of, plates)
+    lines += [f"p{number} [label=<{row_table(plate)}>]" for number, plate in enumerate(plates)]
+    lines += cluster_lines(view.root, node_of, plates)
     for number, arrow in enumerate(view.arrows):
         if number not in joined and arrow.tail in node_of and arrow.head in node_of:
-            lines.append(_edge(number, arrow, node_of, plates))
+            lines.append(dot_edge(number, arrow, node_of, plates))
     lines += [
         f"{node_of[upper]} -> {node_of[lower]} [style=invis weight=0]"
         for upper, lower in view.rank_constraints
@@ -80,25 +80,28 @@ def _dot(view: View, plates: Sequence[BoxRow]) -> str:
     return "\n".join([*lines, "}"])
 
 
-def _row_table(plate: BoxRow) -> str:
+def row_table(plate: BoxRow) -> str:
+    """An HTML table for Graphviz: a row of boxes, with a cell for each of their outlets."""
     cells = ""
     for number, slot in enumerate(plate.boxes):
         outlets = sorted((columns.start, columns.stop, label) for label, columns in slot.outlets.items() if label)
         start = outlets[0][0] if outlets else len(slot.text)
-        cells += _table_cell(JOINT_WIDTH) if number else ""
-        cells += _table_cell(start, f"b{number}")
+        cells += table_cell(JOINT_WIDTH) if number else ""
+        cells += table_cell(start, f"b{number}")
         for place, (start, _, _) in enumerate(outlets):
             end = outlets[place + 1][0] if place + 1 < len(outlets) else len(slot.text)
-            cells += _table_cell(end - start, f"b{number}o{place}")
+            cells += table_cell(end - start, f"b{number}o{place}")
     return f'<table border="0" cellborder="0" cellspacing="0" cellpadding="0"><tr>{cells}</tr></table>'
 
 
-def _table_cell(columns: int, port: str = "") -> str:
+def table_cell(columns: int, port: str = "") -> str:
+    """A cell of an HTML table for Graphviz, as wide as these columns."""
     named = f' port="{port}"' if port else ""
     return f'<td{named} fixedsize="true" width="{columns * _POINTS_PER_COLUMN}" height="{_POINTS_PER_COLUMN}"></td>'
 
 
-def _edge(number: int, arrow: ViewArrow, node_of: dict[str, str], plates: Sequence[BoxRow]) -> str:
+def dot_edge(number: int, arrow: ViewArrow, node_of: dict[str, str], plates: Sequence[BoxRow]) -> str:
+    """The DOT line of an arrow between the outlet of its tail and the box of its head."""
     ends = []
     for box, label in ((arrow.tail, arrow.label), (arrow.head, "")):
         node = node_of[box]
@@ -113,7 +116,8 @@ def _edge(number: int, arrow: ViewArrow, node_of: dict[str, str], plates: Sequen
     return f"{ends[0]} -> {ends[1]} [arrow={number} dir=none{free}]"
 
 
-def _cluster_lines(cluster: Cluster, node_of: dict[str, str], plates: Sequence[BoxRow]) -> list[str]:
+def cluster_lines(cluster: Cluster, node_of: dict[str, str], plates: Sequence[BoxRow]) -> list[str]:
+    """The DOT lines of a cluster, with those inside it."""
     lines = [f"{node}" for node in dict.fromkeys(node_of[name] for name in cluster.boxes)]
     level = list(dict.fromkeys(node_of[name] for name in cluster.same_rank))
     if len(level) > 1:
@@ -121,7 +125,7 @@ def _cluster_lines(cluster: Cluster, node_of: dict[str, str], plates: Sequence[B
     for inner in cluster.clusters:
         lines += [
             f"subgraph {_cluster_name(inner)} {{ margin={_POINTS_PER_COLUMN}",
-            *_cluster_lines(inner, node_of, plates),
+            *cluster_lines(inner, node_of, plates),
             "}",
         ]
     return lines
@@ -131,14 +135,14 @@ def _cluster_name(cluster: Cluster) -> str:
     return "cluster" + re.sub(r"\W", "_", cluster.name.removeprefix("cluster"))
 
 
-def _spline_columns(pos: str, heights: Sequence[float]) -> dict[int, float]:
+def spline_columns(pos: str, heights: Sequence[float]) -> dict[int, float]:
     """The columns at which a spline crosses the heights of the ranks."""
     points: list[Point] = []
     for word in pos.split():
         parts = word.split(",")
         if parts[0] not in "es":
             points.append((float(parts[0]), float(parts[1])))
-    path = [_bezier_point(points[at : at + 4], step / 8) for at in range(0, len(points) - 3, 3) for step in range(9)]
+    path = [bezier_point(points[at : at + 4], step / 8) for at in range(0, len(points) - 3, 3) for step in range(9)]
     found: dict[int, float] = {}
     for (x, y), (further, lower) in pairwise(path):
         for rank, height in enumerate(heights):
@@ -147,7 +151,7 @@ def _spline_columns(pos: str, heights: Sequence[float]) -> dict[int, float]:
     return found
 
 
-def _bezier_point(points: Sequence[Point], t: float) -> Point:
+def bezier_point(points: Sequence[Point], t: float) -> Point:
     """A point of a Bezier curve."""
     a, b, c, d = ((1 - t) ** 3, 3 * t * (1 - t) ** 2, 3 * t * t * (1 - t), t**3)
     (x0, y0), (x1, y1), (x2, y2), (x3, y3) = points
@@ -198,17 +202,17 @@ def place_rows(
     frames that have room."""
     width = {plate.name: plate.width for plate in plates}
     home = {slot.box: plate.name for plate in plates for slot in plate.boxes}
-    members = _rows_by_frame(view.root, home)
-    spans = {name: _frame_span(inside, wanted, width) for name, inside in members.items()}
+    members = rows_by_frame(view.root, home)
+    spans = {name: frame_span(inside, wanted, width) for name, inside in members.items()}
     columns = {name: stand.column for name, stand in wanted.items()}
     columns |= {f"{name}<": span.left_column for name, span in spans.items()}
     columns |= {f"{name}>": span.right_column for name, span in spans.items()}
-    between = list(_gaps_between_rows(wanted, width))
-    framed = [*between, *_gaps_around_frames(view, members, spans, wanted, width)]
-    settled = _satisfy_gaps(columns, framed)
+    between = list(gaps_in_rows(wanted, width))
+    framed = [*between, *gaps_around_frames(view, members, spans, wanted, width)]
+    settled = satisfy_gaps(columns, framed)
     if settled is None:
-        spans, framed, settled = {}, between, _satisfy_gaps(columns, between) or columns
-    _straighten(view, plates, wanted, courses, settled, framed)
+        spans, framed, settled = {}, between, satisfy_gaps(columns, between) or columns
+    straighten(view, plates, wanted, courses, settled, framed)
     stands = {name: Placement(stand.rank, settled[name]) for name, stand in wanted.items()}
     frames = {
         name: FrameSpan(settled[f"{name}<"], settled[f"{name}>"], span.first_rank, span.last_rank)
@@ -217,7 +221,7 @@ def place_rows(
     return stands, frames
 
 
-def _satisfy_gaps(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, int] | None:
+def satisfy_gaps(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, int] | None:
     """The columns, moved to the right as far as the gaps require; None if the gaps contradict each other."""
     found = dict(columns)
     for _ in range(len(columns) + 1):
@@ -229,11 +233,11 @@ def _satisfy_gaps(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, in
     return None
 
 
-def _rows_by_frame(cluster: Cluster, home: dict[str, str]) -> dict[str, set[str]]:
+def rows_by_frame(cluster: Cluster, home: dict[str, str]) -> dict[str, set[str]]:
     """The rows of boxes inside each frame, at any depth; frames without any are left out."""
     found: dict[str, set[str]] = {}
     for inner in cluster.clusters:
-        within = _rows_by_frame(inner, home)
+        within = rows_by_frame(inner, home)
         mine = {home[name] for one in inner.walk() for name in one.boxes}
         if mine:
             found[inner.name] = mine
@@ -241,27 +245,30 @@ def _rows_by_frame(cluster: Cluster, home: dict[str, str]) -> dict[str, set[str]
     return found
 
 
-def _frame_span(inside: Iterable[str], wanted: dict[str, Placement], width: dict[str, int]) -> FrameSpan:
+def frame_span(inside: Iterable[str], wanted: dict[str, Placement], width: dict[str, int]) -> FrameSpan:
+    """The columns and ranks of the frame around these boxes."""
     stands = [(wanted[name], width[name]) for name in inside]
     ranks = [stand.rank for stand, _ in stands]
     left = min(stand.column for stand, _ in stands) - _MARGIN
     return FrameSpan(left, max(stand.column + wide for stand, wide in stands) + _MARGIN - 1, min(ranks), max(ranks))
 
 
-def _gaps_between_rows(wanted: dict[str, Placement], width: dict[str, int]) -> Iterable[_Gap]:
+def gaps_in_rows(wanted: dict[str, Placement], width: dict[str, int]) -> Iterable[_Gap]:
+    """The gaps between boxes that stand side by side in a rank."""
     ordered = sorted(wanted, key=lambda name: (wanted[name], name))
     for left, right in pairwise(ordered):
         if wanted[left].rank == wanted[right].rank:
             yield _Gap(left, right, width[left] + 2)
 
 
-def _gaps_around_frames(
+def gaps_around_frames(
     view: View,
     members: dict[str, set[str]],
     spans: dict[str, FrameSpan],
     wanted: dict[str, Placement],
     width: dict[str, int],
 ) -> Iterable[_Gap]:
+    """The gaps between the borders of frames, the boxes inside them, and boxes and frames outside."""
     titles = {cluster.name: cluster.title for cluster in view.root.walk()}
     for name, span in spans.items():
         left, right = f"{name}<", f"{name}>"
@@ -278,12 +285,13 @@ def _gaps_around_frames(
             if members[other] < members[name] or (members[other] == members[name] and other.startswith(f"{name}_")):
                 yield _Gap(left, f"{other}<", _MARGIN)
                 yield _Gap(f"{other}>", right, _MARGIN)
-            elif not members[name] & members[other] and name < other and _share_ranks(span, beside):
+            elif not members[name] & members[other] and name < other and share_ranks(span, beside):
                 first, second = (name, other) if span.left_column < beside.left_column else (other, name)
                 yield _Gap(f"{first}>", f"{second}<", 2)
 
 
-def _share_ranks(one: FrameSpan, other: FrameSpan) -> bool:
+def share_ranks(one: FrameSpan, other: FrameSpan) -> bool:
+    """Whether two frames have a rank in common."""
     return (
         one.first_rank <= other.last_rank + 1
         and other.first_rank <= one.last_rank + 1
@@ -301,7 +309,7 @@ class _ArrowEnd(NamedTuple):
     course_column: float
 
 
-def _straighten(
+def straighten(
     view: View,
     plates: Sequence[BoxRow],
     stands: Mapping[str, Placement],
@@ -310,7 +318,7 @@ def _straighten(
     gaps: Sequence[_Gap],
 ) -> None:
     """Move rows of boxes within their gaps so that more arrows can be straight."""
-    ends = _arrow_ends(view, plates, stands, courses)
+    ends = arrow_ends(view, plates, stands, courses)
     for _ in range(3):
         for plate in plates:
             name = plate.name
@@ -324,11 +332,11 @@ def _straighten(
             options = [now + step for step in range(-_MAX_SHIFT, _MAX_SHIFT + 1) if least <= now + step <= most]
             if options:
                 columns[name] = min(
-                    options, key=lambda column: (_bend_cost(ends[name], column, columns), abs(column - now), column)
+                    options, key=lambda column: (bend_cost(ends[name], column, columns), abs(column - now), column)
                 )
 
 
-def _bend_cost(ends: Sequence[_ArrowEnd], column: int, columns: Mapping[str, int]) -> float:
+def bend_cost(ends: Sequence[_ArrowEnd], column: int, columns: Mapping[str, int]) -> float:
     """How much arrows bend at a row of boxes that begins at `column`."""
     whole = 0.0
     for end in ends:
@@ -347,7 +355,7 @@ def _bend_cost(ends: Sequence[_ArrowEnd], column: int, columns: Mapping[str, int
     return whole
 
 
-def _arrow_ends(
+def arrow_ends(
     view: View, plates: Sequence[BoxRow], stands: Mapping[str, Placement], courses: ArrowCourses
 ) -> dict[str, list[_ArrowEnd]]:
     """The arrow ends at each row of boxes."""

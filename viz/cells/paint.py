@@ -44,8 +44,8 @@ def plan_drawing(view: View, writing: BoxStyle, height: int) -> DrawingPlan:
             break
         except BoxTooNarrow as narrow:
             wider.update(narrow.boxes)
-    borders = _frame_borders(shown, found)
-    stood = [_box_columns(rows, found, rank) for rank in range(-1, found.ranks + 1)]
+    borders = frame_borders(shown, found)
+    stood = [box_columns(rows, found, rank) for rank in range(-1, found.ranks + 1)]
     channels = [
         Channel(
             [branch for branch in routes.branches if branch.channel == channel],
@@ -59,7 +59,7 @@ def plan_drawing(view: View, writing: BoxStyle, height: int) -> DrawingPlan:
     return DrawingPlan(shown, rows, found, routes, borders, heights)
 
 
-def _box_columns(rows: Sequence[BoxRow], found: CellLayout, rank: int) -> frozenset[int]:
+def box_columns(rows: Sequence[BoxRow], found: CellLayout, rank: int) -> frozenset[int]:
     """The columns of a rank that boxes occupy."""
     stands = ((found.placements[plate.name], plate.width) for plate in rows)
     return frozenset(
@@ -67,7 +67,7 @@ def _box_columns(rows: Sequence[BoxRow], found: CellLayout, rank: int) -> frozen
     )
 
 
-def _frame_borders(view: View, found: CellLayout) -> dict[int, list[Border]]:
+def frame_borders(view: View, found: CellLayout) -> dict[int, list[Border]]:
     """Upper and lower sides of frames, by channel."""
     borders: dict[int, list[Border]] = {}
     inner_first = [cluster for cluster in view.root.walk() if cluster.name in found.frames][::-1]
@@ -107,26 +107,26 @@ class Canvas:
 
 def paint(canvas: Canvas, plan: DrawingPlan) -> None:
     """Paint frames first, then horizontal lines, vertical lines, arrow heads, and boxes."""
-    _paint_frames(canvas, plan)
+    paint_frames(canvas, plan)
     for branch in plan.routes.branches:
-        _paint_horizontal(canvas, plan, branch)
+        paint_horizontal(canvas, plan, branch)
     for branch in plan.routes.branches:
-        _paint_vertical(canvas, plan, branch)
+        paint_vertical(canvas, plan, branch)
     for (rank, column), (above, below) in plan.routes.rank_passes.items():
-        _paint_line_cell(canvas, plan, plan.row_of(rank), column, UP | DOWN, sorted(above.arrows & below.arrows))
+        paint_line_cell(canvas, plan, plan.row_of(rank), column, UP | DOWN, sorted(above.arrows & below.arrows))
     for branch in plan.routes.branches:
-        _paint_heads(canvas, plan, branch)
-    _paint_titles(canvas, plan)
-    _paint_boxes(canvas, plan)
+        paint_heads(canvas, plan, branch)
+    paint_titles(canvas, plan)
+    paint_boxes(canvas, plan)
 
 
-def _paint_frames(canvas: Canvas, plan: DrawingPlan) -> None:
+def paint_frames(canvas: Canvas, plan: DrawingPlan) -> None:
     """Paint frames without titles. Frames use heavy lines, arrows never do."""
     kinds = {cluster.name: cluster.kind for cluster in plan.view.root.walk()}
     rows: dict[str, list[int]] = {}
     for channel, borders in plan.borders.items():
         for border in borders:
-            row = _canvas_row(plan, channel, border.row)
+            row = canvas_row(plan, channel, border.row)
             rows.setdefault(border.cluster, []).append(row)
             cell = GridCell(
                 "━", "_", CLUSTER_LOOKS[kinds[border.cluster]].colour, owners=(border.cluster,), sides=LEFT | RIGHT
@@ -147,21 +147,21 @@ def _paint_frames(canvas: Canvas, plan: DrawingPlan) -> None:
             canvas.cells[row, span.left_column] = canvas.cells[row, span.right_column] = cell
 
 
-def _paint_titles(canvas: Canvas, plan: DrawingPlan) -> None:
+def paint_titles(canvas: Canvas, plan: DrawingPlan) -> None:
     """Paint the title of each frame in a free part of its upper side, or else over the lines that cross it."""
     clusters = {cluster.name: cluster for cluster in plan.view.root.walk()}
     for channel, borders in plan.borders.items():
         for border in borders:
             if border.is_upper:
                 cluster = clusters[border.cluster]
-                row, look = _canvas_row(plan, channel, border.row), CLUSTER_LOOKS[cluster.kind]
+                row, look = canvas_row(plan, channel, border.row), CLUSTER_LOOKS[cluster.kind]
                 text = f" {look.glyph}{to_single_width(cluster.title)} "
                 cell = GridCell(colour=look.colour, bold=True, owners=(cluster.name,))
-                start, room = _find_title_room(canvas, row, border, len(text))
+                start, room = find_title_room(canvas, row, border, len(text))
                 canvas.write(row, start, abbreviate(text, room)[:room], cell)
 
 
-def _find_title_room(canvas: Canvas, row: int, border: Border, wanted: int) -> tuple[int, int]:
+def find_title_room(canvas: Canvas, row: int, border: Border, wanted: int) -> tuple[int, int]:
     """The place for a title in an upper side: the first with enough room, or else the longest."""
     side = [canvas.cells[row, column] for column in range(border.left_column + 2, border.right_column - 1)]
     runs, start = [], border.left_column + 2
@@ -174,14 +174,15 @@ def _find_title_room(canvas: Canvas, row: int, border: Border, wanted: int) -> t
     return start, length
 
 
-def _canvas_row(plan: DrawingPlan, channel: int, row: int) -> int:
+def canvas_row(plan: DrawingPlan, channel: int, row: int) -> int:
     """The row of the drawing for a row of a channel."""
     return sum(plan.heights[:channel]) + channel + row
 
 
-def _paint_line_cell(
+def paint_line_cell(
     canvas: Canvas, plan: DrawingPlan, row: int, column: int, sides: int, arrows: Iterable[int]
 ) -> None:
+    """Add the sides of a line to a cell."""
     of = tuple(arrows)
     arrow = plan.view.arrows[of[0]]
     look = LINE_LOOKS[arrow.link]
@@ -191,15 +192,17 @@ def _paint_line_cell(
     canvas.cells[row, column] = GridCell(line.glyph(sides), line.ascii(sides), look.colour, False, of, sides | crossed)
 
 
-def _paint_horizontal(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
+def paint_horizontal(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
+    """Paint the horizontal line of a branch."""
     left, right = branch.extent
-    row = _canvas_row(plan, branch.channel, branch.row)
+    row = canvas_row(plan, branch.channel, branch.row)
     for column in range(left, right + 1):
         sides = LEFT * (column > left) | RIGHT * (column < right)
-        _paint_line_cell(canvas, plan, row, column, sides, sorted(branch.arrows))
+        paint_line_cell(canvas, plan, row, column, sides, sorted(branch.arrows))
 
 
-def _paint_vertical(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
+def paint_vertical(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
+    """Paint the vertical lines of a branch."""
     height = plan.heights[branch.channel]
     left, right = branch.extent
     for column in sorted(branch.columns_above | branch.columns_below):
@@ -210,19 +213,20 @@ def _paint_vertical(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
             if row == branch.row and not branch.is_straight:
                 sides |= LEFT * (column > left) | RIGHT * (column < right)
             if sides & (UP | DOWN):
-                _paint_line_cell(
-                    canvas, plan, _canvas_row(plan, branch.channel, row), column, sides, sorted(branch.arrows)
+                paint_line_cell(
+                    canvas, plan, canvas_row(plan, branch.channel, row), column, sides, sorted(branch.arrows)
                 )
 
 
-def _paint_heads(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
+def paint_heads(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
+    """Paint the arrow heads of a branch."""
     for heads, row, which in (
         (branch.heads_below, plan.heights[branch.channel] - 1, 0),
         (branch.heads_above, 0, 1),
     ):
         for column, number in heads.items():
             _paint_head(
-                canvas, plan.view.arrows[number], number, (_canvas_row(plan, branch.channel, row), column), which
+                canvas, plan.view.arrows[number], number, (canvas_row(plan, branch.channel, row), column), which
             )
 
 
@@ -234,7 +238,8 @@ def _paint_head(canvas: Canvas, arrow: ViewArrow, number: int, place: tuple[int,
         canvas.cells[place] = GridCell(head[0], head[1], look.colour, False, (number,), sides)
 
 
-def _paint_boxes(canvas: Canvas, plan: DrawingPlan) -> None:
+def paint_boxes(canvas: Canvas, plan: DrawingPlan) -> None:
+    """Paint the boxes, each at its placement."""
     boxes = plan.view.boxes
     for plate in plan.rows:
         stand = plan.layout.placements[plate.name]
@@ -246,5 +251,5 @@ def _paint_boxes(canvas: Canvas, plan: DrawingPlan) -> None:
         for number, (slot, start) in zip(plate.joints, plate.box_starts(), strict=False):
             column = stand.column + start + len(slot.text)
             for place in range(JOINT_WIDTH):
-                _paint_line_cell(canvas, plan, row, column + place, LEFT | RIGHT, [number])
+                paint_line_cell(canvas, plan, row, column + place, LEFT | RIGHT, [number])
             _paint_head(canvas, plan.view.arrows[number], number, (row, column + JOINT_WIDTH - 1), 2)

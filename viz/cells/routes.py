@@ -130,10 +130,11 @@ class _ArrowRouter:
         """For each net, by rank, the columns below (or above) which it can be left."""
         self.reserved: dict[tuple[int, int], tuple[str, str]] = {}
         """Columns below labels of outputs, which no other arrow may use."""
-        self._block_cells(rows)
-        self._reserve_outlets()
+        self.block_cells(rows)
+        self.reserve_outlets()
 
-    def _block_cells(self, rows: Sequence[BoxRow]) -> None:
+    def block_cells(self, rows: Sequence[BoxRow]) -> None:
+        """Close the cells of boxes and frame borders to routes, and make those beside boxes costly."""
         for plate in rows:
             stand = self.layout.placements[plate.name]
             start = stand.column - self.first_column
@@ -143,7 +144,8 @@ class _ArrowRouter:
             for column in (frame.left_column, frame.right_column):
                 self.blocked[frame.first_rank : frame.last_rank + 1, column - self.first_column] = True
 
-    def _reserve_outlets(self) -> None:
+    def reserve_outlets(self) -> None:
+        """Reserve the columns below labelled outlets for the arrows of those outlets."""
         for name, place in self.boxes.items():
             for label, columns in place.outlets.items():
                 if label:
@@ -164,11 +166,12 @@ class _ArrowRouter:
             for number, arrow in enumerate(self.view.arrows)
             if number not in self.joint_arrows and arrow.tail in self.boxes and arrow.head in self.boxes
         ]
-        for number in sorted(drawn, key=self._priority):
-            self._route_arrow(number, self.view.arrows[number])
+        for number in sorted(drawn, key=self.routing_priority):
+            self.route_arrow(number, self.view.arrows[number])
         return self.routes
 
-    def _priority(self, number: int) -> tuple[int, bool, float, int]:
+    def routing_priority(self, number: int) -> tuple[int, bool, float, int]:
+        """The sort key of an arrow: short and straight arrows are routed first."""
         arrow = self.view.arrows[number]
         tail, head = self.boxes[arrow.tail], self.boxes[arrow.head]
         distance = abs(tail.rank - head.rank)
@@ -176,18 +179,19 @@ class _ArrowRouter:
         aside = abs(tail.column + tail.width / 2 - head.column - head.width / 2)
         return (distance or 99, not meet, aside, number)
 
-    def _route_arrow(self, number: int, arrow: ViewArrow) -> None:
+    def route_arrow(self, number: int, arrow: ViewArrow) -> None:
+        """Route one arrow from the existing routes of its output."""
         tail, head = self.boxes[arrow.tail], self.boxes[arrow.head]
         step = -1 if head.rank < tail.rank else 1
         net = self.nets.setdefault((arrow.tail, arrow.label, LINE_LOOKS[arrow.link].style, step), len(self.nets))
         tree = self.trees.setdefault(net, {})
         if head.rank == tail.rank:
-            self._route_within_rank(number, net, tree, tail, head)
+            self.route_within_rank(number, net, tree, tail, head)
             return
-        path = self._cheapest_path(number, net, tree, step)
+        path = self.cheapest_path(number, net, tree, step)
         for (rank, column), (_, following) in path:
             channel = min(rank, rank + step) + 1
-            branch = self._find_or_add_branch(net, channel, column, step)
+            branch = self.find_or_add_branch(net, channel, column, step)
             self._occupy(branch, following, below=step > 0)
             branch.arrows.add(number)
             tree.setdefault(rank, set()).add(column)
@@ -197,9 +201,9 @@ class _ArrowRouter:
         for (rank, column), _ in path[1:]:
             ends = (self.owner[rank, column], self.owner[rank + 1, column])
             self.routes.rank_passes[rank, column] = ends
-        self._mark_shared_branches(number, path[0][0], arrow, step)
+        self.mark_shared_branches(number, path[0][0], arrow, step)
 
-    def _mark_shared_branches(self, number: int, start: tuple[int, int], arrow: ViewArrow, step: int) -> None:
+    def mark_shared_branches(self, number: int, start: tuple[int, int], arrow: ViewArrow, step: int) -> None:
         """Add the arrow to all branches between its tail and the point where it leaves its net."""
         rank, column = start
         tail = self.boxes[arrow.tail]
@@ -209,7 +213,7 @@ class _ArrowRouter:
             (column,) = branch.columns_above if step > 0 else branch.columns_below
             rank -= step
 
-    def _find_or_add_branch(self, net: int, channel: int, column: int, step: int) -> Branch:
+    def find_or_add_branch(self, net: int, channel: int, column: int, step: int) -> Branch:
         """The branch that leaves at this column; a new one if there is none."""
         branch = self.owner.get((channel, column))
         if branch is None:
@@ -223,7 +227,7 @@ class _ArrowRouter:
         self.owner[branch.channel, column] = branch
         self.occupied[branch.channel, column - self.first_column] = True
 
-    def _route_within_rank(
+    def route_within_rank(
         self, number: int, net: int, tree: dict[int, set[int]], tail: RoutedBox, head: RoutedBox
     ) -> None:
         """Route an arrow between boxes of the same rank below them."""
@@ -234,7 +238,7 @@ class _ArrowRouter:
         start = min(known) if known else self._nearest_free_column(outlets, channel, middle, arrow)
         if start is None:
             raise BoxTooNarrow(arrow.tail)
-        branch = self._find_or_add_branch(net, channel, start, 1)
+        branch = self.find_or_add_branch(net, channel, start, 1)
         end = self._nearest_free_column(head.inlets, channel, start, ViewArrow("", "", "data"))
         if end is None:
             raise BoxTooNarrow(arrow.head)
@@ -247,7 +251,7 @@ class _ArrowRouter:
         free = [column for column in columns if self._is_free(channel, column, arrow)]
         return min(free, key=lambda column: (abs(column - wanted), column), default=None)
 
-    def _cheapest_path(
+    def cheapest_path(
         self, number: int, net: int, tree: dict[int, set[int]], step: int
     ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         """The cheapest path from the net, or from the tail, to the head: pairs of a rank and a column."""
@@ -259,17 +263,17 @@ class _ArrowRouter:
         for rank in range(tail.rank, head.rank + step, step):
             if rank != tail.rank:
                 channel = min(rank, rank - step) + 1
-                cost, origin = self._cross_channel(cost, channel)
-                cost = cost + self._entry_costs(rank, head, number, step, self._closed_columns(rank, tree, step, arrow))
+                cost, origin = self.cross_channel(cost, channel)
+                cost = cost + self.entry_costs(rank, head, number, step, self.closed_columns(rank, tree, step, arrow))
                 came.append(origin)
             if rank != head.rank:
-                self._seed_costs(cost, rank, tree, tail, arrow, step)
+                self.seed_costs(cost, rank, tree, tail, arrow, step)
         best = int(np.argmin(cost))
         if not np.isfinite(cost[best]):
             raise BoxTooNarrow(arrow.tail, arrow.head)
-        return self._backtrack(best, came, tree, tail, head, step)
+        return self.trace_route(best, came, tree, tail, head, step)
 
-    def _seed_costs(
+    def seed_costs(
         self,
         cost: NDArray[np.float64],
         rank: int,
@@ -289,7 +293,7 @@ class _ArrowRouter:
                 if self._is_free(channel, column, arrow):
                     cost[column - self.first_column] = 0.02 * abs(column - middle)
 
-    def _cross_channel(self, cost: NDArray[np.float64], channel: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+    def cross_channel(self, cost: NDArray[np.float64], channel: int) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
         """The cost of each column on the other side of a channel, and the column from which it is reached."""
         slope = _STEP_COST * np.arange(len(cost))
         down, up = cost - slope, (cost + slope)[::-1]
@@ -300,7 +304,7 @@ class _ArrowRouter:
         origin = np.where(least + slope <= most - slope, left, right)
         return np.minimum(cost, bent), np.where(cost <= bent, np.arange(len(cost)), origin)
 
-    def _closed_columns(self, rank: int, tree: dict[int, set[int]], step: int, arrow: ViewArrow) -> NDArray[np.bool_]:
+    def closed_columns(self, rank: int, tree: dict[int, set[int]], step: int, arrow: ViewArrow) -> NDArray[np.bool_]:
         """The columns of a rank that no path can reach; a straight continuation of the net is open."""
         channel = min(rank, rank - step) + 1
         closed: NDArray[np.bool_] = self.occupied[channel].copy()
@@ -314,7 +318,7 @@ class _ArrowRouter:
                 closed[column - self.first_column] = False
         return closed
 
-    def _entry_costs(
+    def entry_costs(
         self, rank: int, head: RoutedBox, number: int, step: int, closed: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
         """The cost of each column of a rank."""
@@ -333,7 +337,7 @@ class _ArrowRouter:
         )
         return np.where(self.blocked[rank] | closed | self.occupied[following], np.inf, cost)
 
-    def _backtrack(
+    def trace_route(
         self,
         best: int,
         came: Sequence[NDArray[np.intp]],
@@ -342,6 +346,7 @@ class _ArrowRouter:
         head: RoutedBox,
         step: int,
     ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
+        """The path from the tail to the column `best` at the head, as pairs of (rank, column)."""
         path, column, rank = [], best, head.rank
         for origin in reversed(came):
             before = int(origin[column])
@@ -399,13 +404,13 @@ def assign_tracks(channel: Channel, *, separates_heads: bool) -> int:
     """Assign a row to each branch and border; returns the number of rows of the channel."""
     if not channel.branches and not channel.borders:
         return 0
-    rows = max(1 + max((border.depth for border in channel.borders), default=0), _max_overlap(channel))
-    while not _try_rows(channel, rows, separates_heads):
+    rows = max(1 + max((border.depth for border in channel.borders), default=0), max_overlap(channel))
+    while not try_rows(channel, rows, separates_heads):
         rows += 1
     return rows
 
 
-def _max_overlap(channel: Channel) -> int:
+def max_overlap(channel: Channel) -> int:
     """The most branches that run through one column, which need a row each."""
     crowd = Counter[int]()
     for branch in channel.branches:
@@ -415,12 +420,13 @@ def _max_overlap(channel: Channel) -> int:
     return max(crowd.values(), default=0)
 
 
-def _try_rows(channel: Channel, rows: int, airy: bool) -> bool:
+def try_rows(channel: Channel, rows: int, airy: bool) -> bool:
+    """Assign rows of a channel to its borders and branches; return whether this many rows suffice."""
     taken: list[list[tuple[int, int]]] = [[] for _ in range(rows)]
     for border in channel.borders:
         border.row = rows - 1 - border.depth if border.is_upper else border.depth
         reach = (border.left_column, border.right_column)
-        if not 0 <= border.row < rows or any(_overlap(reach, other, ()) for other in taken[border.row]):
+        if not 0 <= border.row < rows or any(overlap(reach, other, ()) for other in taken[border.row]):
             return False
         taken[border.row].append(reach)
     put: list[Branch] = []
@@ -431,12 +437,12 @@ def _try_rows(channel: Channel, rows: int, airy: bool) -> bool:
         options = [
             row
             for row in range(rows)
-            if not any(_overlap(branch.extent, reach, upright) for reach in taken[row])
+            if not any(overlap(branch.extent, reach, upright) for reach in taken[row])
             and _fits(branch, row, rows, channel, upright, airy)
         ]
         if not options:
             return False
-        crossings = _count_crossings(branch, rows, put)
+        crossings = count_crossings(branch, rows, put)
         branch.row = min(options, key=lambda row: (crossings[row], abs(row - (rows - 1) / 2)))
         taken[branch.row].append(branch.extent)
         put.append(branch)
@@ -445,18 +451,18 @@ def _try_rows(channel: Channel, rows: int, airy: bool) -> bool:
 
 def _fits(branch: Branch, row: int, rows: int, channel: Channel, upright: frozenset[int], airy: bool) -> bool:
     """Whether a branch in this row obstructs no arrow head."""
-    if rows == 1 and _is_misleading(branch, channel):
+    if rows == 1 and is_misleading(branch, channel):
         return False
     if row in (0, rows - 1):
         for other in channel.branches:
             for heads, edge in ((other.heads_below, rows - 1), (other.heads_above, 0)):
-                near = row == edge and any(_overlap(branch.extent, (column, column), upright) for column in heads)
-                if near and (airy or other is not branch or _hides_line(branch, sorted(heads), channel)):
+                near = row == edge and any(overlap(branch.extent, (column, column), upright) for column in heads)
+                if near and (airy or other is not branch or hides_line(branch, sorted(heads), channel)):
                     return False
     return True
 
 
-def _is_misleading(branch: Branch, channel: Channel) -> bool:
+def is_misleading(branch: Branch, channel: Channel) -> bool:
     """Whether a head between two boxes would seem to come from the upper one, although it comes from the side."""
     return bool(
         (branch.heads_below.keys() - branch.columns_above) & channel.columns_above
@@ -464,7 +470,7 @@ def _is_misleading(branch: Branch, channel: Channel) -> bool:
     )
 
 
-def _hides_line(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
+def hides_line(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
     """Whether a head in the line of its branch would hide that the line continues behind it: it needs a plain piece
     of line beside it."""
     left, right = branch.extent
@@ -478,13 +484,13 @@ def _hides_line(branch: Branch, heads: Sequence[int], channel: Channel) -> bool:
     return bool(beside & (busy | set(heads)))
 
 
-def _overlap(one: tuple[int, int], other: tuple[int, int], upright: Container[int]) -> bool:
+def overlap(one: tuple[int, int], other: tuple[int, int], upright: Container[int]) -> bool:
     """Whether two lines in a row touch, or in ASCII would look like one line that passes behind those between them."""
     between = range(min(one[1], other[1]) + 1, max(one[0], other[0]))
     return all(column in upright for column in between)
 
 
-def _count_crossings(branch: Branch, rows: int, put: Sequence[Branch]) -> list[int]:
+def count_crossings(branch: Branch, rows: int, put: Sequence[Branch]) -> list[int]:
     """How often the branch would cross others, for each row."""
     left, right = branch.extent
     change = [0] * (rows + 1)

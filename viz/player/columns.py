@@ -62,7 +62,7 @@ class PlayerColumns:
         self.segment, self.plan, self.excerpts = part, plan, pieces
         self.graph: Graph = part.recording.graph
         self.values, self.tags = _InternTable(), _InternTable()
-        self.waves = _wave_numbers(part.recording.events)
+        self.waves = wave_numbers(part.recording.events)
         used = dict.fromkeys(number for number, _ in part.initial_moves)
         used.update(dict.fromkeys(number for moved in part.moves for number, _ in moved))
         self.rows = {number: row for row, number in enumerate(used)}
@@ -77,26 +77,27 @@ class PlayerColumns:
             "docs": self._docs(),
             "arrows": [[arrow.tail, arrow.head] for arrow in self.plan.view.arrows],
             "tokens": self._tokens(),
-            "start": self._encode_moves(self.segment.initial_moves),
-            "moves": [code for moved in self.segment.moves for code in self._encode_moves(moved)],
+            "start": self.encode_moves(self.segment.initial_moves),
+            "moves": [code for moved in self.segment.moves for code in self.encode_moves(moved)],
             "sizes": [len(moved) for moved in self.segment.moves],
             "events": self._events(),
             "source": [[piece.file, piece.first, piece.lines] for piece in self.excerpts],
             "cells": self._cells(),
-            "printed": self._printed_lines(),
-            "cut": self._partial_waves(),
+            "printed": self.printed_lines(),
+            "cut": self.partial_waves(),
             "tags": self._tags(),
             "values": [[*row] if row[0] != row[1] else [row[0]] for row in self.values.rows],
         }
 
-    def _intern_value(self, value: Value | None) -> int:
+    def intern_value(self, value: Value | None) -> int:
+        """The number of a value in the table of texts: abbreviated, and in full up to a length."""
         if value is None:
             return self.values.intern(("?", "not known"))
         said = describe_value(self.graph, value)
         cut = said if len(said) <= MAX_VALUE_LENGTH else f"{said[: MAX_VALUE_LENGTH - 1]}\u2026"
         return self.values.intern((abbreviate_value(value), cut))
 
-    def _intern_tag(self, tag: Tag) -> int:
+    def intern_tag(self, tag: Tag) -> int:
         """The number of a tag, assigned after those of its ancestors."""
         new = []
         at: Tag | None = tag
@@ -143,14 +144,15 @@ class PlayerColumns:
             tail = f"n{origin.node}" if origin.node >= 0 else f"a{origin.output}"
             head = f"n{token.node}" if token.node >= 0 else f"r{token.port}"
             row = (
-                token.node, token.port, self._intern_tag(token.tag), self._intern_value(token.value),
+                token.node, token.port, self.intern_tag(token.tag), self.intern_value(token.value),
                 self.plan.arrow_numbers.get((tail, head, max(token.port, 0) if token.node >= 0 else 0), -1),
             )  # fmt: skip
             for name, said in zip("nptva", row, strict=True):
                 found[name].append(said)
         return found
 
-    def _encode_moves(self, moves: Sequence[tuple[int, TokenPlace]]) -> list[int]:
+    def encode_moves(self, moves: Sequence[tuple[int, TokenPlace]]) -> list[int]:
+        """Moves as token * 8 + place."""
         return [self.rows[number] * 8 + place for number, place in moves]
 
     def _events(self) -> dict[str, Any]:
@@ -158,33 +160,33 @@ class PlayerColumns:
         wave; its results; and for some a text: the reason of a trap, the line of a print."""
         events, numbers = self.segment.recording.events, self.segment.event_numbers
         shown_events = [events[number] for number in numbers]
-        said = ((place, self._event_text(event)) for place, event in enumerate(shown_events))
+        said = ((place, self.event_text(event)) for place, event in enumerate(shown_events))
         return {
             "at": list(numbers),
             "node": [event.token.node for event in shown_events],
-            "tag": [self._intern_tag(event.token.tag) for event in shown_events],
+            "tag": [self.intern_tag(event.token.tag) for event in shown_events],
             "port": [event.token.port for event in shown_events],
-            "did": [_event_code(event) for event in shown_events],
+            "did": [event_code(event) for event in shown_events],
             "wave": [self.waves[number] for number in numbers],
-            "got": [[self._intern_value(value) for value in self._operands(event)] for event in shown_events],
-            "made": [[self._intern_value(value) for _, value in event.outputs] for event in shown_events],
+            "got": [[self.intern_value(value) for value in self._operands(event)] for event in shown_events],
+            "made": [[self.intern_value(value) for _, value in event.outputs] for event in shown_events],
             "texts": {place: text for place, text in said if text is not None},
         }
 
-    def _printed_lines(self) -> dict[str, Any]:
+    def printed_lines(self) -> dict[str, Any]:
         """The lines that the run has printed by the end of the page, each with the number of the page's events
         before it; of those printed before the page only the last ones, with the number left out."""
         lines: list[JsonRow] = []
         for number, event in enumerate(self.segment.recording.events):
-            at = self._page_position(number)
+            at = self.page_position(number)
             if at > len(self.segment.event_numbers):
                 break
-            if event.trap is None and (line := self._event_text(event)) is not None:
+            if event.trap is None and (line := self.event_text(event)) is not None:
                 lines.append([at, line])
         left = max(0, bisect_left(lines, 1, key=lambda row: row[0]) - MAX_PRINTED_LINES)
         return {"left": left, "lines": lines[left:]}
 
-    def _partial_waves(self) -> list[int]:
+    def partial_waves(self) -> list[int]:
         """Whether the page begins inside a wave, and whether it ends inside one."""
         waves, numbers = self.waves, self.segment.event_numbers
         if not numbers:
@@ -200,25 +202,25 @@ class PlayerColumns:
         arrays: dict[Handle, int] = {}
         made, changes = list[JsonRow](), list[JsonRow]()
         for number, event in enumerate(self.segment.recording.events):
-            at = self._page_position(number)
+            at = self.page_position(number)
             if at > len(self.segment.event_numbers):
                 break
             token, node = event.token, self.graph.nodes[event.token.node]
             for _, value in event.outputs if node.op == "cells" else ():
                 assert isinstance(value, Handle)
                 arrays[value] = len(arrays)
-                made.append([at, str(node), self._intern_tag(value.tag), value.size])
-            who = [token.node, self._intern_tag(token.tag)] if event.deferred_at or node.op == "store" else []
+                made.append([at, str(node), self.intern_tag(value.tag), value.size])
+            who = [token.node, self.intern_tag(token.tag)] if event.deferred_at or node.op == "store" else []
             if event.deferred_at is not None:
                 handle, cell = event.deferred_at
                 changes.append([at, 1, arrays[handle], cell, -1, *who])
             elif node.op == "store" and event.inputs is not None and event.trap is None:
                 where, which, put = event.inputs
                 assert isinstance(where, Handle)
-                changes.append([at, 0, arrays[where], int(np.asarray(which)), self._intern_value(put), *who])
+                changes.append([at, 0, arrays[where], int(np.asarray(which)), self.intern_value(put), *who])
         return {"arrays": made, "changes": changes}
 
-    def _page_position(self, number: int) -> int:
+    def page_position(self, number: int) -> int:
         """The number of the page's events up to and including an event of the run; 0 if it is before the first."""
         numbers = self.segment.event_numbers
         return 0 if not numbers or number < numbers[0] else bisect_left(numbers, number) + 1
@@ -229,7 +231,7 @@ class PlayerColumns:
             return (event.token.value,)
         return event.inputs[: len(event.inputs) - self.graph.nodes[event.token.node].has_trigger]
 
-    def _event_text(self, event: Event) -> str | None:
+    def event_text(self, event: Event) -> str | None:
         """The reason of a trap, or the line of a print."""
         node = self.graph.nodes[event.token.node]
         if event.trap is not None:
@@ -242,7 +244,7 @@ class PlayerColumns:
     def _tags(self) -> dict[str, list[Any]]:
         """For each tag: parent, last step, the text of its call and of its results; the events after which it
         opened, returned and closed, -1 if not on the page."""
-        recording, life = self.segment.recording, _tag_lifetimes(self.segment)
+        recording, life = self.segment.recording, tag_lifetimes(self.segment)
         tree = ActivationTree(self.graph, recorded_arguments(recording), recording.events)
         names = ("up", "step", "short", "called", "gave", "opened", "came", "closed")
         found: dict[str, list[Any]] = {name: [] for name in names}
@@ -259,13 +261,14 @@ class PlayerColumns:
         return found
 
 
-def _event_code(event: Event) -> int:
+def event_code(event: Event) -> int:
+    """0 for a token that waits, 1 for a firing, 2 for a trap, 3 for a deferred read."""
     if event.inputs is None:
         return 3 if event.deferred_at is not None else 0
     return 1 if event.trap is None else 2
 
 
-def _wave_numbers(events: Sequence[Event]) -> list[int]:
+def wave_numbers(events: Sequence[Event]) -> list[int]:
     """The wave of each event, from 1."""
     found, wave = [], 1
     for event in events:
@@ -274,7 +277,7 @@ def _wave_numbers(events: Sequence[Event]) -> list[int]:
     return found
 
 
-def _tag_lifetimes(part: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
+def tag_lifetimes(part: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
     """For each tag, the number of the part's events after which it opened, gave its last result, and closed."""
     recording = part.recording
     opened: dict[Tag, int] = {}
@@ -324,7 +327,7 @@ def source_excerpts(graph: Graph) -> list[SourceExcerpt]:
         lines = shareable_lines(places[0])
         if not lines:
             found.append(SourceExcerpt(Path(path).name, path, 1, []))
-        for first, last in _group_lines(sorted({place.line for place in places})):
+        for first, last in group_lines(sorted({place.line for place in places})):
             begin, end = max(1, first - CONTEXT_LINES), min(len(lines), last + CONTEXT_LINES)
             if begin <= last <= len(lines):
                 kept = [line.rstrip() for line in lines[begin - 1 : end]]
@@ -334,10 +337,10 @@ def source_excerpts(graph: Graph) -> list[SourceExcerpt]:
     return found
 
 
-def _group_lines(numbers: list[int]) -> list[tuple[int, int]]:
+def group_lines(numbers: list[int]) -> list[tuple[int, int]]:
     """Group line numbers that are close to each other: the first and the last of each group.
 
-    >>> _group_lines([1, 2, 5, 40])
+    >>> group_lines([1, 2, 5, 40])
     [(1, 5), (40, 40)]
     """
     found: list[tuple[int, int]] = []

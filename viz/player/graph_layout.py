@@ -57,7 +57,7 @@ def build_plan(
     sketched = plan_view(graph, most, fold)
     roomy = f"{to_dot(sketched.view).rstrip().removesuffix('}')}{_RANK_SPACING}}}"
     drawn = render(roomy, "svg", progress=progress).decode()
-    return sketched._replace(svg=_rewrite_svg(drawn, sketched.view))
+    return sketched._replace(svg=rewrite_svg(drawn, sketched.view))
 
 
 def plan_view(graph: Graph, most: int, fold: tuple[str, ...] = ()) -> PlayerPlan:
@@ -92,21 +92,21 @@ def _arrow_numbers(whole: View, view: View, stands: dict[str, str]) -> dict[tupl
     return found
 
 
-def _rewrite_svg(svg: str, view: View) -> str:
+def rewrite_svg(svg: str, view: View) -> str:
     """Rewrite the SVG of Graphviz for a page."""
     root = ElementTree.fromstring(svg)
     whole = root.find(f"{_SVG}g")
     assert whole is not None
-    names = _arrows_by_edge(whole, view)
+    names = arrows_by_edge(whole, view)
     box = escape(root.get("viewBox", ""))
     parts = [f'<svg id="plan" class="plan" role="group" aria-label="the graph" viewBox="{box}" tabindex="-1">']
     parts.append(f'<g id="drawing" transform="{escape(whole.get("transform", ""))}">')
     for group in whole.findall(f"{_SVG}g"):
-        parts += _rewrite_group(group, view, names)
+        parts += rewrite_group(group, view, names)
     return "".join([*parts, '<g id="marks"></g><g id="tokens"></g></g></svg>'])
 
 
-def _arrows_by_edge(whole: ElementTree.Element, view: View) -> dict[str, int]:
+def arrows_by_edge(whole: ElementTree.Element, view: View) -> dict[str, int]:
     """The number of the arrow for each edge, by the edge's id in the SVG. Parallel edges come in the order of
     arrows."""
     arrows: dict[str, list[int]] = defaultdict(list)
@@ -124,7 +124,7 @@ def _arrows_by_edge(whole: ElementTree.Element, view: View) -> dict[str, int]:
     return found
 
 
-def _rewrite_group(group: ElementTree.Element, view: View, names: dict[str, int]) -> Iterator[str]:
+def rewrite_group(group: ElementTree.Element, view: View, names: dict[str, int]) -> Iterator[str]:
     """Rewrite the group of a box, an arrow or a frame."""
     kind = group.get("class", "")
     title = group.findtext(f"{_SVG}title", "")
@@ -140,7 +140,7 @@ def _rewrite_group(group: ElementTree.Element, view: View, names: dict[str, int]
     yield opening
     if said:
         yield f"<title>{escape(said)}</title>"
-    yield from chain.from_iterable(map(_rewrite_shape, group.iter()))
+    yield from chain.from_iterable(map(rewrite_shape, group.iter()))
     yield "</g>"
 
 
@@ -153,7 +153,8 @@ def _box_label(view: View, name: str) -> str:
     return f"{box.title}, {box.subtitle}" if box.subtitle else box.title
 
 
-def _rewrite_shape(each: ElementTree.Element) -> Iterator[str]:
+def rewrite_shape(each: ElementTree.Element) -> Iterator[str]:
+    """A shape or text of Graphviz's SVG, with colours as CSS variables."""
     name = each.tag.removeprefix(_SVG)
     kept = {key: _COLOURS.get(value, value) for key, value in each.attrib.items() if key in _SVG_ATTRIBUTES}
     said = "".join(f' {key}="{escape(value)}"' for key, value in kept.items())

@@ -95,19 +95,19 @@ def page_of_outcome(outcome: Outcome, choice: PlayerSelection | None = None) -> 
     """The page of a run that kept its events; raises Usage if it did not."""
     if outcome.first_kept:
         raise Usage("this run did not keep all events", hint='run it with keep="events"')
-    return _build_page(outcome.graph, tuple(outcome.events), None, outcome, choice or PlayerSelection(), None)
+    return build_page(outcome.graph, tuple(outcome.events), None, outcome, choice or PlayerSelection(), None)
 
 
 def page_of_history(
     history: History, choice: PlayerSelection | None = None, progress: ProgressCallback | None = None
 ) -> PlayerPage:
     """The page of a finished run, whatever the position of its history."""
-    return _build_page(
+    return build_page(
         history.graph, history[:], history.arguments, history.outcome(), choice or PlayerSelection(), progress
     )
 
 
-def _build_page(
+def build_page(
     graph: Graph,
     events: Sequence[Event],
     arguments: Sequence[Value] | None,
@@ -115,11 +115,12 @@ def _build_page(
     choice: PlayerSelection,
     progress: ProgressCallback | None,
 ) -> PlayerPage:
+    """The page of a run, with its scripts and styles."""
     if outcome.schedule == WHAT_IF:
         raise Usage("a what-if is no run of a machine, and has no page", hint="play its parent")
     recording = record_tokens(graph, events, arguments)
     shown = select_segment(recording, choice.first, choice.max_events, choice.under)
-    ending = _summarize(outcome, recorded_arguments(recording))
+    ending = summarize(outcome, recorded_arguments(recording))
     drawn = build_plan(graph, choice.max_boxes, choice.fold, progress)
     form = PlayerColumns(shown, drawn, source_excerpts(graph)).to_json()
     form |= ending._asdict() | {
@@ -131,7 +132,8 @@ def _build_page(
     return PlayerPage(ending.called, build_html(form | {"note": note}, drawn.svg), note)
 
 
-def _summarize(outcome: Outcome, arguments: Sequence[Value]) -> PlayerSummary:
+def summarize(outcome: Outcome, arguments: Sequence[Value]) -> PlayerSummary:
+    """The summary of a run for the head of the page."""
     called = f"{outcome.graph.name}({', '.join(map(abbreviate_value, arguments))})"
     value = "" if outcome.missing else ", ".join(format_value(result) for result in outcome.results)
     error = "" if outcome.error is None else outcome.error.message
@@ -144,10 +146,10 @@ def _badge_glyphs() -> dict[str, list[str]]:
 
 def build_html(form: dict[str, Any], svg: str) -> str:
     """The HTML of a page with this data and this SVG."""
-    style = f"{_colour_css()}\n{_read_asset('page.css')}"
-    script = "".join(['"use strict";\n(() => {\n', *(_read_asset(f"{name}.js") for name in SCRIPTS), "})();\n"])
+    style = f"{colour_css()}\n{read_asset('page.css')}"
+    script = "".join(['"use strict";\n(() => {\n', *(read_asset(f"{name}.js") for name in SCRIPTS), "})();\n"])
     policy = (
-        f"default-src 'none'; script-src '{_hash(script)}'; style-src '{_hash(style)}'; "
+        f"default-src 'none'; script-src '{content_hash(script)}'; style-src '{content_hash(style)}'; "
         "img-src data:; base-uri 'none'; form-action 'none'"
     )
     parts = {
@@ -158,7 +160,7 @@ def build_html(form: dict[str, Any], svg: str) -> str:
         "PLAN": svg,
         "DATA": script_json(form),
     }
-    return re.sub("@@([A-Z]+)@@", lambda place: parts[place[1]], _read_asset("page.html"))
+    return re.sub("@@([A-Z]+)@@", lambda place: parts[place[1]], read_asset("page.html"))
 
 
 def script_json(form: Any) -> str:
@@ -170,23 +172,26 @@ def script_json(form: Any) -> str:
     return json.dumps(form, separators=(",", ":")).replace("<", r"\u003c")
 
 
-def _hash(text: str) -> str:
+def content_hash(text: str) -> str:
+    """The hash of a script or style, for the page's content security policy."""
     return f"sha256-{b64encode(sha256(text.encode()).digest()).decode()}"
 
 
-def _read_asset(name: str) -> str:
+def read_asset(name: str) -> str:
+    """The text of a file of this package."""
     return files(__package__).joinpath(name).read_text(encoding="utf-8")
 
 
-def _colour_css() -> str:
+def colour_css() -> str:
     """The colours of the pictures as CSS variables: the palette, and those of the light and dark themes."""
     palette = ";".join(f"--c{number}:{colour}" for number, colour in enumerate(PALETTE))
-    dark = f'@media screen and (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{_theme_css(DARK)}}}}}'
-    chosen = f'@media screen{{:root[data-theme="dark"]{{{_theme_css(DARK)}}}}}'
-    return "\n".join([f":root{{{palette};{_theme_css(LIGHT)}}}", dark, chosen])
+    dark = f'@media screen and (prefers-color-scheme: dark){{:root:not([data-theme="light"]){{{theme_css(DARK)}}}}}'
+    chosen = f'@media screen{{:root[data-theme="dark"]{{{theme_css(DARK)}}}}}'
+    return "\n".join([f":root{{{palette};{theme_css(LIGHT)}}}", dark, chosen])
 
 
-def _theme_css(theme: Theme) -> str:
+def theme_css(theme: Theme) -> str:
+    """The colours of a theme as CSS variables."""
     tint, chosen = int(theme.fill_opacity, 16) / 255, BLUE if theme is LIGHT else SKY
     colours = f"--paper:{theme.background};--ink:{theme.foreground};--faint:{theme.muted};--chosen:{chosen}"
     lit = 0.45 if theme is LIGHT else 0.25

@@ -134,14 +134,14 @@ class _TokenRecorder:
                 if value is None:
                     self._unknown_arguments.add(number)
                 made.append(number)
-        return [self._join_flight(number) for number in made]
+        return [self.join_flight(number) for number in made]
 
     def record(self, event: Event) -> list[Move]:
         """The moves of an event."""
         number = self._deliver(event)
-        moves = self._record_delivery(number, event) if event.inputs is None else self._record_firing(number, event)
+        moves = self.record_delivery(number, event) if event.inputs is None else self.record_firing(number, event)
         for step, token in event.released:
-            moves.append(self._join_flight(self._throttled.pop((step, *token[:3]))))
+            moves.append(self.join_flight(self._throttled.pop((step, *token[:3]))))
         self._steps += 1
         return moves
 
@@ -155,50 +155,52 @@ class _TokenRecorder:
         self._ready_nodes.discard(number)
         self._flight_by_node[event.token.node, event.token.tag].discard(number)
         if number in self._unknown_arguments:
-            self._resolve_argument(self.origins[number], event.token.value)
+            self.resolve_argument(self.origins[number], event.token.value)
         return number
 
-    def _resolve_argument(self, origin: TokenOrigin, value: Value) -> None:
+    def resolve_argument(self, origin: TokenOrigin, value: Value) -> None:
         """Set the value of an argument for all of its tokens."""
         for number in [each for each in self._unknown_arguments if self.origins[each] == origin]:
             self.tokens[number] = self.tokens[number]._replace(value=value)
             self._unknown_arguments.discard(number)
 
-    def _record_delivery(self, number: int, event: Event) -> list[Move]:
+    def record_delivery(self, number: int, event: Event) -> list[Move]:
+        """The moves of a token that waits or is parked."""
         node, port, tag, _ = event.token
         if event.deferred_at is not None:
             self._cells.defer(event.deferred_at, event.token)
             self._parked.setdefault(event.deferred_at, []).append(number)
             return [(number, TokenPlace.PARKED)]
         self._waiting_nodes.setdefault((node, tag), {})[port] = number
-        return [(number, TokenPlace.WAITING), *self._update_readiness(self._flight_by_node[node, tag])]
+        return [(number, TokenPlace.WAITING), *self.update_readiness(self._flight_by_node[node, tag])]
 
-    def _record_firing(self, number: int, event: Event) -> list[Move]:
+    def record_firing(self, number: int, event: Event) -> list[Move]:
+        """The moves of a firing: the consumed tokens, and those that it sent."""
         node, _, tag, _ = event.token
         key, rule = (node, tag), self._rules[node]
         gone = [*(self._waiting_nodes.pop(key, {}).values() if rule.required_tokens > 1 else ()), number]
         moves = [(each, TokenPlace.CONSUMED) for each in sorted(gone)]
         self._fired.add(key)
-        moves += self._update_readiness(self._flight_by_node.pop(key))
+        moves += self.update_readiness(self._flight_by_node.pop(key))
         if rule.effect is not None:
             self._cells.apply(event, rule.node.op)
-        moves += [self._place_token(each, event.is_throttled) for each in self._add_sent_tokens(event)]
+        moves += [self.place_token(each, event.is_throttled) for each in self.add_sent_tokens(event)]
         if rule.node.op == "store":
-            moves += self._record_store(event)
+            moves += self.record_store(event)
         for closed in event.closed:
             self._fired.difference_update((each, closed.tag) for each in closed.fired_nodes)
         return moves
 
-    def _record_store(self, event: Event) -> list[Move]:
+    def record_store(self, event: Event) -> list[Move]:
         """The moves of the reads that a store wakes, and of those in flight whose cell is now full."""
         assert event.inputs is not None
         handle, index, *_ = event.inputs
         woken = self._parked.pop(CellAddress(handle, index), []) if event.woken else []  # type: ignore[arg-type]
-        moves = [self._join_flight(each) for each in woken]
+        moves = [self.join_flight(each) for each in woken]
         reads = [each for each in self._flight if self._rules[self.tokens[each].node].node.op in READ_OPS]
-        return [*moves, *self._update_readiness(reads)]
+        return [*moves, *self.update_readiness(reads)]
 
-    def _add_sent_tokens(self, event: Event) -> list[int]:
+    def add_sent_tokens(self, event: Event) -> list[int]:
         """Add the tokens that an event sent, each with its origin."""
         node, left = event.token.node, list(event.sent)
         made = []
@@ -215,30 +217,31 @@ class _TokenRecorder:
         self.origins.append(origin)
         return len(self.tokens) - 1
 
-    def _place_token(self, number: int, held: bool) -> Move:
+    def place_token(self, number: int, held: bool) -> Move:
+        """The move of a new token: into flight, held by a bound, or out of the program."""
         node, port, tag, _ = self.tokens[number]
         if node < 0:
             return number, TokenPlace.RETURNED
         if held:
             self._throttled[self._steps + 1, node, port, tag] = number
             return number, TokenPlace.THROTTLED
-        return self._join_flight(number)
+        return self.join_flight(number)
 
-    def _join_flight(self, number: int) -> Move:
+    def join_flight(self, number: int) -> Move:
         """Append a token to the flight."""
         self._flight.append(number)
         node, _, tag, _ = self.tokens[number]
         self._flight_by_node.setdefault((node, tag), set()).add(number)
-        if not self._would_fire(number):
+        if not self.would_fire(number):
             return number, TokenPlace.IN_FLIGHT
         self._ready_nodes.add(number)
         return number, TokenPlace.READY
 
-    def _update_readiness(self, numbers: Iterable[int]) -> list[Move]:
+    def update_readiness(self, numbers: Iterable[int]) -> list[Move]:
         """The moves of tokens in flight whose delivery now would, or would no longer, fire their node."""
         moves: list[Move] = []
         for number in sorted(numbers):
-            would = self._would_fire(number)
+            would = self.would_fire(number)
             if would and number not in self._ready_nodes:
                 self._ready_nodes.add(number)
                 moves.append((number, TokenPlace.READY))
@@ -247,15 +250,15 @@ class _TokenRecorder:
                 moves.append((number, TokenPlace.IN_FLIGHT))
         return moves
 
-    def _would_fire(self, number: int) -> bool:
+    def would_fire(self, number: int) -> bool:
         """Whether the delivery of a token in flight would fire its node: S2, S4 and S13."""
         node, port, tag, _ = self.tokens[number]
         rule, waiting = self._rules[node], self._waiting_nodes.get((node, tag), {})
         if (node, tag) in self._fired or len(waiting) < rule.required_tokens - 1 or port in waiting:
             return False
-        return rule.node.op not in READ_OPS or self._read_succeeds(number, waiting)
+        return rule.node.op not in READ_OPS or self.read_succeeds(number, waiting)
 
-    def _read_succeeds(self, number: int, waiting: dict[int, int]) -> bool:
+    def read_succeeds(self, number: int, waiting: dict[int, int]) -> bool:
         """Whether a read would succeed or trap instead of being deferred (S13); false if an operand is unknown."""
         token = self.tokens[number]
         rule = self._rules[token.node]
@@ -293,7 +296,7 @@ def select_segment(recording: TokenRecording, first: int = 0, most: int = MAX_EV
     if most < 1 or first < 0:
         raise Usage("a page shows an event at least, and counts from 0", got=f"{most} events from {first} on")
     total = len(recording.events)
-    whole = _segment_below(recording, _find_tag(recording, under)) if under else _whole_segment(recording)
+    whole = segment_below(recording, find_tag(recording, under)) if under else whole_segment(recording)
     chosen = [place for place, number in enumerate(whole.event_numbers) if number >= first]
     if not chosen and total:
         raise Usage("nothing happens there", required=f"an event before {total:,}", got=f"{first:,}")
@@ -303,10 +306,11 @@ def select_segment(recording: TokenRecording, first: int = 0, most: int = MAX_EV
         TokenRecording(*recording[:4], list(whole.initial_moves), [list(each) for each in whole.moves[:start]]), start
     )
     kept = PlayerSegment(recording, shown, list(live.items()), whole.moves[start : start + most])
-    return kept._replace(note=_describe_omission(kept, under))
+    return kept._replace(note=describe_omission(kept, under))
 
 
-def _describe_omission(shown: PlayerSegment, under: str) -> str:
+def describe_omission(shown: PlayerSegment, under: str) -> str:
+    """A note that says which events a page leaves out; empty if it has all."""
     total = len(shown.recording.events)
     if len(shown.event_numbers) == total:
         return ""
@@ -319,11 +323,12 @@ def _describe_omission(shown: PlayerSegment, under: str) -> str:
     return f"{len(shown.event_numbers):,} {of_all} are shown: {first:,} to {last:,}"
 
 
-def _whole_segment(recording: TokenRecording) -> PlayerSegment:
+def whole_segment(recording: TokenRecording) -> PlayerSegment:
+    """The segment with all events of a recording."""
     return PlayerSegment(recording, range(len(recording.events)), recording.initial_moves, recording.moves)
 
 
-def _find_tag(recording: TokenRecording, said: str) -> Tag:
+def find_tag(recording: TokenRecording, said: str) -> Tag:
     """The tag that is written this way; raises Usage if the run has none."""
     for token in recording.tokens:
         if str(token.tag) == said:
@@ -331,10 +336,10 @@ def _find_tag(recording: TokenRecording, said: str) -> Tag:
     raise Usage("the run has no such activation", got=repr(said), hint="a tag is written main/fib/loop[2]")
 
 
-def _segment_below(recording: TokenRecording, tag: Tag) -> PlayerSegment:
+def segment_below(recording: TokenRecording, tag: Tag) -> PlayerSegment:
     """The events that move a token of an activation or one below it, with only those tokens."""
     known: dict[Tag, bool] = {}
-    inside = [_is_below(token.tag, tag, known) for token in recording.tokens]
+    inside = [is_below(token.tag, tag, known) for token in recording.tokens]
     moves = [
         [each for each in moved if inside[each[0]] and each[1] is not TokenPlace.RETURNED] for moved in recording.moves
     ]
@@ -343,7 +348,7 @@ def _segment_below(recording: TokenRecording, tag: Tag) -> PlayerSegment:
     return PlayerSegment(recording, numbers, first, [moves[number] for number in numbers])
 
 
-def _is_below(tag: Tag, around: Tag, known: dict[Tag, bool]) -> bool:
+def is_below(tag: Tag, around: Tag, known: dict[Tag, bool]) -> bool:
     """Whether a tag is another, or below it."""
     passed = []
     at: Tag | None = tag

@@ -88,14 +88,14 @@ def test_a_run_that_breaks_a_rule_is_recorded() -> None:
     assert list(violations(history)) == []
 
 
-@pytest.mark.parametrize("forgotten", ["_update_readiness", "_place_token", "_record_delivery"])
+@pytest.mark.parametrize("forgotten", ["update_readiness", "place_token", "record_delivery"])
 def test_a_recorder_that_forgets_is_caught(monkeypatch: pytest.MonkeyPatch, forgotten: str) -> None:
     """One that does not see what can fire, that leaves new tokens out, or delivered ones where they were."""
     right = getattr(recordings._TokenRecorder, forgotten)
     wrong = {
-        "_update_readiness": lambda self, numbers: [],
-        "_place_token": lambda self, number, held: (right(self, number, held)[0], TokenPlace.CONSUMED),
-        "_record_delivery": lambda self, number, event: [
+        "update_readiness": lambda self, numbers: [],
+        "place_token": lambda self, number, held: (right(self, number, held)[0], TokenPlace.CONSUMED),
+        "record_delivery": lambda self, number, event: [
             (number, TokenPlace.IN_FLIGHT),
             *right(self, number, event)[1:],
         ],
