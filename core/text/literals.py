@@ -67,8 +67,8 @@ def parse_value(text: str, wanted: Type) -> Value:
     try:
         return _parse_value(text, wanted)
     except Malformed as error:
-        said = error.required if isinstance(error.required, str) else None
-        error.required, error.hint = wanted, error.hint or said
+        expected = error.required if isinstance(error.required, str) else None
+        error.required, error.hint = wanted, error.hint or expected
         raise
 
 

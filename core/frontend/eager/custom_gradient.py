@@ -103,26 +103,28 @@ def flatten_adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
 
 def coerce_pullback_adjoint(adjoint: Any, of: Any) -> Any:
     """The adjoint of an argument in the argument's type; None (0) and a Python number are broadcast."""
-    wanted = to_operand(of).type
+    type_ = to_operand(of).type
     number = 0.0 if adjoint is None else adjoint
     if weak_number(number) is None:
-        made, found = adjoint, to_operand(adjoint)
+        coerced, operand = adjoint, to_operand(adjoint)
     else:
-        found = literal(number, Type(wanted.dtype))
-        made = ConcreteArray(found)
-        if not wanted.is_scalar:
-            made = ArrayOperators.apply("broadcast_like", made, of)
-            found = to_operand(made)
-    if not wanted.admits(found.type):
+        operand = literal(number, Type(type_.dtype))
+        coerced = ConcreteArray(operand)
+        if not type_.is_scalar:
+            coerced = ArrayOperators.apply("broadcast_like", coerced, of)
+            operand = to_operand(coerced)
+    if not type_.admits(operand.type):
         raise Invalid(
             "a pullback returns an adjoint of another type than its argument",
             rule="D3",
             where=user_location(),
-            required=wanted,
-            got=found.type,
+            required=type_,
+            got=operand.type,
             hint="tl.sum_like(adjoint, x) sums what was broadcast; tl.astype converts",
         )
-    return made if isinstance(made, ConcreteArray | Symbol) or not isinstance(found, Literal) else ConcreteArray(found)
+    if isinstance(coerced, ConcreteArray | Symbol) or not isinstance(operand, Literal):
+        return coerced
+    return ConcreteArray(operand)
 
 
 def wrap_eager_value(arguments: Sequence[Any], value: Any, pullback: Callable[[Any], Any]) -> Any:
@@ -142,16 +144,17 @@ def record_custom_entry(
 ) -> None:
     """Record the value on the active tapes as one step."""
     leaves = flatten(tuple(arguments))[0]
-    by, made = ([leaf for leaf in each if is_float_array(leaf)] for each in (leaves, results))
+    operands, floats = ([leaf for leaf in each if is_float_array(leaf)] for each in (leaves, results))
 
-    def vjp(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
-        given = iter(adjoints)
-        filled = [instantiate_adjoint(next(given), leaf) if is_float_array(leaf) else None for leaf in results]
-        found = flatten_adjoints(arguments, pullback(unflatten(structure, filled)))
-        pulled = [adjoint for adjoint, leaf in zip(found, leaves, strict=True) if is_float_array(leaf)]
-        return [None if pulled[at] is None else coerce_pullback_adjoint(pulled[at], by[at]) for at in wanted]
+    def vjp(adjoints: Sequence[Any], positions: Sequence[int], rows: Collection[int]) -> list[Any]:
+        rest = iter(adjoints)
+        filled = [instantiate_adjoint(next(rest), leaf) if is_float_array(leaf) else None for leaf in results]
+        returned = flatten_adjoints(arguments, pullback(unflatten(structure, filled)))
+        pulled = [adjoint for adjoint, leaf in zip(returned, leaves, strict=True) if is_float_array(leaf)]
+        pairs = [(pulled[position], operands[position]) for position in positions]
+        return [None if adjoint is None else coerce_pullback_adjoint(adjoint, operand) for adjoint, operand in pairs]
 
-    record_entry(by, made, vjp)
+    record_entry(operands, floats, vjp)
 
 
 def emit_custom_call(

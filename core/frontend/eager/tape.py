@@ -170,9 +170,9 @@ class Tape:
     def _find_table_keys(self, rows: Any, sources: Sequence[Any]) -> set[Any]:
         """The identity keys of the sources in `rows`; raises Usage for a table that is not a source."""
         leaves, structure = flatten(rows, keep_variables=True)
-        tables, known = list(map(self._resolve_source, leaves)), set(map(self._identity_key, sources))
+        tables, source_keys = list(map(self._resolve_source, leaves)), set(map(self._identity_key, sources))
         for name, table in zip(leaf_names(structure, "rows"), tables, strict=True):
-            if self._identity_key(table) not in known:
+            if self._identity_key(table) not in source_keys:
                 raise Usage(
                     f"{name} is not a source",
                     where=user_location(),
@@ -194,8 +194,8 @@ class Tape:
             return source
         if source.trainable and source._resource not in self._watched_variables:
             self._watch_unread(source)
-        found = self._watched_variables.get(source._resource)
-        return source if found is None else found.tape_array
+        watched = self._watched_variables.get(source._resource)
+        return source if watched is None else watched.tape_array
 
     def _watch_unread(self, variable: Variable) -> None:
         """Watch a variable that has not been read under this tape."""
@@ -401,11 +401,11 @@ def _densify(adjoint: Any, of: TapeArray) -> Any:
 
 def coerce_adjoint(adjoint: Any, of: TapeArray) -> Any:
     """A user's adjoint as an array; raises Invalid (D3) where the type of its result `of` does not admit it."""
-    made = adjoint
+    array = adjoint
     if not isinstance(adjoint, ConcreteArray | Symbol):
-        made = ConcreteArray(literal(adjoint, Type(of.dtype) if type(adjoint) in (int, float) else None))
-    found = to_operand(made).type
-    if not of._type.admits(found):
-        said = "an adjoint has another type than its result"
-        raise Invalid(said, rule="D3", where=user_location(), required=of._type, got=found)
-    return made
+        array = ConcreteArray(literal(adjoint, Type(of.dtype) if type(adjoint) in (int, float) else None))
+    type_ = to_operand(array).type
+    if not of._type.admits(type_):
+        message = "an adjoint has another type than its result"
+        raise Invalid(message, rule="D3", where=user_location(), required=of._type, got=type_)
+    return array

@@ -56,18 +56,18 @@ class Resource:
 def constant_resource(array: Any, name: Callable[[Any], str | None]) -> Resource:
     """The resource of a concrete array that a function closes over; `name` finds a name for the array. The array refers
     to its resource weakly: the resource refers to the array, and a cycle would live until a garbage collection."""
-    known = getattr(array, "_tagloom_resource", None)
-    found: Resource | None = known and known()
-    if found is None:
-        found = Resource(name(array) or "constant", array._type, array)
-        array._tagloom_resource = weakref.ref(found)
-    return found
+    reference = getattr(array, "_tagloom_resource", None)
+    resource: Resource | None = reference and reference()
+    if resource is None:
+        resource = Resource(name(array) or "constant", array._type, array)
+        array._tagloom_resource = weakref.ref(resource)
+    return resource
 
 
 def is_constant(resource: Resource) -> bool:
     """Whether it is a concrete array that a function closes over, not a variable."""
-    known = getattr(resource.stored_value, "_tagloom_resource", None)
-    return known is not None and known() is resource
+    reference = getattr(resource.stored_value, "_tagloom_resource", None)
+    return reference is not None and reference() is resource
 
 
 class VariableBase:
