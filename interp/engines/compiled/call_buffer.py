@@ -1,5 +1,6 @@
 """The call buffer: the memory that a run shares with generated code. It holds the state, the results, the arguments and
-the steps of a tag."""
+the steps of a tag.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +19,16 @@ from ....core.dtypes import DType
 from ....core.types import Type
 from ....core.value import Value, admit
 from ..jit.kernels import lane
-from ..jit.state import OPERANDS, POOL_REQUESTED, SLOT_WORDS, STACK_FLOOR, TAPE_LAST_ROW
+from ..jit.state import (
+    OPERANDS,
+    POOL_REQUESTED,
+    SLOT_WORDS,
+    STACK_FLOOR,
+    TAPE_END,
+    TAPE_HIGH_WATER,
+    TAPE_LAST_ROW,
+    TAPE_NEXT,
+)
 
 _STRUCT_CODES = {"b": "q", "i": "q", "u": "Q", "f": "d"}
 """The struct format of a scalar in a word, by lane."""
@@ -37,7 +47,7 @@ _address_check = np.zeros(3)
 assert data_address(_address_check[1:]) == _address_check.ctypes.data + 8
 _idle_step_blocks = list[Any]()
 """Unused memory for the steps of tags."""
-_MAX_IDLE, _MIN_IDLE_WORDS = 4, 2**17
+_MAX_IDLE_STEP_BLOCKS, _MIN_IDLE_WORDS = 4, 2**17
 _MAX_INLINE_STEP_WORDS = 2**10
 """The most words of steps that are placed behind the state: to zero these takes 0.05 us."""
 
@@ -156,7 +166,7 @@ class CallBuffer:
             steps is not None
             and steps.size >= _MIN_IDLE_WORDS
             and not self.state.item(4)
-            and len(_idle_step_blocks) < _MAX_IDLE
+            and len(_idle_step_blocks) < _MAX_IDLE_STEP_BLOCKS
         ):
             _idle_step_blocks.append(steps)
 
@@ -245,3 +255,58 @@ class CallBuffer:
         """The value itself, or a copy if it shares memory with an argument, which its owner may change."""
         base: Any = value.base if isinstance(value, np.ndarray) else None
         return admit(value) if type(base) is _ArrayInterface and base.memory is None else value
+
+
+# The arena for the records of a run: it reserves addresses for as much memory as the run may use; memory is committed
+# as it is used. What a short run has used is kept for the next one, since to get it from the system takes as long
+# again.
+
+
+_MAX_IDLE_BLOCKS = 4
+_MAX_IDLE_BYTES = 2**26
+"""An arena of which more was used is returned to the system."""
+_MIN_BLOCK_BYTES = 2**20
+_idle_blocks: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+
+
+class RecordArena:
+    """A context in which the records of a run have an arena of so many bytes; of fewer, where the system refuses. A
+    class, since each run has one: a generator takes twice as long, 2 us."""
+
+    __slots__ = ("_begin", "_call_buffer", "_memory", "_size")
+
+    def __init__(self, words: CallBuffer, size: int) -> None:
+        self._call_buffer, self._size = words, size
+
+    def __enter__(self) -> None:
+        memory = self._memory = _acquire_block(self._size)
+        begin = self._begin = data_address(memory)
+        state = self._call_buffer.state
+        state[TAPE_NEXT], state[TAPE_END] = begin, begin + min(memory.nbytes, self._size)
+
+    def __exit__(self, kind: object, error: object, traceback: object) -> None:
+        words = self._call_buffer
+        words.release_tape_rows()
+        highest = max(
+            words.state.item(TAPE_HIGH_WATER), words.state.item(TAPE_NEXT)
+        )  # if the run ended by an exception
+        if highest - self._begin <= _MAX_IDLE_BYTES and len(_idle_blocks) < _MAX_IDLE_BLOCKS:
+            _idle_blocks.append(self._memory)
+
+
+def _acquire_block(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    try:
+        memory = _idle_blocks.pop()
+    except IndexError:
+        return _allocate_block(size)
+    return memory if memory.nbytes >= size else _allocate_block(size)
+
+
+def _allocate_block(size: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    while True:
+        try:
+            return np.empty(max(size, _MIN_BLOCK_BYTES) // 8, np.int64)
+        except MemoryError:
+            size //= 2
+            if size < _MIN_BLOCK_BYTES:
+                raise

@@ -76,18 +76,18 @@ def ufunc_name(node: Node) -> str:
     return f"{node.op}32" if ufunc_dtype(node) is dtypes.float32 else node.op
 
 
-def plan_fusion(region: Region, apart: Set[str] = frozenset()) -> list[FusionPart]:
-    """Partition the nodes of a region into chains and single nodes; nodes in `apart` join no chain. Scalars that cannot
-    trap are computed before the chain in which they occur."""
-    plan, types = _FusionPlanner(region), {var.name: var.type for var in region.parameters}
+def plan_fusion(region: Region, excluded: Set[str] = frozenset()) -> list[FusionPart]:
+    """Partition the nodes of a region into chains and single nodes; nodes in `excluded` join no chain. Scalars that
+    cannot trap are computed before the chain in which they occur."""
+    plan, types = FusionPlanner(region), {var.name: var.type for var in region.parameters}
     for node in region.nodes:
-        given = [operand.type if isinstance(operand, Literal) else types[operand] for operand in node.inputs]
+        operand_types = [operand.type if isinstance(operand, Literal) else types[operand] for operand in node.inputs]
         types.update((var.name, var.type) for var in node.results)
-        if node.name not in apart and _is_fusible(node, given):
-            plan.add(node, given)
-        elif _is_scalar_and_total(node, given):
+        if node.name not in excluded and is_fusible(node, operand_types):
+            plan.add(node, operand_types)
+        elif is_total_on_scalars(node, operand_types):
             plan.parts.append(node)
-        elif _is_full_sum(node) and plan.is_output_of_open_chain(node.inputs[0]):
+        elif node.op == "sum" and node.attribute("axis") is None and plan.is_output_of_open_chain(node.inputs[0]):
             plan.close_chain(node)
         else:
             plan.close_chain()
@@ -96,7 +96,7 @@ def plan_fusion(region: Region, apart: Set[str] = frozenset()) -> list[FusionPar
     return plan.parts
 
 
-class _FusionPlanner:
+class FusionPlanner:
     """The partition built so far, and the open chain."""
 
     def __init__(self, region: Region) -> None:
@@ -116,7 +116,7 @@ class _FusionPlanner:
         ]
         shape = self.shape if self.open_nodes else arrays[0][1]
         for _, other in arrays:
-            shape = _merge_shapes(shape, other)
+            shape = merge_shapes(shape, other)
         if self.open_nodes and (shape is None or len(self.open_nodes) == _MAX_NODES):
             self.close_chain()
             self.add(node, types)
@@ -135,38 +135,49 @@ class _FusionPlanner:
         """Close the open chain; `total`, if given, is a sum that ends it."""
         if self.open_nodes:
             names = {node.name for node in (*self.open_nodes, *([total] if total else []))}
-            others = [operand for node in self.region.nodes if node.name not in names for operand in node.inputs]
-            used = {operand for operand in (*others, *self.region.results) if isinstance(operand, str)}
-            known = all(None not in (shape or ()) for shape in self.input_shapes.values())
-            wanted = used | set(total.inputs if total else ())
-            loops = _partition_loops(self.open_nodes, {str(each) for each in wanted}, list(self.input_shapes), known)
-            self.parts.append(FusedChain(tuple(self.open_nodes), _attach_sum(loops, total, used) if total else loops))
+            other_operands = [
+                operand for node in self.region.nodes if node.name not in names for operand in node.inputs
+            ]
+            outside_uses = {operand for operand in (*other_operands, *self.region.results) if isinstance(operand, str)}
+            has_static_sizes = all(None not in (shape or ()) for shape in self.input_shapes.values())
+            results = outside_uses | set(total.inputs if total else ())
+            loops = partition_loops(
+                self.open_nodes, {str(each) for each in results}, list(self.input_shapes), has_static_sizes
+            )
+            self.parts.append(
+                FusedChain(tuple(self.open_nodes), attach_sum(loops, total, outside_uses) if total else loops)
+            )
         self.open_nodes, self.shape, self.input_shapes = [], None, {}
 
 
-def _partition_loops(
-    nodes: Sequence[Node], used: Set[str], given: Sequence[Operand], known: bool
+def partition_loops(
+    nodes: Sequence[Node], used: Set[str], inputs: Sequence[Operand], has_static_sizes: bool
 ) -> tuple[FusedLoop, ...]:
     """Partition a chain into loops: results that depend on the same arrays have one shape, and so share a loop."""
-    whose: dict[Operand, DependencySet] = {each: frozenset() if known else frozenset({each}) for each in given}
+    dependencies: dict[Operand, DependencySet] = {
+        each: frozenset() if has_static_sizes else frozenset({each}) for each in inputs
+    }
     for node in nodes:
-        whose[node.name] = frozenset[Operand]().union(*(whose[each] for each in node.inputs if each in whose))
-    wanted: dict[Operand, set[DependencySet]] = {each: set() for each in whose}
-    made: dict[Operand, DependencySet] = {}
+        dependencies[node.name] = frozenset[Operand]().union(
+            *(dependencies[each] for each in node.inputs if each in dependencies)
+        )
+    user_dependencies: dict[Operand, set[DependencySet]] = {each: set() for each in dependencies}
+    computed: dict[Operand, DependencySet] = {}
     for node in reversed(nodes):
-        in_ = wanted[node.name]
-        if node.name in used or not in_ or (is_ufunc_node(node) and len(in_) > 1):
-            made[node.name] = whose[node.name]
-        for each in set(node.inputs) & whose.keys():
-            wanted[each] |= {made[node.name]} if node.name in made else in_
-    kept = {name for name, group in made.items() if name in used or wanted[name] - {group}}
-    groups = sorted(dict.fromkeys(made[node.name] for node in nodes if node.name in made), key=len)
+        users = user_dependencies[node.name]
+        if node.name in used or not users or (is_ufunc_node(node) and len(users) > 1):
+            computed[node.name] = dependencies[node.name]
+        for each in set(node.inputs) & dependencies.keys():
+            user_dependencies[each] |= {computed[node.name]} if node.name in computed else users
+    outputs = {name for name, group in computed.items() if name in used or user_dependencies[name] - {group}}
+    groups = sorted(dict.fromkeys(computed[node.name] for node in nodes if node.name in computed), key=len)
     return tuple(
-        _build_loop(nodes, [name for name in made if made[name] == group], made, kept, whose) for group in groups
+        build_loop(nodes, [name for name in computed if computed[name] == group], computed, outputs, dependencies)
+        for group in groups
     )
 
 
-def _attach_sum(loops: Sequence[FusedLoop], total: Node, used: Set[str]) -> tuple[FusedLoop, ...]:
+def attach_sum(loops: Sequence[FusedLoop], total: Node, used: Set[str]) -> tuple[FusedLoop, ...]:
     """The same loops, with a sum attached to the loop that computes its operand; that array is written only if it has
     other uses."""
     (name,) = total.inputs
@@ -179,27 +190,27 @@ def _attach_sum(loops: Sequence[FusedLoop], total: Node, used: Set[str]) -> tupl
     )
 
 
-def _build_loop(
+def build_loop(
     nodes: Sequence[Node],
     results: Sequence[Operand],
-    made: Mapping[Operand, DependencySet],
-    kept: Set[Operand],
-    arrays: Mapping[Operand, DependencySet],
+    computed: Mapping[Operand, DependencySet],
+    outputs: Set[Operand],
+    dependencies: Mapping[Operand, DependencySet],
 ) -> FusedLoop:
     """Build the loop that computes these results from those of earlier loops."""
     needed = set(results)
     for node in reversed(nodes):
         if node.name in needed:
-            needed |= {each for each in node.inputs if each in arrays and each not in made}
+            needed |= {each for each in node.inputs if each in dependencies and each not in computed}
     inner = tuple(node for node in nodes if node.name in needed)
     names = {node.name for node in inner}
-    given = dict.fromkeys(each for node in inner for each in node.inputs if each in arrays and each not in names)
+    inputs = dict.fromkeys(each for node in inner for each in node.inputs if each in dependencies and each not in names)
     return FusedLoop(
-        inner, tuple(node.name for node in inner if node.name in kept and node.name in results), tuple(given)
+        inner, tuple(node.name for node in inner if node.name in outputs and node.name in results), tuple(inputs)
     )
 
 
-def _merge_shapes(one: Shape, other: Shape) -> Shape:
+def merge_shapes(one: Shape, other: Shape) -> Shape:
     """The common shape of two shapes if they may be equal, else None."""
     if one is None or other is None or len(one) != len(other):
         return None
@@ -209,28 +220,25 @@ def _merge_shapes(one: Shape, other: Shape) -> Shape:
     return tuple(mine if mine is not None else theirs for mine, theirs in pairs)
 
 
-def _is_fusible(node: Node, given: Sequence[Type]) -> bool:
+def is_fusible(node: Node, operand_types: Sequence[Type]) -> bool:
     """Whether a node is elementwise and never traps."""
-    if not _is_elementwise(node) or node.op in ("identity", "stop_gradient") or node.results[0].type.is_scalar:
+    if not is_elementwise(node) or node.op in ("identity", "stop_gradient") or node.results[0].type.is_scalar:
         return False
     result = Type(node.results[0].type.dtype)
-    scalars = [Type(type_.dtype) for type_ in given]
-    return kernels.trap_condition(node.op, scalars, result, ["x"] * len(given)) is None
+    scalars = [Type(type_.dtype) for type_ in operand_types]
+    return kernels.trap_condition(node.op, scalars, result, ["x"] * len(operand_types)) is None
 
 
-def _is_elementwise(node: Node) -> bool:
+def is_elementwise(node: Node) -> bool:
+    """Whether an op computes each element alone."""
     return node.op in OPS and OPS[node.op].scalar is not None
 
 
-def _is_full_sum(node: Node) -> bool:
-    return node.op == "sum" and node.attribute("axis") is None
-
-
-def _is_scalar_and_total(node: Node, given: Sequence[Type]) -> bool:
+def is_total_on_scalars(node: Node, operand_types: Sequence[Type]) -> bool:
     """Whether a node has only scalars and never traps."""
-    if not _is_elementwise(node) or not all(type_.is_scalar for type_ in (*given, node.results[0].type)):
+    if not is_elementwise(node) or not all(type_.is_scalar for type_ in (*operand_types, node.results[0].type)):
         return False
-    return kernels.trap_condition(node.op, given, node.results[0].type, ["x"] * len(given)) is None
+    return kernels.trap_condition(node.op, operand_types, node.results[0].type, ["x"] * len(operand_types)) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,18 +257,18 @@ class LoopStages:
 
 def assign_stages(loop: FusedLoop) -> LoopStages:
     """Assign stages: a result of a NumPy loop can be read one stage after its operands."""
-    of: dict[str, int] = {}
-    ready: dict[str, int] = {}
-    stored = {*loop.outputs, *(map(str, loop.sum_node.inputs) if loop.sum_node else ())}
+    stage_of: dict[str, int] = {}
+    ready_stage: dict[str, int] = {}
+    stored_values = {*loop.outputs, *(map(str, loop.sum_node.inputs) if loop.sum_node else ())}
     for node in loop.nodes:
-        inner = [operand for operand in node.inputs if operand in of]
-        of[node.name] = max((ready[operand] for operand in inner), default=0)  # type: ignore[index]
-        ready[node.name] = of[node.name] + is_ufunc_node(node)
-        stored |= {str(each) for each in inner if ready[each] < of[node.name]}  # type: ignore[index]
+        inner = [operand for operand in node.inputs if operand in stage_of]
+        stage_of[node.name] = max((ready_stage[operand] for operand in inner), default=0)  # type: ignore[index]
+        ready_stage[node.name] = stage_of[node.name] + is_ufunc_node(node)
+        stored_values |= {str(each) for each in inner if ready_stage[each] < stage_of[node.name]}  # type: ignore[index]
         if is_ufunc_node(node):
-            lying = {each.name for each in loop.nodes if each.results[0].type.dtype is ufunc_dtype(node)}
-            stored |= lying & {node.name, *map(str, inner)}
-    return LoopStages(of, ready, frozenset(stored))
+            same_dtype = {each.name for each in loop.nodes if each.results[0].type.dtype is ufunc_dtype(node)}
+            stored_values |= same_dtype & {node.name, *map(str, inner)}
+    return LoopStages(stage_of, ready_stage, frozenset(stored_values))
 
 
 def exceeds_max_elements(sizes: Sequence[str]) -> str:

@@ -21,9 +21,8 @@ from ....core.program.program import STRUCTURED_OPS, Node, Operand, Program, Reg
 from ....core.types import Type
 from ....core.value import Literal
 from .chains import is_ufunc_node
-from .components import is_recursive
-from .counted_loops import find_induction_variable
-from .phases import PhaseKey, PhaseStart, phase_starts
+from .layout import PhaseKey, PhaseStart, is_recursive, phase_starts
+from .source import find_induction_variable
 
 LONG_WORK = 2**27
 """The work of a long run; a unit takes 0.1 ns to 1 ns."""

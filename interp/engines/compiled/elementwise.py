@@ -1,24 +1,41 @@
-"""Code generation for arrays: elementwise ops as loops, literals, and draws.
+"""Code generation for elementwise ops on arrays: one op as nested loops; a chain of ops (`chains`) as fused loops over
+blocks of elements, in stages. Also array literals, draws, and sums of all elements, which a fused loop may end with.
 
-Where sizes are dynamic, they are checked: operands that do not broadcast trap before any other fault of the op.
-Elements are computed as scalars are, except by functions whose last bits NumPy decides (jit.numpy_loops).
+Elements are computed as scalars are, except by functions whose last bits NumPy decides (jit.numpy_loops). Where sizes
+are dynamic, they are checked: operands that do not broadcast trap before any other fault of the op. For a chain, the
+code checks whether all arrays of a loop have one shape, and broadcasts them otherwise.
+
+A sum over a loop is a sum of block sums, each stored in its own place: it does not depend on the number of cores, and
+the summed array need not be written.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, ExitStack
-from typing import Any, NamedTuple, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from typing import Any, NamedTuple
 
+from ....core import dtypes
+from ....core.dtypes import DType
 from ....core.ops.op import MAX_ELEMENTS
-from ....core.program.program import Node
+from ....core.program.program import Node, Operand
 from ....core.types import Type
+from ....core.value import Literal
 from ..jit import kernels
 from ..jit.kernels import LANE_TYPES, lane
-from .chains import FusedChain, exceeds_max_elements, is_ufunc_node, ufunc_dtype, ufunc_name
-from .layout import numba_dtype, numpy_dtype
-from .text import GeneratedModule
+from ..jit.state import PARALLEL_MIN_ELEMENTS
+from .chains import (
+    BLOCK_ELEMENTS,
+    FusedChain,
+    FusedLoop,
+    assign_stages,
+    is_ufunc_node,
+    ufunc_dtype,
+    ufunc_name,
+)
+from .emitter import FunctionEmitter, TypedExpression
+from .layout import numba_dtype, numpy_dtype, tuple_expression
 
 _ALIGNMENT = 64
 """The bytes of a cache line."""
@@ -26,90 +43,60 @@ STRIP_ELEMENTS = 4096
 """The elements of an innermost axis that are computed between two polls."""
 
 
-class TypedExpression(NamedTuple):
-    """The text of a value, and its type."""
-
-    text: str
-    type: Type
+def emit_empty(emitter: FunctionEmitter, sizes: Sequence[str], type_: Type) -> str:
+    return emitter.assign(f"e.empty(({', '.join(sizes)},), {numpy_dtype(numba_dtype(type_.dtype))})")
 
 
-class Transposed(TypedExpression):
-    """A matrix to be read transposed; its type is that of the transpose."""
-
-
-class ArrayEmitter(Protocol):
-    """The part of FunctionEmitter that emitters of array ops need."""
-
-    module: GeneratedModule
-    dead_operands: set[str]
-
-    def emit(self, text: str) -> None: ...
-    def assign(self, text: str) -> str: ...
-    def block(self, head: str) -> AbstractContextManager[None]: ...
-    def outline(self) -> AbstractContextManager[tuple[str, str]]: ...
-    def fresh_name(self, of: str = "v") -> str: ...
-    def emit_trap(self, node: Node | FusedChain, inputs: Sequence[TypedExpression], condition: str) -> None: ...
-    def emit_memory_exit(self, node: Node | FusedChain, inputs: Sequence[TypedExpression], condition: str) -> None: ...
-    def emit_draw_key(self, node: Node) -> str: ...
-    def emit_fallback_exit(self, condition: str) -> None: ...
-    def emit_poll(self) -> None: ...
-
-
-def emit_empty(writer: ArrayEmitter, sizes: Sequence[str], type_: Type) -> str:
-    return writer.assign(f"e.empty(({', '.join(sizes)},), {numpy_dtype(numba_dtype(type_.dtype))})")
-
-
-def emit_empty_together(writer: ArrayEmitter, sizes: Sequence[str], types: Sequence[Type]) -> list[str]:
+def emit_empty_together(emitter: FunctionEmitter, sizes: Sequence[str], types: Sequence[Type]) -> list[str]:
     """Allocate arrays of the same static, small sizes in one block: to allocate and free an array takes 50 ns, as long
     as computing 64 elements."""
     if len(types) < 2:
-        return [emit_empty(writer, sizes, each) for each in types]
+        return [emit_empty(emitter, sizes, each) for each in types]
     count, ends = math.prod(map(int, sizes)), [0]
     for each in types:
         ends.append(ends[-1] + -(count * each.dtype.numpy.itemsize // -_ALIGNMENT) * _ALIGNMENT)
-    block, shape = writer.assign(f"e.empty(({ends[-1]},), np.uint8)"), f"({', '.join(sizes)},)"
+    block, shape = emitter.assign(f"e.empty(({ends[-1]},), np.uint8)"), f"({', '.join(sizes)},)"
     return [
-        writer.assign(f"e.array_in_block({block}, {begin}, {shape}, {numpy_dtype(numba_dtype(each.dtype))})")
+        emitter.assign(f"e.array_in_block({block}, {begin}, {shape}, {numpy_dtype(numba_dtype(each.dtype))})")
         for begin, each in zip(ends[:-1], types, strict=True)
     ]
 
 
-def emit_array_literal(writer: ArrayEmitter, array: Any, type_: Type) -> str:
+def emit_array_literal(emitter: FunctionEmitter, array: Any, type_: Type) -> str:
     """Emit an array literal, built anew at each evaluation."""
     if not array.size:
-        return emit_empty(writer, list(map(str, array.shape)), type_)
+        return emit_empty(emitter, list(map(str, array.shape)), type_)
     elements = ", ".join(kernels.literal_expression(each, type_.dtype) for each in array.ravel())
-    return writer.assign(f"np.array([{elements}], {numpy_dtype(numba_dtype(type_.dtype))}).reshape({array.shape})")
+    return emitter.assign(f"np.array([{elements}], {numpy_dtype(numba_dtype(type_.dtype))}).reshape({array.shape})")
 
 
-def emit_elementwise(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
+def emit_elementwise(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit an elementwise op on arrays, or on arrays and scalars."""
     result = node.results[0].type
-    sizes = broadcast_sizes(writer, inputs, lambda condition: writer.emit_trap(node, inputs, condition))
-    if exceeds_max_elements(sizes) != "False":
-        writer.emit_memory_exit(node, inputs, exceeds_max_elements(sizes))
-    places = [_index_operand(writer, value, sizes) for value in inputs]
+    sizes = broadcast_sizes(emitter, inputs, lambda condition: emitter.emit_trap(node, inputs, condition))
+    emitter.emit_size_check(node, inputs, sizes)
+    places = [index_operand(emitter, value, sizes) for value in inputs]
     scalars = [Type(value.type.dtype) for value in inputs]
     condition = kernels.trap_condition(
-        node.op, scalars, Type(result.dtype), [_element_expression(place) for place in places]
+        node.op, scalars, Type(result.dtype), [element_expression(place) for place in places]
     )
     if condition is not None:
-        found = writer.assign("False")
-        with _ElementLoops(writer, sizes) as at:
-            writer.emit(f"{found} = {found} or {_substitute_indices(condition, at)}")
-        writer.emit_trap(node, inputs, found)
-    made = emit_empty(writer, sizes, result)
+        traps = emitter.assign("False")
+        with ElementLoops(emitter, sizes) as at:
+            emitter.emit(f"{traps} = {traps} or {substitute_indices(condition, at)}")
+        emitter.emit_trap(node, inputs, traps)
+    array = emit_empty(emitter, sizes, result)
     if is_ufunc_node(node):
-        _emit_ufunc_call(writer, node, places, sizes, made, result)
-        return made
-    texts = [_element_expression(place) for place in places]
+        emit_ufunc_call(emitter, node, places, sizes, array, result)
+        return array
+    texts = [element_expression(place) for place in places]
     text = kernels.expression(node.op, scalars, Type(result.dtype), node.attributes, texts)
-    with _ElementLoops(writer, sizes) as at:
-        writer.emit(f"{made}[{', '.join(at)}] = {_substitute_indices(text, at)}")
-    return made
+    with ElementLoops(emitter, sizes) as at:
+        emitter.emit(f"{array}[{', '.join(at)}] = {substitute_indices(text, at)}")
+    return array
 
 
-class _IndexedOperand(NamedTuple):
+class IndexedOperand(NamedTuple):
     """How loops index an operand: for each of its axes, the number of the result's axis and the index expression; a
     scalar has no axes and is its text."""
 
@@ -118,28 +105,28 @@ class _IndexedOperand(NamedTuple):
     result_axes: tuple[tuple[int, str], ...]
 
 
-def _index_operand(writer: ArrayEmitter, value: TypedExpression, sizes: Sequence[str]) -> _IndexedOperand:
+def index_operand(emitter: FunctionEmitter, value: TypedExpression, sizes: Sequence[str]) -> IndexedOperand:
     shape = value.type.shape or ()
     first = len(sizes) - len(shape)
     axes = []
     for at, size in enumerate(shape):
         if size is None:
-            step = writer.assign(f"1 if {value.text}.shape[{at}] != 1 else 0")
+            step = emitter.assign(f"1 if {value.text}.shape[{at}] != 1 else 0")
         else:
             step = "0" if size == 1 and sizes[first + at] != "1" else "1"
         axes.append((first + at, step))
-    return _IndexedOperand(value.text, value.type, tuple(axes))
+    return IndexedOperand(value.text, value.type, tuple(axes))
 
 
-def emit_broadcast_copy(writer: ArrayEmitter, value: TypedExpression, sizes: Sequence[str]) -> str:
+def emit_broadcast_copy(emitter: FunctionEmitter, value: TypedExpression, sizes: Sequence[str]) -> str:
     """Emit a copy of an array, broadcast to these sizes."""
-    made, place = emit_empty(writer, sizes, value.type), _index_operand(writer, value, sizes)
-    with _ElementLoops(writer, sizes) as at:
-        writer.emit(f"{made}[{', '.join(at)}] = {_substitute_indices(_element_expression(place), at)}")
-    return made
+    copy, place = emit_empty(emitter, sizes, value.type), index_operand(emitter, value, sizes)
+    with ElementLoops(emitter, sizes) as at:
+        emitter.emit(f"{copy}[{', '.join(at)}] = {substitute_indices(element_expression(place), at)}")
+    return copy
 
 
-def _element_expression(place: _IndexedOperand) -> str:
+def element_expression(place: IndexedOperand) -> str:
     """Text of an element in its lane; the indices are `axis_0_`, `axis_1_`, ..."""
     if place.type.is_scalar:
         return place.text
@@ -147,102 +134,406 @@ def _element_expression(place: _IndexedOperand) -> str:
     return f"{LANE_TYPES[lane(place.type.dtype)]}({place.text}[{', '.join(indices)}])"
 
 
-def _substitute_indices(text: str, at: Sequence[str]) -> str:
+def substitute_indices(text: str, at: Sequence[str]) -> str:
     for axis in reversed(range(len(at))):
         text = text.replace(f"axis_{axis}_", at[axis])
     return text
 
 
-def broadcast_sizes(writer: ArrayEmitter, values: Sequence[TypedExpression], trap: Callable[[str], None]) -> list[str]:
+def broadcast_sizes(
+    emitter: FunctionEmitter, values: Sequence[TypedExpression], trap: Callable[[str], None]
+) -> list[str]:
     """Text of the sizes to which values broadcast; `trap` emits the trap for a condition under which they do not."""
     shapes = [(value, value.type.shape) for value in values if value.type.shape]
     rank = max(len(shape) for _, shape in shapes)
-    made = []
+    sizes = []
     for axis in range(rank):
-        known: set[int] = set()
-        open_ = []
+        static_sizes: set[int] = set()
+        dynamic_sizes = []
         for value, shape in shapes:
             at = axis - (rank - len(shape))
             if at >= 0 and shape[at] is None:
-                open_.append(f"{value.text}.shape[{at}]")
+                dynamic_sizes.append(f"{value.text}.shape[{at}]")
             elif at >= 0:
-                known.add(shape[at] or 0)
-        fixed = max(known - {1}, default=1) if known - {1} or not open_ else None
-        made.append(_broadcast_size(writer, trap, fixed, open_))
-    return made
+                static_sizes.add(shape[at] or 0)
+        static_size = max(static_sizes - {1}, default=1) if static_sizes - {1} or not dynamic_sizes else None
+        sizes.append(_broadcast_size(emitter, trap, static_size, dynamic_sizes))
+    return sizes
 
 
-def _broadcast_size(writer: ArrayEmitter, trap: Callable[[str], None], fixed: int | None, open_: Sequence[str]) -> str:
+def _broadcast_size(
+    emitter: FunctionEmitter, trap: Callable[[str], None], static_size: int | None, dynamic_sizes: Sequence[str]
+) -> str:
     """One size of the result: from a static size other than 1, if there is one, and the dynamic sizes."""
-    if fixed is not None:
-        for size in open_:
-            trap(f"{size} != {fixed} and {size} != 1")
-        return str(fixed)
-    size = writer.assign(open_[0])
-    for other in open_[1:]:
+    if static_size is not None:
+        for size in dynamic_sizes:
+            trap(f"{size} != {static_size} and {size} != 1")
+        return str(static_size)
+    size = emitter.assign(dynamic_sizes[0])
+    for other in dynamic_sizes[1:]:
         trap(f"{size} != 1 and {other} != 1 and {other} != {size}")
-        size = writer.assign(f"{other} if {size} == 1 else {size}")
+        size = emitter.assign(f"{other} if {size} == 1 else {size}")
     return size
 
 
-class _ElementLoops:
+class ElementLoops:
     """A context inside the loops over all elements; yields the index names."""
 
-    def __init__(self, writer: ArrayEmitter, sizes: Sequence[str]) -> None:
-        self.writer, self.sizes, self.exit_stack = writer, sizes, ExitStack()
+    def __init__(self, emitter: FunctionEmitter, sizes: Sequence[str]) -> None:
+        self.emitter, self.sizes, self.exit_stack = emitter, sizes, ExitStack()
 
     def __enter__(self) -> list[str]:
-        writer, names = self.writer, [self.writer.fresh_name("i") for _ in self.sizes]
+        emitter, names = self.emitter, [self.emitter.fresh_name("i") for _ in self.sizes]
         for name, size in zip(names[:-1], self.sizes, strict=False):
-            self.exit_stack.enter_context(writer.block(f"for {name} in range({size}):"))
-        begin, size = writer.fresh_name("i"), self.sizes[-1]
-        self.exit_stack.enter_context(writer.block(f"for {begin} in range(0, {size}, {STRIP_ELEMENTS}):"))
-        writer.emit_poll()
+            self.exit_stack.enter_context(emitter.block(f"for {name} in range({size}):"))
+        begin, size = emitter.fresh_name("i"), self.sizes[-1]
+        self.exit_stack.enter_context(emitter.block(f"for {begin} in range(0, {size}, {STRIP_ELEMENTS}):"))
+        emitter.emit_poll()
         end = f"min({begin} + {STRIP_ELEMENTS}, {size})"
-        self.exit_stack.enter_context(writer.block(f"for {names[-1]} in range({begin}, {end}):"))
+        self.exit_stack.enter_context(emitter.block(f"for {names[-1]} in range({begin}, {end}):"))
         return names
 
     def __exit__(self, *_: object) -> None:
         self.exit_stack.close()
 
 
-def _emit_ufunc_call(
-    writer: ArrayEmitter, node: Node, places: Sequence[_IndexedOperand], sizes: Sequence[str], made: str, result: Type
+def emit_ufunc_call(
+    emitter: FunctionEmitter,
+    node: Node,
+    places: Sequence[IndexedOperand],
+    sizes: Sequence[str],
+    array: str,
+    result: Type,
 ) -> None:
     """Emit a NumPy loop on copies of the operands, broadcast to the result's shape."""
     wide = Type(ufunc_dtype(node), result.shape)
-    copies = [emit_empty(writer, sizes, wide) for _ in places]
-    with _ElementLoops(writer, sizes) as at:
+    copies = [emit_empty(emitter, sizes, wide) for _ in places]
+    with ElementLoops(emitter, sizes) as at:
         for copy, place in zip(copies, places, strict=True):
-            writer.emit(f"{copy}[{', '.join(at)}] = {_substitute_indices(_element_expression(place), at)}")
-    into = made if result.dtype is wide.dtype else copies[0]
-    writer.emit(f"n.{ufunc_name(node)}({', '.join([*copies, into])})")
-    if into is not made:
-        with _ElementLoops(writer, sizes) as at:
-            writer.emit(f"{made}[{', '.join(at)}] = {into}[{', '.join(at)}]")
+            emitter.emit(f"{copy}[{', '.join(at)}] = {substitute_indices(element_expression(place), at)}")
+    output = array if result.dtype is wide.dtype else copies[0]
+    emitter.emit(f"n.{ufunc_name(node)}({', '.join([*copies, output])})")
+    if output is not array:
+        with ElementLoops(emitter, sizes) as at:
+            emitter.emit(f"{array}[{', '.join(at)}] = {output}[{', '.join(at)}]")
 
 
-def emit_draw(writer: ArrayEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
+def emit_draw(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit a draw: a scalar, an array of static size, or a permutation."""
     texts = [value.text for value in inputs]
     if node.op == "permutation":
-        writer.emit_trap(node, inputs, f"{texts[0]} < 0")
-        writer.emit_memory_exit(node, inputs, f"{texts[0]} > {MAX_ELEMENTS}")
-        return writer.assign(f"d.permutation({writer.emit_draw_key(node)}, {texts[0]})")
+        emitter.emit_trap(node, inputs, f"{texts[0]} < 0")
+        emitter.emit_memory_exit(node, inputs, f"{texts[0]} > {MAX_ELEMENTS}")
+        return emitter.assign(f"d.permutation({emitter.emit_draw_key(node)}, {texts[0]})")
     if node.op == "integers":
-        writer.emit_trap(node, inputs, f"{texts[0]} >= {texts[1]}")
-    result, key = node.results[0].type, writer.emit_draw_key(node)
+        emitter.emit_trap(node, inputs, f"{texts[0]} >= {texts[1]}")
+    result, key = node.results[0].type, emitter.emit_draw_key(node)
     if result.is_scalar:
-        return writer.assign(_draw_expression(node, key, "0", texts))
+        return emitter.assign(draw_expression(node, key, "0", texts))
     sizes = [str(size) for size in result.shape or ()]
     if math.prod(filter(None, result.shape or ())) > MAX_ELEMENTS:
-        writer.emit_memory_exit(node, inputs, "True")
-    made = emit_empty(writer, sizes, result)
-    flat, index = writer.assign(f"{made}.reshape(-1)"), writer.fresh_name("i")
-    with writer.block(f"for {index} in range({flat}.size):"):
-        writer.emit(f"{flat}[{index}] = {_draw_expression(node, key, index, texts)}")
-    return made
+        emitter.emit_memory_exit(node, inputs, "True")
+    array = emit_empty(emitter, sizes, result)
+    flat, index = emitter.assign(f"{array}.reshape(-1)"), emitter.fresh_name("i")
+    with emitter.block(f"for {index} in range({flat}.size):"):
+        emitter.emit(f"{flat}[{index}] = {draw_expression(node, key, index, texts)}")
+    return array
 
 
-def _draw_expression(node: Node, key: str, index: str, texts: Sequence[str]) -> str:
+def draw_expression(node: Node, key: str, index: str, texts: Sequence[str]) -> str:
     return f"d.{node.op}({', '.join([f'd.splitmix64({key}, uint64({index}))', *texts])})"
+
+
+def emit_full_sum(emitter: FunctionEmitter, node: Node, array: str) -> str:
+    """Emit the sum of all elements of an array, as the result of a sum over all axes."""
+    result = node.results[0].type
+    lane_type = LANE_TYPES[lane(result.dtype)]
+    text = emitter.assign(rounded_format(result).format(f"p.sum_all({array}, {lane_type}(0))"))
+    if result.is_scalar:
+        return text
+    sizes = tuple_expression(["1"] * len(result.shape or ()))
+    return emitter.assign(f"np.full({sizes}, {text}).astype({numpy_dtype(numba_dtype(result.dtype))})")
+
+
+def rounded_format(type_: Type) -> str:
+    """A format for a sum's text: rounded to its dtype, in its lane."""
+    lane_type = LANE_TYPES[lane(type_.dtype)]
+    return f"{lane_type}(float32({{}}))" if numba_dtype(type_.dtype) == "float32" else f"{lane_type}({{}})"
+
+
+TINY_ELEMENTS = 1024
+"""Arrays of at most this many elements share one allocation, which is freed with the last of them."""
+
+
+def emit_chain(
+    emitter: FunctionEmitter, chain: FusedChain, value: Callable[[Operand], TypedExpression]
+) -> dict[Operand, TypedExpression]:
+    """Emit a chain; return at least the values that others use."""
+    own_names = {node.name for node in chain.nodes}
+    operands = dict.fromkeys(operand for node in chain.nodes for operand in node.inputs if operand not in own_names)
+    values = {operand: value(operand) for operand in operands}
+    operand_values = dict(values)
+    for loop in chain.loops:
+        arrays = [values[operand] for operand in loop.inputs]
+        sizes, broadcast_arrays = emit_common_shape(emitter, chain, arrays, operand_values)
+        if loop.outputs or loop.sum_node:
+            loop_values = {**values, **dict(zip(loop.inputs, broadcast_arrays, strict=True))}
+            values.update(BlockLoop(emitter, loop, loop_values, sizes).emit_loop())
+    return values
+
+
+def emit_common_shape(
+    emitter: FunctionEmitter,
+    chain: FusedChain,
+    arrays: Sequence[TypedExpression],
+    operand_values: Mapping[Operand, TypedExpression],
+) -> tuple[list[str], list[TypedExpression]]:
+    """Emit the broadcast sizes of the arrays, and copies broadcast to these where needed."""
+    sizes, conditions = common_sizes(arrays)
+    operands = [operand_values[operand] for operand in chain.inputs]
+    if not conditions:
+        emitter.emit_size_check(chain, operands, sizes)
+        return sizes, list(arrays)
+    sizes = [emitter.assign(size) for size in sizes]
+    is_different = emitter.assign(f"not ({' and '.join(conditions)})")
+    with emitter.block(f"if {is_different}:"):
+        broadcast = broadcast_sizes(emitter, arrays, lambda condition: emitter.emit_trap(chain, operands, condition))
+        for size, text in zip(sizes, broadcast, strict=True):
+            emitter.emit(f"{size} = {text}")
+    emitter.emit_size_check(chain, operands, sizes)
+    broadcast_arrays = [TypedExpression(emitter.assign(text), type_) for text, type_ in arrays]
+    with emitter.block(f"if {is_different}:"):
+        for value in broadcast_arrays:
+            emitter.emit(f"{value.text} = {emit_broadcast_copy(emitter, value, sizes)}")
+    return sizes, broadcast_arrays
+
+
+def common_sizes(values: Sequence[TypedExpression]) -> tuple[list[str], list[str]]:
+    """Text of the sizes of arrays that may have one shape, and of the condition under which they do."""
+    sizes, conditions = [], []
+    for axis in range(len(values[0].type.shape or ())):
+        axis_sizes = [(value.type.shape or ())[axis] for value in values]
+        static_sizes = {str(size) for size in axis_sizes if size is not None}
+        dynamic_sizes = [
+            f"{value.text}.shape[{axis}]" for value, size in zip(values, axis_sizes, strict=True) if size is None
+        ]
+        size, *more_sizes = [*static_sizes, *dict.fromkeys(dynamic_sizes)]
+        sizes.append(size)
+        conditions += [f"{another_size} == {size}" for another_size in more_sizes]
+    return sizes, conditions
+
+
+class BlockLoop:
+    """One loop of a chain while it is emitted: over blocks of elements, and over each block in stages."""
+
+    def __init__(
+        self, emitter: FunctionEmitter, loop: FusedLoop, given: Mapping[Operand, TypedExpression], sizes: Sequence[str]
+    ) -> None:
+        self.emitter, self.loop, self.operands, self.sizes = emitter, loop, given, sizes
+        self.stages = assign_stages(loop)
+        self.nodes = {node.name: node for node in loop.nodes}
+        self.block_arrays: dict[Operand, str] = {}
+        """Where the elements of a block are in memory: those of operands, and those of stored values."""
+        self.converted_blocks: dict[tuple[str, int], str] = {}
+        """The same for copies in the dtype of a NumPy loop: of a node's operand by its position, and of its result, at
+        position -1."""
+        self.element_names: dict[Operand, str] = {}
+        self.index = emitter.fresh_name("i")
+        self.block_sums = ""
+        """The array of block sums, if there are any: they are added in one order, whichever thread computed them."""
+        self.sum_lane = LANE_TYPES[lane(loop.sum_node.results[0].type.dtype)] if loop.sum_node else ""
+
+    def emit_loop(self) -> dict[str, TypedExpression]:
+        """Emit the loop; return its outputs, and its sum."""
+        emitter, loop = self.emitter, self.loop
+        types = [self.nodes[name].results[0].type for name in loop.outputs]
+        if self.is_tiny:
+            texts = emit_empty_together(emitter, self.sizes, types)
+        else:
+            texts = [emit_empty(emitter, self.sizes, type_) for type_ in types]
+        for text in texts if not self.is_small else ():
+            emitter.emit(f"n.advise_huge_pages({text})")
+        outputs = dict(zip(loop.outputs, map(TypedExpression, texts, types), strict=True))
+        arrays: dict[Operand, TypedExpression] = {operand: self.operands[operand] for operand in loop.inputs}
+        arrays.update(outputs)
+        scalars: dict[Operand, TypedExpression] = {
+            operand: self.operands[operand]
+            for node in loop.nodes
+            for operand in node.inputs
+            if operand not in self.nodes and self.type_of(operand).is_scalar and not isinstance(operand, Literal)
+        }
+        count = emitter.assign(f"{next(iter(arrays.values())).text}.size")
+        if loop.sum_node:
+            block_count = f"({count} + {BLOCK_ELEMENTS - 1}) // {BLOCK_ELEMENTS}"
+            self.block_sums = emitter.assign(f"np.zeros({block_count}, np.{self.sum_lane})")
+        self.emit_parallel(arrays, scalars, count)
+        if loop.sum_node:
+            total = loop.sum_node.results[0]
+            text = emit_full_sum(emitter, loop.sum_node, self.block_sums)
+            outputs[total.name] = TypedExpression(text, total.type)
+        return outputs
+
+    @property
+    def is_small(self) -> bool:
+        """Whether the element count is static and small."""
+        return all(size.isdigit() for size in self.sizes) and math.prod(map(int, self.sizes)) < PARALLEL_MIN_ELEMENTS
+
+    @property
+    def is_tiny(self) -> bool:
+        """Whether allocating the arrays takes as long as computing them."""
+        return self.is_small and math.prod(map(int, self.sizes)) <= TINY_ELEMENTS
+
+    def emit_parallel(
+        self, arrays: Mapping[Operand, TypedExpression], scalars: Mapping[Operand, TypedExpression], count: str
+    ) -> None:
+        """Outline the loop as a function that the thread pool runs (jit.thread_pool). Its operands are passed in
+        words."""
+        emitter = self.emitter
+        sums, at_sums = self.block_sums, 2 + len(arrays) + len(scalars)
+        with emitter.outline() as (function, c):
+            state = emitter.assign(f"m.read_i({c}, 0)")
+            size = emitter.assign(f"m.read_i({c}, 1)")
+            flat = {operand: emitter.assign(f"m.read_i({c}, {at})") for at, operand in enumerate(arrays, 2)}
+            for at, (operand, (_, type_)) in enumerate(scalars.items(), 2 + len(arrays)):
+                text = emitter.assign(f"m.read_{lane(type_.dtype)}({c}, {at})")
+                self.operands = {**self.operands, operand: TypedExpression(text, type_)}
+            if sums:
+                blocks = f"({size} + {BLOCK_ELEMENTS - 1}) // {BLOCK_ELEMENTS}"
+                self.block_sums = emitter.assign(f"w.array_at(m.read_i({c}, {at_sums}), {blocks}, np.{self.sum_lane})")
+            self.emit_blocks(flat, state)
+        self.block_sums = sums
+        words = [value.text for value in arrays.values()]
+        words += [f"{LANE_TYPES[lane(type_.dtype)]}({text})" for text, type_ in scalars.values()]
+        address = emitter.assign(f"e.pack_words((s, {', '.join([count, *words, *[sums] * bool(sums)])}))")
+        function = emitter.module.outline_aliases[function]
+        with emitter.block(f"if not w.parallel_for_large(s, {function}(), {address}, {count}):"):
+            emitter.emit("raise MemoryError")
+        operands_in_use = [*[sums] * bool(sums), *(value.text for value in arrays.values())]
+        emitter.emit(f"w.keep_alive(({', '.join(operands_in_use)},))")
+        if not self.is_small:
+            emitter.emit_poll()
+
+    def emit_blocks(self, arrays: Mapping[Operand, str], state: str) -> None:
+        """Emit the loop over the blocks of elements `first` to `last` (exclusive)."""
+        emitter = self.emitter
+        buffers, begin = self.buffer_dtypes(), emitter.fresh_name("i")
+        width = emitter.assign(f"(min({BLOCK_ELEMENTS}, last - first) + 7) // 8 * 64")
+        memory = emitter.assign(f"e.empty(({len(buffers)} * {width},), np.uint8)") if buffers else ""
+        with emitter.block(f"for {begin} in range(first, last, {BLOCK_ELEMENTS}):"):
+            emitter.emit(f"if m.load_relaxed({state}) != 0: return")
+            count = emitter.assign(f"min({BLOCK_ELEMENTS}, last - {begin})")
+            for operand, address in arrays.items():
+                dtype = self.type_of(operand).dtype
+                kind = numpy_dtype(numba_dtype(dtype))
+                place = f"{address} + {dtype.numpy.itemsize} * {begin}"
+                self.block_arrays[operand] = emitter.assign(f"w.array_at({place}, {count}, {kind})")
+            for at, (key, dtype) in enumerate(buffers.items()):
+                kind = numpy_dtype(numba_dtype(dtype))
+                place = f"w.data_address({memory}) + {at} * {width}"
+                block = emitter.assign(f"w.array_at({place}, {count}, {kind})")
+                if isinstance(key, str):
+                    self.block_arrays[key] = block
+                else:
+                    self.converted_blocks[key] = block
+            for stage in range(self.stages.count):
+                self.emit_stage(stage, count)
+            if self.loop.sum_node:
+                block = self.block_arrays[self.loop.sum_node.inputs[0]]
+                emitter.emit(f"{self.block_sums}[{begin} // {BLOCK_ELEMENTS}] = p.sum_all({block}, {self.sum_lane}(0))")
+        if buffers:
+            emitter.emit(f"w.keep_alive({memory})")
+
+    def buffer_dtypes(self) -> dict[str | tuple[str, int], DType]:
+        """The buffers of a block and their dtypes: values by name, copies as in `converted_blocks`."""
+        buffers: dict[str | tuple[str, int], DType] = {
+            node.name: node.results[0].type.dtype
+            for node in self.loop.nodes
+            if node.name in self.stages.stored_values and node.name not in self.loop.outputs
+        }
+        for node in filter(is_ufunc_node, self.loop.nodes):
+            dtype = ufunc_dtype(node)
+            types = [*map(self.type_of, node.inputs), node.results[0].type]
+            for at, type_ in zip([*range(len(node.inputs)), -1], types, strict=True):
+                if type_.is_scalar or type_.dtype is not dtype:
+                    buffers[node.name, at] = dtype
+        return buffers
+
+    def type_of(self, operand: Operand) -> Type:
+        if isinstance(operand, str) and operand in self.nodes:
+            return self.nodes[operand].results[0].type
+        return self.operands[operand].type
+
+    def emit_stage(self, stage: int, count: str) -> None:
+        """Emit a stage: a loop over the elements of a block, then calls of NumPy's loops on the results."""
+        self.element_names, body, calls = {}, list[str](), list[str]()
+        for node in self.loop.nodes:
+            if self.stages.ready_stage[node.name] == stage and (node.name, -1) in self.converted_blocks:
+                body += self.assign_element(node, f"{self.converted_blocks[node.name, -1]}[{self.index}]")
+        for node in self.loop.nodes:
+            if self.stages.stage_of[node.name] != stage:
+                continue
+            if is_ufunc_node(node):
+                body += self.copy_lines(node)
+                calls.append(self.ufunc_call(node))
+            else:
+                body += self.op_lines(node)
+        if body:
+            with self.emitter.block(f"for {self.index} in range({count}):"):
+                for line in body:
+                    self.emitter.emit(line)
+        for call in calls:
+            self.emitter.emit(call)
+
+    def assign_element(self, node: Node, text: str) -> list[str]:
+        """Lines that assign an element to a variable, and to its buffer if it has one."""
+        name = self.element_names[node.name] = self.emitter.fresh_name()
+        stored = (
+            [f"{self.block_arrays[node.name]}[{self.index}] = {name}"] if node.name in self.stages.stored_values else []
+        )
+        is_narrow = node.results[0].type.dtype is dtypes.float32
+        return [f"{name} = float32({text})" if is_narrow else f"{name} = {text}", *stored]
+
+    def element_expression(self, operand: Operand, lines: list[str]) -> str:
+        """Text of an element of an operand: float32 in its own dtype, others in their lane. Appends the line that loads
+        it, if needed."""
+        dtype = self.type_of(operand).dtype
+        if self.type_of(operand).is_scalar:
+            text = self.operands[operand].text
+            return f"float32({text})" if dtype is dtypes.float32 else text
+        if operand not in self.element_names:
+            self.element_names[operand] = self.emitter.fresh_name()
+            read = f"{self.block_arrays[operand]}[{self.index}]"
+            text = read if dtype is dtypes.float32 else f"{LANE_TYPES[lane(dtype)]}({read})"
+            lines.append(f"{self.element_names[operand]} = {text}")
+        return self.element_names[operand]
+
+    def lane_expression(self, operand: Operand, lines: list[str]) -> str:
+        text = self.element_expression(operand, lines)
+        return f"float64({text})" if self.type_of(operand).dtype is dtypes.float32 else text
+
+    def op_lines(self, node: Node) -> list[str]:
+        lines: list[str] = []
+        dtypes_, result = [self.type_of(operand).dtype for operand in node.inputs], node.results[0].type.dtype
+        form = kernels.native_width_format(node.op, dtypes_, result)
+        if form is not None:
+            texts = [self.element_expression(operand, lines) for operand in node.inputs]
+            return lines + self.assign_element(node, form.format(*texts))
+        texts = [self.lane_expression(operand, lines) for operand in node.inputs]
+        text = kernels.expression(node.op, list(map(Type, dtypes_)), Type(result), node.attributes, texts)
+        return lines + self.assign_element(node, text)
+
+    def copy_lines(self, node: Node) -> list[str]:
+        """Lines that copy the operands of a NumPy loop that are not in memory in its dtype."""
+        lines: list[str] = []
+        for at, operand in enumerate(node.inputs):
+            if (node.name, at) in self.converted_blocks:
+                text = self.lane_expression(operand, lines)
+                lines.append(f"{self.converted_blocks[node.name, at]}[{self.index}] = {text}")
+        return lines
+
+    def ufunc_call(self, node: Node) -> str:
+        places = [
+            self.converted_blocks.get((node.name, at)) or self.block_arrays[each] for at, each in enumerate(node.inputs)
+        ]
+        result = self.converted_blocks.get((node.name, -1)) or self.block_arrays[node.name]
+        return f"n.{ufunc_name(node)}({', '.join([*places, result])})"

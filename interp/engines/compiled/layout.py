@@ -1,22 +1,161 @@
-"""Calling convention: how arguments and results of generated functions are passed in typed slots.
+"""The layout of a generated program, which is fixed before any text is written: its functions, the slots in which
+these pass values, and the records of their tapes.
 
-A generated function for one phase has a slot for each value. Phases that recur through each other share one generated
-function, which takes the phase to run as an argument; for each slot type it has as many slots as the phase with the
-most.
+Each phase of a function is a generated function, with a slot for each value. Phases that recur through each other share
+one, a `PhaseGroup`, which takes the phase to run as an argument; for each slot type it has as many slots as the phase
+with the most. What a phase leaves to later ones is in a record, whose words a `TapeLayout` assigns.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
 
 from ....core import dtypes
 from ....core.dtypes import DType
+from ....core.program.program import PULLBACK_TARGET, STRUCTURED_OPS, Function, Node, Operand, Program, Region, Var
 from ....core.types import HandleType, Type, element_type
 from ..jit.kernels import LANE_TYPES, lane
-from .phases import FunctionPhase, PhaseKey
+
+PhaseKey: TypeAlias = tuple[str, int]
+"""The name of a function, and the number of one of its phases."""
+
+
+class FunctionPhase(NamedTuple):
+    """One phase of a function, the first being 0: a generated function."""
+
+    function: Function
+    number: int
+
+    @property
+    def key(self) -> PhaseKey:
+        return self.function.name, self.number
+
+    @property
+    def parameters(self) -> list[Type]:
+        """The types of its parameters."""
+        return [parameter.type for parameter in region_phase(self.function.body, self.number).parameters]
+
+    @property
+    def results(self) -> tuple[Type, ...]:
+        """The types of its results."""
+        return self.function.phase_result_types(self.number)
+
+
+class PhaseStart(NamedTuple):
+    """The phase that a structured node begins: of the call, cond or loop `root`, which begins its own first phase."""
+
+    root: Node
+    number: int
+
+
+def region_phase(region: Region, number: int) -> Region:
+    """A phase of a region."""
+    return list(region.phases())[number]
+
+
+def phase_starts(region: Region) -> dict[str, PhaseStart]:
+    """The phase that each structured node begins, in all phases of a region, by name."""
+    found: dict[str, PhaseStart] = {}
+    for phase in region.phases():
+        for node in phase.nodes:
+            if node.op == "pullback":
+                root, number = found[node.attribute(PULLBACK_TARGET)]
+                found[node.name] = PhaseStart(root, number + 1)
+            elif node.op in STRUCTURED_OPS:
+                found[node.name] = PhaseStart(node, 0)
+    return found
+
+
+def later_phase_count(program: Program, root: Node) -> int:
+    """The number of phases of a call, cond or loop after its first."""
+    body = program[root.attribute("function")].body if root.op == "call" else root.regions[-1]
+    return sum(1 for _ in body.phases()) - 1
+
+
+def phase_callees(function: Function) -> list[list[PhaseKey]]:
+    """For each phase of a function, the distinct phases that it calls."""
+    found: list[list[PhaseKey]] = []
+    for number, _ in enumerate(function.body.phases()):
+        calls: dict[PhaseKey, None] = {}
+        _collect_callees(function.body, number, calls)
+        found.append(list(calls))
+    return found
+
+
+def _collect_callees(region: Region, number: int, calls: dict[PhaseKey, None]) -> None:
+    which = phase_starts(region)
+    for node in region_phase(region, number).nodes:
+        if node.name not in which:
+            continue
+        root, place = which[node.name]
+        if root.op == "call":
+            calls[root.attribute("function"), place] = None
+        for inner in root.regions if place == 0 or root.op == "cond" else root.regions[1:]:
+            _collect_callees(inner, place, calls)
+
+
+def strongly_connected_components(program: Program) -> list[tuple[FunctionPhase, ...]]:
+    """The strongly connected components of the phases that a run can reach, callees before callers.
+
+    Tarjan's algorithm, with an explicit stack.
+    """
+    graph = {
+        (function.name, number): calls
+        for function in program.reachable_functions()
+        for number, calls in enumerate(phase_callees(function))
+    }
+    number: dict[PhaseKey, int] = {}
+    low: dict[PhaseKey, int] = {}
+    open_, found = list[PhaseKey](), []
+    walk: list[tuple[PhaseKey, int]] = [((program.entry, 0), 0)]
+    while walk:
+        key, at = walk.pop()
+        if key not in number:
+            number[key] = low[key] = len(number)
+            open_.append(key)
+        for position in range(at, len(graph[key])):
+            other = graph[key][position]
+            if other not in number:
+                walk += [(key, position), (other, 0)]
+                break
+            if other in open_:
+                low[key] = min(low[key], low[other])
+        else:
+            if low[key] == number[key]:
+                members = open_[open_.index(key) :]
+                del open_[-len(members) :]
+                found.append(tuple(FunctionPhase(program[name], phase) for name, phase in members))
+    return found
+
+
+def is_recursive_group(members: tuple[FunctionPhase, ...]) -> bool:
+    """Whether the phases of a component can call themselves, directly or not."""
+    return len(members) > 1 or members[0].key in phase_callees(members[0].function)[members[0].number]
+
+
+def is_recursive(program: Program) -> bool:
+    """Whether any function can call itself."""
+    return any(map(is_recursive_group, strongly_connected_components(program)))
+
+
+def functions_reaching(program: Program, has: Callable[[Node], bool]) -> frozenset[str]:
+    """The functions that contain such a node, or that can reach one by calls."""
+    functions = program.reachable_functions()
+    calls = {
+        function.name: [node.attribute("function") for node in function.body.walk() if node.op == "call"]
+        for function in functions
+    }
+    reached = {function.name for function in functions if any(map(has, function.body.walk()))}
+    while True:
+        more = {name for name in calls if name not in reached and not reached.isdisjoint(calls[name])}
+        if not more:
+            return frozenset(reached)
+        reached |= more
+
 
 SlotTypes: TypeAlias = tuple[str, ...]
 """The types of slots: a lane or, for an array or a handle of cells, the numba type."""
@@ -27,7 +166,9 @@ _ZERO_LITERALS = {"b": "False", "i": "0", "u": "uint64(0)", "f": "0.0"}
 def slot_type(type_: Type) -> str:
     """The slot type of a value."""
     if isinstance(type_.dtype, HandleType):
-        return f"Tuple(({_cell_storage_type(element_type(type_))}, {_FULL_FLAGS_TYPE}))"
+        element = element_type(type_)
+        dtype = dtypes.int64 if has_unknown_size(element) else element.dtype
+        return f"Tuple(({slot_type(Type(dtype, cell_storage_sizes(element)))}, {_FULL_FLAGS_TYPE}))"
     if type_.is_scalar:
         return lane(type_.dtype)
     assert type_.shape is not None
@@ -39,12 +180,10 @@ def has_unknown_size(type_: Type) -> bool:
     return type_.shape is None or None in type_.shape
 
 
-def _cell_storage_type(type_: Type) -> str:
-    """The numba type of the storage of cells: an array of values, or rows of references to arrays."""
-    whole = (
-        Type(dtypes.int64, (None, None)) if has_unknown_size(type_) else Type(type_.dtype, (None, *(type_.shape or ())))
-    )
-    return slot_type(whole)
+def cell_storage_sizes(element: Type) -> tuple[int | None, ...]:
+    """The sizes of the storage of cells: an array of all values, or rows of references to arrays, which are integers;
+    None for dynamic ones."""
+    return (None, None) if has_unknown_size(element) else (None, *(element.shape or ()))
 
 
 def numba_dtype(dtype: DType) -> str:
@@ -163,3 +302,122 @@ class PhaseGroup:
 
     def phase_index(self, key: PhaseKey) -> int:
         return [member.key for member in self.members].index(key)
+
+
+PREVIOUS_ITERATION, NEXT_ITERATION = 0, 1
+"""The words of an iteration's record that link to its neighbours."""
+LAST_ITERATION, FIRST_ITERATION, TRIP_COUNT = 0, 1, 2
+"""The words of a loop."""
+_LOOP_WORDS, _ITERATION_WORDS = 3, 2
+ROW_WORDS = 3
+"""The words of an array in a record before its sizes."""
+
+
+@dataclass(frozen=True)
+class TapeLayout:
+    """The layout of what is saved of a region, in all of its phases: the values that later phases use, and the data
+    that these need about conds, loops and calls.
+
+    An activation of a function has a record, its piece of the tape, and so has each iteration of a loop with later
+    phases. Data for conds, and for other loops, is in the enclosing record; the two branches of a cond share the same
+    words, since only one is taken. The words of a record:
+
+    - for a value, as many words as its type needs;
+    - for a call with later phases, the address of its record;
+    - for a cond, its predicate;
+    - for a loop, the records of its last and its first iteration, and the number of iterations.
+
+    The record of an iteration begins with the addresses of the records of the previous and the next iteration.
+    """
+
+    phases: tuple[Region, ...]
+    phase_starts: dict[str, PhaseStart]
+    """For each node that begins a phase, by name: which phase, of which node."""
+    later_phases: dict[str, int]
+    """The number of phases after the first of each call, cond or loop, by name."""
+    value_offset: dict[str, int]
+    """The offset of each saved value, by name."""
+    structure_offset: dict[str, int]
+    """The offset of the data of each call, cond or loop with later phases."""
+    inner_layouts: dict[str, tuple[TapeLayout, ...]]
+    """The layouts of the regions of each cond or loop."""
+    start: int
+    """The offset where the region's data begins; it ends at `end`."""
+    end: int
+
+    @property
+    def is_empty(self) -> bool:
+        return self.end == self.start
+
+    def is_last(self, begun: PhaseStart) -> bool:
+        """Whether a phase of a node is its last."""
+        return begun.number == self.later_phases[begun.root.name]
+
+    @cached_property
+    def variables(self) -> dict[str, Var]:
+        """All values of the region, by name."""
+        return {var.name: var for phase in self.phases for var in _defined_values(phase)}
+
+    def closed_phase(self, number: int) -> Region:
+        """A phase as a closed region: values from earlier phases become parameters, and values that later phases use
+        become results."""
+        phase, own = self.phases[number], {var.name for var in _defined_values(self.phases[number])}
+        taken = [self.variables[name] for name in sorted(_used_values(phase) - own)]
+        given = self.saved_values(number)
+        return replace(phase, parameters=(*taken, *phase.parameters), results=(*phase.results, *given), pullback=None)
+
+    def saved_values(self, number: int) -> list[str]:
+        """The values that a phase saves for later ones."""
+        return [var.name for var in _defined_values(self.phases[number]) if var.name in self.value_offset]
+
+
+def function_tape_layout(program: Program, function: Function) -> TapeLayout:
+    """The layout of a function's record."""
+    return region_tape_layout(program, function.body, 0)
+
+
+def region_tape_layout(program: Program, region: Region, begin: int) -> TapeLayout:
+    phases, at, size = tuple(region.phases()), dict[str, int](), begin
+    for var in phase_crossing_values(phases):
+        at[var.name] = size
+        size += type_words(var.type)
+    which, below, inner = phase_starts(region), dict[str, int](), dict[str, tuple[TapeLayout, ...]]()
+    counts = {name: later_phase_count(program, root) for name, (root, number) in which.items() if number == 0}
+    for name, count in counts.items():
+        root = which[name].root
+        if count:
+            below[name] = size
+            size += _LOOP_WORDS if root.op == "while_loop" else 1
+        if root.op == "while_loop" and count:
+            deciding = region_tape_layout(program, root.regions[0], size)
+            inner[name] = deciding, region_tape_layout(program, root.regions[1], _ITERATION_WORDS)
+            size = deciding.end
+        else:
+            inner[name] = tuple(region_tape_layout(program, each, size) for each in root.regions)
+            size = max((each.end for each in inner[name]), default=size)
+    return TapeLayout(phases, which, counts, at, below, inner, begin, size)
+
+
+def phase_crossing_values(phases: Sequence[Region]) -> Iterable[Var]:
+    """The values that one phase defines and a later one uses."""
+    found: dict[str, Var] = {}
+    known: dict[str, Var] = {}
+    for phase in phases:
+        found.update((name, known[name]) for name in sorted(_used_values(phase) & known.keys()))
+        known.update((var.name, var) for var in _defined_values(phase))
+    return found.values()
+
+
+def _defined_values(phase: Region) -> list[Var]:
+    return [*phase.parameters, *(var for node in phase.nodes for var in node.results)]
+
+
+def _used_values(phase: Region) -> set[str]:
+    operands: list[Operand] = [*phase.results, *(each for node in phase.nodes for each in node.inputs)]
+    return {each for each in operands if isinstance(each, str)}
+
+
+def type_words(type_: Type) -> int:
+    if isinstance(type_.dtype, HandleType):
+        return 2 * ROW_WORDS + 1 + len(cell_storage_sizes(element_type(type_)))
+    return 1 if type_.is_scalar else ROW_WORDS + len(type_.shape or ())

@@ -1,139 +1,460 @@
-"""Code generation for sums and matrix products, which jit.matrices computes."""
+"""Code generation for matrix products and sums, and for sums of adjoints in place.
+
+`jit.matrices` computes products and sums. The gradient of a weight is summed over activations: each
+computes a matrix product and adds it to the sum from its callees. Where that sum is unique, the product is added in
+place; where it is all zeros, these zeros are never written. `plan_accumulation` finds such nodes in a region,
+`emit_special_node` emits them.
+
+The bits of a sum do not change: an element of a product is summed from 0, and then added to the accumulator.
+"""
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
+
 from ....core.dtypes import DType
-from ....core.program.program import Node
+from ....core.ops.op import MAX_ELEMENTS, OPS
+from ....core.ops.rules import resolve_axes
+from ....core.program.program import Node, Operand, Region
 from ....core.types import Type
+from ....core.value import Literal
 from ..jit.kernels import LANE_TYPES, lane
-from . import elementwise as arrays
-from .chains import exceeds_max_elements
-from .elementwise import ArrayEmitter, Transposed, TypedExpression, broadcast_sizes
+from ..jit.state import FEW_ROWS, PARALLEL_MIN_ELEMENTS, STRIDED_ADD_ARRAYS
+from .elementwise import broadcast_sizes, emit_broadcast_copy, emit_empty, emit_full_sum, rounded_format
+from .emitter import ArrayFacts, FunctionEmitter, Transposed, TypedExpression
 from .layout import numba_dtype, numpy_dtype, tuple_expression
 
-MATMUL_SUM_OPS = ("matmul", "sum")
+_MIN_ELEMENTS = 512
+"""The fewest elements for which in-place accumulation pays."""
+_TILE_ROWS, _TILE_BYTES, _MAX_PRODUCTS = 8, 128, 2**26
+"""Bounds on a product that is added in place: a divisor of its rows, a divisor of the bytes of a row, and its most
+multiplications. Within them all tiles are whole (jit.matrices)."""
+_IN_PLACE_OPS = ("scatter_add", "scatter_index")
+"""Ops that write into their first operand where it is unique and dead."""
+_FRESH_OPS = (
+    *("matmul", "permute_dims", "concat", "broadcast_to", "broadcast_like", "sum_like", "sum", "max", "min"),
+    *_IN_PLACE_OPS,
+)
+"""Ops, besides elementwise ones, that return a unique array and keep no reference to an operand."""
+_ALIASING_OPS = ("identity", "stop_gradient", "breakpoint")
 
 
-def emit_matmul_or_sum(writer: ArrayEmitter, node: Node, inputs: list[TypedExpression]) -> str:
-    """Emit one of MATMUL_SUM_OPS."""
-    return _emit_matmul(writer, node, inputs) if node.op == "matmul" else _emit_sum(writer, node, inputs[0])
-
-
-def emit_full_sum(writer: ArrayEmitter, node: Node, array: str) -> str:
-    """Emit the sum of all elements of an array, as the result of a sum over all axes."""
-    made = node.results[0].type
-    kind = LANE_TYPES[lane(made.dtype)]
-    text = writer.assign(_rounded_format(made).format(f"p.sum_all({array}, {kind}(0))"))
-    if made.is_scalar:
-        return text
-    sizes = tuple_expression(["1"] * len(made.shape or ()))
-    return writer.assign(f"np.full({sizes}, {text}).astype({numpy_dtype(numba_dtype(made.dtype))})")
-
-
-def _rounded_format(made: Type) -> str:
-    """A format for a sum's text: rounded to its dtype, in its lane."""
-    kind = LANE_TYPES[lane(made.dtype)]
-    return f"{kind}(float32({{}}))" if numba_dtype(made.dtype) == "float32" else f"{kind}({{}})"
-
-
-def _emit_sum(writer: ArrayEmitter, node: Node, given: TypedExpression) -> str:
+def emit_sum(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit a sum over all axes, or along one."""
-    type_, made = given.type, node.results[0].type
+    (operand,) = inputs
+    type_, result = operand.type, node.results[0].type
     if type_.is_scalar:
-        return given.text
-    kind, axis, rank = LANE_TYPES[lane(made.dtype)], node.attribute("axis"), len(type_.shape or ())
+        return operand.text
+    kind, axis, rank = LANE_TYPES[lane(result.dtype)], node.attribute("axis"), len(type_.shape or ())
     if axis is None:
-        return emit_full_sum(writer, node, given.text)
-    sizes = _size_expressions(given)
+        return emit_full_sum(emitter, node, operand.text)
+    sizes = operand.sizes
     before, after = sizes[: axis % rank], sizes[axis % rank + 1 :]
-    folded = [_product_expression(before), sizes[axis % rank], _product_expression(after)]
-    sums = writer.assign(f"p.sum_middle_axis({given.text}.reshape({tuple_expression(folded)}), np.{kind})")
-    if made.is_scalar:
-        return writer.assign(_rounded_format(made).format(f"{sums}[0, 0]"))
+    folded = [count_expression(before), sizes[axis % rank], count_expression(after)]
+    sums = emitter.assign(f"p.sum_middle_axis({operand.text}.reshape({tuple_expression(folded)}), np.{kind})")
+    if result.is_scalar:
+        return emitter.assign(rounded_format(result).format(f"{sums}[0, 0]"))
     shape = [*before, *["1"] * node.attribute("keepdims"), *after]
-    return writer.assign(f"{sums}.astype({numpy_dtype(numba_dtype(made.dtype))}).reshape({tuple_expression(shape)})")
+    return emitter.assign(f"{sums}.astype({numpy_dtype(numba_dtype(result.dtype))}).reshape({tuple_expression(shape)})")
 
 
-def _emit_matmul(writer: ArrayEmitter, node: Node, inputs: list[TypedExpression]) -> str:
+def emit_matmul(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit a product: of two matrices, or of two stacks of matrices."""
-    made, (one, other) = node.results[0].type, map(_size_expressions, inputs)
-    inner, below = one[-1], other[-2:][0]
-    if inner != below:
-        writer.emit_trap(node, inputs, f"{inner} != {below}")
+    result, (left, right) = node.results[0].type, (each.sizes for each in inputs)
+    inner, right_inner = left[-1], right[-2:][0]
+    if inner != right_inner:
+        emitter.emit_trap(node, inputs, f"{inner} != {right_inner}")
     leading = [TypedExpression(text, Type(type_.dtype, (type_.shape or ())[:-2])) for text, type_ in inputs]
-    high = any(value.type.shape for value in leading)
+    has_stacks = any(value.type.shape for value in leading)
     stack = (
-        broadcast_sizes(writer, leading, lambda condition: writer.emit_trap(node, inputs, condition)) if high else []
+        broadcast_sizes(emitter, leading, lambda condition: emitter.emit_trap(node, inputs, condition))
+        if has_stacks
+        else []
     )
-    shape = [*stack, *one[-2:-1], *(other[-1:] if len(other) > 1 else [])]
-    if shape and exceeds_max_elements(shape) != "False":
-        writer.emit_memory_exit(node, inputs, exceeds_max_elements(shape))
-    if turned := _emit_transposed_matmul(writer, made, inputs):
-        return turned
-    texts = [_factor_expression(value, made) for value in inputs]
-    x = texts[0] if len(one) > 1 else f"{texts[0]}.reshape((1, {inner}))"
-    y = texts[1] if len(other) > 1 else f"{texts[1]}.reshape(({below}, 1))"
+    shape = [*stack, *left[-2:-1], *(right[-1:] if len(right) > 1 else [])]
+    if shape:
+        emitter.emit_size_check(node, inputs, shape)
+    if transposed := emit_transposed_matmul(emitter, result, inputs):
+        return transposed
+    texts = [_factor_expression(value, result) for value in inputs]
+    x = texts[0] if len(left) > 1 else f"{texts[0]}.reshape((1, {inner}))"
+    y = texts[1] if len(right) > 1 else f"{texts[1]}.reshape(({right_inner}, 1))"
     shapes = [type_.shape or () for _, type_ in inputs]
-    shapes = [shapes[0] if len(one) > 1 else (1, *shapes[0]), shapes[1] if len(other) > 1 else (*shapes[1], 1)]
+    shapes = [shapes[0] if len(left) > 1 else (1, *shapes[0]), shapes[1] if len(right) > 1 else (*shapes[1], 1)]
     if stack:
         pairs = zip((x, y), inputs, shapes, strict=True)
         factors = [
-            TypedExpression(writer.assign(text), Type(_factor_dtype(value, made), shape))
+            TypedExpression(emitter.assign(text), Type(factor_dtype(value, result), shape))
             for text, value, shape in pairs
         ]
-        product = _emit_stacked_matmul(writer, made, factors, stack)
+        product = emit_stacked_matmul(emitter, result, factors, stack)
     else:
-        product = writer.assign(_matmul_expression(made, x, y))
-    if made.is_scalar:
-        return writer.assign(f"{LANE_TYPES[lane(made.dtype)]}({product}[0, 0])")
-    return writer.assign(f"{product}.reshape({tuple_expression(shape)})")
+        product = emitter.assign(matmul_expression(result, x, y))
+    if result.is_scalar:
+        return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({product}[0, 0])")
+    return emitter.assign(f"{product}.reshape({tuple_expression(shape)})")
 
 
-def _emit_transposed_matmul(writer: ArrayEmitter, made: Type, factors: list[TypedExpression]) -> str | None:
+def emit_transposed_matmul(emitter: FunctionEmitter, result: Type, factors: Sequence[TypedExpression]) -> str | None:
     """Emit a product of two matrices one of which is transposed; None where neither is."""
-    texts, name = ", ".join(value.text for value in factors), numba_dtype(made.dtype)
+    texts, name = ", ".join(value.text for value in factors), numba_dtype(result.dtype)
     if isinstance(factors[0], Transposed):
-        return writer.assign(f"matmul_transposed_left_{name}(s, {texts})")
-    return writer.assign(f"matmul_transposed_right_{name}({texts})") if isinstance(factors[1], Transposed) else None
+        return emitter.assign(f"matmul_transposed_left_{name}(s, {texts})")
+    return emitter.assign(f"matmul_transposed_right_{name}({texts})") if isinstance(factors[1], Transposed) else None
 
 
-def _factor_dtype(value: TypedExpression, made: Type) -> DType:
+def factor_dtype(value: TypedExpression, result: Type) -> DType:
     """The dtype in which an operand is multiplied: the result's if that is a float, else its own."""
-    return made.dtype if made.dtype.kind == "f" else value.type.dtype
+    return result.dtype if result.dtype.kind == "f" else value.type.dtype
 
 
-def _factor_expression(value: TypedExpression, made: Type) -> str:
-    if _factor_dtype(value, made) is value.type.dtype:
+def _factor_expression(value: TypedExpression, result: Type) -> str:
+    if factor_dtype(value, result) is value.type.dtype:
         return value.text
-    return f"{value.text}.astype({numpy_dtype(numba_dtype(made.dtype))})"
+    return f"{value.text}.astype({numpy_dtype(numba_dtype(result.dtype))})"
 
 
-def _matmul_expression(made: Type, x: str, y: str) -> str:
-    if made.dtype.kind == "f":
-        return f"matmul_{numba_dtype(made.dtype)}(s, {x}, {y})"
-    return f"p.integer_matmul({x}, {y}, {numpy_dtype(numba_dtype(made.dtype))})"
+def matmul_expression(result: Type, x: str, y: str) -> str:
+    """Text of the product of two matrices."""
+    if result.dtype.kind == "f":
+        return f"matmul_{numba_dtype(result.dtype)}(s, {x}, {y})"
+    return f"p.integer_matmul({x}, {y}, {numpy_dtype(numba_dtype(result.dtype))})"
 
 
-def _emit_stacked_matmul(writer: ArrayEmitter, made: Type, factors: list[TypedExpression], stack: list[str]) -> str:
+def emit_stacked_matmul(
+    emitter: FunctionEmitter, result: Type, factors: Sequence[TypedExpression], stack: Sequence[str]
+) -> str:
     """Emit the products of two stacks of matrices, one after another."""
-    count, given = _product_expression(stack), []
+    count, stacks = count_expression(stack), []
     for factor in factors:
-        sizes = [writer.assign(size) for size in _size_expressions(factor)[-2:]]
-        whole = arrays.emit_broadcast_copy(writer, factor, [*stack, *sizes])
-        given.append(writer.assign(f"{whole}.reshape({tuple_expression([count, *sizes])})"))
-    sizes = [count, f"{given[0]}.shape[1]", f"{given[1]}.shape[2]"]
-    product = writer.assign(f"e.empty({tuple_expression(sizes)}, {numpy_dtype(numba_dtype(made.dtype))})")
-    index = writer.fresh_name("i")
-    with writer.block(f"for {index} in range({count}):"):
-        writer.emit_poll()
-        writer.emit(f"{product}[{index}] = {_matmul_expression(made, f'{given[0]}[{index}]', f'{given[1]}[{index}]')}")
+        sizes = [emitter.assign(size) for size in factor.sizes[-2:]]
+        copy = emit_broadcast_copy(emitter, factor, [*stack, *sizes])
+        stacks.append(emitter.assign(f"{copy}.reshape({tuple_expression([count, *sizes])})"))
+    sizes = [count, f"{stacks[0]}.shape[1]", f"{stacks[1]}.shape[2]"]
+    product = emitter.assign(f"e.empty({tuple_expression(sizes)}, {numpy_dtype(numba_dtype(result.dtype))})")
+    index = emitter.fresh_name("i")
+    with emitter.block(f"for {index} in range({count}):"):
+        emitter.emit_poll()
+        emitter.emit(
+            f"{product}[{index}] = {matmul_expression(result, f'{stacks[0]}[{index}]', f'{stacks[1]}[{index}]')}"
+        )
     return product
 
 
-def _product_expression(sizes: list[str]) -> str:
+def count_expression(sizes: Sequence[str]) -> str:
+    """Text of the number of elements of an array of these sizes."""
     return f"({' * '.join(sizes)})" if sizes else "1"
 
 
-def _size_expressions(value: TypedExpression) -> list[str]:
-    shape = value.type.shape or ()
-    return [f"{value.text}.shape[{axis}]" if size is None else str(size) for axis, size in enumerate(shape)]
+def is_fresh(op: str) -> bool:
+    """Whether an op returns a unique array and keeps no reference to an operand."""
+    return op in _FRESH_OPS or (op in OPS and OPS[op].scalar is not None and op not in _ALIASING_OPS)
+
+
+@dataclass(frozen=True, slots=True)
+class AccumulationPlan:
+    """A plan for the nodes of a region that are not emitted one by one."""
+
+    sums: frozenset[str]
+    zeros: frozenset[str]
+    """Nodes whose results are lazy zeros."""
+    products: Mapping[str, Node]
+    """For the name of each sum, the product that is added to its other operand."""
+    transposes: frozenset[str]
+    """Transpositions that are folded into products."""
+    node_index: Mapping[str, int]
+    """The position of each node, by name."""
+    last_use: Mapping[str, int]
+    """The position of the last use of each value; -1 where it has none."""
+
+    @property
+    def special_nodes(self) -> frozenset[str]:
+        return self.sums | self.zeros
+
+    @property
+    def fused_nodes(self) -> frozenset[str]:
+        return self.transposes | {node.name for node in self.products.values()}
+
+    def is_last_use(self, operand: Operand, node: Node) -> bool:
+        """Whether this is the last use of a value, and the node's only one."""
+        return (
+            isinstance(operand, str)
+            and self.last_use.get(operand) == self.node_index[node.name]
+            and node.inputs.count(operand) == 1
+        )
+
+    def dead_operands(self, node: Node, value: Callable[[Operand], TypedExpression]) -> set[str]:
+        """The operands of a node that are dead after it."""
+        return {value(each).text for each in node.inputs if self.is_last_use(each, node)}
+
+
+class DefUseChains:
+    """The definitions and uses of a region's values."""
+
+    def __init__(self, region: Region) -> None:
+        self.region, self.nodes = region, region.nodes
+        self.producer = {var.name: node for node in region.nodes for var in node.results}
+        self.types = {var.name: var.type for var in region.parameters}
+        self.types |= {var.name: var.type for node in region.nodes for var in node.results}
+        self.use_indices: dict[str, list[int]] = {name: [] for name in self.types}
+        for at, node in enumerate(region.nodes):
+            for each in (each for each in node.inputs if isinstance(each, str)):
+                self.use_indices[each].append(at)
+        for each in (each for each in region.results if isinstance(each, str)):
+            self.use_indices[each].append(len(region.nodes))
+        self.fusible_values = fusible_values(self)
+
+    def users(self, name: str) -> list[Node]:
+        return [self.nodes[at] for at in self.use_indices[name] if at < len(self.nodes)]
+
+    def operand_type(self, operand: Operand) -> Type:
+        return operand.type if isinstance(operand, Literal) else self.types[operand]
+
+
+def plan_accumulation(region: Region) -> AccumulationPlan:
+    """The plan for a region that is closed."""
+    uses, sums, zeros, transposes = DefUseChains(region), set[str](), set[str](), set[str]()
+    for node in reversed(region.nodes):
+        if is_accumulation(uses, node, sums):
+            sums.add(node.name)
+    for node in region.nodes:
+        if is_lazy_zeros(uses, node, sums):
+            zeros.add(node.name)
+        elif is_implicit_transpose(uses, node, transposes):
+            transposes.add(node.name)
+    products = {
+        node.name: product
+        for node in region.nodes
+        if node.name in sums and (product := find_accumulated_product(uses, node))
+    }
+    last_use = {each: max(product, default=-1) for each, product in uses.use_indices.items()}
+    for node in products.values():
+        for each in (each for each in node.inputs if isinstance(each, str)):
+            last_use[each] = max(last_use[each], last_use[node.name])
+    for name in transposes:
+        (of,) = uses.producer[name].inputs
+        if isinstance(of, str):
+            last_use[of] = max(last_use[of], last_use[name])
+    node_index = {node.name: number for number, node in enumerate(region.nodes)}
+    return AccumulationPlan(frozenset(sums), frozenset(zeros), products, frozenset(transposes), node_index, last_use)
+
+
+def static_element_count(type_: Type) -> int | None:
+    """The static element count of an array, or None."""
+    shape = [-1 if size is None else size for size in type_.shape or ()]
+    return None if type_.is_scalar or -1 in shape else math.prod(shape)
+
+
+def is_accumulation(uses: DefUseChains, node: Node, later: set[str]) -> bool:
+    """Whether a node adds arrays that are computed one by one, and is in no fused loop."""
+    if node.op != "add" or len({each for each in node.inputs if isinstance(each, str)}) != 2:
+        return False
+    result = node.results[0].type
+    count = static_element_count(result)
+    if count is None or not _MIN_ELEMENTS <= count < PARALLEL_MIN_ELEMENTS or result.dtype.kind != "f":
+        return False
+    has_whole_operands = all(
+        uses.operand_type(each) == result and each not in uses.fusible_values for each in node.inputs
+    )
+    return has_whole_operands and all(user.name in later for user in uses.users(node.name))
+
+
+def fusible_values(uses: DefUseChains) -> set[str]:
+    """The values of elementwise ops, except sums of a value that no elementwise op computes."""
+    values = set[str]()
+    for node in uses.nodes:
+        is_by_elements = node.op in OPS and OPS[node.op].scalar is not None
+        is_sum = node.op == "add" and static_element_count(node.results[0].type) is not None
+        if is_by_elements and (not is_sum or any(each in values for each in node.inputs)):
+            values.add(node.name)
+    return values
+
+
+def is_lazy_zeros(uses: DefUseChains, node: Node, sums: set[str]) -> bool:
+    """Whether a node makes zeros, and all of its uses accept lazy zeros."""
+    if len(node.results) != 1:
+        return False
+    result = node.results[0].type
+    has_elements = 0 < (static_element_count(result) or 0) <= MAX_ELEMENTS
+    if (
+        node.op == "multiply_no_nan"
+        and is_zero(node.inputs[1])
+        and has_elements
+        and uses.operand_type(node.inputs[0]) == result
+    ):
+        return all(user.op in _IN_PLACE_OPS or user.name in sums for user in uses.users(node.name))
+    return node.op in ("broadcast_to", "broadcast_like") and is_zero(node.inputs[0]) and has_elements
+
+
+def is_zero(operand: Operand) -> bool:
+    """Whether an operand is the constant 0.0, not -0.0."""
+    if not isinstance(operand, Literal) or not operand.type.is_scalar or operand.type.dtype.kind != "f":
+        return False
+    value = float(operand.value)  # type: ignore[arg-type]
+    return value == 0.0 and math.copysign(1.0, value) > 0.0
+
+
+def is_implicit_transpose(uses: DefUseChains, node: Node, others: set[str]) -> bool:
+    """Whether a node transposes a matrix, and all of its users are products that accept it transposed; `others` are
+    transposes already accepted."""
+    if node.op != "permute_dims" or len(node.results[0].type.shape or ()) != 2:
+        return False
+    axes = node.attribute("axes")
+    if tuple(resolve_axes(axes if isinstance(axes, tuple) else (axes,), uses.operand_type(node.inputs[0]))) != (1, 0):
+        return False
+    users = uses.users(node.name)
+    return len(users) == len(uses.use_indices[node.name]) and all(
+        accepts_transposed(uses, user, node.name, others) for user in users
+    )
+
+
+def accepts_transposed(uses: DefUseChains, node: Node, name: str, others: set[str]) -> bool:
+    """Whether a node is a product that accepts this matrix transposed: as its left factor, or as its right one where
+    the left has few rows."""
+    if (
+        not is_float_matmul(uses, node)
+        or node.inputs[0] == node.inputs[1]
+        or any(each in others for each in node.inputs)
+    ):
+        return False
+    if any(static_element_count(uses.operand_type(each)) is None for each in node.inputs):
+        return False
+    rows = (uses.operand_type(node.inputs[0]).shape or (None,))[0]
+    return node.inputs[0] == name or (rows is not None and rows < FEW_ROWS)
+
+
+def is_float_matmul(uses: DefUseChains, node: Node) -> bool:
+    """Whether a node is a product of two float matrices of one dtype."""
+    if node.op != "matmul":
+        return False
+    types = [uses.operand_type(each) for each in node.inputs]
+    dtype = node.results[0].type.dtype
+    return dtype.kind == "f" and all(each.dtype is dtype and len(each.shape or ()) == 2 for each in types)
+
+
+def find_accumulated_product(uses: DefUseChains, sum_: Node) -> Node | None:
+    """The product that a sum adds to its other operand; None unless the sum is its only use, the other operand does not
+    feed it, all tiles are whole, and the types show that its factors fit."""
+    for each in reversed(sum_.inputs):
+        node = uses.producer.get(str(each))
+        if node is None or not is_float_matmul(uses, node) or len(uses.use_indices[str(each)]) != 1:
+            continue
+        if operands_read(uses, node) & {*sum_.inputs} or any(
+            static_element_count(uses.operand_type(factor)) is None for factor in node.inputs
+        ):
+            continue
+        rows, columns = node.results[0].type.shape or (0, 0)
+        inner = (uses.operand_type(node.inputs[0]).shape or (0, 0))[1]
+        row_bytes = (columns or 0) * node.results[0].type.dtype.numpy.itemsize
+        has_whole_tiles = rows and columns and inner and rows % _TILE_ROWS == 0 and row_bytes % _TILE_BYTES == 0
+        if has_whole_tiles and rows * inner * columns < _MAX_PRODUCTS:  # type: ignore[operator]
+            return node
+    return None
+
+
+def operands_read(uses: DefUseChains, product: Node) -> set[Operand]:
+    """The values whose elements a product reads, transposed or not."""
+    producers = [uses.producer.get(str(each)) for each in product.inputs]
+    return {
+        *product.inputs,
+        *(each for node in producers if node and node.op == "permute_dims" for each in node.inputs),
+    }
+
+
+def emit_special_node(
+    emitter: FunctionEmitter,
+    plan: AccumulationPlan,
+    node: Node,
+    value: Callable[[Operand], TypedExpression],
+    materialized_value: Callable[[Operand], TypedExpression],
+) -> str:
+    """Emit a node of the plan; `materialized_value` returns a materialized operand."""
+    if node.name in plan.zeros:
+        return emit_lazy_zeros(emitter, node)
+    product = plan.products.get(node.name)
+    if product is None:
+        a, b = (value(each).text for each in node.inputs)
+        return emit_accumulation(emitter, node, a, b, plan.dead_operands(node, value))
+    (name,) = (each for each in node.inputs if each != product.name)
+    factors, is_dead = list(map(materialized_value, product.inputs)), plan.is_last_use(name, node)
+    return emit_accumulated_product(emitter, product, factors, value(name), is_dead=is_dead)
+
+
+def emit_lazy_zeros(emitter: FunctionEmitter, node: Node) -> str:
+    """Emit lazy zeros."""
+    type_ = node.results[0].type
+    text = emitter.assign(
+        f"e.lazy_zeros(({', '.join(map(str, type_.shape or ()))},), {numpy_dtype(numba_dtype(type_.dtype))})"
+    )
+    emitter.facts.set_facts(text, ArrayFacts(is_unique=True, has_no_negative_zero=True, may_be_lazy=True))
+    return text
+
+
+def emit_accumulation(emitter: FunctionEmitter, node: Node, a: str, b: str, dead: set[str]) -> str:
+    """Emit a sum of two arrays, each of which may be lazy zeros; `dead` are its dead operands."""
+    facts, type_, pairs = emitter.facts, node.results[0].type, ((a, b), (b, a))
+    for one, other in pairs:
+        if one in facts.lazy and other not in facts.no_negative_zero:
+            emitter.materialize(one)
+    reusable, total, head = facts.unique & dead, emitter.fresh_name(), "if"
+    returned = {other for one, other in pairs if one in facts.lazy}  # one of these may be returned as the sum
+    for one, other in pairs:
+        if one in facts.lazy:
+            emitter.emit(f"{head} e.is_lazy({one}): {total} = {other}")
+            head = "elif"
+    with emitter.block("else:") if returned else nullcontext():
+        emitter.emit(f"{total} = {emit_array_sum(emitter, type_, a, b, reusable)}")
+    facts.mark_shared(returned - reusable)
+    facts.set_facts(
+        total, ArrayFacts(returned <= reusable, bool({a, b} & facts.no_negative_zero), {a, b} <= facts.lazy)
+    )
+    return total
+
+
+def emit_array_sum(emitter: FunctionEmitter, type_: Type, a: str, b: str, reusable: set[str]) -> str:
+    """Emit the sum of two materialized arrays, in place where one of them is in `reusable`: unique and dead."""
+    sizes = [str(size) for size in type_.shape or ()]
+    total = a if a in reusable else b if b in reusable else emit_empty(emitter, sizes, type_)
+    words = [
+        f"w.data_address({total})",
+        f"w.data_address({a})",
+        str(type_.dtype.numpy.itemsize),
+        f"w.data_address({b})",
+    ]
+    emitter.emit(
+        f"strided_op({', '.join([str(STRIDED_ADD_ARRAYS), *words, str(static_element_count(type_)), *['0'] * 10])})"
+    )
+    for text in dict.fromkeys((total, a, b)):
+        emitter.emit(f"w.keep_alive({text})")
+    return total
+
+
+def emit_accumulated_product(
+    emitter: FunctionEmitter, product: Node, factors: Sequence[TypedExpression], to: TypedExpression, *, is_dead: bool
+) -> str:
+    """Emit a matrix product that is added to an array."""
+    facts, type_ = emitter.facts, product.results[0].type
+    rows, columns = type_.shape or (0, 0)
+    fact = ArrayFacts(is_unique=True, has_no_negative_zero=to.text in facts.no_negative_zero)
+    if not is_dead or to.text not in facts.unique:
+        accumulator = emit_empty(emitter, [str(rows), str(columns)], type_)
+        width, count = type_.dtype.numpy.itemsize, rows * columns  # type: ignore[operator]
+        emitter.materialize(to.text)
+        words = [f"w.data_address({accumulator})", f"w.data_address({to.text})", str(width), "1", "1", "1", str(count)]
+        emitter.emit(f"strided_op({', '.join(['0', *words, '0', '0', '0', '1', '0', '0', '0', '1'])})")
+        emitter.emit(f"w.keep_alive({to.text})")
+        mode = "1"
+    elif to.text in facts.lazy:
+        mode = emitter.assign(f"2 if e.is_lazy({to.text}) else 1")
+        accumulator = emitter.assign(f"e.materialize_uninitialized({to.text})")
+    else:
+        accumulator, mode = to.text, "1"
+    x, y = factors
+    name = numba_dtype(type_.dtype)
+    is_transposed = "1" if isinstance(x, Transposed) else "0"
+    emitter.emit(f"matmul_accumulate_{name}(s, {accumulator}, {x.text}, {y.text}, {is_transposed}, {mode})")
+    facts.set_facts(accumulator, fact)
+    return accumulator

@@ -24,11 +24,15 @@ import numpy as np
 from ....core.errors import Crash, Exhausted, TagloomError, Usage
 from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
+from ....core.ops.effects import EFFECT_OPS, size_trap_message
+from ....core.ops.op import OPS, build_kernel, trap_message
 from ....core.program.program import Node, Program
 from ....core.tag import ROOT
-from ....core.value import Value, admit, borrow
+from ....core.types import type_of
+from ....core.value import Literal, Value, admit, borrow
 from ....core.world import World
-from ...outcome.outcome import Outcome, limit_exceeded
+from ...machine.event import Event, Token
+from ...outcome.outcome import Outcome, build_trap, limit_exceeded, value_outcome
 from ..interrupt import LimitMonitor, interrupt_between_steps, recent_resident_memory
 from ..jit import cache as kept
 from ..jit.cache import show_compiling
@@ -37,19 +41,21 @@ from ..jit.state import EXIT_DEPTH, EXIT_FALLBACK, EXIT_MEMORY, EXIT_TAPE_FULL, 
 from ..jit.state import EXIT_STACK as NO_STACK
 from ..protocol import Limits, resolve_limits
 from ..reference import admit_arguments, default_structure, external_limit_error
-from . import arena, source, watchdog
+from . import call_buffer as arena
+from . import source, watchdog
 from .call_buffer import CallBuffer, arguments_struct
-from .components import is_recursive
+from .chains import FusedChain
 from .cost import LONG_WORK, CostModel, RunCost, constant_cost, elementwise_cost
-from .ending import build_outcome
-from .host_calls import HostCallServer, RunWaiter
+from .emitter import GeneratedModule
+from .layout import is_recursive
 from .support import has_effects, is_of_scalars, unsupported_program
-from .text import GeneratedModule
 from .thread import (
     CALLER_STACK_BYTES,
     RESERVED_STACK_BYTES,
     STACK_BYTES,
+    HostCallServer,
     LargeStackThread,
+    RunWaiter,
     caller_stack_floor,
     run_on_thread,
 )
@@ -412,3 +418,62 @@ def _attach_thread_pool(ready: CompiledProgram, words: CallBuffer) -> None:
 
 def _memory_error(ready: CompiledProgram) -> Exhausted:
     return Exhausted("the run does not fit into memory", rule="S12", where=ready.program.entry)
+
+
+# The outcome of a compiled run, built from its call buffer.
+
+
+def build_outcome(
+    text: GeneratedModule,
+    graph: Graph,
+    words: CallBuffer,
+    results: tuple[Value, ...] | None,
+    stopped: TagloomError | None,
+    structure: TreeDef,
+    failed: str | None,
+) -> Outcome:
+    """The outcome of a run: with results, or ended by `stopped`. With neither, the run trapped: the call buffer says
+    where, and `failed` why, if an effect trapped."""
+    if stopped is not None:
+        return value_outcome(graph, structure, "compiled", None, stopped)
+    if results is not None:
+        return value_outcome(graph, structure, "compiled", results)
+    event = _build_trap_event(text, graph, words, failed)
+    return value_outcome(graph, structure, "compiled", None, build_trap(graph, event), (event,))
+
+
+def _build_trap_event(text: GeneratedModule, graph: Graph, words: CallBuffer, failed: str | None) -> Event:
+    """The firing that trapped: the first that a sequential evaluation meets."""
+    function, node, types = text.trap_sites[words.trap_number]
+    operands = tuple(words.take_operand(at, type_) for at, type_ in enumerate(types))
+    if isinstance(node, FusedChain):
+        node, operands = _find_trapping_node(node, operands)
+    tag = ROOT
+    for site, iteration in words.tag_steps():
+        tag = tag.child(text.sites[site], iteration)
+    (number,) = (at for at, each in enumerate(graph.nodes) if str(each) == f"{function}.{node.name}")
+    trigger: tuple[Value, ...] = (True,) * graph.nodes[number].has_trigger
+    inputs = (*operands, *trigger)
+    message = _trap_message(node, operands) if failed is None else failed
+    return Event(Token(number, 0, tag, inputs[0]), 0, inputs, (), (), message, (), False)
+
+
+def _find_trapping_node(chain: FusedChain, given: Sequence[Value]) -> tuple[Node, tuple[Value, ...]]:
+    """The node of a chain that trapped, and its operands, found by evaluating the chain on its inputs."""
+    values = dict(zip(chain.inputs, given, strict=True))
+    for node in chain.nodes:
+        operands = tuple(each.value if isinstance(each, Literal) else values[each] for each in node.inputs)
+        row = OPS[node.op]
+        if trap_message(row, operands, node.attributes) is not None:
+            return node, operands
+        values[node.name] = build_kernel(row, list(map(type_of, operands)), node.results[0].type, node.attributes)(
+            *operands
+        )
+    raise Crash("a chain of ops traps, and none of them does", where=chain.nodes[0].location)
+
+
+def _trap_message(node: Node, operands: tuple[Any, ...]) -> str | None:
+    if node.op in OPS:
+        return trap_message(OPS[node.op], operands, node.attributes)
+    undefined = size_trap_message if node.op == "cells" else EFFECT_OPS[node.op].trap_reason
+    return undefined(*operands) if undefined else None

@@ -8,7 +8,7 @@ import pytest
 from tagloom.core.program.program import Program
 from tagloom.interp.engines.compiled import run as engine
 from tagloom.interp.engines.compiled import source
-from tagloom.interp.engines.compiled.text import GeneratedModule
+from tagloom.interp.engines.compiled.emitter import GeneratedModule
 
 
 def afresh(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,7 +17,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program
 from tagloom.core.types import Type
 from tagloom.core.value import admit
-from tagloom.interp.engines.compiled import loops
+from tagloom.interp.engines.compiled import source
 from tagloom.interp.engines.compiled.cost import constant_cost
 
 LOOP = """
@@ -77,7 +77,7 @@ def near_ends(draw: Any) -> Case:
 def check(case: Case) -> None:
     """Fails where the engine differs; a strip is of four iterations."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(loops, "STRIP_ITERATIONS", 4)
+        patch.setattr(source, "STRIP_ITERATIONS", 4)
         assert not differences(case.program, lower(case.program), case.arguments)
 
 

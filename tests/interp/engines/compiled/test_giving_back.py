@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import tagloom as tl
-from tagloom.interp.engines.compiled import arena, run
+from tagloom.interp.engines.compiled import call_buffer, run
 from tagloom.interp.engines.compiled.call_buffer import CallBuffer
 from tagloom.interp.engines.jit.state import TAPE_NEXT
 
@@ -81,10 +81,10 @@ def test_operands_of_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_memory_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept for the next run is short, also where one ended amid its records, as where an array did not fit."""
-    monkeypatch.setattr(arena, "_idle_blocks", [])
-    for size, kept in ((arena._MAX_IDLE_BYTES + 8, 0), (8, 1)):
+    monkeypatch.setattr(call_buffer, "_idle_blocks", [])
+    for size, kept in ((call_buffer._MAX_IDLE_BYTES + 8, 0), (8, 1)):
         words = CallBuffer([], Struct(""), 0, 0, 1, 0)
-        with pytest.raises(MemoryError), arena.RecordArena(words, 2 * arena._MAX_IDLE_BYTES):
+        with pytest.raises(MemoryError), call_buffer.RecordArena(words, 2 * call_buffer._MAX_IDLE_BYTES):
             words.state[TAPE_NEXT] += size
             raise MemoryError
-        assert len(arena._idle_blocks) == kept
+        assert len(call_buffer._idle_blocks) == kept

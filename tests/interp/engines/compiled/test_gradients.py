@@ -17,7 +17,7 @@ from support.programs.gradient_functions import GRADIENTS, nested, power
 from support.twins.compiled_twins import broken
 from tagloom.core.errors import Invalid
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.compiled import arena
+from tagloom.interp.engines.compiled import call_buffer
 from tagloom.interp.engines.compiled.call_buffer import CallBuffer
 from tagloom.interp.engines.compiled.support import unsupported_program
 from tagloom.interp.engines.interrupt import resident_memory
@@ -206,14 +206,14 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
 def used(monkeypatch: pytest.MonkeyPatch, function: tl.Function, *arguments: Any) -> int:
     """The bytes of records that a run had at most."""
     words: list[tuple[CallBuffer, int]] = []
-    lent = arena.RecordArena
+    lent = call_buffer.RecordArena
 
     def noted(of: CallBuffer, size: int) -> Any:
         made = lent(of, size)
         words.append((of, size))
         return made
 
-    monkeypatch.setattr(arena, "RecordArena", noted)
+    monkeypatch.setattr(call_buffer, "RecordArena", noted)
     assert function.run(*arguments, engine="compiled").status == "Returned"
     ((found, _),) = words
     return int(found.state[TAPE_HIGH_WATER] - found.state[TAPE_NEXT])

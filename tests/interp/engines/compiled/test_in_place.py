@@ -18,8 +18,8 @@ from support.generators.sum_cases import sum_cases
 from support.laws.compiled_laws import differences, differs
 from support.twins.compiled_twins import afresh, broken
 from tagloom.core.graph.lower import lower
-from tagloom.interp.engines.compiled import adjoint_sums as sums
-from tagloom.interp.engines.compiled import facts, loops, source
+from tagloom.interp.engines.compiled import emitter, source
+from tagloom.interp.engines.compiled import products as sums
 
 Weights = tl.Array[tl.float32, 32, 32]
 Rows = tl.Array[tl.float32, 8, 32]
@@ -176,21 +176,23 @@ def _spent(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _known(monkeypatch: pytest.MonkeyPatch) -> None:
     sizes = lambda type_: [8 if size is None else size for size in type_.shape or ()]  # noqa: E731
-    monkeypatch.setattr(sums, "_element_count", lambda type_: None if type_.is_scalar else math.prod(sizes(type_)))
+    monkeypatch.setattr(
+        sums, "static_element_count", lambda type_: None if type_.is_scalar else math.prod(sizes(type_))
+    )
 
 
 def _not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(source, "_weaken_facts", lambda assumed, found: assumed)
+    monkeypatch.setattr(source, "weaken_facts", lambda assumed, found: assumed)
 
 
 def _clean(monkeypatch: pytest.MonkeyPatch) -> None:
-    right = facts.ArrayFactTable.__init__
+    right = emitter.ArrayFactTable.__init__
 
-    def known(self: facts.ArrayFactTable, *given: Any) -> None:
+    def known(self: emitter.ArrayFactTable, *given: Any) -> None:
         right(self, *given)
         self.no_negative_zero = Everything()
 
-    monkeypatch.setattr(facts.ArrayFactTable, "__init__", known)
+    monkeypatch.setattr(emitter.ArrayFactTable, "__init__", known)
 
 
 def _texts(pattern: str, instead: str) -> Any:
@@ -200,16 +202,16 @@ def _texts(pattern: str, instead: str) -> Any:
 TWINS: dict[str, tuple[Any, str]] = {
     "an operand that is needed later is written to": (_spent, "needed later"),
     "what there is a view of is written to": (
-        lambda patch: patch.setattr(sums, "is_fresh", lambda op: op != "call"),
+        lambda patch: patch.setattr(source, "is_fresh", lambda op: op != "call"),
         "viewed",
     ),
     "what is multiplied is written to": (
-        lambda patch: patch.setattr(sums, "_operands_read", lambda uses, product: set()),
+        lambda patch: patch.setattr(sums, "operands_read", lambda uses, product: set()),
         "its own factor",
     ),
     "factors that do not fit are multiplied": (_known, "opened"),
     "a sum is written to by another name": (
-        lambda patch: patch.setattr(facts.ArrayFactTable, "mark_shared", lambda known, texts: None),
+        lambda patch: patch.setattr(emitter.ArrayFactTable, "mark_shared", lambda known, texts: None),
         "handed on",
     ),
     "what recurs hands on only what is its own": (_not_asked, "given back"),
@@ -220,7 +222,7 @@ TWINS: dict[str, tuple[Any, str]] = {
     ),
     "sums so far are lost": (_texts(r"2 if (e\.is_lazy\(\w+\)) else 1", "2"), "tree"),
     "loops begin with what they made": (
-        lambda patch: patch.setattr(loops, "_emit_loop_variables", _shared_variables(loops._emit_loop_variables)),
+        lambda patch: patch.setattr(source, "emit_loop_variables", _shared_variables(source.emit_loop_variables)),
         "repeated",
     ),
 }

@@ -17,8 +17,8 @@ from tagloom.core.frontend.api import apply
 from tagloom.core.ops.op import OPS
 from tagloom.core.program.program import Node, Var
 from tagloom.core.types import Type
-from tagloom.interp.engines.compiled.host_calls import HostCallServer
 from tagloom.interp.engines.compiled.support import is_host_op, needs_poll, unsupported_program
+from tagloom.interp.engines.compiled.thread import HostCallServer
 
 CODED = {"matmul", "sum"}
 """Those that have machine code though they do not compute element by element; sums of one axis, or all."""
@@ -142,17 +142,17 @@ def test_an_op_that_raises_is_our_fault(monkeypatch: pytest.MonkeyPatch) -> None
     def kernel(*_: Any) -> Any:
         raise ZeroDivisionError
 
-    monkeypatch.setattr("tagloom.interp.engines.compiled.host_calls.build_kernel", kernel)
+    monkeypatch.setattr("tagloom.interp.engines.compiled.thread.build_kernel", kernel)
     with pytest.raises(tl.Crash, match="compiled code failed") as crashed:
         spread.run(10, engine="compiled")
     assert isinstance(crashed.value.__cause__, ZeroDivisionError)
 
 
 RAISING = """
-from tagloom.interp.engines.compiled import host_calls
+from tagloom.interp.engines.compiled import thread
 def kernel(*_):
     raise DeprecationWarning
-host_calls.build_kernel = kernel
+thread.build_kernel = kernel
 ordered = tl.function(lambda x: tl.sort(x))
 least = tl.function(lambda x: tl.take(ordered(x), 0))
 try:

@@ -15,7 +15,7 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.program.program import Program
 from tagloom.core.types import Type, type_of
 from tagloom.core.value import admit, fingerprint
-from tagloom.interp.engines.compiled import effects, moves
+from tagloom.interp.engines.compiled import moves, source
 from tagloom.interp.engines.compiled.run import run_compiled
 from tagloom.interp.engines.reference import run_graph
 
@@ -31,7 +31,7 @@ MORE = [
     Case("permute_dims", ([list(range(at, at + 19)) for at in range(20)],), {"axes": (1, 0)}),
     *(Case("size", ((2, 3),), {"axis": axis}) for axis in (None, 0, -1)),
 ]
-RULES = {op: [case for case in (*CASES, *MORE) if case.op == op] for op in moves.EMITTERS}
+RULES = {op: [case for case in (*CASES, *MORE) if case.op == op] for op in moves.MOVE_EMITTERS}
 LEFT = {
     "reshape": 0,
     "reshape_like": 2,
@@ -90,7 +90,7 @@ def wrong(op: str, dtype: Any, is_open: bool) -> list[str]:
 @pytest.mark.inner(first=1)
 @pytest.mark.parametrize("is_open", [False, True])
 @pytest.mark.parametrize(
-    "op", [op if op in QUICK else pytest.param(op, marks=pytest.mark.heavy) for op in moves.EMITTERS]
+    "op", [op if op in QUICK else pytest.param(op, marks=pytest.mark.heavy) for op in moves.MOVE_EMITTERS]
 )
 def test_agreement(op: str, is_open: bool) -> None:
     """Of known sizes and of open ones."""
@@ -99,16 +99,16 @@ def test_agreement(op: str, is_open: bool) -> None:
 
 
 @pytest.mark.heavy
-@pytest.mark.parametrize("op", moves.EMITTERS)
+@pytest.mark.parametrize("op", moves.MOVE_EMITTERS)
 def test_little_is_left_to_python(op: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The law is not empty: where sizes are known, machine code does it."""
-    left, right = Counter[str](), effects.emit_host_call
+    left, right = Counter[str](), source.emit_host_call
 
     def noted(writer: Any, node: Any, inputs: Any) -> str:
         left[node.op] += 1
         return right(writer, node, inputs)
 
-    monkeypatch.setattr(effects, "emit_host_call", noted)
+    monkeypatch.setattr(source, "emit_host_call", noted)
     program, given = program_of(RULES[op], np.float64, False)
     run_compiled(program, lower(program), given)
     assert left[op] <= LEFT.get(op, 0)
