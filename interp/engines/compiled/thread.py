@@ -1,7 +1,11 @@
-"""Threads with a large stack that run compiled code, while the calling thread waits and checks limits.
+"""Runs on a thread with a large stack, while the calling thread waits, checks limits, and serves host calls.
 
-A thread is reused for the next run: to start one takes 0.2 ms, as long as a loop over a million numbers. After a
-recursive program, the memory of its stack is returned to the system; where that is impossible, the thread ends.
+A thread is reused for the next run: to start one takes longer than a short run. After a recursive program, the memory
+of its stack is returned to the system; where that is impossible, the thread ends.
+
+Host calls are effects and ops without machine code, which generated code leaves to Python and waits for. The calling
+thread performs effects: one after another, in program order, so that thread-local state is the same as under the
+reference. Ops without machine code need no particular thread: the run's own thread calls their kernels.
 """
 
 from __future__ import annotations
@@ -16,7 +20,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
 from queue import Empty, SimpleQueue
-from typing import Protocol
 from weakref import WeakMethod
 
 from ....core.ops.effects import format_text
@@ -35,7 +38,7 @@ RESERVED_STACK_BYTES = 2**21
 """The bytes of it that are reserved for the frames of functions that do not check the stack."""
 CALLER_STACK_BYTES = 2**21
 """The bytes of the calling thread's stack that a run may use, if so many are left."""
-_MAX_IDLE = 4
+_MAX_IDLE_THREADS = 4
 _idle_threads: list[LargeStackThread] = []
 _stack_size_lock = threading.Lock()
 """Held while the stack size of new threads differs from that of the rest of the process."""
@@ -60,14 +63,14 @@ def caller_stack_floor() -> int | None:
     return lowest.value
 
 
-def _reset_after_fork() -> None:
+def reset_after_fork() -> None:
     """Reset the state in a forked child: it has none of these threads, and the thread that forked is its main one."""
     _idle_threads.clear()
     caller_stack_floor.cache_clear()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)
+    os.register_at_fork(after_in_child=reset_after_fork)
 
 
 class LargeStackThread:
@@ -109,7 +112,7 @@ class LargeStackThread:
 
     def recycle(self) -> None:
         """Keep the thread for the next run; if it is still busy, it ends after its job."""
-        if self._is_idle and len(_idle_threads) < _MAX_IDLE:
+        if self._is_idle and len(_idle_threads) < _MAX_IDLE_THREADS:
             _idle_threads.append(self)
         else:
             self.close()
@@ -117,27 +120,30 @@ class LargeStackThread:
 
 @contextmanager
 def run_on_thread(
-    words: CallBuffer, job: Callable[[], None], waiter: RunWaiter, *, recurs: bool
+    buffer: CallBuffer, job: Callable[[], None], waiter: RunWaiter, *, recurs: bool
 ) -> Iterator[LargeStackThread]:
     """A context in which a job, which must never raise, runs on a thread of its own. On exit the job is asked to stop
     and waited for. The thread has the largest stack available, and the call buffer gets its size as limit."""
-    thread = _acquire_thread()
     try:
-        words.set_stack_limit(thread.size - RESERVED_STACK_BYTES)
+        thread = _idle_threads.pop()
+    except IndexError:
+        thread = start_thread()
+    try:
+        buffer.set_stack_limit(thread.size - RESERVED_STACK_BYTES)
         thread.start_job(job)
         yield thread
     finally:
-        words.request_stop()
+        buffer.request_stop()
         waiter.abort_calls()
         try:
             thread.wait_until_done()
         finally:
-            is_short = not recurs or _release_stack_memory(words.stack_floor, thread)
+            is_short = not recurs or release_stack_memory(buffer.stack_floor, thread)
             thread.recycle() if is_short else thread.close()
             waiter.discard_pending()
 
 
-def _release_stack_memory(lowest: int | None, thread: LargeStackThread) -> bool:
+def release_stack_memory(lowest: int | None, thread: LargeStackThread) -> bool:
     """Return the stack memory of an idle thread to the system, down to the lowest address that a run may use; return
     whether that was possible."""
     if _madvise is None or not thread._is_idle:
@@ -149,14 +155,8 @@ def _release_stack_memory(lowest: int | None, thread: LargeStackThread) -> bool:
     return bool(_madvise(ctypes.c_void_p(begin), size, _MADV_DONTNEED) == 0)
 
 
-def _acquire_thread() -> LargeStackThread:
-    try:
-        return _idle_threads.pop()
-    except IndexError:
-        return _start_thread()
-
-
-def _start_thread() -> LargeStackThread:
+def start_thread() -> LargeStackThread:
+    """Start a thread with the largest stack that the system allows."""
     size = STACK_BYTES
     while True:
         try:
@@ -170,19 +170,6 @@ def _start_thread() -> LargeStackThread:
             size //= 4
             if size < 4 * RESERVED_STACK_BYTES:
                 raise
-
-
-# Host calls: effects and ops without machine code, which generated code leaves to Python and waits for.
-#
-# The thread that waits for the run, which is the calling thread, performs effects: one after another, in program order,
-# so that thread-local state is the same as under the reference. Ops without machine code need no particular thread: the
-# run's own thread calls their kernels.
-
-
-class CompletionHandle(Protocol):
-    """A thread that runs a job."""
-
-    def wait_until_done(self, seconds: float) -> bool: ...
 
 
 class RunWaiter:
@@ -202,41 +189,40 @@ class RunWaiter:
     def discard_pending(self) -> None:
         """Release the operands of calls that were not performed."""
 
-    def serve_until_finished(self, thread: CompletionHandle, seconds: float) -> bool:
+    def serve_until_finished(self, thread: LargeStackThread, seconds: float) -> bool:
         """Serve host calls for so many seconds, or until the run ends; return whether it has ended."""
         return thread.wait_until_done(seconds)
-
-
-def _weak_c_callback(weak: WeakMethod[Callable[[int], int]]) -> object:
-    """A C callback for a method that it does not keep alive: otherwise the two would keep each other, and all data of
-    the run, alive until the next garbage collection."""
-
-    def on_call(number: int) -> int:
-        found = weak()
-        return HOST_ABORTED if found is None else found(number)
-
-    return ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(on_call)
 
 
 class HostCallServer(RunWaiter):
     """Performs the host calls of one run."""
 
-    def __init__(self, asking: Sequence[TrapSite], words: CallBuffer, world: World) -> None:
-        self.trap_sites, self.call_buffer, self.world = asking, words, world
+    def __init__(self, trap_sites: Sequence[TrapSite], buffer: CallBuffer, world: World) -> None:
+        self.trap_sites, self.call_buffer, self.world = trap_sites, buffer, world
         self.requests = SimpleQueue[int | None]()
         self.replies = SimpleQueue[int]()
         self._kernels: dict[int, Kernel] = {}
-        self._c_callback = _weak_c_callback(WeakMethod(self._on_call))  # keeps the callback alive
-        words.set_host_callback(self._c_callback)
+        # The callback does not keep this object alive: otherwise the two would keep each other, and all data of the
+        # run, alive until the next garbage collection.
+        method = WeakMethod(self.serve_call)
 
-    def _on_call(self, number: int) -> int:
+        def on_call(number: int) -> int:
+            bound = method()
+            return HOST_ABORTED if bound is None else bound(number)
+
+        self._c_callback = ctypes.CFUNCTYPE(ctypes.c_int64, ctypes.c_int64)(on_call)
+        buffer.set_host_callback(self._c_callback)
+
+    def serve_call(self, number: int) -> int:
+        """Serve a call, on the run's thread: compute an op, or hand an effect to the calling thread. Returns the status
+        for generated code."""
         node = self.trap_sites[number].node
         if isinstance(node, Node) and node.op in OPS:
-            return self._compute_op(number, node)
+            return self.compute_op(number, node)
         self.requests.put(number)
         return self.replies.get()
 
-    def _compute_op(self, number: int, node: Node) -> int:
+    def compute_op(self, number: int, node: Node) -> int:
         """Compute an op; return the status for generated code. The row of a trapping op gives the reason again later,
         and no other exception may escape: none can pass through generated code."""
         types, result, row = self.trap_sites[number].types, node.results[0].type, OPS[node.op]
@@ -265,9 +251,9 @@ class HostCallServer(RunWaiter):
         while not self.requests.empty():
             number = self.requests.get()
             if number is not None:
-                self._take_operands(self.trap_sites[number].types)
+                self.take_operands(self.trap_sites[number].types)
 
-    def serve_until_finished(self, thread: CompletionHandle, seconds: float) -> bool:
+    def serve_until_finished(self, thread: LargeStackThread, seconds: float) -> bool:
         ends = time.monotonic() + seconds
         while True:
             try:
@@ -276,15 +262,15 @@ class HostCallServer(RunWaiter):
                 return False
             if number is None:
                 return True
-            asking = self.trap_sites[number]
-            self.replies.put(self._perform_effect(asking.node, self._take_operands(asking.types)))
+            site = self.trap_sites[number]
+            self.replies.put(self.perform_effect(site.node, self.take_operands(site.types)))
             if time.monotonic() >= ends:
                 return False
 
-    def _take_operands(self, types: Sequence[Type]) -> tuple[Value, ...]:
+    def take_operands(self, types: Sequence[Type]) -> tuple[Value, ...]:
         return tuple(self.call_buffer.take_operand(at, type_) for at, type_ in enumerate(types))
 
-    def _perform_effect(self, node: object, operands: tuple[Value, ...]) -> int:
+    def perform_effect(self, node: object, operands: tuple[Value, ...]) -> int:
         """Perform an effect; return the status for generated code. Raises what the world raises."""
         assert isinstance(node, Node)
         if node.op == "print":

@@ -44,16 +44,16 @@ class Watchdog:
         return True
 
     @contextmanager
-    def watch(self, words: CallBuffer) -> Iterator[None]:
+    def watch(self, buffer: CallBuffer) -> Iterator[None]:
         """A context in which a run is watched; the thread must have been started."""
         self._watch_count += 1
         try:
-            self._watched_runs.append(words)
+            self._watched_runs.append(buffer)
             if self._is_asleep:
                 self._wake_queue.put(None)
             yield
         finally:
-            self._watched_runs = [each for each in self._watched_runs if each is not words]
+            self._watched_runs = [each for each in self._watched_runs if each is not buffer]
 
     def _serve(self) -> None:
         while True:
@@ -69,9 +69,9 @@ class Watchdog:
         while looks < _MAX_IDLE_POLLS:
             time.sleep(POLL_SECONDS)
             now = list(self._watched_runs)
-            for words in now:
-                if any(words is each for each in seen):
-                    words.request_stop()
+            for buffer in now:
+                if any(buffer is each for each in seen):
+                    buffer.request_stop()
             looks = looks + 1 if self._watch_count == count else 0
             seen, count = now, self._watch_count
 
@@ -79,14 +79,14 @@ class Watchdog:
 _watchdog = Watchdog()
 
 
-def _reset_after_fork() -> None:
+def reset_after_fork() -> None:
     """Reset the watchdog in a forked child, which has no other threads."""
     global _watchdog
     _watchdog = Watchdog()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_reset_after_fork)
+    os.register_at_fork(after_in_child=reset_after_fork)
 
 
 def ensure_started() -> bool:
@@ -94,6 +94,6 @@ def ensure_started() -> bool:
     return _watchdog.ensure_started()
 
 
-def watch(words: CallBuffer) -> AbstractContextManager[None]:
+def watch(buffer: CallBuffer) -> AbstractContextManager[None]:
     """A context in which a run is stopped if it is still there at the second poll. For the main thread."""
-    return _watchdog.watch(words)
+    return _watchdog.watch(buffer)

@@ -311,7 +311,7 @@ def test_ctrl_c_is_told_once(handled: None, monkeypatch: pytest.MonkeyPatch) -> 
     """A run that has begun again as `compiled`, and is interrupted there, ends so, and raises nothing besides."""
     monkeypatch.setattr("tagloom.interp.engines.auto.WARMUP_FIRINGS", 10)
     press = lambda: signal.raise_signal(signal.SIGINT)  # noqa: E731
-    monkeypatch.setattr("tagloom.interp.engines.compiled.run._entry_call", lambda *_: press)
+    monkeypatch.setattr("tagloom.interp.engines.compiled.run.entry_call", lambda *_: press)
     out = counted.run(account=False)
     assert out.engine == "compiled" and isinstance(out.error, tl.Exhausted) and out.error.limit == "interrupt"
 

@@ -22,7 +22,7 @@ signal.signal(signal.SIGINT, signal.default_int_handler)  # not ignored, as in t
 
 PRESSED = """\
 from tagloom.interp.engines.compiled import run as engine
-right = engine._entry_call
+right = engine.entry_call
 def pressed(*given):
     work = right(*given)
     def both():
@@ -30,7 +30,7 @@ def pressed(*given):
         os.kill(os.getpid(), signal.SIGINT)
     return both
 """
-"""With `engine._entry_call = pressed`, Ctrl-C comes as soon as generated code has ended."""
+"""With `engine.entry_call = pressed`, Ctrl-C comes as soon as generated code has ended."""
 
 
 def in_a_process(code: str, seconds: float = 100.0) -> list[str]:

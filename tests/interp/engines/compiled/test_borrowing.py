@@ -108,7 +108,7 @@ def test_threads_are_kept() -> None:
         user.start()
     for user in users:
         user.join()
-    assert results == [2.0**20] * 12 and len(thread._idle_threads) <= thread._MAX_IDLE
+    assert results == [2.0**20] * 12 and len(thread._idle_threads) <= thread._MAX_IDLE_THREADS
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="this system does not fork")

@@ -14,11 +14,9 @@ from support.laws.compiled_laws import differences
 from support.programs.compiled_child import in_a_process
 from tagloom.core import dtypes
 from tagloom.core.graph.lower import lower
-from tagloom.core.program.program import Program
 from tagloom.core.types import Type
 from tagloom.core.value import admit
 from tagloom.interp.engines.compiled import source
-from tagloom.interp.engines.compiled.cost import constant_cost
 
 LOOP = """
 func main(x: {type}, bound: {type}) -> {type}, int64 {{
@@ -94,16 +92,6 @@ def test_near_ends(case: Case) -> None:
 def test_many_near_ends(case: Case) -> None:
     """The same, of more."""
     check(case)
-
-
-def counting(begin: int, end: int) -> Program:
-    return tl.parse_program(LOOP.format(**COUNTED, begin=begin, end=end, operands="i, 2"))
-
-
-def test_what_wraps_is_not_bounded() -> None:
-    """How many iterations it takes is known only of what does not."""
-    assert constant_cost(counting(HIGHEST - 8, HIGHEST)) and constant_cost(counting(HIGHEST, HIGHEST))
-    assert not constant_cost(counting(HIGHEST - 1, HIGHEST)) and constant_cost(counting(HIGHEST - 9, HIGHEST - 1))
 
 
 ENDED = f"""

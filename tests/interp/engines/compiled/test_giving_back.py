@@ -5,14 +5,13 @@ from __future__ import annotations
 import gc
 import weakref
 from collections.abc import Callable
-from struct import Struct
 from typing import Any
 
 import numpy as np
 import pytest
 import tagloom as tl
 from tagloom.interp.engines.compiled import call_buffer, run
-from tagloom.interp.engines.compiled.call_buffer import CallBuffer
+from tagloom.interp.engines.compiled.call_buffer import CallBuffer, call_layout
 from tagloom.interp.engines.jit.state import TAPE_NEXT
 
 
@@ -29,7 +28,7 @@ def picked(x: tl.Array[tl.float64, 3], at: tl.int64) -> tl.float64:
 
 def then(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
     """Let this come as soon as generated code has ended, as Ctrl-C does."""
-    right = run._entry_call
+    right = run.entry_call
 
     def work(*given: Any) -> Callable[[], None]:
         wanted = right(*given)
@@ -40,7 +39,7 @@ def then(monkeypatch: pytest.MonkeyPatch, error: type[BaseException]) -> None:
 
         return both
 
-    monkeypatch.setattr(run, "_entry_call", work)
+    monkeypatch.setattr(run, "entry_call", work)
 
 
 @pytest.mark.inner(first=1)
@@ -81,10 +80,10 @@ def test_operands_of_a_trap(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_memory_of_records(monkeypatch: pytest.MonkeyPatch) -> None:
     """What is kept for the next run is short, also where one ended amid its records, as where an array did not fit."""
-    monkeypatch.setattr(call_buffer, "_idle_blocks", [])
+    monkeypatch.setattr(call_buffer, "_idle_arenas", [])
     for size, kept in ((call_buffer._MAX_IDLE_BYTES + 8, 0), (8, 1)):
-        words = CallBuffer([], Struct(""), 0, 0, 1, 0)
+        words = CallBuffer([], call_layout([], 0, 0), 1, 0)
         with pytest.raises(MemoryError), call_buffer.RecordArena(words, 2 * call_buffer._MAX_IDLE_BYTES):
             words.state[TAPE_NEXT] += size
             raise MemoryError
-        assert len(call_buffer._idle_blocks) == kept
+        assert len(call_buffer._idle_arenas) == kept

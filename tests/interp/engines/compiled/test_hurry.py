@@ -77,7 +77,7 @@ def test_who_is_not_quick_begins_again(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(run, "QUICK_SECONDS", 0)
     assert turned.run(MANY, engine="compiled").value == right
     tried: list[object] = []
-    monkeypatch.setattr(run, "_run_with_watchdog", lambda *given: tried.append(1))
+    monkeypatch.setattr(run, "run_on_caller", lambda *given: tried.append(1))
     assert threads(monkeypatch, turned, 5) == 1 and not tried
 
 
@@ -147,11 +147,11 @@ def turned(n: tl.int64) -> tl.int64:
     return tl.while_loop(lambda i, x: i < n, lambda i, x: (i + 1, x * (x + 3) + i), 0, 1)[1]
 engine.QUICK_SECONDS = 60.0
 turned.run(5, engine="compiled")
-engine._entry_call, running = pressed, engine.run_on_thread
+engine.entry_call, running = pressed, engine.run_on_thread
 del engine.run_on_thread
 out = turned.run(5, engine="compiled")
 print(out.status, out.error.limit)
-engine._entry_call, engine.run_on_thread = right, running
+engine.entry_call, engine.run_on_thread = right, running
 def press():
     time.sleep(0.5)
     os.kill(os.getpid(), signal.SIGINT)

@@ -115,13 +115,13 @@ def broken(name: str) -> Any:
     """A performer that is wrong in one way."""
 
     class Wrong(HostCallServer):
-        def _compute_op(self, number: int, node: Node) -> int:
+        def compute_op(self, number: int, node: Node) -> int:
             if name == "forgets to trap":
-                return min(super()._compute_op(number, node), 0)
+                return min(super().compute_op(number, node), 0)
             if name == "answers the first again":
                 self.first = getattr(self, "first", {})
                 first = self.first.setdefault((self.trap_sites[number].types, node.results[0].type), number)
-                return super()._compute_op(first, self.trap_sites[first].node)  # type: ignore[arg-type]
+                return super().compute_op(first, self.trap_sites[first].node)  # type: ignore[arg-type]
             raise AssertionError
 
     return Wrong

@@ -156,5 +156,5 @@ def test_traps(name: str) -> None:
 @pytest.mark.full
 def test_wrong_strides_are_seen(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where all elements are the first, the law says so."""
-    monkeypatch.setattr(moves, "_broadcast_strides", lambda value, rank: ["0"] * rank)
+    monkeypatch.setattr(moves, "broadcast_strides", lambda value, rank: ["0"] * rank)
     assert wrong("broadcast_like", np.float64, False)
