@@ -39,6 +39,7 @@ class CellArrays(NamedTuple):
 
 
 def cell_arrays(handle: TypedExpression) -> CellArrays:
+    """The two arrays of a handle."""
     values, full = handle.text[1:-1].split(", ")
     return CellArrays(values, full, element_type(handle.type))
 
@@ -46,20 +47,21 @@ def cell_arrays(handle: TypedExpression) -> CellArrays:
 def emit_cells(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit the allocation of cells. More cells than an array may have elements, or more than MAX_REFERENCES references,
     are left to a token engine, where only full cells take memory."""
-    count, of = inputs[0].text, element_type(node.results[0].type)
+    count, element = inputs[0].text, element_type(node.results[0].type)
     emitter.emit_trap(node, inputs, f"{count} < 0")
-    known = () if has_unknown_size(of) else of.shape or ()
-    sizes = [count, *map(str, known)]
+    element_sizes = () if has_unknown_size(element) else element.shape or ()
+    sizes = [count, *map(str, element_sizes)]
     emitter.emit_fallback_exit(exceeds_max_elements(sizes))
-    if has_unknown_size(of):
+    if has_unknown_size(element):
         emitter.emit_fallback_exit(f"{count} > {MAX_REFERENCES}")
-        values = emitter.assign(f"m.allocate_references({count}, {axes_tuple(of)})")
+        values = emitter.assign(f"m.allocate_references({count}, {axes_tuple(element)})")
     else:
-        values = emit_empty(emitter, sizes, Type(of.dtype, (None, *known)))
+        values = emit_empty(emitter, sizes, Type(element.dtype, (None, *element_sizes)))
     return f"({values}, {emitter.assign(f'np.zeros({count}, np.bool_)')})"
 
 
 def emit_put(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
+    """Emit a put."""
     (values, full, of), value = cell_arrays(inputs[0]), inputs[2].text
     at = emit_cell_index(emitter, full, inputs[1])
     emitter.emit_fallback_exit(f"{full}[{at}]")
@@ -110,27 +112,27 @@ def emit_collect(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExp
 def emit_cell_stack(emitter: FunctionEmitter, node: Node, cells: CellArrays) -> str:
     """Emit a stack of the referenced arrays, which must have one shape; without cells, dynamic sizes are 0."""
     count, sizes, index = emitter.assign(f"{cells.full}.size"), list[str](), emitter.fresh_name("i")
-    for axis, known in enumerate(cells.element_type.shape or ()):
-        where = f"{cells.values}[0, {2 + axis}]"
-        sizes.append(str(known) if known is not None else emitter.assign(f"{where} if {count} else 0"))
+    for axis, static_size in enumerate(cells.element_type.shape or ()):
+        first_size = f"{cells.values}[0, {2 + axis}]"
+        sizes.append(str(static_size) if static_size is not None else emitter.assign(f"{first_size} if {count} else 0"))
     with emitter.block(f"for {index} in range({count}):"):
         for axis, size in enumerate(sizes):
             emitter.emit_fallback_exit(f"{cells.values}[{index}, {2 + axis}] != {size}")
     emitter.emit_fallback_exit(exceeds_max_elements([count, *sizes]))
-    made = emit_empty(emitter, [count, *sizes], node.results[0].type)
-    flat = emitter.assign(f"{made}.reshape(-1)")
+    stack = emit_empty(emitter, [count, *sizes], node.results[0].type)
+    flat = emitter.assign(f"{stack}.reshape(-1)")
     with emitter.block(f"for {index} in range({count}):"):
         array = emitter.assign(cells.dereference(index))
         emit_element_copy(emitter, flat, f"{index} * {array}.size", array)
-    return made
+    return stack
 
 
 def emit_cell_zeros(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
     """Emit an array of zeros, one for each cell."""
-    made = node.results[0].type
-    sizes = [f"{cell_arrays(inputs[0]).full}.size", *map(str, (made.shape or ())[1:])]
+    result = node.results[0].type
+    sizes = [f"{cell_arrays(inputs[0]).full}.size", *map(str, (result.shape or ())[1:])]
     emitter.emit_size_check(node, inputs, sizes)
-    return emitter.assign(f"np.zeros(({', '.join(sizes)},), {numpy_dtype(numba_dtype(made.dtype))})")
+    return emitter.assign(f"np.zeros(({', '.join(sizes)},), {numpy_dtype(numba_dtype(result.dtype))})")
 
 
 CELL_EMITTERS: dict[str, Callable[[FunctionEmitter, Node, Sequence[TypedExpression]], str]] = {

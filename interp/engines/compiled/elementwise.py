@@ -44,6 +44,7 @@ STRIP_ELEMENTS = 4096
 
 
 def emit_empty(emitter: FunctionEmitter, sizes: Sequence[str], type_: Type) -> str:
+    """Emit an array whose elements are not written yet."""
     return emitter.assign(f"e.empty(({', '.join(sizes)},), {numpy_dtype(numba_dtype(type_.dtype))})")
 
 
@@ -106,6 +107,7 @@ class IndexedOperand(NamedTuple):
 
 
 def index_operand(emitter: FunctionEmitter, value: TypedExpression, sizes: Sequence[str]) -> IndexedOperand:
+    """How loops over a result of these sizes index an operand."""
     shape = value.type.shape or ()
     first = len(sizes) - len(shape)
     axes = []
@@ -135,6 +137,7 @@ def element_expression(place: IndexedOperand) -> str:
 
 
 def substitute_indices(text: str, at: Sequence[str]) -> str:
+    """The text of an element, with the names of the loop indices."""
     for axis in reversed(range(len(at))):
         text = text.replace(f"axis_{axis}_", at[axis])
     return text
@@ -241,6 +244,7 @@ def emit_draw(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpres
 
 
 def draw_expression(node: Node, key: str, index: str, texts: Sequence[str]) -> str:
+    """Text of the number that a draw takes for an index."""
     return f"d.{node.op}({', '.join([f'd.splitmix64({key}, uint64({index}))', *texts])})"
 
 
@@ -459,6 +463,7 @@ class BlockLoop:
         return buffers
 
     def type_of(self, operand: Operand) -> Type:
+        """The type of an operand or of a node of the loop."""
         if isinstance(operand, str) and operand in self.nodes:
             return self.nodes[operand].results[0].type
         return self.operands[operand].type
@@ -508,10 +513,12 @@ class BlockLoop:
         return self.element_names[operand]
 
     def lane_expression(self, operand: Operand, lines: list[str]) -> str:
+        """Text of an element of an operand in its lane."""
         text = self.element_expression(operand, lines)
         return f"float64({text})" if self.type_of(operand).dtype is dtypes.float32 else text
 
     def op_lines(self, node: Node) -> list[str]:
+        """Lines that compute an element of a node."""
         lines: list[str] = []
         dtypes_, result = [self.type_of(operand).dtype for operand in node.inputs], node.results[0].type.dtype
         form = kernels.native_width_format(node.op, dtypes_, result)
@@ -532,6 +539,7 @@ class BlockLoop:
         return lines
 
     def ufunc_call(self, node: Node) -> str:
+        """The call of the NumPy loop that computes a block of a node."""
         places = [
             self.converted_blocks.get((node.name, at)) or self.block_arrays[each] for at, each in enumerate(node.inputs)
         ]

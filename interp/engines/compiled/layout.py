@@ -59,15 +59,15 @@ def region_phase(region: Region, number: int) -> Region:
 
 def phase_starts(region: Region) -> dict[str, PhaseStart]:
     """The phase that each structured node begins, in all phases of a region, by name."""
-    found: dict[str, PhaseStart] = {}
+    starts: dict[str, PhaseStart] = {}
     for phase in region.phases():
         for node in phase.nodes:
             if node.op == "pullback":
-                root, number = found[node.attribute(PULLBACK_TARGET)]
-                found[node.name] = PhaseStart(root, number + 1)
+                root, number = starts[node.attribute(PULLBACK_TARGET)]
+                starts[node.name] = PhaseStart(root, number + 1)
             elif node.op in STRUCTURED_OPS:
-                found[node.name] = PhaseStart(node, 0)
-    return found
+                starts[node.name] = PhaseStart(node, 0)
+    return starts
 
 
 def later_phase_count(program: Program, root: Node) -> int:
@@ -78,24 +78,24 @@ def later_phase_count(program: Program, root: Node) -> int:
 
 def phase_callees(function: Function) -> list[list[PhaseKey]]:
     """For each phase of a function, the distinct phases that it calls."""
-    found: list[list[PhaseKey]] = []
+    callees: list[list[PhaseKey]] = []
     for number, _ in enumerate(function.body.phases()):
         calls: dict[PhaseKey, None] = {}
         _collect_callees(function.body, number, calls)
-        found.append(list(calls))
-    return found
+        callees.append(list(calls))
+    return callees
 
 
 def _collect_callees(region: Region, number: int, calls: dict[PhaseKey, None]) -> None:
-    which = phase_starts(region)
+    starts = phase_starts(region)
     for node in region_phase(region, number).nodes:
-        if node.name not in which:
+        if node.name not in starts:
             continue
-        root, place = which[node.name]
+        root, phase = starts[node.name]
         if root.op == "call":
-            calls[root.attribute("function"), place] = None
-        for inner in root.regions if place == 0 or root.op == "cond" else root.regions[1:]:
-            _collect_callees(inner, place, calls)
+            calls[root.attribute("function"), phase] = None
+        for inner in root.regions if phase == 0 or root.op == "cond" else root.regions[1:]:
+            _collect_callees(inner, phase, calls)
 
 
 def strongly_connected_components(program: Program) -> list[tuple[FunctionPhase, ...]]:
@@ -110,26 +110,26 @@ def strongly_connected_components(program: Program) -> list[tuple[FunctionPhase,
     }
     number: dict[PhaseKey, int] = {}
     low: dict[PhaseKey, int] = {}
-    open_, found = list[PhaseKey](), []
-    walk: list[tuple[PhaseKey, int]] = [((program.entry, 0), 0)]
-    while walk:
-        key, at = walk.pop()
+    stack, components = list[PhaseKey](), []
+    visits: list[tuple[PhaseKey, int]] = [((program.entry, 0), 0)]
+    while visits:
+        key, at = visits.pop()
         if key not in number:
             number[key] = low[key] = len(number)
-            open_.append(key)
+            stack.append(key)
         for position in range(at, len(graph[key])):
-            other = graph[key][position]
-            if other not in number:
-                walk += [(key, position), (other, 0)]
+            callee = graph[key][position]
+            if callee not in number:
+                visits += [(key, position), (callee, 0)]
                 break
-            if other in open_:
-                low[key] = min(low[key], low[other])
+            if callee in stack:
+                low[key] = min(low[key], low[callee])
         else:
             if low[key] == number[key]:
-                members = open_[open_.index(key) :]
-                del open_[-len(members) :]
-                found.append(tuple(FunctionPhase(program[name], phase) for name, phase in members))
-    return found
+                members = stack[stack.index(key) :]
+                del stack[-len(members) :]
+                components.append(tuple(FunctionPhase(program[name], phase) for name, phase in members))
+    return components
 
 
 def is_recursive_group(members: tuple[FunctionPhase, ...]) -> bool:
@@ -197,6 +197,7 @@ def axes_tuple(type_: Type) -> str:
 
 
 def slot_types(types: Iterable[Type]) -> SlotTypes:
+    """The slot types of values."""
     return tuple(map(slot_type, types))
 
 
@@ -226,22 +227,22 @@ def merge_slot_types(many: Sequence[SlotTypes]) -> SlotTypes:
     return tuple(sorted(most.elements()))
 
 
-def slot_positions(wanted: SlotTypes, given: SlotTypes) -> list[int]:
-    """The positions in `given` of the slots in `wanted`."""
-    if wanted == given:
-        return list(range(len(given)))
-    left = {kind: [at for at, each in enumerate(given) if each == kind] for kind in set(wanted)}
-    return [left[kind].pop(0) for kind in wanted]
+def slot_positions(wanted: SlotTypes, slots: SlotTypes) -> list[int]:
+    """The positions in `slots` of the slots in `wanted`."""
+    if wanted == slots:
+        return list(range(len(slots)))
+    free_positions = {kind: [at for at, each in enumerate(slots) if each == kind] for kind in set(wanted)}
+    return [free_positions[kind].pop(0) for kind in wanted]
 
 
-def fill_slots(texts: Sequence[str], wanted: SlotTypes, given: SlotTypes) -> list[str]:
+def fill_slots(texts: Sequence[str], wanted: SlotTypes, slots: SlotTypes) -> list[str]:
     """Text of each slot of a call, cast to exactly its lane: for a literal, numba would compile a recursive function
     again, and not find it on disk."""
-    made = list(map(zero_expression, given))
-    for at, text in zip(slot_positions(wanted, given), texts, strict=True):
-        made[at] = text
+    filled = list(map(zero_expression, slots))
+    for at, text in zip(slot_positions(wanted, slots), texts, strict=True):
+        filled[at] = text
     return [
-        f"{LANE_TYPES[each]}({text})" if each in LANE_TYPES else text for each, text in zip(given, made, strict=True)
+        f"{LANE_TYPES[each]}({text})" if each in LANE_TYPES else text for each, text in zip(slots, filled, strict=True)
     ]
 
 
@@ -292,15 +293,17 @@ class PhaseGroup:
     @property
     def implicit_parameters(self) -> list[tuple[str, str]]:
         """The parameters before the arguments: names and numba types."""
-        made = [("s", "int64"), ("left", "int64"), *[("record", "int64")] * self.has_tape]
-        return [*made, *[("key", "uint64")] * self.has_tag_key, *[("which", "int64")] * (len(self.members) > 1)]
+        parameters = [("s", "int64"), ("left", "int64"), *[("record", "int64")] * self.has_tape]
+        return [*parameters, *[("key", "uint64")] * self.has_tag_key, *[("which", "int64")] * (len(self.members) > 1)]
 
     @property
     def signature(self) -> str:
-        hidden = [said for _, said in self.implicit_parameters]
-        return f"{numba_result_type(self.results)}({', '.join([*hidden, *map(numba_type, self.parameters)])})"
+        """The numba signature of the generated function."""
+        types = [numba for _, numba in self.implicit_parameters]
+        return f"{numba_result_type(self.results)}({', '.join([*types, *map(numba_type, self.parameters)])})"
 
     def phase_index(self, key: PhaseKey) -> int:
+        """The number of a phase in the group: the argument `which`."""
         return [member.key for member in self.members].index(key)
 
 
@@ -361,10 +364,12 @@ class TapeLayout:
     def closed_phase(self, number: int) -> Region:
         """A phase as a closed region: values from earlier phases become parameters, and values that later phases use
         become results."""
-        phase, own = self.phases[number], {var.name for var in _defined_values(self.phases[number])}
-        taken = [self.variables[name] for name in sorted(_used_values(phase) - own)]
-        given = self.saved_values(number)
-        return replace(phase, parameters=(*taken, *phase.parameters), results=(*phase.results, *given), pullback=None)
+        phase, defined = self.phases[number], {var.name for var in _defined_values(self.phases[number])}
+        parameters = [self.variables[name] for name in sorted(_used_values(phase) - defined)]
+        saved = self.saved_values(number)
+        return replace(
+            phase, parameters=(*parameters, *phase.parameters), results=(*phase.results, *saved), pullback=None
+        )
 
     def saved_values(self, number: int) -> list[str]:
         """The values that a phase saves for later ones."""
@@ -377,35 +382,40 @@ def function_tape_layout(program: Program, function: Function) -> TapeLayout:
 
 
 def region_tape_layout(program: Program, region: Region, begin: int) -> TapeLayout:
-    phases, at, size = tuple(region.phases()), dict[str, int](), begin
+    """The layout of what is saved of a region, from the offset `begin` on."""
+    phases, value_offset, size = tuple(region.phases()), dict[str, int](), begin
     for var in phase_crossing_values(phases):
-        at[var.name] = size
+        value_offset[var.name] = size
         size += type_words(var.type)
-    which, below, inner = phase_starts(region), dict[str, int](), dict[str, tuple[TapeLayout, ...]]()
-    counts = {name: later_phase_count(program, root) for name, (root, number) in which.items() if number == 0}
+    starts, structure_offset, inner_layouts = (
+        phase_starts(region),
+        dict[str, int](),
+        dict[str, tuple[TapeLayout, ...]](),
+    )
+    counts = {name: later_phase_count(program, root) for name, (root, number) in starts.items() if number == 0}
     for name, count in counts.items():
-        root = which[name].root
+        root = starts[name].root
         if count:
-            below[name] = size
+            structure_offset[name] = size
             size += _LOOP_WORDS if root.op == "while_loop" else 1
         if root.op == "while_loop" and count:
             deciding = region_tape_layout(program, root.regions[0], size)
-            inner[name] = deciding, region_tape_layout(program, root.regions[1], _ITERATION_WORDS)
+            inner_layouts[name] = deciding, region_tape_layout(program, root.regions[1], _ITERATION_WORDS)
             size = deciding.end
         else:
-            inner[name] = tuple(region_tape_layout(program, each, size) for each in root.regions)
-            size = max((each.end for each in inner[name]), default=size)
-    return TapeLayout(phases, which, counts, at, below, inner, begin, size)
+            inner_layouts[name] = tuple(region_tape_layout(program, each, size) for each in root.regions)
+            size = max((each.end for each in inner_layouts[name]), default=size)
+    return TapeLayout(phases, starts, counts, value_offset, structure_offset, inner_layouts, begin, size)
 
 
 def phase_crossing_values(phases: Sequence[Region]) -> Iterable[Var]:
     """The values that one phase defines and a later one uses."""
-    found: dict[str, Var] = {}
-    known: dict[str, Var] = {}
+    crossing: dict[str, Var] = {}
+    defined: dict[str, Var] = {}
     for phase in phases:
-        found.update((name, known[name]) for name in sorted(_used_values(phase) & known.keys()))
-        known.update((var.name, var) for var in _defined_values(phase))
-    return found.values()
+        crossing.update((name, defined[name]) for name in sorted(_used_values(phase) & defined.keys()))
+        defined.update((var.name, var) for var in _defined_values(phase))
+    return crossing.values()
 
 
 def _defined_values(phase: Region) -> list[Var]:
@@ -418,6 +428,7 @@ def _used_values(phase: Region) -> set[str]:
 
 
 def type_words(type_: Type) -> int:
+    """The words that a value of a type takes in a record."""
     if isinstance(type_.dtype, HandleType):
         return 2 * ROW_WORDS + 1 + len(cell_storage_sizes(element_type(type_)))
     return 1 if type_.is_scalar else ROW_WORDS + len(type_.shape or ())

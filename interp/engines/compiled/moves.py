@@ -57,9 +57,9 @@ def _item_size(dtype: DType) -> int:
 
 def product_expression(sizes: Sequence[str]) -> str:
     """Text of a product of sizes, folded where they are constants; it fits int64, since no array has more elements."""
-    known = min(math.prod(int(size) for size in sizes if size.isdigit()), dtypes.int64.range[1])
-    others = [size for size in sizes if not size.isdigit()]
-    return " * ".join([*others, *[str(known)] * (known != 1 or not others)]) if known else "0"
+    constant = min(math.prod(int(size) for size in sizes if size.isdigit()), dtypes.int64.range[1])
+    expressions = [size for size in sizes if not size.isdigit()]
+    return " * ".join([*expressions, *[str(constant)] * (constant != 1 or not expressions)]) if constant else "0"
 
 
 def contiguous_strides(sizes: Sequence[str]) -> list[str]:
@@ -72,22 +72,30 @@ def _as_array(emitter: FunctionEmitter, value: TypedExpression) -> TypedExpressi
     if not value.type.is_scalar:
         return value
     type_ = Type(value.type.dtype, (1,))
-    made = emit_empty(emitter, ["1"], type_)
-    emitter.emit(f"{made}[0] = {value.text}")
-    return TypedExpression(made, type_)
+    array = emit_empty(emitter, ["1"], type_)
+    emitter.emit(f"{array}[0] = {value.text}")
+    return TypedExpression(array, type_)
 
 
 def emit_strided_call(
-    emitter: FunctionEmitter, which: int, to: str, of: TypedExpression, words: Sequence[str], *, offset: str = "0"
+    emitter: FunctionEmitter,
+    operation: int,
+    output: str,
+    operand: TypedExpression,
+    words: Sequence[str],
+    *,
+    offset: str = "0",
 ) -> str:
     """Emit a call of `strided_op` on an array, from an offset on; return the text of whether an index was out of
     bounds."""
-    width = _item_size(of.type.dtype)
-    begin = f"w.data_address({of.text})" + (f" + {width} * ({offset})" if offset != "0" else "")
-    given = [str(which), to, begin, *words]
-    done = emitter.assign(f"strided_op({', '.join([*given, *['0'] * (STRIDED_PARAMETERS - len(given))])})")
-    emitter.emit(f"w.keep_alive({of.text})")
-    return done
+    width = _item_size(operand.type.dtype)
+    begin = f"w.data_address({operand.text})" + (f" + {width} * ({offset})" if offset != "0" else "")
+    parameters = [str(operation), output, begin, *words]
+    is_outside = emitter.assign(
+        f"strided_op({', '.join([*parameters, *['0'] * (STRIDED_PARAMETERS - len(parameters))])})"
+    )
+    emitter.emit(f"w.keep_alive({operand.text})")
+    return is_outside
 
 
 def _pad_axes(texts: Sequence[str], rest: str) -> list[str]:
@@ -95,15 +103,17 @@ def _pad_axes(texts: Sequence[str], rest: str) -> list[str]:
 
 
 def emit_strided_copy(
-    emitter: FunctionEmitter, made: str, of: TypedExpression, moved: StridedView, to: StridedView | None = None
+    emitter: FunctionEmitter, array: str, operand: TypedExpression, view: StridedView, target: StridedView | None = None
 ) -> None:
-    """Emit a copy of a view into an array, from its start or into the view `to`."""
-    width = _item_size(of.type.dtype)
-    strides = contiguous_strides(moved.sizes) if to is None else to.strides
-    address = f"w.data_address({made})" + ("" if to is None or to.offset == "0" else f" + {width} * ({to.offset})")
-    words = [str(width), *_pad_axes(moved.sizes, "1"), *_pad_axes(strides, "0"), *_pad_axes(moved.strides, "0")]
-    emit_strided_call(emitter, STRIDED_COPY, address, of, words, offset=moved.offset)
-    emitter.emit(f"w.keep_alive({made})")
+    """Emit a copy of a view into an array, from its start or into the view `target`."""
+    width = _item_size(operand.type.dtype)
+    strides = contiguous_strides(view.sizes) if target is None else target.strides
+    address = f"w.data_address({array})" + (
+        "" if target is None or target.offset == "0" else f" + {width} * ({target.offset})"
+    )
+    words = [str(width), *_pad_axes(view.sizes, "1"), *_pad_axes(strides, "0"), *_pad_axes(view.strides, "0")]
+    emit_strided_call(emitter, STRIDED_COPY, address, operand, words, offset=view.offset)
+    emitter.emit(f"w.keep_alive({array})")
 
 
 def emit_subarray(emitter: FunctionEmitter, value: TypedExpression, begin: str, sizes: Sequence[str]) -> str:
@@ -124,6 +134,7 @@ def broadcast_strides(value: TypedExpression, rank: int) -> list[str]:
 
 
 def emit_broadcast(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
+    """Emit broadcast_to and broadcast_like."""
     result, x = node.results[0].type, inputs[0]
     if result.is_scalar:
         return x.text
@@ -134,19 +145,20 @@ def emit_broadcast(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedE
     else:
         sizes = [str(size) for size in result.shape or ()]
     emitter.emit_size_check(node, inputs, sizes)
-    made, of = emit_empty(emitter, sizes, result), _as_array(emitter, x)
-    emit_strided_copy(emitter, made, of, StridedView(sizes, broadcast_strides(of, len(sizes))))
-    return made
+    array, operand = emit_empty(emitter, sizes, result), _as_array(emitter, x)
+    emit_strided_copy(emitter, array, operand, StridedView(sizes, broadcast_strides(operand, len(sizes))))
+    return array
 
 
 def emit_permute_dims(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
+    """Emit permute_dims."""
     (x,), axes = inputs, node.attribute("axes")
     order = resolve_axes(axes if isinstance(axes, tuple) else (axes,), x.type)
     sizes, strides = x.sizes, contiguous_strides(x.sizes)
-    moved = StridedView([sizes[axis] for axis in order], [strides[axis] for axis in order])
-    made = emit_empty(emitter, moved.sizes, node.results[0].type)
-    emit_strided_copy(emitter, made, x, moved)
-    return made
+    view = StridedView([sizes[axis] for axis in order], [strides[axis] for axis in order])
+    array = emit_empty(emitter, view.sizes, node.results[0].type)
+    emit_strided_copy(emitter, array, x, view)
+    return array
 
 
 def emit_reshape(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
@@ -155,13 +167,13 @@ def emit_reshape(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExp
     if x.type.is_scalar or result.is_scalar or (node.op == "reshape" and None in (result.shape or ())):
         return None
     if node.op == "squeeze":
-        gone = resolve_axes(node.attribute("axis"), x.type)
-        for axis in (axis for axis in gone if (x.type.shape or ())[axis] is None):
+        squeezed_axes = resolve_axes(node.attribute("axis"), x.type)
+        for axis in (axis for axis in squeezed_axes if (x.type.shape or ())[axis] is None):
             emitter.emit_trap(node, inputs, f"{x.text}.shape[{axis}] != 1")
-        return emit_subarray(emitter, x, "0", [size for axis, size in enumerate(x.sizes) if axis not in gone])
-    wanted = inputs[1] if node.op == "reshape_like" else TypedExpression("", result)
-    sizes = wanted.sizes
-    if None in (*(x.type.shape or ()), *(wanted.type.shape or ())):
+        return emit_subarray(emitter, x, "0", [size for axis, size in enumerate(x.sizes) if axis not in squeezed_axes])
+    target = inputs[1] if node.op == "reshape_like" else TypedExpression("", result)
+    sizes = target.sizes
+    if None in (*(x.type.shape or ()), *(target.type.shape or ())):
         emitter.emit_trap(node, inputs, f"{product_expression(x.sizes)} != {product_expression(sizes)}")
     return emit_subarray(emitter, x, "0", sizes)
 
@@ -169,36 +181,37 @@ def emit_reshape(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExp
 def key_view(value: TypedExpression, key: str) -> StridedView | None:
     """The view that an indexing key selects; None if it needs sizes that are not static."""
     sizes, entries = value.sizes, parse_key(key)
-    taken = sum(entry is not None and entry is not Ellipsis for entry in entries)
-    full = entries if Ellipsis in entries else (*entries, Ellipsis)
-    at = full.index(Ellipsis)
-    spread = (*full[:at], *[slice(None)] * (len(sizes) - taken), *full[at + 1 :])
-    axis, begin, moved = 0, list[str](), StridedView([], [])
-    for entry in spread:
+    indexed_axes = sum(entry is not None and entry is not Ellipsis for entry in entries)
+    all_entries = entries if Ellipsis in entries else (*entries, Ellipsis)
+    at = all_entries.index(Ellipsis)
+    axis_entries = (*all_entries[:at], *[slice(None)] * (len(sizes) - indexed_axes), *all_entries[at + 1 :])
+    axis, offsets, view = 0, list[str](), StridedView([], [])
+    for entry in axis_entries:
         if entry is None:
-            moved.sizes.append("1")
-            moved.strides.append("0")
+            view.sizes.append("1")
+            view.strides.append("0")
             continue
         size, stride = sizes[axis], contiguous_strides(sizes)[axis]
         axis += 1
         if entry == slice(None):
-            moved.sizes.append(size)
-            moved.strides.append(stride)
+            view.sizes.append(size)
+            view.strides.append(stride)
         elif not size.isdigit():
             return None
         elif isinstance(entry, slice):
             steps = range(*entry.indices(int(size)))
-            moved.sizes.append(str(len(steps)))
-            moved.strides.append(
+            view.sizes.append(str(len(steps)))
+            view.strides.append(
                 product_expression([stride, str(steps.step)]) if steps.step > 0 else f"-({stride} * {-steps.step})"
             )
-            begin.append(product_expression([stride, str(steps.start)]))
+            offsets.append(product_expression([stride, str(steps.start)]))
         elif isinstance(entry, int):
-            begin.append(product_expression([stride, str(entry % int(size))]))
-    return moved._replace(offset=" + ".join(each for each in begin if each != "0") or "0")
+            offsets.append(product_expression([stride, str(entry % int(size))]))
+    return view._replace(offset=" + ".join(each for each in offsets if each != "0") or "0")
 
 
 def emit_index(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
+    """Emit index: a view where the elements are contiguous, else a copy."""
     (x,), result = inputs, node.results[0].type
     if x.type.is_scalar:
         return (
@@ -206,46 +219,49 @@ def emit_index(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpre
             if result.shape
             else x.text
         )
-    moved = key_view(x, node.attribute("key"))
-    if moved is None or len(moved.sizes) > MAX_AXES:
+    view = key_view(x, node.attribute("key"))
+    if view is None or len(view.sizes) > MAX_AXES:
         return None
     if result.is_scalar:
-        return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({emit_subarray(emitter, x, moved.offset, ['1'])}[0])")
-    dense = contiguous_strides(moved.sizes)
-    pairs = zip(moved.sizes, moved.strides, dense, strict=True)
-    if all(size == "1" or stride == wanted for size, stride, wanted in pairs):
-        return emit_subarray(emitter, x, moved.offset, moved.sizes)
-    made = emit_empty(emitter, moved.sizes, result)
-    emit_strided_copy(emitter, made, x, moved)
-    return made
+        return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({emit_subarray(emitter, x, view.offset, ['1'])}[0])")
+    dense_strides = contiguous_strides(view.sizes)
+    pairs = zip(view.sizes, view.strides, dense_strides, strict=True)
+    if all(size == "1" or stride == dense_stride for size, stride, dense_stride in pairs):
+        return emit_subarray(emitter, x, view.offset, view.sizes)
+    array = emit_empty(emitter, view.sizes, result)
+    emit_strided_copy(emitter, array, x, view)
+    return array
 
 
 def emit_writable(emitter: FunctionEmitter, value: TypedExpression) -> str:
     """An array that may be written: a copy, or the array itself where this is its last use and it is unique."""
     if value.text in emitter.dead_operands:
         return value.text
-    made = emit_empty(emitter, value.sizes, value.type)
-    emit_strided_copy(emitter, made, value, StridedView([product_expression(value.sizes)], ["1"]))
-    return made
+    array = emit_empty(emitter, value.sizes, value.type)
+    emit_strided_copy(emitter, array, value, StridedView([product_expression(value.sizes)], ["1"]))
+    return array
 
 
 def emit_scatter_index(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
     """Emit scatter_index, for values whose types show that they fit."""
     x, values = inputs
-    moved = None if x.type.is_scalar else key_view(x, node.attribute("key"))
-    if moved is None or len(moved.sizes) > MAX_AXES or values.type.dtype is not x.type.dtype:
+    view = None if x.type.is_scalar else key_view(x, node.attribute("key"))
+    if view is None or len(view.sizes) > MAX_AXES or values.type.dtype is not x.type.dtype:
         return None
-    given = values.sizes
-    pairs = zip(reversed(given), reversed(moved.sizes), strict=False)
-    if len(given) > len(moved.sizes) or not all(size.isdigit() and size in ("1", wanted) for size, wanted in pairs):
+    value_sizes = values.sizes
+    pairs = zip(reversed(value_sizes), reversed(view.sizes), strict=False)
+    if len(value_sizes) > len(view.sizes) or not all(
+        size.isdigit() and size in ("1", view_size) for size, view_size in pairs
+    ):
         return None
-    made, of = emit_writable(emitter, x), _as_array(emitter, values)
-    rank = len(moved.sizes)
-    emit_strided_copy(emitter, made, of, StridedView(moved.sizes, broadcast_strides(of, rank)), moved)
-    return made
+    array, operand = emit_writable(emitter, x), _as_array(emitter, values)
+    rank = len(view.sizes)
+    emit_strided_copy(emitter, array, operand, StridedView(view.sizes, broadcast_strides(operand, rank)), view)
+    return array
 
 
 def emit_take(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
+    """Emit take: a row for a scalar index along the first axis, else a copy of rows."""
     x, indices = inputs
     result, sizes = node.results[0].type, x.sizes
     at = resolve_axis(node.attribute("axis"), x.type)
@@ -257,11 +273,11 @@ def emit_take(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpres
         if result.is_scalar:
             return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({x.text}[uint64({row})])")
         return emit_subarray(emitter, x, f"{row} * {contiguous_strides(sizes)[0]}", sizes[1:])
-    made_sizes = [*sizes[:at], *indices.sizes, *sizes[at + 1 :]]
-    if result.is_scalar or not made_sizes:
+    result_sizes = [*sizes[:at], *indices.sizes, *sizes[at + 1 :]]
+    if result.is_scalar or not result_sizes:
         return None
-    emitter.emit_size_check(node, inputs, made_sizes)
-    made, index = emit_empty(emitter, made_sizes, result), _as_array(emitter, indices)
+    emitter.emit_size_check(node, inputs, result_sizes)
+    array, index = emit_empty(emitter, result_sizes, result), _as_array(emitter, indices)
     row = product_expression([*sizes[at + 1 :], str(_item_size(x.type.dtype))])
     words = [
         row,
@@ -270,86 +286,94 @@ def emit_take(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpres
         product_expression(sizes[:at]),
         sizes[at],
     ]
-    outside = emit_strided_call(emitter, STRIDED_TAKE_ROWS, f"w.data_address({made})", x, words)
-    emitter.emit(f"w.keep_alive({made})")
+    is_outside = emit_strided_call(emitter, STRIDED_TAKE_ROWS, f"w.data_address({array})", x, words)
+    emitter.emit(f"w.keep_alive({array})")
     emitter.emit(f"w.keep_alive({index.text})")
-    emitter.emit_trap(node, inputs, f"{outside} != 0")
-    return made
+    emitter.emit_trap(node, inputs, f"{is_outside} != 0")
+    return array
 
 
 def emit_scatter_add(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
     """Emit scatter_add along the first axis, for values of exactly the shape of their target. Left to Python: several
     float32 values, whose sum is rounded once."""
-    x, values, *places = inputs
-    if len(places) != 1 or x.type.is_scalar or values.type.dtype is not x.type.dtype or x.type.dtype.kind != "f":
+    x, values, *index_operands = inputs
+    if (
+        len(index_operands) != 1
+        or x.type.is_scalar
+        or values.type.dtype is not x.type.dtype
+        or x.type.dtype.kind != "f"
+    ):
         return None
-    (indices,) = places
-    wanted = (*(indices.type.shape or ()), *(x.type.shape or ())[1:])
-    if indices.type.dtype is not dtypes.int64 or values.type.shape != wanted or None in wanted:
+    (indices,) = index_operands
+    value_shape = (*(indices.type.shape or ()), *(x.type.shape or ())[1:])
+    if indices.type.dtype is not dtypes.int64 or values.type.shape != value_shape or None in value_shape:
         return None
     if x.type.dtype is dtypes.float32 and not indices.type.is_scalar:
         return None
-    index, of, made = _as_array(emitter, indices), _as_array(emitter, values), emit_writable(emitter, x)
+    index, operand, array = _as_array(emitter, indices), _as_array(emitter, values), emit_writable(emitter, x)
     count, row = product_expression(index.sizes), product_expression(x.sizes[1:])
     words = [str(_item_size(x.type.dtype)), f"w.data_address({index.text})", count, x.sizes[0], row]
-    outside = emit_strided_call(emitter, STRIDED_ADD_ROWS, f"w.data_address({made})", of, words)
-    emitter.emit(f"w.keep_alive({made})")
+    is_outside = emit_strided_call(emitter, STRIDED_ADD_ROWS, f"w.data_address({array})", operand, words)
+    emitter.emit(f"w.keep_alive({array})")
     emitter.emit(f"w.keep_alive({index.text})")
-    emitter.emit_trap(node, inputs, f"{outside} != 0")
-    return made
+    emitter.emit_trap(node, inputs, f"{is_outside} != 0")
+    return array
 
 
 def emit_concat(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
     """Emit concat of arrays of one dtype whose sizes along all other axes are static."""
     result, at = node.results[0].type, resolve_axis(node.attribute("axis"), inputs[0].type)
-    others = [size for each in inputs for axis, size in enumerate(each.type.shape or ()) if axis != at]
-    if any(each.type.dtype is not result.dtype for each in inputs) or None in others:
+    other_sizes = [size for each in inputs for axis, size in enumerate(each.type.shape or ()) if axis != at]
+    if any(each.type.dtype is not result.dtype for each in inputs) or None in other_sizes:
         return None
     widths = [each.sizes[at] for each in inputs]
-    whole = str(sum(map(int, widths))) if all(map(str.isdigit, widths)) else emitter.assign(" + ".join(widths))
-    sizes = [whole if axis == at else size for axis, size in enumerate(inputs[0].sizes)]
+    total = str(sum(map(int, widths))) if all(map(str.isdigit, widths)) else emitter.assign(" + ".join(widths))
+    sizes = [total if axis == at else size for axis, size in enumerate(inputs[0].sizes)]
     emitter.emit_size_check(node, inputs, sizes)
-    made, begin = emit_empty(emitter, sizes, result), list[str]()
+    array, offsets = emit_empty(emitter, sizes, result), list[str]()
     strides = contiguous_strides(sizes)
     for each, width in zip(inputs, widths, strict=True):
-        to = StridedView(sizes, strides, f"({' + '.join(begin)}) * {strides[at]}" if begin else "0")
-        emit_strided_copy(emitter, made, each, StridedView(each.sizes, contiguous_strides(each.sizes)), to)
-        begin.append(width)
-    return made
+        target = StridedView(sizes, strides, f"({' + '.join(offsets)}) * {strides[at]}" if offsets else "0")
+        emit_strided_copy(emitter, array, each, StridedView(each.sizes, contiguous_strides(each.sizes)), target)
+        offsets.append(width)
+    return array
 
 
-def emit_fold(emitter: FunctionEmitter, which: int, of: TypedExpression, made: str, strides: Sequence[str]) -> None:
+def emit_fold(
+    emitter: FunctionEmitter, operation: int, operand: TypedExpression, array: str, strides: Sequence[str]
+) -> None:
     """Emit a reduction into an array with these strides, 0 along reduced axes."""
-    words = [str(_item_size(of.type.dtype)), *_pad_axes(of.sizes, "1"), *_pad_axes(strides, "0")]
-    emit_strided_call(emitter, which, f"w.data_address({made})", of, words)
-    emitter.emit(f"w.keep_alive({made})")
+    words = [str(_item_size(operand.type.dtype)), *_pad_axes(operand.sizes, "1"), *_pad_axes(strides, "0")]
+    emit_strided_call(emitter, operation, f"w.data_address({array})", operand, words)
+    emitter.emit(f"w.keep_alive({array})")
 
 
 def emit_sum_like(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
+    """Emit sum_like, of floats."""
     x, y = inputs
     result = node.results[0].type
     if x.type.dtype.kind != "f" or x.type.is_scalar:
         return x.text if x.type.is_scalar and y.type.is_scalar and x.type.dtype.kind == "f" else None
-    have, wanted = x.sizes, y.sizes
-    new = len(have) - len(wanted)
-    if new < 0:
+    sizes, target_sizes = x.sizes, y.sizes
+    new_axes = len(sizes) - len(target_sizes)
+    if new_axes < 0:
         return None
-    for size, other in zip(wanted, have[new:], strict=True):
-        if not (size.isdigit() and other.isdigit()):
-            emitter.emit_trap(node, inputs, f"{size} != 1 and {size} != {other}")
-    return emit_axis_sum(emitter, x, wanted, ["0"] * new + broadcast_strides(y, len(wanted)), result)
+    for size, x_size in zip(target_sizes, sizes[new_axes:], strict=True):
+        if not (size.isdigit() and x_size.isdigit()):
+            emitter.emit_trap(node, inputs, f"{size} != 1 and {size} != {x_size}")
+    return emit_axis_sum(emitter, x, target_sizes, ["0"] * new_axes + broadcast_strides(y, len(target_sizes)), result)
 
 
 def emit_axis_sum(
     emitter: FunctionEmitter, x: TypedExpression, sizes: Sequence[str], strides: Sequence[str], result: Type
 ) -> str:
     """Emit a sum in float64, rounded at the end."""
-    made = emitter.assign(f"np.zeros(({''.join(f'{size}, ' for size in sizes or ['1'])}), np.float64)")
-    emit_fold(emitter, STRIDED_SUM, x, made, strides)
-    narrow = result.dtype is dtypes.float32
+    sums = emitter.assign(f"np.zeros(({''.join(f'{size}, ' for size in sizes or ['1'])}), np.float64)")
+    emit_fold(emitter, STRIDED_SUM, x, sums, strides)
+    is_narrow = result.dtype is dtypes.float32
     if result.is_scalar:
-        return emitter.assign(f"float64(float32({made}[0]))" if narrow else f"{made}[0]")
-    return emitter.assign(f"{made}.astype({numpy_dtype(numba_dtype(result.dtype))})") if narrow else made
+        return emitter.assign(f"float64(float32({sums}[0]))" if is_narrow else f"{sums}[0]")
+    return emitter.assign(f"{sums}.astype({numpy_dtype(numba_dtype(result.dtype))})") if is_narrow else sums
 
 
 def emit_reduction(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str | None:
@@ -357,22 +381,27 @@ def emit_reduction(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedE
     (x,), result, axis = inputs, node.results[0].type, node.attribute("axis")
     if x.type.dtype.kind != "f" or x.type.is_scalar:
         return None
-    have = x.sizes
-    gone = range(len(have)) if axis is None else resolve_axes(axis, x.type)
-    kept = [size for at, size in enumerate(have) if at not in gone]
-    dense = iter(contiguous_strides(kept))
-    strides = ["0" if at in gone else next(dense) for at in range(len(have))]
-    sizes = ["1" if at in gone else size for at, size in enumerate(have)] if node.attribute("keepdims") else kept
+    sizes_before = x.sizes
+    reduced_axes = range(len(sizes_before)) if axis is None else resolve_axes(axis, x.type)
+    remaining_sizes = [size for at, size in enumerate(sizes_before) if at not in reduced_axes]
+    dense_strides = iter(contiguous_strides(remaining_sizes))
+    strides = ["0" if at in reduced_axes else next(dense_strides) for at in range(len(sizes_before))]
+    sizes = (
+        ["1" if at in reduced_axes else size for at, size in enumerate(sizes_before)]
+        if node.attribute("keepdims")
+        else remaining_sizes
+    )
     if node.op == "sum":
         return emit_axis_sum(emitter, x, sizes, strides, result)
-    if any(not have[at].isdigit() for at in gone):
-        emitter.emit_trap(node, inputs, f"{product_expression([have[at] for at in gone])} == 0")
-    made = emit_empty(emitter, sizes or ["1"], Type(result.dtype, result.shape or (1,)))
-    emit_fold(emitter, STRIDED_MAX if node.op == "max" else STRIDED_MIN, x, made, strides)
-    return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({made}[0])") if result.is_scalar else made
+    if any(not sizes_before[at].isdigit() for at in reduced_axes):
+        emitter.emit_trap(node, inputs, f"{product_expression([sizes_before[at] for at in reduced_axes])} == 0")
+    array = emit_empty(emitter, sizes or ["1"], Type(result.dtype, result.shape or (1,)))
+    emit_fold(emitter, STRIDED_MAX if node.op == "max" else STRIDED_MIN, x, array, strides)
+    return emitter.assign(f"{LANE_TYPES[lane(result.dtype)]}({array}[0])") if result.is_scalar else array
 
 
 def emit_size(emitter: FunctionEmitter, node: Node, inputs: Sequence[TypedExpression]) -> str:
+    """Emit size."""
     sizes, axis = inputs[0].sizes, node.attribute("axis")
     return emitter.assign(
         f"int64({product_expression(sizes) if axis is None else sizes[resolve_axis(axis, inputs[0].type)]})"
