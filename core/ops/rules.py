@@ -59,7 +59,7 @@ def require_sizes(x: Type) -> Sizes:
     """The sizes of an array; raises Invalid if the number of its axes is unknown."""
     if x.shape is None:
         raise Invalid(
-            "it is not known how many axes this array has", required="known axes", got=x, hint=_UNKNOWN_RANK_HINT
+            "the number of axes of this array is unknown", required="known axes", got=x, hint=_UNKNOWN_RANK_HINT
         )
     return x.shape
 
@@ -74,12 +74,12 @@ def resolve_axis(axis: object, x: Type) -> int:
 
 
 def resolve_axes(axes: object, x: Type) -> tuple[int, ...]:
-    """The axes counted from the first; raises Invalid if one is there twice."""
+    """The axes counted from the first; raises Invalid if one is repeated."""
     if not isinstance(axes, tuple):
         return (resolve_axis(axes, x),)
     resolved = tuple(resolve_axis(axis, x) for axis in axes)
     if len(set(resolved)) < len(resolved):
-        raise Invalid("an axis stands there twice", required="each axis once", got=f"axis={format_attribute(axes)}")
+        raise Invalid("an axis is repeated", required="each axis once", got=f"axis={format_attribute(axes)}")
     return resolved
 
 

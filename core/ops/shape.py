@@ -50,7 +50,7 @@ def reshape_type(x: Type, shape: object) -> Type:
     check_numeric(x)
     requested = check_static_sizes(shape, -1)
     if requested.count(-1) > 1:
-        raise Invalid("only one size is left to be found", required="-1 at most once", got=format_attribute(shape))
+        raise Invalid("more than one size is -1", required="-1 at most once", got=format_attribute(shape))
     count, others = element_count(x, None), math.prod([size for size in requested if size != -1])
     rest = None if count is None else count // others if others else 0
     sizes: Sizes = tuple(rest if size == -1 else size for size in requested)
@@ -132,9 +132,8 @@ def windows_type(x: Type, shape: object, strides: object) -> Type:
     sizes = require_sizes(x)
     if len(window) != len(steps) or len(window) > len(sizes):
         required = f"as many strides as sizes, {len(sizes)} at most"
-        raise Invalid(
-            "windows of other axes", required=required, got=f"{format_attribute(shape)} and {format_attribute(strides)}"
-        )
+        got = f"{format_attribute(shape)} and {format_attribute(strides)}"
+        raise Invalid("the sizes and the strides of windows do not match", required=required, got=got)
     leading, along = sizes[: len(sizes) - len(window)], sizes[len(sizes) - len(window) :]
     if any(size is not None and size < width for size, width in zip(along, window, strict=True)):
         message = f"no window of shape {describe_shapes(window)} fits into shape {describe_shapes(sizes)}"

@@ -175,7 +175,7 @@ def test_axes_that_are_none(axis: Any) -> None:
     with (
         pytest.raises(tl.Invalid, match="no such axis")
         if type(axis) is int
-        else pytest.raises(tl.Usage, match="no int")
+        else pytest.raises(tl.Usage, match="not an integer")
     ):
         tl.sum([[1, 2]], axis=axis)
     with pytest.raises(tl.Invalid, match="no such axis"):
