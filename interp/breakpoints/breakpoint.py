@@ -43,26 +43,26 @@ class Breakpoint:
             raise Usage("the hits to ignore are an integer from 0 up", got=repr(self.ignore))
 
     def __str__(self) -> str:
-        said = [str(self.condition)]
+        parts = [str(self.condition)]
         if self.ignore:
-            said.append(f"after {plural(self.ignore, 'hit')}")
+            parts.append(f"after {plural(self.ignore, 'hit')}")
         if self.log is not None:
-            said.append(f"says {str(self.log)!r}")
+            parts.append(f"says {str(self.log)!r}")
         if not self.enabled:
-            said.append("disabled")
-        return ", ".join(said)
+            parts.append("disabled")
+        return ", ".join(parts)
 
 
 def breakpoint_on(graph: Graph, condition: str, *, ignore: int = 0, log: str | None = None) -> Breakpoint:
     """Compile a breakpoint for a graph from these texts; raises Malformed and Usage if one is wrong."""
-    said = None if log is None else compile_template(log, graph)
-    return Breakpoint(compile_condition(condition, graph), ignore, said)
+    template = None if log is None else compile_template(log, graph)
+    return Breakpoint(compile_condition(condition, graph), ignore, template)
 
 
 def program_breakpoint(graph: Graph) -> Breakpoint | None:
     """The breakpoint for the program's own `breakpoint` ops; None if it has none."""
-    there = any(node.op == "breakpoint" for node in graph.nodes)
-    return breakpoint_on(graph, PROGRAM_BREAKPOINT_CONDITION) if there else None
+    has_breakpoint = any(node.op == "breakpoint" for node in graph.nodes)
+    return breakpoint_on(graph, PROGRAM_BREAKPOINT_CONDITION) if has_breakpoint else None
 
 
 class LogLine(NamedTuple):
@@ -103,9 +103,9 @@ class _BreakpointEntry:
             if hit:
                 hits.append(step)
         else:
-            place = bisect_left(hits, step)
-            if (hits[place] == step) is not hit:
-                hits[place : place + (not hit)] = [step] if hit else []
+            index = bisect_left(hits, step)
+            if (hits[index] == step) is not hit:
+                hits[index : index + (not hit)] = [step] if hit else []
         return hit and bisect_right(hits, step) > self.breakpoint.ignore
 
 
@@ -149,40 +149,40 @@ class Breakpoints:
     def with_breakpoints(self, breakpoints: Mapping[int, Breakpoint], start: int = 0) -> Breakpoints:
         """Other breakpoints over the same run, under these numbers. One with the number and the condition of one here
         keeps its hits; any other evaluates the steps from `start` on. This object does not change."""
-        made = Breakpoints()
+        result = Breakpoints()
         for number, breakpoint in breakpoints.items():
-            known = self._entries.get(number)
-            made._entries[number] = _BreakpointEntry(breakpoint, [], start, start)
-            if known is not None and _hit_key(known.breakpoint) == _hit_key(breakpoint):
-                made._entries[number] = _BreakpointEntry(
-                    breakpoint, known.hits.copy(), known.observed_until, known.start
+            entry = self._entries.get(number)
+            result._entries[number] = _BreakpointEntry(breakpoint, [], start, start)
+            if entry is not None and _hit_key(entry.breakpoint) == _hit_key(breakpoint):
+                result._entries[number] = _BreakpointEntry(
+                    breakpoint, entry.hits.copy(), entry.observed_until, entry.start
                 )
-        made._last_number = max(self._last_number, *breakpoints, 0)
-        return made
+        result._last_number = max(self._last_number, *breakpoints, 0)
+        return result
 
     def fork(self, step: int) -> Breakpoints:
         """The breakpoints of a run that shares this many steps with this one, with the hits up to there."""
-        made = Breakpoints()
+        result = Breakpoints()
         for number, entry in self._entries.items():
             hits = entry.hits[: bisect_right(entry.hits, step)]
-            made._entries[number] = _BreakpointEntry(
+            result._entries[number] = _BreakpointEntry(
                 entry.breakpoint, hits, min(entry.observed_until, step), min(entry.start, step)
             )
-        made._last_number = self._last_number
-        return made
+        result._last_number = self._last_number
+        return result
 
     def rebase(self, base: int) -> Breakpoints:
         """The breakpoints over the same run when only its steps from `base` on can be evaluated from now on. One that
         has evaluated every step up to there keeps its hits; any other begins there."""
-        made = Breakpoints()
+        result = Breakpoints()
         for number, entry in self._entries.items():
             goes_on = entry.start <= base <= entry.observed_until
-            hits, looked, since = (
+            hits, observed_until, start = (
                 (entry.hits.copy(), entry.observed_until, entry.start) if goes_on else ([], base, base)
             )
-            made._entries[number] = _BreakpointEntry(entry.breakpoint, hits, looked, since)
-        made._last_number, made.lines = self._last_number, [line for line in self.lines if line.step <= base]
-        return made
+            result._entries[number] = _BreakpointEntry(entry.breakpoint, hits, observed_until, start)
+        result._last_number, result.lines = self._last_number, [line for line in self.lines if line.step <= base]
+        return result
 
     def mark_observed(self, start: int, step: int) -> None:
         """Record that every step from `start` up to this one at which any breakpoint may be hit has been evaluated. The
@@ -207,9 +207,9 @@ class Breakpoints:
     def should_stop(self, state: State, event: Event) -> bool:
         """Evaluate an event that has just happened and return whether a breakpoint stops there. Lines of logpoints are
         added to `lines`."""
-        seen = self.see(state, event)
-        self.lines.extend(seen.lines)
-        return bool(seen.stops)
+        hits = self.see(state, event)
+        self.lines.extend(hits.lines)
+        return bool(hits.stops)
 
     @property
     def ignores_observed_until(self) -> float:
@@ -229,8 +229,8 @@ class Breakpoints:
 
     def _lookup(self, number: int) -> _BreakpointEntry:
         if number not in self._entries:
-            there = ", ".join(map(str, self._entries))
-            raise Usage(f"there is no breakpoint {number}", required=f"one of {there}" if there else None)
+            numbers = ", ".join(map(str, self._entries))
+            raise Usage(f"there is no breakpoint {number}", required=f"one of {numbers}" if numbers else None)
         return self._entries[number]
 
     def observed_until(self, number: int) -> int:

@@ -114,11 +114,11 @@ class _TagAutomaton:
         return self._epsilon_closure((states & matching) << 1 | states & self.wildcards)
 
     def matches(self, tag: Tag) -> bool:
-        known = self.cache
-        states = known.get(tag)
+        cache = self.cache
+        states = cache.get(tag)
         if states is None:
-            if len(known) > _CACHE_LIMIT + 2 * tag.depth:  # more than one walk, so that walks are rare
-                known.clear()
+            if len(cache) > _CACHE_LIMIT + 2 * tag.depth:  # more than one walk, so that walks are rare
+                cache.clear()
             states = self._states_after(tag)
         return bool(states & self.accepting)
 

@@ -64,8 +64,8 @@ def _compare_general(holds: Callable[[Any, Any], Any], left: object, right: obje
         return False
     try:
         with np.errstate(all="ignore"):
-            found = holds(left, right)
-            return bool(found.size and found.all()) if isinstance(found, np.ndarray) else bool(found)
+            result = holds(left, right)
+            return bool(result.size and result.all()) if isinstance(result, np.ndarray) else bool(result)
     except Exception:  # shapes that do not fit, and whatever the == of a foreign object does
         return False
 

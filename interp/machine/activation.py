@@ -54,15 +54,17 @@ class ActivationRecord:
         made.tag, made.signature, made.owner = self.tag, self.signature, owner
         made.child_tags = self.child_tags.copy() if self.child_tags else {}
         waiting = made.waiting_operands = self.waiting_operands.copy()
-        for node, held in waiting.items():
-            waiting[node] = held.copy()
+        for node, operands in waiting.items():
+            waiting[node] = operands.copy()
         made.fired_nodes = self.fired_nodes.copy()
         made.busy_count, made.token_count, made.open_children = self.busy_count, self.token_count, self.open_children
         made.arguments_received, made.results_returned = self.arguments_received, self.results_returned
         return made
 
     def snapshot(self) -> Any:
-        waiting = {node: {p: fingerprint(v) for p, v in held.items()} for node, held in self.waiting_operands.items()}
+        waiting = {
+            node: {p: fingerprint(v) for p, v in operands.items()} for node, operands in self.waiting_operands.items()
+        }
         counts = (self.busy_count, self.token_count, self.open_children, self.arguments_received, self.results_returned)
         return waiting, frozenset(self.fired_nodes), counts, frozenset(self.child_tags)
 

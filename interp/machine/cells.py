@@ -63,10 +63,10 @@ class CellBlock:
         puts = {
             n: [(put.node, put.tag, *map(fingerprint, put.inputs)) for put in made] for n, made in self.writes.items()
         }
-        parked = {
+        deferred_reads = {
             n: [(*token[:3], fingerprint(token.value)) for token in tokens] for n, tokens in self.deferred_reads.items()
         }
-        return self.size, puts, parked
+        return self.size, puts, deferred_reads
 
 
 class CellHeap:
@@ -85,8 +85,8 @@ class CellHeap:
         return made
 
     def defer(self, cell: CellAddress, token: Token) -> None:
-        parked = self._writable(cell.handle).deferred_reads
-        parked[cell.number] = (*parked.get(cell.number, ()), token)
+        reads = self._writable(cell.handle).deferred_reads
+        reads[cell.number] = (*reads.get(cell.number, ()), token)
         self.deferred_count += 1
 
     def undo_defer(self, cell: CellAddress) -> None:

@@ -45,9 +45,9 @@ def released_tokens(
     elif state.wave_remaining == 1:
         found = [
             entry
-            for tag, held in state.throttled_tokens.items()
+            for tag, entries in state.throttled_tokens.items()
             if can_release(state, tag, idle, target)
-            for entry in held
+            for entry in entries
         ]
     else:
         return ()

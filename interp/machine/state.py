@@ -125,7 +125,7 @@ class State:
 
     def apply(self, event: Event) -> None:
         """Apply an event."""
-        token, position, inputs, _, sent, trap, closed, _, parked, woken, held, released = event
+        token, position, inputs, _, sent, trap, closed, _, deferred_at, woken, throttled, released = event
         number, port, tag, value = token
         if position == 0:
             self.flight.popleft()
@@ -138,11 +138,11 @@ class State:
         if record.owner is not self.owner:
             record = self._copy_record(record)
         if inputs is None:
-            if parked is None:
+            if deferred_at is None:
                 record.waiting_operands.setdefault(number, {})[port] = value
                 self.waiting_count += 1
             else:
-                self.cells.defer(parked, token)
+                self.cells.defer(deferred_at, token)
             if released:
                 self._release(released)
             self.wave_remaining = self.wave_remaining - 1 or len(self.flight)
@@ -159,7 +159,7 @@ class State:
         if trap is not None:
             self.trap_events.append(event)
         if sent:
-            self._apply_send(sent, record, rule.sends_argument, held)
+            self._apply_send(sent, record, rule.sends_argument, throttled)
         if rule.effect is not None:
             self.cells.apply(event, rule.node.op)
             self.flight.extend(woken)
@@ -172,7 +172,9 @@ class State:
 
     def revert(self, event: Event) -> None:
         """Undo an event, which must be the last one applied."""
-        (number, port, tag, _), position, inputs, _, sent, trap, closed, _, parked, woken, held, released = event
+        (number, port, tag, _), position, inputs, _, sent, trap, closed, _, deferred_at, woken, throttled, released = (
+            event
+        )
         self.wave_remaining = 1 if event.ends_wave else self.wave_remaining + 1
         for finished in reversed(closed):
             reopened = self._open_record(finished.tag)
@@ -183,8 +185,8 @@ class State:
         for _ in woken:
             self.flight.pop()
         record = self._writable_record(tag)
-        if parked is not None:
-            self.cells.undo_defer(parked)
+        if deferred_at is not None:
+            self.cells.undo_defer(deferred_at)
         elif inputs is None:
             del record.waiting_operands[number][port]
             if not record.waiting_operands[number]:
@@ -197,7 +199,7 @@ class State:
             if self.loop_bounds:
                 self._update_busy(event, rule, -1)
             if sent:
-                self._revert_send(sent, rule.sends_argument and sent[0].tag is not tag.parent, held)
+                self._revert_send(sent, rule.sends_argument and sent[0].tag is not tag.parent, throttled)
             if trap is not None:
                 self.trap_events.pop()
             self.firings -= 1
@@ -212,7 +214,7 @@ class State:
         self.steps -= 1
         self.flight.insert(position, event.token)
 
-    def _apply_send(self, sent: tuple[Token, ...], record: ActivationRecord, arrives: bool, held: bool) -> None:
+    def _apply_send(self, sent: tuple[Token, ...], record: ActivationRecord, arrives: bool, throttled: bool) -> None:
         """Add the tokens of one firing, which all have the same tag."""
         node, position, tag, value = sent[0]
         if node < 0:
@@ -223,19 +225,19 @@ class State:
             target = self._copy_record(target)
         target.token_count += len(sent)
         target.arguments_received += arrives and tag is not record.tag.parent
-        if held:
+        if throttled:
             self.throttled_tokens[tag] = (*self.throttled_tokens.get(tag, ()), *((self.steps, token) for token in sent))
             self.throttled_count += len(sent)
             self.add_busy(tag.parent, len(sent))
         else:
             self.flight.extend(sent)
 
-    def _revert_send(self, sent: tuple[Token, ...], arrives: bool, held: bool) -> None:
+    def _revert_send(self, sent: tuple[Token, ...], arrives: bool, throttled: bool) -> None:
         node, position, tag, _ = sent[0]
         if node < 0:
             del self.results[position]
             return
-        if held:
+        if throttled:
             self._set_throttled(tag, self.throttled_tokens[tag][: -len(sent)])
             self.throttled_count -= len(sent)
             self.add_busy(tag.parent, -len(sent))
@@ -265,7 +267,7 @@ class State:
             self.flight.pop()
             tag = entry[1].tag
             self.throttled_tokens[tag] = tuple(
-                sorted((*self.throttled_tokens.get(tag, ()), entry), key=lambda held: held[0])
+                sorted((*self.throttled_tokens.get(tag, ()), entry), key=lambda throttled: throttled[0])
             )
             self.add_busy(tag.parent, 1)
             self.add_busy(tag, -1)
@@ -328,7 +330,7 @@ class State:
         flight = [(token.node, token.port, token.tag, fingerprint(token.value)) for token in self.flight]
         records = {tag: record.snapshot() for tag, record in self.records.items()}
         results = {position: fingerprint(value) for position, value in self.results.items()}
-        held = {
+        throttled = {
             tag: [(step, t.node, t.port, fingerprint(t.value)) for step, t in entries]
             for tag, entries in self.throttled_tokens.items()
         }
@@ -341,7 +343,7 @@ class State:
             list(self.trap_events),
             counts,
             self.cells.snapshot(),
-            held,
+            throttled,
             self.throttled_count,
         )
 

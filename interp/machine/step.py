@@ -40,16 +40,16 @@ def step(state: State, position: int) -> Event:
         trap = None if rule.find_trap is None else rule.find_trap(inputs)
         outputs = rule.compute(inputs, token.tag) if trap is None else ()
     else:
-        outputs, trap, parked, woken = rule.effect(state.cells.blocks, state.world, token, inputs)
-        if parked is not None:
-            return event_without_firing(state, record, token, position, parked)
+        outputs, trap, deferred_at, woken = rule.effect(state.cells.blocks, state.world, token, inputs)
+        if deferred_at is not None:
+            return event_without_firing(state, record, token, position, deferred_at)
     sent = emit_tokens(state, rule, token.tag, inputs, outputs) if outputs else ()
     closed, ends = closed_activations(state, rule, record, token, sent), state.wave_remaining == 1
     if not state.loop_bounds:
         return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken)
-    held = is_throttled(state, rule, record)
+    throttled = is_throttled(state, rule, record)
     release = released_tokens(state, record, rule, sent) if state.throttled_tokens else ()
-    return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken, held, release)
+    return Event(token, position, inputs, outputs, sent, trap, closed, ends, None, woken, throttled, release)
 
 
 def completes_operands(state: State, token: Token) -> bool:
@@ -58,11 +58,11 @@ def completes_operands(state: State, token: Token) -> bool:
 
 
 def event_without_firing(
-    state: State, record: ActivationRecord, token: Token, position: int, parked: CellAddress | None
+    state: State, record: ActivationRecord, token: Token, position: int, deferred_at: CellAddress | None
 ) -> Event:
     """The event of a token that fires no node: it waits for partners, or is parked at a cell."""
     release = released_tokens(state, record, None, ()) if state.throttled_tokens else ()
-    return Event(token, position, None, (), (), None, (), state.wave_remaining == 1, parked, (), False, release)
+    return Event(token, position, None, (), (), None, (), state.wave_remaining == 1, deferred_at, (), False, release)
 
 
 def match_operands(state: State, rule: Rule, record: ActivationRecord, token: Token) -> tuple[Value, ...] | None:
@@ -75,14 +75,14 @@ def match_operands(state: State, rule: Rule, record: ActivationRecord, token: To
     operands = list(rule.operands)
     operands[port] = value
     if rule.required_tokens > 1:
-        held = record.waiting_operands.get(number)
-        if held is None:
+        operands_by_port = record.waiting_operands.get(number)
+        if operands_by_port is None:
             return None
-        if port in held:
-            raise duplicate_token(state, token, held[port])
-        if len(held) + 1 < rule.required_tokens:
+        if port in operands_by_port:
+            raise duplicate_token(state, token, operands_by_port[port])
+        if len(operands_by_port) + 1 < rule.required_tokens:
             return None
-        for other, operand in held.items():
+        for other, operand in operands_by_port.items():
             operands[other] = operand
     return tuple(operands)  # type: ignore[arg-type]  # every port is filled now
 

@@ -375,6 +375,25 @@ def test_mistakes_look_so() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("template", "where", "excerpt"),
+    [
+        ("a {fired} b {op == 'ad'}", "column 20", "    a {fired} b {op == 'ad'}\n                       ^"),
+        (
+            "a\n{trap == 'x\ny' and tag in 'main/fub'}",
+            "line 3, column 21",
+            "    y' and tag in 'main/fub'}\n                        ^",
+        ),
+        ("a\nb {fired or}", "line 2, column 12", "    b {fired or}\n               ^"),
+    ],
+)
+def test_mistakes_in_templates_are_where_they_stand(template: str, where: str, excerpt: str) -> None:
+    """Positions count from the beginning of the template, through braces, lines, and the lines of a quoted text."""
+    with pytest.raises(TagloomError) as raised:
+        compile_template(template, FIB)
+    assert (raised.value.where, raised.value.excerpt) == (where, excerpt)
+
+
 # Broken twins: each differs in one thing, and a law above catches it.
 
 
