@@ -218,7 +218,7 @@ SUBJECTS = {
             "tests/interp/engines/compiled/test_effects.py",
             "tests/interp/engines/compiled/test_borrowing.py",
             "tests/interp/engines/compiled/test_chains.py",
-            "tests/interp/engines/compiled/test_crew.py",
+            "tests/interp/engines/compiled/test_thread_pool.py",
             "tests/interp/engines/compiled/test_agreement.py",
             "tests/interp/engines/compiled/test_gradients.py",
         ),
@@ -235,7 +235,7 @@ SUBJECTS = {
         ),
         (
             "tests/interp/engines/jit",
-            "tests/interp/engines/compiled/test_crew.py",
+            "tests/interp/engines/compiled/test_thread_pool.py",
             "tests/interp/engines/compiled/test_cells.py",
         ),
     ),

@@ -33,7 +33,7 @@ def _tune_malloc() -> None:
 _tune_malloc()
 
 
-def _build_array(context: Any, builder: Any, kind: Any, data: Any, shape: Sequence[Any], owner: Any) -> Any:
+def build_array(context: Any, builder: Any, kind: Any, data: Any, shape: Sequence[Any], owner: Any) -> Any:
     """Build an array struct with elements in C order."""
     made = context.make_array(kind)(context, builder)
     itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
@@ -60,7 +60,7 @@ def empty(typing: Any, sizes: Any, dtype: Any) -> Any:
         for each in shape:
             size = builder.mul(size, each)
         owner = context.nrt.meminfo_alloc_aligned(builder, size, _ALIGNMENT)
-        return _build_array(context, builder, made, context.nrt.meminfo_data(builder, owner), shape, owner)
+        return build_array(context, builder, made, context.nrt.meminfo_data(builder, owner), shape, owner)
 
     return made(_shape_type(len(sizes)), dtype), build
 
@@ -94,7 +94,7 @@ def null_array(typing: Any, dtype: Any, like: Any) -> Any:
     made = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _build_array(context, builder, made, _BYTES(None), [_WORD(0)] * len(like), _BYTES(None))
+        return build_array(context, builder, made, _BYTES(None), [_WORD(0)] * len(like), _BYTES(None))
 
     return made(dtype, like), build
 
@@ -109,7 +109,7 @@ def subarray(typing: Any, array: Any, begin: Any, sizes: Any) -> Any:
         shape = [builder.extract_value(arguments[2], axis) for axis in range(len(sizes))]
         data = builder.gep(whole.data, [arguments[1]])
         context.nrt.incref(builder, array, arguments[0])
-        return _build_array(context, builder, made, data, shape, whole.meminfo)
+        return build_array(context, builder, made, data, shape, whole.meminfo)
 
     return made(array, int64, _shape_type(len(sizes))), build
 
@@ -123,7 +123,7 @@ def array_in_block(typing: Any, block: Any, begin: Any, sizes: Any, dtype: Any) 
         whole = context.make_array(block)(context, builder, arguments[0])
         shape = [builder.extract_value(arguments[2], axis) for axis in range(len(sizes))]
         context.nrt.incref(builder, block, arguments[0])
-        return _build_array(context, builder, made, builder.gep(whole.data, [arguments[1]]), shape, whole.meminfo)
+        return build_array(context, builder, made, builder.gep(whole.data, [arguments[1]]), shape, whole.meminfo)
 
     return made(block, int64, _shape_type(len(sizes)), dtype), build
 
@@ -135,12 +135,13 @@ def lazy_zeros(typing: Any, sizes: Any, dtype: Any) -> Any:
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         shape = [builder.extract_value(arguments[0], axis) for axis in range(len(sizes))]
-        return _build_array(context, builder, made, _BYTES(None), shape, _BYTES(None))
+        return build_array(context, builder, made, _BYTES(None), shape, _BYTES(None))
 
     return made(_shape_type(len(sizes)), dtype), build
 
 
-def _emit_is_null(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+def emit_is_null(context: Any, builder: Any, kind: Any, array: Any) -> Any:
+    """Emit the test whether an array has no elements in memory."""
     data = context.make_array(kind)(context, builder, array).data
     return builder.icmp_unsigned("==", builder.ptrtoint(data, _WORD), _WORD(0))
 
@@ -150,16 +151,16 @@ def is_lazy(typing: Any, array: Any) -> Any:
     """Whether an array is lazy zeros."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _emit_is_null(context, builder, array, arguments[0])
+        return emit_is_null(context, builder, array, arguments[0])
 
     return types.boolean(array), build
 
 
-def _emit_allocate_if_lazy(context: Any, builder: Any, kind: Any, given: Any, byte: int | None) -> Any:
+def emit_allocate_if_lazy(context: Any, builder: Any, kind: Any, given: Any, byte: int | None) -> Any:
     """The array itself; if it is lazy, a new one, filled with this byte or uninitialized."""
     before = builder.append_basic_block("blank")
     there, after = builder.append_basic_block("there"), builder.append_basic_block("written")
-    builder.cbranch(_emit_is_null(context, builder, kind, given), before, there)
+    builder.cbranch(emit_is_null(context, builder, kind, given), before, there)
     builder.position_at_end(before)
     whole = context.make_array(kind)(context, builder, given)
     shape = [builder.extract_value(whole.shape, axis) for axis in range(kind.ndim)]
@@ -168,7 +169,7 @@ def _emit_allocate_if_lazy(context: Any, builder: Any, kind: Any, given: Any, by
     data = context.nrt.meminfo_data(builder, owner)
     if byte is not None:
         cgutils.memset(builder, data, size, byte)  # type: ignore[no-untyped-call]
-    made = _build_array(context, builder, kind, data, shape, owner)
+    made = build_array(context, builder, kind, data, shape, owner)
     ends = builder.block
     builder.branch(after)
     builder.position_at_end(there)
@@ -186,7 +187,7 @@ def materialize(typing: Any, array: Any) -> Any:
     """The array itself; if it is lazy, a new one whose zeros are written."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _emit_allocate_if_lazy(context, builder, array, arguments[0], 0)
+        return emit_allocate_if_lazy(context, builder, array, arguments[0], 0)
 
     return array(array), build
 
@@ -196,6 +197,6 @@ def materialize_uninitialized(typing: Any, array: Any) -> Any:
     """The array itself; if it is lazy, a new uninitialized one of the same sizes."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return _emit_allocate_if_lazy(context, builder, array, arguments[0], None)
+        return emit_allocate_if_lazy(context, builder, array, arguments[0], None)
 
     return array(array), build

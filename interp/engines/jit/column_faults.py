@@ -23,7 +23,7 @@ _DTYPES = (dtypes.bool, dtypes.int64, dtypes.uint64, dtypes.float64)
 def uncompilable_columns(names: Iterable[str] | None = None) -> dict[str, str]:
     """The ops, among these or all, whose scalar column does not compile, with numba's message."""
     rows = [OPS[name] for name in (OPS if names is None else names) if name in OPS]
-    faults = {row.name: _find_fault(row) for row in rows if row.scalar is not None}
+    faults = {row.name: find_fault(row) for row in rows if row.scalar is not None}
     return {name: fault for name, fault in faults.items() if fault is not None}
 
 
@@ -34,8 +34,9 @@ def explain_compile_error(ops: Iterable[str]) -> Usage | None:
 
 
 @cache
-def _find_fault(row: Op) -> str | None:
-    for operands, attributes, result in _signatures(row):
+def find_fault(row: Op) -> str | None:
+    """Why the scalar column of a row does not compile; None if it does."""
+    for operands, attributes, result in scalar_signatures(row):
         names = list("abcd"[: len(operands)])
         lanes = [kernels.LANE_TYPES[kernels.lane(type_.dtype)] for type_ in operands]
         try:
@@ -52,7 +53,7 @@ def _find_fault(row: Op) -> str | None:
     return None
 
 
-def _signatures(row: Op) -> Iterator[tuple[list[Type], Attributes, Type]]:
+def scalar_signatures(row: Op) -> Iterator[tuple[list[Type], Attributes, Type]]:
     """Dtypes on which the row computes scalars, one combination per lane."""
     attributes: list[Attributes] = [(("dtype", each),) for each in _DTYPES] if "dtype" in row.attributes else [()]
     for given, kinds in product(attributes, product(map(Type, _DTYPES), repeat=row.arity or 0)):

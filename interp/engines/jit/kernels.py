@@ -124,12 +124,12 @@ def expression(
 
     On operands that trap the result is meaningless. `attributes` are not used: the type of the result says all.
     """
-    given = _prevent_constant_folding(_promote_operands(operand_types, operands))
+    given = prevent_constant_folding(promote_operands(operand_types, operands))
     dtype, made = result_type.dtype, lane(result_type.dtype)
     function, further = OPS[op_name].scalar_kernel(operand_types[0].dtype, dtype)
     if function is int:
         return cast_expression(given[0], None, dtype)
-    inlined = None if further else _inline_expression(function, given)
+    inlined = None if further else inline_expression(function, given)
     if made == "i" and function in _WRAPPING_FORMATS:
         text = _WRAPPING_FORMATS[function].format(*given)
     elif function in _OPERATOR_FORMATS:
@@ -137,7 +137,7 @@ def expression(
     elif inlined is not None:
         text = inlined
     else:
-        arguments = [*given, *(_extra_argument(constant, dtype) for constant in further)]
+        arguments = [*given, *(format_extra_argument(constant, dtype) for constant in further)]
         text = f"k.{_function_name(op_name, operand_types[0].dtype, dtype)}({', '.join(arguments)})"
     return cast_expression(text, made, dtype)
 
@@ -167,8 +167,8 @@ def trap_condition(
     undefined = OPS[op_name].trap_condition
     if undefined is None or result_type.dtype.kind not in undefined.dtype_kinds:
         return None
-    given = _promote_operands(operand_types, operands)
-    return _inline_expression(undefined.predicate, given) or f"k.{op_name}_undefined({', '.join(given)})"
+    given = promote_operands(operand_types, operands)
+    return inline_expression(undefined.predicate, given) or f"k.{op_name}_undefined({', '.join(given)})"
 
 
 def trap_message(op_name: str) -> str:
@@ -222,10 +222,10 @@ def _function_name(op_name: str, operand: DType, result: DType) -> str:
     return f"{op_name}_{operand.kind}{result.kind}"
 
 
-def _inline_expression(function: Callable[..., Any], operands: Sequence[str]) -> str | None:
+def inline_expression(function: Callable[..., Any], operands: Sequence[str]) -> str | None:
     """The body of a function as an expression of these operands; None if it is more than an expression, or uses names
     other than its parameters."""
-    found = _returned_expression(function)
+    found = returned_expression(function)
     if found is None:
         return None
     parameters, expression = found
@@ -242,7 +242,7 @@ class _ParameterSubstitution(ast.NodeTransformer):
 
 
 @cache
-def _returned_expression(function: Callable[..., Any]) -> tuple[list[str], ast.expr] | None:
+def returned_expression(function: Callable[..., Any]) -> tuple[list[str], ast.expr] | None:
     """The parameters and the return expression of a function that consists of a return statement."""
     if not isinstance(function, FunctionType) or function.__name__ == "<lambda>":
         return None
@@ -261,7 +261,7 @@ def _returned_expression(function: Callable[..., Any]) -> tuple[list[str], ast.e
     return (parameters, value) if value is not None and names <= set(parameters) else None
 
 
-def _promote_operands(types: Sequence[Type], operands: Sequence[str]) -> list[str]:
+def promote_operands(types: Sequence[Type], operands: Sequence[str]) -> list[str]:
     """Operands in the lane to which they promote: unsigned integers become signed ones beside signed ones."""
     mixed = {"i", "u"} <= {lane(type_.dtype) for type_ in types}
     return [
@@ -270,14 +270,14 @@ def _promote_operands(types: Sequence[Type], operands: Sequence[str]) -> list[st
     ]
 
 
-def _prevent_constant_folding(operands: list[str]) -> list[str]:
+def prevent_constant_folding(operands: list[str]) -> list[str]:
     """Operands with a cast around the first literal: Python would compute with literals alone, and not wrap."""
     if all(_INTEGER_LITERAL.fullmatch(text) for text in operands):
         return [f"int64({operands[0]})", *operands[1:]]
     return operands
 
 
-def _extra_argument(number: Any, dtype: DType) -> str:
+def format_extra_argument(number: Any, dtype: DType) -> str:
     """Text of an argument after the operands, in the lane of the result: 2**64 - 1 is -1 in that of signed integers."""
     if number is int:
         return LANE_TYPES[lane(dtype)]

@@ -6,8 +6,15 @@ columns that accumulate in registers. Threads may share the tiles: each element 
 not depend on which thread computes it. Each product is compiled once on a machine, cached on disk, and called by its
 symbol: many programs call them, and they take long to compile.
 
-BLAS, which computes all larger ones, takes 1.6 times as long for 32 x 256 by 256 x 256 on one core. On two cores it
-hands half of that to a thread of its own: on a busy machine the two wait for each other, some ms each time.
+They stay beside BLAS for their speed where it matters (2026-11-23, AMD EPYC with AVX-512, two cores, OpenBLAS 0.3.31;
+minimum of 5, processor time of one thread): 32 x 256 by 256 x 256 takes BLAS 1.6 times as long, 100 x 784 by 784 x 256
+1.2, 200 x 784 by 784 x 10 1.7, a row by 128 x 320 1.2 (float64: 1.6), a column by a row 1.4; 32 x 64 by 64 x 256 takes
+as long with either. Narrow products, with rows shorter than a tile, take BLAS 0.3 to 0.9 of the time if they are small,
+so BLAS computes those.
+
+A training step of the perceptron 784-256-10 takes 1.7 times as long with BLAS on one thread. With BLAS on two threads
+it takes 1.1 times as long on an idle machine, and 10 times as long beside other processes, since OpenBLAS's threads
+wait for each other at each product. Steps of LSTM, TreeLSTM and L2HMC show no difference above the noise.
 """
 
 from __future__ import annotations
@@ -22,8 +29,7 @@ from numba import float32, int64, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from . import arrays, machine
-from . import thread_pool as crew
+from . import arrays, machine, thread_pool
 from .cache import load_module
 from .memory import kernel
 from .state import FEW_ROWS, MATMUL_FUNCTIONS
@@ -34,6 +40,8 @@ long."""
 BLAS_MIN_TERMS = 2**12
 """The most terms of an element; beyond, BLAS computes it, with partial sums: added one after another, a million float32
 lose a hundredth."""
+_BLAS_MAX_NARROW_PRODUCTS = 2**18
+"""The multiplications up to which BLAS computes a narrow product; beyond, it also wakes threads of its own."""
 _PARALLEL_MIN_PRODUCTS = 2**20
 """The multiplications from which on threads share a product: these take some 15 us. From 2**18 on a run was no shorter,
 and much longer on a busy machine."""
@@ -48,7 +56,7 @@ _VECTOR_BYTES, _TILE_ROWS = (64, 8) if _HAS_AVX512 else (32, 4)
 """The bytes of a vector register, and the rows of a tile, each of two vectors."""
 
 
-def _tile_intrinsic(halves: int) -> Any:
+def tile_intrinsic(halves: int) -> Any:
     """An intrinsic that computes a tile: _TILE_ROWS rows by `halves` vectors of columns of a product. It takes three
     addresses: of the left factor, whose rows are `row` elements apart and whose `inner` columns are `step` apart; of
     the right factor, with rows of `count` elements; and of the product, with rows of `wide` elements. `how` is one of
@@ -136,20 +144,20 @@ class _TileEmitter:
 
 _TILE_ROW_BYTES = 2 * _VECTOR_BYTES
 """The bytes of a row of a tile."""
-_compute_tile, _compute_half_tile = _tile_intrinsic(2), _tile_intrinsic(1)
+_compute_tile, _compute_half_tile = tile_intrinsic(2), tile_intrinsic(1)
 data_address, array_at, call_part, keep_alive, parallel_for = (
-    crew.data_address,
-    cast(Any, crew.array_at),
-    crew.call_part,
-    cast(Any, crew.keep_alive),
-    crew.parallel_for,
+    thread_pool.data_address,
+    cast(Any, thread_pool.array_at),
+    thread_pool.call_part,
+    cast(Any, thread_pool.keep_alive),
+    thread_pool.parallel_for,
 )
 read_i: Any = machine.read_i
 pack_words: Any = arrays.pack_words
 
 
 @kernel
-def _compute_strips(words, first, last, like):  # type: ignore[no-untyped-def]
+def compute_strips(words, first, last, like):  # type: ignore[no-untyped-def]
     """Compute the strips (columns of tiles) `first` to `last` (exclusive). The last tile of a row or column is moved
     back so that it fits, and computes some elements again."""
     x, y, made = read_i(words, 0), read_i(words, 1), read_i(words, 2)
@@ -166,25 +174,27 @@ def _compute_strips(words, first, last, like):  # type: ignore[no-untyped-def]
 
 @kernel
 def _compute_strips32(words, first, last):  # type: ignore[no-untyped-def]
-    _compute_strips(words, first, last, np.float32)
+    compute_strips(words, first, last, np.float32)
 
 
 @kernel
 def _compute_strips64(words, first, last):  # type: ignore[no-untyped-def]
-    _compute_strips(words, first, last, np.float64)
+    compute_strips(words, first, last, np.float64)
 
 
 @intrinsic
 def _strips_address(typing: Any, x: Any) -> Any:
     """The address of the function that computes strips of a product of such matrices."""
-    return int64(x), crew.emit_function_address(typing, _compute_strips32 if x.dtype == float32 else _compute_strips64)
+    return int64(x), thread_pool.emit_function_address(
+        typing, _compute_strips32 if x.dtype == float32 else _compute_strips64
+    )
 
 
 _part_address: Any = _strips_address
 
 
 @kernel
-def _matmul_by_strips(s, x, y, made, apart, step, how):  # type: ignore[no-untyped-def]
+def matmul_by_strips(s, x, y, made, apart, step, how):  # type: ignore[no-untyped-def]
     """Compute a product by strips. The rows of the left factor are `apart` elements apart, its columns `step`."""
     rows, inner, count, size = made.shape[0], y.shape[0], y.shape[1], x.itemsize
     at = pack_words((x, y, made, rows, inner, count, apart, step, how, size))
@@ -199,7 +209,7 @@ def _matmul_by_strips(s, x, y, made, apart, step, how):  # type: ignore[no-untyp
 
 
 @kernel
-def _matmul_narrow(x, y, made, apart, step):  # type: ignore[no-untyped-def]
+def matmul_narrow(x, y, made, apart, step):  # type: ignore[no-untyped-def]
     """The same for few columns: tiles also read past the end of a row of the right factor, into columns that are
     discarded."""
     rows, count, inner, size = made.shape[0], made.shape[1], y.shape[0], x.itemsize
@@ -229,16 +239,16 @@ def _matmul_narrow(x, y, made, apart, step):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _matmul_tiled(s, x, y, made, apart, step):  # type: ignore[no-untyped-def]
+def matmul_tiled(s, x, y, made, apart, step):  # type: ignore[no-untyped-def]
     """Compute a product in tiles and store it."""
     if made.shape[1] * x.itemsize < _TILE_ROW_BYTES:
-        _matmul_narrow(x, y, made, apart, step)
+        matmul_narrow(x, y, made, apart, step)
     else:
-        _matmul_by_strips(s, x, y, made, apart, step, STORE_RESULT)
+        matmul_by_strips(s, x, y, made, apart, step, STORE_RESULT)
 
 
 @_contract_kernel
-def _matmul_few_rows(x, y, made):  # type: ignore[no-untyped-def]
+def matmul_few_rows(x, y, made):  # type: ignore[no-untyped-def]
     """A product with few rows: each is a weighted sum of rows of the right factor, four at a time."""
     inner, count = y.shape
     whole = inner - inner % 4
@@ -255,7 +265,7 @@ def _matmul_few_rows(x, y, made):  # type: ignore[no-untyped-def]
 
 
 @_reassociate_kernel
-def _matmul_few_rows_transposed(x, y, made):  # type: ignore[no-untyped-def]
+def matmul_few_rows_transposed(x, y, made):  # type: ignore[no-untyped-def]
     """A product with few rows by a transposed matrix."""
     for i in range(x.shape[0]):
         for j in range(y.shape[0]):
@@ -266,7 +276,7 @@ def _matmul_few_rows_transposed(x, y, made):  # type: ignore[no-untyped-def]
 
 
 @_reassociate_kernel
-def _matmul_vector(x, y, made):  # type: ignore[no-untyped-def]
+def matmul_vector(x, y, made):  # type: ignore[no-untyped-def]
     """A product with one column."""
     column = array_at(data_address(y), y.shape[0], y.dtype)
     for i in range(x.shape[0]):
@@ -277,7 +287,7 @@ def _matmul_vector(x, y, made):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _outer_product(column, row, made, how):  # type: ignore[no-untyped-def]
+def outer_product(column, row, made, how):  # type: ignore[no-untyped-def]
     """The product of a column and a row, row by row; tiles take twice as long."""
     zero = column.dtype.type(0)
     x, y = (
@@ -295,24 +305,37 @@ def _outer_product(column, row, made, how):  # type: ignore[no-untyped-def]
 
 
 @kernel
+def is_large(rows, inner, count):  # type: ignore[no-untyped-def]
+    """Whether BLAS computes a product of these sizes for its size, or for the many terms of an element."""
+    return inner > BLAS_MIN_TERMS or rows * inner * count >= BLAS_MIN_PRODUCTS
+
+
+@kernel
+def suits_blas(rows, inner, count, size):  # type: ignore[no-untyped-def]
+    """Whether BLAS computes a product that is not large: it has no whole tile, or is narrow and small."""
+    is_narrow = count * size < _TILE_ROW_BYTES
+    return rows < _TILE_ROWS or (is_narrow and rows * inner * count <= _BLAS_MAX_NARROW_PRODUCTS)
+
+
+@kernel
 def matmul(s, x, y):  # type: ignore[no-untyped-def]
     """The product of two float matrices of one dtype; zeros if the inner size is 0."""
     rows, inner, count = x.shape[0], x.shape[1], y.shape[1]
     if rows * inner * count == 0:
         return np.zeros((rows, count), x.dtype)
-    if inner > BLAS_MIN_TERMS or (
-        inner > 1 and (FEW_ROWS <= rows < _TILE_ROWS or rows * inner * count >= BLAS_MIN_PRODUCTS)
+    if inner > 1 and (
+        (suits_blas(rows, inner, count, x.itemsize) and rows >= FEW_ROWS) or is_large(rows, inner, count)
     ):
         return np.dot(x, y)
     made = np.empty((rows, count), x.dtype)
     if inner == 1:
-        _outer_product(x, y, made, STORE_RESULT)
+        outer_product(x, y, made, STORE_RESULT)
     elif rows < FEW_ROWS:
-        _matmul_few_rows(x, y, made)
+        matmul_few_rows(x, y, made)
     elif count == 1:
-        _matmul_vector(x, y, made)
+        matmul_vector(x, y, made)
     else:
-        _matmul_tiled(s, x, y, made, inner, 1)
+        matmul_tiled(s, x, y, made, inner, 1)
     return made
 
 
@@ -322,13 +345,13 @@ def matmul_transposed_left(s, x, y):  # type: ignore[no-untyped-def]
     rows, inner, count = x.shape[1], x.shape[0], y.shape[1]
     if rows * inner * count == 0:
         return np.zeros((rows, count), x.dtype)
-    if inner > BLAS_MIN_TERMS or (inner > 1 and (rows < _TILE_ROWS or rows * inner * count >= BLAS_MIN_PRODUCTS)):
+    if inner > 1 and (suits_blas(rows, inner, count, x.itemsize) or is_large(rows, inner, count)):
         return np.dot(x.T, y)
     made = np.empty((rows, count), x.dtype)
     if inner == 1:
-        _outer_product(x, y, made, STORE_RESULT)
+        outer_product(x, y, made, STORE_RESULT)
     else:
-        _matmul_tiled(s, x, y, made, 1, rows)
+        matmul_tiled(s, x, y, made, 1, rows)
     return made
 
 
@@ -336,7 +359,7 @@ def matmul_transposed_left(s, x, y):  # type: ignore[no-untyped-def]
 def matmul_transposed_right(x, y):  # type: ignore[no-untyped-def]
     """The product of a matrix with few rows and a transposed one."""
     made = np.empty((x.shape[0], y.shape[0]), x.dtype)
-    _matmul_few_rows_transposed(x, y, made)
+    matmul_few_rows_transposed(x, y, made)
     return made
 
 
@@ -345,11 +368,11 @@ def matmul_accumulate(s, to, x, y, is_turned, how):  # type: ignore[no-untyped-d
     """Add a product of float matrices to an array (ADD_TO_TARGET), or to zeros (ADD_TO_ZEROS). All tiles are whole."""
     rows, inner = to.shape[0], y.shape[0]
     if inner == 1:
-        _outer_product(x, y, to, how)
+        outer_product(x, y, to, how)
     elif is_turned == 1:
-        _matmul_by_strips(s, x, y, to, 1, rows, how)
+        matmul_by_strips(s, x, y, to, 1, rows, how)
     else:
-        _matmul_by_strips(s, x, y, to, inner, 1, how)
+        matmul_by_strips(s, x, y, to, inner, 1, how)
 
 
 @_sum_kernel

@@ -22,7 +22,7 @@ from .state import STRIDED_PARAMETERS as ARITY
 _BLOCK_SIDE = 8
 
 
-def _element_accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
+def element_accessors(kind: Any, type_: Any) -> tuple[Any, Any]:
     """Functions that load and store an element."""
 
     @intrinsic
@@ -78,14 +78,16 @@ def _transpose_intrinsic(kind: Any) -> Any:
 
 
 _transpose8, _transpose32, _transpose64 = map(_transpose_intrinsic, (ir.IntType(8), ir.IntType(32), ir.IntType(64)))
-_load8, _store8 = _element_accessors(ir.IntType(8), types.int8)
-_load32, _store32 = _element_accessors(ir.IntType(32), types.int32)
-_load64, _store64 = _element_accessors(ir.IntType(64), int64)
-_load_float32, _store_float32 = _element_accessors(ir.FloatType(), float32)
-_load_float64, _store_float64 = _element_accessors(ir.DoubleType(), float64)
+_load8, _store8 = element_accessors(ir.IntType(8), types.int8)
+_load32, _store32 = element_accessors(ir.IntType(32), types.int32)
+_load64, _store64 = element_accessors(ir.IntType(64), int64)
+_load_float32, _store_float32 = element_accessors(ir.FloatType(), float32)
+_load_float64, _store_float64 = element_accessors(ir.DoubleType(), float64)
 
 
-def _make_copy(load: Any, store: Any, square: Any, width: int) -> Any:
+def make_copy(load: Any, store: Any, square: Any, width: int) -> Any:
+    """A function that copies elements of `width` bytes, by loops over four axes."""
+
     @kernel
     def copy(to, of, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # type: ignore[no-untyped-def]
         for a in range(n0):
@@ -121,7 +123,9 @@ def _make_copy(load: Any, store: Any, square: Any, width: int) -> Any:
     return copy
 
 
-def _make_sum(load: Any) -> Any:
+def make_sum(load: Any) -> Any:
+    """A function that adds elements to sums in float64."""
+
     @kernel
     def fold(to, of, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
         j = 0
@@ -142,7 +146,9 @@ def _make_sum(load: Any) -> Any:
     return fold
 
 
-def _make_extremum(load: Any, store: Any) -> Any:
+def make_extremum(load: Any, store: Any) -> Any:
+    """A function that reduces to the maximum or the minimum."""
+
     @kernel
     def fold(to, of, sign, n0, n1, n2, n3, t0, t1, t2, t3):  # type: ignore[no-untyped-def]
         """Reduce to the first largest element if the sign is 1; NaN if there is one."""
@@ -163,7 +169,9 @@ def _make_extremum(load: Any, store: Any) -> Any:
     return fold
 
 
-def _make_row_add(load: Any, store: Any) -> Any:
+def make_row_add(load: Any, store: Any) -> Any:
+    """A function that adds rows to those of an index."""
+
     @kernel
     def add(to, of, index, count, size, width):  # type: ignore[no-untyped-def]
         for at in range(count):
@@ -175,7 +183,9 @@ def _make_row_add(load: Any, store: Any) -> Any:
     return add
 
 
-def _make_array_add(load: Any, store: Any) -> Any:
+def make_array_add(load: Any, store: Any) -> Any:
+    """A function that adds two arrays; the result may be either."""
+
     @kernel
     def plus(to, of, other, count):  # type: ignore[no-untyped-def]
         if to == of:
@@ -191,15 +201,15 @@ def _make_array_add(load: Any, store: Any) -> Any:
     return plus
 
 
-_copy8 = _make_copy(_load8, _store8, _transpose8, 1)
-_copy32 = _make_copy(_load32, _store32, _transpose32, 4)
-_copy64 = _make_copy(_load64, _store64, _transpose64, 8)
-_sum32, _sum64 = _make_sum(_load_float32), _make_sum(_load_float64)
-_extremum32, _extremum64 = _make_extremum(_load_float32, _store_float32), _make_extremum(_load_float64, _store_float64)
-_add_rows32, _add_rows64 = _make_row_add(_load_float32, _store_float32), _make_row_add(_load_float64, _store_float64)
+_copy8 = make_copy(_load8, _store8, _transpose8, 1)
+_copy32 = make_copy(_load32, _store32, _transpose32, 4)
+_copy64 = make_copy(_load64, _store64, _transpose64, 8)
+_sum32, _sum64 = make_sum(_load_float32), make_sum(_load_float64)
+_extremum32, _extremum64 = make_extremum(_load_float32, _store_float32), make_extremum(_load_float64, _store_float64)
+_add_rows32, _add_rows64 = make_row_add(_load_float32, _store_float32), make_row_add(_load_float64, _store_float64)
 _add_arrays32, _add_arrays64 = (
-    _make_array_add(_load_float32, _store_float32),
-    _make_array_add(_load_float64, _store_float64),
+    make_array_add(_load_float32, _store_float32),
+    make_array_add(_load_float64, _store_float64),
 )
 
 
@@ -214,7 +224,8 @@ def _copy(to, of, width, n0, n1, n2, n3, t0, t1, t2, t3, s0, s1, s2, s3):  # typ
 
 
 @kernel
-def _has_index_out_of_range(index, count, size):  # type: ignore[no-untyped-def]
+def has_index_out_of_range(index, count, size):  # type: ignore[no-untyped-def]
+    """1 if an index is outside of -size to size - 1, else 0."""
     for at in range(count):
         if not -size <= _load64(index, at) < size:
             return 1
@@ -222,7 +233,7 @@ def _has_index_out_of_range(index, count, size):  # type: ignore[no-untyped-def]
 
 
 @kernel
-def _take_rows(to, of, index, count, before, size, width):  # type: ignore[no-untyped-def]
+def take_rows(to, of, index, count, before, size, width):  # type: ignore[no-untyped-def]
     """Take rows of `width` bytes."""
     for a in range(before):
         for at in range(count):
@@ -265,11 +276,11 @@ def perform_strided_op(which, to, of, width, a, b, c, d, e, f, g, h, i, j, k, m)
         else:
             _sum64(to, of, a, b, c, d, e, f, g, h)
     elif which == STRIDED_TAKE_ROWS:
-        if _has_index_out_of_range(a, b, d) == 1:
+        if has_index_out_of_range(a, b, d) == 1:
             return 1
-        _take_rows(to, of, a, b, c, d, width)
+        take_rows(to, of, a, b, c, d, width)
     elif which == STRIDED_ADD_ROWS:
-        if _has_index_out_of_range(a, b, c) == 1:
+        if has_index_out_of_range(a, b, c) == 1:
             return 1
         if width == 4:
             _add_rows32(to, of, a, b, c, d)

@@ -53,15 +53,15 @@ def load_native(name: str, text: str, function: str, arity: int) -> WordFunction
 def _load_or_compile(name: str, text: str, function: str, arity: int) -> WordFunction:
     """The same, from disk if it can be."""
     with suppress(OSError, ValueError):
-        return _link_object((module_folder(text) / f"{name}.o").read_bytes(), arity)
+        return link_object((module_folder(text) / f"{name}.o").read_bytes(), arity)
     with interrupt_at_once():
-        found = _compile_object(text, function, arity)
+        found = compile_object(text, function, arity)
     with suppress(OSError):
         write_atomically(module_folder(text) / f"{name}.o", found)
-    return _link_object(found, arity)
+    return link_object(found, arity)
 
 
-def _compile_object(text: str, function: str, arity: int) -> bytes:
+def compile_object(text: str, function: str, arity: int) -> bytes:
     """Compile to object code, preceded by two lines: the checksum of the rest, and the name of the symbol."""
     with block_interrupt():
         import numba
@@ -91,7 +91,7 @@ def _checksum(content: bytes) -> bytes:
     return blake2b(content, digest_size=16).hexdigest().encode()
 
 
-def _link_object(found: bytes, arity: int) -> WordFunction:
+def link_object(found: bytes, arity: int) -> WordFunction:
     """Link object code into this process; raises ValueError if it is damaged."""
     import llvmlite.binding as llvm
 

@@ -41,7 +41,7 @@ class _UfuncObject(ctypes.Structure):
     )
 
 
-def _loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
+def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
     """An intrinsic that calls a ufunc's loop on contiguous arrays of one size and dtype; the last one is the result."""
     symbol, count, size = f"tagloom_numpy_{ufunc.__name__}_{code}", ufunc.nargs, np.dtype(code).itemsize
     found = _UfuncObject.from_address(id(ufunc))
@@ -83,7 +83,7 @@ def _emit_word_block(builder: Any, words: Any) -> Any:
     return builder.bitcast(block, _BYTES)
 
 
-def _build_loops() -> tuple[dict[str, Any], dict[str, Exception]]:
+def build_loops() -> tuple[dict[str, Any], dict[str, Exception]]:
     """Build the loops of all rows, by name, and the errors of those that fail. All are built at once: machine code from
     disk finds them by their symbols."""
     loops, faults = dict[str, Any](), dict[str, Exception]()
@@ -91,13 +91,13 @@ def _build_loops() -> tuple[dict[str, Any], dict[str, Exception]]:
         for suffix, code in (("", "d"), ("32", "f")):
             if row.float_loop is not None and (code == "d" or row.numpy_float32 is not None):
                 try:
-                    loops[row.name + suffix] = _loop_intrinsic(row.float_loop, code)
+                    loops[row.name + suffix] = loop_intrinsic(row.float_loop, code)
                 except Exception as error:
                     faults[row.name + suffix] = error
     return loops, faults
 
 
-_LOOPS, _FAULTS = _build_loops()
+_LOOPS, _FAULTS = build_loops()
 
 
 def __getattr__(name: str) -> Any:

@@ -18,6 +18,7 @@ from .memory import kernel
 
 @kernel
 def splitmix64(seed, number):  # type: ignore[no-untyped-def]
+    """Word `number` of the SplitMix64 sequence of a seed (core/mix.py)."""
     z = seed + (number + uint64(1)) * uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
@@ -43,6 +44,7 @@ def _unit_interval(word, more):  # type: ignore[no-untyped-def]
 
 @kernel
 def uniform(key):  # type: ignore[no-untyped-def]
+    """A float64 from 0 to below 1."""
     return _unit_interval(splitmix64(key, uint64(0)), uint64(0))
 
 
@@ -52,6 +54,7 @@ _log, _cos = opaque.log, opaque.cos
 
 @kernel
 def normal(key):  # type: ignore[no-untyped-def]
+    """A float64 of the standard normal distribution, by Box and Muller's transform."""
     one = _unit_interval(splitmix64(key, uint64(0)), uint64(1))
     other = _unit_interval(splitmix64(key, uint64(1)), uint64(0))
     return sqrt(-2.0 * _log(one)) * _cos(2.0 * pi * other)
@@ -71,6 +74,7 @@ def integers(key, low, high):  # type: ignore[no-untyped-def]
 
 @kernel
 def permutation(key, size):  # type: ignore[no-untyped-def]
+    """The integers from 0 to below `size` in random order (Fisher and Yates)."""
     numbers = np.arange(size)
     for last in range(size - 1, 0, -1):
         other = integers(splitmix64(key, uint64(last)), 0, last + 1)

@@ -98,7 +98,7 @@ def test_ends_within_a_chain() -> None:
     lines = "\n".join(f"v{at + 1} = pow v{at}, a" for at in range(12))
     slow = tl.parse_program(f"func f(v0: float64[?], a: float64) -> float64[?] {{\n{lines}\nreturn v12\n}}")
     graph, array = tl.lower(slow), np.full(8_000_000, 1.1)
-    run_compiled(slow, graph, [array[:100_000], 0.99])  # which begins the crew
+    run_compiled(slow, graph, [array[:100_000], 0.99])  # which starts the thread pool
     begin = time.monotonic()
     outcome = run_compiled(slow, graph, [array, 0.99], limits=Limits(seconds=0.1))
     assert outcome.status == "Exhausted" and time.monotonic() - begin < 0.6

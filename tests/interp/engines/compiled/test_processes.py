@@ -16,8 +16,8 @@ from support.programs.compiled_programs import drawn, even, lengths, looped, pla
 from tagloom.core.value import fingerprint
 from tagloom.interp.engines.compiled.run import compile_program, run_compiled
 from tagloom.interp.engines.jit import native
-made, compiled = native._compile_object, []
-native._compile_object = lambda *given: compiled.append(given) or made(*given)
+made, compiled = native.compile_object, []
+native.compile_object = lambda *given: compiled.append(given) or made(*given)
 PROGRAMS = ((even, [7]), (spread, [3, 1, 0.5]), (looped, [3]), (drawn, [5]), (vectors, [[1.0], 2.0]), (planted, [9]))
 for function, arguments in (*PROGRAMS, (ragged, [4, 0]), (lengths, [[0.5, -2.0]])):
     ready, hits = compile_program(function.program), int(not compiled)

@@ -10,7 +10,7 @@ import tagloom as tl
 from support.laws.compiled_laws import differences
 from support.twins.compiled_twins import broken
 from tagloom.interp.engines.compiled.chains import BLOCK_ELEMENTS, FusedChain, plan_fusion
-from tagloom.interp.engines.jit import thread_pool as crew
+from tagloom.interp.engines.jit import thread_pool
 from tagloom.interp.engines.reference import admit_arguments
 
 FLOATS, INTS = tl.Array[tl.float64, None], tl.Array[tl.int64, None]
@@ -55,14 +55,21 @@ def repeated(x: FLOATS, n: tl.int64) -> tl.float64:
 WHOLE: list[tuple[tl.Function, list[Any]]] = [
     *(
         (scaled, [np.arange(float(size)), 3.0])
-        for size in (0, 1, BLOCK_ELEMENTS - 1, BLOCK_ELEMENTS, BLOCK_ELEMENTS + 1, crew.PARALLEL_MIN_ELEMENTS + 5)
+        for size in (
+            0,
+            1,
+            BLOCK_ELEMENTS - 1,
+            BLOCK_ELEMENTS,
+            BLOCK_ELEMENTS + 1,
+            thread_pool.PARALLEL_MIN_ELEMENTS + 5,
+        )
     ),
     (kept, [np.arange(5000.0)]),
     (shared, [np.zeros(5000, np.float32)]),
     (stretched, [np.arange(12).reshape(4, 3), np.arange(3)]),
     (stretched, [np.arange(4).reshape(4, 1), np.arange(3)]),
     (stretched, [np.arange(4).reshape(2, 2), np.arange(3)]),
-    (counted, [np.linspace(0.0, 1.0, crew.PARALLEL_MIN_ELEMENTS)]),
+    (counted, [np.linspace(0.0, 1.0, thread_pool.PARALLEL_MIN_ELEMENTS)]),
     (repeated, [np.arange(9.0), 5]),
 ]
 
@@ -82,13 +89,15 @@ def test_it_is_one_loop() -> None:
         assert isinstance(part, FusedChain) and [len(loop.outputs) for loop in part.loops] == [int(function is kept)]
 
 
-@pytest.mark.parametrize("size", [3 * BLOCK_ELEMENTS + 7, crew.PARALLEL_MIN_ELEMENTS + 1, 9 * crew.CHUNK_ELEMENTS + 3])
+@pytest.mark.parametrize(
+    "size", [3 * BLOCK_ELEMENTS + 7, thread_pool.PARALLEL_MIN_ELEMENTS + 1, 9 * thread_pool.CHUNK_ELEMENTS + 3]
+)
 def test_bits(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Helpers or none, a sum has the same bits, which are within the bound of its row."""
     x = np.random.default_rng(size).normal(size=size)
     wanted = scaled.run(x, 0.1, engine="compiled").value
     assert len({scaled.run(x, 0.1, engine="compiled").value for _ in range(20)}) == 1
-    monkeypatch.setattr(crew, "start_pool", lambda: 0)
+    monkeypatch.setattr(thread_pool, "start_pool", lambda: 0)
     assert scaled.run(x, 0.1, engine="compiled").value == wanted
     terms = 0.1 * x + 1.0
     exact = np.sum(terms.astype(np.longdouble))
@@ -107,7 +116,7 @@ TWINS = {
 def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sum that depends on who computes what has other bits than that of blocks in order; one that forgets, another
     value."""
-    given = [np.random.default_rng(seed).normal(size=9 * crew.CHUNK_ELEMENTS + 5) for seed in range(6)]
+    given = [np.random.default_rng(seed).normal(size=9 * thread_pool.CHUNK_ELEMENTS + 5) for seed in range(6)]
     wanted = [scaled.run(x, 0.1, engine="compiled").value for x in given]
     broken(monkeypatch, *TWINS[twin])
     assert [scaled.run(x, 0.1, engine="compiled").value for x in given] != wanted

@@ -67,7 +67,7 @@ def test_what_is_damaged_is_compiled_again(kept: Path, damage: bytes | str) -> N
     )
     native._functions.clear()
     assert native.load_native("trial", TEXT, "run", 2)(2, 5) == WANTED
-    assert native._link_object(kept.read_bytes(), 2)(2, 5) == WANTED
+    assert native.link_object(kept.read_bytes(), 2)(2, 5) == WANTED
 
 
 def test_no_changed_bit_is_believed(kept: Path) -> None:
@@ -76,7 +76,7 @@ def test_no_changed_bit_is_believed(kept: Path) -> None:
     whole = kept.read_bytes()
     for at in [*range(200), *range(200, len(whole), 97)]:
         with pytest.raises(ValueError, match="damaged"):
-            native._link_object(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :], 2)
+            native.link_object(whole[:at] + bytes([whole[at] ^ 1 << at % 8]) + whole[at + 1 :], 2)
 
 
 def test_a_folder_that_cannot_be_written(tmp_path: Path, monkeypatch: MonkeyPatch) -> None:

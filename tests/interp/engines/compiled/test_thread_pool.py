@@ -16,8 +16,7 @@ from numba import int64, njit, void
 from support.laws.compiled_laws import differences
 from support.programs.compiled_child import in_a_process
 from support.twins.compiled_twins import afresh, broken
-from tagloom.interp.engines.jit import kernels
-from tagloom.interp.engines.jit import thread_pool as crew
+from tagloom.interp.engines.jit import kernels, thread_pool
 from tagloom.interp.engines.jit.machine import read_i, write
 from tagloom.interp.engines.jit.state import POOL_REQUESTED
 
@@ -39,10 +38,10 @@ def arguments(size: int) -> list[Any]:
 @pytest.mark.parametrize(
     "size",
     [
-        crew.PARALLEL_MIN_ELEMENTS - 1,
-        crew.PARALLEL_MIN_ELEMENTS,
-        crew.PARALLEL_MIN_ELEMENTS + 1,
-        7 * crew.CHUNK_ELEMENTS + 3,
+        thread_pool.PARALLEL_MIN_ELEMENTS - 1,
+        thread_pool.PARALLEL_MIN_ELEMENTS,
+        thread_pool.PARALLEL_MIN_ELEMENTS + 1,
+        7 * thread_pool.CHUNK_ELEMENTS + 3,
     ],
 )
 def test_bits(size: int) -> None:
@@ -64,7 +63,11 @@ def test_twin_is_caught(twin: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """A wrong share shows; no twin reads or writes beyond an array. What nobody computes may happen to lie there, of a
     run before: hardly for three sizes."""
     broken(monkeypatch, *TWINS[twin])
-    sizes = crew.PARALLEL_MIN_ELEMENTS + 1, 7 * crew.CHUNK_ELEMENTS + 3, crew.PARALLEL_MIN_ELEMENTS + 77
+    sizes = (
+        thread_pool.PARALLEL_MIN_ELEMENTS + 1,
+        7 * thread_pool.CHUNK_ELEMENTS + 3,
+        thread_pool.PARALLEL_MIN_ELEMENTS + 77,
+    )
     assert any(list(differences(wave.program, wave.graph, arguments(size))) for size in sizes)
 
 
@@ -85,31 +88,38 @@ def count(c: int, first: int, last: int) -> None:
 
 @njit(nogil=True)
 def shared(s: int, words: int, size: int) -> bool:
-    return crew.parallel_for_large(s, crew.function_address(count), words, size)  # type: ignore[no-any-return, call-arg]
+    return thread_pool.parallel_for_large(s, thread_pool.function_address(count), words, size)  # type: ignore[no-any-return, call-arg]
 
 
 @pytest.mark.parametrize(
-    "size", [0, 1, crew.PARALLEL_MIN_ELEMENTS - 1, crew.PARALLEL_MIN_ELEMENTS, 40 * crew.CHUNK_ELEMENTS + 5]
+    "size",
+    [
+        0,
+        1,
+        thread_pool.PARALLEL_MIN_ELEMENTS - 1,
+        thread_pool.PARALLEL_MIN_ELEMENTS,
+        40 * thread_pool.CHUNK_ELEMENTS + 5,
+    ],
 )
 def test_each_element_once(size: int) -> None:
     """Whatever the size, and whether there are helpers or not."""
-    for helping in (0, crew.start_pool()):
+    for helping in (0, thread_pool.start_pool()):
         for _ in range(20):
             counts, state = np.zeros(size, np.int64), np.zeros(9, np.int64)
             state[8] = helping
             given = np.array([counts.ctypes.data], np.int64)
             assert shared(state.ctypes.data, given.ctypes.data, size)
             assert (counts == 1).all() and state[8] == (
-                helping or (size >= crew.PARALLEL_MIN_ELEMENTS and POOL_REQUESTED)
+                helping or (size >= thread_pool.PARALLEL_MIN_ELEMENTS and POOL_REQUESTED)
             )
 
 
-@pytest.mark.skipif(not crew.worker_count(), reason="nobody helps here")
+@pytest.mark.skipif(not thread_pool.worker_count(), reason="nobody helps here")
 def test_signals_are_for_others() -> None:
     """A signal that is sent to a helper ends nobody: a pipe that nobody reads would be full one day."""
-    crew.start_pool()
+    thread_pool.start_pool()
     before, came = signal.getsignal(signal.SIGUSR1), threading.Event()
-    helping = [each for each in threading.enumerate() if each.name == "tagloom crew"]
+    helping = [each for each in threading.enumerate() if each.name == "tagloom thread pool"]
     signal.signal(signal.SIGUSR1, lambda *_: came.set())
     try:
         for each in helping:
@@ -125,40 +135,43 @@ def test_without_a_pipe(monkeypatch: pytest.MonkeyPatch) -> None:
     def full() -> None:
         raise OSError
 
-    monkeypatch.setattr(crew, "_pools", {})
-    monkeypatch.setattr(crew.os, "pipe", full)  # type: ignore[attr-defined]
+    monkeypatch.setattr(thread_pool, "_pools", {})
+    monkeypatch.setattr(thread_pool.os, "pipe", full)  # type: ignore[attr-defined]
     assert (
-        not list(differences(wave.program, wave.graph, arguments(crew.PARALLEL_MIN_ELEMENTS))) and not crew.start_pool()
+        not list(differences(wave.program, wave.graph, arguments(thread_pool.PARALLEL_MIN_ELEMENTS)))
+        and not thread_pool.start_pool()
     )
 
 
-@pytest.mark.skipif(not crew.worker_count() or sys.platform != "linux", reason="nobody helps here, or stays off a core")
+@pytest.mark.skipif(
+    not thread_pool.worker_count() or sys.platform != "linux", reason="nobody helps here, or stays off a core"
+)
 def test_helpers_stay_off_the_core_that_calls_them() -> None:
     """Of all cores that the process may use they are kept off one: that of the run that woke them up."""
-    assert crew.start_pool()
+    assert thread_pool.start_pool()
     time.sleep(0.1)  # until they sleep
-    assert not list(differences(wave.program, wave.graph, arguments(3 * crew.PARALLEL_MIN_ELEMENTS)))
-    words, cores = crew._pools[os.getpid()], os.sched_getaffinity(0)
+    assert not list(differences(wave.program, wave.graph, arguments(3 * thread_pool.PARALLEL_MIN_ELEMENTS)))
+    words, cores = thread_pool._pools[os.getpid()], os.sched_getaffinity(0)
     off = int(words[14]) - 1
     assert off in cores
-    helpers = words[crew._THREAD_IDS :][: words[10]].tolist()
-    assert [os.sched_getaffinity(each) for each in helpers] == [cores - {off}] * crew.worker_count()
+    helpers = words[thread_pool._THREAD_IDS :][: words[10]].tolist()
+    assert [os.sched_getaffinity(each) for each in helpers] == [cores - {off}] * thread_pool.worker_count()
 
 
-@pytest.mark.skipif(not crew.worker_count(), reason="nobody helps here")
+@pytest.mark.skipif(not thread_pool.worker_count(), reason="nobody helps here")
 def test_who_waits_does_not_wait_for_helpers(monkeypatch: pytest.MonkeyPatch) -> None:
     """Helpers that have to be compiled keep nobody from looking at limits."""
-    monkeypatch.setattr(crew, "_pools", {})
-    right, may = crew._create_pool, threading.Event()
-    monkeypatch.setattr(crew, "_create_pool", lambda count: may.wait(20.0) and right(count))
-    assert [crew.start_pool_async(), crew.start_pool_async()] == [0, 0]
+    monkeypatch.setattr(thread_pool, "_pools", {})
+    right, may = thread_pool._create_pool, threading.Event()
+    monkeypatch.setattr(thread_pool, "_create_pool", lambda count: may.wait(20.0) and right(count))
+    assert [thread_pool.start_pool_async(), thread_pool.start_pool_async()] == [0, 0]
     may.set()
-    assert crew.start_pool() and crew.start_pool_async() == crew.start_pool()
+    assert thread_pool.start_pool() and thread_pool.start_pool_async() == thread_pool.start_pool()
 
 
 def test_many_ask_at_once() -> None:
-    """A crew is one run's at a time; whoever finds it at work computes alone."""
-    given = arguments(3 * crew.PARALLEL_MIN_ELEMENTS)
+    """The pool serves one run at a time; a run that finds it busy computes alone."""
+    given = arguments(3 * thread_pool.PARALLEL_MIN_ELEMENTS)
     wanted = [each.tobytes() for each in wave.run(*given, engine="compiled").value]
     wrong: list[int] = []
 
@@ -177,8 +190,8 @@ def test_many_ask_at_once() -> None:
 
 
 FORKED = """
-from tagloom.interp.engines.jit import cache, thread_pool as crew
-from test_crew import arguments, wave
+from tagloom.interp.engines.jit import cache, thread_pool
+from test_thread_pool import arguments, wave
 other = tl.function(lambda x: x * 3 + 1)
 right, loading = cache._load_or_compile, threading.Event()
 def load(*given):
@@ -195,17 +208,17 @@ def forked(others):
     if not child:
         signal.alarm(30)
         cache._load_or_compile = right
-        given = arguments(crew.PARALLEL_MIN_ELEMENTS)
+        given = arguments(thread_pool.PARALLEL_MIN_ELEMENTS)
         os._exit(0 if wave.run(*given, engine="compiled").value and other.run(3, engine="compiled").value == 10 else 1)
     user.join()
     print(os.waitpid(child, 0)[1])
-forked(crew.start_pool)
+forked(thread_pool.start_pool)
 forked(lambda: wave.run(*arguments(9), engine="compiled"))
 """
 
 
 @pytest.mark.heavy
-@pytest.mark.skipif(not crew.worker_count() or not hasattr(os, "fork"), reason="nobody helps or forks here")
+@pytest.mark.skipif(not thread_pool.worker_count() or not hasattr(os, "fork"), reason="nobody helps or forks here")
 def test_a_child_finds_no_lock_held() -> None:
-    """A process that is forked while a thread loads the crew, or compiles a program, does both by itself."""
+    """A process that is forked while a thread starts the pool, or compiles a program, does both by itself."""
     assert in_a_process(FORKED) == ["0", "0"]
