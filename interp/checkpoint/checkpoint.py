@@ -63,22 +63,22 @@ class Checkpoint:
         if one has no name, or if the file cannot be written.
         """
         check_not_tracing("saved")
-        there = find_objects(self._objects, self._pending_parts())
-        check_all_named(there)
-        names = {number: object_path(there, number) for number, _ in find_tensors(there)}
+        nodes = find_objects(self._objects, self._pending_parts())
+        check_all_named(nodes)
+        names = {number: object_path(nodes, number) for number, _ in find_tensors(nodes)}
         if not names:
             raise Usage("there are no variables to save", where=user_location(), hint="only what objects hold is found")
-        held = {names[number]: np.asarray(each.value) for number, each in find_tensors(there)}
-        leading = sorted(find_ancestors([0, *names], [each.edges for each in there]))
-        kept = {number: position for position, number in enumerate(leading)}
-        nodes = [
+        tensors = {names[number]: np.asarray(each.value) for number, each in find_tensors(nodes)}
+        leading = sorted(find_ancestors([0, *names], [each.edges for each in nodes]))
+        positions = {number: position for position, number in enumerate(leading)}
+        file_nodes = [
             CheckpointNode(
-                {name: kept[target] for name, target in there[number].edges.items() if target in kept},
+                {name: positions[target] for name, target in nodes[number].edges.items() if target in positions},
                 names.get(number),
             )
-            for number in kept
+            for number in positions
         ]
-        write_checkpoint(path, nodes, held)
+        write_checkpoint(path, file_nodes, tensors)
 
     def restore(self, path: str | os.PathLike[str]) -> RestoreReport:
         """Assign the values of a file to the variables, and report what did not match.
@@ -171,7 +171,7 @@ class CheckpointManager:
     def paths(self) -> list[Path]:
         """The existing checkpoints, the latest last."""
         numbered = [
-            (int(found[1]), path) for path in self._files() if (found := _FILE_NAME_PATTERN.fullmatch(path.name))
+            (int(match[1]), path) for path in self._files() if (match := _FILE_NAME_PATTERN.fullmatch(path.name))
         ]
         return [path for _, path in sorted(numbered)]
 

@@ -99,8 +99,8 @@ def parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) 
     nodes = listed.map_entries(lambda node: parse_node(node, len(listed.raw_list())))
     if not nodes or nodes[0].tensor is not None:
         listed.refuse("a root, which has edges")
-    named, there = Counter(node.tensor for node in nodes if node.tensor is not None), Counter(tensors)
-    wrong = next(iter((named - there) | (there - named)), None)
+    tensor_counts, file_counts = Counter(node.tensor for node in nodes if node.tensor is not None), Counter(tensors)
+    wrong = next(iter((tensor_counts - file_counts) | (file_counts - tensor_counts)), None)
     if wrong is not None:
         listed.refuse("one node for each tensor of the file, and no other", f"tensor {describe_json(wrong)}")
     return nodes
@@ -124,8 +124,8 @@ def parse_node_number(at: JsonCursor, count: int) -> int:
 
 def read_tensor(file: Any, name: str, path: str) -> Literal:
     """A tensor of an open file; raises Malformed if its dtype is unknown."""
-    kept = file.get_slice(name)
-    dtype, shape = kept.get_dtype(), kept.get_shape()
+    tensor_slice = file.get_slice(name)
+    dtype, shape = tensor_slice.get_dtype(), tensor_slice.get_shape()
     try:
         if dtype not in _DTYPES or len(shape) > MAX_AXES:
             raise ValueError

@@ -71,17 +71,17 @@ def find_edges(node: object) -> ObjectEdges:
     >>> find_edges({"b": [], "a": {}, (1, 2): []})
     ObjectEdges(by_name={'a': {}, 'b': []}, unnamed_parts=[(1, 2), []])
     """
-    found = ObjectEdges({}, [])
+    edges = ObjectEdges({}, [])
     if not can_hold_variables(node) or isinstance(node, Variable | PendingTensor):
-        return found
+        return edges
     for name, part in (*container_items(node), *attribute_items(node)):
         if not can_hold_variables(part):
             continue
-        if name is None or name in found.by_name or not is_encodable(name):
-            found.unnamed_parts.append(part)
+        if name is None or name in edges.by_name or not is_encodable(name):
+            edges.unnamed_parts.append(part)
         else:
-            found.by_name[name] = part
-    return found
+            edges.by_name[name] = part
+    return edges
 
 
 def can_hold_variables(part: object) -> bool:
@@ -158,15 +158,15 @@ def find_objects(root: object, extra_edges: Mapping[int, Mapping[str, object]] |
 
     `extra_edges` has additional edges by the identity of an object; they come after its own.
     """
-    there, numbers = [ObjectNode(root)], {id(root): 0}
-    for number, each in enumerate(there):  # grows while it is walked
+    nodes, numbers = [ObjectNode(root)], {id(root): 0}
+    for number, each in enumerate(nodes):  # grows while it is walked
         named, each.unnamed_parts = find_edges(each.value)
         for name, part in (named | dict((extra_edges or {}).get(id(each.value), {}))).items():
             if id(part) not in numbers:
-                numbers[id(part)] = len(there)
-                there.append(ObjectNode(part, number, name))
+                numbers[id(part)] = len(nodes)
+                nodes.append(ObjectNode(part, number, name))
             each.edges[name] = numbers[id(part)]
-    return there
+    return nodes
 
 
 def find_variables(there: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable]]:
@@ -194,8 +194,8 @@ def object_path(there: Sequence[ObjectNode], number: int) -> str:
     while number:
         names.append(there[number].edge_name.replace("\\", "\\\\").replace(".", "\\."))
         number = there[number].parent
-    made = ".".join(reversed(names))
-    return f"\\{made}" if made == "__metadata__" else made
+    path = ".".join(reversed(names))
+    return f"\\{path}" if path == "__metadata__" else path
 
 
 def check_all_named(there: Sequence[ObjectNode]) -> None:
@@ -212,15 +212,15 @@ def check_all_named(there: Sequence[ObjectNode]) -> None:
             )
 
 
-def find_unreached_variable(parts: Sequence[object], known: set[int]) -> Variable | None:
+def find_unreached_variable(parts: Sequence[object], reached: set[int]) -> Variable | None:
     """The first variable reachable from these objects that is not in `known`."""
-    waiting, seen = [part for part in parts if id(part) not in known], {id(part) for part in parts}
+    waiting, seen = [part for part in parts if id(part) not in reached], {id(part) for part in parts}
     for each in waiting:  # grows while it is walked
         if isinstance(each, Variable):
             return each
         named, nameless = find_edges(each)
         for part in (*named.values(), *nameless):
-            if id(part) not in seen and id(part) not in known:
+            if id(part) not in seen and id(part) not in reached:
                 seen.add(id(part))
                 waiting.append(part)
     return None
@@ -238,9 +238,9 @@ def find_ancestors(targets: Iterable[int], named: Sequence[Mapping[str, int]]) -
         for target in edges_of.values():
             sources.setdefault(target, []).append(number)
     waiting = list(targets)
-    kept = set(waiting)
+    ancestors = set(waiting)
     for number in waiting:  # grows while it is walked
-        new = [source for source in sources.get(number, ()) if source not in kept]
-        kept.update(new)
+        new = [source for source in sources.get(number, ()) if source not in ancestors]
+        ancestors.update(new)
         waiting.extend(new)
-    return kept
+    return ancestors

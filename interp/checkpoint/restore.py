@@ -87,18 +87,24 @@ class Restoration:
 
     def fill(self, is_allowed: Callable[[Variable], bool]) -> RestoreReport:
         """Assign the file's value to every matching variable that has none from it yet and is allowed."""
-        there, matches = find_objects(self._root), dict(self._match_tensors())
+        nodes, matches = find_objects(self._root), dict(self._match_tensors())
         restored, missing, mismatched, taken = [], [], [], set()
-        for number, variable in find_variables(there):
-            name, given, tensor = object_path(there, number), self._assigned_tensor(variable), matches.get(id(variable))
-            if given is not None:
-                taken.add(given)
+        for number, variable in find_variables(nodes):
+            name, assigned, tensor = (
+                object_path(nodes, number),
+                self._assigned_tensor(variable),
+                matches.get(id(variable)),
+            )
+            if assigned is not None:
+                taken.add(assigned)
                 restored.append(name)
             elif tensor is None or tensor not in self._tensors:
                 missing.append(name)
-            elif not (want := Type(variable.dtype, variable.shape)).admits(have := self._tensors[tensor].type):
+            elif not (program_type := Type(variable.dtype, variable.shape)).admits(
+                file_type := self._tensors[tensor].type
+            ):
                 taken.add(tensor)
-                mismatched.append(Mismatch(name, have, want))
+                mismatched.append(Mismatch(name, file_type, program_type))
             elif is_allowed(variable):
                 taken.add(tensor)
                 restored.append(name)
@@ -117,15 +123,15 @@ class Restoration:
         parts: dict[int, object] = {number: each for each, number in reversed(pairs)}
         lost = [number for number, node in enumerate(self._nodes) if node.tensor in self._pending_tensors]
         leading = find_ancestors(lost, [node.edges for node in self._nodes])
-        made: list[tuple[dict[str, object], int]] = []
+        unfinished: list[tuple[dict[str, object], int]] = []
 
         def build_part(number: int) -> object:
             tensor = self._nodes[number].tensor
             if number not in parts and tensor is not None:
                 parts[number] = PendingTensor(ConcreteArray(self._tensors[tensor]))
             elif number not in parts:
-                made.append(({}, number))
-                parts[number] = made[-1][0]
+                unfinished.append(({}, number))
+                parts[number] = unfinished[-1][0]
             return parts[number]
 
         def missing_parts(number: int, there: Collection[str]) -> dict[str, object]:
@@ -134,7 +140,7 @@ class Restoration:
 
         objects = ((each, number) for each, number in pairs if not isinstance(each, Variable))
         lacking = {id(each): missing_parts(number, find_edges(each).by_name) for each, number in objects}
-        for holder, number in made:  # grows while it is walked
+        for holder, number in unfinished:  # grows while it is walked
             holder.update(missing_parts(number, ()))
         return lacking
 
@@ -147,18 +153,18 @@ class Restoration:
 
     def _match_objects(self) -> list[tuple[object, int]]:
         """The objects of the program, with the numbers of the matching objects of the file, nearest first."""
-        pairs, known = [(self._root, 0)], {id(self._root)}
+        pairs, matched = [(self._root, 0)], {id(self._root)}
         for each, number in pairs:  # grows while it is walked
             node = self._nodes[number]
             for name, part in find_edges(each).by_name.items():
-                if name in node.edges and id(part) not in known:
-                    known.add(id(part))
+                if name in node.edges and id(part) not in matched:
+                    matched.add(id(part))
                     pairs.append((part, node.edges[name]))
         return pairs
 
     def _assigned_tensor(self, variable: Variable) -> str | None:
-        given = self._assigned_tensors.get(id(variable))
-        return given[1] if given is not None and given[0]() is variable else None
+        assignment = self._assigned_tensors.get(id(variable))
+        return assignment[1] if assignment is not None and assignment[0]() is variable else None
 
     def _assign_tensor(self, variable: Variable, tensor: str) -> None:
         self._assigned_tensors[id(variable)] = weakref.ref(variable), tensor

@@ -82,14 +82,14 @@ def _check_effect_limits(state: State, position: int, limits: Limits) -> None:
 
 def out_of_memory_error(state: State, position: int) -> Exhausted:
     """The error for a result that does not fit into memory; the token at `position` would complete the firing."""
-    node, said = _describe_firing(state, position)
-    return Exhausted(f"the result of node {node} does not fit into memory", rule="S12", **said)
+    node, details = _describe_firing(state, position)
+    return Exhausted(f"the result of node {node} does not fit into memory", rule="S12", **details)
 
 
 def bad_operands_error(state: State, position: int) -> Broken:
     """The error for operands that a node cannot compute on; the token at `position` completes them."""
-    node, said = _describe_firing(state, position)
-    return Broken(f"node {node} cannot take what came", rule="V9", required="operands that the op takes", **said)
+    node, details = _describe_firing(state, position)
+    return Broken(f"node {node} cannot take what came", rule="V9", required="operands that the op takes", **details)
 
 
 def _describe_firing(state: State, position: int) -> tuple[GraphNode, dict[str, Any]]:
@@ -222,9 +222,11 @@ def first_state(
     check_seed(seed)
     if k is not None and (type(k) is not int or k < 1):
         raise Usage("the bound k on the iterations of loops is an integer from 1 up", got=repr(k))
-    given = world or World()
-    check_callbacks(graph, given)
-    return State(graph, arguments, seed=seed, bound=k, is_clocked=continuation_of(schedule) == "waves", world=given)
+    world_or_default = world or World()
+    check_callbacks(graph, world_or_default)
+    return State(
+        graph, arguments, seed=seed, bound=k, is_clocked=continuation_of(schedule) == "waves", world=world_or_default
+    )
 
 
 def check_callbacks(graph: Graph, world: World) -> None:

@@ -117,15 +117,15 @@ class Partial:
                 )
 
     def __repr__(self) -> str:
-        given = f" given {', '.join(self._feeds)}" if self._feeds else ""
-        return f"<{', '.join(self._fetches or ['results'])} of {self.name}{given}>"
+        condition = f" given {', '.join(self._feeds)}" if self._feeds else ""
+        return f"<{', '.join(self._fetches or ['results'])} of {self.name}{condition}>"
 
     def __call__(self, *arguments: Any) -> Any:
         """The fetched values, nested as their names are; raises Trap, Exhausted or Deadlock where the run does not
         return them."""
-        whole, given = self._resolve_call(arguments)
+        whole, values = self._resolve_call(arguments)
         beside = [each.value for each in whole.captures]
-        value = value_or_raise(self._run(whole, given, {"account": False}))
+        value = value_or_raise(self._run(whole, values, {"account": False}))
         return results_like((*arguments, *self._feeds.values(), *beside), value)
 
     def run(self, *arguments: Any, engine: str | None = None, **options: Any) -> Outcome:
@@ -215,10 +215,10 @@ class Partial:
         looked_for = [
             location_in_pruned(part, name) if "*" in name else parse_location(part.graph, name) for name in tagged
         ]
-        outcome, found = run_tagged(history, looked_for, resolve_feeds(part, feeds), asked.until)
+        outcome, tagged_values = run_tagged(history, looked_for, resolve_feeds(part, feeds), asked.until)
         if fetches is None or self._fetch_structure is None:
             return outcome
-        results, under = iter(outcome.results), iter(found)
+        results, under = iter(outcome.results), iter(tagged_values)
         nested = unflatten(self._fetch_structure, [next(under) if has_tag(name) else next(results) for name in fetches])
         leaves, structure = flatten(nested)
         missing = tuple(position for position, leaf in enumerate(leaves) if leaf is None)
@@ -242,8 +242,8 @@ def build_pruned_program(whole: PrunableProgram, fetches: tuple[str, ...] | None
         parse_location(whole.graph, name)
     keep = [node for name in tagged if name in (fetches or ()) for node in required_nodes(whole.program, name)]
     plain = None if fetches is None else [name for name in fetches if not has_tag(name)]
-    made, taken = prune_program(whole.program, plain, [name for name in fed if not has_tag(name)], keep)
-    return PrunedProgram(whole, made, lower(made), taken, fetches)
+    pruned, source_names = prune_program(whole.program, plain, [name for name in fed if not has_tag(name)], keep)
+    return PrunedProgram(whole, pruned, lower(pruned), source_names, fetches)
 
 
 def shorten_name(whole: PrunableProgram, name: str) -> str:
@@ -263,26 +263,26 @@ def required_nodes(program: Program, name: str) -> list[str]:
     return enclosing_nodes(program, inner.rpartition(".")[2], None if "*" in step else step or None)
 
 
-def parameter_values(part: PrunedProgram, given: Mapping[str, Any], fed: Mapping[str, object]) -> list[Value]:
+def parameter_values(part: PrunedProgram, value_of: Mapping[str, Any], fed: Mapping[str, object]) -> list[Value]:
     """A value for each parameter of a part; raises Usage if one is missing or of the wrong type."""
     main, values = part.original.program.main, list[Value]()
     for name, parameter in zip(part.source_names, part.program.main.body.parameters, strict=True):
-        if given[name] is ...:
+        if value_of[name] is ...:
             message, place = f"argument {name} of {main.name} is left out", main.location or main.name
             raise Usage(message, where=place, required=parameter.type, got="...", hint="what is fetched depends on it")
-        values.append(admit_feed(part, name, given[name], parameter.type) if name in fed else given[name])
+        values.append(admit_feed(part, name, value_of[name], parameter.type) if name in fed else value_of[name])
     return values
 
 
 def resolve_feeds(part: PrunedProgram, feeds: Mapping[str, object]) -> list[tuple[ValueLocation, Value]]:
     """The locations and values fed under tags; raises Usage for a value of the wrong type."""
-    found = []
+    located_feeds = []
     for name, value in feeds.items():
         if has_tag(name):
             types = location_types(part.original.graph, parse_location(part.original.graph, name))
             admitted = [admit_feed(part, name, value, type_) for type_ in types]
-            found.append((location_in_pruned(part, name), admitted[0]))
-    return found
+            located_feeds.append((location_in_pruned(part, name), admitted[0]))
+    return located_feeds
 
 
 def location_in_pruned(part: PrunedProgram, name: str) -> ValueLocation:
@@ -343,17 +343,17 @@ def parse_location(graph: Graph, text: str) -> ValueLocation:
         raise Usage(f"{graph.name} makes no value by this name", rule="P1", where=graph.name, got=name, hint=hint)
     if "*" in written:
         try:
-            found = ValueLocation(text, tuple(nodes), compile_tag_pattern(written, graph), None)
+            location = ValueLocation(text, tuple(nodes), compile_tag_pattern(written, graph), None)
         except SyntaxFault as fault:
             raise to_error(fault, written) from None
     else:
         tag = parse_tag(graph, written)
-        found = ValueLocation(text, (select_node(graph, nodes, tag),), tag.__eq__, tag)
-    for number in found.nodes:
+        location = ValueLocation(text, (select_node(graph, nodes, tag),), tag.__eq__, tag)
+    for number in location.nodes:
         if isinstance(graph.nodes[number].outputs[0].type.dtype, HandleType):
             where, hint = graph.nodes[number].origin, "the results of get and collect can be fetched"
             raise Usage(f"{name} stands for cells, which do not leave a program", rule="P1", where=where, hint=hint)
-    return found
+    return location
 
 
 def location_types(graph: Graph, place: ValueLocation) -> list[Type]:
@@ -369,13 +369,13 @@ def has_name(graph: Graph, number: int, name: str) -> bool:
 
 def select_node(graph: Graph, nodes: Sequence[int], tag: Tag) -> int:
     """The one of these nodes that makes a value under a tag; raises Usage if none does."""
-    known, wrong = dict(node_contexts(graph)), list[Usage]()
+    contexts, wrong = dict(node_contexts(graph)), list[Usage]()
     for number in nodes:
         site = graph.nodes[number].site
-        if known and site is not None and exits_activation(graph, number):
-            known[number] = graph.name if site == ENVIRONMENT else enclosing_context(graph, known, site)
+        if contexts and site is not None and exits_activation(graph, number):
+            contexts[number] = graph.name if site == ENVIRONMENT else enclosing_context(graph, contexts, site)
         try:
-            check_node_tag(graph, known, number, tag)
+            check_node_tag(graph, contexts, number, tag)
         except Usage as error:
             wrong.append(error)
         else:
@@ -436,16 +436,16 @@ class _FetchObserver:
 
     def fetched_values(self, graph: Graph) -> list[FetchedValue]:
         """The fetched values, those of patterns in program order."""
-        found: list[FetchedValue] = []
+        values: list[FetchedValue] = []
         for place, seen in self.results:
             if place.tag is None:
                 ranks = program_order(graph, seen)
-                found.append(
+                values.append(
                     {format_tag(tag): value for tag, value in (seen[at] for at in sorted(seen, key=ranks.__getitem__))}
                 )
             else:
-                found.append(next((value for _, value in seen.values()), None))
-        return found
+                values.append(next((value for _, value in seen.values()), None))
+        return values
 
 
 def run_tagged(
@@ -459,11 +459,11 @@ def run_tagged(
         history = apply_feed(history, event, lookout.pending_feed)
         if lookout.is_complete(history.state):
             break
-    outcome, found = _outcome_of(history, until), lookout.fetched_values(history.graph)
-    missing = next((place for place, value in zip(fetches, found, strict=True) if value is None), None)
+    outcome, values = _outcome_of(history, until), lookout.fetched_values(history.graph)
+    missing = next((place for place, value in zip(fetches, values, strict=True) if value is None), None)
     if missing is not None and outcome.status == "Returned":
         outcome = replace(outcome, status="Deadlocked", error=missing_value_error(history, missing))
-    return outcome, found
+    return outcome, values
 
 
 def apply_feed(history: History, event: Event, value: Value) -> History:

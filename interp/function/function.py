@@ -92,9 +92,11 @@ class Function(SvgReprMixin):
             return self
         methods = BoundMethods.for_instance(instance)
         if methods is None:
-            said = f"{self.name} cannot be a method of a class with __slots__"
+            message = f"{self.name} cannot be a method of a class with __slots__"
             raise Usage(
-                said, where=user_location(), hint=f"define it outside of the class and call {self.name}(instance, ...)"
+                message,
+                where=user_location(),
+                hint=f"define it outside of the class and call {self.name}(instance, ...)",
             )
         if self not in methods.functions:
             python, most, relax = (
@@ -342,15 +344,15 @@ class Function(SvgReprMixin):
         """The tracing for these tree types, made once even if several threads ask; `key`, unless None, is a short key
         for it."""
         with self._trace_lock:
-            found = self._trace_cache.find(forms, key)
-            if found is not None:
-                return found
+            cached = self._trace_cache.find(forms, key)
+            if cached is not None:
+                return cached
             relaxed = self._trace_cache.relax(forms)
-            made = self._trace_once(relaxed, may_create=not len(self._trace_cache))
-            if made.created_variables:
-                created, made = made.created_variables, self._trace_once(relaxed, may_create=False)
-                made = replace(made, created_variables=created)
-            return self._trace_cache.add(relaxed, made, [name for name, _ in self.source.declared_parameters], forms)
+            traced = self._trace_once(relaxed, may_create=not len(self._trace_cache))
+            if traced.created_variables:
+                created, traced = traced.created_variables, self._trace_once(relaxed, may_create=False)
+                traced = replace(traced, created_variables=created)
+            return self._trace_cache.add(relaxed, traced, [name for name, _ in self.source.declared_parameters], forms)
 
     def _trace_once(self, forms: tuple[TreeType, ...], *, may_create: bool) -> TracedProgram:
         """Trace once. `may_create` says whether variables may be created while tracing."""
@@ -431,12 +433,12 @@ class BoundMethods:
     @classmethod
     def for_instance(cls, instance: object) -> BoundMethods | None:
         """The bound methods of an instance; None if it has no place to store them."""
-        kept = getattr(instance, "__dict__", None)
-        if kept is None:
+        attributes = getattr(instance, "__dict__", None)
+        if attributes is None:
             return None
-        methods: BoundMethods | None = kept.get(_ATTRIBUTE)
+        methods: BoundMethods | None = attributes.get(_ATTRIBUTE)
         if methods is None or methods.instance is not instance:
-            methods = kept[_ATTRIBUTE] = cls(instance)
+            methods = attributes[_ATTRIBUTE] = cls(instance)
         return methods
 
     def __reduce__(self) -> tuple[Any, ...]:

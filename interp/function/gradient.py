@@ -152,18 +152,18 @@ def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
     return CallReplay(function.snapshot_arguments(arguments, traced), traced.watched_values(), [])
 
 
-def argument_adjoints(function: Function, made: CallReplay, adjoint: Any) -> tuple[Any, ...]:
+def argument_adjoints(function: Function, replay: CallReplay, adjoint: Any) -> tuple[Any, ...]:
     """The adjoints of concrete arguments from that of the result: runs the function again, and then its pullback."""
-    traced = function.trace(*made.arguments)
-    given = flatten_like(traced.structure, adjoint, "an adjoint")
+    traced = function.trace(*replay.arguments)
+    adjoint_leaves = flatten_like(traced.structure, adjoint, "an adjoint")
     fitting = [
         type_.dtype.numpy.type(leaf) if type(leaf) in (int, float) and is_float(type_) else leaf
-        for leaf, type_ in zip(given, traced.program.main.results, strict=False)
+        for leaf, type_ in zip(adjoint_leaves, traced.program.main.results, strict=False)
     ]
-    pulled = leaf_adjoints(function, made, (unflatten(traced.structure, fitting), ()))
-    count = len(pulled) - len(made.resource_values)
-    captured = dict(zip(made.resource_values, pulled[count:], strict=True))
-    return nest_adjoints(function.source, made.arguments, pulled[:count], captured)
+    pulled = leaf_adjoints(function, replay, (unflatten(traced.structure, fitting), ()))
+    count = len(pulled) - len(replay.resource_values)
+    captured = dict(zip(replay.resource_values, pulled[count:], strict=True))
+    return nest_adjoints(function.source, replay.arguments, pulled[:count], captured)
 
 
 def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
@@ -221,8 +221,8 @@ class _GradientTargets:
         self.key = (kind, self.structure, *map(target_key, self.leaves), "rows", *map(target_key, self.rows))
         count = len(function.source.declared_parameters)
         places = [leaf for leaf in self.leaves if not isinstance(leaf, Variable)]
-        known = set(map(target_key, self.leaves))
-        if not known or not all(0 <= at < count for at in places) or len(known) < len(self.leaves):
+        target_keys = set(map(target_key, self.leaves))
+        if not target_keys or not all(0 <= at < count for at in places) or len(target_keys) < len(self.leaves):
             raise Usage(
                 f"argnums of {kind} names no argument of {function.name}",
                 where=user_location(),
@@ -230,26 +230,26 @@ class _GradientTargets:
                 got=argnums,
                 hint=f"{function.name} takes {plural(count, 'argument')}; variables are named by themselves",
             )
-        if not known.issuperset(map(target_key, self.rows)):
-            said = f"rows of {kind} names what the gradient is not by"
+        if not target_keys.issuperset(map(target_key, self.rows)):
+            message = f"rows of {kind} names what the gradient is not by"
             raise Usage(
-                said, where=user_location(), required="some of argnums", got=rows, hint="grad(loss, (w, b), rows=w)"
+                message, where=user_location(), required="some of argnums", got=rows, hint="grad(loss, (w, b), rows=w)"
             )
 
-    def _read_targets(self, kind: str, word: str, given: Any) -> tuple[list[int | Variable], TreeDef]:
-        leaves, structure = flatten(tuple(given) if isinstance(given, list) else given, keep_variables=True)
-        found = [leaf if isinstance(leaf, Variable) else self._read_argnum(kind, word, leaf, given) for leaf in leaves]
-        return found, structure
+    def _read_targets(self, kind: str, word: str, spec: Any) -> tuple[list[int | Variable], TreeDef]:
+        leaves, structure = flatten(tuple(spec) if isinstance(spec, list) else spec, keep_variables=True)
+        targets = [leaf if isinstance(leaf, Variable) else self._read_argnum(kind, word, leaf, spec) for leaf in leaves]
+        return targets, structure
 
     @staticmethod
-    def _read_argnum(kind: str, word: str, leaf: Any, given: Any) -> int:
+    def _read_argnum(kind: str, word: str, leaf: Any, spec: Any) -> int:
         try:
             if not isinstance(leaf, bool):
                 return operator.index(leaf)
         except TypeError:
             pass
         required = "0, or (0, 1), or variables"
-        raise Usage(f"{word} of {kind} are no integers", where=user_location(), required=required, got=given)
+        raise Usage(f"{word} of {kind} are no integers", where=user_location(), required=required, got=spec)
 
     def nest(self, gradients: Sequence[Any]) -> Any:
         """The gradients, nested as the targets are."""

@@ -50,8 +50,8 @@ class TracedProgram:
     def all_arguments(self, leaves: Sequence[Any], resource_values: Mapping[Resource, Any] | None = None) -> list[Any]:
         """All arguments of the program, captures included; `resource_values`, unless None, overrides the current values
         of resources."""
-        found = self.resource_values() if resource_values is None else resource_values
-        return [*leaves, *(found[each]._tagloom_literal.value for each in self.captures)]
+        values = self.resource_values() if resource_values is None else resource_values
+        return [*leaves, *(values[each]._tagloom_literal.value for each in self.captures)]
 
     def resource_values(self) -> dict[Resource, Any]:
         """The current values of resources, read atomically: no run assigns in between."""
@@ -64,12 +64,12 @@ class TracedProgram:
 
     def watched_values(self) -> dict[Resource, Any]:
         """The current values as active tapes track them; the tapes watch assigned variables, too."""
-        held = self.resource_values()
+        values = self.resource_values()
         if not recording_tapes():
-            return held
+            return values
         for each in self.assigned_variables:
             resolve_watched_array(each, each.value)
-        return {each: resolve_watched_array(each, value) for each, value in held.items()}
+        return {each: resolve_watched_array(each, value) for each, value in values.items()}
 
     def assigned_values(self, results: Sequence[Any]) -> list[ConcreteArray]:
         """The assigned values among all `results` of a run that returned."""
@@ -117,29 +117,29 @@ class TraceCache:
 
     def find_by_short_key(self, key: object) -> TracedProgram | None:
         """The tracing looked up by this short key before, or None."""
-        found = self._entries_by_short_key.get(key)
-        if found is not None and len(self._entries) > 1:
-            self._entries.get(found.tree_types)
-        return None if found is None else found.traced_program
+        entry = self._entries_by_short_key.get(key)
+        if entry is not None and len(self._entries) > 1:
+            self._entries.get(entry.tree_types)
+        return None if entry is None else entry.traced_program
 
     def find(self, forms: tuple[TreeType, ...], key: object = None) -> TracedProgram | None:
         """The tracing for these tree types, or None; if shapes may be relaxed, one that admits them. A `key` that only
         arguments of these tree types have makes later lookups faster."""
-        found = self._entries.get(forms)
-        if found is None and self.relax_shapes:
+        entry = self._entries.get(forms)
+        if entry is None and self.relax_shapes:
             wide = next((each.tree_types for each in self._entries.values() if all_admit(each.tree_types, forms)), None)
-            found = None if wide is None else self._entries.get(wide)
-        if found is not None and key is not None:
-            self._entries_by_short_key.put(key, found)
-        return None if found is None else found.traced_program
+            entry = None if wide is None else self._entries.get(wide)
+        if entry is not None and key is not None:
+            self._entries_by_short_key.put(key, entry)
+        return None if entry is None else entry.traced_program
 
     def relax(self, forms: tuple[TreeType, ...]) -> tuple[TreeType, ...]:
         """The tree types to trace for: if shapes may be relaxed, those that admit these and all tracings that differ
         only in sizes."""
-        found = forms
+        widest = forms
         for each in self._entries.values() if self.relax_shapes else ():
-            found = join_types(each.tree_types, found) or found
-        return found
+            widest = join_types(each.tree_types, widest) or widest
+        return widest
 
     def add(
         self, forms: tuple[TreeType, ...], traced: TracedProgram, names: Sequence[str], asked: tuple[TreeType, ...]
@@ -158,13 +158,13 @@ class TraceCache:
 
     def explain(self) -> str:
         """A report of every tracing and why it was made."""
-        kept = list(self)
-        lines = [f"{self.name}: {len(kept)} {'tracing' if len(kept) == 1 else 'tracings'}"]
-        if self._created_count > len(kept):
-            lines[0] += f", {self._created_count - len(kept)} dropped: no more than {self.capacity} are kept"
-        for each in kept:
+        entries = list(self)
+        lines = [f"{self.name}: {len(entries)} {'tracing' if len(entries) == 1 else 'tracings'}"]
+        if self._created_count > len(entries):
+            lines[0] += f", {self._created_count - len(entries)} dropped: no more than {self.capacity} are kept"
+        for each in entries:
             lines += [f"  {each.number}. {describe_types(each.tree_types)}", f"     {each.reason}"]
-        shapes = sum(" has shape " in each.reason for each in kept)
+        shapes = sum(" has shape " in each.reason for each in entries)
         if shapes > 2 and not self.relax_shapes:
             lines.append(f"  {shapes} of them differ in shapes: tl.function(relax_shapes=True) makes one for all")
         return "\n".join(lines)
@@ -173,8 +173,8 @@ class TraceCache:
         """The difference to the nearest tracing, the latest of several."""
         if not self._created_count:
             return "the first call"
-        known = reversed(self._entries.values())
-        differences = [(describe_differences(each.tree_types, forms, names), each.number) for each in known]
+        entries = reversed(self._entries.values())
+        differences = [(describe_differences(each.tree_types, forms, names), each.number) for each in entries]
         if not differences:
             return "the tracings before are dropped"
         nearest, number = min(differences, key=lambda pair: len(pair[0]))
@@ -196,15 +196,15 @@ def all_admit(known: Sequence[TreeType], forms: Sequence[TreeType]) -> bool:
 
 def join_types(known: Sequence[TreeType], forms: Sequence[TreeType]) -> tuple[TreeType, ...] | None:
     """The narrowest tree types that admit both; None if they differ in more than sizes."""
-    made = []
+    joined = []
     for one, other in zip(known, forms, strict=True):
         if one.treedef != other.treedef:
             return None
         types = [_join_type(*pair) for pair in zip(one.types, other.types, strict=True)]
         if None in types:
             return None
-        made.append(TreeType(one.treedef, tuple(type_ for type_ in types if type_ is not None)))
-    return tuple(made)
+        joined.append(TreeType(one.treedef, tuple(type_ for type_ in types if type_ is not None)))
+    return tuple(joined)
 
 
 def _join_type(one: Type, other: Type) -> Type | None:
@@ -214,17 +214,17 @@ def _join_type(one: Type, other: Type) -> Type | None:
 
 def describe_differences(known: Sequence[TreeType], forms: Sequence[TreeType], names: Sequence[str]) -> list[str]:
     """The differences of the arguments in words: earlier and new types."""
-    found: list[str] = []
+    differences: list[str] = []
     for name, one, other in zip(names, known, forms, strict=True):
         if one.treedef == other.treedef:
             parts = zip(leaf_names(one.treedef, name), one.types, other.types, strict=True)
-            found += [f"{inner} {change}" for inner, old, new in parts for change in describe_changes(old, new)]
+            differences += [f"{inner} {change}" for inner, old, new in parts for change in describe_changes(old, new)]
         elif one.treedef.static_leaf is not None and other.treedef.static_leaf is not None:
             before, now = str(one.treedef.static_leaf), str(other.treedef.static_leaf)
-            found.append(f"{name} is another {before}" if before == now else f"{name} was {before}, and is {now}")
+            differences.append(f"{name} is another {before}" if before == now else f"{name} was {before}, and is {now}")
         else:
-            found.append(f"{name} nests as {other}, and not as {one}")
-    return found
+            differences.append(f"{name} nests as {other}, and not as {one}")
+    return differences
 
 
 def describe_changes(one: Type, other: Type) -> Iterator[str]:

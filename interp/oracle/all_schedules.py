@@ -108,8 +108,8 @@ def explore(
     broken = breaks_rules(graph, unchecked=unchecked)
     walk = _StateSearch(initial_state(graph, arguments, seed, k), broken, choices, states)
     counts = walk.run()
-    found = sorted(walk.endings.values(), key=lambda each: each[0])
-    endings = tuple(ScheduleEnding(outcome, script, counts[number]) for number, outcome, script in found)
+    sorted_endings = sorted(walk.endings.values(), key=lambda each: each[0])
+    endings = tuple(ScheduleEnding(outcome, script, counts[number]) for number, outcome, script in sorted_endings)
     return Exploration(counts.total(), len(walk.visited), endings)
 
 
@@ -173,14 +173,14 @@ class _StateSearch:
 
     def try_position(self, path: list[_SearchNode], place: _SearchNode, position: int) -> None:
         """Deliver the token at a position, and descend if the state is new."""
-        made = try_step(self.state, position, self.is_ill_formed)
-        if isinstance(made, TagloomError):
-            place.ending_counts[self.find_ending(made, position)] += 1
+        event = try_step(self.state, position, self.is_ill_formed)
+        if isinstance(event, TagloomError):
+            place.ending_counts[self.find_ending(event, position)] += 1
             return
-        self.state.apply(made)
-        self.events.append(made)
-        if made.fired:
-            self.firing_counts[firing_key(made)] += 1
+        self.state.apply(event)
+        self.events.append(event)
+        if event.fired:
+            self.firing_counts[firing_key(event)] += 1
             if self.state.firings > MAX_FIRINGS:
                 raise _search_limit_error(plural(MAX_FIRINGS, "firing"), "a longer one, or an endless one, cannot")
         key = self.search_key()
@@ -240,9 +240,16 @@ def try_step(state: State, position: int, broken: bool) -> Event | TagloomError:
 def _outcome_here(state: State, stopped: TagloomError | None, events: Sequence[Event]) -> Outcome:
     stats = Meter(state, is_clocked=False).stats()
     structure = default_structure(state.graph)
-    kept = tuple(events)
+    kept_events = tuple(events)
     return build_outcome(
-        state, stats, stopped, "quiet", schedule=BY_HAND, engine="reference", structure=structure, kept_events=kept
+        state,
+        stats,
+        stopped,
+        "quiet",
+        schedule=BY_HAND,
+        engine="reference",
+        structure=structure,
+        kept_events=kept_events,
     )
 
 

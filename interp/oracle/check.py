@@ -243,22 +243,22 @@ def check_evaluator(
     for a store, whose firing a limit may prevent or which may wait for ever.
     """
     most, values = standard.firings, admit_arguments(standard.graph, arguments)
-    said = evaluate(program, values, max_steps=most, max_depth=most, seed=seed, world=world)
-    if said.status == "Waiting":
-        return Verdict("evaluator", said.status, "for a cell that is put later, if ever", None)
-    trap = f"{said.trap[1]} at node {said.trap[0]}" if said.trap else ""
-    text = format_results(said.results) if said.results is not None else trap or f"after {most:,} nodes"
+    evaluation = evaluate(program, values, max_steps=most, max_depth=most, seed=seed, world=world)
+    if evaluation.status == "Waiting":
+        return Verdict("evaluator", evaluation.status, "for a cell that is put later, if ever", None)
+    trap = f"{evaluation.trap[1]} at node {evaluation.trap[0]}" if evaluation.trap else ""
+    text = format_results(evaluation.results) if evaluation.results is not None else trap or f"after {most:,} nodes"
     match standard.status:
         case "Exhausted":
-            agrees = said.results is None or is_compatible(standard.results, said.results)
+            agrees = evaluation.results is None or is_compatible(standard.results, evaluation.results)
         case "Trapped":
             agrees = standard.traps[0].message == trap
         case _:
-            agrees = said.results is not None and all(map(is_same_result, standard.results, said.results))
+            agrees = evaluation.results is not None and all(map(is_same_result, standard.results, evaluation.results))
     where = f"{program.entry}, evaluated without tokens"
     required = standard.traps[0].message if standard.traps else f"{standard.status} {format_results(standard.results)}"
-    got = f"{said.status} {text}"
+    got = f"{evaluation.status} {text}"
     difference = None if agrees else Disagreement("the results differ", where=where, required=required, got=got)
     if agrees and standard.status == "Returned":
         difference = printed_difference(standard, printed, lines)
-    return Verdict("evaluator", said.status, text, difference)
+    return Verdict("evaluator", evaluation.status, text, difference)

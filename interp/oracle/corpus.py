@@ -151,15 +151,15 @@ def matches_case(case: Case, run: Outcome) -> bool:
 def describe_ending(run: Outcome) -> str:
     """How a run ended, in the words of a case."""
     words = {status: word for word, status in STATUS_OF_ENDING.items()}
-    said = [words[run.status]]
+    parts = [words[run.status]]
     match run.status:
         case "Returned":
-            said.append(", ".join(format_value(value) for value in run.results))
+            parts.append(", ".join(format_value(value) for value in run.results))
         case "Trapped":
-            said.append(quote_string(str(run.trap_events[0].trap)))
+            parts.append(quote_string(str(run.trap_events[0].trap)))
         case "Broken":
-            said.append(str(run.error.rule if run.error else None))
-    return " ".join([*said, f"in {plural(run.firings, 'firing')}"])
+            parts.append(str(run.error.rule if run.error else None))
+    return " ".join([*parts, f"in {plural(run.firings, 'firing')}"])
 
 
 def case_disagreement(
@@ -167,8 +167,8 @@ def case_disagreement(
 ) -> Disagreement:
     """The disagreement of a case; for a refused graph, with the first problem as a note."""
     what, wanted = f"{case.name} does not end as its case says", print_ending(case)
-    said = f"{got}, under {schedule}" if schedule else got
-    difference = Disagreement(what, where=case.location, required=wanted, got=said)
+    actual = f"{got}, under {schedule}" if schedule else got
+    difference = Disagreement(what, where=case.location, required=wanted, got=actual)
     for problem in problems[:1]:
         difference.add_note(f"  {problem}".replace("\n", "\n  "))
     return difference

@@ -88,14 +88,14 @@ Element: TypeAlias = tuple[Literal, ...]
 def check_integer(what: str, number: Any, minimum: int) -> int:
     """Return an integer from `minimum` up; raises Usage for anything else."""
     try:
-        found = operator.index(number)
+        integer = operator.index(number)
     except TypeError:
-        found = minimum - 1
-    if found < minimum or isinstance(number, bool):
+        integer = minimum - 1
+    if integer < minimum or isinstance(number, bool):
         raise Usage(
             f"{what} is a number", where=user_location(), required=f"an integer from {minimum} up", got=repr(number)
         )
-    return found
+    return integer
 
 
 def element_type(type_: Any) -> TreeType:

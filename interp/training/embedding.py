@@ -58,10 +58,10 @@ class Embedding:
     def __call__(self, ids: Any) -> Any:
         """The vectors, of shape (n, ...), for ids, integers of shape (n,). An id out of range traps."""
         blank = zeros((1, *self.width), dtype=self.shards[0].dtype)
-        found = take(blank, multiply(ids, 0), axis=0)
-        for shard, (part, places) in zip(self.shards, self._split_by_shard(ids), strict=True):
-            found = scatter(found, take(shard, part, axis=0), places)
-        return found
+        vectors = take(blank, multiply(ids, 0), axis=0)
+        for shard, (part, positions) in zip(self.shards, self._split_by_shard(ids), strict=True):
+            vectors = scatter(vectors, take(shard, part, axis=0), positions)
+        return vectors
 
     def _split_by_shard(self, ids: Any) -> Iterator[tuple[Any, Any]]:
         """For each shard, its requested rows, and their positions in the result."""

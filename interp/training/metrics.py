@@ -48,12 +48,12 @@ def read_metrics(path: str | os.PathLike[str]) -> MetricSeries:
     Raises Usage if the file cannot be read, and Malformed if another line is not one of metrics.
     """
     lines = read_file(path).split(b"\n")
-    found: dict[str, dict[int, float]] = {}
+    metrics_by_name: dict[str, dict[int, float]] = {}
     for number, line in enumerate(lines[:-1], start=1):
         step, metrics = parse_metrics_line(line, f"{os.fspath(path)}:{number}")
         for name, value in metrics.items():
-            found.setdefault(name, {})[step] = value
-    return {name: dict(sorted(series.items())) for name, series in found.items()}
+            metrics_by_name.setdefault(name, {})[step] = value
+    return {name: dict(sorted(series.items())) for name, series in metrics_by_name.items()}
 
 
 def encode_number(name: str, value: object) -> float | int | str:
@@ -87,13 +87,13 @@ def _read_byte(descriptor: int, place: int) -> bytes:
 def parse_metrics_line(line: bytes, where: str) -> tuple[int, dict[str, float]]:
     """The step and the numbers of a line; raises Malformed, at `where`, if it is no line of metrics."""
     try:
-        made = json.loads(line)
-        step = made.pop(STEP_KEY)
-        numbers = {name: _NONFINITE.get(value, value) for name, value in made.items()}
-        whole = type(step) is int and all(type(value) in (int, float) for value in numbers.values())
+        fields = json.loads(line)
+        step = fields.pop(STEP_KEY)
+        numbers = {name: _NONFINITE.get(value, value) for name, value in fields.items()}
+        is_valid = type(step) is int and all(type(value) in (int, float) for value in numbers.values())
     except (AttributeError, KeyError, TypeError, ValueError):
-        whole = False
-    if not whole:
+        is_valid = False
+    if not is_valid:
         got = line[:80].decode(errors="replace")
         raise Malformed("this is no line of metrics", where=where, required='{"step": 1, "loss": 0.5}', got=got)
     return step, {name: float(value) for name, value in numbers.items()}

@@ -84,36 +84,36 @@ class Optimizer:
     def _apply_rows(self, gradient: Rows, variable: Variable, slots: Mapping[str, Variable]) -> None:
         """A step of some rows. If a row occurs twice, both copies get the sum of their gradients, and so agree."""
         rows = sum_duplicate_rows(gradient)
-        held = {
+        slot_values = {
             name: take(slot, rows.indices, axis=0) if is_rowwise(slot, variable) else slot.value
             for name, slot in slots.items()
         }
-        value, after = self.update(take(variable, rows.indices, axis=0), rows.values, held)
+        value, after = self.update(take(variable, rows.indices, axis=0), rows.values, slot_values)
         variable.assign(scatter(variable, value, rows.indices))
-        for name, made in after.items():
+        for name, new in after.items():
             slot = slots[name]
-            slot.assign(scatter(slot, made, rows.indices) if is_rowwise(slot, variable) else made)
+            slot.assign(scatter(slot, new, rows.indices) if is_rowwise(slot, variable) else new)
 
     def _find_or_make_slots(self, variable: Variable) -> dict[str, Variable]:
         number = variable._resource.creation_order
         if number not in self._names:
             with init_scope():
-                made = {
+                slots = {
                     name: Variable(
                         value, dtype=slot_type(value, variable), name=f"{variable.name}_{name}", trainable=False
                     )
                     for name, value in self.first(variable.value).items()
                 }
             self._names[number] = self._unique_name(variable.name)
-            self.slots[self._names[number]] = made
+            self.slots[self._names[number]] = slots
         return self.slots[self._names[number]]
 
     def _unique_name(self, name: str) -> str:
-        taken, count = name, 0
-        while taken in self.slots:
+        unique, count = name, 0
+        while unique in self.slots:
             count += 1
-            taken = f"{name}_{count}"
-        return taken
+            unique = f"{name}_{count}"
+        return unique
 
 
 def flatten_variables(variables: Any) -> Iterator[Variable]:
@@ -132,8 +132,12 @@ def flatten_variables(variables: Any) -> Iterator[Variable]:
 
 def slot_type(value: Any, variable: Variable) -> Type:
     """The type of a slot: sizes that its variable leaves open stay open."""
-    made = type_of(value)
-    return Type(made.dtype, variable._type.shape) if variable._type.admits(Type(variable.dtype, made.shape)) else made
+    value_type = type_of(value)
+    return (
+        Type(value_type.dtype, variable._type.shape)
+        if variable._type.admits(Type(variable.dtype, value_type.shape))
+        else value_type
+    )
 
 
 def is_rowwise(slot: Variable, variable: Variable) -> bool:
@@ -162,8 +166,8 @@ def pair_gradients(gradients: Any, variables: Any, place: str) -> Iterator[tuple
 
 
 def _nesting_error(place: str, required: str, got: Any) -> Usage:
-    said = f"gradients{place} do not nest as their variables do"
-    return Usage(said, where=user_location(), required=required, got=repr(got)[:80])
+    message = f"gradients{place} do not nest as their variables do"
+    return Usage(message, where=user_location(), required=required, got=repr(got)[:80])
 
 
 def check_gradient_shape(gradient: Any, variable: Variable) -> None:
@@ -176,9 +180,9 @@ def check_gradient_shape(gradient: Any, variable: Variable) -> None:
     if len(mine) != len(theirs) or any(
         None not in pair and pair[0] != pair[1] for pair in zip(mine, theirs, strict=True)
     ):
-        said = f"the gradient by {variable.name} has another shape than it"
+        message = f"the gradient by {variable.name} has another shape than it"
         raise Invalid(
-            said,
+            message,
             rule="D3",
             where=user_location(),
             required=Type(variable.dtype, mine),
