@@ -67,7 +67,11 @@ class Checkpoint:
         check_all_named(nodes)
         names = {number: object_path(nodes, number) for number, _ in find_tensors(nodes)}
         if not names:
-            raise Usage("there are no variables to save", where=user_location(), hint="only what objects hold is found")
+            raise Usage(
+                "there are no variables to save",
+                where=user_location(),
+                hint="only variables that objects hold are saved",
+            )
         tensors = {names[number]: np.asarray(each.value) for number, each in find_tensors(nodes)}
         leading = sorted(find_ancestors([0, *names], [each.edges for each in nodes]))
         positions = {number: position for position, number in enumerate(leading)}
@@ -161,7 +165,7 @@ class CheckpointManager:
     def __init__(self, checkpoint: Checkpoint, folder: str | os.PathLike[str], *, keep: int = 3) -> None:
         if type(keep) is not int or keep < 1:
             raise Usage(
-                "how many checkpoints are kept is a number", where=user_location(), required="1 or more", got=repr(keep)
+                "keep is the number of checkpoints to keep", where=user_location(), required="1 or more", got=repr(keep)
             )
         self._checkpoint = checkpoint
         self._folder = Path(folder)

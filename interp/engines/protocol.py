@@ -51,7 +51,7 @@ class Limits:
 def check_until(until: Until) -> None:
     """Raises Usage for an unknown value of `until`."""
     if until not in UNTIL_CHOICES:
-        raise Usage(f"a run cannot go on until {until!r}", required=", ".join(UNTIL_CHOICES))
+        raise Usage(f"until cannot be {until!r}", required=", ".join(UNTIL_CHOICES))
 
 
 def resolve_limits(limits: Limits | None) -> Limits:

@@ -89,7 +89,9 @@ def out_of_memory_error(state: State, position: int) -> Exhausted:
 def bad_operands_error(state: State, position: int) -> Broken:
     """The error for operands that a node cannot compute on; the token at `position` completes them."""
     node, details = _describe_firing(state, position)
-    return Broken(f"node {node} cannot take what came", rule="V9", required="operands that the op takes", **details)
+    return Broken(
+        f"node {node} cannot compute on its operands", rule="V9", required="operands that the op takes", **details
+    )
 
 
 def _describe_firing(state: State, position: int) -> tuple[GraphNode, dict[str, Any]]:

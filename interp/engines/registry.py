@@ -122,9 +122,9 @@ def check_cores(engine_name: str, options: RunOptions) -> None:
     """Raises Usage for an invalid number of cores, and for options that several cores do not allow."""
     cores = options.cores
     if not isinstance(cores, int) or isinstance(cores, bool) or not 1 <= cores <= MAX_CORES:
-        raise Usage("a run is on some cores", required=f"an integer from 1 to {MAX_CORES}", got=repr(cores))
+        raise Usage("this is no number of cores", required=f"an integer from 1 to {MAX_CORES}", got=repr(cores))
     actual = {"engine": engine_name, "schedule": options.schedule, "until": options.until, "keep": options.keep}
     for option, value in actual.items():
         if value != _PARALLEL_OPTIONS[option]:
             required = f"{option}={_PARALLEL_OPTIONS[option]!r}"
-            raise Usage("a run cannot have several cores so", required=required, got=f"{option}={value!r}")
+            raise Usage("this option does not allow several cores", required=required, got=f"{option}={value!r}")

@@ -107,13 +107,18 @@ class Partial:
         if fetch is not None:
             self._fetches, self._fetch_structure = flatten(fetch)
         if feed is not None and not isinstance(feed, Mapping):
-            raise Usage("what is fed is a dict", where=user_location(), required='feed={"h": 2.0}', got=repr(feed)[:80])
+            raise Usage(
+                "feed is a dict of values by name",
+                where=user_location(),
+                required='feed={"h": 2.0}',
+                got=repr(feed)[:80],
+            )
         self._feeds = dict(feed or {})
         for each in (*(self._fetches or ()), *self._feeds):
             if not isinstance(each, str):
                 required = 'a name, or a tuple or dict of names: "h", "main/loop[4]/h"'
                 raise Usage(
-                    f"no value of {name} goes by this", where=user_location(), required=required, got=repr(each)[:80]
+                    f"no value of {name} has such a name", where=user_location(), required=required, got=repr(each)[:80]
                 )
 
     def __repr__(self) -> str:
@@ -269,7 +274,9 @@ def parameter_values(part: PrunedProgram, value_of: Mapping[str, Any], fed: Mapp
     for name, parameter in zip(part.source_names, part.program.main.body.parameters, strict=True):
         if value_of[name] is ...:
             message, place = f"argument {name} of {main.name} is left out", main.location or main.name
-            raise Usage(message, where=place, required=parameter.type, got="...", hint="what is fetched depends on it")
+            raise Usage(
+                message, where=place, required=parameter.type, got="...", hint="the fetched values depend on it"
+            )
         values.append(admit_feed(part, name, value_of[name], parameter.type) if name in fed else value_of[name])
     return values
 
@@ -300,7 +307,7 @@ def admit_feed(part: PrunedProgram, name: str, value: object, type_: Type) -> Va
         return admit(value, type_)
     except Usage as error:
         error.rule, error.where = "P1", main.location or main.name
-        error.message = f"what is fed for {name} of {main.name}: {error.message}"
+        error.message = f"the fed value of {name} of {main.name}: {error.message}"
         raise
 
 
@@ -476,7 +483,9 @@ def apply_feed(history: History, event: Event, value: Value) -> History:
             if position is None:
                 node = history.graph.nodes[event.token.node]
                 hint = "feed what it takes"
-                raise Usage(f"a bound holds what {node} makes", rule="S16", where=node.origin, tag=sent.tag, hint=hint)
+                raise Usage(
+                    f"a k-bound throttles the tokens of {node}", rule="S16", where=node.origin, tag=sent.tag, hint=hint
+                )
             history = history.change(position, value)
     return history
 

@@ -231,7 +231,7 @@ class _GradientTargets:
                 hint=f"{function.name} takes {plural(count, 'argument')}; variables are named by themselves",
             )
         if not target_keys.issuperset(map(target_key, self.rows)):
-            message = f"rows of {kind} names what the gradient is not by"
+            message = f"rows of {kind} names something else than the targets of the gradient"
             raise Usage(
                 message, where=user_location(), required="some of argnums", got=rows, hint="grad(loss, (w, b), rows=w)"
             )

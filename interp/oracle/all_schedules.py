@@ -218,7 +218,7 @@ def initial_state(graph: Graph, arguments: Sequence[object], seed: int, k: int |
     """The first state of every schedule."""
     lasting = [node for node in graph.nodes if node.op != "print" and resource_of(node.op) is not None]
     if lasting:
-        hint = "what a callback does cannot be undone"
+        hint = "the effects of a callback cannot be undone"
         raise Usage("this cannot be run under every schedule", where=lasting[0].origin, got=lasting[0].op, hint=hint)
     return first_state(graph, admit_arguments(graph, arguments), "fifo", seed, k, World(lambda line: None))
 

@@ -148,7 +148,7 @@ def check_run(
     """
     has_tokens: bool = getattr(engine, "has_tokens", False)
     if not has_tokens and standard.status in ("Exhausted", "Deadlocked"):
-        reason = f"what is {standard.status} on the machine may go on for ever without tokens"
+        reason = f"a run that is {standard.status} on the machine may never end without tokens"
         return Verdict(variant, "Refused", reason, None)
     run = _raise_interrupt(run_on(job, arguments, options, engine.name))
     if has_tokens:

@@ -220,7 +220,10 @@ class Queue:
         most = self.capacity - self.least + 1
         if count > most:
             raise Usage(
-                "a queue never has so many to give at once", where=user_location(), required=f"{most} at most", got=n
+                "this queue cannot give so many elements at once",
+                where=user_location(),
+                required=f"{most} at most",
+                got=n,
             )
         unknown = [type_ for type_ in self.element_type.types if type_.shape is None or None in type_.shape]
         if unknown:

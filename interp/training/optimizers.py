@@ -126,7 +126,11 @@ def flatten_variables(variables: Any) -> Iterator[Variable]:
     else:
         hint = "optimizer.apply(gradients, variables) takes gradients first"
         raise Usage(
-            "only variables learn", where=user_location(), required="tl.Variable", got=repr(variables)[:80], hint=hint
+            "an optimizer changes only variables",
+            where=user_location(),
+            required="tl.Variable",
+            got=repr(variables)[:80],
+            hint=hint,
         )
 
 
@@ -180,7 +184,7 @@ def check_gradient_shape(gradient: Any, variable: Variable) -> None:
     if len(mine) != len(theirs) or any(
         None not in pair and pair[0] != pair[1] for pair in zip(mine, theirs, strict=True)
     ):
-        message = f"the gradient by {variable.name} has another shape than it"
+        message = f"the gradient by {variable.name} and the variable differ in shape"
         raise Invalid(
             message,
             rule="D3",

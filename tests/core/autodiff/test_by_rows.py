@@ -301,7 +301,7 @@ def test_what_is_refused(said: str) -> None:
 def test_what_rows_may_name() -> None:
     """Something that the gradient is by, with axes."""
     w, b = tl.Variable(TABLE, name="w"), tl.Variable(1.0, name="b")
-    with pytest.raises(tl.Usage, match="rows of grad names what the gradient is not by"):
+    with pytest.raises(tl.Usage, match="rows of grad names something else than the targets of the gradient"):
         tl.grad(lambda: tl.sum(tl.take(w, [1], axis=0)), w, rows=b)
     with pytest.raises(tl.Invalid, match="D6: b has no rows"):
         tl.grad(lambda: b * b, b, rows=b)()

@@ -45,7 +45,7 @@ def test_refused(tmp_path: Path) -> None:
         manager.save(4)
     with pytest.raises(tl.Usage, match="an integer from 0 up"):
         manager.save(-1)
-    with pytest.raises(tl.Usage, match="how many checkpoints are kept"):
+    with pytest.raises(tl.Usage, match="keep is the number of checkpoints"):
         tl.CheckpointManager(tl.Checkpoint(), tmp_path, keep=0)
     (tmp_path / "file").touch()
     with pytest.raises(tl.Usage, match="this folder cannot be made"):

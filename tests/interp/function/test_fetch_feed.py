@@ -64,7 +64,7 @@ def test_arguments_that_are_not_needed_are_left_out() -> None:
         model.partial("tanh")(1.0)
     said = re.sub(r" \(\w+.py:\d+\)", "", str(raised.value))
     assert said == (
-        "argument w of model is left out\n  required: float64\n  got: ...\n  hint: what is fetched depends on it"
+        "argument w of model is left out\n  required: float64\n  got: ...\n  hint: the fetched values depend on it"
     )
     with pytest.raises(tl.Usage, match="paired takes 2 arguments"):
         paired.partial("add")(Pair(1.0, 2.0), 3.0, 4.0)
@@ -198,17 +198,17 @@ def test_a_value_that_did_not_come() -> None:
         ("main/lop[0]/add", {}, "model has no call or loop 'lop'"),
         ("main/lop[*]/add", {}, "no call or loop is called 'lop'"),
         ("main/add", {}, "model.add is no node of model, which runs under main\n  required: a tag of model.loop"),
-        ("tanh", {"tanh": True}, "P1: what is fed for tanh of model: a value of the wrong type"),
+        ("tanh", {"tanh": True}, "P1: the fed value of tanh of model: a value of the wrong type"),
         (
             "loop_s",
             {"main/loop[0]/add_1": True},
-            "P1: what is fed for main/loop[0]/add_1 of model: a value of the wrong",
+            "P1: the fed value of main/loop[0]/add_1 of model: a value of the wrong",
         ),
         ("loop_s", {"main/loop[0]/ad": 3}, "P1: model, with what it calls, has no value by this name"),
-        (["tanh"], {}, "no value of model goes by this"),
-        (("tanh", 3), {}, "no value of model goes by this"),
-        ("tanh", {3: 4.0}, "no value of model goes by this"),
-        ("tanh", [("tanh", 4.0)], "what is fed is a dict"),
+        (["tanh"], {}, "no value of model has such a name"),
+        (("tanh", 3), {}, "no value of model has such a name"),
+        ("tanh", {3: 4.0}, "no value of model has such a name"),
+        ("tanh", [("tanh", 4.0)], "feed is a dict of values by name"),
     ],
 )
 def test_what_is_not_there(fetch: Any, feed: Any, said: str) -> None:

@@ -130,7 +130,7 @@ def test_arguments_are_positional() -> None:
         ({"engine": "slow"}, "no engine is called 'slow'\n  required: auto, reference, fast, compiled, cuda"),
         ({"engine": "compiled", "until": "trap"}, "engine compiled cannot run this\n  got: until='trap'"),
         ({"schedule": "fast"}, "no schedule is called 'fast'"),
-        ({"until": "never"}, "a run cannot go on until 'never'\n  required: quiet, result, trap"),
+        ({"until": "never"}, "until cannot be 'never'\n  required: quiet, result, trap"),
         (
             {"keep": "tokens"},
             "a run cannot keep 'tokens'\n  required: keep=\"events\", a number of events from 1 up, or the",

@@ -159,7 +159,7 @@ def test_s12_broken(graph: Any, arguments: list[int], said: list[str]) -> None:
 
 
 def test_s12_broken_by_a_value() -> None:
-    """S12: an op that cannot take what came breaks the run of an unchecked graph, and no more than that."""
+    """S12: an op that cannot compute on its operands breaks the run of an unchecked graph, and no more than that."""
     out = tl.run_graph(untyped(), [[1, 2]], unchecked=True)
     assert (out.status, out.missing) == ("Broken", (0,))
     assert isinstance(out.error, tl.Broken) and out.error.rule == "V9"

@@ -185,8 +185,8 @@ W, B = tl.Variable([1.0, 2.0], name="w"), tl.Variable(0.0, name="b")
         ({"w": 1.0}, {"b": B}, "required: a dict of b"),
         ([[1.0, 2.0]], [W], "required: the gradient by w"),
         ((None,), (B,), "required: the gradient by b"),
-        ((1.0,), (2.0,), "only variables learn"),
-        ((tl.asarray([1.0]),), (W,), "the gradient by w has another shape than it"),
+        ((1.0,), (2.0,), "an optimizer changes only variables"),
+        ((tl.asarray([1.0]),), (W,), "the gradient by w and the variable differ in shape"),
         (tl.asarray(1.0), W, "required: float64.2."),
     ],
 )
