@@ -138,5 +138,5 @@ def test_what_is_refused() -> None:
         with pytest.raises(tl.Usage, match="a table is cut into shards by its rows"):
             tl.Embedding(VALUES, shards=shards)
     table = tl.Embedding(VALUES)
-    with pytest.raises(tl.Invalid, match="the gradient by embedding_0 has another shape"):
+    with pytest.raises(tl.Invalid, match="the gradient by embedding_0 and the variable differ in shape"):
         of.SGD().apply((tl.Rows([1, 2], np.ones((1, 2))),), table.shards)
