@@ -32,8 +32,8 @@ def events_page(session: Session) -> PanePage:
         else f"{position:,} of {len(history):,}"
     )
     if not numbers:
-        nothing = "what is known begins here: s steps on" if history.base else "nothing has happened yet: s steps"
-        return empty_page("no event is such" if filters else nothing)._replace(subtitle=said)
+        nothing = "earlier events are not known: s steps on" if history.base else "nothing has happened yet: s steps"
+        return empty_page("no event matches" if filters else nothing)._replace(subtitle=said)
     make = lambda index: event_row(graph, numbers[index], history[numbers[index]], position)  # noqa: E731
     return PanePage(LazyRows(len(numbers), make), said, max(at, 0))
 

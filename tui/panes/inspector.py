@@ -55,7 +55,7 @@ def header_rows(node: GraphNode, width: int) -> Iterator[PageRow]:
     """The node: its op, its line of source, and what it does."""
     about = {"node": str(node), "command": ""}
     yield build_row(PageSpan(str(node), BOX_LOOKS[kind_of(node.op)].colour, True), (f"  {node.op}", ""), **about)
-    where = f"{node.location}" if node.location else "made by no line"
+    where = f"{node.location}" if node.location else "no line of source"
     yield build_row((f"{where}{f', site {node.site}' if node.site else ''}", GREY), **about)
     for line in wrap(f"{op_summary(node.op)}.", width):
         yield build_row(line, **about)

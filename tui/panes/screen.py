@@ -46,7 +46,7 @@ ANSWER_PANES: Mapping[str, str] = {
 
 _STATUS_LINE_GROUPS = ("moving", "focus")
 
-STOPPED_ROW = build_row((" the panes show what was: looking was stopped, and goes on at the next command", ORANGE))
+STOPPED_ROW = build_row((" stopped: the panes still show the state before; the next command updates them", ORANGE))
 """The message when the user stopped a snapshot."""
 
 MAX_REPLIES = 50
@@ -231,7 +231,7 @@ def last_event_row(session: Session, reply: CommandReply | None = None) -> PageR
     history = session.history
     event = history.last_event
     if event is None and history.base:
-        return build_row((" what is known begins here: S goes further back, s steps on", GREY))
+        return build_row((" earlier events are not known yet: S reveals some, s steps on", GREY))
     if event is None:
         return build_row((" at the beginning: s steps, S steps back, ? asks why not, F1 explains", GREY))
     data = {} if reply is None else reply.data

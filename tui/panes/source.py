@@ -24,7 +24,7 @@ def source_page(session: Session) -> PanePage:
     number = session.inspected_node
     location = None if number is None else session.history.graph.nodes[number].location
     if location is None:
-        return empty_page("this node was made by no line of source")
+        return empty_page("no line of source is known for this node")
     lines = local_lines(location)
     if not lines:
         return empty_page(sanitize(f"{location}: {MISSING_SOURCE}"))

@@ -27,7 +27,7 @@ def flight_page(session: Session) -> PanePage:
     tokens, left, unlooked = listing.list_flight(session, MAX_TOKENS)
     following, count = history.next_choice, len(history.state.flight)
     rest = [f"and {left:,} more"] if left else []
-    rest += [f"and {plural(unlooked, 'token')} that nobody has looked at"] if unlooked else []
+    rest += [f"and {plural(unlooked, 'token')} not searched"] if unlooked else []
     if not tokens and not unlooked:
         return empty_flight_page(session) if top is None else empty_page(f"nothing is in flight under {top}")
     ready = {each.position for each in could_fire(history.state, tokens)}

@@ -70,7 +70,7 @@ def describe_tokens(graph: Graph, tokens: Iterable[Token], count: int) -> list[s
     return with_omitted_count(lines, count) or ["  none"]
 
 
-@inspect_commands.register("where", key="i", help="where one is: the last event, and its line of source")
+@inspect_commands.register("where", key="i", help="the position: the last event, and its line of source")
 def where(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     result = position_result(session)
@@ -88,7 +88,10 @@ def source_location(session: Session, node: int | None) -> Location | None:
 
 
 @inspect_commands.register(
-    "state", "[TAG]", key="p", help="what is in flight, waits, is held and in cells; under TAG only what waits"
+    "state",
+    "[TAG]",
+    key="p",
+    help="the tokens in flight, waiting and held back, and the cells; with TAG, what waits under it",
 )
 def state(session: Session, words: CommandArguments) -> CommandResult:
     text = words.optional_word()
@@ -135,7 +138,7 @@ def describe_cells(row: dict[str, Any]) -> str:
 
 
 @inspect_commands.register(
-    "inspect", "NODE [TAG]", key="a", help="a node: its op, what it holds under a tag, what it gave"
+    "inspect", "NODE [TAG]", key="a", help="a node: its op, its ports under a tag, and its last results"
 )
 def inspect(session: Session, words: CommandArguments) -> CommandResult:
     name, text = words.next_word("a node"), words.optional_word()
@@ -218,9 +221,7 @@ def describe_array(graph: Graph, array: ArraySummary, chosen: str) -> str:
     return f"{array.type}{numbers}; [{chosen}]: {describe_value(graph, array.selection)}"
 
 
-@inspect_commands.register(
-    "source", key="z", help="the lines of source around the node that is inspected, with an arrow"
-)
+@inspect_commands.register("source", key="z", help="the lines of source around the inspected node")
 def source(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     location = source_location(session, session.inspected_node)
@@ -235,7 +236,7 @@ def source(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @inspect_commands.register(
-    "tags", "[all]", key="A", help="the activations that are open, as a tree; all: with what went in and came out"
+    "tags", "[all]", key="A", help="the tree of open activations; `all`: closed ones too, with arguments and results"
 )
 def tags(session: Session, words: CommandArguments) -> CommandResult:
     which = words.optional_word()
@@ -318,7 +319,7 @@ def outcome(session: Session, words: CommandArguments) -> CommandResult:
     return CommandResult([line, *error], data)
 
 
-@inspect_commands.register("stats", key=",s", help="what the run took, once it is over")
+@inspect_commands.register("stats", key=",s", help="the statistics of the run, once it is over")
 def stats(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     ending = require_outcome(session)
@@ -335,7 +336,7 @@ MAX_LISTED = 20
 
 
 @focus_commands.register(
-    "select", "[NODE] [TAG]", key="*", help="inspect this node until another is selected; without NODE, the present"
+    "select", "[NODE] [TAG]", key="*", help="inspect this node until another is selected; without NODE, the current one"
 )
 def select(session: Session, words: CommandArguments) -> CommandResult:
     if not words:
@@ -348,7 +349,9 @@ def select(session: Session, words: CommandArguments) -> CommandResult:
     return result
 
 
-@focus_commands.register("only", "[TAG]", key="&", help="show only what is under a tag, and below it; without TAG, all")
+@focus_commands.register(
+    "only", "[TAG]", key="&", help="show only the activation with this tag and those below it; without TAG, all"
+)
 def only(session: Session, words: CommandArguments) -> CommandResult:
     text = words.optional_word()
     words.expect_end()
@@ -357,7 +360,7 @@ def only(session: Session, words: CommandArguments) -> CommandResult:
     return CommandResult([f"only {tag} is shown" if tag else "all activations are shown"], {"only": tag})
 
 
-@focus_commands.register("fold", "NAME", key="-", help="draw a function, or a loop, as one box", reverse="unfold")
+@focus_commands.register("fold", "NAME", key="-", help="draw a function or a loop as one box", reverse="unfold")
 def fold(session: Session, words: CommandArguments) -> CommandResult:
     names = resolve_names(session, words.next_word("a function or a loop"))
     words.expect_end()
@@ -367,7 +370,11 @@ def fold(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @focus_commands.register(
-    "unfold", "[NAME]", key="_", help="draw what is inside it; without NAME, of all", reverse="fold"
+    "unfold",
+    "[NAME]",
+    key="_",
+    help="draw a folded function or loop in full; without NAME, all of them",
+    reverse="fold",
 )
 def unfold(session: Session, words: CommandArguments) -> CommandResult:
     names = resolve_names(session, words.optional_word())
@@ -390,7 +397,9 @@ def set_folding(session: Session, folded: tuple[str, ...], unfolded: tuple[str, 
     return CommandResult([f"folded: {', '.join(folded)}" if folded else "nothing is folded"], {"folded": list(folded)})
 
 
-@focus_commands.register("slice", "SLICE", key="[", help="show this slice of arrays, as in 0, 2:5; ... is the whole")
+@focus_commands.register(
+    "slice", "SLICE", key="[", help="show this slice of arrays, such as 0, 2:5; ... shows all of them"
+)
 def slice_command(session: Session, words: CommandArguments) -> CommandResult:
     text = words.text.strip().removeprefix("[").removesuffix("]").strip()
     if not text:

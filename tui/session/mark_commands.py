@@ -44,7 +44,7 @@ def break_command(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @breakpoint_commands.register(
-    "log", 'CONDITION "TEXT"', key="L", help="say a text, with {expressions}, where a condition holds"
+    "log", 'CONDITION "TEXT"', key="L", help="log a text with {expressions} wherever a condition holds"
 )
 def log(session: Session, words: CommandArguments) -> CommandResult:
     match = _LOG_PATTERN.fullmatch(words.text)
@@ -73,28 +73,28 @@ def change_breakpoint(session: Session, point: BreakpointSpec, **changes: Any) -
     return CommandResult([f"breakpoint {changed}"], {"breakpoint": breakpoint_data(changed)})
 
 
-@breakpoint_commands.register("ignore", "N HITS", key=",i", help="let breakpoint N pass over so many hits")
+@breakpoint_commands.register("ignore", "N HITS", key=",i", help="let breakpoint N ignore this many hits")
 def ignore(session: Session, words: CommandArguments) -> CommandResult:
     point, hits = find_breakpoint(session, words), words.next_number("HITS")
     words.expect_end()
     return change_breakpoint(session, point, ignore=hits)
 
 
-@breakpoint_commands.register("enable", "N", key=",e", help="let breakpoint N look at events again", reverse="disable")
+@breakpoint_commands.register("enable", "N", key=",e", help="enable breakpoint N again", reverse="disable")
 def enable(session: Session, words: CommandArguments) -> CommandResult:
     point = find_breakpoint(session, words)
     words.expect_end()
     return change_breakpoint(session, point, enabled=True)
 
 
-@breakpoint_commands.register("disable", "N", key=",d", help="let breakpoint N look at nothing", reverse="enable")
+@breakpoint_commands.register("disable", "N", key=",d", help="disable breakpoint N", reverse="enable")
 def disable(session: Session, words: CommandArguments) -> CommandResult:
     point = find_breakpoint(session, words)
     words.expect_end()
     return change_breakpoint(session, point, enabled=False)
 
 
-@breakpoint_commands.register("delete", "[N]", key=",D", help="take breakpoint N away; without N, all")
+@breakpoint_commands.register("delete", "[N]", key=",D", help="delete breakpoint N; without N, all")
 def delete(session: Session, words: CommandArguments) -> CommandResult:
     if not words:
         session.update_state(breakpoints=())
@@ -105,7 +105,7 @@ def delete(session: Session, words: CommandArguments) -> CommandResult:
     return CommandResult([f"deleted {point}"], {"breakpoint": breakpoint_data(point)})
 
 
-@breakpoint_commands.register("breaks", key="B", help="the breakpoints, with how often each was hit up to here")
+@breakpoint_commands.register("breaks", key="B", help="the breakpoints, with the number of hits up to here")
 def breaks(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     lines, rows = list[str](), list[dict[str, Any]]()
@@ -159,7 +159,7 @@ def watches_result(session: Session) -> CommandResult:
     return CommandResult(lines or ["nothing is watched"], {"watches": data})
 
 
-@watch_commands.register("watch", "NODE", key="@", help="show the values of a node, across tags, after each motion")
+@watch_commands.register("watch", "NODE", key="@", help="show the values of a node, across tags, after each step")
 def watch(session: Session, words: CommandArguments) -> CommandResult:
     name = words.next_word("a node")
     words.expect_end()
@@ -169,7 +169,7 @@ def watch(session: Session, words: CommandArguments) -> CommandResult:
     return watches_result(session)
 
 
-@watch_commands.register("unwatch", "[NODE]", key=",u", help="watch it no more; without NODE, nothing")
+@watch_commands.register("unwatch", "[NODE]", key=",u", help="stop watching a node; without NODE, all")
 def unwatch(session: Session, words: CommandArguments) -> CommandResult:
     name = words.optional_word()
     words.expect_end()
@@ -182,7 +182,7 @@ def unwatch(session: Session, words: CommandArguments) -> CommandResult:
     return watches_result(session)
 
 
-@watch_commands.register("watches", key=",w", help="what is watched, with the last values")
+@watch_commands.register("watches", key=",w", help="the watched nodes, with their last values")
 def watches(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     return watches_result(session)
@@ -207,7 +207,7 @@ MAX_MATCHES = 20
 """The most events that `search` lists."""
 
 
-@bookmark_commands.register("bookmark", "NAME [NOTE]", key="M", help="give this place a name: `goto @NAME` comes back")
+@bookmark_commands.register("bookmark", "NAME [NOTE]", key="M", help="name this position; `goto @NAME` comes back")
 def bookmark(session: Session, words: CommandArguments) -> CommandResult:
     name, note = words.next_word("a name"), " ".join(words.remaining_words())
     if not name.replace("-", "").replace("_", "").isalnum():
@@ -218,7 +218,7 @@ def bookmark(session: Session, words: CommandArguments) -> CommandResult:
     return CommandResult([describe_bookmark(mark)], {"bookmark": asdict(mark)})
 
 
-@bookmark_commands.register("bookmarks", key="'", help="the places that have names")
+@bookmark_commands.register("bookmarks", key="'", help="the bookmarks")
 def bookmarks(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     marks = session.snapshot.bookmarks

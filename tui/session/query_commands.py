@@ -58,7 +58,10 @@ def who_command(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @query_commands.register(
-    "why-not", "NODE [TAG]", key="?", help="why a node has not fired: what is missing, and where it is or was lost"
+    "why-not",
+    "NODE [TAG]",
+    key="?",
+    help="why a node has not fired: which token is missing, and where it is or was lost",
 )
 def why_not(session: Session, words: CommandArguments) -> CommandResult:
     name, text = words.next_word("a node"), words.optional_word()
@@ -76,7 +79,7 @@ def why_not(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @query_commands.register(
-    "flight", key="l", help="the tokens in flight in the order of the schedule, by position; the next has an arrow"
+    "flight", key="l", help="the tokens in flight, in the order of the schedule; an arrow marks the next"
 )
 def flight(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()

@@ -68,7 +68,7 @@ def count_effects(run: SessionRun, position: int) -> int:
     return sum(len(numbers) - bisect_left(numbers, position) for numbers in map(run.index.firings, nodes))
 
 
-@fork_commands.register("fork", "[NAME]", key="k", help="a run with this past, that goes on by itself")
+@fork_commands.register("fork", "[NAME]", key="k", help="a new run with this past, which continues independently")
 def fork(session: Session, words: CommandArguments) -> CommandResult:
     name = words.optional_word()
     words.expect_end()
@@ -78,7 +78,7 @@ def fork(session: Session, words: CommandArguments) -> CommandResult:
     return fork_result(session)
 
 
-@fork_commands.register("choose", "POSITION", key="d", help="let the token at this position of the flight go next")
+@fork_commands.register("choose", "POSITION", key="d", help="deliver the token at this position of the flight next")
 def choose(session: Session, words: CommandArguments) -> CommandResult:
     position = words.next_number("a position of the flight")
     words.expect_end()
@@ -136,9 +136,7 @@ def change(session: Session, words: CommandArguments) -> CommandResult:
     return fork_result(session)
 
 
-@fork_commands.register(
-    "inject", "NODE PORT TAG VALUE", key="+", help="a fork with one token more in flight, that nobody sent"
-)
+@fork_commands.register("inject", "NODE PORT TAG VALUE", key="+", help="a fork with one more token in flight")
 def inject(session: Session, words: CommandArguments) -> CommandResult:
     history = session.history
     slot, value = parse_slot_and_value(session, words.remaining_words(), words.usage)
@@ -157,7 +155,7 @@ def parse_slot_and_value(session: Session, parts: tuple[str, ...], usage: str) -
     return slot, parse_value(text, port_type(graph, Token(slot.node, slot.port, slot.tag, 0)))
 
 
-@fork_commands.register("runs", key="K", help="the runs, forks below what they are forks of")
+@fork_commands.register("runs", key="K", help="the runs, each fork below its parent")
 def runs(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     state = session.snapshot
@@ -194,7 +192,7 @@ COLUMN_WIDTH = 58
 """The characters of a line in one of two columns."""
 
 
-@fork_commands.register("beside", "NAME", key="|", help="this run and another side by side, where each stands")
+@fork_commands.register("beside", "NAME", key="|", help="this run and another side by side, each at its position")
 def beside_command(session: Session, words: CommandArguments) -> CommandResult:
     name = words.next_word("a run")
     words.expect_end()
@@ -249,7 +247,7 @@ comparison_commands = CommandGroup[Session]("comparing")
     "compare",
     "NAME | --schedule S | --k K | --seed N | --args ARGS | --engine E | FILE[:NAME] [ARGS]",
     key="%",
-    help="run both to their ends, and say where they differ first",
+    help="run both to their ends, and show the first difference",
 )
 def compare(session: Session, words: CommandArguments) -> CommandResult:
     run = session.run
@@ -325,7 +323,7 @@ def difference_data(difference: Difference) -> dict[str, Any]:
     }
 
 
-@comparison_commands.register("difference", key="D", help="to where the runs that were compared differ first, in both")
+@comparison_commands.register("difference", key="D", help="go to the first difference of the compared runs, in both")
 def difference(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     last = session.snapshot.difference

@@ -29,7 +29,7 @@ file_commands = CommandGroup[Session]("files")
     "load",
     "FILE[:NAME] [ARGS] [--schedule S] [--k K] [--seed N]",
     key=",l",
-    help="begin the run of a program, and go to it",
+    help="start a run of a program, and go to it",
 )
 def load(session: Session, words: CommandArguments) -> CommandResult:
     target = words.next_word("a file")
@@ -39,7 +39,9 @@ def load(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @file_commands.register(
-    "reload", key=",r", help="begin again from the program's file, at the same event if there is one; breakpoints stay"
+    "reload",
+    key=",r",
+    help="start again from the program's file, and go to the same event if possible; breakpoints stay",
 )
 def reload(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
@@ -53,7 +55,7 @@ def reload(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @file_commands.register(
-    "picture", "FILE.svg|.png|.pdf|.dot [FORM]", key=",P", help=f"draw where one is: {', '.join(PICTURES)}"
+    "picture", "FILE.svg|.png|.pdf|.dot [FORM]", key=",P", help=f"draw the run at this position: {', '.join(PICTURES)}"
 )
 def picture(session: Session, words: CommandArguments) -> CommandResult:
     name, form = words.next_word("a file"), words.optional_word() or "moment"
@@ -63,7 +65,7 @@ def picture(session: Session, words: CommandArguments) -> CommandResult:
     return CommandResult([f"{file} has the picture: {form}"], {"file": str(file), "form": form})
 
 
-@file_commands.register("replay", f"FILE{_LOG}", key=",y", help="a run from its log, checked event by event")
+@file_commands.register("replay", f"FILE{_LOG}", key=",y", help="load a run from its log, and check each event")
 def replay(session: Session, words: CommandArguments) -> CommandResult:
     file = words.next_word("a log")
     words.expect_end()
@@ -74,7 +76,7 @@ def replay(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @file_commands.register(
-    "export", f"FILE{_LOG}|.json|.tl", key=",x", help="write the log of the run, its outcome, or the graph"
+    "export", f"FILE{_LOG}|.json|.tl", key=",x", help="write the log of the run, its outcome, or its graph"
 )
 def export(session: Session, words: CommandArguments) -> CommandResult:
     file = output_path(session, words)
@@ -93,7 +95,9 @@ def export(session: Session, words: CommandArguments) -> CommandResult:
     return CommandResult([f"{file} has {contents}"], {"file": str(file)})
 
 
-@file_commands.register("pytest", "FILE.py", key="P", help="write a test that goes here, and says what is true")
+@file_commands.register(
+    "pytest", "FILE.py", key="P", help="write a test that goes to this position and asserts the state there"
+)
 def pytest(session: Session, words: CommandArguments) -> CommandResult:
     file = output_path(session, words)
     if file.suffix != ".py":
@@ -114,7 +118,7 @@ def output_path(session: Session, words: CommandArguments) -> Path:
 session_commands = CommandGroup[Session]("session")
 
 
-@session_commands.register("undo", key="u", help="take back the last command that changed something", reverse="redo")
+@session_commands.register("undo", key="u", help="undo the last command that changed something", reverse="redo")
 def undo(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     before = session.snapshot
@@ -131,7 +135,7 @@ def count_undone_effects(before: SessionState, after: SessionState) -> int:
     return sum(len(history.effects(history.fork_position)) for history in removed)
 
 
-@session_commands.register("redo", key="U", help="do again what was undone last", reverse="undo")
+@session_commands.register("redo", key="U", help="redo the command that was undone last", reverse="undo")
 def redo(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     return undo_result("done again", session.redo(), session)
@@ -178,7 +182,7 @@ def describe_commands(commands: Mapping[str, Command[Session]]) -> Iterator[str]
             yield f"  {command.key:3}{command.usage:28} {command.help}"
 
 
-@session_commands.register("quit", key="q", help="leave")
+@session_commands.register("quit", key="q", help="leave the debugger")
 def quit_command(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     session.is_finished = True

@@ -128,7 +128,7 @@ def register_step(
         words.expect_end()
         return repeat_step(session, step_forward, kind, times, lookup)
 
-    @step_commands.register(back, "[N]", key=keys[1], help=f"back to the last {what}, or the Nth", reverse=name)
+    @step_commands.register(back, "[N]", key=keys[1], help=f"back to the previous {what}, or the Nth", reverse=name)
     def step_back(session: Session, words: CommandArguments) -> CommandResult:
         times = words.next_count()
         words.expect_end()
@@ -136,7 +136,7 @@ def register_step(
 
 
 register_step("step", "back", is_firing, ("s", "S"), "firing")
-register_step("event", "event-back", is_any, ("e", "E"), "event: one token is delivered")
+register_step("event", "event-back", is_any, ("e", "E"), "event (a token is delivered)")
 register_step("wave", "wave-back", ends_wave, ("w", "W"), "end of a wave", lambda index: index.wave_ends)
 register_step("result", "result-back", is_result, ("r", "R"), "result that leaves the program")
 register_step("trap", "trap-back", is_trap, ("t", "T"), "firing that trapped", lambda index: index.traps)
@@ -153,13 +153,13 @@ def step_by_node(session: Session, words: CommandArguments, step: StepFunction) 
 
 
 @step_commands.register(
-    "node", "[NODE]", key="n", help="on to the next firing of a node, or of the present one", reverse="node-back"
+    "node", "[NODE]", key="n", help="on to the next firing of a node, or of the current one", reverse="node-back"
 )
 def node(session: Session, words: CommandArguments) -> CommandResult:
     return step_by_node(session, words, step_forward)
 
 
-@step_commands.register("node-back", "[NODE]", key="N", help="back to its last firing before", reverse="node")
+@step_commands.register("node-back", "[NODE]", key="N", help="back to the previous firing of that node", reverse="node")
 def node_back(session: Session, words: CommandArguments) -> CommandResult:
     return step_by_node(session, words, step_backward)
 
@@ -173,19 +173,19 @@ def step_by_tag(session: Session, words: CommandArguments, step: StepFunction) -
 
 
 @step_commands.register(
-    "tag", "[TAG]", key="g", help="on to the next event under a tag, or under the present one", reverse="tag-back"
+    "tag", "[TAG]", key="g", help="on to the next event under a tag, or under the current one", reverse="tag-back"
 )
 def tag(session: Session, words: CommandArguments) -> CommandResult:
     return step_by_tag(session, words, step_forward)
 
 
-@step_commands.register("tag-back", "[TAG]", key="G", help="back to the last event under it", reverse="tag")
+@step_commands.register("tag-back", "[TAG]", key="G", help="back to the previous event under that tag", reverse="tag")
 def tag_back(session: Session, words: CommandArguments) -> CommandResult:
     return step_by_tag(session, words, step_backward)
 
 
 @step_commands.register(
-    "goto", "N|@BOOKMARK|start|end", key="j", help="to where N events have happened, or to a bookmark"
+    "goto", "N|@BOOKMARK|start|end", key="j", help="to the position after N events, or to a bookmark"
 )
 def goto(session: Session, words: CommandArguments) -> CommandResult:
     target = words.next_word("a position")
@@ -227,7 +227,7 @@ def start(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @step_commands.register(
-    "continue", key="c", help="on to the next hit of a breakpoint; log points say their lines", reverse="reverse"
+    "continue", key="c", help="on to the next hit of a breakpoint; logpoints print their lines", reverse="reverse"
 )
 def continue_command(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
@@ -241,7 +241,7 @@ def continue_command(session: Session, words: CommandArguments) -> CommandResult
     return hits_result(session, [line.text for line in stops.lines])
 
 
-@step_commands.register("reverse", key="C", help="back to the last hit of a breakpoint", reverse="continue")
+@step_commands.register("reverse", key="C", help="back to the previous hit of a breakpoint", reverse="continue")
 def reverse(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     reveal_past(session)
@@ -355,7 +355,7 @@ def over_command(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @step_commands.register(
-    "over-back", "[N]", key="O", help="back to its last firing before, or to what opened it", reverse="over"
+    "over-back", "[N]", key="O", help="back to its previous firing, or to the event that opened it", reverse="over"
 )
 def over_back_command(session: Session, words: CommandArguments) -> CommandResult:
     times = words.next_count()
@@ -368,14 +368,14 @@ def over_back_command(session: Session, words: CommandArguments) -> CommandResul
     return position_result(session)
 
 
-@step_commands.register("out", key="f", help="on to where this activation has closed", reverse="out-back")
+@step_commands.register("out", key="f", help="on to the position where this activation has closed", reverse="out-back")
 def out_command(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     step_out(session.history, current_scope(session))
     return position_result(session)
 
 
-@step_commands.register("out-back", key="F", help="back to before this activation opened", reverse="out")
+@step_commands.register("out-back", key="F", help="back to the position before this activation opened", reverse="out")
 def out_back_command(session: Session, words: CommandArguments) -> CommandResult:
     words.expect_end()
     reveal_past(session)
@@ -387,7 +387,7 @@ def out_back_command(session: Session, words: CommandArguments) -> CommandResult
 
 
 @step_commands.register(
-    "adjoint", "[NODE [TAG]]", key="(", help="to the firing that goes back through this one, under its tag",
+    "adjoint", "[NODE [TAG]]", key="(", help="to the adjoint of this firing, under the same tag",
     reverse="forward",
 )  # fmt: skip
 def adjoint(session: Session, words: CommandArguments) -> CommandResult:
@@ -401,7 +401,7 @@ def adjoint(session: Session, words: CommandArguments) -> CommandResult:
 
 
 @step_commands.register(
-    "forward", "[NODE [TAG]]", key=")", help="to the firing that this one goes back through, under its tag",
+    "forward", "[NODE [TAG]]", key=")", help="to the firing that this one is the adjoint of",
     reverse="adjoint",
 )  # fmt: skip
 def forward(session: Session, words: CommandArguments) -> CommandResult:

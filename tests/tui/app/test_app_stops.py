@@ -103,7 +103,7 @@ def test_escape_stops_a_look(folder: Path, monkeypatch: pytest.MonkeyPatch) -> N
         while "Esc stops it" not in screen.line("happened"):
             await screen.pilot.pause(0.02)
         await screen.press("escape")
-        assert "5/5 events" in screen.line("status") and "looking was stopped" in screen.line("happened")
+        assert "5/5 events" in screen.line("status") and "panes still show the state before" in screen.line("happened")
         await screen.press("s")
         assert "6/6 events" in screen.line("status") and "6 of 6 events" in screen.whole()
         screen.app.do("goto 9")
