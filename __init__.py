@@ -179,8 +179,7 @@ from .interp.history.replay import EventLog, read_events
 from .interp.machine.schedule import Script, read_script, write_script
 from .interp.outcome.outcome import Outcome
 from .interp.queues.queue import FIFOQueue, QueueClosed, QueueTimeout, ShuffleQueue, feeding
-from .interp.records.documents import from_json, read_json, to_json, write_json
-from .interp.records.outcome_json import OutcomeRecord
+from .interp.records.documents import OutcomeRecord, from_json, read_json, to_json, write_json
 from .interp.training import optimizers
 from .interp.training.embedding import Candidates, Embedding, log_uniform_candidates, sampled_softmax
 from .interp.training.metrics import read_metrics

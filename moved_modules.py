@@ -17,7 +17,7 @@ _MOVED = {
     "interp.schedule": ("interp.machine.schedule", {}),
     "interp.fast": ("interp.engines.fast", {}),
     "interp.fast.run": ("interp.engines.fast.run", {}),
-    "interp.fast.keeping": ("interp.engines.fast.event_keepers", {}),
+    "interp.fast.keeping": ("interp.engines.fast.events", {}),
     "interp.fast.stops": ("interp.engines.fast.stops", {}),
     "tui.begin": ("tui.run_start", {}),
 }

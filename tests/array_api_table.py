@@ -21,7 +21,7 @@ from tagloom.core.ops.op import OPS, Attributes, Op
 from tagloom.core.types import Type
 from tagloom.interp.engines.compiled.chains import FusedChain, is_ufunc_node, plan_fusion
 from tagloom.interp.engines.compiled.source import emit_module
-from tagloom.interp.engines.cuda.run import unsupported_nodes as cuda_lacks
+from tagloom.interp.engines.cuda.wave import unsupported_nodes as cuda_lacks
 from tagloom.interp.image.image import NodeColumn, build_image
 from tagloom.interp.image.opcodes import Opcode
 

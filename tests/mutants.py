@@ -71,10 +71,8 @@ SUBJECTS = {
         (
             "interp/history/history.py",
             "interp/history/advance.py",
-            "interp/history/advance.py",
             "interp/history/segment.py",
             "interp/history/edit.py",
-            "interp/history/segment.py",
         ),
         (
             "tests/interp/history",
@@ -87,9 +85,6 @@ SUBJECTS = {
             "interp/queries/causes.py",
             "interp/queries/contexts.py",
             "interp/queries/why_not.py",
-            "interp/queries/why_not.py",
-            "interp/queries/why_not.py",
-            "interp/queries/causes.py",
             "interp/queries/difference.py",
         ),
         ("tests/interp/queries",),
@@ -113,7 +108,6 @@ SUBJECTS = {
     "partial": Subject(
         (
             "core/transform/prune.py",
-            "interp/function/fetch_feed.py",
             "interp/function/fetch_feed.py",
         ),
         (
@@ -149,11 +143,9 @@ SUBJECTS = {
     "fast": Subject(
         (
             "interp/image/image.py",
-            "interp/image/image.py",
             "interp/image/opcodes.py",
             "interp/engines/fast/machine.py",
             "interp/engines/fast/frames.py",
-            "interp/engines/fast/k_bounds.py",
             "interp/engines/fast/deliver_scalar.py",
             "interp/engines/fast/rows.py",
             "interp/engines/fast/registers.py",
@@ -161,8 +153,7 @@ SUBJECTS = {
             "interp/engines/fast/load.py",
             "interp/engines/fast/store.py",
             "interp/engines/fast/host_firings.py",
-            "interp/engines/fast/import_state.py",
-            "interp/engines/fast/export_state.py",
+            "interp/engines/fast/state_transfer.py",
             "interp/engines/fast/run.py",
         ),
         (
@@ -175,7 +166,6 @@ SUBJECTS = {
     "parallel": Subject(
         (
             "interp/engines/fast/deliver_scalar.py",
-            "interp/engines/fast/parallel/messages.py",
             "interp/engines/fast/parallel/core.py",
             "interp/engines/fast/shared.py",
             "interp/engines/fast/parallel/store.py",
@@ -187,7 +177,6 @@ SUBJECTS = {
         (
             "interp/engines/fast/events.py",
             "interp/engines/fast/journal.py",
-            "interp/engines/fast/event_keepers.py",
             "interp/engines/fast/columns.py",
             "interp/records/column_log.py",
         ),
@@ -251,7 +240,7 @@ SUBJECTS = {
             "core/json/value.py",
             "core/json/program.py",
             "core/json/graph.py",
-            "interp/records/log_line.py",
+            "interp/records/event_log.py",
         ),
         (
             "tests/core/test_types.py",

@@ -21,7 +21,7 @@ DEFENDED = {
     ("core/errors.py", "got"): "errors say rule, where, tag, required, got and hint",
     ("core/errors.py", "where"): "errors say rule, where, tag, required, got and hint",
     ("core/text/fault.py", "got"): "becomes an error's",
-    ("interp/records/outcome_json.py", "where"): "a field of errors in JSON",
+    ("interp/records/documents.py", "where"): "a field of errors in JSON",
     ("interp/machine/event.py", "sent"): "a field of events, in the docs and in logs",
     ("interp/machine/event.py", "woken"): "a field of events, in the docs and in logs",
     ("interp/machine/schedule.py", "then"): "a field of scripts, in the docs and in JSON",

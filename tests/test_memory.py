@@ -16,7 +16,7 @@ from tagloom.core.frontend.trace.trace import ProgramBuilder, current_region
 from tagloom.core.ops import op
 from tagloom.core.ops.op import MAX_ELEMENTS, lookup_op, trap_message
 from tagloom.core.program.evaluate import evaluate
-from tagloom.interp.records.outcome_json import to_outcome_record
+from tagloom.interp.records.documents import to_outcome_record
 
 N = 200_000
 COLUMN, ROW = np.zeros((N, 1)), np.zeros((1, N))

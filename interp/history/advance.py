@@ -22,7 +22,7 @@ from ..machine.schedule import schedule as schedule_named
 from ..machine.state import State
 from ..outcome.outcome import Outcome, build_outcome
 from ..outcome.statistics import Stats
-from ..records.outcome_json import OutcomeRecord
+from ..records.documents import OutcomeRecord
 from .edit import Edit
 from .segment import Keyframe, Lineage, RunOrigin
 

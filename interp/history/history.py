@@ -31,8 +31,8 @@ from ..outcome.outcome import describe_value
 from ..outcome.statistics import Meter
 from ..queries.ask import RunQueries
 from ..queries.index import EventIndex, PartialIndex
+from ..records.documents import OutcomeRecord, to_outcome_record
 from ..records.keep import create_log, log_path
-from ..records.outcome_json import OutcomeRecord, to_outcome_record
 from .advance import Advance
 from .edit import Edit, NamedPlace, TokenPlace, apply_edit, build_change, build_injection
 from .fast_forward import FastForward

@@ -32,12 +32,17 @@ from ..machine.state import State
 from ..machine.step import step
 from ..outcome.outcome import build_outcome
 from ..outcome.statistics import Meter
-from ..records.event_log import event_line
+from ..records.documents import (
+    ErrorRecord,
+    OutcomeRecord,
+    outcome_differences,
+    read_outcome,
+    read_sites,
+    to_outcome_record,
+)
+from ..records.event_log import OpenTags, event_differences, event_line, read_effect_result, read_position
 from ..records.event_log import graph_sites as sites_of
 from ..records.keep import log_lines
-from ..records.log_line import OpenTags, event_differences, read_effect_result, read_position
-from ..records.outcome_json import ErrorRecord, OutcomeRecord, outcome_differences, read_outcome, to_outcome_record
-from ..records.tag_table import read_sites
 
 _LOGGED_SCHEDULES = (*(name for name in SCHEDULE_NAMES if not name.startswith(BY_HAND)), BY_HAND)
 """The schedules that a log may name; for a schedule by hand, the log itself has the positions."""

@@ -36,8 +36,8 @@ from ...core.types import type_of
 from ...core.value import Value
 from ..image.image import decode_word, encode_word, is_boxed
 from ..machine.event import Event, Token
+from .documents import OutcomeRecord
 from .event_log import TagNumbers, TagRow, compact_json, outcome_line, tag_line, unwritable_log
-from .outcome_json import OutcomeRecord
 
 Column: TypeAlias = npt.NDArray[np.int64]
 FORMAT = 1

@@ -1,25 +1,485 @@
 """Programs, graphs and outcomes as JSON documents: writing and reading. Reading a document never runs code.
 
-Event logs, which have many lines, belong to `event_log` and `history.replay`.
+An Outcome holds a graph and Python errors. An OutcomeRecord holds plain values, which any machine, in any language,
+can report, and which can be compared. A document writes each tag once, in a table, and refers to it by number, since
+the tags of a deep recursion share all but their last step.
+
+Event logs, which have many lines, belong to `event_log`, `column_log` and `history.replay`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from ...core.errors import Malformed, Usage
+import numpy as np
+
+from ...core.errors import Malformed, TagloomError, Usage
 from ...core.files import read_file, write_file
 from ...core.graph.graph import Graph
-from ...core.json.cursor import JsonCursor, parse_json, read_form
+from ...core.json.cursor import (
+    INT64_BOUND,
+    JsonCursor,
+    document_header,
+    parse_json,
+    read_form,
+    read_natural,
+    validate_text,
+)
 from ...core.json.graph import graph_to_json, read_graph
 from ...core.json.program import program_to_json, read_program
-from ...core.json.value import JsonValue
-from ...core.program.program import Program
-from ..outcome.outcome import Outcome
-from .outcome_json import OutcomeRecord, outcome_form, read_outcome, to_outcome_record
+from ...core.json.value import (
+    JsonValue,
+    location_to_json,
+    read_literal,
+    read_location,
+    read_site,
+    read_token_literal,
+    site_to_json,
+    value_to_json,
+)
+from ...core.program.program import Location, Program
+from ...core.tag import ROOT, Site, Tag
+from ...core.types import Handle
+from ...core.value import Literal, Value, literal
+from ..machine.event import CellAddress, Event
+from ..outcome.critical_path import times_by_waves
+from ..outcome.outcome import Outcome, ResidueToken
+from ..outcome.statistics import SiteShare, firings_by_function, firings_by_op, shares_by_site, site_names
+
+
+class TagTable:
+    """The tags of a document, each once, a parent before its children; the root is number 0 and is not in the list."""
+
+    def __init__(self, tags: Iterable[Tag]) -> None:
+        self.sites: dict[Site, int] = {}
+        self.numbers: dict[Tag, int] = {ROOT: 0}
+        self.rows: list[list[int]] = []
+        for tag in tags:
+            self._add_tag(tag)
+
+    def _add_tag(self, tag: Tag) -> None:
+        new = []
+        while tag not in self.numbers and tag.parent is not None:
+            new.append(tag)
+            tag = tag.parent
+        for each in reversed(new):
+            site = self.sites.setdefault(each.site, len(self.sites))
+            self.rows.append([self.numbers[each.parent or ROOT], site, each.iteration])
+            self.numbers[each] = len(self.rows)
+
+
+def read_sites(at: JsonCursor) -> tuple[Site, ...]:
+    """The sites of a document, by number; raises Malformed for a duplicate."""
+    found: dict[Site, int] = {}
+    for number, place in enumerate(at.entries()):
+        first = found.setdefault(read_site(place), number)
+        if first != number:
+            place.refuse("each site once", f"that of number {first} again")
+    return tuple(found)
+
+
+def read_tags(sites: JsonCursor, tags: JsonCursor) -> list[Tag]:
+    """The tags of a document, by number; raises Malformed for a duplicate."""
+    known, made = read_sites(sites), [ROOT]
+    seen: dict[tuple[int, int, int], int] = {}
+    for number, row in enumerate(tags.raw_list()):
+        key = _parse_valid_tag(row, len(made), len(known)) or _read_tag(tags.entry(number), len(made), len(known))
+        first = seen.setdefault(key, number)
+        if first != number:
+            tags.entry(number).refuse("each tag once", f"that of number {first + 1} again")
+        parent, site, iteration = key
+        made.append(made[parent].child(known[site], iteration))
+    return made
+
+
+def _parse_valid_tag(row: object, parents: int, sites: int) -> tuple[int, int, int] | None:
+    """A tag from its row, or None if the row is invalid. Without cursors, a million rows take 2 s; with them, 7 s."""
+    if type(row) is not list or list(map(type, row)) != [int, int, int]:
+        return None
+    parent, site, iteration = row
+    fits = 0 <= parent < parents and 0 <= site < sites and 0 <= iteration < INT64_BOUND
+    return (parent, site, iteration) if fits else None
+
+
+def _read_tag(at: JsonCursor, parents: int, sites: int) -> tuple[int, int, int]:
+    parent, site, iteration = at.fixed_list("parent", "site", "iteration")
+    return read_index(parent, parents), read_index(site, sites), iteration.integer(0)
+
+
+def read_index(at: JsonCursor, end: int) -> int:
+    if at.integer(0) >= end:
+        at.refuse(f"a number below {end}")
+    return at.integer()
+
+
+STATUS_NAMES = ("Broken", "Exhausted", "Trapped", "Returned", "Deadlocked")
+StatsDict: TypeAlias = dict[str, Any]
+_COUNT_STATS = ("steps", "critical_path", "largest_store", "largest_flight", "deepest_tag")
+_WAVE_STATS = ("profile", "waiting")
+_MAPPING_STATS = ("activations", "by_node")
+_OPTIONAL_STATS = ("by_function", "by_op", "time_by_waves", "time_on", "by_site", "critical_firings")
+"""Statistics that a machine may omit; the last two have one row per site, and per firing."""
+
+
+class TrapRecord(NamedTuple):
+    """A firing that trapped: the node's number and name, the tag, the reason, the operands, and the source line."""
+
+    node: int
+    name: str
+    tag: Tag
+    message: str
+    operands: tuple[Literal, ...]
+    where: Location | None
+    words: str | None
+
+
+class CellRecord(NamedTuple):
+    """One cell of write-once cells."""
+
+    handle: Literal
+    number: int
+
+
+class ResidueRecord(NamedTuple):
+    """A token of the residue: it waits for partners, is parked at a cell, or is throttled by a k-bound."""
+
+    node: int
+    port: int
+    tag: Tag
+    value: Literal
+    blocked_on: CellRecord | int | None = None
+
+
+class ErrorRecord(NamedTuple):
+    """The error of a run that did not return: the broken rule, if any, the message, and the name of the exceeded limit,
+    if any."""
+
+    rule: str | None
+    message: str
+    words: str | None
+    limit: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRecord:
+    """What a machine reports about a run. None means unknown. Equal records report the same, bit by bit."""
+
+    status: str
+    results: tuple[Literal | None, ...]
+    firings: int | None
+    stats: StatsDict | None
+    engine: str | None
+    schedule: str | None
+    traps: tuple[TrapRecord, ...] | None
+    residue: tuple[ResidueRecord, ...] | None
+    open_activations: int | None
+    error: ErrorRecord | None
+
+
+def error_text(error: TagloomError) -> str:
+    """An error with its notes."""
+    return "\n".join([str(error), *getattr(error, "__notes__", [])])
+
+
+def to_outcome_record(outcome: Outcome) -> OutcomeRecord:
+    """The record of an outcome of this package."""
+    pairs = zip(outcome.trap_events, outcome.traps, strict=True)
+    error = outcome.error
+    return OutcomeRecord(
+        status=outcome.status,
+        results=tuple(None if result is None else literal(result) for result in outcome.results),
+        firings=None if outcome.measured_stats is None else outcome.firings,
+        stats=None if outcome.measured_stats is None else _stats_dict(outcome),
+        engine=outcome.engine,
+        schedule=outcome.schedule,
+        traps=tuple(_to_trap_record(outcome.graph, event, error_text(trap)) for event, trap in pairs),
+        residue=tuple(map(_to_residue_record, outcome.residue)),
+        open_activations=outcome.open_activations,
+        error=None if error is None else _to_error_record(error),
+    )
+
+
+def _to_error_record(error: TagloomError) -> ErrorRecord:
+    return ErrorRecord(error.rule, error.message, error_text(error), getattr(error, "limit", None))
+
+
+def _to_residue_record(waiting: ResidueToken) -> ResidueRecord:
+    node, port, tag, value, stays = waiting
+    at = CellRecord(literal(stays.handle), stays.number) if isinstance(stays, CellAddress) else stays
+    return ResidueRecord(node, port, tag, literal(value), at)
+
+
+def _to_trap_record(graph: Graph, event: Event, said: str) -> TrapRecord:
+    assert event.inputs is not None and event.trap is not None
+    number, _, tag, _ = event.token
+    node = graph.nodes[number]
+    operands = event.inputs[: len(event.inputs) - node.has_trigger]
+    return TrapRecord(number, str(node), tag, event.trap, tuple(map(literal, operands)), node.location, said)
+
+
+def _stats_dict(outcome: Outcome) -> StatsDict:
+    """The statistics, with firings by node name; a repeated name is followed by the node's number."""
+    graph, stats = outcome.graph, outcome.stats
+    measures, names = asdict(stats), site_names(graph)
+    by_node: dict[str, int] = {}
+    for number, (node, count) in enumerate(zip(graph.nodes, stats.by_node, strict=True)):
+        by_node[f"{node}#{number}" if str(node) in by_node else str(node)] = count
+    return {
+        **{name: measures[name] for name in _COUNT_STATS},
+        "parallelism": measures["parallelism"],
+        **{name: None if stats.profile is None else tuple(measures[name]) for name in _WAVE_STATS},
+        "activations": outcome.activations(),
+        "by_node": by_node,
+        "by_function": firings_by_function(graph, stats),
+        "by_op": firings_by_op(graph, stats),
+        "time_by_waves": None if stats.profile is None else _stringify_keys(times_by_waves(stats.profile)),
+        "time_on": None,
+        "by_site": {names[site]: share._asdict() for site, share in shares_by_site(graph, stats).items()},
+        "critical_firings": None,
+    }
+
+
+def add_critical_path(record: OutcomeRecord, outcome: Outcome) -> OutcomeRecord:
+    """The record of an outcome that kept its events, with the critical path and the time on 1, 2, 4, ... processors, up
+    to the number that more would not improve."""
+    path, times, processors = outcome.critical_path(), {1: outcome.firings}, 1
+    while times[processors] > len(path):
+        processors *= 2
+        times[processors] = outcome.time_on(processors)
+    more = {
+        "time_on": _stringify_keys(times),
+        "critical_firings": tuple((each.node, each.tag) for each in path),
+    }
+    return replace(record, stats={**(record.stats or {}), **more})
+
+
+def _stringify_keys(counts: dict[int, int]) -> dict[str, int]:
+    return {str(number): count for number, count in counts.items()}
+
+
+def outcome_form(outcome: OutcomeRecord) -> JsonValue:
+    """An outcome as a document: what `tagloom run --json` prints."""
+    traps, residue = outcome.traps or (), outcome.residue or ()
+    path = outcome.stats and outcome.stats.get("critical_firings")
+    tags = (*(trap.tag for trap in traps), *(waiting.tag for waiting in residue), *(tag for _, tag in path or ()))
+    table = TagTable(tags)
+    return document_header(
+        "outcome",
+        status=outcome.status,
+        value=[None if result is None else untyped_json(result.value) for result in outcome.results],
+        results=[None if result is None else value_to_json(result.value) for result in outcome.results],
+        firings=outcome.firings,
+        stats=_stats_form(outcome.stats, table),
+        engine=outcome.engine,
+        schedule=outcome.schedule,
+        traps=None if outcome.traps is None else [_trap_form(trap, table) for trap in traps],
+        residue=None if outcome.residue is None else [_waiting_form(each, table.numbers[each.tag]) for each in residue],
+        open_activations=outcome.open_activations,
+        error=None if outcome.error is None else _error_form(outcome.error),
+        sites=[site_to_json(site) for site in table.sites],
+        tags=table.rows,
+    )
+
+
+def untyped_json(value: Value) -> JsonValue:
+    """A value as JSON without its type; numbers that JSON lacks become strings."""
+    return str(value) if isinstance(value, Handle) else _encode_nonfinite(np.asarray(value).tolist())
+
+
+def _encode_nonfinite(data: JsonValue) -> JsonValue:
+    if isinstance(data, list):
+        return [_encode_nonfinite(item) for item in data]
+    return repr(data) if isinstance(data, float) and not math.isfinite(data) else data
+
+
+def _stats_form(stats: StatsDict | None, table: TagTable) -> JsonValue:
+    if stats is None:
+        return None
+    form = {name: list(said) if isinstance(said, tuple) else said for name, said in stats.items()}
+    path = stats.get("critical_firings")
+    return {**form, "critical_firings": path and [[node, table.numbers[tag]] for node, tag in path]}
+
+
+def _trap_form(trap: TrapRecord, table: TagTable) -> JsonValue:
+    return {
+        "node": trap.node,
+        "name": validate_text(trap.name),
+        "tag": table.numbers[trap.tag],
+        "message": trap.message,
+        "operands": [value_to_json(operand.value) for operand in trap.operands],
+        "where": location_to_json(trap.where),
+        "words": trap.words,
+    }
+
+
+def _waiting_form(waiting: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
+    node, port, _, value, stays = waiting
+    row = [node, port, tag, value_to_json(value.value)]
+    match stays:
+        case CellRecord(handle, number):
+            return [*row, {"parked": [value_to_json(handle.value), number]}]
+        case None:
+            return row
+    return [*row, {"held": stays}]
+
+
+def _error_form(error: ErrorRecord) -> JsonValue:
+    form = error._asdict()
+    return form if error.limit is not None else {key: said for key, said in form.items() if key != "limit"}
+
+
+def read_outcome(at: JsonCursor) -> OutcomeRecord:
+    """Read an outcome from a document. `value` is for people, and is not read."""
+    names = ("status", "results", "firings", "stats", "engine", "schedule")
+    more = ("traps", "residue", "open_activations", "error", "sites", "tags")
+    _, _, *places = at.fields("tagloom", "version", *names, *more, optional=["value"])
+    status, results, firings, stats, engine, schedule, traps, residue, opened, error, sites, tags = places
+    table = read_tags(sites, tags)
+    return OutcomeRecord(
+        status=status.one_of(STATUS_NAMES),
+        results=results.map_entries(lambda result: result.optional(read_literal)),
+        firings=firings.optional(read_natural),
+        stats=stats.optional(lambda measures: _read_stats(measures, table)),
+        engine=engine.optional(JsonCursor.text),
+        schedule=schedule.optional(JsonCursor.text),
+        traps=traps.optional(lambda listed: listed.map_entries(lambda trap: _read_trap(trap, table))),
+        residue=residue.optional(lambda listed: listed.map_entries(lambda waiting: _read_waiting(waiting, table))),
+        open_activations=opened.optional(read_natural),
+        error=error.optional(_read_error),
+    )
+
+
+def _read_stats(at: JsonCursor, table: list[Tag]) -> StatsDict:
+    names = (*_COUNT_STATS, "parallelism", *_WAVE_STATS, *_MAPPING_STATS)
+    places = dict(zip(names, at.fields(*names, optional=_OPTIONAL_STATS), strict=True))
+    *counts, by_site, path = (at.value_at(name) if at.has_key(name) else JsonCursor(None) for name in _OPTIONAL_STATS)
+    return {
+        **{name: places[name].optional(read_natural) for name in _COUNT_STATS},
+        "parallelism": places["parallelism"].optional(JsonCursor.number),
+        **{name: places[name].optional(lambda waves: waves.map_entries(read_natural)) for name in _WAVE_STATS},
+        **{name: places[name].optional(_read_counts) for name in _MAPPING_STATS},
+        **{name: count.optional(_read_counts) for name, count in zip(_OPTIONAL_STATS, counts, strict=False)},
+        "by_site": by_site.optional(lambda sites: {name: _read_share(share) for name, share in sites.items()}),
+        "critical_firings": path.optional(lambda rows: rows.map_entries(lambda row: _read_firing(row, table))),
+    }
+
+
+def _read_firing(at: JsonCursor, table: list[Tag]) -> tuple[int, Tag]:
+    node, tag = at.fixed_list("node", "tag")
+    return read_natural(node), table[read_index(tag, len(table))]
+
+
+def _read_counts(at: JsonCursor) -> dict[str, int]:
+    return {name: read_natural(count) for name, count in at.items()}
+
+
+def _read_share(at: JsonCursor) -> dict[str, int]:
+    return dict(zip(SiteShare._fields, map(read_natural, at.fields(*SiteShare._fields)), strict=True))
+
+
+def _read_trap(at: JsonCursor, tags: list[Tag]) -> TrapRecord:
+    node, name, tag, message, operands, where, said = at.fields(
+        "node", "name", "tag", "message", "operands", "where", "words"
+    )
+    return TrapRecord(
+        read_natural(node), name.text(), tags[read_index(tag, len(tags))], message.text(),
+        operands.map_entries(read_token_literal), read_location(where), said.optional(JsonCursor.text),
+    )  # fmt: skip
+
+
+def _read_waiting(at: JsonCursor, tags: list[Tag]) -> ResidueRecord:
+    names = ("node", "port", "tag", "value")
+    node, port, tag, value, *rest = (
+        at.fixed_list(*names, "stays") if len(at.raw_list()) > len(names) else at.fixed_list(*names)
+    )
+    stays = _read_blocked_on(rest[0]) if rest else None
+    return ResidueRecord(
+        read_natural(node), read_natural(port), tags[read_index(tag, len(tags))], read_token_literal(value), stays
+    )
+
+
+def _read_blocked_on(at: JsonCursor) -> CellRecord | int:
+    if at.has_key("held"):
+        return at.fields("held")[0].integer(1)
+    handle, number = at.fields("parked")[0].fixed_list("handle", "number")
+    return CellRecord(read_token_literal(handle), read_natural(number))
+
+
+def _read_error(at: JsonCursor) -> ErrorRecord:
+    rule, message, said = at.fields("rule", "message", "words", optional=["limit"])
+    limit = at.value_at("limit").optional(JsonCursor.text) if at.has_key("limit") else None
+    return ErrorRecord(rule.optional(JsonCursor.text), message.text(), said.optional(JsonCursor.text), limit)
+
+
+def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Iterator[tuple[str, str, str]]:
+    """The differences of another machine's outcome of the same run: key, expected value, actual value.
+
+    Unknown parts, messages and the name of the machine are not compared. Of the error only its presence and its rule
+    count.
+    """
+    for key in ("status", "schedule", "results", "firings", "open_activations", "traps", "residue"):
+        yield from _first_difference(key, _without_words(getattr(expected, key)), _without_words(getattr(actual, key)))
+    if (expected.error is None) != (actual.error is None):
+        yield (
+            "error",
+            _abbreviate_json(expected.error and expected.error.rule),
+            _abbreviate_json(actual.error and actual.error.rule),
+        )
+    elif expected.error and actual.error:
+        yield from _first_difference("error.rule", expected.error.rule, actual.error.rule)
+    for key, measured in (actual.stats or {}).items():
+        yield from _first_difference(key, (expected.stats or {})[key], measured)
+
+
+def _first_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, str]]:
+    """The first entry that differs between two lists of the same length."""
+    if got is None or required == got:
+        return
+    if type(required) is type(got) is tuple and len(required) == len(got):
+        pairs = enumerate(zip(required, got, strict=True))
+        number, (required, got) = next((number, pair) for number, pair in pairs if pair[0] != pair[1])
+        key = f"{key}[{number}]"
+    yield key, _abbreviate_json(required), _abbreviate_json(got)
+
+
+def _without_words(said: Any) -> Any:
+    """A part of a record without its messages."""
+    if type(said) is tuple:
+        return tuple(map(_without_words, said))
+    return said._replace(words=None) if isinstance(said, TrapRecord) else said
+
+
+def _abbreviate_json(said: Any) -> str:
+    """A part of a record as abbreviated JSON, with tags as paths."""
+    shown = "nothing" if said is None else json.dumps(_part_json(said), separators=(",", ":"))
+    return shown if len(shown) <= _MAX_QUOTED else f"{shown[:_MAX_QUOTED]}..."
+
+
+def _part_json(said: Any) -> JsonValue:
+    match said:
+        case Literal():
+            return value_to_json(said.value)
+        case Tag():
+            return str(said)
+        case ResidueRecord():
+            return _waiting_form(said, str(said.tag))
+        case TrapRecord():
+            return {name: _part_json(part) for name, part in said._asdict().items() if name != "words"}
+        case Location():
+            return location_to_json(said)
+        case tuple():
+            return list(map(_part_json, said))
+    return said
+
+
+_MAX_QUOTED = 300
+"""The number of characters that a message quotes."""
+
 
 Serializable: TypeAlias = Program | Graph | Outcome | OutcomeRecord
 _READERS: dict[str, Callable[[JsonCursor], Program | Graph | OutcomeRecord]] = {

@@ -2,7 +2,8 @@
 
 The first line has the graph, arguments, schedule and options. Then comes one line per event, preceded by one line for
 each tag that the event is the first to use; the last line has the outcome. The writer keeps only the numbers of the
-open tags, and a run that is cut short leaves a log that ends early.
+open tags, and a run that is cut short leaves a log that ends early. Reading a line gives the tag that it declares, or
+how it differs from the expected event.
 """
 
 from __future__ import annotations
@@ -10,18 +11,26 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, Protocol, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from ...core.errors import Usage
 from ...core.graph.graph import Graph
-from ...core.json.cursor import document_header
+from ...core.json.cursor import INT64_BOUND, JsonCursor, document_header
 from ...core.json.graph import graph_to_json
-from ...core.json.value import JsonValue, site_to_json, uint64_to_json, value_to_json, value_to_json_text
+from ...core.json.value import (
+    JsonValue,
+    read_token_value,
+    site_to_json,
+    uint64_to_json,
+    value_to_json,
+    value_to_json_text,
+)
 from ...core.tag import ROOT, Site, Tag
-from ...core.value import Value
-from ..machine.event import Event, Token
-from .outcome_json import OutcomeRecord, outcome_form
+from ...core.value import Value, fingerprint
+from ..machine.event import CellAddress, Event, Token
+from .documents import OutcomeRecord, outcome_form
 
 WriteLine: TypeAlias = Callable[[str], object]
 
@@ -195,3 +204,186 @@ def create_json_log(path: Path, graph: Graph, header: str) -> Iterator[JsonLogWr
 def unwritable_log(path: Path, error: OSError) -> Usage:
     """The error for a log that cannot be written."""
     return Usage("this log cannot be written", got=path, hint=error.strerror)
+
+
+_MAX_QUOTED = 200
+"""The number of characters of a line that a message quotes."""
+
+
+class OpenTags:
+    """The open tags of a log, and the tags that it has declared for the next event."""
+
+    def __init__(self) -> None:
+        self.tag_numbers: dict[Tag, int] = {ROOT: 0}
+        self._tags_by_number = {0: ROOT}
+        """The open tags by number: the inverse of `tag_numbers`."""
+        self._declared_tags: list[Tag] = []
+        """The tags that the next event must open: a tag and its ancestors that are not open."""
+        self._first_declaration: JsonCursor | None = None
+        """The line of the first of these."""
+        self._next_number = 1
+
+    def declare(self, at: JsonCursor, sites: Sequence[Site], deepest: int) -> None:
+        """Read a line that declares a tag; raises Malformed if the tag has a line already, if its parent is not open,
+        or if no event can use it: an event opens a tag that is at most one deeper than the `deepest` so far."""
+        number, parent, site, iteration = at.fields("tag", "parent", "site", "iteration")
+        if number.integer() != self._next_number:
+            number.refuse(f"{self._next_number}, the next number")
+        if site.integer(0) >= len(sites):
+            site.refuse("the number of a site in the first line")
+        tag = self._read_parent(parent).child(sites[site.integer()], iteration.integer(0))
+        if tag in self.tag_numbers:
+            first = self.tag_numbers[tag]
+            at.refuse("one line for a tag while it is open", f"a second one; the first is that of {first}")
+        if tag.depth > deepest + 1:
+            at.refuse(
+                "a tag that the next event uses", f"one of depth {tag.depth:,}, where the deepest has {deepest:,}"
+            )
+        self._first_declaration = self._first_declaration or at
+        self._declared_tags.append(tag)
+        self._next_number += 1
+
+    def _read_parent(self, at: JsonCursor) -> Tag:
+        number = at.integer(0)
+        if self._declared_tags:
+            if number != self._next_number - 1:
+                at.refuse(f"{self._next_number - 1}, since an event opens one tag, and what is around it")
+            return self._declared_tags[-1]
+        if number not in self._tags_by_number:
+            at.refuse("a tag that is open, with a line before this one")
+        return self._tags_by_number[number]
+
+    def assign_numbers(self, event: Event) -> None:
+        """Number the declared tags, if they are the ones that the event opens."""
+        if self._declared_tags and event.sent and event.sent[0].tag == self._declared_tags[-1]:
+            opened = list(islice(event.sent[0].tag.self_and_ancestors(), len(self._declared_tags)))
+            for number, tag in enumerate(reversed(opened), self._next_number - len(opened)):
+                self.tag_numbers[tag], self._tags_by_number[number] = number, tag
+            self._declared_tags, self._first_declaration = [], None
+
+    def refuse_unused(self) -> None:
+        """Raises Malformed if a declared tag was not opened by the next event."""
+        if self._first_declaration is not None:
+            self._first_declaration.refuse("a tag that the next event uses")
+
+    def close(self, event: Event) -> None:
+        """Forget the tags that an event closed: one that opens again gets a new line."""
+        for tag, _ in event.closed:
+            if tag.parent is not None:
+                del self._tags_by_number[self.tag_numbers.pop(tag)]
+
+
+def read_position(at: JsonCursor) -> int:
+    """The position in the line of an event; raises Malformed if the line has unexpected keys."""
+    fired = at.has_key("inputs") or at.has_key("outputs")
+    required = ("deliver", "position", "inputs", "outputs") if fired else ("deliver", "position")
+    return at.fields(*required, optional=_FIELD_DEFAULTS.keys() - set(required))[1].integer(0)
+
+
+def read_effect_result(at: JsonCursor) -> tuple[Value | None, str | None]:
+    """The result of an effect in the line of an event, or the reason why it trapped; or neither."""
+    trap = at.value_at("trap").text() if at.has_key("trap") else None
+    made = (
+        [row.fixed_list("output", "value") for row in at.value_at("outputs").entries()] if at.has_key("outputs") else []
+    )
+    return next((read_token_value(value) for output, value in made if output.integer(0) == 0), None), trap
+
+
+def event_differences(at: JsonCursor, event: Event, numbers: dict[Tag, int]) -> Iterator[tuple[str, str, str]]:
+    """The differences of a line from the expected event: key, required value, and the line's value."""
+    for key, form in _event_fields(event, numbers).items():
+        line = at.value_at(key) if at.has_key(key) else None
+        if key == "sent" and event.sent and event.sent[0].tag not in numbers:
+            yield (
+                key,
+                f"tokens under {event.sent[0].tag}, a tag that has no line yet",
+                _abbreviate_json(line and line.data),
+            )
+        if line is not None and form is not None and compact_json(line.data) == compact_json(form):
+            continue  # equal text, as in most lines: twice as fast
+        got = _FIELD_DEFAULTS[key] if line is None else _FIELD_READERS[key](line)
+        if got != (_FIELD_DEFAULTS[key] if form is None else _FIELD_READERS[key](JsonCursor(form))):
+            yield key, _abbreviate_json(form), _abbreviate_json(line and line.data)
+
+
+def _abbreviate_json(form: Any) -> str:
+    said = "nothing" if form is None else compact_json(form)
+    return said if len(said) <= _MAX_QUOTED else f"{said[:_MAX_QUOTED]}..."
+
+
+def _event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
+    """The values of an event's line by key; None where the line lacks the key."""
+    fired = event.inputs is not None
+    return {
+        "deliver": _token_form(event.token, numbers),
+        "inputs": [value_to_json(value) for value in event.inputs] if event.inputs is not None else None,
+        "trap": event.trap,
+        "outputs": [[output, value_to_json(value)] for output, value in event.outputs] if fired else None,
+        "sent": [_token_form(token, numbers) for token in event.sent] or None,
+        "closed": [[numbers.get(tag, _UNDECLARED), sorted(nodes)] for tag, nodes in event.closed] or None,
+        "parked": event.deferred_at and _cell_form(event.deferred_at),
+        "woken": [_token_form(token, numbers) for token in event.woken] or None,
+        "held": event.is_throttled or None,
+        "released": [[step, _token_form(token, numbers)] for step, token in event.released] or None,
+    }
+
+
+_UNDECLARED = INT64_BOUND - 1
+"""Stands for the number of a tag that the log has not declared."""
+
+
+def _token_form(token: Token, numbers: dict[Tag, int]) -> list[Any]:
+    return [token.node, token.port, numbers.get(token.tag, _UNDECLARED), value_to_json(token.value)]
+
+
+def _cell_form(cell: CellAddress) -> list[Any]:
+    return [value_to_json(cell.handle), cell.number]
+
+
+def _read_token(at: JsonCursor) -> Any:
+    node, port, tag, value = at.fixed_list("node", "port", "tag", "value")
+    return node.integer(-1), port.integer(0), tag.integer(0), _read_fingerprint(value)
+
+
+def _read_fingerprint(at: JsonCursor) -> Any:
+    value: Value = read_token_value(at)
+    return fingerprint(value)
+
+
+def _read_output(at: JsonCursor) -> Any:
+    output, value = at.fixed_list("output", "value")
+    return output.integer(0), _read_fingerprint(value)
+
+
+def _read_closed(at: JsonCursor) -> Any:
+    tag, nodes = at.fixed_list("tag", "nodes")
+    return tag.integer(0), sorted(nodes.map_entries(lambda node: node.integer(0)))
+
+
+def _read_cell(at: JsonCursor) -> Any:
+    handle, number = at.fixed_list("handle", "number")
+    return _read_fingerprint(handle), number.integer(0)
+
+
+def _read_released(at: JsonCursor) -> Any:
+    step, token = at.fixed_list("step", "token")
+    return step.integer(0), _read_token(token)
+
+
+_FIELD_READERS: dict[str, Any] = {
+    "deliver": _read_token,
+    "inputs": lambda at: at.map_entries(_read_fingerprint),
+    "outputs": lambda at: at.map_entries(_read_output),
+    "trap": JsonCursor.text,
+    "sent": lambda at: at.map_entries(_read_token),
+    "closed": lambda at: at.map_entries(_read_closed),
+    "parked": _read_cell,
+    "woken": lambda at: at.map_entries(_read_token),
+    "held": JsonCursor.boolean,
+    "released": lambda at: at.map_entries(_read_released),
+}
+_FIELD_DEFAULTS: dict[str, Any] = {
+    "inputs": None, "outputs": None, "trap": None, "sent": (), "closed": (),
+    "parked": None, "woken": (), "held": False, "released": (),
+}  # fmt: skip
+"""The meaning of a missing key."""

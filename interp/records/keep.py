@@ -20,8 +20,8 @@ from ...core.value import Value
 from ..machine.event import Event
 from ..outcome.outcome import Outcome
 from .column_log import column_log_lines, create_column_log
+from .documents import to_outcome_record
 from .event_log import LogWriter, create_json_log, header_line, unwritable_log
-from .outcome_json import to_outcome_record
 
 KeepOption: TypeAlias = str | os.PathLike[str] | int | None
 JSON_SUFFIX, COLUMN_SUFFIX = ".jsonl", ".npz"

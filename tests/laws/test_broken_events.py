@@ -17,7 +17,7 @@ from support.generators.generator import Case, cases
 from support.laws.event_laws import violations
 from support.twins.twins import Break, broken, caught
 from tagloom.interp.engines.fast import columns, events, load, registers, run, store
-from tagloom.interp.engines.fast import event_keepers as keeping
+from tagloom.interp.engines.fast import events as keeping
 from tagloom.interp.engines.fast.load import MachineVariant
 from tagloom.interp.records import column_log
 

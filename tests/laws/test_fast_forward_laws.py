@@ -15,8 +15,8 @@ from support.observe.moments import chain, fib, mixed
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.interp.breakpoints.breakpoint import Breakpoints
-from tagloom.interp.engines.fast import export_state as handover
 from tagloom.interp.engines.fast import run
+from tagloom.interp.engines.fast import state_transfer as handover
 from tagloom.interp.history import fast_forward as ahead
 from tagloom.interp.history import fast_forward as far
 from tagloom.interp.machine.state import State

@@ -33,7 +33,7 @@ from tagloom.core.text.literals import parse_value
 from tagloom.core.value import admit
 from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.engines.reference import run_graph
-from tagloom.interp.records.outcome_json import OutcomeRecord, outcome_differences, to_outcome_record
+from tagloom.interp.records.documents import OutcomeRecord, outcome_differences, to_outcome_record
 
 MACHINE = Path(__file__).parents[1] / "support/twins/second_machine.py"
 FILES = sorted((Path(__file__).parents[1] / "corpus").glob("*.tl"))

@@ -27,7 +27,7 @@ from ...core.transform import prune
 from ...interp.engines.reference import run_graph
 from ...interp.machine import cells, effects, fire, k_bounds, state, step
 from ...interp.outcome import outcome
-from ...interp.records.outcome_json import error_text
+from ...interp.records.documents import error_text
 
 _RULE_MODULES = (
     tag,

@@ -25,8 +25,7 @@ from ...interp.function.function import Function
 from ...interp.function.trace_cache import TracedProgram
 from ...interp.lru_cache import LRUCache
 from ...interp.outcome.outcome import Outcome
-from ...interp.records.documents import to_json
-from ...interp.records.outcome_json import OutcomeRecord, add_critical_path, to_outcome_record, untyped_json
+from ...interp.records.documents import OutcomeRecord, add_critical_path, to_json, to_outcome_record, untyped_json
 from ..load import (
     Runnable,
     check_rules,

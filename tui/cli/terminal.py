@@ -8,7 +8,7 @@ from shutil import get_terminal_size
 from typing import TextIO
 
 from ...core.errors import TagloomError
-from ...interp.records.outcome_json import error_text
+from ...interp.records.documents import error_text
 from ...viz.cells.drawing import HEIGHT, WIDTH, draw_cells
 from ...viz.cells.grid import to_text
 from ...viz.view import View

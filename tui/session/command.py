@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 from unicodedata import category
 
 from ...core.errors import TagloomError, Usage
-from ...interp.records.outcome_json import error_text
+from ...interp.records.documents import error_text
 
 MAX_LENGTH = 100_000
 """The most characters of a command line."""

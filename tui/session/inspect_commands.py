@@ -27,7 +27,7 @@ from ...interp.machine.state import State
 from ...interp.outcome.outcome import Outcome, describe_value
 from ...interp.queries.ask import parse_tag
 from ...interp.queries.contexts import fires_under
-from ...interp.records.outcome_json import error_text
+from ...interp.records.documents import error_text
 from ...viz.collapse import find_clusters
 from ...viz.graph_view import graph_view
 from ...viz.source_lines import MISSING_SOURCE, local_line, local_lines

@@ -16,7 +16,7 @@ class CudaEngine:
     has_tokens = True
 
     def unsupported(self, job: Job, options: RunOptions) -> str | None:
-        from .run import unsupported
+        from .wave import unsupported
 
         if job.is_ill_formed:
             return "the graph breaks rules"
@@ -24,7 +24,7 @@ class CudaEngine:
         return unsupported(job.graph, {name: getattr(options, name) for name in names})
 
     def run(self, job: Job, arguments: Sequence[object], options: RunOptions) -> Outcome:
-        from .run import run_cuda
+        from .wave import run_cuda
 
         with interrupt_at_once():
             return run_cuda(job.graph, arguments, limits=options.limits, structure=job.structure, seed=options.seed)

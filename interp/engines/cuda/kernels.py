@@ -1,4 +1,5 @@
-"""The table of opcodes on the device: `compute`, `cast` and `traps` are made of the same rows as those of `fast`.
+"""The kernels of a wave, compiled from the text of `passes` and the table of opcodes, whose rows `compute`, `cast` and
+`traps` share with `fast`.
 
 What is called differs only in where `math` leads: to the C library in the reference and in `fast`, to CUDA's libdevice
 on a graphics processor, whose `pow` and elementary functions (core/ops/math.py) may differ from them in the last bits;
@@ -12,18 +13,24 @@ import re
 from collections.abc import Callable
 from dis import get_instructions
 from functools import cache
-from types import BuiltinFunctionType, FunctionType
+from pathlib import Path
+from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
 
 import numpy as np
 
 from ....core.ops import scalar_kernels
 from ....core.ops.scalar_kernels import div, floor
+from ...image import image
+from ...image import opcodes as opcode
 from ...image.image import WordArray
 from ...image.opcodes import first_trapping_opcode
-from ..fast import arms
+from ..fast import arms, registers
+from ..fast.load import inline_constants, int_enums
 from ..jit import kernels
-from .device import is_simulated, launch, numba_cuda, simulator_warnings_off
+from ..jit.cache import load_module
+from . import passes
+from .device import describe_device, is_simulated, launch, numba_cuda, simulator_warnings_off
 
 HEADER = """\
 from math import inf, nan
@@ -144,3 +151,43 @@ def _device_globals(function: FunctionType) -> dict[str, Any]:
         elif value is not None:
             meant[name] = value
     return meant
+
+
+_COMPILED_MARK = "# Compiled from here on.\n"
+_ENUMS = int_enums(image, opcode, registers, passes)
+_IMAGE_CONSTANTS = "PORT_BITS", "SCRATCH_WORD", "LOW_BITS", "ARGUMENT_UNIT", "RESULT_UNIT", "TAG_BUILT"
+_PASSES_CONSTANTS = "SENT_ROW", "WAITING_ROW", "TOKENS_PER_THREAD", "CONFLICT_FLAG", "TRAP_FLAG"
+_CONSTANTS = {
+    **{name: getattr(image, name) for name in _IMAGE_CONSTANTS},
+    **{name: getattr(passes, name) for name in _PASSES_CONSTANTS},
+    "FIRST_KERNEL": opcode.FIRST_KERNEL,
+}
+_PRELUDE = f"import {__name__} as called\nglobals().update(called.device_functions())"
+_DEFINITION = re.compile(r"(?m)^def (\w+)")
+_kernels: dict[str, Any] = {}
+
+
+def wave_source() -> str:
+    """What is compiled. Names of columns become numbers, which numba is quicker with."""
+    body = Path(__file__).with_name("passes.py").read_text(encoding="utf-8").partition(_COMPILED_MARK)[2]
+    body = _DEFINITION.sub(_decorate, inline_constants(body, _ENUMS).replace(": Any", ""))
+    numbers = (f"{name} = {number}" for name, number in _CONSTANTS.items())
+    return "\n".join([f"# {describe_device()}", _PRELUDE, text(), *numbers, body])
+
+
+def load_wave_kernels(launch_all: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
+    """The kernels, by name. `launch_all` launches each of those that it is given, which is when numba compiles it, or
+    reads it from disk."""
+    if not _kernels:
+        module = load_module("wave", wave_source(), lambda module: launch_all(_kernels_of(module)))
+        _kernels.update(_kernels_of(module))
+    return _kernels
+
+
+def _kernels_of(module: ModuleType) -> dict[str, Any]:
+    return {name: getattr(module, name) for name in passes.KERNELS}
+
+
+def _decorate(found: re.Match[str]) -> str:
+    how = "cache=True" if found[1] in passes.KERNELS else "device=True"
+    return f"@cuda.jit({how})\n{found[0]}"

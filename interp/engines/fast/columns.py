@@ -17,7 +17,6 @@ from ...image.image import LOW_BITS, PORT_BITS, Image, NodeColumn, PortColumn, S
 from ...machine.fire import Rule
 from ...records.column_log import COUNTS, DTYPE_CODES, FIRED, TEXT_CODE, THROTTLED, ColumnLogWriter
 from ...records.event_log import TagNumbers, TagRow, compact_json
-from .event_keepers import EventKeeper
 from .events import (
     CLOSE,
     FIRING,
@@ -37,6 +36,7 @@ from .events import (
     TARGET,
     TOKEN,
     VALUE,
+    EventKeeper,
 )
 from .host_firings import HostFiringNote, HostFirings
 from .registers import JournalItem, JournalWord

@@ -58,9 +58,9 @@ class MachineVariant(StrEnum):
 
 
 _SOURCE_FILES = {
-    MachineVariant.BASE: ("frames", "k_bounds", "stop_test", "machine", "deliver_scalar"),
-    MachineVariant.JOURNAL: ("journal", "frames", "k_bounds", "stop_test", "machine", "deliver_scalar"),
-    MachineVariant.MULTICORE: ("frames", "deliver_scalar", "parallel/messages", "parallel/core"),
+    MachineVariant.BASE: ("frames", "machine", "deliver_scalar"),
+    MachineVariant.JOURNAL: ("journal", "frames", "machine", "deliver_scalar"),
+    MachineVariant.MULTICORE: ("frames", "deliver_scalar", "parallel/core"),
 }
 _VARIANT_FLAGS = {
     MachineVariant.BASE: "",

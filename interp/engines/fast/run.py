@@ -16,9 +16,9 @@ from ....core.frontend.trace.pytree import TreeDef
 from ....core.graph.graph import Graph
 from ....core.tag import Site
 from ....core.world import World
-from ...image.image import MAX_DEPTH, SiteColumn, cached_image
+from ...image.image import MAX_DEPTH, PORT_BITS, NodeColumn, PortColumn, SiteColumn, cached_image
 from ...image.opcodes import check_compilable
-from ...machine.event import CellAddress
+from ...machine.event import CellAddress, Event, Token
 from ...machine.schedule import random_seed
 from ...machine.state import State
 from ...outcome.outcome import Outcome, ResidueToken, build_outcome, limit_exceeded, sort_residue
@@ -36,14 +36,12 @@ from ..interrupt import (
 from ..protocol import Limits, Until, check_until, resolve_limits
 from ..reference import admit_arguments, external_limit_error, first_state, out_of_memory_error
 from .columns import ColumnKeeper
-from .event_keepers import EventKeeper, Last, forward_events, without_gc
-from .export_state import export_meter, export_state, result_values, throttled_tokens, waiting_operands
+from .events import EventKeeper, Last, forward_events, without_gc
 from .host_firings import HostFirings
-from .import_state import import_state
 from .load import MachineVariant, load_machine
-from .next_event import next_event
 from .registers import DeliveryOrder, ExitReason, MachineOption, Register
 from .series import IntegerSeries, TupleLike
+from .state_transfer import export_meter, export_state, import_state, result_values, throttled_tokens, waiting_operands
 from .stops import StopComparison, StopConditions, StopPoint, install_stop_points
 from .store import PAGE_TURN_BYTES, TokenStore
 
@@ -411,3 +409,32 @@ def resume_to_outcome(
     window = keeper.window(kept.events or ()) if isinstance(keeper, Last) else None
     said = kept.outcome_fields(int(run.store.registers[Register.STEPS]), window)
     return kept.finish(replace(run.outcome(stopped, structure), **said))
+
+
+def next_event(store: TokenStore, host: HostFirings) -> tuple[State, Event]:
+    """The event, without the tokens that it sends and the activations that it closes; and a state that has done it, of
+    which only the counts are there: of steps, of firings, and by node. The node does not act on cells or the world."""
+    r, image = store.registers, store.image
+    position = int(r[Register.STOP_POSITION])
+    words, word = store.ring[(r[Register.FLIGHT_HEAD] + position) & len(store.ring) - 1].tolist()
+    at, frame = words & (1 << PORT_BITS) - 1, words >> PORT_BITS
+    number = int(image.ports[at, PortColumn.NODE])
+    token = Token(number, at - image.first_port[number], store.tag(frame), store.to_value(word, image.port_types[at]))
+    event = Event(token, position, None, (), (), None, (), bool(r[Register.WAVE_REMAINING] == 1))
+    full = int(image.nodes[number, NodeColumn.OPERAND_MASK])
+    bits = int(store.memory[frame + image.nodes[number, NodeColumn.MASK_WORD]] | image.ports[at, PortColumn.BIT])
+    if bits & full == full:
+        rule, inputs = host.rules[number], host.current_delivery().inputs
+        trap = None if rule.find_trap is None else rule.find_trap(inputs)
+        outputs = () if trap is not None else rule.compute(inputs, token.tag)
+        event = event._replace(inputs=inputs, outputs=outputs, trap=trap)
+    state = State.__new__(State)
+    state.firings_by_node, state.firings, state.steps = (
+        store.firing_counts.tolist(),
+        int(r[Register.FIRINGS]),
+        int(r[Register.STEPS]) + 1,
+    )
+    if event.fired:
+        state.firings_by_node[number] += 1
+        state.firings += 1
+    return state, event

@@ -6,7 +6,7 @@ from __future__ import annotations
 from enum import IntEnum
 
 from ...image.image import CACHE_LINE_WORDS, WordArray
-from .arrays import aligned_words
+from .store import aligned_words
 
 RING_CAPACITY = 256
 """The capacity of a ring, in messages."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ from ....core.types import Type
 from ....core.value import Value
 from ...image.image import (
     ARGUMENT_UNIT,
+    CACHE_LINE_WORDS,
     LOW_BITS,
     MAX_DEPTH,
     PORT_BITS,
@@ -29,7 +30,6 @@ from ...image.image import (
 )
 from ..interrupt import machine_memory
 from ..protocol import Limits
-from .arrays import aligned_words, grow_rows, next_power_of_two
 from .registers import (
     Address,
     ComparisonColumn,
@@ -425,3 +425,25 @@ class TokenStore:
             if memory[frame + FrameHeader.ITERATION] >= 0:
                 yield frame
             frame += sizes[memory[frame + FrameHeader.PARENT] & ((1 << LOW_BITS) - 1)]
+
+
+Number = TypeVar("Number", np.int32, np.int64)
+
+
+def next_power_of_two(size: int) -> int:
+    """The smallest power of 2 that is at least `size`."""
+    return 1 << max(size - 1, 1).bit_length()
+
+
+def grow_rows(array: npt.NDArray[Number], factor: int) -> npt.NDArray[Number]:
+    """A copy with `factor` times as many rows, the new ones zero."""
+    grown = np.zeros((factor * len(array), *array.shape[1:]), array.dtype)
+    grown[: len(array)] = array
+    return grown
+
+
+def aligned_words(words: int) -> WordArray:
+    """A zeroed array of words, aligned to a cache line."""
+    room = np.zeros(words + CACHE_LINE_WORDS, np.int64)
+    begin = -(room.ctypes.data // 8) % CACHE_LINE_WORDS
+    return room[begin : begin + words]

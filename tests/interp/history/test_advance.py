@@ -22,7 +22,7 @@ from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.state import State
 from tagloom.interp.queries.index import EventIndex
-from tagloom.interp.records.outcome_json import to_outcome_record
+from tagloom.interp.records.documents import to_outcome_record
 
 FIB = fib.trace(6).graph
 

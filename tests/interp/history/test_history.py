@@ -32,7 +32,7 @@ from tagloom.interp.history.history import History
 from tagloom.interp.machine.schedule import Script, write_script
 from tagloom.interp.machine.state import State
 from tagloom.interp.outcome.statistics import Meter
-from tagloom.interp.records.outcome_json import to_outcome_record
+from tagloom.interp.records.documents import to_outcome_record
 
 FIB = fib.trace(6).graph
 each_run = pytest.mark.parametrize(

@@ -20,7 +20,7 @@ from tagloom.interp.outcome.statistics import (
     shares_by_site,
     site_names,
 )
-from tagloom.interp.records.outcome_json import to_outcome_record
+from tagloom.interp.records.documents import to_outcome_record
 
 _SLOW = [HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.large_base_example]
 

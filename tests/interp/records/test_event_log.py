@@ -25,9 +25,9 @@ from tagloom.core.graph.lower import lower
 from tagloom.interp.engines import reference
 from tagloom.interp.history.replay import open_log
 from tagloom.interp.machine.event import Event
+from tagloom.interp.records.documents import to_outcome_record
 from tagloom.interp.records.event_log import JsonLogWriter
 from tagloom.interp.records.keep import log_lines
-from tagloom.interp.records.outcome_json import to_outcome_record
 
 
 def write(path: Path, lines: list[Any]) -> None:

@@ -24,8 +24,8 @@ from tagloom.core.tag import Site
 from tagloom.core.value import is_same_value
 from tagloom.core.world import CallbackError, World
 from tagloom.interp.history.replay import recorded_result, recorded_world
+from tagloom.interp.records.documents import to_outcome_record
 from tagloom.interp.records.event_log import event_line
-from tagloom.interp.records.outcome_json import to_outcome_record
 
 CALLS = lower(
     tl.parse_program("""

@@ -18,7 +18,7 @@ from support.laws.laws import LIMITS
 from support.programs.hand_written_graphs import stuck
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
-from tagloom.interp.records.outcome_json import outcome_differences, to_outcome_record
+from tagloom.interp.records.documents import outcome_differences, to_outcome_record
 
 
 def through_text(document: Any) -> Any:

@@ -19,7 +19,7 @@ from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.engines.reference import admit_arguments, run_graph
 from tagloom.interp.function.function import Function
 from tagloom.interp.outcome.outcome import Outcome
-from tagloom.interp.records.outcome_json import error_text, to_outcome_record
+from tagloom.interp.records.documents import error_text, to_outcome_record
 
 LIMITS = Limits(firings=50_000)
 SHORT = Limits(seconds=20.0)

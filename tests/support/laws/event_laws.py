@@ -22,7 +22,7 @@ from tagloom.core.frontend.trace.pytree import flat_treedef
 from tagloom.core.graph.graph import Graph
 from tagloom.core.graph.lower import lower
 from tagloom.interp.engines.fast import store
-from tagloom.interp.engines.fast.event_keepers import EventKeeper, Last, forward_events
+from tagloom.interp.engines.fast.events import EventKeeper, Last, forward_events
 from tagloom.interp.engines.fast.run import FastRun, choose_keeper, run_fast
 from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.engines.reference import drive, first_state
@@ -32,9 +32,9 @@ from tagloom.interp.machine.event import Event
 from tagloom.interp.machine.schedule import schedule
 from tagloom.interp.records import column_log
 from tagloom.interp.records.column_log import create_column_log
+from tagloom.interp.records.documents import to_outcome_record
 from tagloom.interp.records.event_log import JsonLogWriter, LogWriter, header_line
 from tagloom.interp.records.keep import EventSink, log_lines
-from tagloom.interp.records.outcome_json import to_outcome_record
 
 
 def violations(

@@ -19,7 +19,7 @@ from tagloom.interp.history.history import History
 from tagloom.interp.machine.event import Token
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
-from tagloom.interp.records.outcome_json import to_outcome_record
+from tagloom.interp.records.documents import to_outcome_record
 
 NOTHING: Mapping[str, Callable[..., Any]] = {}
 MOST_EVENTS, MOST_HISTORIES = 60, 5

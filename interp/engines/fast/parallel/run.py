@@ -23,13 +23,12 @@ from ....outcome.statistics import Meter, Stats
 from ...interrupt import LimitMonitor, interrupt_between_steps, resident_memory
 from ...protocol import Limits, Until, resolve_limits
 from ...reference import admit_arguments, external_limit_error, first_state
-from ..export_state import result_values
 from ..host_firings import HostFirings
-from ..import_state import import_state
 from ..load import MachineVariant, load_machine
 from ..registers import ExitReason, Register
 from ..run import LazyResidue, run_fast
 from ..shared import MessageKind, MessageWord, SharedLine, new_shared_words, unread_messages
+from ..state_transfer import import_state, result_values
 from .store import (
     IDLE_SLEEP,
     MAX_IDLE_SLEEP,

@@ -14,12 +14,11 @@ from ....image.image import Image, NodeColumn, ScopeColumn, SiteColumn, WordArra
 from ....image.opcodes import Opcode
 from ....outcome.statistics import Stats
 from ...protocol import Limits
-from ..arrays import next_power_of_two
 from ..registers import Address, DeliveryOrder, ProfileColumn, ProxyWord, Register
 from ..rows import DeliveryColumn, delivery_table
 from ..series import IntegerSeries
 from ..shared import MessageWord
-from ..store import SLACK_STEPS, TokenStore
+from ..store import SLACK_STEPS, TokenStore, next_power_of_two
 
 IDLE_SLEEP, MAX_IDLE_SLEEP = 50e-6, 1e-3
 """How many seconds an idle core sleeps between two looks at its messages, at first; each time it sleeps twice as long,

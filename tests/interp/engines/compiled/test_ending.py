@@ -15,7 +15,7 @@ from tagloom.interp.engines.compiled import engine
 from tagloom.interp.engines.compiled.run import run_compiled
 from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.outcome.outcome import Outcome
-from tagloom.interp.records.outcome_json import to_outcome_record
+from tagloom.interp.records.documents import to_outcome_record
 
 DEEP = Limits(depth=10**9)
 

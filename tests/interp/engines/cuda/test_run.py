@@ -28,10 +28,9 @@ from tagloom.core.program.program import Program
 from tagloom.core.text import parse
 from tagloom.core.text.literals import parse_value
 from tagloom.interp.engines.cuda import device, wave
-from tagloom.interp.engines.cuda import run as cuda
+from tagloom.interp.engines.cuda import wave as cuda
 from tagloom.interp.engines.cuda.device import is_simulated
-from tagloom.interp.engines.cuda.run import unsupported
-from tagloom.interp.engines.cuda.wave import WaveRun
+from tagloom.interp.engines.cuda.wave import WaveRun, unsupported
 from tagloom.interp.engines.fast import store
 from tagloom.interp.engines.fast.registers import Register
 from tagloom.interp.engines.fast.run import FastRun

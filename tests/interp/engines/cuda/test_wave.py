@@ -17,7 +17,7 @@ from tagloom.core.graph.graph import Graph
 from tagloom.core.text import parse_graph
 from tagloom.core.types import Type
 from tagloom.core.value import admit
-from tagloom.interp.engines.cuda import device, load
+from tagloom.interp.engines.cuda import device, kernels
 from tagloom.interp.engines.cuda.passes import KERNELS
 from tagloom.interp.engines.cuda.wave import WaveRun
 from tagloom.interp.engines.fast.registers import Register
@@ -173,11 +173,13 @@ def backwards(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     in their order, so those of every day see only one."""
     monkeypatch.setattr(device, "BLOCK_THREADS", 3)
     monkeypatch.setattr("tagloom.interp.engines.cuda.wave.TOKENS_PER_THREAD", 2)
-    monkeypatch.setitem(load._CONSTANTS, "TOKENS_PER_THREAD", 2)
-    text = load.text().replace("g = cuda.grid(1)\n    if g >= r[1]", "g = r[1] - 1 - cuda.grid(1)\n    if g < 0")
+    monkeypatch.setitem(kernels._CONSTANTS, "TOKENS_PER_THREAD", 2)
+    text = kernels.wave_source().replace(
+        "g = cuda.grid(1)\n    if g >= r[1]", "g = r[1] - 1 - cuda.grid(1)\n    if g < 0"
+    )
     assert text.count("if g < 0") == len(KERNELS) - len(("sum_shares", "sum_totals", "advance_clock"))
-    monkeypatch.setattr(load, "text", lambda: text)
-    monkeypatch.setattr(load, "_kernels", {})
+    monkeypatch.setattr(kernels, "wave_source", lambda: text)
+    monkeypatch.setattr(kernels, "_kernels", {})
     yield
 
 
@@ -194,15 +196,15 @@ def test_kernels_are_compiled_once(monkeypatch: pytest.MonkeyPatch, tmp_path: Pa
     monkeypatch.setenv("TAGLOOM_CACHE", str(tmp_path))
     for hits in (0, 1):
         monkeypatch.setattr(cache, "_modules", {})
-        monkeypatch.setattr(load, "_kernels", {})
-        kernels = begun(fib.graph, [3])._kernels
-        assert set(kernels) == set(KERNELS)
+        monkeypatch.setattr(kernels, "_kernels", {})
+        loaded = begun(fib.graph, [3])._kernels
+        assert set(loaded) == set(KERNELS)
         if not device.is_simulated():
             assert {name: sum(kernel.stats.cache_hits.values()) for name, kernel in kernels.items()} == dict.fromkeys(
                 KERNELS, hits
             )
     (folder,) = (tmp_path / "tagloom").iterdir()
-    assert (folder / "wave.py").read_text() == load.text()
+    assert (folder / "wave.py").read_text() == kernels.wave_source()
     assert (folder / "sums.json").exists()
 
 

@@ -19,8 +19,7 @@ from tagloom.core import dtypes
 from tagloom.core.text import parse
 from tagloom.interp.engines import auto, protocol
 from tagloom.interp.engines.fast import load, store
-from tagloom.interp.engines.fast.event_keepers import Last
-from tagloom.interp.engines.fast.events import JournalReader
+from tagloom.interp.engines.fast.events import JournalReader, Last
 from tagloom.interp.engines.fast.run import FastRun
 from tagloom.interp.engines.fast.stops import StopConditions
 from tagloom.interp.engines.protocol import Limits
