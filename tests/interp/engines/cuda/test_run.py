@@ -298,7 +298,7 @@ def test_without_a_device(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_is_loaded_before_it_is_asked_for(tmp_path: Path) -> None:
     """Importing the engine's modules needs no device, and loads neither numba nor numba.cuda."""
     cuda = "tagloom.interp.engines.cuda"
-    code = f"import sys, {cuda}.run, {cuda}.kernels; print('numba' in sys.modules)"
+    code = f"import sys, {cuda}.wave, {cuda}.kernels; print('numba' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert (ran.stdout, ran.stderr) == ("False\n", "")
 
