@@ -1,10 +1,14 @@
-"""Errors, sorted by whose fault they are. Each has rule, where, tag, required, got and hint.
+"""Errors, sorted by whose fault they are. Each has rule, where, tag, required, got and hint, and most belong to a class
+of Python's as well, so that `except IndexError` catches an index that is out of range.
 
 This module owns the one form of tagloom's errors. It does not decide when to raise them: an error is made where the
 fault is seen.
 """
 
 from __future__ import annotations
+
+import functools
+from typing import Any, ClassVar, Self
 
 
 class TagloomError(Exception):
@@ -18,10 +22,21 @@ class TagloomError(Exception):
       hint: put a merge before it
     """
 
+    default_python: ClassVar[type[Exception] | None] = None
+    """The class of Python's to which errors of this class belong where `python` names no other."""
+
+    def __new__(cls, *arguments: Any, python: type[Exception] | None = None, **details: Any) -> Self:
+        """An error of this class and of the class `python`: an instance of a class derived from both."""
+        python = cls.default_python if python is None else python
+        return super().__new__(
+            cls if python is None or issubclass(cls, python) else _join_classes(cls, python), *arguments
+        )
+
     def __init__(
         self,
         message: str,
         *,
+        python: type[Exception] | None = None,
         rule: str | None = None,
         where: object = None,
         tag: object = None,
@@ -41,6 +56,12 @@ class TagloomError(Exception):
         self.excerpt = excerpt
         """Lines of the faulty text, with a caret under the culprit."""
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles name the two classes, since the class derived from them has no name of its own."""
+        python = getattr(type(self), "joined_python", None)
+        kind = type(self) if python is None else type(self).__base__
+        return _rebuild, (kind, python, self.args), self.__dict__
+
     def __str__(self) -> str:
         head = f"{self.rule}: {self.message}" if self.rule else self.message
         if self.where is not None and str(self.where) not in self.message:
@@ -53,20 +74,39 @@ class TagloomError(Exception):
         return "\n".join([head, *(f"  {word}: {said}" for word, said in details if said is not None)])
 
 
+@functools.cache
+def _join_classes(kind: type[TagloomError], python: type[Exception]) -> Any:
+    """The class derived from both, which looks like the first."""
+    names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
+    return type(kind.__name__, (kind, python), {**names, "joined_python": python})
+
+
+def _rebuild(kind: type[TagloomError], python: type[Exception] | None, arguments: tuple[Any, ...]) -> TagloomError:
+    return kind(*arguments, python=python)
+
+
 class Usage(TagloomError):
     """The caller's fault: a wrong argument, a name that does not exist, an unknown option."""
+
+    default_python = ValueError
 
 
 class Malformed(TagloomError):
     """The text's fault: it cannot be read at all."""
 
+    default_python = ValueError
+
 
 class Invalid(TagloomError):
     """The program's or the graph's fault, seen before it runs: it breaks a numbered rule."""
 
+    default_python = ValueError
+
 
 class Trap(TagloomError):
     """The program's fault, seen while it runs: an operation has no value for its operands."""
+
+    default_python = ValueError
 
 
 class Exhausted(TagloomError):

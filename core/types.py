@@ -126,7 +126,7 @@ class Array:
     def __class_getitem__(cls, item: object) -> Type:
         dtype, *shape = item if isinstance(item, tuple) and item else (item, None)
         if not isinstance(dtype, DType):
-            raise Usage("Array[dtype, sizes...] wants a dtype first", got=repr(dtype))
+            raise Usage("Array[dtype, sizes...] wants a dtype first", got=repr(dtype), python=TypeError)
         if shape == [...]:
             return Type(dtype, None)
         if any(not (n is None or (type(n) is int and n >= 0)) for n in shape):
@@ -245,7 +245,7 @@ def type_of(value: object) -> Type:
     if type(value) in dtypes.BY_PYTHON:
         dtype = dtypes.BY_PYTHON[type(value)]
         if dtype is dtypes.int64 and not -(2**63) <= value < 2**63:  # type: ignore[operator]
-            raise Usage("this integer does not fit into int64", got=describe_integer(value))  # type: ignore[arg-type]
+            raise Usage("this integer does not fit into int64", got=describe_integer(value), python=OverflowError)  # type: ignore[arg-type]
         return Type(dtype)
     if type(value) is np.ndarray and (known := _array_type(value.dtype, value.shape)) is not None:
         return known
@@ -254,7 +254,7 @@ def type_of(value: object) -> Type:
     except ValueError:
         raise ragged_array_error(value) from None
     if isinstance(value, list | tuple) and array.size and array.dtype != np.int64 and element_classes(value) == {int}:
-        raise Usage("integers of this list do not fit into int64", got=reprlib.repr(value))
+        raise Usage("integers of this list do not fit into int64", got=reprlib.repr(value), python=OverflowError)
     found = _array_type(array.dtype, array.shape)
     if found is None:
         raise Usage(

@@ -46,7 +46,7 @@ def admit(value: object, expected: Type | None = None) -> Value:
     if expected is None or expected.admits(found):
         return normalize(value, found)
     got = abbreviate(value) if np.size(value) > MAX_PRINTED_ELEMENTS else f"{format_value(value)} of type {found}"  # type: ignore[arg-type]
-    raise Usage("a value of the wrong type", required=expected, got=got)
+    raise Usage("a value of the wrong type", required=expected, got=got, python=TypeError)
 
 
 _ALIGNED_C_CONTIGUOUS = 0x0101
@@ -88,7 +88,7 @@ def _convert_numbers(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
         return made
     except OverflowError:
         what, got = ("integer", describe_integer(value)) if isinstance(value, int) else ("number", reprlib.repr(value))
-        raise Usage(f"this {what} does not fit into {dtype!r}", got=got) from None
+        raise Usage(f"this {what} does not fit into {dtype!r}", got=got, python=OverflowError) from None
     except ValueError:
         raise ragged_array_error(value) from None
 

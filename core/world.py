@@ -54,7 +54,9 @@ def resolve_world(given: object, callbacks: Mapping[str, Callable[..., Any]]) ->
     """The world given, or a default one, with the Python functions that a program calls; raises Usage for anything
     else."""
     if given is not None and not isinstance(given, World):
-        raise Usage("a world is a tl.World", required="world=tl.World(output=...)", got=repr(given)[:80])
+        raise Usage(
+            "a world is a tl.World", required="world=tl.World(output=...)", got=repr(given)[:80], python=TypeError
+        )
     return World(callbacks=callbacks) if given is None else given.with_callbacks(callbacks)
 
 

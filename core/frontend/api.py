@@ -12,6 +12,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType, promote
 from ..errors import Exhausted, Invalid, Trap, Usage
+from ..ops.effects import trap_class
 from ..ops.op import (
     Kernel,
     Op,
@@ -70,7 +71,7 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
         return array
     row = lookup_op(op)
     if row.arity not in (None, len(operands)):
-        raise Usage(f"{op} takes {row.arity} operands", where=user_location(), got=len(operands))
+        raise Usage(f"{op} takes {row.arity} operands", where=user_location(), got=len(operands), python=TypeError)
     if any(isinstance(operand, VariableBase) for operand in operands):
         return apply(op, *map(read_variable, operands), **attributes)
     adapted = promote_operands(row, list(map(unwrap_weak, operands)))
@@ -159,7 +160,8 @@ def compute_with_kernel(op: str, operands: list[Literal], attributes: dict[str, 
         raise Exhausted("a result does not fit into memory", rule="S12", where=user_location(), got=got) from None
     except Exception as error:
         raise_column_error(row, values, error)
-    trap = Trap(message, where=user_location(), got=", ".join(map(abbreviate, values)))
+    got, python = ", ".join(map(abbreviate, values)), trap_class(op, message)
+    trap = Trap(message, where=user_location(), got=got, python=python)
     for line in describe_trapping_element(op, values, tuple(attributes.items()), message):
         trap.add_note(line)
     raise trap

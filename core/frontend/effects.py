@@ -92,7 +92,12 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
     type, the firing traps.
     """
     if not callable(function):
-        raise Usage("the first argument of callback is not a function", where=user_location(), got=repr(function))
+        raise Usage(
+            "the first argument of callback is not a function",
+            where=user_location(),
+            got=repr(function),
+            python=TypeError,
+        )
     try:
         type_ = as_type(returns)
     except TagloomError as error:

@@ -110,7 +110,9 @@ class Graph(SvgReprMixin):
         if not found:
             found = [number for number, node in enumerate(self.nodes) if name and node.name.endswith(f".{name}")]
         if not found:
-            raise Usage(f"no node is called {name!r}", hint=f"there are {', '.join(map(str, self.nodes[:40]))}")
+            raise Usage(
+                f"no node is called {name!r}", hint=f"there are {', '.join(map(str, self.nodes[:40]))}", python=KeyError
+            )
         return found
 
     def only(self, name: str) -> int:

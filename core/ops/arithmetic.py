@@ -141,7 +141,7 @@ op(
     numpy=np.floor_divide,
     scalar=scalar_by_kind(scalar_kernels.integer_floordiv, fallback=scalar_kernels.floordiv),
     symbol="//",
-    trap_condition=TrapCondition(is_zero_divisor, "integer division by zero"),
+    trap_condition=TrapCondition(is_zero_divisor, "integer division by zero", error=ZeroDivisionError),
     gradient=zero_gradient,
     doc="""Quotient, rounded down. Integer division by zero traps; the lowest integer // -1 wraps to itself.
 
@@ -156,7 +156,7 @@ op(
     numpy=np.remainder,
     scalar=scalar_by_kind(scalar_kernels.integer_mod, fallback=scalar_kernels.mod),
     symbol="%",
-    trap_condition=TrapCondition(is_zero_divisor, "integer remainder by zero"),
+    trap_condition=TrapCondition(is_zero_divisor, "integer remainder by zero", error=ZeroDivisionError),
     gradient=adjoint_rule(lambda g, z, x, y: g, lambda g, z, x, y: (-x.floor_divide(y)).multiply_no_nan(g)),
     doc="""Remainder with the sign of the divisor. Integer remainder by zero traps; of floats it is NaN.
 

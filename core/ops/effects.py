@@ -75,7 +75,7 @@ def effect_op(name: str, **columns: Any) -> EffectOp:
 def lookup_row(name: str) -> OpRow:
     """The row of an op; raises Usage where there is none."""
     if name not in ALL_OPS:
-        raise Usage(f"no op is called {name!r}", hint=f"the ops are {', '.join(ALL_OPS)}")
+        raise Usage(f"no op is called {name!r}", hint=f"the ops are {', '.join(ALL_OPS)}", python=KeyError)
     return ALL_OPS[name]
 
 
@@ -100,7 +100,7 @@ def cells_type(size: Type, element: Any) -> Type:
             got=format_attribute(element),
         )
     if size != _INT64:
-        raise Invalid("the number of cells is of another type", required=_INT64, got=size)
+        raise Invalid("the number of cells is of another type", required=_INT64, got=size, python=TypeError)
     try:
         return handle_type(check_element_type(element))
     except Usage as error:
@@ -110,14 +110,20 @@ def cells_type(size: Type, element: Any) -> Type:
 def get_type(handle: Type, index: Type) -> Type:
     element = element_type(handle)
     if index != _INT64:
-        raise Invalid("the index of a cell is of another type", required=_INT64, got=index)
+        raise Invalid("the index of a cell is of another type", required=_INT64, got=index, python=TypeError)
     return element
 
 
 def put_type(handle: Type, index: Type, value: Type) -> Type:
     element = get_type(handle, index)
     if not element.admits(value):
-        raise Invalid("a cell holds values of another type", required=element, got=value, hint="convert with astype")
+        raise Invalid(
+            "a cell holds values of another type",
+            required=element,
+            got=value,
+            hint="convert with astype",
+            python=TypeError,
+        )
     return handle
 
 
@@ -185,9 +191,12 @@ def size_trap_message(size: int) -> str | None:
     return "fewer than no cells" if size < 0 else None
 
 
+_NO_CELL_MESSAGE = "there is no cell"
+
+
 def index_trap_message(handle: Handle, index: int) -> str | None:
     """Why there is no cell of this index; None if there is one."""
-    return None if 0 <= index < handle.size else f"there is no cell {index} among {handle.size}"
+    return None if 0 <= index < handle.size else f"{_NO_CELL_MESSAGE} {index} among {handle.size}"
 
 
 SECOND_PUT_MESSAGE = "is put more than once"
@@ -196,6 +205,26 @@ SECOND_PUT_MESSAGE = "is put more than once"
 
 def second_put_trap_message(index: int) -> str:
     return f"cell {index} {SECOND_PUT_MESSAGE}"
+
+
+PYTHON_ERRORS = (
+    ArithmeticError, AssertionError, FloatingPointError, IndexError, KeyError, LookupError, NotImplementedError,
+    OverflowError, RuntimeError, TypeError, ValueError, ZeroDivisionError,
+)  # fmt: skip
+"""The classes of Python's to which the trap of a callback may belong."""
+
+
+def trap_class(op: str, message: str) -> type[Exception]:
+    """The class of Python's that a trap of this op with this message belongs to as well. For a callback that is the
+    class of what its Python function raised."""
+    row = OPS.get(op)
+    if row is not None:
+        condition = row.trap_condition
+        return condition.error if condition is not None and condition.message == message else ValueError
+    if op == "callback":
+        raised = re.match(r"callback \S+ raised (\w+)", message)
+        return next((error for error in PYTHON_ERRORS if raised and error.__name__ == raised[1]), ValueError)
+    return IndexError if message.startswith(_NO_CELL_MESSAGE) else ValueError
 
 
 def shapes_trap_message(values: Sequence[Value]) -> str | None:

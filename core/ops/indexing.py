@@ -53,17 +53,17 @@ def parse_key(text: object) -> IndexKey:
     (slice(1, None, None), Ellipsis, None, -1)
     """
     if not isinstance(text, str):
-        raise Invalid("this is no key", required=_REQUIRED_KEY, got=repr(text))
+        raise Invalid("this is no key", required=_REQUIRED_KEY, got=repr(text), python=IndexError)
     key = tuple(_parse_entry(part.strip(), text) for part in text.split(",")) if text.strip() else ()
     if key.count(Ellipsis) > 1:
-        raise Invalid("more than one ...", required="... once", got=text)
+        raise Invalid("more than one ...", required="... once", got=text, python=IndexError)
     return key
 
 
 def _parse_integer(digits: str, text: str) -> int:
     number, (low, high) = int(digits), dtypes.int64.range
     if not low <= number <= high:
-        raise Invalid("an index beyond int64", required=f"{low} to {high}", got=text)
+        raise Invalid("an index beyond int64", required=f"{low} to {high}", got=text, python=IndexError)
     return number
 
 
@@ -74,7 +74,7 @@ def _parse_entry(part: str, text: str) -> KeyEntry:
         return _parse_integer(part, text)
     bounds = [piece.strip() for piece in part.split(":")]
     if not 2 <= len(bounds) <= 3 or not all(not piece or _INTEGER_PATTERN.fullmatch(piece) for piece in bounds):
-        raise Invalid("this is no key", required=_REQUIRED_KEY, got=text)
+        raise Invalid("this is no key", required=_REQUIRED_KEY, got=text, python=IndexError)
     start, stop, step = [_parse_integer(piece, text) if piece else None for piece in (*bounds, "")[:3]]
     if step == 0:
         raise Invalid("a slice with a step of 0", required="another step", got=text)
@@ -115,7 +115,7 @@ def _check_index_range(index: int, axis: int, sizes: Sizes) -> None:
     size = sizes[axis]
     if size is not None and not -size <= index < size:
         message = f"there is no index {index} along axis {axis} of shape {describe_shapes(sizes)}"
-        raise Invalid(message, required=f"{-size} to {size - 1}" if size else "elements", got=index)
+        raise Invalid(message, required=f"{-size} to {size - 1}" if size else "elements", got=index, python=IndexError)
 
 
 def index_type(x: Type, key: object) -> Type:
@@ -163,7 +163,7 @@ def gather_type(*operands: Type) -> Type:
 
 def _check_operand_count(operands: Sequence[Type], fewest: int, required: str) -> None:
     if len(operands) < fewest:
-        raise Invalid("too few operands", required=required, got=len(operands))
+        raise Invalid("too few operands", required=required, got=len(operands), python=IndexError)
 
 
 def scatter_type(*operands: Type) -> Type:
@@ -179,7 +179,7 @@ def _check_values(values: Type, target: Type, x: Type) -> None:
     """Raise Invalid for values that cannot replace these elements of x."""
     if promote_operands((x, values)) is not x.dtype:
         hint = f"convert them with tl.astype(values, tl.{x.dtype!r})"
-        raise Invalid("values of another dtype", required=x.dtype, got=values, hint=hint)
+        raise Invalid("values of another dtype", required=x.dtype, got=values, hint=hint, python=TypeError)
     if values.shape is None or _broadcast_sizes(values.shape, target.shape) != target.shape:
         target_shape = target.shape or ()
         if None not in (*require_sizes(values), *target_shape) or len(require_sizes(values)) > len(target_shape):
@@ -203,7 +203,7 @@ def scatter_add_type(*operands: Type) -> Type:
 def boolean_mask_type(x: Type, mask: Type) -> Type:
     check_numeric(x)
     if mask.dtype is not dtypes.bool:
-        raise Invalid("the mask is no bool", required="bool", got=mask, hint="compare first")
+        raise Invalid("the mask is no bool", required="bool", got=mask, hint="compare first", python=IndexError)
     have, over = require_sizes(x), require_sizes(mask)
     alike = all(None in (size, other) or size == other for size, other in zip(have, over, strict=False))
     if len(over) > len(have) or not alike:
@@ -338,7 +338,7 @@ op(
     shape_rule=None,
     same_dtype_operands=(0, 1),
     trap_condition=TrapCondition(
-        lambda x, indices, axis: is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE
+        lambda x, indices, axis: is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE, error=IndexError
     ),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(take_adjoint, None),
@@ -358,7 +358,7 @@ op(
     shape_rule=None,
     same_dtype_operands=(0, 1),
     trap_condition=TrapCondition(
-        lambda x, indices, axis: is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE
+        lambda x, indices, axis: is_out_of_range(indices, np.shape(x)[axis]), _OUT_OF_RANGE_MESSAGE, error=IndexError
     ),
     has_innocuous_rounding=True,
     gradient=movement_rule("take_along_axis"),
@@ -376,7 +376,7 @@ op(
     numpy=lambda x, *indices: np.asarray(x)[int64_indices(*indices)],
     shape_rule=None,
     same_dtype_operands=(0, 1),
-    trap_condition=TrapCondition(is_any_out_of_range, _OUT_OF_RANGE_MESSAGE),
+    trap_condition=TrapCondition(is_any_out_of_range, _OUT_OF_RANGE_MESSAGE, error=IndexError),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, *indices: zeros_like(x).scatter_add(g, *indices), None),
     doc="""`x[i, j, ...]`: integers, or arrays of integers that broadcast, are indices along the first axes. Negative
@@ -393,7 +393,7 @@ op(
     numpy=scatter_array,
     shape_rule=None,
     same_dtype_operands=(0, 2),
-    trap_condition=TrapCondition(is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE),
+    trap_condition=TrapCondition(is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE, error=IndexError),
     has_innocuous_rounding=True,
     gradient=adjoint_rule(lambda g, z, x, values, *indices: g.scatter(0.0, *indices), scatter_values_adjoint, None),
     doc="""x with the elements that `gather(x, i, j, ...)` takes replaced by values, which broadcast to their shape. Of
@@ -410,7 +410,7 @@ op(
     numpy=scatter_add_array,
     shape_rule=None,
     same_dtype_operands=(0, 2),
-    trap_condition=TrapCondition(is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE),
+    trap_condition=TrapCondition(is_scatter_out_of_range, _OUT_OF_RANGE_MESSAGE, error=IndexError),
     gradient=adjoint_rule(
         lambda g, z, x, values, *indices: g,
         lambda g, z, x, values, *indices: g.gather(*indices).sum_like(values),

@@ -66,6 +66,8 @@ class TrapCondition:
     predicate: Callable[..., Any]
     message: str
     dtype_kinds: str = "iu"
+    error: type[Exception] = ValueError
+    """The class of Python's that the trap belongs to as well."""
 
 
 class ScalarFunction(NamedTuple):
@@ -262,7 +264,7 @@ def _name_column(name: str, column: str, function: Callable[..., Any]) -> Callab
 def lookup_op(name: str) -> Op:
     """The row of an op; raises Usage where there is none."""
     if name not in OPS:
-        raise Usage(f"no op is called {name!r}", hint=f"the ops are {', '.join(OPS)}")
+        raise Usage(f"no op is called {name!r}", hint=f"the ops are {', '.join(OPS)}", python=KeyError)
     return OPS[name]
 
 

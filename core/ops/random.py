@@ -82,7 +82,7 @@ def float_draw_type(shape: Any) -> Type:
 
 def integers_type(low: Type, high: Type, shape: Any) -> Type:
     if (low, high) != (_INT64, _INT64):
-        raise Invalid("bounds of another type", required="two int64", got=f"{low}, {high}")
+        raise Invalid("bounds of another type", required="two int64", got=f"{low}, {high}", python=TypeError)
     return Type(dtypes.int64, _check_shape(shape))
 
 
@@ -92,7 +92,7 @@ def draw_integers(key: int, low: Any, high: Any, shape: tuple[int, ...]) -> Valu
 
 def permutation_type(size: Type) -> Type:
     if size != _INT64:
-        raise Invalid("a size of another type", required="int64", got=size)
+        raise Invalid("a size of another type", required="int64", got=size, python=TypeError)
     return Type(dtypes.int64, (None,))
 
 

@@ -49,10 +49,21 @@ def check_numeric(*operands: Type, kinds: str = "biuf") -> None:
     names = {"b": "bool", "i": "an integer dtype", "u": "an integer dtype", "f": "float32 or float64"}
     for operand in operands:
         if isinstance(operand.dtype, HandleType):
-            raise Invalid("nothing is computed with handles of cells", required="a number or an array", got=operand)
+            raise Invalid(
+                "nothing is computed with handles of cells",
+                required="a number or an array",
+                got=operand,
+                python=TypeError,
+            )
         if operand.dtype.kind not in kinds:
             required = " or ".join(dict.fromkeys(names[kind] for kind in kinds))
-            raise Invalid("an operand of the wrong kind", required=required, got=operand, hint="convert with tl.astype")
+            raise Invalid(
+                "an operand of the wrong kind",
+                required=required,
+                got=operand,
+                hint="convert with tl.astype",
+                python=TypeError,
+            )
 
 
 def require_sizes(x: Type) -> Sizes:
@@ -69,7 +80,13 @@ def resolve_axis(axis: object, x: Type) -> int:
     hint = "of all axes with axis=None; the type of an array says how many it has, as in tl.Array[tl.float64, None, 3]"
     if x.shape is None or type(axis) is not int or not -len(x.shape) <= axis < len(x.shape):
         count = "an array of known axes" if x.shape is None else f"none, or a number of the {len(x.shape)} axes"
-        raise Invalid("there is no such axis", required=count, got=f"axis={format_attribute(axis)} of {x}", hint=hint)
+        raise Invalid(
+            "there is no such axis",
+            required=count,
+            got=f"axis={format_attribute(axis)} of {x}",
+            hint=hint,
+            python=IndexError,
+        )
     return axis % len(x.shape)
 
 
@@ -87,7 +104,13 @@ def reduced_shape(x: Type, axis: object, keepdims: object) -> Shape:
     """The shape after a reduction along these axes; None is all axes."""
     if type(keepdims) is not bool:
         hint = "with true each axis that is summed stays, with size 1"
-        raise Invalid("keepdims is no truth value", required="true or false", got=format_attribute(keepdims), hint=hint)
+        raise Invalid(
+            "keepdims is no truth value",
+            required="true or false",
+            got=format_attribute(keepdims),
+            hint=hint,
+            python=TypeError,
+        )
     if axis is None:
         return () if not keepdims else None if x.shape is None else (1,) * len(x.shape)
     axes = resolve_axes(axis, x)
@@ -140,7 +163,9 @@ def describe_shapes(*shapes: Sequence[int | None]) -> str:
 
 def check_bool(value: Any, name: str) -> bool:
     if type(value) is not bool:
-        raise Invalid(f"{name} is no truth value", required="true or false", got=format_attribute(value))
+        raise Invalid(
+            f"{name} is no truth value", required="true or false", got=format_attribute(value), python=TypeError
+        )
     return value
 
 
@@ -176,6 +201,7 @@ def promote_operands(operands: Sequence[Type]) -> DType:
             required="dtypes that promote to one: of one kind, or integers that a signed one holds",
             got=", ".join(map(str, operands)),
             hint="convert one with tl.astype(x, dtype)",
+            python=TypeError,
         )
     return dtype
 

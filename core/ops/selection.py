@@ -19,7 +19,7 @@ from .rules import check_numeric, promote_operands
 def where_type(condition: Type, x: Type, y: Type) -> Type:
     if condition.dtype is not dtypes.bool:
         hint = "compare first, or convert with tl.astype(x, tl.bool)"
-        raise Invalid("the condition of where is no bool", required="bool", got=condition, hint=hint)
+        raise Invalid("the condition of where is no bool", required="bool", got=condition, hint=hint, python=TypeError)
     check_numeric(x, y)
     return Type(promote_operands((x, y)), broadcast_shape([condition.shape, x.shape, y.shape]))
 
@@ -31,7 +31,7 @@ def stop_gradient_type(x: Type) -> Type:
 
 def astype_type(x: Type, dtype: DType) -> Type:
     if not isinstance(dtype, DType):
-        raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype))
+        raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype), python=TypeError)
     check_numeric(x)
     return Type(dtype, x.shape)
 
@@ -64,7 +64,7 @@ def astype_array(x: Any, dtype: DType) -> Any:
 
 def bitcast_type(x: Type, dtype: DType) -> Type:
     if not isinstance(dtype, DType):
-        raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype))
+        raise Invalid("this is no dtype", required=", ".join(dtypes.BY_NAME), got=repr(dtype), python=TypeError)
     check_numeric(x)
     if "b" in (x.dtype.kind, dtype.kind) or x.dtype.bits != dtype.bits:
         required = "integers or floats of as many bits"

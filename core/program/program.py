@@ -166,7 +166,11 @@ class Program(SvgReprMixin):
         for function in self.functions:
             if function.name == name:
                 return function
-        raise Usage(f"no function is called {name!r}", hint=f"there are {', '.join(f.name for f in self.functions)}")
+        raise Usage(
+            f"no function is called {name!r}",
+            hint=f"there are {', '.join(f.name for f in self.functions)}",
+            python=KeyError,
+        )
 
     @property
     def main(self) -> Function:

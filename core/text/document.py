@@ -87,7 +87,9 @@ class Document:
         """The graph of this name, or the program with this function as entry and the functions that it may call; raises
         Usage where there is neither."""
         if name not in self.names:
-            raise Usage(f"no function or graph is called {name!r}", required=", ".join(self.names) or "none")
+            raise Usage(
+                f"no function or graph is called {name!r}", required=", ".join(self.names) or "none", python=KeyError
+            )
         for graph in self.graphs:
             if graph.name == name:
                 return graph
@@ -113,7 +115,7 @@ def parse(text: str, file: str | None = None) -> Document:
       hint: a statement is a line
     """
     if not isinstance(text, str):
-        raise Usage("a text is a str", got=type(text).__name__)
+        raise Usage("a text is a str", got=type(text).__name__, python=TypeError)
     lined = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
     try:
         return _read_document(lined, file)

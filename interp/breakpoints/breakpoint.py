@@ -230,7 +230,9 @@ class Breakpoints:
     def _lookup(self, number: int) -> _BreakpointEntry:
         if number not in self._entries:
             numbers = ", ".join(map(str, self._entries))
-            raise Usage(f"there is no breakpoint {number}", required=f"one of {numbers}" if numbers else None)
+            raise Usage(
+                f"there is no breakpoint {number}", required=f"one of {numbers}" if numbers else None, python=KeyError
+            )
         return self._entries[number]
 
     def observed_until(self, number: int) -> int:

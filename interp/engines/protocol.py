@@ -57,7 +57,9 @@ def check_until(until: Until) -> None:
 def resolve_limits(limits: Limits | None) -> Limits:
     """The given limits, or the defaults; raises Usage for invalid ones."""
     if limits is not None and not isinstance(limits, Limits):
-        raise Usage("limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits))
+        raise Usage(
+            "limits must be tl.Limits", required="limits=tl.Limits(firings=1000)", got=repr(limits), python=TypeError
+        )
     return Limits() if limits is None else limits
 
 

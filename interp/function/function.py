@@ -64,7 +64,9 @@ class Function(SvgReprMixin):
     ) -> None:
         """`read` returns the parameters and annotations; it is called on first use."""
         if not hasattr(python, "__code__"):
-            raise Usage("tl.function wants a Python function", where=user_location(), got=repr(python))
+            raise Usage(
+                "tl.function wants a Python function", where=user_location(), got=repr(python), python=TypeError
+            )
         functools.update_wrapper(self, python)
         self.name = python.__name__
         self._python = python
@@ -298,6 +300,7 @@ class Function(SvgReprMixin):
                 where=user_location(),
                 required=f"{self.name}({', '.join(name for name, _ in self.source.declared_parameters)})",
                 got=", ".join(f"{name}=..." for name in named),
+                python=TypeError,
             )
 
     def _resolve_call(self, method: str, arguments: Sequence[Any]) -> tuple[TracedProgram, list[Any]]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from ...core.errors import Invalid, Usage, plural
+from ...core.errors import Invalid, TagloomError, Usage, plural
 from ...core.frontend.array_api.common import type_of
 from ...core.frontend.array_api.creation import zeros_like
 from ...core.frontend.eager.gradients import (
@@ -246,6 +246,8 @@ class _GradientTargets:
         try:
             if not isinstance(leaf, bool):
                 return operator.index(leaf)
+        except TagloomError:
+            raise
         except TypeError:
             pass
         required = "0, or (0, 1), or variables"

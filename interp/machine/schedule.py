@@ -112,7 +112,12 @@ def schedule(name: str | Script) -> Pick:
     seed = random_seed(str(name))
     if seed is not None:
         return lambda state: splitmix64(seed, state.steps) % len(state.flight)
-    raise Usage(f"no schedule is called {name!r}", required=", ".join(SCHEDULE_NAMES), hint="as in --schedule random:7")
+    raise Usage(
+        f"no schedule is called {name!r}",
+        required=", ".join(SCHEDULE_NAMES),
+        hint="as in --schedule random:7",
+        python=KeyError,
+    )
 
 
 def resolve_schedule(schedule: str | Script) -> str | Script:

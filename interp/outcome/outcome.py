@@ -343,6 +343,7 @@ def _build_trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
         where=node.origin,
         tag=event.token.tag,
         got=f"{node.op} {', '.join(abbreviate_value(graph, operand) for operand in operands)}",
+        python=effects.trap_class(node.op, event.trap or ""),
     )
     which = describe_trapping_element(node.op, operands, node.attributes, event.trap or "")
     for line in (*which, *describe_call_stack(graph, event.token.tag, callers)):

@@ -120,7 +120,7 @@ def admit_leaf(name: str, leaf: Any, type_: Type) -> Any:
             return admit(leaf, type_)
         if leaf.dtype is type_.dtype:
             return leaf
-        raise Usage("a value of the wrong type", required=type_, got=leaf)
+        raise Usage("a value of the wrong type", required=type_, got=leaf, python=TypeError)
     except Usage as error:
         error.message, error.where = f"{name}: {error.message}", user_location()
         raise

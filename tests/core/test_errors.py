@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import pytest
 import tagloom as tl
 from tagloom.core import errors
@@ -71,7 +74,7 @@ def test_context_may_be_added_on_the_way() -> None:
 @pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
 def test_kinds(kind: type[TagloomError]) -> None:
     """Every kind of error is one class, of one base, that says whose fault it is."""
-    assert kind.__mro__[1] is TagloomError and issubclass(TagloomError, Exception) and kind.__doc__
+    assert kind.__bases__ == (TagloomError,) and issubclass(TagloomError, Exception) and kind.__doc__
     with pytest.raises(TagloomError, match="wrong"):
         raise kind("wrong")
 
@@ -81,3 +84,92 @@ def test_all_kinds_are_public() -> None:
     found = {kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, TagloomError)}
     assert found == {TagloomError, *KINDS}
     assert all(getattr(tl, kind.__name__) is kind and kind.__name__ in tl.__all__ for kind in found)
+
+
+MATRIX = tl.asarray([[1.0, 2.0], [3.0, 4.0]])
+
+
+@tl.function
+def quotient(x: tl.int64) -> tl.int64:
+    return 7 // x
+
+
+@tl.function
+def element(i: tl.int64) -> tl.float64:
+    return tl.take(tl.asarray([1.0, 2.0]), i)
+
+
+@tl.function
+def cell(i: tl.int64) -> tl.int64:
+    cells = tl.cells(2, tl.int64)
+    tl.put(cells, 0, 1)
+    return tl.get(cells, i)
+
+
+@tl.function
+def looked_up(i: tl.int64) -> tl.int64:
+    return tl.callback(lambda key: {1: 2}[int(key)], i, returns=tl.int64)
+
+
+@tl.function
+def branch(x: tl.int64) -> tl.int64:
+    return 1 if x > 0 else 0
+
+
+PYTHON_CLASSES = {
+    # The Array API standard names these classes.
+    "squeeze an axis of size 2": (lambda: tl.squeeze(MATRIX, axis=0), ValueError),
+    "expand_dims beyond the axes": (lambda: tl.expand_dims(MATRIX, axis=4), IndexError),
+    "an index beyond the axis": (lambda: MATRIX[2, 0], IndexError),
+    "more indices than axes": (lambda: MATRIX[0, 0, 0], IndexError),
+    "two ellipses": (lambda: MATRIX[..., ...], IndexError),
+    "broadcast_to another shape": (lambda: tl.broadcast_to(MATRIX, (3, 3)), ValueError),
+    "broadcast_shapes that differ": (lambda: tl.broadcast_shapes((2,), (3,)), ValueError),
+    "broadcast_arrays that differ": (lambda: tl.broadcast_arrays(MATRIX, tl.zeros((3,))), ValueError),
+    "reshape to another size": (lambda: tl.reshape(MATRIX, (3,)), ValueError),
+    "asarray without the copy it needs": (lambda: tl.asarray([1.0], copy=False), ValueError),
+    "bool of a matrix": (lambda: bool(MATRIX), TypeError),
+    "int of a matrix": (lambda: int(MATRIX), TypeError),
+    "float of a matrix": (lambda: float(MATRIX), TypeError),
+    "an index that is a float": (lambda: [1, 2][tl.asarray(1.0)], TypeError),
+    "int of nan": (lambda: int(tl.asarray(float("nan"))), ValueError),
+    "int of inf": (lambda: int(tl.asarray(float("inf"))), OverflowError),
+    "DLPack without the copy it needs": (lambda: MATRIX.__dlpack__(copy=False), BufferError),
+    # Python and NumPy have classes for these.
+    "an axis that is not there": (lambda: tl.sum(MATRIX, axis=2), IndexError),
+    "operands of two kinds": (lambda: tl.add(MATRIX, tl.asarray([1, 2])), TypeError),
+    "no dtype": (lambda: tl.zeros((2,), dtype=float), TypeError),
+    "an axis that is a float": (lambda: tl.concat([MATRIX], axis=0.5), TypeError),
+    "assigning an element": (lambda: MATRIX.__setitem__(0, 1.0), TypeError),
+    "len of a number": (lambda: len(tl.asarray(1.0)), TypeError),
+    "an integer beyond int64": (lambda: tl.asarray(2**63), OverflowError),
+    "another number of arguments": (lambda: quotient(1, 2), TypeError),
+    "a keyword that is not there": (lambda: quotient(y=2), TypeError),
+    "a Python if on a symbolic value": (lambda: branch(1), TypeError),
+    "an engine that is not there": (lambda: quotient.run(1, engine="none"), KeyError),
+    # What happens while a program runs.
+    "division by zero": (lambda: quotient(0), ZeroDivisionError),
+    "division by zero on compiled": (lambda: quotient.run(0, engine="compiled").value, ZeroDivisionError),
+    "division by zero, eagerly": (lambda: tl.asarray(7) // 0, ZeroDivisionError),
+    "an index that the run computes": (lambda: element(5), IndexError),
+    "a cell that is not there": (lambda: cell(2), IndexError),
+    "an error of a callback": (lambda: looked_up(3), KeyError),
+}
+
+
+@pytest.mark.parametrize("name", PYTHON_CLASSES)
+def test_errors_belong_to_classes_of_python(name: str) -> None:
+    """An error that Python has a class for is caught by that class, and is a tagloom error with its parts."""
+    act, python = PYTHON_CLASSES[name]
+    with pytest.raises(python) as caught:
+        act()
+    if "int of" not in name or name == "int of a matrix":
+        assert isinstance(caught.value, TagloomError)
+
+
+def test_an_error_of_two_classes() -> None:
+    """It is shown, copied and pickled as the error that it is."""
+    error = tl.Invalid("there is no such axis", rule="V4", got=3, python=IndexError)
+    assert type(error).__name__ == "Invalid" and not isinstance(error, ValueError)
+    again = pickle.loads(pickle.dumps(error))
+    assert type(again) is type(error) and str(again) == str(error) == str(copy.copy(error))

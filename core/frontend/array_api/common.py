@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 import operator
-from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from ...dtypes import DType
-from ...errors import Invalid, Usage
+from ...errors import Invalid, TagloomError, Usage
 from ...types import Type
 from ..api import apply
 from ..trace.source_location import user_location
@@ -40,16 +39,28 @@ def shape_of(x: Any) -> tuple[int | None, ...]:
 def static_integer(number: Any, what: str) -> int:
     """A static integer, called `what` in messages; raises Usage for anything else."""
     if not isinstance(number, bool | np.bool_):
-        with suppress(TypeError):
+        try:
             return operator.index(number)
-    raise Usage(f"{what} is not an integer", where=user_location(), required="an integer", got=repr(number))
+        except TagloomError:
+            raise
+        except TypeError:
+            pass
+    raise Usage(
+        f"{what} is not an integer", where=user_location(), required="an integer", got=repr(number), python=TypeError
+    )
 
 
 def static_number(number: Any, what: str) -> float:
     """A static number, called `what` in messages; raises Usage for anything else."""
     if isinstance(number, int | float | np.integer | np.floating) and not isinstance(number, bool):
         return float(number)
-    raise Usage(f"{what} is not a static number", where=user_location(), required="a Python number", got=repr(number))
+    raise Usage(
+        f"{what} is not a static number",
+        where=user_location(),
+        required="a Python number",
+        got=repr(number),
+        python=TypeError,
+    )
 
 
 def static_integers(numbers: Any, what: str) -> tuple[int, ...]:
@@ -72,7 +83,12 @@ def resolve_axis(axis: Any, x: Any, extra: int = 0) -> int:
     if not -rank <= position < rank:
         required = f"{-rank} to {rank - 1}" if rank else "an array with axes"
         raise Invalid(
-            "there is no such axis", rule="V4", where=user_location(), required=required, got=f"axis={position}"
+            "there is no such axis",
+            rule="V4",
+            where=user_location(),
+            required=required,
+            got=f"axis={position}",
+            python=IndexError,
         )
     return position % rank
 
@@ -131,7 +147,13 @@ def element_count(x: Any, axis: Any = None) -> Any:
 def check_dtype(dtype: Any) -> None:
     """Raises Usage for anything but a dtype or None."""
     if not (dtype is None or isinstance(dtype, DType)):
-        raise Usage("this is not a dtype", where=user_location(), required="as in dtype=tl.float64", got=repr(dtype))
+        raise Usage(
+            "this is not a dtype",
+            where=user_location(),
+            required="as in dtype=tl.float64",
+            got=repr(dtype),
+            python=TypeError,
+        )
 
 
 def numpy_scalar(value: Any, dtype: DType) -> Any:
@@ -145,7 +167,13 @@ def check_numeric(*arrays: Any) -> None:
         if type_.dtype.kind not in "iuf":
             what, hint = "these are not numbers", "convert with tl.astype(x, tl.int64)"
             raise Invalid(
-                what, rule="V4", where=user_location(), required="an integer or a float dtype", got=type_, hint=hint
+                what,
+                rule="V4",
+                where=user_location(),
+                required="an integer or a float dtype",
+                got=type_,
+                hint=hint,
+                python=TypeError,
             )
 
 
@@ -153,14 +181,27 @@ def check_floating(x: Any, function: str) -> None:
     """Raises Invalid (V4), in the name of a function, for an array that is not of floats."""
     if type_of(x).dtype.kind != "f":
         what, hint = f"{function}: these are not floats", "convert with tl.astype(x, tl.float64)"
-        raise Invalid(what, rule="V4", where=user_location(), required="float32 or float64", got=type_of(x), hint=hint)
+        raise Invalid(
+            what,
+            rule="V4",
+            where=user_location(),
+            required="float32 or float64",
+            got=type_of(x),
+            hint=hint,
+            python=TypeError,
+        )
 
 
 def check_indices(x: Any) -> None:
     """Raises Invalid (V4) for indices that are not integers."""
     if not type_of(x).dtype.is_integer:
         raise Invalid(
-            "these are not indices", rule="V4", where=user_location(), required="an integer dtype", got=type_of(x)
+            "these are not indices",
+            rule="V4",
+            where=user_location(),
+            required="an integer dtype",
+            got=type_of(x),
+            python=TypeError,
         )
 
 

@@ -15,7 +15,7 @@ from ...ops.dynamic_shapes import range_length
 from ...types import Type
 from ...value import Literal, literal
 from ..api import apply, compute
-from ..eager.array import ConcreteArray, CopyNeeded, result_like
+from ..eager.array import ConcreteArray, result_like
 from ..trace.source_location import user_location
 from ..trace.symbol import Symbol, check_device
 from ..trace.trace import current_region, to_operand, unwrap_weak
@@ -52,7 +52,11 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy
     is_array = isinstance(obj, Symbol | ConcreteArray)
     if copy is False and not (is_array and dtype in (None, obj.dtype)):
         raise Usage(
-            "this needs a copy", where=user_location(), required="copy=None, or True", got=repr(type(obj).__name__)
+            "this needs a copy",
+            where=user_location(),
+            required="copy=None, or True",
+            got=repr(type(obj).__name__),
+            python=BufferError,
         )
     if is_array:
         return astype(obj, dtype)
@@ -359,8 +363,8 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:
     """A copy of another library's array, taken by DLPack.
 
-    Raises Usage where the array does not support DLPack or its dtype is unknown, and CopyNeeded, also a BufferError,
-    for `copy=False`.
+    Raises Usage where the array does not support DLPack or its dtype is unknown; for `copy=False`, which needs a copy,
+    the error is a BufferError.
 
     >>> from_dlpack(np.ones(2))
     asarray([1., 1.], dtype=float64)
@@ -369,8 +373,12 @@ def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> A
     if isinstance(x, ConcreteArray):
         return x
     if copy is False:
-        raise CopyNeeded(
-            "this needs a copy", where=user_location(), required="copy=None, or True", got=type(x).__name__
+        raise Usage(
+            "this needs a copy",
+            where=user_location(),
+            required="copy=None, or True",
+            got=type(x).__name__,
+            python=BufferError,
         )
     try:
         return asarray(np.from_dlpack(x))

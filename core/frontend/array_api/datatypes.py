@@ -93,7 +93,13 @@ def iinfo(type: Any, /) -> IntegerInfo:
     """
     dtype = dtype_of(type)
     if not dtype.is_integer:
-        raise Usage("iinfo needs an integer dtype", where=user_location(), required="an integer dtype", got=repr(dtype))
+        raise Usage(
+            "iinfo needs an integer dtype",
+            where=user_location(),
+            required="an integer dtype",
+            got=repr(dtype),
+            python=TypeError,
+        )
     low, high = dtype.range
     return IntegerInfo(dtype.bits, high, low, dtype)
 
@@ -108,7 +114,7 @@ def isdtype(dtype: DType, kind: Any) -> builtins.bool:
     (True, False)
     """
     if not isinstance(dtype, DType):
-        raise Usage("this is not a dtype", where=user_location(), got=repr(dtype))
+        raise Usage("this is not a dtype", where=user_location(), got=repr(dtype), python=TypeError)
     if isinstance(kind, tuple):
         return any(isdtype(dtype, each) for each in kind)
     if isinstance(kind, DType):
@@ -128,7 +134,9 @@ def can_cast(from_: Any, to: DType, /) -> builtins.bool:
     (True, False)
     """
     if not isinstance(to, DType):
-        raise Usage("this is not a dtype", where=user_location(), required="as in tl.float64", got=repr(to))
+        raise Usage(
+            "this is not a dtype", where=user_location(), required="as in tl.float64", got=repr(to), python=TypeError
+        )
     return dtypes.promote(dtype_of(from_), to) is to
 
 

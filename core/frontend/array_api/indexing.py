@@ -109,11 +109,13 @@ def expand_ellipsis(x: Any, entries: list[Any]) -> list[Any]:
     ellipses = [position for position, entry in enumerate(entries) if entry is Ellipsis]
     count = sum(entry is not None and entry is not Ellipsis for entry in entries)
     if len(ellipses) > 1:
-        raise Usage("more than one ... in the brackets", where=user_location(), required="one")
+        raise Usage("more than one ... in the brackets", where=user_location(), required="one", python=IndexError)
     missing = rank_of(x) - count
     if missing < 0:
         required = f"{rank_of(x)} at most"
-        raise Invalid("more indices than axes", rule="V4", where=user_location(), required=required, got=count)
+        raise Invalid(
+            "more indices than axes", rule="V4", where=user_location(), required=required, got=count, python=IndexError
+        )
     at = ellipses[0] if ellipses else len(entries)
     return [*entries[:at], *[slice(None)] * missing, *entries[at + 1 :]]
 
@@ -134,7 +136,7 @@ def normalize_entry(entry: Any) -> Any:
             )
         return DynamicIndex(entry)
     if isinstance(entry, bool | np.bool_):
-        raise Usage("a bool is not an index", where=user_location(), got=entry)
+        raise Usage("a bool is not an index", where=user_location(), got=entry, python=IndexError)
     return static_integer(entry, "an index")
 
 
@@ -168,7 +170,7 @@ def index_by_gather(x: Any, entries: list[Any]) -> Any:
     end = begin + are_indices[begin:].count(True)
     before, indices, behind = entries[:begin], entries[begin:end], entries[end:]
     if not all(are_indices[begin:end]) or any(entry is not None for entry in before):
-        raise Usage("several arrays of indices, and slices", where=user_location(), hint=_TAKE_HINT)
+        raise Usage("several arrays of indices, and slices", where=user_location(), hint=_TAKE_HINT, python=IndexError)
     gathered = apply("gather", x, *(entry.value if isinstance(entry, DynamicIndex) else entry for entry in indices))
     if all(entry == slice(None) for entry in (*before, *behind)):
         return gathered

@@ -22,10 +22,6 @@ from ..trace.symbol import UFUNC_OPS, ArrayOperators
 from ..trace.trace import current_region
 
 
-class CopyNeeded(Usage, BufferError):
-    """Raised where DLPack forbids the copy that is needed; a BufferError too, as the standard requires."""
-
-
 class ConcreteArray(ArrayOperators):
     """An immutable array whose elements are known.
 
@@ -70,10 +66,14 @@ class ConcreteArray(ArrayOperators):
     def __dlpack__(
         self, *, stream: Any = None, max_version: Any = None, dl_device: Any = None, copy: Any = None
     ) -> Any:
-        """A copy of the elements for another library, which may write to it. Raises CopyNeeded for copy=False."""
+        """A copy of the elements for another library, which may write to it. Raises Usage, which is a BufferError, for
+        copy=False."""
         if copy is False:
-            raise CopyNeeded(
-                "arrays are immutable, so other libraries get copies", where=user_location(), required="copy=None"
+            raise Usage(
+                "arrays are immutable, so other libraries get copies",
+                where=user_location(),
+                required="copy=None",
+                python=BufferError,
             )
         if stream is not None:
             raise Usage("the CPU has no streams", where=user_location(), got=repr(stream))
@@ -86,7 +86,13 @@ class ConcreteArray(ArrayOperators):
         """The element of an array without axes; raises Usage, in the name of `what` needs it, for other arrays."""
         value = self._value
         if self.shape != ():
-            raise Usage(f"{what} needs an array without axes", where=user_location(), required="()", got=self._type)
+            raise Usage(
+                f"{what} needs an array without axes",
+                where=user_location(),
+                required="()",
+                got=self._type,
+                python=TypeError,
+            )
         return value.item() if isinstance(value, np.generic) else value
 
     def __bool__(self) -> bool:
@@ -107,18 +113,30 @@ class ConcreteArray(ArrayOperators):
 
     def __index__(self) -> int:
         if not self.dtype.is_integer:
-            raise Usage("this is not an integer", where=user_location(), required="an integer dtype", got=self._type)
+            raise Usage(
+                "this is not an integer",
+                where=user_location(),
+                required="an integer dtype",
+                got=self._type,
+                python=TypeError,
+            )
         return int(self._scalar_item("an index"))
 
     def _refuse_rounding(self, *_: Any) -> NoReturn:
         hint = "write tl.round(x), tl.floor(x), tl.ceil(x) or tl.trunc(x)"
-        raise Usage("Python's rounding functions do not take arrays", where=user_location(), got=self._type, hint=hint)
+        raise Usage(
+            "Python's rounding functions do not take arrays",
+            where=user_location(),
+            got=self._type,
+            hint=hint,
+            python=TypeError,
+        )
 
     __round__ = __floor__ = __ceil__ = __trunc__ = _refuse_rounding
 
     def __len__(self) -> int:
         if not self.shape:
-            raise Usage("an array without axes has no length", where=user_location(), got=self._type)
+            raise Usage("an array without axes has no length", where=user_location(), got=self._type, python=TypeError)
         return self.shape[0] or 0
 
     def __iter__(self) -> Iterator[Any]:
@@ -127,7 +145,7 @@ class ConcreteArray(ArrayOperators):
 
     def __setitem__(self, key: Any, value: Any) -> NoReturn:
         hint = "write x = tl.scatter(x, value, index), or tl.where(mask, value, x)"
-        raise Usage("arrays are immutable", where=user_location(), hint=hint)
+        raise Usage("arrays are immutable", where=user_location(), hint=hint, python=TypeError)
 
 
 def _unpickle(value: Value) -> ConcreteArray:

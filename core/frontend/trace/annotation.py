@@ -133,6 +133,7 @@ class FunctionSpec:
                 where=user_location(),
                 required=f"{self.name}({names})",
                 got=plural(count, "argument"),
+                python=TypeError,
             )
 
 

@@ -99,7 +99,9 @@ def trace_into_region(
 ) -> Any:
     """Trace a function into a region; `structure` says how its parameters nest."""
     if not callable(python):
-        raise Usage("a branch, condition or body must be a function", where=user_location(), got=repr(python))
+        raise Usage(
+            "a branch, condition or body must be a function", where=user_location(), got=repr(python), python=TypeError
+        )
     check_arity(python, len(structure.children))
     with enter_region(region):
         return read_variables(python(*unflatten(structure, map(Symbol, parameters))))
@@ -166,6 +168,7 @@ def check_arity(python: Callable[..., Any], count: int) -> None:
             required=plural(count, "parameter"),
             got=str(signature),
             hint="a branch takes none; a condition and a body take each loop variable",
+            python=TypeError,
         ) from None
 
 
@@ -181,7 +184,9 @@ def check_predicate(value: Any, of: str) -> TracedValue | Literal:
     if pred is None or pred.type != _BOOL:
         line = pred.location if isinstance(pred, TracedValue) else None
         got = describe_with_location(pred.type, line) if pred else structure
-        raise Invalid(f"the {of} is not one bool", rule="V5", where=user_location(), required=_BOOL, got=got)
+        raise Invalid(
+            f"the {of} is not one bool", rule="V5", where=user_location(), required=_BOOL, got=got, python=TypeError
+        )
     return pred
 
 
@@ -368,6 +373,7 @@ def flatten_next_variables(structure: TreeDef, value: Any, body: Callable[..., A
             where=result.location,
             required=len(required_parts),
             got=len(parts),
+            python=TypeError,
         )
     for name, one, other in zip(parameter_names(body, len(required_parts)), required_parts, parts, strict=True):
         if one != other:

@@ -189,7 +189,9 @@ class ArrayOperators:
 
     def __pow__(self, other: object, modulus: object = None) -> Any:
         if modulus is not None:
-            raise Usage("pow takes no modulus", where=user_location(), hint="write tl.pow(x, y) % modulus")
+            raise Usage(
+                "pow takes no modulus", where=user_location(), hint="write tl.pow(x, y) % modulus", python=TypeError
+            )
         return ArrayOperators.apply("pow", self, other)
 
     def __pos__(self) -> Any:
@@ -220,6 +222,7 @@ def _concrete_value_error(symbol: Symbol, what: str, hint: str) -> Invalid:
         rule="F1",
         where=user_location(),
         hint=hint,
+        python=TypeError,
     )
 
 
