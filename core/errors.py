@@ -7,7 +7,6 @@ fault is seen.
 
 from __future__ import annotations
 
-import functools
 from typing import Any, ClassVar, Self
 
 
@@ -28,9 +27,13 @@ class TagloomError(Exception):
     def __new__(cls, *arguments: Any, python: type[Exception] | None = None, **details: Any) -> Self:
         """An error of this class and of the class `python`: an instance of a class derived from both."""
         python = cls.default_python if python is None else python
-        return super().__new__(
-            cls if python is None or issubclass(cls, python) else _join_classes(cls, python), *arguments
+        kind: Any = (
+            cls
+            if python is None or issubclass(cls, python)
+            else _JOINED_CLASSES.get((cls, python)) or _join_classes(cls, python)
         )
+        error: Self = super().__new__(kind, *arguments)
+        return error
 
     def __init__(
         self,
@@ -74,11 +77,14 @@ class TagloomError(Exception):
         return "\n".join([head, *(f"  {word}: {said}" for word, said in details if said is not None)])
 
 
-@functools.cache
-def _join_classes(kind: type[TagloomError], python: type[Exception]) -> Any:
+_JOINED_CLASSES: dict[tuple[Any, Any], Any] = {}
+
+
+def _join_classes(kind: Any, python: Any) -> Any:
     """The class derived from both, which looks like the first."""
     names = {"__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__}
-    return type(kind.__name__, (kind, python), {**names, "joined_python": python})
+    joined = type(kind.__name__, (kind, python), {**names, "joined_python": python})
+    return _JOINED_CLASSES.setdefault((kind, python), joined)
 
 
 def _rebuild(kind: type[TagloomError], python: type[Exception] | None, arguments: tuple[Any, ...]) -> TagloomError:

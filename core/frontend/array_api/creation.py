@@ -52,11 +52,7 @@ def asarray(obj: Any, /, *, dtype: DType | None = None, device: Any = None, copy
     is_array = isinstance(obj, Symbol | ConcreteArray)
     if copy is False and not (is_array and dtype in (None, obj.dtype)):
         raise Usage(
-            "this needs a copy",
-            where=user_location(),
-            required="copy=None, or True",
-            got=repr(type(obj).__name__),
-            python=BufferError,
+            "this needs a copy", where=user_location(), required="copy=None, or True", got=repr(type(obj).__name__)
         )
     if is_array:
         return astype(obj, dtype)
