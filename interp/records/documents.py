@@ -88,7 +88,7 @@ def read_tags(sites: JsonCursor, tags: JsonCursor) -> list[Tag]:
     known, made = read_sites(sites), [ROOT]
     seen: dict[tuple[int, int, int], int] = {}
     for number, row in enumerate(tags.raw_list()):
-        key = _parse_valid_tag(row, len(made), len(known)) or _read_tag(tags.entry(number), len(made), len(known))
+        key = _parse_valid_tag(row, len(made), len(known)) or read_tag_row(tags.entry(number), len(made), len(known))
         first = seen.setdefault(key, number)
         if first != number:
             tags.entry(number).refuse("each tag once", f"that of number {first + 1} again")
@@ -106,7 +106,8 @@ def _parse_valid_tag(row: object, parents: int, sites: int) -> tuple[int, int, i
     return (parent, site, iteration) if fits else None
 
 
-def _read_tag(at: JsonCursor, parents: int, sites: int) -> tuple[int, int, int]:
+def read_tag_row(at: JsonCursor, parents: int, sites: int) -> tuple[int, int, int]:
+    """A row of the table of tags; raises Malformed where it does not fit."""
     parent, site, iteration = at.fixed_list("parent", "site", "iteration")
     return read_index(parent, parents), read_index(site, sites), iteration.integer(0)
 
@@ -194,27 +195,30 @@ def to_outcome_record(outcome: Outcome) -> OutcomeRecord:
         status=outcome.status,
         results=tuple(None if result is None else literal(result) for result in outcome.results),
         firings=None if outcome.measured_stats is None else outcome.firings,
-        stats=None if outcome.measured_stats is None else _stats_dict(outcome),
+        stats=None if outcome.measured_stats is None else stats_dict(outcome),
         engine=outcome.engine,
         schedule=outcome.schedule,
-        traps=tuple(_to_trap_record(outcome.graph, event, error_text(trap)) for event, trap in pairs),
-        residue=tuple(map(_to_residue_record, outcome.residue)),
+        traps=tuple(to_trap_record(outcome.graph, event, error_text(trap)) for event, trap in pairs),
+        residue=tuple(map(to_residue_record, outcome.residue)),
         open_activations=outcome.open_activations,
-        error=None if error is None else _to_error_record(error),
+        error=None if error is None else to_error_record(error),
     )
 
 
-def _to_error_record(error: TagloomError) -> ErrorRecord:
+def to_error_record(error: TagloomError) -> ErrorRecord:
+    """An error as plain values."""
     return ErrorRecord(error.rule, error.message, error_text(error), getattr(error, "limit", None))
 
 
-def _to_residue_record(waiting: ResidueToken) -> ResidueRecord:
+def to_residue_record(waiting: ResidueToken) -> ResidueRecord:
+    """A token that waits as plain values."""
     node, port, tag, value, stays = waiting
     at = CellRecord(literal(stays.handle), stays.number) if isinstance(stays, CellAddress) else stays
     return ResidueRecord(node, port, tag, literal(value), at)
 
 
-def _to_trap_record(graph: Graph, event: Event, said: str) -> TrapRecord:
+def to_trap_record(graph: Graph, event: Event, said: str) -> TrapRecord:
+    """A trap as plain values."""
     assert event.inputs is not None and event.trap is not None
     number, _, tag, _ = event.token
     node = graph.nodes[number]
@@ -222,7 +226,7 @@ def _to_trap_record(graph: Graph, event: Event, said: str) -> TrapRecord:
     return TrapRecord(number, str(node), tag, event.trap, tuple(map(literal, operands)), node.location, said)
 
 
-def _stats_dict(outcome: Outcome) -> StatsDict:
+def stats_dict(outcome: Outcome) -> StatsDict:
     """The statistics, with firings by node name; a repeated name is followed by the node's number."""
     graph, stats = outcome.graph, outcome.stats
     measures, names = asdict(stats), site_names(graph)
@@ -274,13 +278,13 @@ def outcome_form(outcome: OutcomeRecord) -> JsonValue:
         value=[None if result is None else untyped_json(result.value) for result in outcome.results],
         results=[None if result is None else value_to_json(result.value) for result in outcome.results],
         firings=outcome.firings,
-        stats=_stats_form(outcome.stats, table),
+        stats=stats_form(outcome.stats, table),
         engine=outcome.engine,
         schedule=outcome.schedule,
-        traps=None if outcome.traps is None else [_trap_form(trap, table) for trap in traps],
-        residue=None if outcome.residue is None else [_waiting_form(each, table.numbers[each.tag]) for each in residue],
+        traps=None if outcome.traps is None else [trap_form(trap, table) for trap in traps],
+        residue=None if outcome.residue is None else [waiting_form(each, table.numbers[each.tag]) for each in residue],
         open_activations=outcome.open_activations,
-        error=None if outcome.error is None else _error_form(outcome.error),
+        error=None if outcome.error is None else error_form(outcome.error),
         sites=[site_to_json(site) for site in table.sites],
         tags=table.rows,
     )
@@ -288,16 +292,18 @@ def outcome_form(outcome: OutcomeRecord) -> JsonValue:
 
 def untyped_json(value: Value) -> JsonValue:
     """A value as JSON without its type; numbers that JSON lacks become strings."""
-    return str(value) if isinstance(value, Handle) else _encode_nonfinite(np.asarray(value).tolist())
+    return str(value) if isinstance(value, Handle) else encode_nonfinite(np.asarray(value).tolist())
 
 
-def _encode_nonfinite(data: JsonValue) -> JsonValue:
+def encode_nonfinite(data: JsonValue) -> JsonValue:
+    """Infinities and NaN in JSON data as strings."""
     if isinstance(data, list):
-        return [_encode_nonfinite(item) for item in data]
+        return [encode_nonfinite(item) for item in data]
     return repr(data) if isinstance(data, float) and not math.isfinite(data) else data
 
 
-def _stats_form(stats: StatsDict | None, table: TagTable) -> JsonValue:
+def stats_form(stats: StatsDict | None, table: TagTable) -> JsonValue:
+    """Measures as JSON data."""
     if stats is None:
         return None
     form = {name: list(said) if isinstance(said, tuple) else said for name, said in stats.items()}
@@ -305,7 +311,8 @@ def _stats_form(stats: StatsDict | None, table: TagTable) -> JsonValue:
     return {**form, "critical_firings": path and [[node, table.numbers[tag]] for node, tag in path]}
 
 
-def _trap_form(trap: TrapRecord, table: TagTable) -> JsonValue:
+def trap_form(trap: TrapRecord, table: TagTable) -> JsonValue:
+    """A trap as JSON data."""
     return {
         "node": trap.node,
         "name": validate_text(trap.name),
@@ -317,7 +324,8 @@ def _trap_form(trap: TrapRecord, table: TagTable) -> JsonValue:
     }
 
 
-def _waiting_form(waiting: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
+def waiting_form(waiting: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
+    """A token that waits as JSON data."""
     node, port, _, value, stays = waiting
     row = [node, port, tag, value_to_json(value.value)]
     match stays:
@@ -328,7 +336,8 @@ def _waiting_form(waiting: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
     return [*row, {"held": stays}]
 
 
-def _error_form(error: ErrorRecord) -> JsonValue:
+def error_form(error: ErrorRecord) -> JsonValue:
+    """An error as JSON data."""
     form = error._asdict()
     return form if error.limit is not None else {key: said for key, said in form.items() if key != "limit"}
 
@@ -344,17 +353,18 @@ def read_outcome(at: JsonCursor) -> OutcomeRecord:
         status=status.one_of(STATUS_NAMES),
         results=results.map_entries(lambda result: result.optional(read_literal)),
         firings=firings.optional(read_natural),
-        stats=stats.optional(lambda measures: _read_stats(measures, table)),
+        stats=stats.optional(lambda measures: read_stats(measures, table)),
         engine=engine.optional(JsonCursor.text),
         schedule=schedule.optional(JsonCursor.text),
-        traps=traps.optional(lambda listed: listed.map_entries(lambda trap: _read_trap(trap, table))),
-        residue=residue.optional(lambda listed: listed.map_entries(lambda waiting: _read_waiting(waiting, table))),
+        traps=traps.optional(lambda listed: listed.map_entries(lambda trap: read_trap(trap, table))),
+        residue=residue.optional(lambda listed: listed.map_entries(lambda waiting: read_waiting_token(waiting, table))),
         open_activations=opened.optional(read_natural),
-        error=error.optional(_read_error),
+        error=error.optional(read_error),
     )
 
 
-def _read_stats(at: JsonCursor, table: list[Tag]) -> StatsDict:
+def read_stats(at: JsonCursor, table: list[Tag]) -> StatsDict:
+    """The measures of a document."""
     names = (*_COUNT_STATS, "parallelism", *_WAVE_STATS, *_MAPPING_STATS)
     places = dict(zip(names, at.fields(*names, optional=_OPTIONAL_STATS), strict=True))
     *counts, by_site, path = (at.value_at(name) if at.has_key(name) else JsonCursor(None) for name in _OPTIONAL_STATS)
@@ -362,27 +372,31 @@ def _read_stats(at: JsonCursor, table: list[Tag]) -> StatsDict:
         **{name: places[name].optional(read_natural) for name in _COUNT_STATS},
         "parallelism": places["parallelism"].optional(JsonCursor.number),
         **{name: places[name].optional(lambda waves: waves.map_entries(read_natural)) for name in _WAVE_STATS},
-        **{name: places[name].optional(_read_counts) for name in _MAPPING_STATS},
-        **{name: count.optional(_read_counts) for name, count in zip(_OPTIONAL_STATS, counts, strict=False)},
-        "by_site": by_site.optional(lambda sites: {name: _read_share(share) for name, share in sites.items()}),
-        "critical_firings": path.optional(lambda rows: rows.map_entries(lambda row: _read_firing(row, table))),
+        **{name: places[name].optional(read_counts) for name in _MAPPING_STATS},
+        **{name: count.optional(read_counts) for name, count in zip(_OPTIONAL_STATS, counts, strict=False)},
+        "by_site": by_site.optional(lambda sites: {name: read_share(share) for name, share in sites.items()}),
+        "critical_firings": path.optional(lambda rows: rows.map_entries(lambda row: read_firing(row, table))),
     }
 
 
-def _read_firing(at: JsonCursor, table: list[Tag]) -> tuple[int, Tag]:
+def read_firing(at: JsonCursor, table: list[Tag]) -> tuple[int, Tag]:
+    """The node and tag of a firing."""
     node, tag = at.fixed_list("node", "tag")
     return read_natural(node), table[read_index(tag, len(table))]
 
 
-def _read_counts(at: JsonCursor) -> dict[str, int]:
+def read_counts(at: JsonCursor) -> dict[str, int]:
+    """Counts by name."""
     return {name: read_natural(count) for name, count in at.items()}
 
 
-def _read_share(at: JsonCursor) -> dict[str, int]:
+def read_share(at: JsonCursor) -> dict[str, int]:
+    """The share of a site."""
     return dict(zip(SiteShare._fields, map(read_natural, at.fields(*SiteShare._fields)), strict=True))
 
 
-def _read_trap(at: JsonCursor, tags: list[Tag]) -> TrapRecord:
+def read_trap(at: JsonCursor, tags: list[Tag]) -> TrapRecord:
+    """A trap of a document."""
     node, name, tag, message, operands, where, said = at.fields(
         "node", "name", "tag", "message", "operands", "where", "words"
     )
@@ -392,25 +406,28 @@ def _read_trap(at: JsonCursor, tags: list[Tag]) -> TrapRecord:
     )  # fmt: skip
 
 
-def _read_waiting(at: JsonCursor, tags: list[Tag]) -> ResidueRecord:
+def read_waiting_token(at: JsonCursor, tags: list[Tag]) -> ResidueRecord:
+    """A token that waits, of a document."""
     names = ("node", "port", "tag", "value")
     node, port, tag, value, *rest = (
         at.fixed_list(*names, "stays") if len(at.raw_list()) > len(names) else at.fixed_list(*names)
     )
-    stays = _read_blocked_on(rest[0]) if rest else None
+    stays = read_blocked_on(rest[0]) if rest else None
     return ResidueRecord(
         read_natural(node), read_natural(port), tags[read_index(tag, len(tags))], read_token_literal(value), stays
     )
 
 
-def _read_blocked_on(at: JsonCursor) -> CellRecord | int:
+def read_blocked_on(at: JsonCursor) -> CellRecord | int:
+    """The cell, or the bound, that a token waits for."""
     if at.has_key("held"):
         return at.fields("held")[0].integer(1)
     handle, number = at.fields("parked")[0].fixed_list("handle", "number")
     return CellRecord(read_token_literal(handle), read_natural(number))
 
 
-def _read_error(at: JsonCursor) -> ErrorRecord:
+def read_error(at: JsonCursor) -> ErrorRecord:
+    """The error of a document."""
     rule, message, said = at.fields("rule", "message", "words", optional=["limit"])
     limit = at.value_at("limit").optional(JsonCursor.text) if at.has_key("limit") else None
     return ErrorRecord(rule.optional(JsonCursor.text), message.text(), said.optional(JsonCursor.text), limit)
@@ -423,7 +440,7 @@ def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Itera
     count.
     """
     for key in ("status", "schedule", "results", "firings", "open_activations", "traps", "residue"):
-        yield from _first_difference(key, _without_words(getattr(expected, key)), _without_words(getattr(actual, key)))
+        yield from first_difference(key, without_words(getattr(expected, key)), without_words(getattr(actual, key)))
     if (expected.error is None) != (actual.error is None):
         yield (
             "error",
@@ -431,12 +448,12 @@ def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Itera
             _abbreviate_json(actual.error and actual.error.rule),
         )
     elif expected.error and actual.error:
-        yield from _first_difference("error.rule", expected.error.rule, actual.error.rule)
+        yield from first_difference("error.rule", expected.error.rule, actual.error.rule)
     for key, measured in (actual.stats or {}).items():
-        yield from _first_difference(key, (expected.stats or {})[key], measured)
+        yield from first_difference(key, (expected.stats or {})[key], measured)
 
 
-def _first_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, str]]:
+def first_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, str, str]]:
     """The first entry that differs between two lists of the same length."""
     if got is None or required == got:
         return
@@ -447,33 +464,33 @@ def _first_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, 
     yield key, _abbreviate_json(required), _abbreviate_json(got)
 
 
-def _without_words(said: Any) -> Any:
+def without_words(said: Any) -> Any:
     """A part of a record without its messages."""
     if type(said) is tuple:
-        return tuple(map(_without_words, said))
+        return tuple(map(without_words, said))
     return said._replace(words=None) if isinstance(said, TrapRecord) else said
 
 
 def _abbreviate_json(said: Any) -> str:
     """A part of a record as abbreviated JSON, with tags as paths."""
-    shown = "nothing" if said is None else json.dumps(_part_json(said), separators=(",", ":"))
+    shown = "nothing" if said is None else json.dumps(part_json(said), separators=(",", ":"))
     return shown if len(shown) <= _MAX_QUOTED else f"{shown[:_MAX_QUOTED]}..."
 
 
-def _part_json(said: Any) -> JsonValue:
+def part_json(said: Any) -> JsonValue:
     match said:
         case Literal():
             return value_to_json(said.value)
         case Tag():
             return str(said)
         case ResidueRecord():
-            return _waiting_form(said, str(said.tag))
+            return waiting_form(said, str(said.tag))
         case TrapRecord():
-            return {name: _part_json(part) for name, part in said._asdict().items() if name != "words"}
+            return {name: part_json(part) for name, part in said._asdict().items() if name != "words"}
         case Location():
             return location_to_json(said)
         case tuple():
-            return list(map(_part_json, said))
+            return list(map(part_json, said))
     return said
 
 
@@ -519,10 +536,10 @@ def from_json(document: object) -> Program | Graph | OutcomeRecord:
 
     Raises Malformed, with the path to the place, where the document does not fit its form.
     """
-    return _read_document(document, None)
+    return read_document(document, None)
 
 
-def _read_document(document: object, file: str | None) -> Program | Graph | OutcomeRecord:
+def read_document(document: object, file: str | None) -> Program | Graph | OutcomeRecord:
     """The content of a document; `file` names the file that it came from, if any."""
     try:
         at = JsonCursor(parse_json(document) if isinstance(document, str | bytes) else document, file=file)
@@ -543,7 +560,7 @@ def write_json(subject: Serializable, path: str | Path) -> None:
 def read_json(path: str | Path) -> Program | Graph | OutcomeRecord:
     """The content of the document in a file; raises Usage where the file cannot be read, and Malformed as `from_json`
     does."""
-    return _read_document(read_file(path), str(path))
+    return read_document(read_file(path), str(path))
 
 
 def format_json(subject: Serializable) -> str:

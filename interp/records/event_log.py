@@ -147,32 +147,34 @@ def event_line(event: Event, numbers: dict[Tag, int]) -> str:
     String formatting by hand takes 3 us, json.dumps of lists 9 us.
     """
     token, position, inputs, outputs, sent, trap, closed, _, parked, woken, held, released = event
-    line = f'{{"deliver":{_token_json(token, numbers)},"position":{position}'
+    line = f'{{"deliver":{token_json(token, numbers)},"position":{position}'
     if inputs is None:
         if parked is not None:
             line += f',"parked":[{value_to_json_text(parked.handle)},{parked.number}]'
-        return f"{line}{_released_field(released, numbers)}}}\n" if released else line + "}\n"
+        return f"{line}{released_field(released, numbers)}}}\n" if released else line + "}\n"
     made = ",".join([f"[{output},{value_to_json_text(value)}]" for output, value in outputs])
     line += f',"inputs":[{",".join(map(value_to_json_text, inputs))}],"outputs":[{made}]'
     if trap is not None:
         line += f',"trap":{json.dumps(trap)}'
     if sent:
-        line += f',"sent":[{",".join([_token_json(each, numbers) for each in sent])}]'
+        line += f',"sent":[{",".join([token_json(each, numbers) for each in sent])}]'
     if closed:
         shut = ",".join([f"[{numbers[tag]},{compact_json(sorted(fired))}]" for tag, fired in closed])
         line += f',"closed":[{shut}]'
     if woken:
-        line += f',"woken":[{",".join([_token_json(each, numbers) for each in woken])}]'
+        line += f',"woken":[{",".join([token_json(each, numbers) for each in woken])}]'
     if held:
         line += ',"held":true'
-    return f"{line}{_released_field(released, numbers)}}}\n" if released else line + "}\n"
+    return f"{line}{released_field(released, numbers)}}}\n" if released else line + "}\n"
 
 
-def _released_field(released: tuple[tuple[int, Token], ...], numbers: dict[Tag, int]) -> str:
-    return f',"released":[{",".join([f"[{step},{_token_json(token, numbers)}]" for step, token in released])}]'
+def released_field(released: tuple[tuple[int, Token], ...], numbers: dict[Tag, int]) -> str:
+    """The field of a line that has the released tokens, after a comma."""
+    return f',"released":[{",".join([f"[{step},{token_json(token, numbers)}]" for step, token in released])}]'
 
 
-def _token_json(token: Token, numbers: dict[Tag, int]) -> str:
+def token_json(token: Token, numbers: dict[Tag, int]) -> str:
+    """A token as JSON text."""
     node, port, tag, value = token
     return f"[{node},{port},{numbers[tag]},{value_to_json_text(value)}]"
 
@@ -291,7 +293,7 @@ def read_effect_result(at: JsonCursor) -> tuple[Value | None, str | None]:
 
 def event_differences(at: JsonCursor, event: Event, numbers: dict[Tag, int]) -> Iterator[tuple[str, str, str]]:
     """The differences of a line from the expected event: key, required value, and the line's value."""
-    for key, form in _event_fields(event, numbers).items():
+    for key, form in event_fields(event, numbers).items():
         line = at.value_at(key) if at.has_key(key) else None
         if key == "sent" and event.sent and event.sent[0].tag not in numbers:
             yield (
@@ -311,20 +313,20 @@ def _abbreviate_json(form: Any) -> str:
     return said if len(said) <= _MAX_QUOTED else f"{said[:_MAX_QUOTED]}..."
 
 
-def _event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
+def event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:
     """The values of an event's line by key; None where the line lacks the key."""
     fired = event.inputs is not None
     return {
-        "deliver": _token_form(event.token, numbers),
+        "deliver": token_form(event.token, numbers),
         "inputs": [value_to_json(value) for value in event.inputs] if event.inputs is not None else None,
         "trap": event.trap,
         "outputs": [[output, value_to_json(value)] for output, value in event.outputs] if fired else None,
-        "sent": [_token_form(token, numbers) for token in event.sent] or None,
+        "sent": [token_form(token, numbers) for token in event.sent] or None,
         "closed": [[numbers.get(tag, _UNDECLARED), sorted(nodes)] for tag, nodes in event.closed] or None,
-        "parked": event.deferred_at and _cell_form(event.deferred_at),
-        "woken": [_token_form(token, numbers) for token in event.woken] or None,
+        "parked": event.deferred_at and cell_form(event.deferred_at),
+        "woken": [token_form(token, numbers) for token in event.woken] or None,
         "held": event.is_throttled or None,
-        "released": [[step, _token_form(token, numbers)] for step, token in event.released] or None,
+        "released": [[step, token_form(token, numbers)] for step, token in event.released] or None,
     }
 
 
@@ -332,55 +334,63 @@ _UNDECLARED = INT64_BOUND - 1
 """Stands for the number of a tag that the log has not declared."""
 
 
-def _token_form(token: Token, numbers: dict[Tag, int]) -> list[Any]:
+def token_form(token: Token, numbers: dict[Tag, int]) -> list[Any]:
+    """A token as JSON data; a tag without a number has `_UNDECLARED`."""
     return [token.node, token.port, numbers.get(token.tag, _UNDECLARED), value_to_json(token.value)]
 
 
-def _cell_form(cell: CellAddress) -> list[Any]:
+def cell_form(cell: CellAddress) -> list[Any]:
+    """The address of a cell as JSON data."""
     return [value_to_json(cell.handle), cell.number]
 
 
-def _read_token(at: JsonCursor) -> Any:
+def read_token(at: JsonCursor) -> Any:
+    """A token of a line, in a form that can be compared."""
     node, port, tag, value = at.fixed_list("node", "port", "tag", "value")
-    return node.integer(-1), port.integer(0), tag.integer(0), _read_fingerprint(value)
+    return node.integer(-1), port.integer(0), tag.integer(0), read_fingerprint(value)
 
 
-def _read_fingerprint(at: JsonCursor) -> Any:
+def read_fingerprint(at: JsonCursor) -> Any:
+    """A value of a line, in a form that can be compared by bits."""
     value: Value = read_token_value(at)
     return fingerprint(value)
 
 
-def _read_output(at: JsonCursor) -> Any:
+def read_output(at: JsonCursor) -> Any:
+    """The number of an output and its value, which can be compared."""
     output, value = at.fixed_list("output", "value")
-    return output.integer(0), _read_fingerprint(value)
+    return output.integer(0), read_fingerprint(value)
 
 
-def _read_closed(at: JsonCursor) -> Any:
+def read_closed_activation(at: JsonCursor) -> Any:
+    """The number of a tag and its nodes that fired, in order."""
     tag, nodes = at.fixed_list("tag", "nodes")
     return tag.integer(0), sorted(nodes.map_entries(lambda node: node.integer(0)))
 
 
-def _read_cell(at: JsonCursor) -> Any:
+def read_cell_address(at: JsonCursor) -> Any:
+    """The handle and number of a cell, which can be compared."""
     handle, number = at.fixed_list("handle", "number")
-    return _read_fingerprint(handle), number.integer(0)
+    return read_fingerprint(handle), number.integer(0)
 
 
-def _read_released(at: JsonCursor) -> Any:
+def read_released_token(at: JsonCursor) -> Any:
+    """The step that sent a token, and the token."""
     step, token = at.fixed_list("step", "token")
-    return step.integer(0), _read_token(token)
+    return step.integer(0), read_token(token)
 
 
 _FIELD_READERS: dict[str, Any] = {
-    "deliver": _read_token,
-    "inputs": lambda at: at.map_entries(_read_fingerprint),
-    "outputs": lambda at: at.map_entries(_read_output),
+    "deliver": read_token,
+    "inputs": lambda at: at.map_entries(read_fingerprint),
+    "outputs": lambda at: at.map_entries(read_output),
     "trap": JsonCursor.text,
-    "sent": lambda at: at.map_entries(_read_token),
-    "closed": lambda at: at.map_entries(_read_closed),
-    "parked": _read_cell,
-    "woken": lambda at: at.map_entries(_read_token),
+    "sent": lambda at: at.map_entries(read_token),
+    "closed": lambda at: at.map_entries(read_closed_activation),
+    "parked": read_cell_address,
+    "woken": lambda at: at.map_entries(read_token),
     "held": JsonCursor.boolean,
-    "released": lambda at: at.map_entries(_read_released),
+    "released": lambda at: at.map_entries(read_released_token),
 }
 _FIELD_DEFAULTS: dict[str, Any] = {
     "inputs": None, "outputs": None, "trap": None, "sent": (), "closed": (),
