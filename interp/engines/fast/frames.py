@@ -1,5 +1,5 @@
-"""Frames of activations, in the part of Python that numba compiles: how they are opened and closed, and other small
-parts of the machine. `machine` says how this is compiled."""
+"""Frames of activations, compiled by numba: opening and closing them, and small functions that all parts of the machine
+use. `load` compiles this file."""
 
 # mypy: ignore-errors
 from __future__ import annotations
@@ -18,13 +18,13 @@ SCOPE_WORDS = len(ScopeColumn)
 LOW_MASK = (1 << LOW_BITS) - 1
 PENDING_MASK = (1 << 32) - 1
 HAS_JOURNAL = False
-"""Whether the machine keeps a journal: `load` leaves out what stands under it, or the question."""
+"""Whether the machine keeps a journal. `load` resolves this: it keeps or removes the code under the condition."""
 IS_MULTICORE = False
-"""Whether tokens know their waves, and activations may be given to other cores: the same."""
+"""Whether tokens have the number of their wave, and activations can move to other cores. `load` resolves this too."""
 
 
 def splitmix64(seed: Any, number: Any) -> Any:
-    """splitmix64, of words."""
+    """splitmix64 of two words: the random number of a seed at a position."""
     z = np.uint64(seed) + (np.uint64(number) + np.uint64(1)) * np.uint64(0x9E3779B97F4A7C15)
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -32,7 +32,7 @@ def splitmix64(seed: Any, number: Any) -> Any:
 
 
 def operand(mem: Any, frame: Any, place: Any) -> Any:
-    """What lies at the place of an operand: a word of the frame, or, complemented, of memory."""
+    """The word of an operand, at an offset in the frame or, if `place` is complemented, at an address of memory."""
     absolute = place >> 63
     return peek(mem, (frame & ~absolute) + (place ^ absolute))
 
@@ -54,7 +54,7 @@ def depth_of(mem: Any, frame: Any) -> Any:
 
 
 def open_activation(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration: Any, header: Any) -> Any:
-    """A new frame for an activation of a site, below a frame."""
+    """A frame for a new activation of a site, with this parent; reuses a free frame of the scope if there is one."""
     if IS_MULTICORE:
         proxy = peek(r, Register.NEXT_PROXY)
         if unlikely(proxy != 0):
@@ -95,14 +95,14 @@ def open_activation(a: Any, r: Any, mem: Any, parent: Any, site: Any, iteration:
 
 
 def close_proxy(r: Any, mem: Any, frame: Any) -> None:
-    """Another core is to be told that a proxy has closed; the root, too, is taken for one."""
+    """Add a proxy to the list of those whose closing other cores must learn; the root counts as one."""
     poke(mem, frame + FrameHeader.PARENT, peek(r, Register.CLOSED_PROXIES) << LOW_BITS)
     poke(mem, frame + FrameHeader.ITERATION, -1)
     poke(r, Register.CLOSED_PROXIES, frame)
 
 
 def close_activation(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
-    """S11: close an activation in which nothing is pending, and those around it for which it was the last."""
+    """S11: close an activation without pending tokens, and each one around it that has none left either."""
     sites, free = peek(a, Address.SITES), peek(a, Address.FREE_FRAMES)
     while True:
         site, parent = site_of(mem, frame), parent_of(mem, frame)
@@ -135,7 +135,7 @@ def close_activation(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
 
 
 def remove_from_flight(ring: Any, mask: Any, head: Any, length: Any, position: Any) -> Any:
-    """Close the gap that a token leaves in the middle of the flight; where the flight begins then."""
+    """Remove the token at a position from the flight, by moving the shorter side; returns the new head."""
     if position < length >> 1:
         for back in range(position, 0, -1):
             at, of = (head + back & mask) << 1, (head + back - 1 & mask) << 1
@@ -150,7 +150,7 @@ def remove_from_flight(ring: Any, mask: Any, head: Any, length: Any, position: A
 
 
 def adjust_references(a: Any, r: Any, refs: Any, number: Any, by: Any) -> None:
-    """Count the tokens that refer to an object; where none is left it is dead."""
+    """Change the number of tokens that refer to an object; at 0, add it to the dead objects."""
     left = peek(refs, number) + by
     poke(refs, number, left)
     if left == 0:

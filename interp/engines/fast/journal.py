@@ -1,9 +1,9 @@
-"""The journal of a run: what each step did, as words, in the part of Python that numba compiles. `events` reads them.
+"""Writing the journal of a run, compiled by numba: the words of each step. `events` and `columns` read them.
 
-Only the machine that keeps events is compiled with this: `load` says how. A step is an item that says which token was
-delivered, and whether its node fired; then come the items of the held tokens that it released, and those of the
-activations that it closed, with what the frames say that are used again from then on. `JournalItem`,
-`JournalHead` and `JournalWord` have their layout.
+Only the variant of the machine that keeps events contains this code (`load`). The item of a step has the delivered
+token and, if its node fired, operands and outputs. The items of the throttled tokens that the step released and of the
+activations that it closed follow; the latter have the content of the frame, which is reused. `JournalItem`,
+`JournalHead` and `JournalWord` define the layout.
 """
 
 # mypy: ignore-errors
@@ -19,7 +19,7 @@ from .rows import DeliveryColumn
 
 
 def steps_with_journal_room(a: Any, o: Any, r: Any) -> Any:
-    """How many steps surely fit into the journal, whatever they close and release."""
+    """The number of steps that fit into the journal, whatever they close and release."""
     closing, releasing = (
         peek(r, Register.OPEN_ACTIVATIONS) * peek(o, MachineOption.CLOSE_JOURNAL_WORDS),
         peek(r, Register.THROTTLED) * JournalWord.RELEASE_WORDS,
@@ -29,7 +29,7 @@ def steps_with_journal_room(a: Any, o: Any, r: Any) -> Any:
 
 
 def note_no_firing(a: Any, r: Any, token: Any, value: Any, position: Any, flags: Any) -> None:
-    """A token that made nothing fire."""
+    """Note a delivery that did not fire its node."""
     journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
     poke(journal, 0, position << JournalHead.POSITION_SHIFT | flags | JournalItem.NO_FIRING)
     poke(journal, JournalWord.TOKEN, token)
@@ -41,7 +41,7 @@ def note_firing(
     a: Any, r: Any, mem: Any, node: Any, port: Any, token: Any, value: Any, position: Any, flags: Any, target: Any,
     first: Any, out: Any, second: Any, out_2: Any,
 ) -> None:  # fmt: skip
-    """A firing, and where its edges begin and end, of each output; its other operands come from where they waited."""
+    """Note a firing, with the span of the edges of each output; the other operands are read from where they waited."""
     journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
     poke(journal, JournalWord.TOKEN, token)
     poke(journal, JournalWord.VALUE, value)
@@ -79,8 +79,8 @@ def note_scalar_firing(
     a: Any, r: Any, mem: Any, row: Any, token: Any, value: Any, position: Any, flags: Any, target: Any, second: Any,
     out: Any,
 ) -> None:  # fmt: skip
-    """A firing of `deliver_scalar`, which knows edges by other numbers, and does not ask for what an exit sends
-    nowhere."""
+    """Note a firing of `deliver_scalar`, which has no spans of edges, and does not compute the output of an exit that
+    feeds nothing: both are filled in here."""
     node = peek(a, Address.NODES) + (peek(row, DeliveryColumn.NODE) * len(NodeColumn) << 3)
     port = peek(a, Address.PORTS) + ((token & (1 << PORT_BITS) - 1) * len(PortColumn) << 3)
     begin, end, outputs, out_2 = peek(node, NodeColumn.EDGES_BEGIN), peek(node, NodeColumn.SECOND_EDGES_BEGIN), 1, 0
@@ -97,7 +97,7 @@ def note_scalar_firing(
 
 
 def note_release(a: Any, r: Any, held: Any) -> None:
-    """A held token that joins the flight; `held` is where its row begins."""
+    """Note a throttled token that joins the flight; `held` is the address of its row."""
     journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
     poke(journal, 0, JournalItem.RELEASE)
     poke(journal, JournalWord.TOKEN, peek(held, ThrottledColumn.TOKEN))
@@ -107,7 +107,7 @@ def note_release(a: Any, r: Any, held: Any) -> None:
 
 
 def note_close(a: Any, r: Any, mem: Any, frame: Any, scope: Any, header: Any) -> None:
-    """An activation that closes: where it was, and what has fired in it."""
+    """Note an activation that closes: its frame, the words that give its tag, and the bits of what fired."""
     journal = peek(a, Address.JOURNAL) + (peek(r, Register.JOURNAL_LENGTH) << 3)
     count = peek(peek(a, Address.STATE_WORDS), scope)
     poke(journal, 0, count << JournalHead.POSITION_SHIFT | JournalItem.CLOSE)
