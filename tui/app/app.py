@@ -187,7 +187,7 @@ class Debugger(AsciiApp):
         return self.focused.pane if isinstance(self.focused, Pane) else "graph"
 
     def action_tour(self) -> None:
-        self.push_screen(HelpModal("a tour of a minute", TOUR_PAGES))
+        self.push_screen(HelpModal("a one-minute tour", TOUR_PAGES))
 
     def action_jump(self) -> None:
         """Show a letter over each visible pane, to jump by."""
@@ -209,15 +209,15 @@ class Debugger(AsciiApp):
 
     def get_system_commands(self, screen: Screen[object]) -> Iterable[SystemCommand]:
         """The palette's entries that are not session commands: they change the display."""
-        yield SystemCommand("help (F1)", "explain the pane where one is, and all keys", self.action_explain)
-        yield SystemCommand("tour", "a tour of a minute", self.action_tour)
-        yield SystemCommand("one pane (F2)", "give the pane all the room, or take it back", self.action_alone)
-        yield SystemCommand("light or dark (F3)", "the other colours", self.action_colours)
-        yield SystemCommand("theme", "choose among all colours", self.action_change_theme)
-        yield SystemCommand("larger (>)", "zoom the graph in, or open what is folded", partial(self.action_zoom, 1))
+        yield SystemCommand("help (F1)", "explain the current pane, and list all keys", self.action_explain)
+        yield SystemCommand("tour", "a one-minute tour", self.action_tour)
+        yield SystemCommand("one pane (F2)", "maximize the pane, or restore it", self.action_alone)
+        yield SystemCommand("light or dark (F3)", "switch between light and dark", self.action_colours)
+        yield SystemCommand("theme", "choose a colour theme", self.action_change_theme)
+        yield SystemCommand("larger (>)", "zoom the graph in, or unfold it", partial(self.action_zoom, 1))
         yield SystemCommand("smaller (<)", "zoom the graph out, or fold it", partial(self.action_zoom, -1))
-        yield SystemCommand("follow (.)", "follow what happens on the graph, or stand still", self.action_follow)
-        yield SystemCommand("jump (^o)", "a letter over each pane", self.action_jump)
+        yield SystemCommand("follow (.)", "turn following the run in the graph on or off", self.action_follow)
+        yield SystemCommand("jump (^o)", "jump to a pane by its letter", self.action_jump)
         yield SystemCommand("screenshot", "save the screen as SVG", self.deliver_screenshot)
 
     def action_zoom(self, by: int) -> None:

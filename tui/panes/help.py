@@ -18,55 +18,55 @@ from ..session.session import Session
 from .page import PageRow, PageSpan
 
 PANE_HELP: Mapping[str, str] = {
-    "graph": """The static graph of the program, each function once. Tokens stand on the arrows that they go along.
+    "graph": """The static graph of the program, each function once. Tokens stand on the arrows along which they travel.
 
 ● in flight         ○ waits for partners   ▷ can fire next
-□ parked at a cell  ‖ held by a bound      ▶ has just fired
+□ parked at a cell  ‖ throttled            ▶ has just fired
 ✗ trapped           + more
 
-Arrows, dragging and the wheel pan it. < and > zoom, . follows what happens or stands still. A click on a node
-selects it for the inspector; a click on a frame folds the function or the loop, and a click on the fold unfolds it.""",
-    "source": """The lines of the program. The line that made the present node is lit; · has nodes, ● a breakpoint.
+The arrow keys, dragging and the wheel pan it. < and > zoom; . turns following the run on or off. A click on a node
+selects it for the inspector; a click on a frame folds the function or loop, and a click on the fold unfolds it.""",
+    "source": """The source of the program. The line of the current node is highlighted; · marks lines with nodes, ● a breakpoint.
 
-Enter or a click sets a breakpoint on a line, or takes it away. Keys like n (node) and b (break) are about the line
-under the cursor.""",
-    "flight": """The tokens in flight, in the schedule's order; but first, and lit, the one that is delivered next.
+Enter or a click sets or removes a breakpoint on a line. Keys like n (node) and b (break) act on the line under the
+cursor.""",
+    "flight": """The tokens in flight, in the schedule's order. The first, highlighted, is the one delivered next.
 
-▷ fires its node when it is delivered, ● only comes and waits. Enter selects its node. d delivers the token under the
-cursor now, instead of the schedule's; = gives it another value, in a fork.""",
-    "waiting": """The waiting-matching store: under each tag, nodes that have some operands, and what is missing: _.
+▷ fires its node on delivery, ● only arrives and waits. Enter selects its node. d delivers the token under the cursor
+now, instead of the schedule's choice; = gives it another value, in a fork.""",
+    "waiting": """The waiting-matching store: under each tag, the nodes that have some of their operands; _ is a missing one.
 
-Enter on a node selects it, on a tag shows only that activation. ? asks why a node has not fired.""",
-    "tags": """The tree of activations: every call and iteration, what went in and what came out. ● open, ✓ closed.
+Enter on a node selects it; Enter on a tag shows only that activation. ? asks why a node has not fired.""",
+    "tags": """The tree of activations: every call and iteration, with its arguments and results. ● open, ✓ closed.
 
-Enter on an activation shows only what is under its tag, ◆: in the graph, the panes of tokens, events and cells, and
-the timeline. Enter again shows all. g goes to the next event under the tag of the cursor, G to the last before.""",
+Enter on an activation shows only its tag, ◆, in the graph, in the panes of tokens, events and cells, and in the
+timeline. Enter again shows all. g goes to the next event under the tag at the cursor, G to the previous one.""",
     "inspector": """One node: what its op does, its ports under a tag, its last firings, and its values across tags.
 
-It is the present node, until `select` (Enter or a click elsewhere) names another; * selects none. Enter on a firing
-goes there. Arrays are shown with statistics and a slice, which [ chooses. Watches stand at the end.""",
-    "events": """All events that are known; those ahead of where one is are faint. Enter on one goes there.
+It shows the current node until `select` (Enter or a click elsewhere) picks another; * clears the selection. Enter on
+a firing goes there. Arrays are shown with statistics and a slice; [ chooses the slice. Watches are at the end.""",
+    "events": """The known events; those after the current position are dim. Enter on one goes there.
 
-! lists only those for which a condition holds: ! op == 'add' and value > 3. / searches once.""",
-    "cells": """The write-once cells: what each holds and who put it there, and the reads parked at empty ones.""",
-    "answers": """The commands, and what they answered. Enter on a line that names an event goes there.""",
+! lists only the events that satisfy a condition: ! op == 'add' and value > 3. / searches once.""",
+    "cells": """The write-once cells: the value of each, the node that put it there, and the reads parked at empty ones.""",
+    "answers": """The commands and their answers. Enter on a line that names an event goes there.""",
     "timeline": """The run from its first to its last known event, with the firings of each wave above it.
 
-◆ is where one is, ✗ a trap, ⚑ a bookmark. A click goes there; left and right go by one event.""",
+◆ is the current position, ✗ a trap, ⚑ a bookmark. A click goes there; Left and Right move by one event.""",
 }
-"""For each pane, its content and what users can do there."""
+"""For each pane, its content and the actions of users."""
 
 SCREEN_KEYS = (
     (": ", "type any command; Tab completes it"),
-    (f"{LEADER_KEY} ", "the first stroke of keys of two: what may follow stands below"),
+    (f"{LEADER_KEY} ", "the leader key: the keys that may follow it are listed below"),
     ("^p", "the command palette: every command by name"),
-    ("1-0", "go to a pane; Tab to the next that is shown"),
-    ("^o", "jump mode: a letter over each pane"),
-    ("F2", "give a pane all the room, or take it back"),
-    ("F3", "light or dark"),
-    ("Esc", "stop what goes on for long (and Ctrl-C)"),
-    ("< >", "zoom the graph;  .  follows"),
-    ("F1", "explain the pane where one is"),
+    ("1-0", "go to a pane; Tab goes to the next visible one"),
+    ("^o", "jump to a pane: each shows a letter"),
+    ("F2", "maximize the pane, or restore it"),
+    ("F3", "switch between light and dark"),
+    ("Esc", "stop a long command (also Ctrl-C)"),
+    ("< >", "zoom the graph;  .  follows the run"),
+    ("F1", "explain the current pane"),
 )
 """The keys that are not commands."""
 
@@ -98,13 +98,13 @@ PANE_KEY_HINTS: Mapping[str, tuple[tuple[str, str], ...]] = {
     "source": (("Enter", "breakpoint"),),
     "flight": (("Enter", "select"), ("d", "deliver"), ("=", "change")),
     "waiting": (("Enter", "select"), ("?", "why not")),
-    "tags": (("Enter", "only this"), ("g", "next there")),
+    "tags": (("Enter", "only this"), ("g", "next event")),
     "inspector": (("Enter", "go there"), ("@", "watch"), ("[", "slice")),
     "events": (("Enter", "go there"), ("!", "filter"), ("/", "search")),
     "cells": (("Enter", "select"),),
     "answers": (("Enter", "go there"),),
-    "timeline": (("Left Right", "an event"), ("^ $", "ends")),
-    "line": (("Enter", "do"), ("Tab", "complete"), ("Up", "lines of before"), ("Esc", "leave")),
+    "timeline": (("Left Right", "one event"), ("^ $", "ends")),
+    "line": (("Enter", "do"), ("Tab", "complete"), ("Up", "history"), ("Esc", "leave")),
 }
 """The key hints of each pane, which come first when it has the focus. The command line shows only its own."""
 
@@ -148,8 +148,8 @@ def key_at(row: PageRow, column: int) -> str:
     >>> told.text[:25], [key_at(told, column) for column in (1, 3, 6, 11, 21, 90)]
     (' < > zoom  s step  S back', ['<', '>', '>', 's', 'S', ''])
     >>> told = key_hints("timeline", 80)
-    >>> told.text[:20], [key_at(told, column) for column in (1, 4, 7, 12)]
-    (' Left Right an event', ['Left', 'Left', 'Right', 'Right'])
+    >>> told.text[:21], [key_at(told, column) for column in (1, 4, 7, 12)]
+    (' Left Right one event', ['Left', 'Left', 'Right', 'Right'])
     """
     for key, word in zip(row.spans[::2], row.spans[1::2], strict=True):
         first, *_, last = [*key.text.split(), *key.text.split()]
@@ -160,18 +160,18 @@ def key_at(row: PageRow, column: int) -> str:
 
 
 TOUR_PAGES = (
-    "A program here is a static graph, and what runs on it are tokens: values on their way to a node, each under a tag"
-    " that says which call and which iteration it belongs to.\n\nThe graph has the middle of the screen. ● is a token"
-    " in flight, ○ one that waits for a partner.",
-    "s steps to the next firing, and S goes back. Every motion has a reverse: o and O pass over calls, f and F leave a"
-    " call, w and W go by waves. c goes on to a breakpoint, $ to the end, ^ to the beginning. u undoes anything.",
+    "A program is a static graph. Tokens run on it: values on their way to a node, each under a tag that names the call"
+    " and the iteration it belongs to.\n\nThe graph is in the middle of the screen. ● is a token in flight, ○ one that"
+    " waits for a partner.",
+    "s steps to the next firing, and S steps back. Every motion has a reverse: o and O step over calls, f and F out of a"
+    " call, w and W by waves. c continues to a breakpoint, $ goes to the end, ^ to the beginning. u undoes anything.",
     "Around the graph: the tokens in flight in the schedule's order, those that wait, the tree of tags, the source, the"
-    " events, and the timeline. Digits lead there. Enter does what a line is for, and so does a click.",
-    "Ask: y says why a node fired as it did, ? why it has not, Y who used its result. They are about the node under the"
-    " cursor, and can be edited before Enter.",
-    "What if: d delivers another token than the schedule's, = gives one another value. In the past that makes a fork;"
-    " K lists the runs, % compares two.",
-    "F1 explains the pane where one is, : takes any command, Ctrl-P finds one by name, q leaves.\n\nThat is all.",
+    " events, and the timeline. Digits go to these panes. Enter, or a click, acts on a line.",
+    "Ask: y says why a node fired as it did, ? why it has not, Y who used its result. They ask about the node under"
+    " the cursor; edit the command before Enter to ask about another.",
+    "What if: d delivers a token other than the schedule's, = gives a token another value. In the past that makes a"
+    " fork; K lists the runs, % compares two.",
+    "F1 explains the current pane, : takes any command, Ctrl-P finds one by name, q quits.\n\nThat is all.",
 )
 """The tour: six pages, one minute."""
 

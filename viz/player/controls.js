@@ -2,22 +2,22 @@
 
 const KEYS = [
   [[" "], "Space", "play or pause", () => (page.playing ? pause() : play())],
-  [["ArrowRight"], "→", "one step on", () => step(1)],
+  [["ArrowRight"], "→", "one step forward", () => step(1)],
   [["ArrowLeft"], "←", "one step back", () => step(-1)],
-  [["ArrowDown"], "↓", "on the graph: the next node", () => walkBoxes(1)],
-  [["ArrowUp"], "↑", "on the graph: the node before", () => walkBoxes(-1)],
-  [["Shift+ArrowRight", "Shift+ArrowLeft", "Shift+ArrowDown", "Shift+ArrowUp"], "Shift+arrows", "scroll the graph, or the pane one is in", scrollPane],
+  [["ArrowDown"], "↓", "in the graph: the next node", () => walkBoxes(1)],
+  [["ArrowUp"], "↑", "in the graph: the previous node", () => walkBoxes(-1)],
+  [["Shift+ArrowRight", "Shift+ArrowLeft", "Shift+ArrowDown", "Shift+ArrowUp"], "Shift+arrows", "scroll the graph, or the focused pane", scrollPane],
   [["Home"], "Home", "to the beginning", () => { pause(); seek(0); }],
   [["End"], "End", "to the end", () => { pause(); seek(LENGTH); }],
-  [[..."0123456789"], "0 to 9", "to so many tenths of the run", (key) => { pause(); seek(Math.round((LENGTH * Number(key)) / 10)); }],
+  [[..."0123456789"], "0 to 9", "to that tenth of the run: 5 is the middle", (key) => { pause(); seek(Math.round((LENGTH * Number(key)) / 10)); }],
   [["+", "="], "+", "faster", () => changeSpeed(1)],
   [["-"], "−", "slower", () => changeSpeed(-1)],
-  [["w"], "w", "steps by wave, by firing, by event", () => setUnit(UNITS[(UNITS.indexOf(page.unit) + 1) % UNITS.length])],
-  [["p"], "p", "predict what fires next", () => setPredicting(!predicting)],
+  [["w"], "w", "switch between steps by wave, by firing and by event", () => setUnit(UNITS[(UNITS.indexOf(page.unit) + 1) % UNITS.length])],
+  [["p"], "p", "predict which nodes fire next", () => setPredicting(!predicting)],
   [["c"], "c", "check a prediction", () => checkGuesses()],
-  [["t"], "t", "light or dark", toggleTheme],
-  [["?"], "?", "these keys", () => byId("keys").showModal()],
-  [["Escape"], "Esc", "choose nothing, show all", () => { page.chosen = []; if (page.filter >= 0) filterBy(0); else choose([]); }],
+  [["t"], "t", "switch between light and dark", toggleTheme],
+  [["?"], "?", "show these keys", () => byId("keys").showModal()],
+  [["Escape"], "Esc", "clear the selection; show all activations", () => { page.chosen = []; if (page.filter >= 0) filterBy(0); else choose([]); }],
 ];
 
 function onKey(event) {

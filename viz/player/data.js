@@ -85,8 +85,8 @@ function describeEvent(event) {
   const name = run.nodes[node[event]][NAME], under = `under ${tagPath(tag[event])}`;
   const operands = got[event].map(fullValue).join(", ");
   switch (did[event]) {
-    case WAITS_FOR_PARTNER: return `${operands} comes to port ${port[event]} of ${name} ${under}, and waits.`;
-    case PARKS: return `${operands} comes to ${name} ${under}, and is parked: its cell is empty.`;
+    case WAITS_FOR_PARTNER: return `${operands} arrives at port ${port[event]} of ${name} ${under} and waits.`;
+    case PARKS: return `${operands} arrives at ${name} ${under} and is parked: its cell is empty.`;
     case TRAPS: return `${name} ${under} traps on ${operands}: ${texts[event]}.`;
   }
   const results = resultsOf(event).join(", ") || "nothing";
@@ -122,7 +122,7 @@ function describeFirings(firings, events) {
 function describeStart(filter) {
   const count = new Map(), first = run.events.at[0];
   for (const [token, place] of stateAt(0)) {
-    const state = isInFlight(place) ? "in flight" : { [WAITS]: "waiting", [PARKED]: "parked", [HELD]: "held" }[place];
+    const state = isInFlight(place) ? "in flight" : { [WAITS]: "waiting", [PARKED]: "parked", [HELD]: "throttled" }[place];
     if (state && isShown(token, filter)) count.set(state, (count.get(state) || 0) + 1);
   }
   const others = [...count].filter(([state]) => state !== "in flight").map(([state, tokens]) => `, ${tokens.toLocaleString("en")} ${state}`);

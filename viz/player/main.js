@@ -120,7 +120,7 @@ function updatePrinted() {
   const { lines, left } = run.printed, printed = lines.filter(([at]) => at <= page.position);
   const earlier = left + Math.max(0, printed.length - MAX_PRINTED_LINES);
   byId("earlier").hidden = !earlier;
-  byId("earlier").textContent = `${plural(earlier, "line")} before these`;
+  byId("earlier").textContent = `${plural(earlier, "earlier line")}`;
   const pane = byId("printed"), text = printed.slice(-MAX_PRINTED_LINES).map(([, line]) => line).join("\n");
   if (text === pane.textContent) return;
   pane.textContent = text;
@@ -189,8 +189,8 @@ function filterBy(tag) {
 }
 
 function showFilter() {
-  const all = predicting ? "All are shown while you predict." : "All are shown.";
-  byId("filter").textContent = page.filter < 0 ? all : `Only ${tagPath(page.filter)} is shown, with all below it.`;
+  const all = predicting ? "All activations are shown while you predict." : "All activations are shown.";
+  byId("filter").textContent = page.filter < 0 ? all : `Only ${tagPath(page.filter)} and the activations below it are shown.`;
   byId("tags").setAttribute("aria-disabled", String(predicting));
 }
 

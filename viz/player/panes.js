@@ -14,7 +14,7 @@ function updateInspector(chosen, position, live) {
   const node = chosen.length ? chosen[0] : -1;
   if (list.value !== String(node)) list.value = String(node);
   pane.replaceChildren();
-  if (node < 0) return void pane.append(paragraph("Choose a node here, on the graph, or by its line."));
+  if (node < 0) return void pane.append(paragraph("Choose a node here, in the graph, or by its source line."));
   const row = run.nodes[node];
   pane.append(paragraph(`${row[OP]}, ${row[WHERE]}`), paragraph(run.docs[row[OP]] || ""));
   pane.append(heading("Operands"), bullets(operandsOf(node, live)));
@@ -93,7 +93,7 @@ function updateCells(position, filter) {
   if (!run.cells.arrays.length) return;
   const pane = byId("cells"), arrays = [...cellsAt(position, filter)], parts = [];
   for (const [array, cells] of arrays.slice(-ARRAYS)) parts.push(...showArray(array, cells, position));
-  if (!arrays.length) parts.push(paragraph("None has been made yet."));
+  if (!arrays.length) parts.push(paragraph("No array exists yet."));
   if (arrays.length > ARRAYS) parts.unshift(paragraph(`The last ${ARRAYS} of ${plural(arrays.length, "array")}:`));
   pane.replaceChildren(...parts);
 }
@@ -264,7 +264,7 @@ function buildTree(choose) {
     rest.setAttribute("role", "treeitem");
     rest.setAttribute("aria-disabled", "true");
     rest.className = "rest";
-    rest.textContent = `and ${(run.tags.up.length - items.length).toLocaleString("en")} more; --under shows one with all below it`;
+    rest.textContent = `and ${(run.tags.up.length - items.length).toLocaleString("en")} more; play --under TAG shows one with all below it`;
     list.append(rest);
   }
   list.addEventListener("keydown", (event) => moveInTree(event, choose));

@@ -74,7 +74,7 @@ def test_in_ascii(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         pages.append(screen.whole())
         assert "Enter go there" in screen.line("hints")
         await screen.press("colon")
-        assert "Up lines of before" in screen.line("hints")
+        assert "Up history" in screen.line("hints")
         await screen.press("escape", "ctrl+p")
         pages.append(screen.whole())
         assert all(page.isascii() for page in pages) and "can fire next" in pages[0] and ",- 0 timeline -" in pages[1]

@@ -69,7 +69,7 @@ def test_what_deadlocks_and_what_breaks(tagloom: Any, folder: Path) -> None:
     """The picture of a run is one however it ended, and says how; a graph that breaks the rules has to be asked for."""
     assert tagloom("show", "acts.py:chain", "10", "-o", "run.dot").code == 0
     text = (folder / "run.dot").read_text()
-    assert "Deadlocked" in text and "held by a bound" in text and "parked at an empty cell" in text
+    assert "Deadlocked" in text and "throttled by a bound" in text and "parked at an empty cell" in text
     assert "\u25a1 cell " in text
     assert tagloom("show", "graphs.py:race", "1", "-o", "run.dot").code == 2
     assert tagloom("show", "graphs.py:race", "1", "--unchecked", "-o", "run.dot").code == 0

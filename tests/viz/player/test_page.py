@@ -190,13 +190,13 @@ def test_a_prediction_is_of_the_whole_run(tab: Tab, page: Path) -> None:
     tab.open(page, "#step=60")
     tab.key("p")
     tab.run("[...document.querySelectorAll('#tags li')].find(each => each.textContent === 'fib(3)').click()")
-    assert tab.text("filter") == "All are shown while you predict."
+    assert tab.text("filter") == "All activations are shown while you predict."
     tab.key("End")
     assert tab.text("asked") == "The run is over: it returned 8."
     tab.key("c")
     assert tab.text("asked") == "The run is over: it returned 8."
     tab.key("p")
-    assert tab.text("filter") == "All are shown."
+    assert tab.text("filter") == "All activations are shown."
 
 
 @pytest.mark.full
@@ -260,7 +260,7 @@ def test_an_activation_alone(tab: Tab, page: Path) -> None:
     tab.key("ArrowRight")
     assert "under main/fib/fib" in tab.text("sentence")
     tab.key("Escape")
-    assert tab.text("filter") == "All are shown."
+    assert tab.text("filter") == "All activations are shown."
 
 
 @pytest.mark.full
@@ -288,7 +288,7 @@ def test_what_is_said_of_an_activation(tab: Tab, page: Path) -> None:
         nodes = {f"b-n{event.token.node}" for event in fired}
         assert set(tab.run("[...document.querySelectorAll('.fired')].map(each => each.id)")) == nodes
     tab.key("Escape")
-    assert tab.text("filter") == "All are shown."
+    assert tab.text("filter") == "All activations are shown."
 
 
 HOSTILE = "</script><img src=x onerror=alert(1)><!--@@DATA@@ & \u2028 \x07 \\u003c"

@@ -114,7 +114,7 @@ def test_the_cells(tab: Tab, page: Path, cells: Path) -> None:
     tab.open(page)
     assert tab.run("document.getElementById('cells-pane').hidden")
     tab.open(cells)
-    assert tab.text("cells") == "None has been made yet."
+    assert tab.text("cells") == "No array exists yet."
     tab.key("End")
     assert "1 of 5 full" in tab.text("cells")
     said = tab.run(CELLS)
@@ -172,6 +172,6 @@ def test_a_tree_of_many_activations(tab: Tab, tmp_path: Path) -> None:
     fib.run(17, keep="events").player(most=40_000).save(target)
     tab.open(target)
     last = tab.run("[...document.querySelectorAll('#tags li')].pop().textContent")
-    assert last.endswith(" more; --under shows one with all below it")
+    assert last.endswith(" more; play --under TAG shows one with all below it")
     tab.click("#tags li:last-child")
-    assert tab.text("filter") == "All are shown."
+    assert tab.text("filter") == "All activations are shown."

@@ -138,7 +138,7 @@ def test_lines_that_were_printed(tab: Tab, tmp_path: Path) -> None:
     there = sum(event.fired and event.token.node in printing for event in history[:before])
     tab.open(tmp_path / "page.html")
     assert tab.text("printed") == "\n".join(lines[there - 200 : there])
-    assert tab.text("earlier") == f"{there - 200} lines before these"
+    assert tab.text("earlier") == f"{there - 200} earlier lines"
     tab.key("End")
     assert tab.text("printed") == "\n".join(lines[-200:])
     left = "(pane => pane.scrollHeight - pane.clientHeight - pane.scrollTop)(document.getElementById('printed'))"
@@ -148,4 +148,4 @@ def test_lines_that_were_printed(tab: Tab, tmp_path: Path) -> None:
     assert tab.text("printed") == "" and tab.run("document.getElementById('earlier').hidden")
     assert not tab.run("document.getElementById('printed-pane').hidden")
     tab.key("End")
-    assert tab.text("earlier") == "40 lines before these"
+    assert tab.text("earlier") == "40 earlier lines"
