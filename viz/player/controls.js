@@ -9,7 +9,7 @@ const KEYS = [
   [["Shift+ArrowRight", "Shift+ArrowLeft", "Shift+ArrowDown", "Shift+ArrowUp"], "Shift+arrows", "scroll the graph, or the focused pane", scrollPane],
   [["Home"], "Home", "to the beginning", () => { pause(); seek(0); }],
   [["End"], "End", "to the end", () => { pause(); seek(LENGTH); }],
-  [[..."0123456789"], "0 to 9", "to that tenth of the run: 5 is the middle", (key) => { pause(); seek(Math.round((LENGTH * Number(key)) / 10)); }],
+  [[..."0123456789"], "0 to 9", "to that tenth of the run (5 is the middle)", (key) => { pause(); seek(Math.round((LENGTH * Number(key)) / 10)); }],
   [["+", "="], "+", "faster", () => changeSpeed(1)],
   [["-"], "−", "slower", () => changeSpeed(-1)],
   [["w"], "w", "switch between steps by wave, by firing and by event", () => setUnit(UNITS[(UNITS.indexOf(page.unit) + 1) % UNITS.length])],

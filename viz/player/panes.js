@@ -18,7 +18,7 @@ function updateInspector(chosen, position, live) {
   const row = run.nodes[node];
   pane.append(paragraph(`${row[OP]}, ${row[WHERE]}`), paragraph(run.docs[row[OP]] || ""));
   pane.append(heading("Operands"), bullets(operandsOf(node, live)));
-  pane.append(heading("Last value"), bullets(lastFirings(node, position)));
+  pane.append(heading("Last firings"), bullets(lastFirings(node, position)));
 }
 
 function operandsOf(node, live) {
