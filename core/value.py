@@ -42,11 +42,12 @@ def admit(value: object, expected: Type | None = None) -> Value:
         adapted = _convert_numbers(value, expected.dtype)
         if expected.admits(Type(expected.dtype, adapted.shape)):
             return _normalize_array(adapted, expected.dtype)
-    found = type_of(value)
-    if expected is None or expected.admits(found):
-        return normalize(value, found)
-    got = abbreviate(value) if np.size(value) > MAX_PRINTED_ELEMENTS else f"{format_value(value)} of type {found}"  # type: ignore[arg-type]
-    raise Usage("a value of the wrong type", required=expected, got=got, python=TypeError)
+    own_type = type_of(value)
+    if expected is None or expected.admits(own_type):
+        return normalize(value, own_type)
+    is_large = np.size(value) > MAX_PRINTED_ELEMENTS  # type: ignore[arg-type]
+    description = abbreviate(value) if is_large else f"{format_value(value)} of type {own_type}"
+    raise Usage("a value of the wrong type", required=expected, got=description, python=TypeError)
 
 
 _ALIGNED_C_CONTIGUOUS = 0x0101
@@ -82,13 +83,13 @@ def _convert_numbers(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
             return np.asarray(value, dtype=dtype.numpy)
         with np.errstate(over="ignore"):
             wide = np.asarray(value, dtype=np.float64)
-            made = wide.astype(dtype.numpy)
-        if np.any(np.isinf(made) & np.isfinite(wide)):
+            narrow = wide.astype(dtype.numpy)
+        if np.any(np.isinf(narrow) & np.isfinite(wide)):
             raise OverflowError
-        return made
+        return narrow
     except OverflowError:
-        what, got = ("integer", describe_integer(value)) if isinstance(value, int) else ("number", reprlib.repr(value))
-        raise Usage(f"this {what} does not fit into {dtype!r}", got=got, python=OverflowError) from None
+        noun, got = ("integer", describe_integer(value)) if isinstance(value, int) else ("number", reprlib.repr(value))
+        raise Usage(f"this {noun} does not fit into {dtype!r}", got=got, python=OverflowError) from None
     except ValueError:
         raise ragged_array_error(value) from None
 

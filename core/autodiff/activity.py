@@ -2,8 +2,8 @@
 
 A float is active if it depends on an input of the gradient and an output of the gradient depends on it.
 
-The analysis merges all differentiated calls of a function, since the function gets one split variant. It assumes that
-every result of a call depends on every operand.
+A function gets one split variant, so the analysis merges all its differentiated calls. It assumes that every result
+of a call depends on every operand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from ..types import HandleType, Type, element_type
 
 @dataclass(frozen=True)
 class RuleParameters:
-    """The parameters of a function with a gradient rule, by their role: the form that `custom_gradient` gives a call.
+    """The parameters of a function with a gradient rule, by role. `custom_gradient` emits calls of such functions.
 
     Such a function computes nothing. Its parameters are the inputs of the gradient, its results, and the captures of
     its rule, in this order; it returns the results unchanged. Its rule is another function: from the captures and the
@@ -40,8 +40,10 @@ def rule_parameters(program: Program, function: Function) -> RuleParameters:
 
 
 def relevant_parameters(program: Program, function: Function) -> Sequence[int]:
-    """The positions of the parameters on which the results depend, as far as gradients are concerned: all, or with a
-    rule the inputs, and the captures once the function is split."""
+    """The positions of the parameters on which, for gradients, the results depend.
+
+    These are all parameters. Of a function with a rule they are the inputs, and once it is split also the captures.
+    """
     count = len(function.body.parameters)
     if function.gradient_rule is None:
         return range(count)
@@ -83,21 +85,25 @@ class RegionActivity:
 
 def build_region_activity(region: Region) -> RegionActivity:
     """The activity of a region before any analysis: nothing varies and nothing is useful."""
-    made = RegionActivity(list(region.phases()))
-    for phase in made.phases:
+    activity = RegionActivity(list(region.phases()))
+    for phase in activity.phases:
         for node in phase.nodes:
             if node.op in ("cond", "while_loop", "call"):
-                made.root_nodes[node.name], made.phase_numbers[node.name], made.phase_nodes[node.name] = node, 0, [node]
-                regions = node.regions[1:] if node.op == "while_loop" else node.regions
-                made.inner_regions[node.name] = list(map(build_region_activity, regions))
-            elif node.op == "pullback":
-                of = node.attribute(PULLBACK_TARGET)
-                made.root_nodes[node.name], made.phase_numbers[node.name] = (
-                    made.root_nodes[of],
-                    made.phase_numbers[of] + 1,
+                activity.root_nodes[node.name], activity.phase_numbers[node.name], activity.phase_nodes[node.name] = (
+                    node,
+                    0,
+                    [node],
                 )
-                made.phase_nodes[made.root_nodes[of].name].append(node)
-    return made
+                regions = node.regions[1:] if node.op == "while_loop" else node.regions
+                activity.inner_regions[node.name] = list(map(build_region_activity, regions))
+            elif node.op == "pullback":
+                target = node.attribute(PULLBACK_TARGET)
+                activity.root_nodes[node.name], activity.phase_numbers[node.name] = (
+                    activity.root_nodes[target],
+                    activity.phase_numbers[target] + 1,
+                )
+                activity.phase_nodes[activity.root_nodes[target].name].append(node)
+    return activity
 
 
 def region_operands(node: Node) -> tuple[Operand, ...]:
@@ -129,8 +135,8 @@ def first_differentiable(variables: Sequence[Var]) -> list[int]:
 def is_active_node(area: RegionActivity, node: Node) -> bool:
     """Whether a call, cond or loop must be differentiated: it has active operands and active results."""
     members = area.phase_nodes[area.root_nodes[node.name].name]
-    goes_in = any(area.is_active(operand) for each in members for operand in region_operands(each))
-    return goes_in and any(area.is_active(result.name) for each in members for result in each.results)
+    goes_in = any(area.is_active(operand) for member in members for operand in region_operands(member))
+    return goes_in and any(area.is_active(result.name) for member in members for result in member.results)
 
 
 class ActivityAnalysis:
@@ -157,14 +163,14 @@ class ActivityAnalysis:
             self.active_parameters[function], self.active_results[function] = set(), set()
             self.has_changed = True
         callee = self.program[function]
-        made = [Var("", type_) for type_ in callee.results]
-        for known, more, among in (
+        result_variables = [Var("", type_) for type_ in callee.results]
+        for active_positions, requested_positions, variables in (
             (self.active_parameters[function], set(parameters), callee.body.parameters),
-            (self.active_results[function], set(results), made),
+            (self.active_results[function], set(results), result_variables),
         ):
-            before = len(known)
-            known.update(more or first_differentiable(among))
-            self.has_changed |= len(known) > before
+            before = len(active_positions)
+            active_positions.update(requested_positions or first_differentiable(variables))
+            self.has_changed |= len(active_positions) > before
 
     def analyze_to_fixpoint(self) -> None:
         """Propagate activity through all functions until nothing changes."""
@@ -185,8 +191,8 @@ class ActivityAnalysis:
         for phase in range(len(area.phases)):
             self.propagate_varied(area, phase)
         for phase in reversed(range(len(area.phases))):
-            wanted = range(len(area.phases[phase].results)) if phase else self.active_results[function.name]
-            self.mark_useful_results(area, phase, wanted)
+            useful_positions = range(len(area.phases[phase].results)) if phase else self.active_results[function.name]
+            self.mark_useful_results(area, phase, useful_positions)
             self.propagate_useful(area, phase)
 
     def mark_varied_parameters(self, area: RegionActivity, phase: int, positions: Iterable[int]) -> None:
@@ -197,10 +203,10 @@ class ActivityAnalysis:
         results = area.phases[phase].results
         self.mark(area.useful, [name for at in positions if isinstance(name := results[at], str)])
 
-    def mark(self, known: set[str], more: Iterable[str]) -> None:
-        before = len(known)
-        known.update(more)
-        self.has_changed |= len(known) > before
+    def mark(self, marked: set[str], names: Iterable[str]) -> None:
+        before = len(marked)
+        marked.update(names)
+        self.has_changed |= len(marked) > before
 
     def propagate_varied(self, area: RegionActivity, phase: int) -> None:
         """Mark the values that depend on varied values."""
@@ -215,23 +221,23 @@ class ActivityAnalysis:
                 at for at, varies in enumerate(varied[len(node.inputs) - len(region_operands(node)) :]) if varies
             ]
             if root.op == "call":
-                depends = any(each in area.varied for each in self.call_operands(area, root, number + 1))
-                found: Sequence[bool] = [depends] * len(node.results)
+                depends = any(relevant in area.varied for relevant in self.call_operands(area, root, number + 1))
+                result_varies: Sequence[bool] = [depends] * len(node.results)
             else:
-                found = self.propagate_varied_inside(area, root, number, positions)
-            pairs = zip(node.results, found, strict=True)
+                result_varies = self.propagate_varied_inside(area, root, number, positions)
+            pairs = zip(node.results, result_varies, strict=True)
             self.mark(area.varied, [result.name for result, varies in pairs if varies and is_differentiable(result)])
 
     def call_operands(self, area: RegionActivity, root: Node, number: int) -> list[Operand]:
         """The relevant operands of the phases of a call before phase `number`."""
         members = area.phase_nodes[root.name]
-        counting = self.relevant_operands(root)
+        relevant = self.relevant_operands(root)
         return [
             operand
-            for each in members
-            if area.phase_numbers[each.name] < number
-            for at, operand in enumerate(each.inputs)
-            if at in counting or each is not root
+            for member in members
+            if area.phase_numbers[member.name] < number
+            for at, operand in enumerate(member.inputs)
+            if at in relevant or member is not root
         ]
 
     def relevant_operands(self, call: Node) -> Sequence[int]:
@@ -250,19 +256,19 @@ class ActivityAnalysis:
             varied = [isinstance(result, str) and result in inner.varied for result in leaving]
             if root.op == "while_loop":
                 self.mark_varied_parameters(inner, number, [at for at, varies in enumerate(varied) if varies])
-                varied = [each.name in inner.varied for each in inner.phases[number].parameters]
+                varied = [variable.name in inner.varied for variable in inner.phases[number].parameters]
             results = [one or other for one, other in zip(results, varied, strict=True)] if results else varied
         return results
 
     def propagate_useful(self, area: RegionActivity, phase: int) -> None:
         """Mark the values on which useful values depend."""
-        known = len(area.varied), len(area.useful)
-        if self.visited.get((id(area), phase)) == known:
+        progress = len(area.varied), len(area.useful)
+        if self.visited.get((id(area), phase)) == progress:
             return  # nothing changed since; visiting again takes time exponential in the nesting depth
-        self.visited[id(area), phase] = known
+        self.visited[id(area), phase] = progress
         for node in reversed(area.phases[phase].nodes):
-            wanted = [at for at, result in enumerate(node.results) if result.name in area.useful]
-            if not wanted:
+            useful_positions = [at for at, result in enumerate(node.results) if result.name in area.useful]
+            if not useful_positions:
                 continue
             if node.name not in area.root_nodes:
                 self.mark(area.useful, [operand for operand in node.inputs if isinstance(operand, str)])
@@ -273,7 +279,7 @@ class ActivityAnalysis:
                 self.mark(area.useful, [operand for operand in earlier if isinstance(operand, str)])
                 self.request_call_gradient(area, root)
             else:
-                self.propagate_useful_inside(area, root, number, wanted)
+                self.propagate_useful_inside(area, root, number, useful_positions)
 
     def request_call_gradient(self, area: RegionActivity, root: Node) -> None:
         if is_active_node(area, root):
@@ -281,21 +287,25 @@ class ActivityAnalysis:
             useful = [at for at, result in enumerate(root.results) if area.is_active(result.name)]
             self.request_gradient(root.attribute("function"), varied, useful)
 
-    def propagate_useful_inside(self, area: RegionActivity, root: Node, number: int, wanted: list[int]) -> None:
-        """Mark the operands of a cond or loop, of this phase and the earlier ones, on which its wanted results
-        depend."""
+    def propagate_useful_inside(
+        self, area: RegionActivity, root: Node, number: int, useful_positions: list[int]
+    ) -> None:
+        """Mark the operands of a cond or loop, of this phase and the earlier ones, on which the useful
+        results of this phase depend."""
         members = area.phase_nodes[root.name]
         for inner in area.inner_regions[root.name]:
-            self.mark_useful_results(inner, number, wanted)
+            self.mark_useful_results(inner, number, useful_positions)
             if root.op == "while_loop":  # a loop without iterations returns its operands
-                self.mark(inner.useful, [inner.phases[number].parameters[at].name for at in wanted])
+                self.mark(inner.useful, [inner.phases[number].parameters[at].name for at in useful_positions])
             for phase in reversed(range(number + 1)):
                 self.propagate_useful(inner, phase)
-                used = [at for at, each in enumerate(inner.phases[phase].parameters) if each.name in inner.useful]
+                positions = [
+                    at for at, parameter in enumerate(inner.phases[phase].parameters) if parameter.name in inner.useful
+                ]
                 if root.op == "while_loop":
-                    self.mark_useful_results(inner, phase, used)
+                    self.mark_useful_results(inner, phase, positions)
                 operands = region_operands(members[phase])
-                self.mark(area.useful, [name for at in used if isinstance(name := operands[at], str)])
+                self.mark(area.useful, [name for at in positions if isinstance(name := operands[at], str)])
 
 
 def has_constant_results(node: Node) -> bool:

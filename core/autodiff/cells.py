@@ -5,7 +5,7 @@
 `check_deferred_reads`: no read waits for a later put. An adjoint flows back along the thread of handles: the adjoint of
 a get reaches the puts before it, and no others. A get that waits for a later put would therefore be a constant. The
 check reports two cases: a get where the array is still empty, and a get whose cell is put later in the same region or
-one around it. Elsewhere only a run knows the index.
+one around it. In other cases the index is known only at run time.
 """
 
 from __future__ import annotations
@@ -55,41 +55,45 @@ def check_cell_threads(function: Function, putting: Set[str]) -> Iterator[Invali
 
 def functions_with_ops(program: Program, *ops: str) -> Set[str]:
     """The functions that contain one of these ops, or call one that does: a fixed point."""
-    found: set[str] = set()
+    callers: set[str] = set()
     while True:
-        more = {
+        new_callers = {
             function.name
             for function in program.functions
             for node in function.body.walk()
-            if node.op in ops or (node.op == "call" and node.attribute("function") in found)
+            if node.op in ops or (node.op == "call" and node.attribute("function") in callers)
         }
-        if more == found:
-            return found
-        found = more
+        if new_callers == callers:
+            return callers
+        callers = new_callers
 
 
 def _check_region(region: Region, puts: Callable[[Node], bool]) -> Iterator[Invalid]:
     types: dict[str, Type] = {}
-    gone: dict[str, Node] = {}
+    replaced_handles: dict[str, Node] = {}
     """The handles that a put has replaced, with the node that put."""
-    used = {name for phase in region.phases() for node in phase.nodes for name in node.inputs if isinstance(name, str)}
-    used |= {name for phase in region.phases() for name in phase.results if isinstance(name, str)}
+    used_names = {
+        name for phase in region.phases() for node in phase.nodes for name in node.inputs if isinstance(name, str)
+    }
+    used_names |= {name for phase in region.phases() for name in phase.results if isinstance(name, str)}
     for phase in region.phases():
         types.update(phase.parameters)
         for node in phase.nodes:
             handles = [name for name in node.inputs if isinstance(name, str) and _is_float_handle(name, types)]
             for name in handles:
-                if name in gone and node.op != "cell_zeros":
-                    yield _thread_error(node, f"{name} is used again after a put to it, by {gone[name].name}")
+                if name in replaced_handles and node.op != "cell_zeros":
+                    yield _thread_error(
+                        node, f"{name} is used again after a put to it, by {replaced_handles[name].name}"
+                    )
             if puts(node):
-                gone.update((name, node) for name in handles)
-            if node.op == "put" and handles and node.name not in used:
+                replaced_handles.update((name, node) for name in handles)
+            if node.op == "put" and handles and node.name not in used_names:
                 yield _thread_error(node, "the handle that a put returns is not used")
             for inner in node.regions:
                 yield from _check_region(inner, puts)
             types.update(node.results)
-        for name in (name for name in phase.results if isinstance(name, str) and name in gone):
-            yield _thread_error(gone[name], f"{name} leaves a region after a put to it")
+        for name in (name for name in phase.results if isinstance(name, str) and name in replaced_handles):
+            yield _thread_error(replaced_handles[name], f"{name} leaves a region after a put to it")
 
 
 def _is_float_handle(name: str, types: dict[str, Type]) -> bool:
@@ -97,9 +101,9 @@ def _is_float_handle(name: str, types: dict[str, Type]) -> bool:
     return type_ is not None and isinstance(type_.dtype, HandleType) and is_differentiable(Var(name, type_))
 
 
-def _thread_error(node: Node, said: str) -> Invalid:
+def _thread_error(node: Node, problem: str) -> Invalid:
     return Invalid(
-        f"cells that are differentiated are used along one thread: {said}",
+        f"cells that are differentiated are used along one thread: {problem}",
         rule="D4",
         where=node.location or node.name,
         hint="continue with the handle that the last put returned: a = tl.put(a, i, x)",
@@ -127,12 +131,12 @@ def check_deferred_reads(activity: ActivityAnalysis, putting: Set[str]) -> Itera
     reading = functions_with_ops(activity.program, "get", "collect")
     if not (putting and reading):
         return
-    threads = _HandleFlowAnalysis(activity, putting, reading)
-    for read in threads.reads:
+    flow = _HandleFlowAnalysis(activity, putting, reading)
+    for read in flow.reads:
         if any(result.name in read.area.useful for result in read.node.results):
-            for later in threads.later_puts(read):
-                sure = [put for put in later if _is_same_cell(read, put)]
-                for put in filter(_puts_varied_value, sure or later):
+            for later_puts in flow.later_puts(read):
+                certain_puts = [put for put in later_puts if _is_same_cell(read, put)]
+                for put in filter(_puts_varied_value, certain_puts or later_puts):
                     yield _deferred_read_error(read.node, put.node)
 
 
@@ -166,26 +170,26 @@ class _HandleFlowAnalysis:
             pass
         self.empty_threads: defaultdict[HandleKey, list[Set[HandleKey]]] = defaultdict(list)
         """For each handle, the threads of the arrays that it may denote and that are still empty there."""
-        for made in self.new_handles:
-            thread, filled = self.trace_thread(made)
+        for array in self.new_handles:
+            thread, filled = self.trace_thread(array)
             for handle in _reachable_handles(
-                [made], self.local_flow, self.call_flow
+                [array], self.local_flow, self.call_flow
             ):  # not `return_flow`: each call returns its own array
                 if handle not in filled:
                     self.empty_threads[handle].append(thread)
 
     def visit_region(self, area: RegionActivity) -> None:
         for node in (each for phase in area.phases for each in phase.nodes):
-            made = id(area), node.name
+            result = id(area), node.name
             use = _CellUse(area, node, (id(area), str(next(iter(node.inputs), ""))))
             if node.op == "cells" and is_differentiable(node.results[0]):
-                self.new_handles[made] = None
+                self.new_handles[result] = None
             elif node.op in ("get", "collect"):
                 self.reads.append(use)
             elif node.op == "put":
                 self.puts[use.handle].append(use)
-                self.local_flow[use.handle].append(made)
-                self.written_handles.add(made)
+                self.local_flow[use.handle].append(result)
+                self.written_handles.add(result)
             elif node.op in ("cond", "while_loop"):
                 for inner in area.inner_regions[node.name]:
                     self.connect_region(use, inner)
@@ -209,27 +213,29 @@ class _HandleFlowAnalysis:
             self.calls_by_region.setdefault(id(inner), (inner, []))[1].append(use)
         else:
             pairs = zip(region_operands(use.node), parameters, strict=True)
-            self.enclosing_handles |= {(id(inner), each.name): (id(use.area), str(name)) for name, each in pairs}
+            self.enclosing_handles |= {
+                (id(inner), parameter.name): (id(use.area), str(name)) for name, parameter in pairs
+            }
         if use.node.op == "while_loop":
             self.add_flow(self.local_flow, inner, results, inner, parameters)
             self.add_flow(self.local_flow, use.area, use.node.inputs, use.area, use.node.results)
 
     def connect_opaque_call(self, use: _CellUse, callee: str) -> None:
-        """Add the flow through a call that is not differentiated: each operand may come out as any result."""
-        made = [(id(use.area), each.name) for each in use.node.results if _is_cell_handle(each)]
+        """Add the flow through a call that is not differentiated: any operand may be returned as any result."""
+        results = [(id(use.area), result.name) for result in use.node.results if _is_cell_handle(result)]
         parameters = self.activity.program[callee].body.parameters
         for name, variable in zip(use.node.inputs, parameters, strict=True):
             if _is_cell_handle(variable):
                 handle = id(use.area), str(name)
-                self.local_flow[handle] += made
+                self.local_flow[handle] += results
                 if callee in self.functions_with_puts:
                     self.puts[handle].append(use._replace(handle=handle))
                 elif callee in self.functions_with_reads:
                     self.reads.append(use._replace(handle=handle))
         if callee in self.functions_with_puts:
-            self.written_handles.update(made)
+            self.written_handles.update(results)
         elif callee in self.functions_with_cells and not any(map(_is_cell_handle, parameters)):
-            self.new_handles |= dict.fromkeys(made)
+            self.new_handles |= dict.fromkeys(results)
 
     def add_flow(
         self,
@@ -244,18 +250,18 @@ class _HandleFlowAnalysis:
                 steps[id(area), name].append((id(to), variable.name))
 
     def propagate_call_results(self) -> bool:
-        """Note which results of calls are one of the operands, or a new array, and which were put to.
+        """Record which results of calls are one of the operands, or a new array, and which were put to.
 
-        Each call is handled by itself, since `return_flow` mixes all callers of a function. Returns whether anything is
-        new.
+        This looks at each call by itself, since `return_flow` mixes all callers of a function. Returns whether it added
+        a fact.
         """
-        known, new = self.count_facts(), _reachable_handles(self.new_handles, self.local_flow)
+        fact_count, new_array_handles = self.count_facts(), _reachable_handles(self.new_handles, self.local_flow)
         for inner, uses in self.calls_by_region.values():
-            begun = inner.phases[0]
-            ends = [(id(inner), name) for name in begun.results]
-            given = [(at, each.name) for at, each in enumerate(begun.parameters) if _is_cell_handle(each)]
-            there = {at: _reachable_handles([(id(inner), name)], self.local_flow) for at, name in given}
-            for at, reached in (*there.items(), (None, new)):
+            phase = inner.phases[0]
+            ends = [(id(inner), name) for name in phase.results]
+            parameters = [(at, each.name) for at, each in enumerate(phase.parameters) if _is_cell_handle(each)]
+            aliases = {at: _reachable_handles([(id(inner), name)], self.local_flow) for at, name in parameters}
+            for at, reached in (*aliases.items(), (None, new_array_handles)):
                 put_to = _reachable_handles((each for each in reached if each in self.written_handles), self.local_flow)
                 for use, number in ((use, number) for use in uses for number, end in enumerate(ends) if end in reached):
                     result = id(use.area), use.node.results[number].name
@@ -265,24 +271,24 @@ class _HandleFlowAnalysis:
                         self.local_flow[id(use.area), str(region_operands(use.node)[at])].append(result)
                     if ends[number] in put_to:
                         self.written_handles.add(result)
-        return known != self.count_facts()
+        return fact_count != self.count_facts()
 
     def count_facts(self) -> tuple[int, int, int]:
         """The number of facts found so far; it grows until the fixed point."""
         return len(self.new_handles), len(self.written_handles), sum(map(len, self.local_flow.values()))
 
-    def trace_thread(self, made: HandleKey) -> tuple[Set[HandleKey], Set[HandleKey]]:
+    def trace_thread(self, array: HandleKey) -> tuple[Set[HandleKey], Set[HandleKey]]:
         """The handles of a new array, and those of them to which something may have been put.
 
         An array flows up to the callers of its function, and down into the functions called there, which return it to
         that call only.
         """
-        above = _reachable_handles([made], self.local_flow, self.return_flow)
+        above = _reachable_handles([array], self.local_flow, self.return_flow)
         thread = _reachable_handles(above, self.local_flow, self.call_flow)
         filled = _reachable_handles(
-            (each for each in above if each in self.written_handles), self.local_flow, self.return_flow
+            (handle for handle in above if handle in self.written_handles), self.local_flow, self.return_flow
         )
-        below = (each for each in thread if each in self.written_handles or each in filled)
+        below = (handle for handle in thread if handle in self.written_handles or handle in filled)
         return thread, _reachable_handles(below, self.local_flow, self.call_flow)
 
     def later_puts(self, read: _CellUse) -> Iterator[list[_CellUse]]:
@@ -294,24 +300,24 @@ class _HandleFlowAnalysis:
 
     def following_puts(self, read: _CellUse) -> list[_CellUse]:
         """The puts to the cell of a read that follow it in its region or one around it."""
-        handles, found = [read.handle], list[_CellUse]()
+        handles, following = [read.handle], list[_CellUse]()
         for handle in handles:  # the loop appends to it
             puts = [put for put in self.puts[handle] if put.node.op == "put"]
-            found += [put for put in puts if read.node.op == "collect" or _is_same_cell(read, put)]
+            following += [put for put in puts if read.node.op == "collect" or _is_same_cell(read, put)]
             handles += [(id(put.area), put.node.name) for put in puts]
             handles += [self.enclosing_handles[handle]] if handle in self.enclosing_handles else []
-        return found
+        return following
 
 
-def _reachable_handles(handles: Iterable[HandleKey], *steps: HandleFlow) -> Set[HandleKey]:
-    """The handles reachable by these steps, in a deterministic order."""
-    found = dict.fromkeys(handles)
-    due = list(found)
-    for handle in due:  # the loop appends to it
-        more = [to for each in steps for to in each[handle] if to not in found]
-        found.update(dict.fromkeys(more))
-        due += more
-    return found.keys()
+def _reachable_handles(handles: Iterable[HandleKey], *flows: HandleFlow) -> Set[HandleKey]:
+    """The handles reachable along these flows, in a deterministic order."""
+    reachable = dict.fromkeys(handles)
+    worklist = list(reachable)
+    for handle in worklist:  # the loop appends to it
+        successors = [to for flow in flows for to in flow[handle] if to not in reachable]
+        reachable.update(dict.fromkeys(successors))
+        worklist += successors
+    return reachable.keys()
 
 
 def _is_cell_handle(variable: Var) -> bool:
@@ -320,8 +326,8 @@ def _is_cell_handle(variable: Var) -> bool:
 
 def _puts_varied_value(put: _CellUse) -> bool:
     """Whether the value put depends on the inputs of the gradient."""
-    given = put.node.inputs[2:] if put.node.op == "put" else put.node.inputs
-    return any(isinstance(each, str) and each in put.area.varied for each in given)
+    operands = put.node.inputs[2:] if put.node.op == "put" else put.node.inputs
+    return any(isinstance(operand, str) and operand in put.area.varied for operand in operands)
 
 
 def _may_be_same_cell(read: _CellUse, put: _CellUse) -> bool:

@@ -29,14 +29,14 @@ def resolve_pullbacks(program: Program) -> Program:
     way has no gradient (D1), where the order of derivatives has no bound (D2), and where D4 to D6 are broken.
     """
     while True:
-        asking = {function.name for function in program.functions if any(_requested_pullbacks(program, function.body))}
-        if not asking:
+        pending = {function.name for function in program.functions if any(_requested_pullbacks(program, function.body))}
+        if not pending:
             return remove_rules(program)
-        program = _split_callees(program, _ready_functions(program, asking))
+        program = _split_callees(program, _ready_functions(program, pending))
 
 
 def _requested_pullbacks(program: Program, region: Region) -> Iterator[tuple[Node, Node]]:
-    """The calls of plain functions whose pullbacks are taken, each with the pullback."""
+    """The calls of plain functions whose pullbacks are taken, each with its pullback node."""
     calls = {node.name: node for node in region.walk() if node.op == "call"}
     for node in region.walk():
         call = calls.get(node.attribute(PULLBACK_TARGET)) if node.op == "pullback" else None
@@ -44,20 +44,22 @@ def _requested_pullbacks(program: Program, region: Region) -> Iterator[tuple[Nod
             yield call, node
 
 
-def _ready_functions(program: Program, asking: set[str]) -> list[str]:
-    """The functions in `asking` whose differentiated callees, with all that these call, take no pullbacks
-    themselves."""
+def _ready_functions(program: Program, pending: set[str]) -> list[str]:
+    """The pending functions that can be rewritten now: no pending function is reachable from the callees that they
+    differentiate."""
     ready = []
-    for name in sorted(asking):
+    for name in sorted(pending):
         callees = {call.attribute("function") for call, _ in _requested_pullbacks(program, program[name].body)}
-        if not any(each.name in asking for callee in callees for each in _reachable_functions(program, callee)):
+        if not any(
+            function.name in pending for callee in callees for function in _reachable_functions(program, callee)
+        ):
             ready.append(name)
     if not ready:
-        first = program[min(asking)]
+        unready = program[min(pending)]
         raise Invalid(
             "this takes a gradient of itself, so that the order of derivatives has no bound",
             rule="D2",
-            where=first.location or first.name,
+            where=unready.location or unready.name,
             hint="a function may call the gradient of another one, or itself, and not both",
         )
     return ready
@@ -82,18 +84,20 @@ class _PullbackRequest:
     """The positions of the parameters whose adjoints are used."""
 
     @classmethod
-    def from_nodes(cls, callee: Function, call: Node, node: Node, used: set[str]) -> _PullbackRequest:
-        """The request of a pullback `node`; `used` has the names that anything uses."""
-        rows, rest = frozenset(dict(node.attributes).get(BY_ROWS, ())), iter(node.results)
+    def from_nodes(cls, callee: Function, call: Node, node: Node, used_names: set[str]) -> _PullbackRequest:
+        """The request of a pullback `node`; `used_names` are those that any node or result uses."""
+        row_parameters, results = frozenset(dict(node.attributes).get(BY_ROWS, ())), iter(node.results)
         adjoints = {
-            at: [next(rest) for _ in range(2 if at in rows else 1)]
+            at: [next(results) for _ in range(2 if at in row_parameters else 1)]
             for at, variable in enumerate(callee.body.parameters)
             if variable.type.dtype.kind == "f"
         }
-        made = [at for at, type_ in enumerate(callee.results) if type_.dtype.kind == "f"]
-        given = dict(zip(made, node.inputs, strict=True))
-        wanted = tuple(at for at, each in adjoints.items() if any(variable.name in used for variable in each))
-        return cls(call, node, adjoints, given, rows, wanted)
+        float_results = [at for at, type_ in enumerate(callee.results) if type_.dtype.kind == "f"]
+        result_adjoints = dict(zip(float_results, node.inputs, strict=True))
+        required = tuple(
+            at for at, variables in adjoints.items() if any(variable.name in used_names for variable in variables)
+        )
+        return cls(call, node, adjoints, result_adjoints, row_parameters, required)
 
     @property
     def nonzero_results(self) -> tuple[int, ...]:
@@ -101,20 +105,20 @@ class _PullbackRequest:
         return tuple(at for at, value in self.result_adjoints.items() if not _is_zero(value))
 
 
-def _split_callees(program: Program, asking: list[str]) -> Program:
-    """The program in which the pullbacks that these functions take are those of split callees."""
-    activity, found = ActivityAnalysis(program), {}
-    for name in asking:
-        used = _used_names(program[name].body)
+def _split_callees(program: Program, requesting: list[str]) -> Program:
+    """The program in which these functions take the pullbacks of split callees."""
+    activity, requests = ActivityAnalysis(program), {}
+    for name in requesting:
+        used_names = _used_names(program[name].body)
         for call, node in _requested_pullbacks(program, program[name].body):
             callee = program[call.attribute("function")]
             _check_recomputation(program, callee.name, node)
-            asked = found[name, call.name] = _PullbackRequest.from_nodes(callee, call, node, used)
-            activity.request_gradient(callee.name, asked.required_parameters, asked.nonzero_results)
+            request = requests[name, call.name] = _PullbackRequest.from_nodes(callee, call, node, used_names)
+            activity.request_gradient(callee.name, request.required_parameters, request.nonzero_results)
     activity.analyze_to_fixpoint()
-    callees = [(asked, asked.call.attribute("function")) for asked in found.values()]
+    callees = [(request, request.call.attribute("function")) for request in requests.values()]
     propagate_rows(
-        activity, [(name, asked.row_parameters & activity.active_parameters[name]) for asked, name in callees]
+        activity, [(name, request.row_parameters & activity.active_parameters[name]) for request, name in callees]
     )
     putting = functions_with_ops(program, "put")
     for name in activity.regions:
@@ -122,34 +126,37 @@ def _split_callees(program: Program, asking: list[str]) -> Program:
             raise problem
     for problem in check_deferred_reads(activity, putting):
         raise problem
-    taken = {function.name for function in program.functions}
+    used_function_names = {function.name for function in program.functions}
     names: dict[str, str] = {}
     for name in activity.regions:
-        names[name] = _fresh_name(f"{name}_split", taken)
+        names[name] = _fresh_name(f"{name}_split", used_function_names)
     reverser = Reverser(activity, names.__getitem__)
-    split = [reverser.reverse_function(program[name]) for name in activity.regions]
-    for each in split:
-        if len(each.pullbacks) > MAX_PHASES:
-            raise Invalid("this is differentiated too often", rule="D2", where=each.location or each.name)
+    split_functions = [reverser.reverse_function(program[name]) for name in activity.regions]
+    for split_function in split_functions:
+        if len(split_function.pullbacks) > MAX_PHASES:
+            raise Invalid(
+                "this is differentiated too often", rule="D2", where=split_function.location or split_function.name
+            )
     functions = []
     for function in program.functions:
-        if function.name in asking:
-            mine = {call: asked for (name, call), asked in found.items() if name == function.name}
+        if function.name in requesting:
+            function_requests = {call: request for (name, call), request in requests.items() if name == function.name}
             function = replace(
-                function, body=_PullbackRewriter(activity, names, mine, function).rewrite_region(function.body)
+                function,
+                body=_PullbackRewriter(activity, names, function_requests, function).rewrite_region(function.body),
             )
         functions.append(function)
-    return replace(program, functions=(*functions, *split))
+    return replace(program, functions=(*functions, *split_functions))
 
 
 def first_effect(functions: Iterable[Function]) -> Node | None:
     """The first node in functions that draws random numbers or has an effect: it must not be computed twice."""
-    nodes = (each for function in functions for each in function.body.walk())
+    nodes = (node for function in functions for node in function.body.walk())
     return next(
         (
-            each
-            for each in nodes
-            if each.op in EFFECT_OPS and (EFFECT_OPS[each.op].draw or EFFECT_OPS[each.op].resource)
+            node
+            for node in nodes
+            if node.op in EFFECT_OPS and (EFFECT_OPS[node.op].draw or EFFECT_OPS[node.op].resource)
         ),
         None,
     )
@@ -159,35 +166,35 @@ def _check_recomputation(program: Program, callee: str, node: Node) -> None:
     """Raises Invalid (D5) where a pullback recomputes a function that draws or has effects."""
     if RECOMPUTE not in dict(node.attributes):
         return
-    acting = first_effect(_reachable_functions(program, callee))
-    if acting is not None:
-        done = "draws" if EFFECT_OPS[acting.op].draw else "acts"
+    effect = first_effect(_reachable_functions(program, callee))
+    if effect is not None:
+        verb = "draws" if EFFECT_OPS[effect.op].draw else "acts"
         raise Invalid(
-            f"a pullback computes {callee} again, which {done} ({acting.name})",
+            f"a pullback computes {callee} again, which {verb} ({effect.name})",
             rule="D5",
             where=node.location or node.name,
             hint="pull back once, next to the call; tl.value_and_grad does both",
         )
 
 
-def _fresh_name(wanted: str, taken: set[str]) -> str:
-    name, count = wanted, 1
-    while name in taken:
+def _fresh_name(base: str, used_names: set[str]) -> str:
+    name, count = base, 1
+    while name in used_names:
         count += 1
-        name = f"{wanted}_{count}"
-    taken.add(name)
+        name = f"{base}_{count}"
+    used_names.add(name)
     return name
 
 
 def _used_names(region: Region) -> set[str]:
     """The names that are operands or results anywhere in a region."""
-    found = {result for phase in region.phases() for result in phase.results if isinstance(result, str)}
+    names = {result for phase in region.phases() for result in phase.results if isinstance(result, str)}
     for phase in region.phases():
         for node in phase.nodes:
-            found |= {operand for operand in node.inputs if isinstance(operand, str)}
+            names |= {operand for operand in node.inputs if isinstance(operand, str)}
             for inner in node.regions:
-                found |= _used_names(inner)
-    return found
+                names |= _used_names(inner)
+    return names
 
 
 def _is_zero(value: Operand) -> bool:
@@ -198,12 +205,16 @@ class _PullbackRewriter:
     """Rewrites the calls and pullbacks of one function that takes pullbacks."""
 
     def __init__(
-        self, activity: ActivityAnalysis, names: dict[str, str], asked: dict[str, _PullbackRequest], function: Function
+        self,
+        activity: ActivityAnalysis,
+        split_names: dict[str, str],
+        requests: dict[str, _PullbackRequest],
+        function: Function,
     ) -> None:
         self.activity = activity
-        self.split_names = names
-        self.requests = asked
-        self.requests_by_pullback = {each.pullback.name: each for each in asked.values()}
+        self.split_names = split_names
+        self.requests = requests
+        self.requests_by_pullback = {request.pullback.name: request for request in requests.values()}
         self.builder = AdjointBuilder({var.name for node in function.body.walk() for var in node.results})
 
     def rewrite_region(self, region: Region) -> Region:
@@ -231,48 +242,57 @@ class _PullbackRewriter:
         is_differentiated = self.active_positions(node)[0] and self.active_positions(node)[1]
         name = self.split_names[callee] if is_differentiated else callee
         return replace(
-            node, attributes=tuple((key, name if key == "function" else said) for key, said in node.attributes)
+            node, attributes=tuple((key, name if key == "function" else value) for key, value in node.attributes)
         )
 
     def active_positions(self, call: Node) -> tuple[list[int], list[int]]:
         callee = call.attribute("function")
         return sorted(self.activity.active_parameters[callee]), sorted(self.activity.active_results[callee])
 
-    def rewrite_pullback(self, asked: _PullbackRequest) -> list[Node]:
+    def rewrite_pullback(self, request: _PullbackRequest) -> list[Node]:
         """The pullback reduced to active adjoints; the other adjoints are zero."""
-        callee, (taken, given) = asked.call.attribute("function"), self.active_positions(asked.call)
-        taken = taken if given else []
+        callee = request.call.attribute("function")
+        active_parameters, active_results = self.active_positions(request.call)
+        active_parameters = active_parameters if active_results else []
         parameters, rows = self.activity.program[callee].body.parameters, self.activity.regions[callee].row_tables
-        wanted, nodes = list[Var](), list[Node]()
-        for at in taken:
-            results = asked.parameter_adjoints[at]
-            if parameters[at].name in rows and at not in asked.row_parameters:
+        pullback_results, nodes = list[Var](), list[Node]()
+        for at in active_parameters:
+            results = request.parameter_adjoints[at]
+            if parameters[at].name in rows and at not in request.row_parameters:
                 results = self.row_adjoint_variables(parameters[at].type, results[0].name)
-                whole = to_dense(self.builder, Rows(*(each.name for each in results)), asked.call.inputs[at])
-                nodes += self.bind_results(asked, at, [whole])
-            wanted += results
-        if taken:
-            of = tuple(pair for pair in asked.pullback.attributes if pair[0] == PULLBACK_TARGET)
-            operands = tuple(asked.result_adjoints[at] for at in given)
-            nodes = [replace(asked.pullback, inputs=operands, results=tuple(wanted), attributes=of), *nodes]
-        for at in set(asked.required_parameters) - set(taken):
-            if at in asked.row_parameters:
-                nodes += self.bind_results(asked, at, empty_rows(self.builder, asked.call.inputs[at]))
+                whole = to_dense(self.builder, Rows(*(variable.name for variable in results)), request.call.inputs[at])
+                nodes += self.bind_results(request, at, [whole])
+            pullback_results += results
+        if active_parameters:
+            target = tuple(pair for pair in request.pullback.attributes if pair[0] == PULLBACK_TARGET)
+            operands = tuple(request.result_adjoints[at] for at in active_results)
+            nodes = [
+                replace(request.pullback, inputs=operands, results=tuple(pullback_results), attributes=target),
+                *nodes,
+            ]
+        for at in set(request.required_parameters) - set(active_parameters):
+            if at in request.row_parameters:
+                nodes += self.bind_results(request, at, empty_rows(self.builder, request.call.inputs[at]))
             else:
-                nodes.append(_zero_adjoint(asked.parameter_adjoints[at][0], asked.call.inputs[at], asked.pullback))
+                nodes.append(
+                    _zero_adjoint(request.parameter_adjoints[at][0], request.call.inputs[at], request.pullback)
+                )
         return nodes
 
     def row_adjoint_variables(self, table: Type, of: str) -> list[Var]:
         """New variables for the adjoint of a table by rows."""
-        made = [Var(self.builder.adjoint_name(of), type_) for type_ in row_adjoint_types(table)]
-        self.builder.record_types(made)
-        return made
+        variables = [Var(self.builder.adjoint_name(of), type_) for type_ in row_adjoint_types(table)]
+        self.builder.record_types(variables)
+        return variables
 
-    def bind_results(self, asked: _PullbackRequest, at: int, values: Sequence[Operand]) -> list[Node]:
+    def bind_results(self, request: _PullbackRequest, at: int, values: Sequence[Operand]) -> list[Node]:
         """The nodes built so far, and identities that give these values the names of a parameter's adjoints."""
-        made, self.builder.nodes = self.builder.nodes, []
-        pairs = zip(values, asked.parameter_adjoints[at], strict=True)
-        return [*made, *(Node("identity", (value,), (each,), (), (), asked.pullback.location) for value, each in pairs)]
+        nodes, self.builder.nodes = self.builder.nodes, []
+        pairs = zip(values, request.parameter_adjoints[at], strict=True)
+        return [
+            *nodes,
+            *(Node("identity", (value,), (variable,), (), (), request.pullback.location) for value, variable in pairs),
+        ]
 
 
 def _zero_adjoint(result: Var, like: Operand, node: Node) -> Node:
@@ -291,21 +311,21 @@ def remove_rules(program: Program) -> Program:
         replace(function, gradient_rule=None, body=_bypass_idle_calls(program, function.body, idle))
         for function in program.functions
     )
-    found = replace(program, functions=tuple(functions))
-    return replace(found, functions=found.reachable_functions())
+    simplified = replace(program, functions=tuple(functions))
+    return replace(simplified, functions=simplified.reachable_functions())
 
 
 def _bypass_idle_calls(program: Program, region: Region, idle: set[str]) -> Region:
     nodes: list[Node] = []
     for node in region.nodes:
         if node.op == "call" and node.attribute("function") in idle:
-            by = len(rule_parameters(program, program[node.attribute("function")]).inputs)
+            input_count = len(rule_parameters(program, program[node.attribute("function")]).inputs)
             nodes += [
-                Node("identity", (node.inputs[by + at],), (result,), (), (), node.location)
+                Node("identity", (node.inputs[input_count + at],), (result,), (), (), node.location)
                 for at, result in enumerate(node.results)
             ]
         else:
-            inner = tuple(_bypass_idle_calls(program, each, idle) for each in node.regions)
+            inner = tuple(_bypass_idle_calls(program, inner_region, idle) for inner_region in node.regions)
             nodes.append(replace(node, regions=inner) if inner else node)
     later = _bypass_idle_calls(program, region.pullback, idle) if region.pullback else None
     return replace(region, nodes=tuple(nodes), pullback=later)

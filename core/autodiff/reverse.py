@@ -1,9 +1,9 @@
-"""Reversal: the phases of a region, followed by as many that compute its adjoints.
+"""Reversal: to the phases of a region it adds as many phases that compute its adjoints.
 
-The phases themselves stay, except that calls become calls of split functions. Then, from the last phase to the first,
-follows a phase whose parameters are the adjoints of that phase's active results, and whose results are those of its
-active parameters. The adjoints of one value are added in the order in which the reverse pass meets its uses, last use
-first.
+The phases themselves stay, except that calls become calls of split functions. The new phases reverse them, from the
+last to the first. A new phase takes the adjoints of the active results of the phase that it reverses, and returns those
+of the active parameters. The adjoints of one value are added in the order in which the reverse pass meets its uses,
+last use first.
 
 The node that goes back through node n is named `back_n`, and the adjoint of value v, or a partial sum of it, `d_v`.
 Numbers keep names unique, in a form that `original_name` can invert.
@@ -58,14 +58,13 @@ from .rows import (
 
 
 class AdjointBuilder:
-    """Builds the nodes of a phase; gradient rules call it to apply ops. It chooses names that the function does not
-    use.
+    """Builds the nodes of a phase, with names that the function does not use yet. Gradient rules call it to apply ops.
 
-    `name_hint` is a prefix and the name behind it: what the nodes built now go back through.
+    `name_hint` has the prefix of the names of new nodes, and the name of the node or value whose adjoint they compute.
     """
 
-    def __init__(self, taken: set[str]) -> None:
-        self.used_names = taken
+    def __init__(self, used_names: set[str]) -> None:
+        self.used_names = used_names
         self.name_hint = REVERSE_PREFIX, ""
         self.types: dict[str, Type] = {}
         self.nodes: list[Node] = []
@@ -74,17 +73,17 @@ class AdjointBuilder:
     def __call__(self, op: str, *operands: Any, **attributes: Any) -> Operand:
         row = lookup_row(op)
         alike = operands[slice(*row.same_dtype_operands)] if isinstance(row, Op) else ()
-        strong = [self.type(each).dtype for each in alike if isinstance(each, str | Literal)]
-        given = [self.as_operand(each, strong[0] if strong else None) for each in operands]
-        made = row.type_rule(*map(self.type, given), **attributes)
+        operand_dtypes = [self.type(operand).dtype for operand in alike if isinstance(operand, str | Literal)]
+        inputs = [self.as_operand(operand, operand_dtypes[0] if operand_dtypes else None) for operand in operands]
+        result_type = row.type_rule(*map(self.type, inputs), **attributes)
         name = self.fresh_name(*self.name_hint)
-        self.add_node(Node(op, tuple(given), (Var(name, made),), (), tuple(attributes.items()), self.location))
+        self.add_node(Node(op, tuple(inputs), (Var(name, result_type),), (), tuple(attributes.items()), self.location))
         return name
 
-    def as_operand(self, given: Any, dtype: Any) -> Operand:
-        if isinstance(given, str | Literal):
-            return given
-        return literal(given, Type(dtype) if dtype is not None and not isinstance(given, bool) else None)
+    def as_operand(self, value: Any, dtype: Any) -> Operand:
+        if isinstance(value, str | Literal):
+            return value
+        return literal(value, Type(dtype) if dtype is not None and not isinstance(value, bool) else None)
 
     def type(self, operand: Any) -> Type:
         if isinstance(operand, Literal):
@@ -142,9 +141,9 @@ class RegionReversal:
 class Reverser:
     """Reverses functions, given their activity. `split_name` returns the name of a function's split variant."""
 
-    def __init__(self, activity: ActivityAnalysis, split: Callable[[str], str]) -> None:
+    def __init__(self, activity: ActivityAnalysis, split_name: Callable[[str], str]) -> None:
         self.activity = activity
-        self.split_name = split
+        self.split_name = split_name
 
     def reverse_function(self, function: Function) -> Function:
         area, body = self.activity.regions[function.name], function.body
@@ -152,55 +151,55 @@ class Reverser:
             sorted(positions[function.name])
             for positions in (self.activity.active_parameters, self.activity.active_results)
         )
-        taken = {"true", "false", "nan", "inf", *(var.name for node in body.walk() for var in node.results)}
-        taken |= _parameter_names(body)
+        used_names = {"true", "false", "nan", "inf", *(var.name for node in body.walk() for var in node.results)}
+        used_names |= _parameter_names(body)
         returned = [function.phase_result_types(phase) for phase in range(len(area.phases))]
-        of = RegionReversal(
+        reversal = RegionReversal(
             area, parameters, results, returned, ruled_function=function if function.gradient_rule else None
         )
-        made = self.reverse_region(of, AdjointBuilder(taken))
-        of.adjoint_types[0] = declared_adjoint_types(
-            area, [body.parameters[at] for at in parameters], of.adjoint_types[0]
+        reversed_body = self.reverse_region(reversal, AdjointBuilder(used_names))
+        reversal.adjoint_types[0] = declared_adjoint_types(
+            area, [body.parameters[at] for at in parameters], reversal.adjoint_types[0]
         )
-        returned += [tuple(of.adjoint_types[phase]) for phase in reversed(range(len(area.phases)))]
-        return replace(function, name=self.split_name(function.name), body=made, pullbacks=tuple(returned[1:]))
+        returned += [tuple(reversal.adjoint_types[phase]) for phase in reversed(range(len(area.phases)))]
+        return replace(function, name=self.split_name(function.name), body=reversed_body, pullbacks=tuple(returned[1:]))
 
-    def reverse_region(self, of: RegionReversal, writer: AdjointBuilder) -> Region:
+    def reverse_region(self, reversal: RegionReversal, builder: AdjointBuilder) -> Region:
         """The region with twice as many phases."""
-        for phase in of.activity.phases:
-            writer.record_types(phase.parameters)
-            nodes = tuple(self.forward_node(of, node, writer) for node in phase.nodes)
-            of.phases.append(replace(phase, nodes=nodes, pullback=None))
-        for number in reversed(range(len(of.activity.phases))):
-            of.phases.append(self.reverse_phase(of, number, writer))
-        made: Region | None = None
-        for phase in reversed(of.phases):
-            made = replace(phase, pullback=made)
-        assert made is not None
-        return made
+        for phase in reversal.activity.phases:
+            builder.record_types(phase.parameters)
+            nodes = tuple(self.forward_node(reversal, node, builder) for node in phase.nodes)
+            reversal.phases.append(replace(phase, nodes=nodes, pullback=None))
+        for number in reversed(range(len(reversal.activity.phases))):
+            reversal.phases.append(self.reverse_phase(reversal, number, builder))
+        linked: Region | None = None
+        for phase in reversed(reversal.phases):
+            linked = replace(phase, pullback=linked)
+        assert linked is not None
+        return linked
 
-    def forward_node(self, of: RegionReversal, node: Node, writer: AdjointBuilder) -> Node:
+    def forward_node(self, reversal: RegionReversal, node: Node, builder: AdjointBuilder) -> Node:
         """The node in the forward phase; if it is active, it gets further phases."""
-        writer.record_types(node.results)
-        if node.name not in of.activity.root_nodes or not is_active_node(of.activity, node):
+        builder.record_types(node.results)
+        if node.name not in reversal.activity.root_nodes or not is_active_node(reversal.activity, node):
             return node
-        root, place = of.activity.root_and_phase(node)
-        of.last_phase_names[root.name] = node.name
-        if place:
+        root, phase = reversal.activity.root_and_phase(node)
+        reversal.last_phase_names[root.name] = node.name
+        if phase:
             return node
         if node.op == "call":
-            others = [pair for pair in node.attributes if pair[0] != "function"]
-            return replace(node, attributes=(("function", self.split_name(node.attribute("function"))), *others))
-        outer, masks = writer.types, self.active_positions(of.activity, root, 0)
-        inner = of.inner_reversals[root.name] = [
-            RegionReversal(area, *masks, self.region_result_types(of.activity, root, area))
-            for area in of.activity.inner_regions[root.name]
+            attributes = [pair for pair in node.attributes if pair[0] != "function"]
+            return replace(node, attributes=(("function", self.split_name(node.attribute("function"))), *attributes))
+        outer, positions = builder.types, self.active_positions(reversal.activity, root, 0)
+        inner = reversal.inner_reversals[root.name] = [
+            RegionReversal(area, *positions, self.region_result_types(reversal.activity, root, area))
+            for area in reversal.activity.inner_regions[root.name]
         ]
         regions = list(node.regions[: len(node.regions) - len(inner)])
-        for each in inner:
-            writer.types = {}
-            regions.append(self.reverse_region(each, writer))
-        writer.types = outer
+        for inner_reversal in inner:
+            builder.types = {}
+            regions.append(self.reverse_region(inner_reversal, builder))
+        builder.types = outer
         return replace(node, regions=tuple(regions))
 
     def region_result_types(self, area: RegionActivity, root: Node, inner: RegionActivity) -> list[list[Type]]:
@@ -222,129 +221,136 @@ class Reverser:
             name = root.attribute("function")
             return sorted(self.activity.active_parameters[name]), sorted(self.activity.active_results[name])
         inner = area.inner_regions[root.name]
-        taken = [
+        parameters = [
             at
             for at in range(len(region_operands(root)))
             if any(i.is_active(i.phases[0].parameters[at].name) for i in inner)
         ]
-        taken = taken or first_differentiable(inner[0].phases[0].parameters)
+        parameters = parameters or first_differentiable(inner[0].phases[0].parameters)
         if root.op == "while_loop":
-            return taken, taken
-        given = [at for at, result in enumerate(root.results) if area.is_active(result.name)]
-        return taken, given or first_differentiable(root.results)
+            return parameters, parameters
+        results = [at for at, result in enumerate(root.results) if area.is_active(result.name)]
+        return parameters, results or first_differentiable(root.results)
 
-    def reverse_phase(self, of: RegionReversal, number: int, writer: AdjointBuilder) -> Region:
+    def reverse_phase(self, reversal: RegionReversal, number: int, builder: AdjointBuilder) -> Region:
         """The phase that computes the adjoints of phase `number`."""
-        phase = of.activity.phases[number]
-        outer, writer.nodes, writer.name_hint = writer.nodes, [], (REVERSE_PREFIX, "")
+        phase = reversal.activity.phases[number]
+        outer, builder.nodes, builder.name_hint = builder.nodes, [], (REVERSE_PREFIX, "")
         variables = [
             variable
-            for at in (range(len(phase.results)) if number else of.results)
-            for variable in self.add_incoming_adjoint(of, number, at, writer)
+            for at in (range(len(phase.results)) if number else reversal.results)
+            for variable in self.add_incoming_adjoint(reversal, number, at, builder)
         ]
-        if of.ruled_function is not None and not number:
-            self.apply_gradient_rule(of, of.ruled_function, dict(zip(of.results, variables, strict=True)), writer)
+        if reversal.ruled_function is not None and not number:
+            self.apply_gradient_rule(
+                reversal, reversal.ruled_function, dict(zip(reversal.results, variables, strict=True)), builder
+            )
         for node in reversed(phase.nodes):
-            writer.location, writer.name_hint = node.location, (REVERSE_PREFIX, node.name)
-            self.reverse_node(of, node, writer)
-        chosen = phase.parameters if number else [phase.parameters[at] for at in of.parameters]
-        writer.location = None
-        results = tuple(each for var in chosen for each in self.outgoing_adjoints(of, var, writer))
-        of.adjoint_types[number] = list(map(writer.type, results))
-        made, writer.nodes = writer.nodes, outer
-        return Region(tuple(variables), tuple(made), results)
+            builder.location, builder.name_hint = node.location, (REVERSE_PREFIX, node.name)
+            self.reverse_node(reversal, node, builder)
+        parameters = phase.parameters if number else [phase.parameters[at] for at in reversal.parameters]
+        builder.location = None
+        results = tuple(adjoint for var in parameters for adjoint in self.outgoing_adjoints(reversal, var, builder))
+        reversal.adjoint_types[number] = list(map(builder.type, results))
+        nodes, builder.nodes = builder.nodes, outer
+        return Region(tuple(variables), tuple(nodes), results)
 
-    def add_incoming_adjoint(self, of: RegionReversal, number: int, at: int, writer: AdjointBuilder) -> list[Var]:
+    def add_incoming_adjoint(
+        self, reversal: RegionReversal, number: int, at: int, builder: AdjointBuilder
+    ) -> list[Var]:
         """The parameters that bring in the adjoint of a result: one, or two by rows."""
-        result, type_ = of.activity.phases[number].results[at], of.result_types[number][at]
-        is_by_rows = not number and at in of.activity.invariant_positions
+        result, type_ = reversal.activity.phases[number].results[at], reversal.result_types[number][at]
+        is_by_rows = not number and at in reversal.activity.invariant_positions
         types = row_adjoint_types(type_) if is_by_rows else (adjoint_type(type_) or type_,)
-        variables = [Var(writer.adjoint_name(result if isinstance(result, str) else "result"), each) for each in types]
-        writer.record_types(variables)
+        variables = [Var(builder.adjoint_name(result if isinstance(result, str) else "result"), each) for each in types]
+        builder.record_types(variables)
         if is_by_rows:
-            self.accumulate_rows(of, str(result), Rows(*(each.name for each in variables)), writer)
+            self.accumulate_rows(reversal, str(result), Rows(*(each.name for each in variables)), builder)
         else:
-            self.accumulate(of, result, variables[0].name, writer)
+            self.accumulate(reversal, result, variables[0].name, builder)
         return variables
 
     def apply_gradient_rule(
-        self, of: RegionReversal, function: Function, given: Mapping[int, Var], writer: AdjointBuilder
+        self, reversal: RegionReversal, function: Function, result_adjoints: Mapping[int, Var], builder: AdjointBuilder
     ) -> None:
-        """Call the rule of a function that has one; `given` are the adjoints of its active results."""
+        """Call the rule of a function that has one; `result_adjoints` are those of its active results."""
         parts, rule = rule_parameters(self.activity.program, function), str(function.gradient_rule)
         floats = [at for at, variable in enumerate(parts.outputs) if is_differentiable(variable)]
         adjoints = [
-            given[at].name if at in given else self.zero_adjoint(parts.outputs[at].name, writer) for at in floats
+            result_adjoints[at].name if at in result_adjoints else self.zero_adjoint(parts.outputs[at].name, builder)
+            for at in floats
         ]
-        closed = [variable.name for variable in parts.captures]
-        results = tuple(Var(writer.adjoint_name(variable.name), variable.type) for variable in parts.inputs)
-        call = Node("call", (*closed, *adjoints), results, (), (("function", rule),), function.location)
-        writer.add_node(call)
+        captures = [variable.name for variable in parts.captures]
+        results = tuple(Var(builder.adjoint_name(variable.name), variable.type) for variable in parts.inputs)
+        call = Node("call", (*captures, *adjoints), results, (), (("function", rule),), function.location)
+        builder.add_node(call)
         for variable, result in zip(parts.inputs, results, strict=True):
-            self.accumulate(of, variable.name, result.name, writer)
+            self.accumulate(reversal, variable.name, result.name, builder)
 
-    def accumulate(self, of: RegionReversal, operand: Operand, adjoint: Operand, writer: AdjointBuilder) -> None:
+    def accumulate(self, reversal: RegionReversal, operand: Operand, adjoint: Operand, builder: AdjointBuilder) -> None:
         """Add to the adjoint of an operand, if it is active."""
-        if isinstance(operand, str) and of.activity.is_active(operand):
-            if operand in of.activity.row_tables:
-                raise row_use_error(operand, writer.name_hint[1] or "the result", writer.location)
-            known = of.adjoints.get(operand)
-            with writer.name_as_adjoint(operand):
-                of.adjoints[operand] = adjoint if known is None else writer("add", known, adjoint)
+        if isinstance(operand, str) and reversal.activity.is_active(operand):
+            if operand in reversal.activity.row_tables:
+                raise row_use_error(operand, builder.name_hint[1] or "the result", builder.location)
+            partial_sum = reversal.adjoints.get(operand)
+            with builder.name_as_adjoint(operand):
+                reversal.adjoints[operand] = adjoint if partial_sum is None else builder("add", partial_sum, adjoint)
 
-    def accumulate_rows(self, of: RegionReversal, table: str, adjoint: Rows, writer: AdjointBuilder) -> None:
+    def accumulate_rows(self, reversal: RegionReversal, table: str, adjoint: Rows, builder: AdjointBuilder) -> None:
         """Add to the adjoint of a table by rows."""
-        known = of.row_adjoints.get(table)
-        with writer.name_as_adjoint(table):
-            of.row_adjoints[table] = adjoint if known is None else add_rows(writer, known, adjoint)
+        partial_sum = reversal.row_adjoints.get(table)
+        with builder.name_as_adjoint(table):
+            reversal.row_adjoints[table] = adjoint if partial_sum is None else add_rows(builder, partial_sum, adjoint)
 
-    def adjoint_of(self, of: RegionReversal, name: str, writer: AdjointBuilder) -> Operand:
+    def adjoint_of(self, reversal: RegionReversal, name: str, builder: AdjointBuilder) -> Operand:
         """The adjoint of a value once all its uses are visited; zero where there are none."""
-        return of.adjoints[name] if name in of.adjoints else self.zero_adjoint(name, writer)
+        return reversal.adjoints[name] if name in reversal.adjoints else self.zero_adjoint(name, builder)
 
-    def outgoing_adjoints(self, of: RegionReversal, variable: Var, writer: AdjointBuilder) -> tuple[Operand, ...]:
+    def outgoing_adjoints(
+        self, reversal: RegionReversal, variable: Var, builder: AdjointBuilder
+    ) -> tuple[Operand, ...]:
         """The adjoint of a parameter as results of the phase: one value of its shape, or two by rows."""
-        if variable.name not in of.activity.row_tables:
-            return (self.sum_to_variable(self.adjoint_of(of, variable.name, writer), variable, writer),)
-        with writer.name_as_adjoint(variable.name):
-            return tuple(of.row_adjoints.get(variable.name) or empty_rows(writer, variable.name))
+        if variable.name not in reversal.activity.row_tables:
+            return (self.sum_to_variable(self.adjoint_of(reversal, variable.name, builder), variable, builder),)
+        with builder.name_as_adjoint(variable.name):
+            return tuple(reversal.row_adjoints.get(variable.name) or empty_rows(builder, variable.name))
 
-    def zero_adjoint(self, name: str, writer: AdjointBuilder) -> Operand:
-        type_ = writer.type(name)
+    def zero_adjoint(self, name: str, builder: AdjointBuilder) -> Operand:
+        type_ = builder.type(name)
         if isinstance(type_.dtype, HandleType):
-            with writer.name_as_adjoint(name):
-                return writer("cell_zeros", name)
+            with builder.name_as_adjoint(name):
+                return builder("cell_zeros", name)
         zero = literal(0.0 if is_differentiable(Var(name, type_)) else 0, Type(type_.dtype))
         if type_.is_scalar:
             return zero
-        with writer.name_as_adjoint(name):
-            return writer("broadcast_like", zero, name)
+        with builder.name_as_adjoint(name):
+            return builder("broadcast_like", zero, name)
 
-    def sum_to_variable(self, adjoint: Operand, variable: Var, writer: AdjointBuilder) -> Operand:
+    def sum_to_variable(self, adjoint: Operand, variable: Var, builder: AdjointBuilder) -> Operand:
         """The adjoint summed to the shape of its variable, unless the types show that it has that shape."""
         if isinstance(variable.type.dtype, HandleType):
             return adjoint
-        if variable.type.admits(writer.type(adjoint)):
+        if variable.type.admits(builder.type(adjoint)):
             return adjoint
-        with writer.name_as_adjoint(variable.name):
-            return writer("sum_like", adjoint, variable.name)
+        with builder.name_as_adjoint(variable.name):
+            return builder("sum_like", adjoint, variable.name)
 
-    def reverse_node(self, of: RegionReversal, node: Node, writer: AdjointBuilder) -> None:
+    def reverse_node(self, reversal: RegionReversal, node: Node, builder: AdjointBuilder) -> None:
         """Add to the adjoints of a node's operands, given those of its results."""
-        if node.name in of.activity.root_nodes:
-            if is_active_node(of.activity, node):
-                self.reverse_structured_node(of, node, writer)
+        if node.name in reversal.activity.root_nodes:
+            if is_active_node(reversal.activity, node):
+                self.reverse_structured_node(reversal, node, builder)
             return
-        if node.name not in of.adjoints or not any(map(of.activity.is_active, node.inputs)):
+        if node.name not in reversal.adjoints or not any(map(reversal.activity.is_active, node.inputs)):
             return
         if node.op == "get":
             handle, index = str(node.inputs[0]), node.inputs[1]
-            known = self.adjoint_of(of, handle, writer)
-            of.adjoints[handle] = writer("scatter_add", known, of.adjoints[node.name], index)
+            handle_adjoint = self.adjoint_of(reversal, handle, builder)
+            reversal.adjoints[handle] = builder("scatter_add", handle_adjoint, reversal.adjoints[node.name], index)
             return
         if node.op in CELL_GRADIENTS:
-            for operand, made in CELL_GRADIENTS[node.op](writer, of.adjoints[node.name], node.inputs):
-                self.accumulate(of, operand, made, writer)
+            for operand, contribution in CELL_GRADIENTS[node.op](builder, reversal.adjoints[node.name], node.inputs):
+                self.accumulate(reversal, operand, contribution, builder)
             return
         rule = OPS[node.op].gradient if node.op in OPS else None
         if rule is None:
@@ -356,71 +362,87 @@ class Reverser:
                 hint="tl.stop_gradient(x) makes a value a constant",
             )
         for at, operand in enumerate(node.inputs):
-            if of.activity.is_active(operand):
-                if operand in of.activity.row_tables and (taken := gathered_rows(writer, node, of.adjoints[node.name])):
-                    self.accumulate_rows(of, str(operand), taken, writer)
+            if reversal.activity.is_active(operand):
+                if operand in reversal.activity.row_tables and (
+                    rows := gathered_rows(builder, node, reversal.adjoints[node.name])
+                ):
+                    self.accumulate_rows(reversal, str(operand), rows, builder)
                     continue
-                given = of.adjoints[node.name], node.name, *node.inputs
-                made = rule(writer, at, *given, **dict(node.attributes))
-                if made is not None:
+                rule_inputs = reversal.adjoints[node.name], node.name, *node.inputs
+                contribution = rule(builder, at, *rule_inputs, **dict(node.attributes))
+                if contribution is not None:
                     broadcast = OPS[node.op].scalar is not None
-                    made = self.unbroadcast(made, operand, writer) if broadcast else made
-                    self.accumulate(of, operand, made, writer)
+                    contribution = self.unbroadcast(contribution, operand, builder) if broadcast else contribution
+                    self.accumulate(reversal, operand, contribution, builder)
 
-    def unbroadcast(self, adjoint: Operand, operand: Operand, writer: AdjointBuilder) -> Operand:
+    def unbroadcast(self, adjoint: Operand, operand: Operand, builder: AdjointBuilder) -> Operand:
         """The adjoint of a broadcast operand, summed to its shape."""
-        shape, wanted = writer.type(adjoint).shape, writer.type(operand).shape
-        is_same = shape == wanted and shape is not None and None not in shape
-        return adjoint if is_same else writer("sum_like", adjoint, operand)
+        shape, operand_shape = builder.type(adjoint).shape, builder.type(operand).shape
+        is_same = shape == operand_shape and shape is not None and None not in shape
+        return adjoint if is_same else builder("sum_like", adjoint, operand)
 
-    def reverse_structured_node(self, of: RegionReversal, node: Node, writer: AdjointBuilder) -> None:
+    def reverse_structured_node(self, reversal: RegionReversal, node: Node, builder: AdjointBuilder) -> None:
         """Add the pullback of a call, cond or loop, or of one of its pullbacks."""
-        root, number = of.activity.root_and_phase(node)
-        taken, given = self.active_positions(of.activity, root, number)
+        root, number = reversal.activity.root_and_phase(node)
+        active_operands, active_results = self.active_positions(reversal.activity, root, number)
         operands = region_operands(node)
-        inputs = tuple(each for at in given for each in self.outgoing_adjoints(of, node.results[at], writer))
-        types, area = self.operand_adjoint_types(of, root, number, taken), self.callee_activity(of, root)
-        results = tuple(Var(writer.fresh_name(REVERSE_PREFIX, node.name), type_) for type_ in types)
-        writer.add_node(
-            Node("pullback", inputs, results, (), ((PULLBACK_TARGET, of.last_phase_names[root.name]),), node.location)
+        inputs = tuple(
+            adjoint for at in active_results for adjoint in self.outgoing_adjoints(reversal, node.results[at], builder)
         )
-        of.last_phase_names[root.name] = results[0].name
-        rest = iter(results)
-        for at in taken:
+        types = self.operand_adjoint_types(reversal, root, number, active_operands)
+        area = self.callee_activity(reversal, root)
+        results = tuple(Var(builder.fresh_name(REVERSE_PREFIX, node.name), type_) for type_ in types)
+        builder.add_node(
+            Node(
+                "pullback",
+                inputs,
+                results,
+                (),
+                ((PULLBACK_TARGET, reversal.last_phase_names[root.name]),),
+                node.location,
+            )
+        )
+        reversal.last_phase_names[root.name] = results[0].name
+        remaining = iter(results)
+        for at in active_operands:
             if area.phases[number].parameters[at].name in area.row_tables:
-                self.accumulate_row_result(of, operands[at], Rows(next(rest).name, next(rest).name), writer)
+                self.accumulate_row_result(
+                    reversal, operands[at], Rows(next(remaining).name, next(remaining).name), builder
+                )
             else:
-                self.accumulate(of, operands[at], next(rest).name, writer)
+                self.accumulate(reversal, operands[at], next(remaining).name, builder)
 
     def accumulate_row_result(
-        self, of: RegionReversal, operand: Operand, adjoint: Rows, writer: AdjointBuilder
+        self, reversal: RegionReversal, operand: Operand, adjoint: Rows, builder: AdjointBuilder
     ) -> None:
         """Add a row adjoint, returned by a call or branch, to the adjoint of its operand."""
-        if operand in of.activity.row_tables:
-            self.accumulate_rows(of, str(operand), adjoint, writer)
-        elif of.activity.is_active(operand):
-            self.accumulate(of, operand, to_dense(writer, adjoint, operand), writer)
+        if operand in reversal.activity.row_tables:
+            self.accumulate_rows(reversal, str(operand), adjoint, builder)
+        elif reversal.activity.is_active(operand):
+            self.accumulate(reversal, operand, to_dense(builder, adjoint, operand), builder)
 
-    def callee_activity(self, of: RegionReversal, root: Node) -> RegionActivity:
+    def callee_activity(self, reversal: RegionReversal, root: Node) -> RegionActivity:
         """The activity of the region that a call, cond or loop runs; of a cond, of its first branch."""
         if root.op == "call":
             return self.activity.regions[root.attribute("function")]
-        return of.activity.inner_regions[root.name][0]
+        return reversal.activity.inner_regions[root.name][0]
 
-    def operand_adjoint_types(self, of: RegionReversal, root: Node, number: int, taken: Sequence[int]) -> list[Type]:
+    def operand_adjoint_types(
+        self, reversal: RegionReversal, root: Node, number: int, active_operands: Sequence[int]
+    ) -> list[Type]:
         """The types of the adjoints of the operands of a phase."""
         if root.op == "cond":
-            one, other = (inner.adjoint_types[number] for inner in of.inner_reversals[root.name])
-            return [mine.join(theirs) or mine for mine, theirs in zip(one, other, strict=True)]
-        area = self.callee_activity(of, root)
-        return [type_ for at in taken for type_ in adjoint_types(area, area.phases[number].parameters[at])]
+            one, other = (inner.adjoint_types[number] for inner in reversal.inner_reversals[root.name])
+            return [one_type.join(other_type) or one_type for one_type, other_type in zip(one, other, strict=True)]
+        area = self.callee_activity(reversal, root)
+        return [type_ for at in active_operands for type_ in adjoint_types(area, area.phases[number].parameters[at])]
 
 
 def _parameter_names(region: Region) -> set[str]:
     """The names of parameters in all regions."""
-    found = {variable.name for phase in region.phases() for variable in phase.parameters}
+    names = {variable.name for phase in region.phases() for variable in phase.parameters}
     for phase in region.phases():
         for node in phase.nodes:
             for inner in node.regions:
-                found |= _parameter_names(inner)
-    return found
+                names |= _parameter_names(inner)
+    return names

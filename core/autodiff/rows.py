@@ -30,8 +30,8 @@ class Rows(NamedTuple):
 
 def row_adjoint_types(table: Type) -> tuple[Type, Type]:
     """The types of the two values of a row adjoint. The number of rows is known only at run time."""
-    rest = None if table.shape is None else (None, *table.shape[1:])
-    return Type(dtypes.int64, (None,)), Type(table.dtype, rest)
+    shape = None if table.shape is None else (None, *table.shape[1:])
+    return Type(dtypes.int64, (None,)), Type(table.dtype, shape)
 
 
 def adjoint_types(area: RegionActivity, variable: Var) -> tuple[Type, ...]:
@@ -43,30 +43,32 @@ def adjoint_types(area: RegionActivity, variable: Var) -> tuple[Type, ...]:
     )
 
 
-def declared_adjoint_types(area: RegionActivity, variables: Iterable[Var], left: Iterable[Type]) -> list[Type]:
+def declared_adjoint_types(
+    area: RegionActivity, variables: Iterable[Var], inferred_types: Iterable[Type]
+) -> list[Type]:
     """The types that a function declares for the adjoints of its parameters: row adjoints have an unknown number of
     rows."""
-    rest = iter(left)
+    inferred = iter(inferred_types)
     return [
-        wide if variable.name in area.row_tables else found
+        declared if variable.name in area.row_tables else exact
         for variable in variables
-        for wide, found in zip(adjoint_types(area, variable), rest, strict=False)
+        for declared, exact in zip(adjoint_types(area, variable), inferred, strict=False)
     ]
 
 
 def gathered_rows(do: OpBuilder, node: Node, adjoint: Operand) -> Rows | None:
     """The row adjoint that a gather contributes; None for other ops."""
-    found = row_adjoint(do, node.op, adjoint, node.inputs, dict(node.attributes))
-    return found and Rows(*found)
+    rows = row_adjoint(do, node.op, adjoint, node.inputs, dict(node.attributes))
+    return rows and Rows(*rows)
 
 
-def propagate_rows(activity: ActivityAnalysis, asked: Iterable[tuple[str, Iterable[int]]]) -> None:
-    """Give these parameters of functions row adjoints, and so the parameters of functions and branches that receive
-    them."""
-    waiting = list(asked)
-    for name, positions in waiting:  # the loop appends to it
+def propagate_rows(activity: ActivityAnalysis, requests: Iterable[tuple[str, Iterable[int]]]) -> None:
+    """Give these parameters row adjoints, and also the parameters of called functions and branches to which they are
+    passed."""
+    worklist = list(requests)
+    for name, positions in worklist:  # the loop appends to it
         parameters = activity.program[name].body.parameters
-        waiting += _mark_tables(activity, activity.regions[name], {parameters[at].name for at in positions})
+        worklist += _mark_tables(activity, activity.regions[name], {parameters[at].name for at in positions})
 
 
 def _mark_tables(
@@ -77,20 +79,20 @@ def _mark_tables(
         return
     area.row_tables |= names
     for node in (each for phase in area.phases for each in phase.nodes if each.op in ("call", "cond", "while_loop")):
-        places = {
+        positions = {
             at for at, each in enumerate(region_operands(node)) if isinstance(each, str) and each in area.row_tables
         }
         if node.op == "call":
             callee = node.attribute("function")
             if callee in activity.regions and activity.program[callee].gradient_rule is None:
-                yield callee, activity.active_parameters[callee] & places
+                yield callee, activity.active_parameters[callee] & positions
             continue
         for inner in area.inner_regions[node.name]:
             if node.op == "while_loop":
-                places &= _invariant_positions(inner)
-                inner.invariant_positions |= places
-                area.row_tables |= {node.results[at].name for at in places}
-            yield from _mark_tables(activity, inner, {inner.phases[0].parameters[at].name for at in places})
+                positions &= _invariant_positions(inner)
+                inner.invariant_positions |= positions
+                area.row_tables |= {node.results[at].name for at in positions}
+            yield from _mark_tables(activity, inner, {inner.phases[0].parameters[at].name for at in positions})
 
 
 def _invariant_positions(body: RegionActivity) -> set[int]:
@@ -116,10 +118,10 @@ def to_dense(do: OpBuilder, adjoint: Rows, table: Any) -> Any:
     return do("scatter_add", do("multiply_no_nan", table, 0.0), adjoint.values, adjoint.indices)
 
 
-def row_use_error(table: str, what: str, where: Location | None) -> Invalid:
-    """The error where a table differentiated by rows is used by another op than a gather."""
+def row_use_error(table: str, user: str, where: Location | None) -> Invalid:
+    """The error where an op other than a gather uses a table that is differentiated by rows."""
     return Invalid(
-        f"{table} is differentiated by rows, and {what} uses more than rows of it",
+        f"{table} is differentiated by rows, and {user} uses more than rows of it",
         rule="D6",
         where=where or table,
         required="tl.take(x, i, axis=0), or x[i]",

@@ -31,7 +31,7 @@ Guard: TypeAlias = tuple[tuple[OutputRef, bool], ...]
 
 
 class ControlContext(NamedTuple):
-    """Where a value lives: inside a function or a loop, under a guard of (predicate, outcome) pairs."""
+    """The function or loop in which a value lives, and its guard: (predicate, outcome) pairs."""
 
     owner: str | Site
     guard: Guard = ()
@@ -60,38 +60,38 @@ class ControlContexts:
         """Infer contexts in the order in which tokens can arrive, then check the edges that close cycles."""
         for position in range(len(self.graph.arguments)):
             self.contexts[OutputRef(-1, position)] = ControlContext(self.graph.name)
-        waiting = list(range(len(self.graph.nodes)))
-        while waiting:
-            left, problems = [], []
-            for number in waiting:
-                found = self.infer_node(number)
-                if found is None:
-                    left.append(number)
+        worklist = list(range(len(self.graph.nodes)))
+        while worklist:
+            blocked, problems = [], []
+            for number in worklist:
+                node_problems = self.infer_node(number)
+                if node_problems is None:
+                    blocked.append(number)
                 else:
-                    problems += found
+                    problems += node_problems
             yield from problems
-            if problems or len(left) == len(waiting):
-                yield from [] if problems else self.unreachable_problems(left)
+            if problems or len(blocked) == len(worklist):
+                yield from [] if problems else self.unreachable_problems(blocked)
                 return
-            waiting = left
+            worklist = blocked
         yield from self.check_calls()
         yield from self.check_returns()
         yield from self.check_loops()
         yield from self.check_reverse_loops()
 
-    def unreachable_problems(self, left: list[int]) -> Iterator[Invalid]:
+    def unreachable_problems(self, blocked: list[int]) -> Iterator[Invalid]:
         """V14."""
         yield problem(
             "V14",
             "no token reaches these nodes: they wait for themselves, or for a function that is never called",
-            self.graph.nodes[left[0]].origin,
+            self.graph.nodes[blocked[0]].origin,
             required="a path from the arguments to every node",
-            got=self.node_names(left[:5]),
+            got=self.node_names(blocked[:5]),
             hint="a cycle must pass through next_iteration and a merge",
         )
 
     def infer_node(self, number: int) -> list[Invalid] | None:
-        """Infer the contexts of a node's outputs: the problems found, or None where it is too early."""
+        """Infer the contexts of a node's outputs. Returns problems, or None while an input has no context."""
         node = self.graph.nodes[number]
         ports = [self.port_source(number, port) for port in range(len(node.ports)) if node.ports[port] is None]
         if node.op == "merge":
@@ -103,26 +103,28 @@ class ControlContexts:
             return None
         if len(set(contexts)) > 1:
             return [self.mixed_contexts_problem(node, ports)]
-        here = contexts[0]
-        assert here is not None
-        if self.function_of(here) != node.function:
-            return [self.foreign_function_problem(node, here)]
-        return self.infer_outputs(number, here)
+        input_context = contexts[0]
+        assert input_context is not None
+        if self.function_of(input_context) != node.function:
+            return [self.foreign_function_problem(node, input_context)]
+        return self.infer_outputs(number, input_context)
 
-    def infer_outputs(self, number: int, here: ControlContext) -> list[Invalid] | None:
+    def infer_outputs(self, number: int, input_context: ControlContext) -> list[Invalid] | None:
         node = self.graph.nodes[number]
         match node.op:
             case "switch":
                 pred = self.skip_identities(self.port_source(number, 1))
-                outputs = [ControlContext(here.owner, (*here.guard, (pred, side))) for side in (True, False)]
+                outputs = [
+                    ControlContext(input_context.owner, (*input_context.guard, (pred, side))) for side in (True, False)
+                ]
             case "call" | "enter":
                 assert node.site is not None
-                if self.outer_contexts.setdefault(node.site, here) != here:
-                    return [self.multiple_entries_problem(node, here)]
+                if self.outer_contexts.setdefault(node.site, input_context) != input_context:
+                    return [self.multiple_entries_problem(node, input_context)]
                 outputs = [ControlContext(self.callees[node.site] if node.op == "call" else node.site)]
             case "exit" | "next_iteration" | "back":
                 assert node.site is not None
-                if here.owner != node.site:
+                if input_context.owner != node.site:
                     return [
                         self.mixed_contexts_problem(
                             node, [self.port_source(number, 0)], required=ControlContext(node.site)
@@ -145,12 +147,12 @@ class ControlContexts:
                     return [self.trip_count_problem(node, trips)]
                 outputs = [self.loop_branch_context(node.site, False)]
             case _:
-                outputs = [here] * len(node.outputs)
+                outputs = [input_context] * len(node.outputs)
         self.contexts.update((OutputRef(number, position), context) for position, context in enumerate(outputs))
         return []
 
     def infer_return(self, number: int) -> list[Invalid] | None:
-        """A return lives in the context of its call, once all arguments of the call have a context."""
+        """A return has the context of its call, once all arguments of the call have a context."""
         site = self.graph.nodes[number].site
         assert site is not None
         if site != ENVIRONMENT and not self.has_all_inputs(self.graph.nodes[number]):
@@ -159,8 +161,8 @@ class ControlContexts:
         return []
 
     def has_all_inputs(self, node: GraphNode) -> bool:
-        """Whether all arguments of a call, or variables of a loop, have a context, in this phase and the earlier ones:
-        each output may depend on each of them."""
+        """Whether all arguments of a call, or all variables of a loop, have a context, in this phase and the earlier
+        ones: any output may depend on any of them."""
         assert node.site is not None
         numbers = [n for op in ("call", "enter", "reenter") for n in self.nodes_by_site.get((op, node.site), ())]
         sent = [OutputRef(n, 0) in self.contexts for n in numbers if self.graph.nodes[n].phase <= node.phase]
@@ -177,25 +179,25 @@ class ControlContexts:
     def infer_merge(self, number: int, ports: list[OutputRef]) -> list[Invalid] | None:
         """V11."""
         node = self.graph.nodes[number]
-        makers = [None if source.node < 0 else self.graph.nodes[source.node] for source in ports]
-        ops = ["call" if maker is None else maker.op for maker in makers]
+        producers = [None if source.node < 0 else self.graph.nodes[source.node] for source in ports]
+        ops = ["call" if producer is None else producer.op for producer in producers]
         if "reenter" in ops:
-            again = self.contexts.get(ports[ops.index("reenter")])
-            if again is None:
+            reenter_context = self.contexts.get(ports[ops.index("reenter")])
+            if reenter_context is None:
                 return None
             if len(ports) != 2:
                 return [self.merge_problem(node, "one reenter, and one value of its loop", ports)]
-            return self.assign_merge(number, ControlContext(again.owner))
+            return self.assign_merge(number, ControlContext(reenter_context.owner))
         if "enter" in ops or "next_iteration" in ops:
-            sites = {maker.site for maker in makers if maker is not None}
+            sites = {producer.site for producer in producers if producer is not None}
             if sorted(ops) != ["enter", "next_iteration"] or len(sites) > 1:
                 return [self.merge_problem(node, "one enter and one next_iteration, of one loop", ports)]
-            entered = self.contexts.get(ports[ops.index("enter")])
-            if entered is None:
+            enter_context = self.contexts.get(ports[ops.index("enter")])
+            if enter_context is None:
                 return None
-            return self.assign_merge(number, entered)
+            return self.assign_merge(number, enter_context)
         if "call" in ops:
-            callers = [ENVIRONMENT if maker is None else maker.site for maker in makers]
+            callers = [ENVIRONMENT if producer is None else producer.site for producer in producers]
             callees = {self.callees[site] for site in callers if site in self.callees}
             if set(ops) != {"call"} or len(set(callers)) < len(callers) or callees != {node.function}:
                 return [self.merge_problem(node, "at most one token from each site that calls the function", ports)]
@@ -203,17 +205,17 @@ class ControlContexts:
         contexts = [self.contexts[source] for source in ports if source in self.contexts]
         if len(contexts) < len(ports):
             return None
-        joined = join_guards([context.guard for context in contexts])
-        if joined is None or len({context.owner for context in contexts}) > 1:
+        guard = join_guards([context.guard for context in contexts])
+        if guard is None or len({context.owner for context in contexts}) > 1:
             return [self.merge_problem(node, "the two sides of one switch", ports, contexts)]
-        return self.assign_merge(number, ControlContext(contexts[0].owner, joined))
+        return self.assign_merge(number, ControlContext(contexts[0].owner, guard))
 
-    def assign_merge(self, number: int, here: ControlContext) -> list[Invalid]:
+    def assign_merge(self, number: int, context: ControlContext) -> list[Invalid]:
         """Give a merge the joined context of its ports, which must be in the merge's function."""
         node = self.graph.nodes[number]
-        if self.function_of(here) != node.function:
-            return [self.foreign_function_problem(node, here)]
-        self.contexts[OutputRef(number, 0)] = here
+        if self.function_of(context) != node.function:
+            return [self.foreign_function_problem(node, context)]
+        self.contexts[OutputRef(number, 0)] = context
         return []
 
     def check_calls(self) -> Iterator[Invalid]:
@@ -225,18 +227,20 @@ class ControlContexts:
             ):
                 entries.setdefault(node.function, set()).add(number)
         callers = {site: numbers for (op, site), numbers in self.nodes_by_site.items() if op == "call"}
-        given = {site: [self.graph.nodes[number].outputs[0] for number in callers[site]] for site in callers}
+        arguments_by_site = {
+            site: [self.graph.nodes[number].outputs[0] for number in callers[site]] for site in callers
+        }
         if self.graph.name in {self.callees[site] for site in callers}:
-            given[ENVIRONMENT] = [argument for _, argument in self.graph.arguments]
-        for site, outputs in given.items():
-            wanted = sorted(entries.get(self.callees[site], ()))
+            arguments_by_site[ENVIRONMENT] = [argument for _, argument in self.graph.arguments]
+        for site, outputs in arguments_by_site.items():
+            expected = sorted(entries.get(self.callees[site], ()))
             fed = sorted(edge.node for output in outputs for edge in output.edges)
-            if fed != wanted or any(len(output.edges) != 1 for output in outputs):
+            if fed != expected or any(len(output.edges) != 1 for output in outputs):
                 yield problem(
                     "V12",
                     f"the arguments of {site} do not feed each parameter of {self.callees[site]} once",
                     self.graph.nodes[callers[site][0]].origin if site in callers else self.graph.name,
-                    required=self.node_names(wanted),
+                    required=self.node_names(expected),
                     got=self.node_names(fed),
                     hint="a parameter is a merge, fed once by every site that calls the function",
                 )
@@ -245,21 +249,21 @@ class ControlContexts:
         """V10: a return gets a value of the called function, under no branch."""
         for number, node in enumerate(self.graph.nodes):
             if node.op == "return" and node.site is not None:
-                source, here = self.port_source(number, 0), self.contexts[OutputRef(number, 0)]
-                wanted = ControlContext(self.callees[node.site])
-                if self.contexts[source] != wanted:
-                    yield self.mixed_contexts_problem(node, [source], required=wanted)
-                if node.function != (self.graph.name if node.site == ENVIRONMENT else self.function_of(here)):
-                    yield self.foreign_function_problem(node, here)
+                source, return_context = self.port_source(number, 0), self.contexts[OutputRef(number, 0)]
+                expected = ControlContext(self.callees[node.site])
+                if self.contexts[source] != expected:
+                    yield self.mixed_contexts_problem(node, [source], required=expected)
+                if node.function != (self.graph.name if node.site == ENVIRONMENT else self.function_of(return_context)):
+                    yield self.foreign_function_problem(node, return_context)
 
     def check_loops(self) -> Iterator[Invalid]:
         """V13."""
         for site, numbers in [(site, numbers) for (op, site), numbers in self.nodes_by_site.items() if op == "enter"]:
-            again = self.nodes_by_site.get(("next_iteration", site), [])
-            edges = [[self.graph.nodes[n].outputs[0].edges for n in side] for side in (numbers, again)]
-            merges = [sorted(edge.node for fed in side for edge in fed) for side in edges]
-            once = all(len(fed) == 1 for side in edges for fed in side)
-            if merges[0] != merges[1] or not once or not all(map(self.is_merge, merges[0])):
+            next_iterations = self.nodes_by_site.get(("next_iteration", site), [])
+            edges = [[self.graph.nodes[n].outputs[0].edges for n in side] for side in (numbers, next_iterations)]
+            merges = [sorted(edge.node for targets in side for edge in targets) for side in edges]
+            is_fed_once = all(len(targets) == 1 for side in edges for targets in side)
+            if merges[0] != merges[1] or not is_fed_once or not all(map(self.is_merge, merges[0])):
                 yield problem(
                     "V13",
                     f"a variable of loop {site} lacks its enter, its merge or its next_iteration",
@@ -269,24 +273,24 @@ class ControlContexts:
                     hint="a loop variable is a merge, fed once by its enter and once by its next_iteration",
                 )
                 continue
-            if len({self.graph.nodes[n].attributes for n in again if not self.graph.nodes[n].phase}) > 1:
+            if len({self.graph.nodes[n].attributes for n in next_iterations if not self.graph.nodes[n].phase}) > 1:
                 yield problem(
                     "V13",
                     f"the variables of loop {site} do not have the same bound",
                     self.graph.nodes[numbers[0]].origin,
                     required="the same on each next_iteration",
-                    got="; ".join(sorted({str(dict(self.graph.nodes[n].attributes)) for n in again})),
+                    got="; ".join(sorted({str(dict(self.graph.nodes[n].attributes)) for n in next_iterations})),
                     hint="a loop has one bound on its iterations, or none",
                 )
                 continue
-            leaving = self.nodes_by_site.get(("exit", site), [])
-            guards = {(self.contexts[self.port_source(n, 0)], True) for n in again}
-            guards |= {(self.contexts[self.port_source(n, 0)], False) for n in leaving}
+            exits = self.nodes_by_site.get(("exit", site), [])
+            guards = {(self.contexts[self.port_source(n, 0)], True) for n in next_iterations}
+            guards |= {(self.contexts[self.port_source(n, 0)], False) for n in exits}
             conditions = {context.guard[-1][0] for context, _ in guards if context.guard}
-            right = {
+            allowed = {
                 (ControlContext(site, ((pred, outcome),)), outcome) for pred in conditions for outcome in (True, False)
             }
-            if len(conditions) != 1 or not guards <= right:
+            if len(conditions) != 1 or not guards <= allowed:
                 yield problem(
                     "V13",
                     f"the variables of loop {site} do not all continue and exit on one condition",
@@ -305,19 +309,21 @@ class ControlContexts:
                 edges = self.graph.nodes[number].outputs[0].edges
                 merge = edges[0].node if len(edges) == 1 and self.is_merge(edges[0].node) else None
                 back = self.graph.nodes[merge].outputs[0].edges if merge is not None else ()
-                behind = [self.graph.nodes[edge.node] for edge in back]
-                if merge is None or not any((node.op, node.site) == ("back", site) for node in behind):
+                consumers = [self.graph.nodes[edge.node] for edge in back]
+                if merge is None or not any((node.op, node.site) == ("back", site) for node in consumers):
                     yield self.missing_back_problem(number)
                     continue
-                other = self.port_source(merge, 1 - edges[0].port)
-                if self.contexts[other] != self.loop_branch_context(site, True):
+                other_source = self.port_source(merge, 1 - edges[0].port)
+                if self.contexts[other_source] != self.loop_branch_context(site, True):
                     yield self.merge_problem(
-                        self.graph.nodes[merge], "both sides of the condition", [other], [self.contexts[other]]
+                        self.graph.nodes[merge],
+                        "both sides of the condition",
+                        [other_source],
+                        [self.contexts[other_source]],
                     )
 
     def port_source(self, number: int, port: int) -> OutputRef:
-        """The source of a port, which has exactly one (V8 is checked before); for a port that holds a literal, that of
-        the trigger."""
+        """The only source of a port (V8 is checked before); for a port with a literal, the source of the trigger."""
         node = self.graph.nodes[number]
         return self.sources[Edge(number, len(node.ports) - 1 if node.ports[port] is not None else port)][0]
 
@@ -366,24 +372,24 @@ class ControlContexts:
             hint="a value enters a loop by enter, a branch by switch, a function by call",
         )
 
-    def foreign_function_problem(self, node: GraphNode, here: ControlContext) -> Invalid:
+    def foreign_function_problem(self, node: GraphNode, context: ControlContext) -> Invalid:
         return problem(
             "V10",
             f"{node} gets its tokens from another function",
             node.origin,
             required=node.function,
-            got=self.function_of(here),
+            got=self.function_of(context),
             hint="functions meet in call and return",
         )
 
-    def multiple_entries_problem(self, node: GraphNode, here: ControlContext) -> Invalid:
+    def multiple_entries_problem(self, node: GraphNode, context: ControlContext) -> Invalid:
         assert node.site is not None
         return problem(
             "V12" if node.op == "call" else "V13",
             f"{node.site} is entered from two control contexts",
             node.origin,
             required=self.describe_context(self.outer_contexts[node.site]),
-            got=self.describe_context(here),
+            got=self.describe_context(context),
             hint="use a site for each control context",
         )
 
@@ -422,21 +428,21 @@ class ControlContexts:
 
 
 def join_guards(guards: list[Guard]) -> Guard | None:
-    """The guard under which exactly one of these guards holds, or None. The two sides of a predicate join to the guard
-    around it.
+    """The guard under which exactly one of these guards holds, or None. The two sides of a predicate join to the outer
+    guard.
 
     >>> p, q = OutputRef(0, 0), OutputRef(1, 0)
     >>> join_guards([((p, True), (q, True)), ((p, False),), ((p, True), (q, False))])
     ()
     """
-    left = list(guards)
-    while len(left) > 1:
-        longest = max(left, key=len)
+    remaining = list(guards)
+    while len(remaining) > 1:
+        longest = max(remaining, key=len)
         if not longest:
             return None
-        *around, (pred, outcome) = longest
-        other = (*around, (pred, not outcome))
-        if left.count(longest) != 1 or left.count(other) != 1:
+        *outer, (pred, outcome) = longest
+        opposite = (*outer, (pred, not outcome))
+        if remaining.count(longest) != 1 or remaining.count(opposite) != 1:
             return None
-        left = [guard for guard in left if guard not in (longest, other)] + [tuple(around)]
-    return left[0]
+        remaining = [guard for guard in remaining if guard not in (longest, opposite)] + [tuple(outer)]
+    return remaining[0]

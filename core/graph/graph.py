@@ -65,7 +65,7 @@ class GraphNode:
     @property
     def phase(self) -> int:
         """The phase of a call or loop that a routing node belongs to: 0, or the number of a pullback's phase."""
-        return next((said for name, said in self.attributes if name == PHASE), 0)
+        return next((value for name, value in self.attributes if name == PHASE), 0)
 
     @property
     def origin(self) -> Location | str:
@@ -90,15 +90,15 @@ class Graph(SvgReprMixin):
 
     def sources(self) -> dict[Edge, list[OutputRef]]:
         """For each port with edges, the outputs that feed it."""
-        found: dict[Edge, list[OutputRef]] = {}
+        sources: dict[Edge, list[OutputRef]] = {}
         for number, (_, argument) in enumerate(self.arguments):
             for edge in argument.edges:
-                found.setdefault(edge, []).append(OutputRef(-1, number))
+                sources.setdefault(edge, []).append(OutputRef(-1, number))
         for number, node in enumerate(self.nodes):
             for position, output in enumerate(node.outputs):
                 for edge in output.edges:
-                    found.setdefault(edge, []).append(OutputRef(number, position))
-        return found
+                    sources.setdefault(edge, []).append(OutputRef(number, position))
+        return sources
 
     def output(self, source: OutputRef) -> OutputPort:
         return self.arguments[source.output][1] if source.node < 0 else self.nodes[source.node].outputs[source.output]
@@ -106,31 +106,31 @@ class Graph(SvgReprMixin):
     def find(self, name: str) -> list[int]:
         """The numbers of the nodes called `name` or `function.name`; if there are none, of those whose names end in
         `.name`, as in `i` for `loop.i`. Raises Usage where there are none at all."""
-        found = [number for number, node in enumerate(self.nodes) if name in (node.name, str(node))]
-        if not found:
-            found = [number for number, node in enumerate(self.nodes) if name and node.name.endswith(f".{name}")]
-        if not found:
+        numbers = [number for number, node in enumerate(self.nodes) if name in (node.name, str(node))]
+        if not numbers:
+            numbers = [number for number, node in enumerate(self.nodes) if name and node.name.endswith(f".{name}")]
+        if not numbers:
             raise Usage(
                 f"no node is called {name!r}", hint=f"there are {', '.join(map(str, self.nodes[:40]))}", python=KeyError
             )
-        return found
+        return numbers
 
     def only(self, name: str) -> int:
         """The number of the one node of this name; raises Usage where there is none, or more than one."""
-        found = self.find(name)
-        if len(found) > 1:
-            names = ", ".join(str(self.nodes[number]) for number in found)
+        numbers = self.find(name)
+        if len(numbers) > 1:
+            names = ", ".join(str(self.nodes[number]) for number in numbers)
             raise Usage(f"several nodes are called {name!r}", required="one", got=names)
-        return found[0]
+        return numbers[0]
 
 
 PortInput: TypeAlias = OutputRef | Literal | None
-"""The input of a port when its node is made: an output, a literal, or nothing yet."""
+"""The input of a port of a new node: an output, a literal, or None for a port to be connected later."""
 
 
-def _as_port_input(given: object) -> PortInput:
+def _as_port_input(value: object) -> PortInput:
     """The input of a port; a plain value becomes a literal."""
-    return given if given is None or isinstance(given, OutputRef | Literal) else literal(given)
+    return value if value is None or isinstance(value, OutputRef | Literal) else literal(value)
 
 
 class Builder:
@@ -213,15 +213,15 @@ class Builder:
     def type(self, source: OutputRef) -> Type:
         if source.node < 0:
             return self._arguments[source.output][1]
-        found: Type = self._nodes[source.node]["types"][source.output]
-        return found
+        type_: Type = self._nodes[source.node]["types"][source.output]
+        return type_
 
     def build(
         self, results: Iterable[OutputRef] = (), *, return_nodes: Iterable[int] = (), hidden_count: int = 0
     ) -> Graph:
         """The graph. `results` get return nodes to the environment; `return_nodes` are such nodes that exist
         already."""
-        made = [
+        new_return_nodes = [
             self.node("return", "return", [source], [self.type(source)], site=ENVIRONMENT)[0].node for source in results
         ]
         edges: dict[OutputRef, list[Edge]] = {}
@@ -235,13 +235,18 @@ class Builder:
         for number, details in enumerate(self._nodes):
             types, ports = details["types"], details["ports"]
             outputs = tuple(output(OutputRef(number, position), type_) for position, type_ in enumerate(types))
-            rest = {key: value for key, value in details.items() if key not in ("types", "ports")}
-            nodes.append(GraphNode(ports=tuple(ports), outputs=outputs, **rest))
+            fields = {key: value for key, value in details.items() if key not in ("types", "ports")}
+            nodes.append(GraphNode(ports=tuple(ports), outputs=outputs, **fields))
         arguments = tuple(
             (name, output(OutputRef(-1, number), type_)) for number, (name, type_) in enumerate(self._arguments)
         )
         return Graph(
-            self.name, tuple(nodes), arguments, (*return_nodes, *made), tuple(self.calls.items()), hidden_count
+            self.name,
+            tuple(nodes),
+            arguments,
+            (*return_nodes, *new_return_nodes),
+            tuple(self.calls.items()),
+            hidden_count,
         )
 
     def _fresh_name(self, function: str, name: str) -> str:

@@ -36,10 +36,12 @@ def infer_graph_types(graph: Graph) -> Graph:
 
 
 def nodes_needing_types(graph: Graph) -> set[int]:
-    """The numbers of the nodes whose types inference would not find. All others may omit their types."""
-    types = {OutputRef(n, k): each.type for n, node in enumerate(graph.nodes) for k, each in enumerate(node.outputs)}
+    """The numbers of the nodes whose types cannot be inferred. All other nodes may omit their types."""
+    types = {
+        OutputRef(n, k): output.type for n, node in enumerate(graph.nodes) for k, output in enumerate(node.outputs)
+    }
     inference = _GraphInference(graph)
-    said = {
+    typed = {
         number
         for number, node in enumerate(graph.nodes)
         if len(node.outputs) != count_outputs(node.op)
@@ -47,14 +49,16 @@ def nodes_needing_types(graph: Graph) -> set[int]:
     }
     while True:
         holes = tuple(
-            node if number in said else replace(node, outputs=tuple(replace(o, type=HOLE) for o in node.outputs))
+            node if number in typed else replace(node, outputs=tuple(replace(o, type=HOLE) for o in node.outputs))
             for number, node in enumerate(graph.nodes)
         )
-        found = infer_graph_types(replace(graph, nodes=holes))
-        wrong = {n for n, node in enumerate(graph.nodes) if n not in said and node.outputs != found.nodes[n].outputs}
-        if not wrong:
-            return said
-        said |= wrong
+        inferred = infer_graph_types(replace(graph, nodes=holes))
+        mistyped = {
+            n for n, node in enumerate(graph.nodes) if n not in typed and node.outputs != inferred.nodes[n].outputs
+        }
+        if not mistyped:
+            return typed
+        typed |= mistyped
 
 
 class _GraphInference:
@@ -72,8 +76,8 @@ class _GraphInference:
         self.infer_to_fixpoint()
 
     def infer_to_fixpoint(self) -> None:
-        """Widen types to the fixed point. Then, for each cycle that no token enters, start again from the default
-        type."""
+        """Widen types to the fixed point. A cycle that no token enters then gets the default type, and widening goes
+        on."""
         stuck = deque(self.worklist)
         while True:
             while self.worklist:
@@ -130,10 +134,10 @@ class _GraphInference:
         return [DEFAULT_TYPE if type_ is HOLE else type_ for type_ in types]
 
     def join_types(self, ports: list[LatticeType]) -> LatticeType:
-        joined: LatticeType = None
+        widest: LatticeType = None
         for type_ in ports:
-            joined = widen(joined, type_)
-        return joined if ports else DEFAULT_TYPE
+            widest = widen(widest, type_)
+        return widest if ports else DEFAULT_TYPE
 
     def port_type(self, number: int, port: int) -> LatticeType:
         """The type of a port so far; HOLE where nothing feeds it."""

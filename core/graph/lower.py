@@ -62,49 +62,49 @@ def functions_needing_triggers(program: Program) -> set[str]:
     functions = program.reachable_functions()
     needing = {function.name for function in functions if not function.body.parameters}
     while True:
-        more = {f.name for f in functions if f.name not in needing and _needs_trigger(f.body, needing)}
-        if not more:
+        new_functions = {f.name for f in functions if f.name not in needing and _needs_trigger(f.body, needing)}
+        if not new_functions:
             return needing
-        needing |= more
+        needing |= new_functions
 
 
 def function_resources(program: Program) -> dict[str, tuple[str, ...]]:
     """For each function, the resources that it has effects on (L10): a fixed point over the calls."""
     functions = program.reachable_functions()
-    found: dict[str, set[str]] = {function.name: set() for function in functions}
+    resources: dict[str, set[str]] = {function.name: set() for function in functions}
     while True:
-        more = {f.name: effect_resources(f.body.walk(), found) for f in functions}
-        if more == found:
-            return {name: tuple(sorted(each)) for name, each in found.items()}
-        found = more
+        updated = {f.name: effect_resources(f.body.walk(), resources) for f in functions}
+        if updated == resources:
+            return {name: tuple(sorted(names)) for name, names in resources.items()}
+        resources = updated
 
 
-def effect_resources(nodes: Iterable[Node], of_functions: Mapping[str, Iterable[str]]) -> set[str]:
+def effect_resources(nodes: Iterable[Node], resources_by_function: Mapping[str, Iterable[str]]) -> set[str]:
     """The resources on which these nodes have effects, calls included."""
-    found = set()
+    resources = set()
     for node in nodes:
-        found |= set(of_functions[node.attribute("function")] if node.op == "call" else ())
+        resources |= set(resources_by_function[node.attribute("function")] if node.op == "call" else ())
         resource = resource_of(node.op)
-        found |= {resource} if resource else set()
-    return found
+        resources |= {resource} if resource else set()
+    return resources
 
 
-def _needs_trigger(region: Region, needing: set[str]) -> bool:
+def _needs_trigger(region: Region, trigger_functions: set[str]) -> bool:
     """Whether a region of a function uses its trigger, in any phase; inner regions have triggers of their own."""
     if any(isinstance(result, Literal) for phase in region.phases() for result in phase.results):
         return True
     for node in (node for phase in region.phases() for node in phase.nodes):
-        literal = [isinstance(operand, Literal) for operand in node.inputs]
+        is_literal = [isinstance(operand, Literal) for operand in node.inputs]
         match node.op:
             case "cond":
-                used = literal[0]
+                uses_trigger = is_literal[0]
             case "while_loop" | "pullback":
-                used = any(literal)
+                uses_trigger = any(is_literal)
             case "call":
-                used = any(literal) or node.attribute("function") in needing
+                uses_trigger = any(is_literal) or node.attribute("function") in trigger_functions
             case _:
-                used = all(literal) and not resource_of(node.op)
-        if used:
+                uses_trigger = all(is_literal) and not resource_of(node.op)
+        if uses_trigger:
             return True
     return False
 
@@ -140,7 +140,7 @@ class LoweringScope:
 
 
 class RegionLowering(Protocol):
-    """The part of the lowering that loops call back: it lowers regions and adds nodes."""
+    """What the lowering of loops needs of the whole lowering: to lower regions and to add nodes."""
 
     builder: Builder
     resources: dict[str, tuple[str, ...]]
@@ -194,37 +194,40 @@ class LoopLowering:
     def lower_loop(self, scope: LoweringScope, node: Node) -> list[OutputRef]:
         """L5, L6, L10."""
         condition, body = node.regions
-        ordered = sorted(
-            effect_resources((each for region in node.regions for each in region.walk()), self.lowering.resources)
+        resources = sorted(
+            effect_resources((inner for region in node.regions for inner in region.walk()), self.lowering.resources)
         )
-        orders = [Var(resource, TRIGGER_TYPE) for resource in ordered]
+        order_variables = [Var(resource, TRIGGER_TYPE) for resource in resources]
         count, loop = len(body.parameters), LoweredLoop(node, node.site(scope.function), scope)
 
         def lower_condition(merges: list[OutputRef]) -> list[OutputRef]:
-            deciding = LoweringScope(scope.function, lambda: merges[0])
-            deciding.bind(condition.parameters, merges[:count])
-            deciding.order_tokens.update(zip(ordered, merges[count:], strict=True))
-            (loop.predicate,) = self.lowering.lower_region(deciding, condition)
-            return [*merges[:count], *(deciding.order_tokens[resource] for resource in ordered)]
+            condition_scope = LoweringScope(scope.function, lambda: merges[0])
+            condition_scope.bind(condition.parameters, merges[:count])
+            condition_scope.order_tokens.update(zip(resources, merges[count:], strict=True))
+            (loop.predicate,) = self.lowering.lower_region(condition_scope, condition)
+            return [*merges[:count], *(condition_scope.order_tokens[resource] for resource in resources)]
 
-        def lower_body(begun: list[OutputRef]) -> list[OutputRef]:
-            loop.body_scope = LoweringScope(scope.function, lambda: begun[0])
-            loop.body_scope.bind(body.parameters, begun[:count])
-            loop.body_scope.order_tokens.update(zip(ordered, begun[count:], strict=True))
+        def lower_body(iteration_values: list[OutputRef]) -> list[OutputRef]:
+            loop.body_scope = LoweringScope(scope.function, lambda: iteration_values[0])
+            loop.body_scope.bind(body.parameters, iteration_values[:count])
+            loop.body_scope.order_tokens.update(zip(resources, iteration_values[count:], strict=True))
             return [
                 *self.lowering.lower_region(loop.body_scope, body),
-                *(loop.body_scope.order_tokens[resource] for resource in ordered),
+                *(loop.body_scope.order_tokens[resource] for resource in resources),
             ]
 
-        inputs = [*map(scope.resolve_operand, node.inputs), *(scope.order_tokens[resource] for resource in ordered)]
-        leaving = [*node.results, *(Var(f"{node.name}.{resource}", TRIGGER_TYPE) for resource in ordered)]
-        left = self._lower_forward_phase(
-            loop, LoopPhase(node, inputs, [*body.parameters, *orders], leaving), lower_condition, lower_body
+        inputs = [*map(scope.resolve_operand, node.inputs), *(scope.order_tokens[resource] for resource in resources)]
+        loop_results = [*node.results, *(Var(f"{node.name}.{resource}", TRIGGER_TYPE) for resource in resources)]
+        exits = self._lower_forward_phase(
+            loop,
+            LoopPhase(node, inputs, [*body.parameters, *order_variables], loop_results),
+            lower_condition,
+            lower_body,
         )
-        loop.trip_count = OutputRef(left[0].node, 1)
-        scope.order_tokens.update(zip(ordered, left[count:], strict=True))
+        loop.trip_count = OutputRef(exits[0].node, 1)
+        scope.order_tokens.update(zip(resources, exits[count:], strict=True))
         self._register_pullback(loop, node, body, 1)
-        return left[:count]
+        return exits[:count]
 
     def _register_pullback(self, loop: LoweredLoop, node: Node, body: Region, number: int) -> None:
         """L11: the phases of a loop alternate between reverse and forward."""
@@ -232,19 +235,19 @@ class LoopLowering:
         if region is None:
             return
 
-        def lower_body(begun: list[OutputRef]) -> list[OutputRef]:
-            loop.body_scope.bind(region.parameters, begun)
+        def lower_body(iteration_values: list[OutputRef]) -> list[OutputRef]:
+            loop.body_scope.bind(region.parameters, iteration_values)
             return self.lowering.lower_region(loop.body_scope, region)
 
-        def lower_pullback(later: Node) -> list[OutputRef]:
-            inputs = list(map(loop.outer_scope.resolve_operand, later.inputs))
-            phase = LoopPhase(later, inputs, region.parameters, later.results, ((PHASE, number),))
+        def lower_pullback(pullback: Node) -> list[OutputRef]:
+            inputs = list(map(loop.outer_scope.resolve_operand, pullback.inputs))
+            phase = LoopPhase(pullback, inputs, region.parameters, pullback.results, ((PHASE, number),))
             if number % 2:
-                made = self._lower_reverse_phase(loop, phase, lower_body)
+                results = self._lower_reverse_phase(loop, phase, lower_body)
             else:
-                made = self._lower_forward_phase(loop, phase, lambda merges: merges, lower_body)
-            self._register_pullback(loop, later, region, number + 1)
-            return made
+                results = self._lower_forward_phase(loop, phase, lambda merges: merges, lower_body)
+            self._register_pullback(loop, pullback, region, number + 1)
+            return results
 
         loop.outer_scope.pullbacks[node.name] = lower_pullback
 
@@ -253,52 +256,57 @@ class LoopLowering:
     ) -> list[OutputRef]:
         """A phase from the first iteration to the last. `decide` lowers the condition and returns the values to switch;
         `follow` lowers the body and returns the next values."""
-        make, of, merges, left = (
+        add_node, prefix, merges, exits = (
             partial(self._add_loop_node, loop, phase),
             f"{phase.node.name}.",
             list[OutputRef](),
             list[OutputRef](),
         )
         for (name, type_), data in zip(phase.variables, phase.inputs, strict=True):
-            (entered,) = make(
-                "enter", f"{of}enter_{name}", [data], [type_], site=loop.site, attributes=phase.phase_attributes
+            (enter,) = add_node(
+                "enter", f"{prefix}enter_{name}", [data], [type_], site=loop.site, attributes=phase.phase_attributes
             )
-            merges += make("merge", of + name, [entered, None], [type_])
+            merges += add_node("merge", prefix + name, [enter, None], [type_])
         switches = [
-            make("switch", f"{of}switch_{name}", [data, loop.predicate], [type_] * 2)
+            add_node("switch", f"{prefix}switch_{name}", [data, loop.predicate], [type_] * 2)
             for (name, type_), data in zip(phase.variables, decide(merges), strict=True)
         ]
-        following, marked = follow([switch[0] for switch in switches]), phase.phase_attributes or loop.node.attributes
-        for (name, type_), value, merge in zip(phase.variables, following, merges, strict=True):
-            (again,) = make("next_iteration", f"{of}next_{name}", [value], [type_], site=loop.site, attributes=marked)
-            self.lowering.builder.connect(again, merge.node, 1)
+        next_values, attributes = (
+            follow([switch[0] for switch in switches]),
+            phase.phase_attributes or loop.node.attributes,
+        )
+        for (name, type_), value, merge in zip(phase.variables, next_values, merges, strict=True):
+            (next_iteration,) = add_node(
+                "next_iteration", f"{prefix}next_{name}", [value], [type_], site=loop.site, attributes=attributes
+            )
+            self.lowering.builder.connect(next_iteration, merge.node, 1)
         for (name, type_), switch in zip(phase.results, switches, strict=True):
             types = [type_, Type(dtypes.int64)]
-            left += make("exit", name, [switch[1]], types, site=loop.site, attributes=phase.phase_attributes)[:1]
-        return left
+            exits += add_node("exit", name, [switch[1]], types, site=loop.site, attributes=phase.phase_attributes)[:1]
+        return exits
 
     def _lower_reverse_phase(self, loop: LoweredLoop, phase: LoopPhase, follow: IterationRule) -> list[OutputRef]:
         """L11: a phase from the last iteration to the first."""
-        make, merges, began, left = (
+        add_node, merges, iteration_values, results = (
             partial(self._add_loop_node, loop, phase),
             list[OutputRef](),
             list[OutputRef](),
             list[OutputRef](),
         )
-        at: dict[str, Any] = {"site": loop.site, "attributes": phase.phase_attributes}
+        details: dict[str, Any] = {"site": loop.site, "attributes": phase.phase_attributes}
         for (name, type_), result, data in zip(phase.variables, phase.results, phase.inputs, strict=True):
-            of = f"{phase.node.name}.{name}"
-            (again,) = make("reenter", f"{of}.reenter", [data, loop.trip_count], [type_], **at)
-            merges += make("merge", of, [again, None], [type_])
-            before, out = make("back", result.name, [merges[-1]], [type_, result.type], **at)
-            began.append(before)
-            left.append(out)
-        for value, merge in zip(follow(began), merges, strict=True):
+            name_prefix = f"{phase.node.name}.{name}"
+            (reenter,) = add_node("reenter", f"{name_prefix}.reenter", [data, loop.trip_count], [type_], **details)
+            merges += add_node("merge", name_prefix, [reenter, None], [type_])
+            earlier, outgoing = add_node("back", result.name, [merges[-1]], [type_, result.type], **details)
+            iteration_values.append(earlier)
+            results.append(outgoing)
+        for value, merge in zip(follow(iteration_values), merges, strict=True):
             self.lowering.builder.connect(value, merge.node, 1)
-        for (name, type_), begun in zip(phase.variables, began, strict=True):
-            if not self.lowering.builder.has_edges(begun):
-                make("identity", f"{phase.node.name}.{name}.unused", [begun], [type_])
-        return left
+        for (name, type_), iteration_value in zip(phase.variables, iteration_values, strict=True):
+            if not self.lowering.builder.has_edges(iteration_value):
+                add_node("identity", f"{phase.node.name}.{name}.unused", [iteration_value], [type_])
+        return results
 
     def _add_loop_node(
         self,
@@ -340,17 +348,17 @@ class _ProgramLowering:
         entries: dict[tuple[str, int], list[OutputRef]] = {}
         results: dict[tuple[str, int], list[OutputRef]] = {}
         for function in self.functions:
-            for phase, (merges, leaving) in enumerate(self._lower_function(function)):
-                entries[function.name, phase], results[function.name, phase] = merges, leaving
-        returning = [Var("return", type_) for type_ in main.results]
-        returned = self._add_return_nodes(main.name, 0, ENVIRONMENT, main.name, returning, main.location)
+            for phase, (merges, function_results) in enumerate(self._lower_function(function)):
+                entries[function.name, phase], results[function.name, phase] = merges, function_results
+        return_variables = [Var("return", type_) for type_ in main.results]
+        return_nodes = self._add_return_nodes(main.name, 0, ENVIRONMENT, main.name, return_variables, main.location)
         for callee, phase, sent in self.pending_calls:
             for source, entry in zip(sent, entries[callee, phase], strict=True):
                 self.builder.connect_new_port(source, entry.node)
         for callee, phase, numbers in self.pending_returns:
             for source, number in zip(results[callee, phase], numbers, strict=False):  # not the entry's order tokens
                 self.builder.connect(source, number, 0)
-        return self.builder.build(return_nodes=returned, hidden_count=len(self._hidden_parameters(main)))
+        return self.builder.build(return_nodes=return_nodes, hidden_count=len(self._hidden_parameters(main)))
 
     def _all_parameters(self, function: Function) -> list[Var]:
         """The parameters of a function, the hidden ones first."""
@@ -358,12 +366,12 @@ class _ProgramLowering:
 
     def _hidden_parameters(self, function: Function) -> list[Var]:
         """The hidden parameters: a trigger and the order tokens, under names not used in the function."""
-        wanted = ["trigger"] if function.name in self.trigger_functions else []
-        taken, hidden = set(self.names_by_function[function.name]), []
-        for name in (*wanted, *self.resources[function.name]):
-            while name in taken:
+        triggers = ["trigger"] if function.name in self.trigger_functions else []
+        used, hidden = set(self.names_by_function[function.name]), []
+        for name in (*triggers, *self.resources[function.name]):
+            while name in used:
                 name += "_"
-            taken.add(name)
+            used.add(name)
             hidden.append(Var(name, TRIGGER_TYPE))
         return hidden
 
@@ -376,19 +384,19 @@ class _ProgramLowering:
 
     def _lower_function(self, function: Function) -> Iterator[tuple[list[OutputRef], list[OutputRef]]]:
         """Lower a body; yields for each phase its entry merges and its results."""
-        merges, ordered = (
+        merges, resources = (
             self._add_entry_merges(function, self._all_parameters(function)),
             self.resources[function.name],
         )
         scope, hidden = LoweringScope(function.name, lambda: merges[0]), len(merges) - len(function.body.parameters)
         scope.bind(function.body.parameters, merges[hidden:])
-        scope.order_tokens.update(zip(ordered, merges[hidden - len(ordered) : hidden], strict=True))
+        scope.order_tokens.update(zip(resources, merges[hidden - len(resources) : hidden], strict=True))
         results = self.lower_region(scope, function.body)
-        yield merges, [*results, *(scope.order_tokens[resource] for resource in ordered)]
+        yield merges, [*results, *(scope.order_tokens[resource] for resource in resources)]
         for phase in islice(function.body.phases(), 1, None):
-            entered = self._add_entry_merges(function, phase.parameters)
-            scope.bind(phase.parameters, entered)
-            yield entered, self.lower_region(scope, phase)
+            phase_merges = self._add_entry_merges(function, phase.parameters)
+            scope.bind(phase.parameters, phase_merges)
+            yield phase_merges, self.lower_region(scope, phase)
 
     def lower_region(self, scope: LoweringScope, region: Region) -> list[OutputRef]:
         """Lower the nodes of a region, and return the sources of its results, literals as tokens."""
@@ -457,87 +465,91 @@ class _ProgramLowering:
     ) -> list[OutputRef]:
         """Lower a phase of a cond; `node` is the cond or its pullback."""
         inputs = [scope.resolve_operand(operand) for operand in operands]
-        entering = [[*region.parameters] for region in regions]
+        parameter_lists = [[*region.parameters] for region in regions]
         switched: dict[int, list[OutputRef]] = {}
 
         def switch(position: int) -> list[OutputRef]:
             if position not in switched:
-                then, otherwise = (parameters[position] for parameters in entering)
-                data, name, types = inputs[position], f"{node.name}.switch_{then.name}", [then.type, otherwise.type]
+                then_parameter, else_parameter = (parameters[position] for parameters in parameter_lists)
+                data, name, types = (
+                    inputs[position],
+                    f"{node.name}.switch_{then_parameter.name}",
+                    [then_parameter.type, else_parameter.type],
+                )
                 switched[position] = self.add_node(scope, "switch", name, [data, pred], types, node)
             return switched[position]
 
-        ordered = (
-            sorted(effect_resources((each for region in regions for each in region.walk()), self.resources))
+        resources = (
+            sorted(effect_resources((inner for region in regions for inner in region.walk()), self.resources))
             if node.op == "cond"
             else []
         )
-        for resource in ordered:
+        for resource in resources:
             inputs.append(scope.order_tokens[resource])
-            for parameters in entering:
+            for parameters in parameter_lists:
                 parameters.append(Var(resource, TRIGGER_TYPE))
-        sides = []
+        branch_results = []
         for side, (branch, region) in enumerate(zip(branches, regions, strict=True)):
-            used = used_names(region)
+            region_names = used_names(region)
             for position, parameter in enumerate(region.parameters):
-                if parameter.name in used:
+                if parameter.name in region_names:
                     branch.values[parameter.name] = switch(position)[side]
-            for position, resource in enumerate(ordered, start=len(operands)):
+            for position, resource in enumerate(resources, start=len(operands)):
                 branch.order_tokens[resource] = switch(position)[side]
             results = self.lower_region(branch, region)
-            sides.append([*results, *(branch.order_tokens[resource] for resource in ordered)])
-        leaving = [*node.results, *(Var(f"{node.name}.{resource}", TRIGGER_TYPE) for resource in ordered)]
+            branch_results.append([*results, *(branch.order_tokens[resource] for resource in resources)])
+        merge_variables = [*node.results, *(Var(f"{node.name}.{resource}", TRIGGER_TYPE) for resource in resources)]
         merged = [
             self.add_node(scope, "merge", result.name, pair, [result.type], node)[0]
-            for result, pair in zip(leaving, zip(*sides, strict=True), strict=True)
+            for result, pair in zip(merge_variables, zip(*branch_results, strict=True), strict=True)
         ]
-        scope.order_tokens.update(zip(ordered, merged[len(node.results) :], strict=True))
-        following = [region.pullback for region in regions if region.pullback]
-        if following:  # L11
-            scope.pullbacks[node.name] = lambda later: self._lower_branches(
-                scope, pred, branches, later.inputs, following, later
+        scope.order_tokens.update(zip(resources, merged[len(node.results) :], strict=True))
+        pullback_regions = [region.pullback for region in regions if region.pullback]
+        if pullback_regions:  # L11
+            scope.pullbacks[node.name] = lambda pullback: self._lower_branches(
+                scope, pred, branches, pullback.inputs, pullback_regions, pullback
             )
         return merged[: len(node.results)]
 
     def _lower_call(self, scope: LoweringScope, node: Node) -> list[OutputRef]:
         """L2, L3, L8, L10."""
         callee = self.program[node.attribute("function")]
-        site, ordered = node.site(scope.function), self.resources[callee.name]
+        site, resources = node.site(scope.function), self.resources[callee.name]
         self.builder.calls[site] = callee.name
         trigger = [Literal(True, TRIGGER_TYPE)] if callee.name in self.trigger_functions else []
-        orders = [scope.order_tokens[resource] for resource in ordered]
-        inputs = [*trigger, *orders, *map(scope.resolve_operand, node.inputs)]
+        order_tokens = [scope.order_tokens[resource] for resource in resources]
+        inputs = [*trigger, *order_tokens, *map(scope.resolve_operand, node.inputs)]
         sent: list[OutputRef] = []
         for data, parameter in zip(inputs, self._all_parameters(callee), strict=True):
             name = f"{node.name}.call_{parameter.name}"
             sent += self.add_node(scope, "call", name, [data], [parameter.type], node, site=site)
         self.pending_calls.append((callee.name, 0, sent))
-        leaving = [*node.results, *(Var(f"{node.name}.{resource}", TRIGGER_TYPE) for resource in ordered)]
-        made = self._lower_returns(scope, node, callee, 0, site, leaving)
-        scope.order_tokens.update(zip(ordered, made[len(node.results) :], strict=True))
-        return made[: len(node.results)]
+        return_variables = [*node.results, *(Var(f"{node.name}.{resource}", TRIGGER_TYPE) for resource in resources)]
+        sources = self._lower_returns(scope, node, callee, 0, site, return_variables)
+        scope.order_tokens.update(zip(resources, sources[len(node.results) :], strict=True))
+        return sources[: len(node.results)]
 
     def _lower_returns(
-        self, scope: LoweringScope, node: Node, callee: Function, phase: int, site: Site, leaving: Sequence[Var]
+        self, scope: LoweringScope, node: Node, callee: Function, phase: int, site: Site, variables: Sequence[Var]
     ) -> list[OutputRef]:
         """Add the return nodes of a phase of a call, and register the next phase for its pullback (L11)."""
-        returned = self._add_return_nodes(callee.name, phase, site, scope.function, leaving, node.location)
-        marked = ((PHASE, phase + 1),)
-        following = next(islice(callee.body.phases(), phase + 1, None), None)
+        return_nodes = self._add_return_nodes(callee.name, phase, site, scope.function, variables, node.location)
+        attributes = ((PHASE, phase + 1),)
+        next_phase = next(islice(callee.body.phases(), phase + 1, None), None)
 
-        def lower_pullback(later: Node) -> list[OutputRef]:
-            assert following is not None
-            at: dict[str, Any] = {"site": site, "attributes": marked}
+        def lower_pullback(pullback: Node) -> list[OutputRef]:
+            assert next_phase is not None
+            details: dict[str, Any] = {"site": site, "attributes": attributes}
             sent: list[OutputRef] = []
-            for operand, (name, type_) in zip(later.inputs, following.parameters, strict=True):
-                said, given = f"{later.name}.call_{name}", [scope.resolve_operand(operand)]
-                sent += self.add_node(scope, "call", said, given, [type_], later, **at)
+            for operand, (name, type_) in zip(pullback.inputs, next_phase.parameters, strict=True):
+                call_name, inputs = f"{pullback.name}.call_{name}", [scope.resolve_operand(operand)]
+                sent += self.add_node(scope, "call", call_name, inputs, [type_], pullback, **details)
             self.pending_calls.append((callee.name, phase + 1, sent))
-            return self._lower_returns(scope, later, callee, phase + 1, site, later.results)
+            return self._lower_returns(scope, pullback, callee, phase + 1, site, pullback.results)
 
-        if following is not None:
+        if next_phase is not None:
             scope.pullbacks[node.name] = lower_pullback
-        return [OutputRef(number, 0) for number in returned]
+        return [OutputRef(number, 0) for number in return_nodes]
 
     def _add_return_nodes(
         self, callee: str, phase: int, site: Site, function: str, results: Sequence[Var], location: Location | None
@@ -545,9 +557,9 @@ class _ProgramLowering:
         """L3: one return per result, connected once every body is lowered."""
         details: dict[str, Any] = {"function": function, "site": site, "location": location}
         details["attributes"] = ((PHASE, phase),) if phase else ()
-        made = [self.builder.node("return", name, [None], [type_], **details)[0].node for name, type_ in results]
-        self.pending_returns.append((callee, phase, made))
-        return made
+        numbers = [self.builder.node("return", name, [None], [type_], **details)[0].node for name, type_ in results]
+        self.pending_returns.append((callee, phase, numbers))
+        return numbers
 
     def add_node(
         self,
@@ -571,7 +583,7 @@ class _ProgramLowering:
         if isinstance(value, OutputRef):
             return value
         name = "literal"
-        while any(taken.startswith(name) for taken in self.names_by_function[scope.function]):
+        while any(used_name.startswith(name) for used_name in self.names_by_function[scope.function]):
             name += "_"
         return self.builder.node(
             "identity",

@@ -1,4 +1,4 @@
-"""Where the nodes of a graph belong: the innermost loop of each, the parent of each loop, and the phase of each.
+"""The nesting of a graph: the innermost loop and the phase of each node, and the parent of each loop.
 
 Loops follow from the edges alone, in the order in which tokens would arrive, so that graphs which break the rules have
 loops too. A loop contains its gates (enter, next_iteration, exit, reenter and back) and the nodes between them.
@@ -27,9 +27,9 @@ LOOP_GATES = ("enter", "next_iteration", "exit", "reenter", "back")
 
 
 class LoopInfo:
-    """The loop of each node of a graph, and of each loop. Nodes that no token can reach are in no loop.
+    """The innermost loop around each node and each loop of a graph. Nodes that no token can reach are in no loop.
 
-    The first token that reaches a node decides.
+    The loop of a node is that of the first token that reaches it.
     """
 
     def __init__(self, graph: Graph) -> None:
@@ -52,41 +52,40 @@ class LoopInfo:
         node = self._graph.nodes[number]
         return node.site if node.op in LOOP_GATES else self._loop_of_node.get(number)
 
-    def enclosing_loops(self, home: LoopContext) -> tuple[Site, ...]:
+    def enclosing_loops(self, loop: LoopContext) -> tuple[Site, ...]:
         """A loop and the loops around it, outermost first."""
-        found: list[Site] = []
-        while home is not None:
-            found.append(home)
-            home = self._parent_loops.get(home)
-        return tuple(reversed(found))
+        loops: list[Site] = []
+        while loop is not None:
+            loops.append(loop)
+            loop = self._parent_loops.get(loop)
+        return tuple(reversed(loops))
 
     def _propagate(self, number: int, home: LoopContext) -> Iterator[tuple[int, LoopContext]]:
         """The nodes that get tokens when this one fires, each with the loop of those tokens."""
         node = self._graph.nodes[number]
-        lives = home
+        output_loop = home
         match node.op:
             case "enter":
                 if node.site is not None and node.site not in self.enclosing_loops(home):
                     self._parent_loops.setdefault(node.site, home)
-                lives = node.site
+                output_loop = node.site
             case "next_iteration" | "reenter":
-                lives = node.site
+                output_loop = node.site
             case "exit":
-                lives = self._parent_loops.get(node.site) if node.site else home
+                output_loop = self._parent_loops.get(node.site) if node.site else home
             case "back":
-                lives = node.site
-                out = self._parent_loops.get(node.site) if node.site else home
-                yield from self._consumers(node.outputs[1:], out)
-                yield from self._consumers(node.outputs[:1], lives)
+                output_loop = node.site
+                outer_loop = self._parent_loops.get(node.site) if node.site else home
+                yield from self._consumers(node.outputs[1:], outer_loop)
+                yield from self._consumers(node.outputs[:1], output_loop)
                 return
             case "call":
-                lives = None
+                output_loop = None
                 yield from ((returned, home) for returned in self._returns_by_site.get(node.site, ()))
-        yield from self._consumers(node.outputs, lives)
+        yield from self._consumers(node.outputs, output_loop)
 
     def _consumers(self, outputs: Iterable[OutputPort], home: LoopContext) -> Iterator[tuple[int, LoopContext]]:
-        """The consumers of these outputs, without returns: a return is in the loop of its call, not of the function it
-        leaves."""
+        """The consumers of these outputs, except returns: a return is in the loop of its call, not in the callee."""
         for output in outputs:
             for edge in output.edges:
                 if 0 <= edge.node < len(self._graph.nodes) and self._graph.nodes[edge.node].op != "return":
@@ -106,23 +105,23 @@ class PhaseMap:
             self.loop_info.loop_of(n) or node.function for n, node in enumerate(graph.nodes)
         ]
         self._phase_starts: dict[ContextOwner, list[tuple[int, int]]] = {}
-        first: dict[tuple[ContextOwner, int], int] = {}
+        first_nodes: dict[tuple[ContextOwner, int], int] = {}
         for number, node in enumerate(graph.nodes):
             if node.phase and node.op == "call":
                 for edge in (edge for output in node.outputs[:1] for edge in output.edges):
                     if 0 <= edge.node < len(graph.nodes):
                         key: tuple[ContextOwner, int] = (graph.nodes[edge.node].function, node.phase)
-                        first[key] = min(edge.node, first.get(key, edge.node))
+                        first_nodes[key] = min(edge.node, first_nodes.get(key, edge.node))
             elif node.phase and node.op in ("reenter", "enter") and node.site is not None:
-                first.setdefault((node.site, node.phase), number)
-        for (home, phase), number in sorted(first.items(), key=lambda entry: entry[1]):
+                first_nodes.setdefault((node.site, node.phase), number)
+        for (home, phase), number in sorted(first_nodes.items(), key=lambda entry: entry[1]):
             self._phase_starts.setdefault(home, []).append((number, phase))
 
     def phase_at(self, home: ContextOwner, number: int) -> int:
         """The phase of a function or loop that its node `number` belongs to."""
-        begun = self._phase_starts.get(home, [])
-        before = bisect_right(begun, number, key=lambda entry: entry[0])
-        return begun[before - 1][1] if before else 0
+        starts = self._phase_starts.get(home, [])
+        count = bisect_right(starts, number, key=lambda entry: entry[0])
+        return starts[count - 1][1] if count else 0
 
     def phase_of(self, number: int) -> int:
         """The phase that a node belongs to."""
@@ -132,20 +131,20 @@ class PhaseMap:
 def adjoint_dependent_nodes(graph: Graph) -> frozenset[int]:
     """The nodes that fire only after an adjoint arrives: routing nodes of further phases, and the nodes that depend on
     them."""
-    found = {number for number, node in enumerate(graph.nodes) if node.phase}
-    waiting = list(found)
-    for number in waiting:  # the loop appends to it
+    dependent = {number for number, node in enumerate(graph.nodes) if node.phase}
+    worklist = list(dependent)
+    for number in worklist:  # the loop appends to it
         for output in graph.nodes[number].outputs:
             for edge in output.edges:
-                if edge.node not in found:
-                    found.add(edge.node)
-                    waiting.append(edge.node)
-    return frozenset(found)
+                if edge.node not in dependent:
+                    dependent.add(edge.node)
+                    worklist.append(edge.node)
+    return frozenset(dependent)
 
 
 def primal_phase(phase: int) -> int:
-    """The phase that a further phase goes back through. Each differentiation doubles the phases: the new ones go back
-    through the old ones, from the last to the first.
+    """The phase that a further phase reverses. Each differentiation doubles the phases: the new ones reverse the old
+    ones, from the last to the first.
 
     >>> [primal_phase(phase) for phase in range(1, 8)]
     [0, 1, 0, 3, 2, 1, 0]

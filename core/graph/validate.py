@@ -64,19 +64,19 @@ class _GraphChecker:
         for node in self.graph.nodes:
             control, row = ROUTING_OPS.get(node.op), ALL_OPS.get(node.op) if is_allowed_in(node.op, "graph") else None
             if control is None and row is None:
-                what, hint = f"{node} has an op that does not exist", hints.suggest_op(node.op, None)
-                yield problem("V7", what, node.origin, required="an op", got=node.op, hint=hint)
+                message, hint = f"{node} has an op that does not exist", hints.suggest_op(node.op, None)
+                yield problem("V7", message, node.origin, required="an op", got=node.op, hint=hint)
                 continue
             ports = len(node.ports) - node.has_trigger
-            wanted = row.arity if row else control.arity if control else None
+            arity = row.arity if row else control.arity if control else None
             outputs = control.output_count if control else row.output_count if row else 1
-            some = "some ports" if wanted is None else plural(wanted, "port")
-            if (wanted is not None and ports != wanted) or (control and not ports) or len(node.outputs) != outputs:
+            required_ports = "some ports" if arity is None else plural(arity, "port")
+            if (arity is not None and ports != arity) or (control and not ports) or len(node.outputs) != outputs:
                 yield problem(
                     "V7",
                     f"{node.op} has the wrong number of ports or outputs",
                     node.origin,
-                    required=f"{some} and {plural(outputs, 'output')}",
+                    required=f"{required_ports} and {plural(outputs, 'output')}",
                     got=f"{plural(ports, 'port')} and {plural(len(node.outputs), 'output')}",
                     hint=hints.example(node.op),
                 )
@@ -93,10 +93,10 @@ class _GraphChecker:
                 yield from check_phase_attribute("V7", node.origin, node.attributes)
             elif node.op == "next_iteration":
                 yield from check_iteration_bound("V7", node.origin, node.attributes)
-            elif wrong := list(
+            elif attribute_problems := list(
                 check_attributes("V7", node.op, node.origin, row.attributes if row else (), node.attributes)
             ):
-                yield from wrong
+                yield from attribute_problems
             elif node.op in ("call", "return") and node.site not in self.called_sites:
                 yield problem(
                     "V7",
@@ -113,11 +113,11 @@ class _GraphChecker:
         """V8."""
         for edge, sources in self.sources.items():
             if not (0 <= edge.node < len(self.graph.nodes) and 0 <= edge.port < len(self.graph.nodes[edge.node].ports)):
-                maker = self.graph.nodes[sources[0].node] if sources[0].node >= 0 else None
+                producer = self.graph.nodes[sources[0].node] if sources[0].node >= 0 else None
                 yield problem(
                     "V7",
                     "an edge ends on a port that does not exist",
-                    maker.origin if maker else self.graph.name,
+                    producer.origin if producer else self.graph.name,
                     required=f"a port of one of {plural(len(self.graph.nodes), 'node')}, counted from 0",
                     got=f"port {edge.port} of node {edge.node}",
                     hint="an edge names the number of a node, and of one of its ports",
@@ -125,22 +125,26 @@ class _GraphChecker:
                 return
         for number, node in enumerate(self.graph.nodes):
             for port, literal in enumerate(node.ports):
-                found = len(self.sources.get(Edge(number, port), ())) + (literal is not None)
-                if found != 1:
+                source_count = len(self.sources.get(Edge(number, port), ())) + (literal is not None)
+                if source_count != 1:
                     yield problem(
                         "V8",
-                        f"port {port} of {node} has {'no source' if found == 0 else f'{found} sources'}",
+                        f"port {port} of {node} has {'no source' if source_count == 0 else f'{source_count} sources'}",
                         node.origin,
                         required="1 source: an edge, or a literal",
-                        got=plural(found, "source"),
-                        hint="a merge is missing before it" if found else "connect it, or give it a literal",
+                        got=plural(source_count, "source"),
+                        hint="a merge is missing before it" if source_count else "connect it, or give it a literal",
                     )
             yield from self.check_literals(node)
 
     def check_literals(self, node: GraphNode) -> Iterator[Invalid]:
-        given = [isinstance(port, Literal) for port in node.ports[: len(node.ports) - node.has_trigger]]
-        trigger = node.has_trigger and node.ports[-1] is not None
-        if trigger or (node.op == "merge" and any(given)) or (node.op == "switch" and given[1:] == [True]):
+        is_literal = [isinstance(port, Literal) for port in node.ports[: len(node.ports) - node.has_trigger]]
+        is_trigger_literal = node.has_trigger and node.ports[-1] is not None
+        if (
+            is_trigger_literal
+            or (node.op == "merge" and any(is_literal))
+            or (node.op == "switch" and is_literal[1:] == [True])
+        ):
             yield problem(
                 "V8",
                 f"a literal stands where {node.op} must have a token",
@@ -158,38 +162,38 @@ class _GraphChecker:
                 got="no trigger",
                 hint="add `@ x`: the effect happens when x arrives, and its second output orders the next one",
             )
-        elif (given or node.op in EFFECT_OPS) and all(given) != node.has_trigger and not resource_of(node.op):
-            extra = node.has_trigger
+        elif (is_literal or node.op in EFFECT_OPS) and all(is_literal) != node.has_trigger and not resource_of(node.op):
+            is_needless = node.has_trigger
             yield problem(
                 "V8",
-                f"{node} has {'a trigger it does not need' if extra else 'literals only, and no trigger'}",
+                f"{node} has {'a trigger it does not need' if is_needless else 'literals only, and no trigger'}",
                 node.origin,
-                required="no trigger" if extra else "a trigger: a token on which it fires",
-                got="a trigger" if extra else "no trigger",
-                hint="leave out the `@` and the name after it" if extra else "add `@ x`: it fires when x arrives",
+                required="no trigger" if is_needless else "a trigger: a token on which it fires",
+                got="a trigger" if is_needless else "no trigger",
+                hint="leave out the `@` and the name after it" if is_needless else "add `@ x`: it fires when x arrives",
             )
 
     def check_results(self) -> Iterator[Invalid]:
         """V15."""
-        leaving = [n for n, node in enumerate(self.graph.nodes) if (node.op, node.site) == ("return", ENVIRONMENT)]
-        wrong = [number for number in self.graph.results if number not in leaving]
-        for number in wrong:
-            there = 0 <= number < len(self.graph.nodes)
+        returns = [n for n, node in enumerate(self.graph.nodes) if (node.op, node.site) == ("return", ENVIRONMENT)]
+        invalid = [number for number in self.graph.results if number not in returns]
+        for number in invalid:
+            exists = 0 <= number < len(self.graph.nodes)
             yield problem(
                 "V15",
                 "a result is no return to the environment",
-                self.graph.nodes[number].origin if there else self.graph.name,
-                required=self.node_names(leaving),
+                self.graph.nodes[number].origin if exists else self.graph.name,
+                required=self.node_names(returns),
                 got=self.node_names([number]),
                 hint="`return a` adds a return node for a; `results a` names an existing one",
             )
-        if not wrong and sorted(self.graph.results) != leaving:
-            once = [n for n in leaving if self.graph.results.count(n) != 1]
+        if not invalid and sorted(self.graph.results) != returns:
+            miscounted = [n for n in returns if self.graph.results.count(n) != 1]
             yield problem(
                 "V15",
                 "a return to the environment must be one result, once",
-                self.graph.nodes[once[0]].origin,
-                required=self.node_names(leaving),
+                self.graph.nodes[miscounted[0]].origin,
+                required=self.node_names(returns),
                 got=self.node_names(self.graph.results),
                 hint="name each once, after `return` or `results`",
             )
@@ -202,25 +206,25 @@ class _GraphChecker:
         """V9."""
         for name, argument in self.graph.arguments[: self.graph.hidden_count]:
             if argument.type != _BOOL:
-                what, hint = f"hidden argument {name} is no trigger", f"write @{name}, without a type"
-                yield problem("V9", what, self.graph.name, required=_BOOL, got=argument.type, hint=hint)
-        leaving = [self.graph.nodes[number].outputs[0] for number in self.graph.results]
-        outside = [output.type for output in (*(argument for _, argument in self.graph.arguments), *leaving)]
-        yield from check_no_handles("V9", self.graph.name, self.graph.name, outside)
+                message, hint = f"hidden argument {name} is no trigger", f"write @{name}, without a type"
+                yield problem("V9", message, self.graph.name, required=_BOOL, got=argument.type, hint=hint)
+        results = [self.graph.nodes[number].outputs[0] for number in self.graph.results]
+        outer_types = [output.type for output in (*(argument for _, argument in self.graph.arguments), *results)]
+        yield from check_no_handles("V9", self.graph.name, self.graph.name, outer_types)
         for number, node in enumerate(self.graph.nodes):
             ports = [self.port_type(number, port) for port in range(len(node.ports) - node.has_trigger)]
-            out = [output.type for output in node.outputs]
+            output_types = [output.type for output in node.outputs]
             try:
-                wanted = self.expected_output_types(node, ports)
+                expected = self.expected_output_types(node, ports)
             except Invalid as error:
                 yield self.operand_problem(error, node, ports)
                 continue
-            if not all(o.admits(w) for o, w in zip(out, wanted, strict=True)):
+            if not all(o.admits(w) for o, w in zip(output_types, expected, strict=True)):
                 hint = (
                     "the type of a merge admits those of all its ports" if node.op == "merge" else hints.INFERRED_HINT
                 )
-                what = f"the type of the output of {node} is not the type of its result"
-                yield problem("V9", what, node.origin, required=wanted, got=out, hint=hint)
+                message = f"the type of the output of {node} is not the type of its result"
+                yield problem("V9", message, node.origin, required=expected, got=output_types, hint=hint)
 
     def operand_problem(self, error: Invalid, node: GraphNode, ports: list[Type]) -> Invalid:
         """V9: the problem for a node whose op rejects the types of its ports."""
@@ -240,9 +244,9 @@ class _GraphChecker:
         if node.op == "reenter" and ports[1] != Type(dtypes.int64):
             raise Invalid("an iteration is no int64", required="the trip count of an exit", got=ports[1])
         if node.op == "merge":
-            out = node.outputs[0].type
-            wrong = [type_ for type_ in ports if not out.admits(type_)]
-            return [wrong[0] if wrong else out]
+            merge_type = node.outputs[0].type
+            misfits = [type_ for type_ in ports if not merge_type.admits(type_)]
+            return [misfits[0] if misfits else merge_type]
         return [ports[0]] * len(node.outputs)
 
     def port_type(self, number: int, port: int) -> Type:

@@ -60,11 +60,11 @@ def parse_json(text: str | bytes, path: str = "$") -> object:
 
 
 def _build_object(pairs: list[tuple[str, object]]) -> object:
-    made = dict(pairs)
-    if len(made) == len(pairs):
-        return made
-    seen: set[str] = set()
-    return _DuplicateKey(next(key for key, _ in pairs if key in seen or seen.add(key)))  # type: ignore[func-returns-value]
+    mapping = dict(pairs)
+    if len(mapping) == len(pairs):
+        return mapping
+    keys: set[str] = set()
+    return _DuplicateKey(next(key for key, _ in pairs if key in keys or keys.add(key)))  # type: ignore[func-returns-value]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,18 +87,18 @@ class JsonCursor:
 
     def refuse(self, required: object, got: str | None = None, hint: str | None = None) -> NoReturn:
         """Raise Malformed, with what is required here."""
-        what = "the document does not fit its form"
-        raise Malformed(what, where=self.path, required=required, got=got or describe_json(self.data), hint=hint)
+        message = "the document does not fit its form"
+        raise Malformed(message, where=self.path, required=required, got=got or describe_json(self.data), hint=hint)
 
     def fields(self, *names: str, optional: Iterable[str] = ()) -> tuple[JsonCursor, ...]:
         """The values under these keys of an object, which must have them all, and no others except `optional` ones."""
         data = self.mapping()
-        known = {*names, *optional}
+        allowed = {*names, *optional}
         for name in names:
             if name not in data:
                 self.refuse(f"the key {name}", f"an object without it: {describe_json(data)}")
         for name in data:
-            if name not in known:
+            if name not in allowed:
                 self.refuse(f"no keys but {', '.join([*names, *optional])}", f"the key {describe_json(name)}")
         return tuple(self._child(data[name], f".{name}") for name in names)
 
@@ -173,8 +173,8 @@ class JsonCursor:
     def number(self) -> float:
         """A finite number; integers count."""
         try:
-            if type(self.data) in (int, float) and math.isfinite(made := float(self.data)):  # type: ignore[arg-type]
-                return made
+            if type(self.data) in (int, float) and math.isfinite(number := float(self.data)):  # type: ignore[arg-type]
+                return number
         except OverflowError:
             pass
         return self.refuse("a number, within the range of float64")
@@ -219,9 +219,9 @@ def describe_json(data: object) -> str:
     return f"a Python {type(data).__name__}"
 
 
-def document_header(form: str, **rest: object) -> dict[str, object]:
+def document_header(form: str, **content: object) -> dict[str, object]:
     """A document of this form, with its header."""
-    return {"tagloom": form, "version": FORM_VERSION, **rest}
+    return {"tagloom": form, "version": FORM_VERSION, **content}
 
 
 def read_form(at: JsonCursor, forms: Iterable[str]) -> str:

@@ -82,20 +82,20 @@ def read_program(at: JsonCursor) -> Program:
 def read_function(at: JsonCursor) -> Function:
     """A function, with its phases."""
     name, results, body, location = at.fields("name", "results", "body", "location", optional=["pullbacks"])
-    later = (
+    pullbacks = (
         at.value_at("pullbacks").map_entries(lambda types: types.map_entries(read_type))
         if at.has_key("pullbacks")
         else ()
     )
-    return Function(name.text(), read_region(body), results.map_entries(read_type), read_location(location), later)
+    return Function(name.text(), read_region(body), results.map_entries(read_type), read_location(location), pullbacks)
 
 
 def read_region(at: JsonCursor) -> Region:
     """A region, with its further phases."""
     parameters, nodes, results = at.fields("parameters", "nodes", "results", optional=["pullback"])
-    later = read_region(at.value_at("pullback")) if at.has_key("pullback") else None
+    pullback = read_region(at.value_at("pullback")) if at.has_key("pullback") else None
     return Region(
-        parameters.map_entries(read_var), nodes.map_entries(read_node), results.map_entries(read_operand), later
+        parameters.map_entries(read_var), nodes.map_entries(read_node), results.map_entries(read_operand), pullback
     )
 
 

@@ -98,25 +98,25 @@ def read_value(at: JsonCursor) -> Value:
     array([  1., -inf])
     """
     keys = ("dtype", "shape", "data") if at.has_key("shape") else ("dtype", "data")
-    places = at.fields(*keys)
-    dtype = read_dtype(places[0])
-    if len(places) == 2:
-        if dtype is dtypes.int64 and type(places[1].data) is int and abs(places[1].data) <= MAX_EXACT_INTEGER:
-            return places[1].data
-        return normalize(_read_array_by_element(dtype, [places[1]])[0], Type(dtype))
-    data, shape = places[2].raw_list(), tuple(places[1].map_entries(read_natural))
+    cursors = at.fields(*keys)
+    dtype = read_dtype(cursors[0])
+    if len(cursors) == 2:
+        if dtype is dtypes.int64 and type(cursors[1].data) is int and abs(cursors[1].data) <= MAX_EXACT_INTEGER:
+            return cursors[1].data
+        return normalize(_read_array_by_element(dtype, [cursors[1]])[0], Type(dtype))
+    data, shape = cursors[2].raw_list(), tuple(cursors[1].map_entries(read_natural))
     if not 0 < len(shape) <= MAX_AXES:
-        places[1].refuse(f"1 to {MAX_AXES} sizes", f"{len(shape)}", "a scalar has no shape")
+        cursors[1].refuse(f"1 to {MAX_AXES} sizes", f"{len(shape)}", "a scalar has no shape")
     if math.prod(filter(None, shape)) > _MAX_ARRAY_BYTES // 8:
-        places[1].refuse("the shape of an array", f"{list(shape)}"[:80])
+        cursors[1].refuse("the shape of an array", f"{list(shape)}"[:80])
     if math.prod(shape) != len(data):
-        places[2].refuse(f"as many elements as shape {places[1].data} has", f"{len(data)}")
+        cursors[2].refuse(f"as many elements as shape {cursors[1].data} has", f"{len(data)}")
     try:
         array = _read_array_in_bulk(dtype, data)
-        array = _read_array_by_element(dtype, places[2].entries()) if array is None else array
+        array = _read_array_by_element(dtype, cursors[2].entries()) if array is None else array
         return normalize(array.reshape(shape), Type(dtype, shape))
     except ValueError:
-        return places[1].refuse("the shape of an array")
+        return cursors[1].refuse("the shape of an array")
 
 
 def read_token_value(at: JsonCursor) -> Value:
@@ -130,8 +130,8 @@ def _read_handle(at: JsonCursor) -> Handle:
     node, path, size = data.fields("node", "tag", "size")
     tag = ROOT
     for step in path.entries():
-        *named, iteration = step.fields("function", "name", "kind", "iteration")
-        tag = tag.child(_read_site_fields(*named), iteration.integer(0))
+        *site_fields, iteration = step.fields("function", "name", "kind", "iteration")
+        tag = tag.child(_read_site_fields(*site_fields), iteration.integer(0))
     return Handle(node.integer(0), tag, size.integer(0), handle_type(_read_element_type(element)).dtype)
 
 

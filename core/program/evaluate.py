@@ -1,7 +1,7 @@
 """The big-step evaluator: evaluates a structured program directly, without tokens, tags or a graph.
 
-It is an independent semantics, against which lowering and the machines are tested, and never an engine for users. It is
-strict and sequential: it agrees with the token machine wherever that becomes quiescent, and stops at the first trap.
+It is an independent semantics, against which lowering and the machines are tested; it is no engine for users. It is
+strict and sequential: it stops at the first trap, and agrees with the token machine on runs that become quiescent.
 
 A region is evaluated by a generator that yields the regions whose results it needs. A list of such generators is the
 stack, so `max_depth` and memory bound the depth, and Python does not.
@@ -39,9 +39,9 @@ class EvaluationFrame:
         self.values: dict[str, Value] = {}
         self.child_frames: dict[str, list[tuple[Region, EvaluationFrame]]] = {}
 
-    def record_children(self, node: str, *begun: tuple[Region, EvaluationFrame]) -> None:
-        """Keep the frames of a node that have further phases."""
-        self.child_frames.setdefault(node, []).extend(each for each in begun if each[0].pullback)
+    def record_children(self, node: str, *children: tuple[Region, EvaluationFrame]) -> None:
+        """Record the frames of a node whose regions have further phases."""
+        self.child_frames.setdefault(node, []).extend(child for child in children if child[0].pullback)
 
 
 class RegionRequest(NamedTuple):
@@ -139,30 +139,33 @@ class _Evaluator:
             inputs = tuple(map(value, node.inputs))
             match node.op:
                 case "cond":
-                    taken, below = node.regions[0 if inputs[0] else 1], EvaluationFrame(function, key)
-                    results = yield RegionRequest(taken, below, inputs[1:])
-                    frame.record_children(node.name, (taken, below))
+                    branch, child_frame = node.regions[0 if inputs[0] else 1], EvaluationFrame(function, key)
+                    results = yield RegionRequest(branch, child_frame, inputs[1:])
+                    frame.record_children(node.name, (branch, child_frame))
                 case "while_loop":
-                    (condition, body), results, site, trip = node.regions, inputs, node.site(function), 0
+                    (condition, body), results, site, iteration = node.regions, inputs, node.site(function), 0
                     frame.record_children(node.name)
-                    below = EvaluationFrame(function, child_key(key, site, trip))
-                    while (yield RegionRequest(condition, below, results))[0]:
-                        results = yield RegionRequest(body, below, results)
-                        frame.record_children(node.name, (body, below))
-                        trip += 1
-                        below = EvaluationFrame(function, child_key(key, site, trip))
+                    child_frame = EvaluationFrame(function, child_key(key, site, iteration))
+                    while (yield RegionRequest(condition, child_frame, results))[0]:
+                        results = yield RegionRequest(body, child_frame, results)
+                        frame.record_children(node.name, (body, child_frame))
+                        iteration += 1
+                        child_frame = EvaluationFrame(function, child_key(key, site, iteration))
                 case "call":
-                    callee, inner = self.program[node.attribute("function")], child_key(key, node.site(function), 0)
-                    below = EvaluationFrame(callee.name, inner)
-                    results = yield RegionRequest(callee.body, below, inputs)
-                    frame.record_children(node.name, (callee.body, below))
+                    callee, callee_key = (
+                        self.program[node.attribute("function")],
+                        child_key(key, node.site(function), 0),
+                    )
+                    child_frame = EvaluationFrame(callee.name, callee_key)
+                    results = yield RegionRequest(callee.body, child_frame, inputs)
+                    frame.record_children(node.name, (callee.body, child_frame))
                 case "pullback":
                     results = inputs
                     frame.record_children(node.name)
-                    for phase, below in reversed(frame.child_frames.pop(node.attribute(PULLBACK_TARGET))):
+                    for phase, child_frame in reversed(frame.child_frames.pop(node.attribute(PULLBACK_TARGET))):
                         assert phase.pullback is not None
-                        results = yield RegionRequest(phase.pullback, below, results)
-                        frame.record_children(node.name, (phase.pullback, below))
+                        results = yield RegionRequest(phase.pullback, child_frame, results)
+                        frame.record_children(node.name, (phase.pullback, child_frame))
                 case _ if node.op in EFFECT_OPS:
                     results = (self.evaluate_effect(function, node, inputs, key),)
                 case _:
@@ -183,10 +186,10 @@ class _Evaluator:
 
     def evaluate_effect(self, function: str, node: Node, inputs: Values, key: int) -> Value:
         """S13 to S16, in sequence: a cell must be put before it is read."""
-        row, where = EFFECT_OPS[node.op], f"{function}.{node.name}"
+        row, node_name = EFFECT_OPS[node.op], f"{function}.{node.name}"
         if row.draw is not None:
-            self.raise_trap(where, row.trap_reason(*inputs) if row.trap_reason else None)
-            return row.draw(draw_key(self.seed, name_key(where), key), *inputs, **dict(node.attributes))
+            self.raise_trap(node_name, row.trap_reason(*inputs) if row.trap_reason else None)
+            return row.draw(draw_key(self.seed, name_key(node_name), key), *inputs, **dict(node.attributes))
         match node.op:
             case "print":
                 self.world.print(format_text(node.attribute("text"), inputs))
@@ -195,15 +198,15 @@ class _Evaluator:
                 try:
                     return self.world.call(node.attribute("function"), inputs, node.attribute("returns"))
                 except CallbackError as failed:
-                    self.raise_trap(where, str(failed))
+                    self.raise_trap(node_name, str(failed))
             case "breakpoint":
                 return inputs[0]
-        return self.evaluate_cell_op(node, inputs, where)
+        return self.evaluate_cell_op(node, inputs, node_name)
 
-    def evaluate_cell_op(self, node: Node, inputs: Values, where: str) -> Value:
+    def evaluate_cell_op(self, node: Node, inputs: Values, node_name: str) -> Value:
         """S13, for cells that are put before they are read."""
         if node.op == "cells":
-            self.raise_trap(where, effects.size_trap_message(inputs[0]))  # type: ignore[arg-type]
+            self.raise_trap(node_name, effects.size_trap_message(inputs[0]))  # type: ignore[arg-type]
             handle = Handle(len(self.cells), ROOT, inputs[0], node.results[0].type.dtype)  # type: ignore[arg-type]
             self.cells[handle] = {}
             return handle
@@ -215,18 +218,18 @@ class _Evaluator:
             if len(values_by_index) < handle.size:
                 raise _EmptyCellRead
             values = [values_by_index[index] for index in range(handle.size)]
-            self.raise_trap(where, effects.shapes_trap_message(values))
+            self.raise_trap(node_name, effects.shapes_trap_message(values))
             return effects.stack_values(values, element_type(Type(handle.dtype)))
         index: Any = operands[0]
-        self.raise_trap(where, effects.index_trap_message(handle, index))
+        self.raise_trap(node_name, effects.index_trap_message(handle, index))
         if node.op == "get":
             if index not in values_by_index:
                 raise _EmptyCellRead
             return values_by_index[index]
-        self.raise_trap(where, effects.second_put_trap_message(index) if index in values_by_index else None)
+        self.raise_trap(node_name, effects.second_put_trap_message(index) if index in values_by_index else None)
         values_by_index[index] = operands[1]
         return handle
 
-    def raise_trap(self, where: str, message: str | None) -> None:
+    def raise_trap(self, node_name: str, message: str | None) -> None:
         if message is not None:
-            raise _TrapRaised((where, message))
+            raise _TrapRaised((node_name, message))

@@ -83,7 +83,7 @@ def example(op: str) -> str:
     return f"as in `y = {op} {', '.join([*'abcd'[:count], *attributes])}`"
 
 
-def suggest_name(word: str, known: Collection[str], op: str = "") -> str | None:
+def suggest_name(word: str, candidates: Collection[str], op: str = "") -> str | None:
     """A hint for an undefined name: a literal, a dtype, or a similar name. `op` helps to say which attribute a dtype
     might be.
 
@@ -99,7 +99,7 @@ def suggest_name(word: str, known: Collection[str], op: str = "") -> str | None:
             (name for name in ALL_OPS[op].attributes if name in TYPE_ATTRIBUTES) if op in ALL_OPS else iter(()), "dtype"
         )
         return f"a dtype is an attribute: write `{attribute}={word}`"
-    close = get_close_matches(word, known, 1)
+    close = get_close_matches(word, candidates, 1)
     return f"do you mean {close[0]}?" if close else None
 
 
@@ -120,12 +120,12 @@ def suggest_op(op: str, functions: Collection[str] | None) -> str:
     if functions is not None and op in functions:
         return f"{op} is a function: write `call {op}`"
     form = "graph" if functions is None else "program"
-    there = [
-        *filter(lambda each: is_allowed_in(each, form), ALL_OPS),
+    ops = [
+        *filter(lambda name: is_allowed_in(name, form), ALL_OPS),
         *(ROUTING_OPS if functions is None else STRUCTURED_OPS),
     ]
-    close = get_close_matches(op, there, 1, 0.5)
-    return f"do you mean {close[0]}?" if close else f"the ops are {', '.join(there)}"
+    close = get_close_matches(op, ops, 1, 0.5)
+    return f"do you mean {close[0]}?" if close else f"the ops are {', '.join(ops)}"
 
 
 def suggest_operands(
@@ -141,18 +141,18 @@ def suggest_operands(
     if row.name not in _CELL_OPS and any(handles):
         return "a handle is no value: get and collect return the values of its cells"
 
-    def accepts(changed: Sequence[Type]) -> bool:
+    def accepts(operand_types: Sequence[Type]) -> bool:
         try:
-            row.type_rule(*changed, **dict(attributes))
+            row.type_rule(*operand_types, **dict(attributes))
         except Invalid:
             return False
         return True
 
     for position, literal in enumerate(literals):
         for dtype in _candidate_dtypes(types, position):
-            written = rewrite_literal(literal, dtype) if literal else None
-            if written and accepts([*types[:position], Type(dtype, types[position].shape), *types[position + 1 :]]):
-                return f"write `{written}`"
+            rewritten = rewrite_literal(literal, dtype) if literal else None
+            if rewritten and accepts([*types[:position], Type(dtype, types[position].shape), *types[position + 1 :]]):
+                return f"write `{rewritten}`"
     if accepts([Type(type_.dtype) for type_ in types]):
         return "sizes are aligned from the last; aligned sizes are equal, or one of them is 1"
     for position, type_ in enumerate(types):
@@ -168,7 +168,7 @@ def _candidate_dtypes(types: Sequence[Type], position: int) -> Iterator[DType]:
     """Dtypes that an operand might better have; those of the other operands come first."""
     yield from dict.fromkeys(
         dtype
-        for dtype in (*(each.dtype for each in types), dtypes.float64, dtypes.int64, dtypes.bool)
+        for dtype in (*(type_.dtype for type_ in types), dtypes.float64, dtypes.int64, dtypes.bool)
         if dtype is not types[position].dtype
     )
 

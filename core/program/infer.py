@@ -41,13 +41,14 @@ def infer_types(program: Program) -> Program:
     return replace(
         program,
         functions=tuple(
-            _FunctionInference(results, each, pullback_types(program)).fill_function(each) for each in program.functions
+            _FunctionInference(results, function, pullback_types(program)).fill_function(function)
+            for function in program.functions
         ),
     )
 
 
 def infer_node_types(program: Program) -> Iterator[list[Type]]:
-    """For each node in program order, the types that inference would give its results, all other types being kept."""
+    """For each node in program order, the types that inference would give its results if all other types stayed."""
     results = {function.name: list(function.results) for function in program.functions}
     for function in program.functions:
         yield from (
@@ -58,29 +59,35 @@ def infer_node_types(program: Program) -> Iterator[list[Type]]:
 
 def _infer_results(program: Program) -> Iterator[tuple[str, list[LatticeType]]]:
     """The types of each function's results."""
-    found: dict[str, list[LatticeType]] = {function.name: list(function.results) for function in program.functions}
-    open_ = {f.name: f for f in program.functions if any(type_ is HOLE for type_ in f.results)}
-    callers: dict[str, list[str]] = {name: [] for name in open_}
-    for name, function in open_.items():
-        found[name] = [None] * len(function.body.results)
-        for callee in _callees(function) & open_.keys():
+    result_types: dict[str, list[LatticeType]] = {
+        function.name: list(function.results) for function in program.functions
+    }
+    undeclared = {f.name: f for f in program.functions if any(type_ is HOLE for type_ in f.results)}
+    callers: dict[str, list[str]] = {name: [] for name in undeclared}
+    for name, function in undeclared.items():
+        result_types[name] = [None] * len(function.body.results)
+        for callee in _callees(function) & undeclared.keys():
             callers[callee].append(name)
-    waiting, further = dict.fromkeys(reversed(open_)), pullback_types(program)
-    while waiting:
-        name, _ = waiting.popitem()
-        leaving = [
+    worklist, pullbacks = dict.fromkeys(reversed(undeclared)), pullback_types(program)
+    while worklist:
+        name, _ = worklist.popitem()
+        widened = [
             widen(old, new)
-            for old, new in zip(found[name], _FunctionInference(found, open_[name], further).result_types, strict=True)
+            for old, new in zip(
+                result_types[name],
+                _FunctionInference(result_types, undeclared[name], pullbacks).result_types,
+                strict=True,
+            )
         ]
-        if leaving != found[name]:
-            found[name] = leaving
-            waiting.update(dict.fromkeys(callers[name]))
-    for name, types in found.items():
+        if widened != result_types[name]:
+            result_types[name] = widened
+            worklist.update(dict.fromkeys(callers[name]))
+    for name, types in result_types.items():
         if None in types:
             raise Invalid(
                 f"the types of what {name} returns cannot be inferred",
                 rule="V6",
-                where=open_[name].location or name,
+                where=undeclared[name].location or name,
                 hint=f"it seems never to return; declare the types, as in func {name}(...) -> int64",
             )
         yield name, types
@@ -110,16 +117,16 @@ class _FunctionInference:
         self.result_types = list(map(_default_hole, self.infer_region(function.body)))
 
     def infer_region(self, region: Region) -> list[LatticeType]:
-        """The types that the first phase yields; those of further phases are kept for their pullbacks."""
-        known: dict[str, LatticeType] = {}
-        left, self.pending_phases = self.pending_phases, {}
-        yielded = [self.infer_phase(phase, known) for phase in region.phases()]
-        self.pending_phases = left
+        """The types that the first phase yields; sets `later_phase_types` to those of the further phases."""
+        name_types: dict[str, LatticeType] = {}
+        outer_phases, self.pending_phases = self.pending_phases, {}
+        yielded = [self.infer_phase(phase, name_types) for phase in region.phases()]
+        self.pending_phases = outer_phases
         self.later_phase_types = yielded[1:]
         return yielded[0]
 
-    def infer_phase(self, region: Region, known: dict[str, LatticeType]) -> list[LatticeType]:
-        known.update((parameter.name, parameter.type) for parameter in region.parameters)
+    def infer_phase(self, region: Region, name_types: dict[str, LatticeType]) -> list[LatticeType]:
+        name_types.update((parameter.name, parameter.type) for parameter in region.parameters)
         for node in region.nodes:
             position = len(self.node_types)
             self.node_types.append([])
@@ -127,28 +134,30 @@ class _FunctionInference:
             for inner in node.regions:
                 sides.append(self.infer_region(inner))
                 later.append(self.later_phase_types)
-            types = self.infer_node(node, [_operand_type(operand, known) for operand in node.inputs], sides)
+            types = self.infer_node(node, [_operand_type(operand, name_types) for operand in node.inputs], sides)
             self.record_pullback_types(node, later)
             self.node_types[position] = types
             for result, type_ in zip(node.results, types, strict=True):
-                known[result.name] = type_ if result.type is HOLE else result.type
-        return [_operand_type(result, known) for result in region.results]
+                name_types[result.name] = type_ if result.type is HOLE else result.type
+        return [_operand_type(result, name_types) for result in region.results]
 
-    def record_pullback_types(self, node: Node, later: list[list[list[LatticeType]]]) -> None:
+    def record_pullback_types(self, node: Node, region_phases: list[list[list[LatticeType]]]) -> None:
         """Keep the result types of a node's pullbacks, phase by phase."""
         name = node.results[0].name if node.results else ""
-        made: list[list[LatticeType]] = []
+        phase_types: list[list[LatticeType]] = []
         if node.op == "call":
-            made = list(map(list, self.pullback_types.get(str(dict(node.attributes).get("function")), ())))
-        elif node.op == "cond" and len(later) == 2:
-            made = [[widen(one, other) for one, other in zip_longest(*pair)] for pair in zip(*later, strict=False)]
+            phase_types = list(map(list, self.pullback_types.get(str(dict(node.attributes).get("function")), ())))
+        elif node.op == "cond" and len(region_phases) == 2:
+            phase_types = [
+                [widen(one, other) for one, other in zip_longest(*pair)] for pair in zip(*region_phases, strict=False)
+            ]
         elif node.op == "while_loop" and len(node.regions) == 2:
             phases = islice(node.regions[1].phases(), 1, None)
-            made = [[parameter.type for parameter in phase.parameters] for phase in phases]
+            phase_types = [[parameter.type for parameter in phase.parameters] for phase in phases]
         elif node.op == "pullback":
-            made = self.pending_phases.get(dict(node.attributes).get(PULLBACK_TARGET, ""), [])[1:]
-        if made:
-            self.pending_phases[name] = made
+            phase_types = self.pending_phases.get(dict(node.attributes).get(PULLBACK_TARGET, ""), [])[1:]
+        if phase_types:
+            self.pending_phases[name] = phase_types
 
     def infer_node(self, node: Node, operands: list[LatticeType], sides: list[list[LatticeType]]) -> list[LatticeType]:
         """A type for each result of a node."""
@@ -162,8 +171,10 @@ class _FunctionInference:
             case "pullback":
                 types = next(iter(self.pending_phases.get(dict(node.attributes).get(PULLBACK_TARGET, ""), [])), [])
             case _:
-                named = [type_ for given, type_ in zip(node.inputs, operands, strict=True) if isinstance(given, str)]
-                types = [infer_op_type(node.op, operands, node.attributes, preferred=named)]
+                named_types = [
+                    type_ for operand, type_ in zip(node.inputs, operands, strict=True) if isinstance(operand, str)
+                ]
+                types = [infer_op_type(node.op, operands, node.attributes, preferred=named_types)]
         missing = len(node.results) - len(types)
         return list(map(_default_hole, types[: len(node.results)] + [guess_type(operands)] * missing))
 
@@ -172,22 +183,22 @@ class _FunctionInference:
         types = iter(self.node_types)
         results = function.results
         if any(type_ is HOLE for type_ in results):
-            results = tuple(made or DEFAULT_TYPE for made in self.result_types)
+            results = tuple(inferred or DEFAULT_TYPE for inferred in self.result_types)
         return replace(function, body=_fill_region(function.body, types), results=results)
 
 
 def _fill_region(region: Region, types: Iterator[list[LatticeType]]) -> Region:
     nodes = []
     for node in region.nodes:
-        found = next(types)
+        inferred_types = next(types)
         results = tuple(
-            Var(name, (made or DEFAULT_TYPE) if type_ is HOLE else type_)
-            for (name, type_), made in zip(node.results, found, strict=True)
+            Var(name, (inferred or DEFAULT_TYPE) if type_ is HOLE else type_)
+            for (name, type_), inferred in zip(node.results, inferred_types, strict=True)
         )
         regions = tuple(_fill_region(inner, types) for inner in node.regions)
         nodes.append(replace(node, results=results, regions=regions))
-    later = _fill_region(region.pullback, types) if region.pullback else None
-    return replace(region, nodes=tuple(nodes), pullback=later)
+    pullback = _fill_region(region.pullback, types) if region.pullback else None
+    return replace(region, nodes=tuple(nodes), pullback=pullback)
 
 
 def _default_hole(type_: LatticeType) -> LatticeType:
@@ -195,9 +206,9 @@ def _default_hole(type_: LatticeType) -> LatticeType:
     return DEFAULT_TYPE if type_ is HOLE else type_
 
 
-def _operand_type(operand: Operand, known: Mapping[str, LatticeType]) -> LatticeType:
+def _operand_type(operand: Operand, name_types: Mapping[str, LatticeType]) -> LatticeType:
     """The type of an operand; HOLE for an undefined name."""
-    return operand.type if isinstance(operand, Literal) else known.get(operand, HOLE)
+    return operand.type if isinstance(operand, Literal) else name_types.get(operand, HOLE)
 
 
 def infer_op_type(
@@ -208,22 +219,22 @@ def infer_op_type(
 ) -> LatticeType:
     """The result type of an op on these operands; if it does not accept them, its result type on similar operands.
 
-    A HOLE among the operands is a type that cannot be known; the bottom gives the bottom. `preferred` are the operands
-    whose types count first where not all fit: those that are no literals.
+    A HOLE among the operands is a type that cannot be inferred. If an operand is at the bottom, so is the result. Where
+    not all types fit, `preferred` count first: the types of the operands that are no literals.
     """
     if None in operands:
         return None
-    row, given = ALL_OPS.get(op), dict(attributes)
-    if row is None or tuple(given) != row.attributes:
+    row, attribute_values = ALL_OPS.get(op), dict(attributes)
+    if row is None or tuple(attribute_values) != row.attributes:
         return _FALLBACK_TYPES.get(op, guess_type(operands))
-    one = guess_type([*preferred, *operands])
-    exact = [one if type_ is HOLE else type_ for type_ in operands]
+    likely_type = guess_type([*preferred, *operands])
+    exact = [likely_type if type_ is HOLE else type_ for type_ in operands]
     arity = len(operands) if row.arity is None else row.arity
-    guesses: list[Sequence[LatticeType]] = [exact, *_candidate_operands(row, exact), [one] * arity]
-    for guess in (*guesses, [Type(dtypes.bool), *[one] * (arity - 1)]):
+    guesses: list[Sequence[LatticeType]] = [exact, *_candidate_operands(row, exact), [likely_type] * arity]
+    for guess in (*guesses, [Type(dtypes.bool), *[likely_type] * (arity - 1)]):
         with suppress(Invalid):
             if row.arity is None or len(guess) == arity:
-                return row.type_rule(*guess, **given)
+                return row.type_rule(*guess, **attribute_values)
     return _FALLBACK_TYPES.get(op, guess_type(operands))
 
 
@@ -235,14 +246,14 @@ def _candidate_operands(row: OpRow, operands: Sequence[LatticeType]) -> Iterator
     """Operand types that an effect op accepts."""
     if isinstance(row, EffectOp):
         yield [Type(dtypes.int64)] * (row.arity or 0)
-        for handle in [each for each in operands[:1] if each and isinstance(each.dtype, HandleType)]:
+        for handle in [type_ for type_ in operands[:1] if type_ and isinstance(type_.dtype, HandleType)]:
             yield [handle, Type(dtypes.int64), element_type(handle)][: row.arity]
 
 
 def guess_type(operands: Sequence[LatticeType]) -> LatticeType:
     """A likely result type where a rule is broken: that of an operand."""
-    known = [type_ for type_ in operands if type_ is not HOLE]
-    return known[0] if known else DEFAULT_TYPE
+    types = [type_ for type_ in operands if type_ is not HOLE]
+    return types[0] if types else DEFAULT_TYPE
 
 
 def widen(old: LatticeType, new: LatticeType) -> LatticeType:

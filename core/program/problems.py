@@ -13,8 +13,8 @@ from .program import PARALLEL_ITERATIONS, PHASE, PULLBACK_TARGET
 
 
 def problem(rule: str, message: str, where: object, *, required: object, got: object, hint: str) -> Invalid:
-    """The error for a broken rule: where, what the rule requires, what is there instead, and what to do. Lists are
-    joined.
+    """The error for a broken rule: where it is broken, what the rule requires, what the program has, and what to do.
+    Lists are joined.
 
     >>> print(problem("V6", "results do not fit", "f.tl:3", required=["int8", "bool"], got=[], hint="say both"))
     V6: results do not fit (f.tl:3)
@@ -27,25 +27,27 @@ def problem(rule: str, message: str, where: object, *, required: object, got: ob
     )
 
 
-def _describe_items(said: object) -> object:
-    return ", ".join(map(str, said)) or "none" if isinstance(said, list | tuple | dict | set | frozenset) else said
+def _describe_items(items: object) -> object:
+    return ", ".join(map(str, items)) or "none" if isinstance(items, list | tuple | dict | set | frozenset) else items
 
 
-def check_attributes(rule: str, op: str, where: object, wanted: Sequence[str], given: Attributes) -> Iterator[Invalid]:
+def check_attributes(
+    rule: str, op: str, where: object, expected: Sequence[str], attributes: Attributes
+) -> Iterator[Invalid]:
     """A node has the attributes that its op declares, in that order."""
-    names = tuple(name for name, _ in given)
-    if names != tuple(wanted):
-        what, hint = f"{op} has the wrong attributes", hints.example(op)
-        yield problem(rule, what, where, required=wanted, got=names, hint=hint)
+    names = tuple(name for name, _ in attributes)
+    if names != tuple(expected):
+        message, hint = f"{op} has the wrong attributes", hints.example(op)
+        yield problem(rule, message, where, required=expected, got=names, hint=hint)
 
 
-def check_structured_attributes(rule: str, op: str, where: object, given: Attributes) -> Iterator[Invalid]:
+def check_structured_attributes(rule: str, op: str, where: object, attributes: Attributes) -> Iterator[Invalid]:
     """A cond has no attributes, and a call only the name of its function."""
-    strange = [name for name, _ in given if (op, name) not in (("call", "function"), ("pullback", PULLBACK_TARGET))]
-    if strange and op != "while_loop":
+    extra = [name for name, _ in attributes if (op, name) not in (("call", "function"), ("pullback", PULLBACK_TARGET))]
+    if extra and op != "while_loop":
         required = "the name of a function" if op == "call" else []
-        what, hint = f"{op} has the wrong attributes", "leave it out; while_loop alone may have parallel_iterations"
-        yield problem(rule, what, where, required=required, got=strange, hint=hint)
+        message, hint = f"{op} has the wrong attributes", "leave it out; while_loop alone may have parallel_iterations"
+        yield problem(rule, message, where, required=required, got=extra, hint=hint)
 
 
 def check_no_handles(rule: str, name: str, where: object, types: Iterable[Type]) -> Iterator[Invalid]:

@@ -34,16 +34,16 @@ STRUCTURED_OPS = ("cond", "while_loop", "call", "pullback")
 """The ops with structure; every other op of a program is a row of the registry."""
 
 PARALLEL_ITERATIONS = "parallel_iterations"
-"""The attribute of a loop that bounds how many of its iterations run at once, and of its next_iteration nodes."""
+"""The attribute of a loop, and of its next_iteration nodes, that bounds how many iterations run at once."""
 
 PULLBACK_TARGET = "of"
 """The attribute of a pullback that names the node whose next phase it begins, by its first result."""
 
 RECOMPUTE = "again"
-"""An attribute of pullbacks while tracing: their call exists only for them, and computes a function again."""
+"""An attribute of pullbacks while tracing: their call computes a function again, for them only."""
 
 BY_ROWS = "by_rows"
-"""An attribute of pullbacks while tracing: the parameters whose adjoints are by rows, which are two values each."""
+"""An attribute of pullbacks while tracing: the parameters whose adjoints are by rows. Such an adjoint is two values."""
 
 PHASE = "phase"
 """The attribute of the routing nodes of a graph that belong to a further phase, from 1."""
@@ -69,9 +69,9 @@ class DocumentLocation(Location):
     document: str | None
 
     def __new__(cls, file: str, line: int, document: str | None = None) -> DocumentLocation:
-        made = super().__new__(cls, file, line)
-        made.document = document
-        return made
+        location = super().__new__(cls, file, line)
+        location.document = document
+        return location
 
 
 class Var(NamedTuple):
@@ -178,13 +178,13 @@ class Program(SvgReprMixin):
         return self[self.entry]
 
     def reachable_functions(self) -> tuple[Function, ...]:
-        """The functions that a run may call, gradient rules included: the entry, then the others in order of their
-        first call."""
+        """The functions that a run may call, gradient rules included: the entry, then the others in the order of their
+        first calls."""
         order = [self.entry]
         for name in order:  # the loop appends to it
-            called = [node.attribute("function") for node in self[name].body.walk() if node.op == "call"]
+            callees = [node.attribute("function") for node in self[name].body.walk() if node.op == "call"]
             rule = self[name].gradient_rule
-            order += [each for each in dict.fromkeys([*called, *([rule] if rule else [])]) if each not in order]
+            order += [callee for callee in dict.fromkeys([*callees, *([rule] if rule else [])]) if callee not in order]
         return tuple(self[name] for name in order)
 
 
@@ -192,21 +192,21 @@ REVERSE_PREFIX, ADJOINT_PREFIX = "back_", "d_"
 """Prefixes of the names of nodes that go back through a node, and of adjoints of a value."""
 
 
-def unique_name(beginning: str, of: str, taken: Collection[str]) -> str:
-    """A name that is not taken: the prefix `beginning`, the name `of`, and a number if needed.
+def unique_name(prefix: str, base: str, used_names: Collection[str]) -> str:
+    """A name that is not used yet: the prefix, the name `base`, and a number if needed.
 
     >>> unique_name("d_", "x", {"x"}), unique_name("d_", "x", {"x", "x_1", "d_x"})
     ('d_x', 'd_x_2')
     """
-    name, count = beginning + of, 0
-    while name in taken or (count and f"{of}_{count}" in taken):
+    name, count = prefix + base, 0
+    while name in used_names or (count and f"{base}_{count}" in used_names):
         count += 1
-        name = f"{beginning}{of}_{count}"
+        name = f"{prefix}{base}_{count}"
     return name
 
 
-def original_name(beginning: str, name: str, known: Collection[str]) -> str | None:
-    """The known name behind a name with this prefix; None where there is none. The inverse of `unique_name`.
+def original_name(prefix: str, name: str, candidates: Collection[str]) -> str | None:
+    """The candidate from which `unique_name` makes this name with this prefix; None where there is none.
 
     >>> original_name("d_", "d_x", {"x"}), original_name("d_", "d_x_1", {"x"})
     ('x', 'x')
@@ -215,11 +215,11 @@ def original_name(beginning: str, name: str, known: Collection[str]) -> str | No
     >>> original_name("d_", "x", {"x"}) is None
     True
     """
-    of = name.removeprefix(beginning)
-    if of == name:
+    base = name.removeprefix(prefix)
+    if base == name:
         return None
-    shorter, _, number = of.rpartition("_")
-    return of if of in known else shorter if shorter in known and number.isdigit() else None
+    shorter, _, number = base.rpartition("_")
+    return base if base in candidates else shorter if shorter in candidates and number.isdigit() else None
 
 
 def defined_names(function: Function) -> set[str]:

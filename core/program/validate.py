@@ -44,12 +44,12 @@ def operand_problem(error: Invalid, node: Node, operands: list[Type], where: obj
     return problem("V4", message, where, required=required, got=got, hint=hint)
 
 
-def loop_type_hint(type_: Type, found: Type, start: Operand) -> str:
-    """How a loop variable can keep its type where its next value has another."""
-    if type_.dtype is found.dtype:
+def loop_type_hint(type_: Type, next_type: Type, start: Operand) -> str:
+    """How a loop variable can keep its type, where its next value has another type."""
+    if type_.dtype is next_type.dtype:
         return "start it with an unknown size, as in a parameter x: float64[?]"
-    better = hints.rewrite_literal(start, found.dtype) if isinstance(start, Literal) else None
-    return f"start it with {f'`{better}`' if better else 'that type'}, or convert with astype"
+    rewritten = hints.rewrite_literal(start, next_type.dtype) if isinstance(start, Literal) else None
+    return f"start it with {f'`{rewritten}`' if rewritten else 'that type'}, or convert with astype"
 
 
 def check_loop_variable_types(
@@ -91,13 +91,13 @@ def names_within(region: Region, where: object) -> list[tuple[str, object]]:
     return [*((name, where) for name in names), *origins.items()]
 
 
-def check_unique_names(named: Iterable[tuple[str, object]], what: str) -> Iterator[Invalid]:
+def check_unique_names(origins: Iterable[tuple[str, object]], noun: str) -> Iterator[Invalid]:
     """V2: a problem for each name that is used twice, at its second use."""
-    seen: dict[str, int] = {}
-    for name, where in named:
-        seen[name] = seen.get(name, 0) + 1
-        if seen[name] == 2:
-            message = f"two {what} have one name"
+    counts: dict[str, int] = {}
+    for name, where in origins:
+        counts[name] = counts.get(name, 0) + 1
+        if counts[name] == 2:
+            message = f"two {noun} have one name"
             hint = "give one of them another name"
             yield problem("V2", message, where, required="unique names", got=name, hint=hint)
 
@@ -115,7 +115,7 @@ class PendingPhases:
 
 
 def join_types(one: Sequence[Type], other: Sequence[Type]) -> list[Type]:
-    return [mine.join(theirs) or mine for mine, theirs in zip(one, other, strict=False)]
+    return [one_type.join(other_type) or one_type for one_type, other_type in zip(one, other, strict=False)]
 
 
 def parameter_types(region: Region) -> list[Type]:
@@ -133,44 +133,44 @@ class PhaseChecker:
         self.functions = functions
 
     def check_phases(
-        self, node: Node, operands: list[Type], open_: dict[str, PendingPhases], number: int, where: object
+        self, node: Node, operands: list[Type], pending_by_node: dict[str, PendingPhases], number: int, where: object
     ) -> Iterator[Invalid]:
-        """V17: note the pending phases of a node; a pullback must begin the next one."""
+        """V17: record the pending phases of a node in `pending_by_node`; a pullback must begin the next one."""
         if not node.results:
             return
         if node.op == "pullback":
-            begun = open_.pop(str(dict(node.attributes).get(PULLBACK_TARGET)), None)
-            if begun is None:
+            pending = pending_by_node.pop(str(dict(node.attributes).get(PULLBACK_TARGET)), None)
+            if pending is None:
                 yield problem(
                     "V17",
                     "a pullback of a node without a further phase",
                     where,
-                    required=", ".join(open_) or "a call, cond or loop of this region that has one",
+                    required=", ".join(pending_by_node) or "a call, cond or loop of this region that has one",
                     got=dict(node.attributes).get(PULLBACK_TARGET),
                     hint="begin each phase once, after the phase before it, in the same region",
                 )
                 return
-            taken, made = begun.pop_signature()
-            if not admits_all(taken, operands) or made != variable_types(node.results):
+            parameters, results = pending.pop_signature()
+            if not admits_all(parameters, operands) or results != variable_types(node.results):
                 yield problem(
                     "V17",
                     "a pullback has other types than its phase",
                     where,
-                    required=f"{describe_types(taken)} -> {describe_types(made)}",
+                    required=f"{describe_types(parameters)} -> {describe_types(results)}",
                     got=f"{describe_types(operands)} -> {describe_types(variable_types(node.results))}",
                     hint="its operands are the parameters of the phase, and its results those of the phase",
                 )
-            following: PendingPhases | None = begun
+            next_phases: PendingPhases | None = pending
         else:
-            following = self.pending_phases(node, where)
-        if following is not None and following.signatures:
-            open_[node.name] = following
+            next_phases = self.pending_phases(node, where)
+        if next_phases is not None and next_phases.signatures:
+            pending_by_node[node.name] = next_phases
         effect = self.find_effect(node) if number else None
         if effect is not None:
-            called = f", in {node.attribute('function')}," if node.op == "call" else ""
+            callee = f", in {node.attribute('function')}," if node.op == "call" else ""
             yield problem(
                 "V17",
-                f"{effect}{called} stands in a further phase",
+                f"{effect}{callee} stands in a further phase",
                 where,
                 required="ops without effects",
                 got=effect,
@@ -182,14 +182,14 @@ class PhaseChecker:
         effects."""
         if node.op != "call":
             return node.op if node.op in ALL_OPS and resource_of(node.op) else None
-        reached = [str(dict(node.attributes).get("function"))]
-        for name in reached:  # the loop appends to it
-            for each in self.functions[name].body.walk() if name in self.functions else ():
-                if each.op == "call":
-                    callee = str(dict(each.attributes).get("function"))
-                    reached += [callee] if callee not in reached else []
-                elif self.find_effect(each) is not None:
-                    return each.op
+        reachable = [str(dict(node.attributes).get("function"))]
+        for name in reachable:  # the loop appends to it
+            for inner_node in self.functions[name].body.walk() if name in self.functions else ():
+                if inner_node.op == "call":
+                    callee = str(dict(inner_node.attributes).get("function"))
+                    reachable += [callee] if callee not in reachable else []
+                elif self.find_effect(inner_node) is not None:
+                    return inner_node.op
         return None
 
     def pending_phases(self, node: Node, where: object) -> PendingPhases | None:
@@ -204,22 +204,24 @@ class PhaseChecker:
             )
         if node.op == "while_loop" and len(node.regions) == 2:
             types = [parameter_types(phase) for phase in islice(node.regions[1].phases(), 1, None)]
-            return PendingPhases(where, [(each, each) for each in types])
+            return PendingPhases(where, [(variables, variables) for variables in types])
         if node.op == "cond" and len(node.regions) == 2:
-            then = [*node.regions[0].phases()][1:]
-            yielded = zip(*(region_result_types(region)[1:] for region in node.regions), strict=False)
-            made = [join_types(one or [], other or []) for one, other in yielded]
-            return PendingPhases(where, list(zip(map(parameter_types, then), made, strict=False)))
+            then_phases = [*node.regions[0].phases()][1:]
+            branch_types = zip(*(region_result_types(region)[1:] for region in node.regions), strict=False)
+            result_types = [join_types(one or [], other or []) for one, other in branch_types]
+            return PendingPhases(where, list(zip(map(parameter_types, then_phases), result_types, strict=False)))
         return None
 
     def check_branch_phases(
         self, node: Node, one: Sequence[list[Type] | None], other: Sequence[list[Type] | None], where: object
     ) -> Iterator[Invalid]:
         """V17: both branches have the same phases."""
-        then, otherwise = (list(map(parameter_types, [*region.phases()][1:])) for region in node.regions)
-        fits = then == otherwise and all(
-            mine is None or theirs is None or (len(mine) == len(theirs) and None not in map(Type.join, mine, theirs))
-            for mine, theirs in zip(one, other, strict=False)
+        then_types, else_types = (list(map(parameter_types, [*region.phases()][1:])) for region in node.regions)
+        fits = then_types == else_types and all(
+            one_phase is None
+            or other_phase is None
+            or (len(one_phase) == len(other_phase) and None not in map(Type.join, one_phase, other_phase))
+            for one_phase, other_phase in zip(one, other, strict=False)
         )
         if not fits:
             yield problem(
@@ -227,7 +229,7 @@ class PhaseChecker:
                 "the branches do not have the same phases",
                 where,
                 required="the same number, with the same parameter types and result types that join",
-                got=f"{plural(len(then), 'pullback')} and {plural(len(otherwise), 'pullback')}",
+                got=f"{plural(len(then_types), 'pullback')} and {plural(len(else_types), 'pullback')}",
                 hint="a pullback of a cond runs the phase of the branch that was taken",
             )
 
@@ -236,23 +238,23 @@ def variable_types(variables: Sequence[Var]) -> list[Type]:
     return [variable.type for variable in variables]
 
 
-def operand_type(operand: Operand, known: dict[str, Type]) -> Type:
-    return operand.type if isinstance(operand, Literal) else known[operand]
+def operand_type(operand: Operand, name_types: dict[str, Type]) -> Type:
+    return operand.type if isinstance(operand, Literal) else name_types[operand]
 
 
 def region_result_types(region: Region) -> list[list[Type] | None]:
     """The types that each phase of a region yields; None where it yields a name it does not define."""
-    known: dict[str, Type] = {}
-    found: list[list[Type] | None] = []
+    name_types: dict[str, Type] = {}
+    phase_types: list[list[Type] | None] = []
     for phase in region.phases():
-        known |= {name: type_ for node in phase.nodes for name, type_ in node.results} | dict(phase.parameters)
-        are_known = all(not isinstance(result, str) or result in known for result in phase.results)
-        found.append([operand_type(result, known) for result in phase.results] if are_known else None)
-    return found
+        name_types |= {name: type_ for node in phase.nodes for name, type_ in node.results} | dict(phase.parameters)
+        are_defined = all(not isinstance(result, str) or result in name_types for result in phase.results)
+        phase_types.append([operand_type(result, name_types) for result in phase.results] if are_defined else None)
+    return phase_types
 
 
-def admits_all(wanted: Sequence[Type], found: Sequence[Type]) -> bool:
-    return len(wanted) == len(found) and all(w.admits(f) for w, f in zip(wanted, found, strict=True))
+def admits_all(expected: Sequence[Type], actual: Sequence[Type]) -> bool:
+    return len(expected) == len(actual) and all(w.admits(f) for w, f in zip(expected, actual, strict=True))
 
 
 _BOOL = Type(dtypes.bool)
@@ -290,17 +292,17 @@ class _ProgramChecker:
             entry = self.functions[self.program.entry]
             types = (*variable_types(entry.body.parameters), *entry.results)
             yield from check_no_handles("V6", entry.name, function_origin(entry), types)
-        named = [(function.name, function_origin(function)) for function in functions]
-        yield from check_unique_names(named, "functions")
+        origins = [(function.name, function_origin(function)) for function in functions]
+        yield from check_unique_names(origins, "functions")
         for function in functions:
             yield from self.check_function(function)
 
     def check_function(self, function: Function) -> Iterator[Invalid]:
         body, where = function.body, function_origin(function)
-        named = [(parameter.name, where) for phase in body.phases() for parameter in phase.parameters]
-        named += [(result.name, node_origin(node)) for node in body.walk() for result in node.results]
-        self.function_names = {name for name, _ in named}
-        yield from check_unique_names(named, "values")
+        origins = [(parameter.name, where) for phase in body.phases() for parameter in phase.parameters]
+        origins += [(result.name, node_origin(node)) for node in body.walk() for result in node.results]
+        self.function_names = {name for name, _ in origins}
+        yield from check_unique_names(origins, "values")
         yield from self.check_region(body, where)
         phases = list(body.phases())
         if len(phases) != len(function.pullbacks) + 1 or (len(phases) > 1 and function.name == self.program.entry):
@@ -313,62 +315,69 @@ class _ProgramChecker:
                 hint="declare what each phase returns: pullback(dy: float64) -> float64 { ... }",
             )
             return
-        for number, returned in enumerate(region_result_types(body)):
+        for number, result_types in enumerate(region_result_types(body)):
             declared = function.phase_result_types(number)
-            if returned is not None and not admits_all(declared, returned):
+            if result_types is not None and not admits_all(declared, result_types):
                 yield problem(
                     "V6",
                     f"{function.name} returns other types than it declares",
                     where,
                     required=declared,
-                    got=returned,
+                    got=result_types,
                     hint="write the types after `->`, or leave them out: they are inferred",
                 )
 
     def check_region(self, region: Region, where: object) -> Iterator[Invalid]:
         """The problems in the phases of a region at `where`."""
-        known: dict[str, Type] = {}
-        open_: dict[str, PendingPhases] = {}
+        name_types: dict[str, Type] = {}
+        pending_by_node: dict[str, PendingPhases] = {}
         for number, phase in enumerate(region.phases()):
-            yield from self.check_phase(phase, known, open_, number, where)
-        for name, begun in open_.items():
+            yield from self.check_phase(phase, name_types, pending_by_node, number, where)
+        for name, pending in pending_by_node.items():
             yield problem(
                 "V17",
                 f"the next phase of {name} is never begun",
-                begun.location,
+                pending.location,
                 required="one pullback of it",
                 got="none",
                 hint=f"write `d = pullback {name} ...` after it, in the same region",
             )
 
     def check_phase(
-        self, region: Region, known: dict[str, Type], open_: dict[str, PendingPhases], number: int, where: object
+        self,
+        region: Region,
+        name_types: dict[str, Type],
+        pending_by_node: dict[str, PendingPhases],
+        number: int,
+        where: object,
     ) -> Iterator[Invalid]:
-        known.update((parameter.name, parameter.type) for parameter in region.parameters)
+        name_types.update((parameter.name, parameter.type) for parameter in region.parameters)
         for node in region.nodes:
             origin = node_origin(node)
             for inner in node.regions:
                 yield from check_unique_names(names_within(inner, origin), "values")
-            missing = [name for name in node.inputs if isinstance(name, str) and name not in known]
+            missing = [name for name in node.inputs if isinstance(name, str) and name not in name_types]
             if missing:
                 yield self.undefined_name_problem(
-                    f"{node.op} uses a name that is not defined here", missing[0], known, origin, node.op
+                    f"{node.op} uses a name that is not defined here", missing[0], name_types, origin, node.op
                 )
             else:
-                operands = [operand_type(operand, known) for operand in node.inputs]
+                operands = [operand_type(operand, name_types) for operand in node.inputs]
                 yield from self.check_node(node, operands, origin)
-                yield from self.phase_checker.check_phases(node, operands, open_, number, origin)
-            known.update(node.results)
-        missing = [name for name in region.results if isinstance(name, str) and name not in known]
+                yield from self.phase_checker.check_phases(node, operands, pending_by_node, number, origin)
+            name_types.update(node.results)
+        missing = [name for name in region.results if isinstance(name, str) and name not in name_types]
         if missing:
-            yield self.undefined_name_problem("a region yields a name it does not define", missing[0], known, where)
+            yield self.undefined_name_problem(
+                "a region yields a name it does not define", missing[0], name_types, where
+            )
 
     def undefined_name_problem(
-        self, message: str, name: str, known: dict[str, Type], where: object, op: str = ""
+        self, message: str, name: str, visible_names: dict[str, Type], where: object, op: str = ""
     ) -> Invalid:
         elsewhere = "a region sees its own parameters and nodes, in their order; pass the value as an operand"
-        guess = None if name in self.function_names else hints.suggest_name(name, known, op)
-        return problem("V1", message, where, required=sorted(known), got=name, hint=guess or elsewhere)
+        guess = None if name in self.function_names else hints.suggest_name(name, visible_names, op)
+        return problem("V1", message, where, required=sorted(visible_names), got=name, hint=guess or elsewhere)
 
     def check_node(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         regions = _REGION_COUNTS.get(node.op, 0)
@@ -403,21 +412,21 @@ class _ProgramChecker:
                 hint=hints.example(node.op),
             )
             return
-        wrong = list(check_attributes("V3", node.op, where, row.attributes, node.attributes))
-        yield from wrong
-        if wrong:
+        attribute_problems = list(check_attributes("V3", node.op, where, row.attributes, node.attributes))
+        yield from attribute_problems
+        if attribute_problems:
             return
         try:
-            made = row.type_rule(*operands, **dict(node.attributes))
+            result_type = row.type_rule(*operands, **dict(node.attributes))
         except Invalid as error:
             yield operand_problem(error, node, operands, where)
             return
-        if made != node.results[0].type:
+        if result_type != node.results[0].type:
             yield problem(
                 "V4",
                 f"the type of the result of {node.op} is not the type that it computes",
                 where,
-                required=made,
+                required=result_type,
                 got=node.results[0].type,
                 hint=hints.INFERRED_HINT,
             )
@@ -425,16 +434,16 @@ class _ProgramChecker:
     def check_cond(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:
         if not operands or operands[0] != _BOOL:
             got = operands[0] if operands else "nothing"
-            what = "the predicate of cond is not one bool"
-            yield problem("V5", what, where, required=_BOOL, got=got, hint=hints.COMPARE_HINT)
+            message = "the predicate of cond is not one bool"
+            yield problem("V5", message, where, required=_BOOL, got=got, hint=hints.COMPARE_HINT)
             return
-        apart = [region for region in node.regions if not admits_all(variable_types(region.parameters), operands[1:])]
-        if apart:
+        misfits = [region for region in node.regions if not admits_all(variable_types(region.parameters), operands[1:])]
+        if misfits:
             yield problem(
                 "V5",
                 "a branch does not take what cond passes",
                 where,
-                required=variable_types(apart[0].parameters),
+                required=variable_types(misfits[0].parameters),
                 got=operands[1:],
                 hint="the operands after the predicate are those of both branches, in their order",
             )
@@ -458,23 +467,27 @@ class _ProgramChecker:
                 hint="cond has the results of the branch that it takes: both yield the same ones",
             )
             return
-        apart = [(mine, theirs) for mine, theirs in zip(one, other, strict=True) if mine.join(theirs) is None]
-        for mine, theirs in apart:
+        clashes = [
+            (one_type, other_type)
+            for one_type, other_type in zip(one, other, strict=True)
+            if one_type.join(other_type) is None
+        ]
+        for one_type, other_type in clashes:
             yield problem(
                 "V5",
                 "the branches yield different types",
                 where,
                 required="one dtype",
-                got=f"{mine} and {theirs}",
+                got=f"{one_type} and {other_type}",
                 hint=hints.ASTYPE_HINT,
             )
-        made = [mine.join(theirs) for mine, theirs in zip(one, other, strict=True)]
-        if not apart and made != variable_types(node.results):
+        joined_types = [one_type.join(other_type) for one_type, other_type in zip(one, other, strict=True)]
+        if not clashes and joined_types != variable_types(node.results):
             yield problem(
                 "V5",
                 "the types of the results of cond are not those that its branches yield",
                 where,
-                required=made,
+                required=joined_types,
                 got=variable_types(node.results),
                 hint=hints.INFERRED_HINT,
             )
@@ -497,10 +510,10 @@ class _ProgramChecker:
                 hint=hints.example("while_loop"),
             )
             return
-        apart = list(check_loop_variable_types(body.parameters, sides, where))
-        yield from apart
+        type_problems = list(check_loop_variable_types(body.parameters, sides, where))
+        yield from type_problems
         yield from check_iteration_bound("V3", where, node.attributes)
-        if not apart:
+        if not type_problems:
             yield from self.check_condition(condition, where)
             yield from self.check_loop_body(node, body, where)
 
@@ -524,37 +537,37 @@ class _ProgramChecker:
         """The results of `do` are the next values of the variables."""
         yield from self.check_region(body, where)
         for number, phase in enumerate(islice(body.phases(), 1, None), start=1):
-            made, taken = region_result_types(body)[number], parameter_types(phase)
-            if made is not None and not admits_all(taken, made):
+            results, parameters = region_result_types(body)[number], parameter_types(phase)
+            if results is not None and not admits_all(parameters, results):
                 yield problem(
                     "V17",
                     "a phase of a loop has other results than parameters",
                     where,
-                    required=taken,
-                    got=made,
+                    required=parameters,
+                    got=results,
                     hint="its results in one iteration are its operands in the next",
                 )
-        yielded, wanted = region_result_types(body)[0], variable_types(body.parameters)
-        if yielded is not None and len(yielded) != len(wanted):
+        yielded, expected = region_result_types(body)[0], variable_types(body.parameters)
+        if yielded is not None and len(yielded) != len(expected):
             yield problem(
                 "V5",
                 "do does not yield as many values as there are loop variables",
                 where,
-                required=wanted,
+                required=expected,
                 got=yielded,
                 hint="yield variables that do not change, too",
             )
             return
-        for position, ((name, type_), found) in enumerate(zip(body.parameters, yielded or wanted, strict=True)):
-            if not type_.admits(found):
+        for position, ((name, type_), next_type) in enumerate(zip(body.parameters, yielded or expected, strict=True)):
+            if not type_.admits(next_type):
                 origin, start = result_origin(body, position, where), node.inputs[position]
                 yield problem(
                     "V5",
                     f"loop variable {name} changes its type",
                     origin,
                     required=f"{type_} ({where})",
-                    got=f"{found} ({origin})",
-                    hint=loop_type_hint(type_, found, start),
+                    got=f"{next_type} ({origin})",
+                    hint=loop_type_hint(type_, next_type, start),
                 )
 
     def check_pullback(self, node: Node, operands: list[Type], where: object) -> Iterator[Invalid]:

@@ -64,15 +64,15 @@ def read_qualified_name(word: SyntaxToken, owner: str) -> tuple[str, str]:
     """The function and the name in `fib.loop.i`; a name without a dot belongs to `owner`."""
     if not all(part.isidentifier() and part not in LITERAL_WORDS for part in word.text.split(".")):
         raise SyntaxFault(f"{word.text!r} is no name", word.position, required="names with dots between them")
-    function, dot, rest = word.text.partition(".")
-    return (function, rest) if dot else (owner, function)
+    function, dot, name = word.text.partition(".")
+    return (function, name) if dot else (owner, function)
 
 
 def read_type(word: SyntaxToken) -> Type:
     """A type: `float64[3, ?]`, `cells[float64]`."""
-    head, bracket, rest = word.text.partition("[")
+    head, bracket, tail = word.text.partition("[")
     if head.strip() == "cells":
-        return read_handle_type(rest.removesuffix("]").strip(), word)
+        return read_handle_type(tail.removesuffix("]").strip(), word)
     dtype = dtypes.BY_NAME.get(head.strip())
     if dtype is None:
         usual = {"int": "int64", "float": "float64", "double": "float64", "boolean": "bool", "cell": "cells[...]"}
@@ -84,7 +84,7 @@ def read_type(word: SyntaxToken) -> Type:
         )
     if not bracket:
         return Type(dtype)
-    inside = rest.removesuffix("]").strip()
+    inside = tail.removesuffix("]").strip()
     if inside == "...":
         return Type(dtype, None)
     sizes = [size.strip() for size in inside.split(",")] if inside else []
@@ -104,12 +104,12 @@ def read_handle_type(element: str, word: SyntaxToken) -> Type:
     return handle_type(read_type(SyntaxToken(element, word.position)))
 
 
-def read_literal(written: LiteralSyntax) -> Literal:
-    """A literal, with the type that it has in writing."""
+def read_literal(node: LiteralSyntax) -> Literal:
+    """A literal, with its own type."""
     try:
-        return parse_literal(written.text)
+        return parse_literal(node.text)
     except Malformed as error:
-        raise SyntaxFault(error.message, written.position, required=error.required, hint=error.hint) from None
+        raise SyntaxFault(error.message, node.position, required=error.required, hint=error.hint) from None
 
 
 def read_string(word: SyntaxToken) -> str:
@@ -121,9 +121,9 @@ def read_string(word: SyntaxToken) -> str:
         raise SyntaxFault("this text has an escape that does not exist", word.position, hint=hint) from None
 
 
-def read_attribute(given: AttributeSyntax) -> tuple[str, object]:
+def read_attribute(attribute: AttributeSyntax) -> tuple[str, object]:
     """A static attribute: a dtype, a type, a shape, a string, or the plain value of a literal."""
-    key, value = read_name(given.name), given.value
+    key, value = read_name(attribute.name), attribute.value
     if key in TYPE_ATTRIBUTES and isinstance(value, SyntaxToken) and not value.text.startswith('"'):
         return key, read_type(value)
     if isinstance(value, LiteralSyntax) and value.text.startswith("["):
@@ -142,11 +142,11 @@ def read_attribute(given: AttributeSyntax) -> tuple[str, object]:
     return key, dtypes.BY_NAME[value.text]
 
 
-def read_sizes(written: LiteralSyntax) -> tuple[int, ...]:
+def read_sizes(node: LiteralSyntax) -> tuple[int, ...]:
     """Integers in brackets, as in `[2, 3]`: the sizes of a shape, or axes."""
-    sizes = [size.strip() for size in written.text[1:-1].split(",")] if written.text[1:-1].strip() else []
+    sizes = [size.strip() for size in node.text[1:-1].split(",")] if node.text[1:-1].strip() else []
     if not all(_INTEGER_PATTERN.fullmatch(size) for size in sizes):
-        raise SyntaxFault("this is no attribute", written.position, required="integers in brackets, as in shape=[2, 3]")
+        raise SyntaxFault("this is no attribute", node.position, required="integers in brackets, as in shape=[2, 3]")
     return tuple(map(int, sizes))
 
 
@@ -167,19 +167,19 @@ def is_writable_attribute(name: str, value: object) -> bool:
     return value == value if type(value) is float else isinstance(value, bool | str)
 
 
-def read_site(given: SiteSyntax, kind: str | None, owner: str) -> SiteOf | None:
+def read_site(site: SiteSyntax, kind: str | None, owner: str) -> SiteOf | None:
     """The site in brackets; `kind` is that of the op, if it has one."""
-    if given.name is None:
+    if site.name is None:
         return None
-    if given.name.text == "@":
+    if site.name.text == "@":
         return ENVIRONMENT
-    function, rest = read_qualified_name(given.name, owner)
-    match given.kind.text if given.kind else kind:
+    function, name = read_qualified_name(site.name, owner)
+    match site.kind.text if site.kind else kind:
         case "call":
-            return SiteOf(function, rest, "call")
+            return SiteOf(function, name, "call")
         case "loop":
-            return SiteOf(function, rest, "loop")
-    raise SyntaxFault("this op has no sites", given.name.position, hint="say the kind: [call f.g] or [loop f.g]")
+            return SiteOf(function, name, "loop")
+    raise SyntaxFault("this op has no sites", site.name.position, hint="say the kind: [call f.g] or [loop f.g]")
 
 
 class LocationResolver:
@@ -207,16 +207,14 @@ REGION_KEYWORDS = {"cond": ("then", "else"), "while_loop": ("while", "do")}
 """The keywords of the regions of an op."""
 
 
-def build_function(given: syntax.FunctionSyntax, lines: LocationResolver) -> Function:
+def build_function(node: syntax.FunctionSyntax, lines: LocationResolver) -> Function:
     """The function of this syntax; results without types have holes."""
-    where = lines.resolve(given.location, given.body.keyword.position.line)
-    body = build_region(given.body, lines, 0)
-    results = (
-        tuple(map(read_type, given.result_types)) if given.result_types is not None else (HOLE,) * len(body.results)
-    )
-    phases = [build_region(phase.body, lines, 0) for phase in given.pullbacks]
-    returned = tuple(map(_build_pullback_types, given.pullbacks))
-    return Function(read_name(given.body.keyword), link_phases([body, *phases]), results, where, returned)
+    location = lines.resolve(node.location, node.body.keyword.position.line)
+    body = build_region(node.body, lines, 0)
+    results = tuple(map(read_type, node.result_types)) if node.result_types is not None else (HOLE,) * len(body.results)
+    phases = [build_region(phase.body, lines, 0) for phase in node.pullbacks]
+    returned = tuple(map(_build_pullback_types, node.pullbacks))
+    return Function(read_name(node.body.keyword), link_phases([body, *phases]), results, location, returned)
 
 
 def _build_pullback_types(phase: syntax.PullbackSyntax) -> tuple[Type, ...]:
@@ -233,39 +231,43 @@ def link_phases(phases: Sequence[Region]) -> Region:
     return replace(first, pullback=link_phases(further)) if further else first
 
 
-def build_region(given: syntax.RegionSyntax, lines: LocationResolver, depth: int) -> Region:
+def build_region(region: syntax.RegionSyntax, lines: LocationResolver, depth: int) -> Region:
     """A region, or the body of a function, at nesting `depth`; its further phases are linked later."""
     if depth > MAX_NESTING:
-        raise SyntaxFault("regions nest too deep", given.keyword.position, required=f"{MAX_NESTING} at most")
+        raise SyntaxFault("regions nest too deep", region.keyword.position, required=f"{MAX_NESTING} at most")
     nodes = []
-    for statement in given.statements:
+    for statement in region.statements:
         if isinstance(statement, syntax.SourceFileSyntax):
             lines.enter_source_file(statement)
         else:
             nodes.append(build_program_node(statement, lines, depth))
-    parameters = tuple(Var(read_name(word), build_declared_type(said)) for word, said in given.parameters)
-    return Region(parameters, tuple(nodes), tuple(map(build_operand, given.results)))
+    parameters = tuple(Var(read_name(word), build_declared_type(type_)) for word, type_ in region.parameters)
+    return Region(parameters, tuple(nodes), tuple(map(build_operand, region.results)))
 
 
-def build_declared_type(said: syntax.SyntaxToken | None) -> Type:
+def build_declared_type(declared: syntax.SyntaxToken | None) -> Type:
     """The type of a name, or a hole where the text leaves it out."""
-    return read_type(said) if said else HOLE
+    return read_type(declared) if declared else HOLE
 
 
-def build_program_node(given: syntax.NodeSyntax, lines: LocationResolver, depth: int) -> Node:
+def build_program_node(node: syntax.NodeSyntax, lines: LocationResolver, depth: int) -> Node:
     """A node of a program, with its regions."""
-    check_regions(given)
-    where: Location | None = lines.resolve(given.location, given.op.position.line)
-    names = PULLBACK_TARGET if given.op.text == "pullback" else "function"
-    attributes: list[tuple[str, object]] = [(names, read_name(given.callee))] if given.callee else []
-    attributes += [read_attribute(each) for each in given.arguments if isinstance(each, syntax.AttributeSyntax)]
+    check_regions(node)
+    location: Location | None = lines.resolve(node.location, node.op.position.line)
+    callee_attribute = PULLBACK_TARGET if node.op.text == "pullback" else "function"
+    attributes: list[tuple[str, object]] = [(callee_attribute, read_name(node.callee))] if node.callee else []
+    attributes += [
+        read_attribute(argument) for argument in node.arguments if isinstance(argument, syntax.AttributeSyntax)
+    ]
     return Node(
-        read_name(given.op),
-        tuple(map(build_operand, operand_syntax(given.arguments))),
-        tuple(Var(read_name(word), build_declared_type(said)) for word, said in given.targets),
-        tuple(link_phases([build_region(each, lines, depth + 1) for each in phases]) for phases in group_phases(given)),
+        read_name(node.op),
+        tuple(map(build_operand, operand_syntax(node.arguments))),
+        tuple(Var(read_name(word), build_declared_type(type_)) for word, type_ in node.targets),
+        tuple(
+            link_phases([build_region(region, lines, depth + 1) for region in phases]) for phases in group_phases(node)
+        ),
         tuple(attributes),
-        where,
+        location,
     )
 
 
@@ -274,71 +276,71 @@ def operand_syntax(
 ) -> list[syntax.SyntaxToken | syntax.LiteralSyntax]:
     """The operands; raises SyntaxFault where one follows an attribute."""
     operands: list[syntax.SyntaxToken | syntax.LiteralSyntax] = []
-    for number, given in enumerate(arguments):
-        if isinstance(given, syntax.AttributeSyntax):
+    for number, argument in enumerate(arguments):
+        if isinstance(argument, syntax.AttributeSyntax):
             continue
         if number > len(operands):
-            raise SyntaxFault("operands come before attributes", given.position)
-        operands.append(given)
+            raise SyntaxFault("operands come before attributes", argument.position)
+        operands.append(argument)
     return operands
 
 
-def build_operand(given: syntax.SyntaxToken | syntax.LiteralSyntax) -> Operand:
+def build_operand(operand: syntax.SyntaxToken | syntax.LiteralSyntax) -> Operand:
     """A literal, or the name of a value."""
-    return read_literal(given) if isinstance(given, syntax.LiteralSyntax) else read_name(given)
+    return read_literal(operand) if isinstance(operand, syntax.LiteralSyntax) else read_name(operand)
 
 
-def group_phases(given: syntax.NodeSyntax) -> list[list[syntax.RegionSyntax]]:
+def group_phases(node: syntax.NodeSyntax) -> list[list[syntax.RegionSyntax]]:
     """The regions of a node, each with the `pullback` regions that follow it."""
-    found: list[list[syntax.RegionSyntax]] = []
-    for region in given.regions or ():
-        if region.keyword.text == "pullback" and found:
-            found[-1].append(region)
+    groups: list[list[syntax.RegionSyntax]] = []
+    for region in node.regions or ():
+        if region.keyword.text == "pullback" and groups:
+            groups[-1].append(region)
         else:
-            found.append([region])
-    return found
+            groups.append([region])
+    return groups
 
 
-def check_regions(given: syntax.NodeSyntax) -> None:
+def check_regions(node: syntax.NodeSyntax) -> None:
     """The regions have the keywords of their op, or are all called `region`, which can also write a wrong number of
     them."""
-    wanted, op = REGION_KEYWORDS.get(given.op.text, ()), given.op
-    if given.regions is None:
-        if wanted:
-            hint = f"they stand in braces behind it: {{ {wanted[0]}(...) {{ ... }} {wanted[1]}(...) {{ ... }} }}"
+    expected, op = REGION_KEYWORDS.get(node.op.text, ()), node.op
+    if node.regions is None:
+        if expected:
+            hint = f"they stand in braces behind it: {{ {expected[0]}(...) {{ ... }} {expected[1]}(...) {{ ... }} }}"
             raise SyntaxFault(
-                f"{op.text} has no regions", op.position, required=f"`{wanted[0]}` and `{wanted[1]}`", hint=hint
+                f"{op.text} has no regions", op.position, required=f"`{expected[0]}` and `{expected[1]}`", hint=hint
             )
         return
-    found = [phases[0].keyword for phases in group_phases(given)]
-    if tuple(word.text for word in found) == wanted or all(word.text == "region" for word in found):
+    keywords = [phases[0].keyword for phases in group_phases(node)]
+    if tuple(word.text for word in keywords) == expected or all(word.text == "region" for word in keywords):
         return
-    if not wanted:
-        raise SyntaxFault(f"{op.text} takes no regions", found[0].position, hint="only cond and while_loop do")
-    strange = [word for k, word in enumerate(found) if word.text not in wanted[k : k + 1]]
+    if not expected:
+        raise SyntaxFault(f"{op.text} takes no regions", keywords[0].position, hint="only cond and while_loop do")
+    misplaced = [word for k, word in enumerate(keywords) if word.text not in expected[k : k + 1]]
     raise SyntaxFault(
         f"not the regions of {op.text}",
-        (strange or [op])[0].position,
-        required=f"`{wanted[0]}` and `{wanted[1]}`, in this order",
+        (misplaced or [op])[0].position,
+        required=f"`{expected[0]}` and `{expected[1]}`, in this order",
     )
 
 
 TRIGGER_TYPE = Type(dtypes.bool)
 
 
-def build_graph(given: syntax.GraphSyntax, lines: LocationResolver) -> Graph:
+def build_graph(graph: syntax.GraphSyntax, lines: LocationResolver) -> Graph:
     """The graph of this syntax; outputs without a type have holes."""
-    return _GraphSyntaxBuilder(given).build(lines)
+    return _GraphSyntaxBuilder(graph).build(lines)
 
 
 class _GraphSyntaxBuilder:
-    def __init__(self, given: syntax.GraphSyntax) -> None:
-        self.syntax = given
-        self.name = read_name(given.name)
+    def __init__(self, graph: syntax.GraphSyntax) -> None:
+        self.syntax = graph
+        self.name = read_name(graph.name)
         self.node_syntax: list[syntax.GraphNodeSyntax] = [
-            line for line in given.statements if isinstance(line, syntax.GraphNodeSyntax)
+            line for line in graph.statements if isinstance(line, syntax.GraphNodeSyntax)
         ]
-        self.arguments = [(read_name(each.name), self.argument_type(each)) for each in given.arguments]
+        self.arguments = [(read_name(argument.name), self.argument_type(argument)) for argument in graph.arguments]
         self.argument_positions = {word: k for k, (word, _) in enumerate(self.arguments)}
         self.node_numbers: dict[tuple[str, str], int] = {}
         self.nodes: list[GraphNode] = []
@@ -359,8 +361,8 @@ class _GraphSyntaxBuilder:
                 case syntax.GraphNodeSyntax():
                     self.nodes.append(self.build_node(line, lines))
         results = self.build_results(lines)
-        for number, written in enumerate(self.node_syntax):
-            for port, sources in enumerate(self.port_syntax(written)):
+        for number, line_node in enumerate(self.node_syntax):
+            for port, sources in enumerate(self.port_syntax(line_node)):
                 self.connect(Edge(number, port), sources)
         nodes = [
             replace(
@@ -374,12 +376,12 @@ class _GraphSyntaxBuilder:
         ]
         return Graph(self.name, tuple(nodes), tuple(arguments), tuple(results), tuple(calls), sum(hidden))
 
-    def argument_type(self, given: syntax.ArgumentSyntax) -> Type:
-        if given.type is None and not given.is_hidden:
+    def argument_type(self, argument: syntax.ArgumentSyntax) -> Type:
+        if argument.type is None and not argument.is_hidden:
             raise SyntaxFault(
-                "an argument has a type", given.name.position, required=f"{given.name.text}: int64, or another"
+                "an argument has a type", argument.name.position, required=f"{argument.name.text}: int64, or another"
             )
-        return read_type(given.type) if given.type else TRIGGER_TYPE
+        return read_type(argument.type) if argument.type else TRIGGER_TYPE
 
     def number_nodes(self) -> None:
         """Number all nodes first, since a node may be used before its line."""
@@ -395,99 +397,99 @@ class _GraphSyntaxBuilder:
             self.node_numbers[key] = number
 
     def build_site(self, line: syntax.SiteCallSyntax) -> SiteOf:
-        found = read_site(line.site, "call", self.name)
-        assert found is not None, "the grammar asks for its name"
-        return found
+        site = read_site(line.site, "call", self.name)
+        assert site is not None, "the grammar asks for its name"
+        return site
 
-    def build_node(self, given: syntax.GraphNodeSyntax, lines: LocationResolver) -> GraphNode:
-        function, word = read_qualified_name(given.name, self.name)
-        types = [HOLE] * count_outputs(given.op.text) if given.types is None else list(map(read_type, given.types))
-        control = ROUTING_OPS.get(given.op.text)
-        where = ENVIRONMENT if given.op.text == "return" else None
-        if given.site is not None:
-            where = read_site(given.site, control.site_kind if control else None, self.name)
-        ports = tuple(self.build_literal(port) for port in self.port_syntax(given))
+    def build_node(self, node: syntax.GraphNodeSyntax, lines: LocationResolver) -> GraphNode:
+        function, name = read_qualified_name(node.name, self.name)
+        types = [HOLE] * count_outputs(node.op.text) if node.types is None else list(map(read_type, node.types))
+        control = ROUTING_OPS.get(node.op.text)
+        site = ENVIRONMENT if node.op.text == "return" else None
+        if node.site is not None:
+            site = read_site(node.site, control.site_kind if control else None, self.name)
+        ports = tuple(self.build_literal(port) for port in self.port_syntax(node))
         outputs = tuple(OutputPort(each, ()) for each in types)
-        attributes = tuple(read_attribute(each) for each in given.ports if isinstance(each, syntax.AttributeSyntax))
-        at = lines.resolve(given.location, given.op.position.line)
+        attributes = tuple(read_attribute(each) for each in node.ports if isinstance(each, syntax.AttributeSyntax))
+        location = lines.resolve(node.location, node.op.position.line)
         return GraphNode(
-            word, read_name(given.op), ports, outputs, function, where, given.trigger is not None, attributes, at
+            name, read_name(node.op), ports, outputs, function, site, node.trigger is not None, attributes, location
         )
 
-    def port_syntax(self, given: syntax.GraphNodeSyntax) -> list[syntax.PortSyntax]:
+    def port_syntax(self, node: syntax.GraphNodeSyntax) -> list[syntax.PortSyntax]:
         """The ports; the trigger's comes last."""
-        return [port for port in given.ports if not isinstance(port, syntax.AttributeSyntax)] + (given.trigger or [])
+        return [port for port in node.ports if not isinstance(port, syntax.AttributeSyntax)] + (node.trigger or [])
 
     def build_literal(self, port: syntax.PortSyntax) -> Literal | None:
-        found = [each for each in port if isinstance(each, syntax.LiteralSyntax)]
-        if len(found) > 1:
-            raise SyntaxFault("a port has one literal at most", found[1].position)
-        return read_literal(found[0]) if found else None
+        literals = [source for source in port if isinstance(source, syntax.LiteralSyntax)]
+        if len(literals) > 1:
+            raise SyntaxFault("a port has one literal at most", literals[1].position)
+        return read_literal(literals[0]) if literals else None
 
     def connect(self, edge: Edge, sources: syntax.PortSyntax) -> None:
-        for each in sources:
-            if isinstance(each, syntax.OutputSyntax):
-                self.edges.setdefault(self.resolve_source(each), []).append(edge)
+        for source in sources:
+            if isinstance(source, syntax.OutputSyntax):
+                self.edges.setdefault(self.resolve_source(source), []).append(edge)
 
-    def resolve_source(self, given: syntax.OutputSyntax) -> OutputRef:
+    def resolve_source(self, output: syntax.OutputSyntax) -> OutputRef:
         """The argument or output that a name refers to."""
-        argument = self.argument_positions.get(given.name.text)
+        argument = self.argument_positions.get(output.name.text)
         if argument is not None:
-            outputs, made = 1, OutputRef(-1, argument)
+            outputs, source = 1, OutputRef(-1, argument)
         else:
-            number = self.node_numbers.get(read_qualified_name(given.name, self.name))
+            number = self.node_numbers.get(read_qualified_name(output.name, self.name))
             if number is None:
-                raise self.unknown_name_fault(given.name)
-            outputs, made = len(self.nodes[number].outputs), OutputRef(number, given.output or 0)
-        if given.output is None and outputs > 1:
-            hint = f"write {given.name.text}:0, or another"
-            raise SyntaxFault(f"{given.name.text} has {outputs} outputs", given.name.position, hint=hint)
+                raise self.unknown_name_fault(output.name)
+            outputs, source = len(self.nodes[number].outputs), OutputRef(number, output.output or 0)
+        if output.output is None and outputs > 1:
+            hint = f"write {output.name.text}:0, or another"
+            raise SyntaxFault(f"{output.name.text} has {outputs} outputs", output.name.position, hint=hint)
         if not outputs:
             hint = "a store hands nothing on: use the handle that it was given"
-            raise SyntaxFault(f"{given.name.text} has no output", given.name.position, hint=hint)
-        if (given.output or 0) >= outputs:
+            raise SyntaxFault(f"{output.name.text} has no output", output.name.position, hint=hint)
+        if (output.output or 0) >= outputs:
             raise SyntaxFault(
-                f"there is no such output of {given.name.text}", given.name.position, required=f"{outputs} at most"
+                f"there is no such output of {output.name.text}", output.name.position, required=f"{outputs} at most"
             )
-        return made
+        return source
 
     def unknown_name_fault(self, word: syntax.SyntaxToken) -> SyntaxFault:
-        hint = hints.suggest_name(word.text, [*self.argument_positions, *(rest for _, rest in self.node_numbers)])
-        if any(rest == word.text for _, rest in self.node_numbers):
-            hint = f"write {next(f for f, rest in self.node_numbers if rest == word.text)}.{word.text}"
+        hint = hints.suggest_name(word.text, [*self.argument_positions, *(name for _, name in self.node_numbers)])
+        if any(name == word.text for _, name in self.node_numbers):
+            hint = f"write {next(f for f, name in self.node_numbers if name == word.text)}.{word.text}"
         return SyntaxFault(
             f"nothing is called {word.text}", word.position, required="an argument, or a node", hint=hint
         )
 
     def build_results(self, lines: LocationResolver) -> list[int]:
         """The node numbers of the results. `return` adds a return node for each that is not one already."""
-        leaving = self.syntax.return_line
-        said = None if self.syntax.result_types is None else list(map(read_type, self.syntax.result_types))
-        if said is not None and len(said) != len(leaving.outputs):
-            got = f"{len(leaving.outputs)} results, and {len(said)} types"
-            raise SyntaxFault(f"{got} are said", leaving.keyword.position)
-        if leaving.keyword.text == "results":
-            return [self.resolve_result(each) for each in leaving.outputs]
-        written, numbers = list(self.nodes), []
-        for k, each in enumerate(leaving.outputs):
-            source = self.resolve_source(each)
-            node = written[source.node] if source.node >= 0 else None
+        line = self.syntax.return_line
+        types = None if self.syntax.result_types is None else list(map(read_type, self.syntax.result_types))
+        if types is not None and len(types) != len(line.outputs):
+            counts = f"{len(line.outputs)} results, and {len(types)} types"
+            raise SyntaxFault(f"{counts} are said", line.keyword.position)
+        if line.keyword.text == "results":
+            return [self.resolve_result(output) for output in line.outputs]
+        written_nodes, numbers = list(self.nodes), []
+        for k, output in enumerate(line.outputs):
+            source = self.resolve_source(output)
+            node = written_nodes[source.node] if source.node >= 0 else None
             if node is not None and (node.op, node.site) == ("return", ENVIRONMENT):
                 numbers.append(source.node)
                 continue
             numbers.append(len(self.nodes))
-            self.connect(Edge(len(self.nodes), 0), [each])
-            outputs = (OutputPort(said[k] if said else HOLE, ()),)
-            at = lines.resolve(self.syntax.location, leaving.keyword.position.line)
+            self.connect(Edge(len(self.nodes), 0), [output])
+            outputs = (OutputPort(types[k] if types else HOLE, ()),)
+            at = lines.resolve(self.syntax.location, line.keyword.position.line)
             self.nodes.append(
                 GraphNode(self.fresh_return_name(), "return", (None,), outputs, self.name, ENVIRONMENT, False, (), at),
             )
         return numbers
 
-    def resolve_result(self, given: syntax.OutputSyntax) -> int:
-        number = self.node_numbers.get(read_qualified_name(given.name, self.name))
+    def resolve_result(self, output: syntax.OutputSyntax) -> int:
+        number = self.node_numbers.get(read_qualified_name(output.name, self.name))
         if number is None:
-            raise self.unknown_name_fault(given.name)
+            raise self.unknown_name_fault(output.name)
         return number
 
     def fresh_return_name(self) -> str:
@@ -499,8 +501,8 @@ class _GraphSyntaxBuilder:
 
 def fresh_return_name(names: Iterable[str]) -> str:
     """The name of a return node that a `return` line adds: `return`, with a number if needed."""
-    taken, count, word = set(names), 0, "return"
-    while word in taken:
+    used_names, count, word = set(names), 0, "return"
+    while word in used_names:
         count += 1
         word = f"return_{count}"
     return word

@@ -38,35 +38,35 @@ class Case:
     location: Location | None = field(default=None, compare=False)
 
 
-def build_case(given: syntax.CaseSyntax, lines: LocationResolver) -> Case:
+def build_case(case: syntax.CaseSyntax, lines: LocationResolver) -> Case:
     """The case of this syntax; raises SyntaxFault where one of its literals is malformed."""
-    for written in given.arguments:
-        read_literal_text(written)
-    word, details = given.expectation
+    for argument in case.arguments:
+        read_literal_text(argument)
+    word, details = case.expectation
     kind: CaseKind = word.text  # type: ignore[assignment]  # the grammar has these words and no others
     return Case(
-        read_name(given.name),
-        tuple(written.text for written in given.arguments),
+        read_name(case.name),
+        tuple(argument.text for argument in case.arguments),
         kind,
         tuple(build_detail(kind, detail) for detail in details),
-        given.firings,
-        lines.resolve(None, given.name.position.line),
+        case.firings,
+        lines.resolve(None, case.name.position.line),
     )
 
 
-def build_detail(kind: CaseKind, given: syntax.SyntaxToken | syntax.LiteralSyntax) -> str:
+def build_detail(kind: CaseKind, detail: syntax.SyntaxToken | syntax.LiteralSyntax) -> str:
     """A detail of a case as text: a literal, the message of a trap, or a word."""
-    if isinstance(given, syntax.LiteralSyntax):
-        return read_literal_text(given)
-    return read_string(given) if kind == "traps" else given.text
+    if isinstance(detail, syntax.LiteralSyntax):
+        return read_literal_text(detail)
+    return read_string(detail) if kind == "traps" else detail.text
 
 
-def read_literal_text(written: syntax.LiteralSyntax) -> str:
+def read_literal_text(node: syntax.LiteralSyntax) -> str:
     """The text of a literal, after checking that it is one of some type."""
     try:
-        return check_literal(written.text)
+        return check_literal(node.text)
     except Malformed as error:
-        raise SyntaxFault(error.message, written.position, required=error.required, hint=error.hint) from None
+        raise SyntaxFault(error.message, node.position, required=error.required, hint=error.hint) from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,25 +149,25 @@ def _read_document(text: str, file: str | None) -> Document:
     functions: list[Function] = []
     graphs: list[Graph] = []
     cases: list[Case] = []
-    for given in parse_syntax(text):
-        match given:
+    for statement in parse_syntax(text):
+        match statement:
             case syntax.FunctionSyntax():
-                _check_name_is_unused(given.body.keyword, graphs_named)
-                functions_named.add(given.body.keyword.text)
-                functions.append(build_function(given, lines))
+                _check_name_is_unused(statement.body.keyword, graphs_named)
+                functions_named.add(statement.body.keyword.text)
+                functions.append(build_function(statement, lines))
             case syntax.GraphSyntax():
-                _check_name_is_unused(given.name, graphs_named, functions_named)
-                graphs_named.add(given.name.text)
-                graphs.append(infer_graph_types(build_graph(given, lines)))
+                _check_name_is_unused(statement.name, graphs_named, functions_named)
+                graphs_named.add(statement.name.text)
+                graphs.append(infer_graph_types(build_graph(statement, lines)))
             case syntax.CaseSyntax():
-                cases.append(build_case(given, lines))
+                cases.append(build_case(statement, lines))
             case syntax.SourceFileSyntax():
-                lines.enter_source_file(given)
+                lines.enter_source_file(statement)
             case syntax.EntrySyntax():
                 if entry is not None:
                     hint = "one function is the entry; run another as FILE:NAME"
-                    raise SyntaxFault("the entry is said twice", given.name.position, hint=hint)
-                entry = read_name(given.name)
+                    raise SyntaxFault("the entry is said twice", statement.name.position, hint=hint)
+                entry = read_name(statement.name)
     program = None
     if functions or entry is not None:
         program = infer_types(Program(tuple(functions), functions[0].name if entry is None else entry))
@@ -177,15 +177,15 @@ def _read_document(text: str, file: str | None) -> Document:
 def functions_called_from(program: Program, entry: str) -> tuple[Function, ...]:
     """The entry and the functions that it may call, in the order of the program; undefined ones are left out."""
     bodies = {function.name: function.body for function in program.functions}
-    called, waiting = {entry}, [entry]
-    while waiting:
-        nodes = bodies[waiting.pop()].walk()
+    reachable, worklist = {entry}, [entry]
+    while worklist:
+        nodes = bodies[worklist.pop()].walk()
         callees = {str(dict(node.attributes).get("function")) for node in nodes if node.op == "call"} & bodies.keys()
-        waiting += callees - called
-        called |= callees
-    return tuple(function for function in program.functions if function.name in called)
+        worklist += callees - reachable
+        reachable |= callees
+    return tuple(function for function in program.functions if function.name in reachable)
 
 
-def _check_name_is_unused(word: syntax.SyntaxToken, *taken: set[str]) -> None:
-    if any(word.text in names for names in taken):
+def _check_name_is_unused(word: syntax.SyntaxToken, *used_names: set[str]) -> None:
+    if any(word.text in names for names in used_names):
         raise SyntaxFault("two graphs, or a graph and a function, have one name", word.position)

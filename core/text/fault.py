@@ -106,9 +106,9 @@ def to_malformed(fault: SyntaxFault, text: str, file: str | None) -> TagloomErro
 def to_error(fault: SyntaxFault, text: str, where: str) -> TagloomError:
     """The error for a fault, with the line and a caret under the culprit; `where` is the position in words."""
     line, column = fault.position
-    shown = excerpt(text.split("\n")[line - 1], column)
+    source_line = excerpt(text.split("\n")[line - 1], column)
     return fault.kind(
-        fault.message, where=where, required=fault.required, got=fault.got, hint=fault.hint, excerpt=shown
+        fault.message, where=where, required=fault.required, got=fault.got, hint=fault.hint, excerpt=source_line
     )
 
 
@@ -126,11 +126,11 @@ def excerpt(line: str, column: int) -> str:
     return f"    {before}{cut}{after}".rstrip() + f"\n    {' ' * (len(before) + column - 1 - begin)}^"
 
 
-def unexpected_input(terminals: set[str], found: str, spot: SourcePosition, before: str = "") -> SyntaxFault:
-    """The fault where the grammar expects one of these terminals and finds something else; `before` is the line up to
-    there."""
-    wanted = describe_terminals(terminals)
-    match found.strip(" \t"):
+def unexpected_input(terminals: set[str], following: str, spot: SourcePosition, before: str = "") -> SyntaxFault:
+    """The fault where the grammar expects one of these terminals, and `following` is something else; `before` is the
+    line up to that point."""
+    expected = describe_terminals(terminals)
+    match following.strip(" \t"):
         case "":
             message = "the text ends too soon"
         case str(rest) if rest.startswith(("\n", "#")):
@@ -138,7 +138,7 @@ def unexpected_input(terminals: set[str], found: str, spot: SourcePosition, befo
         case word:
             message = f"{quote_input(word)} cannot stand here"
     return SyntaxFault(
-        message, spot, required=wanted, hint=context_hint(found, before) or terminal_hint(terminals, found)
+        message, spot, required=expected, hint=context_hint(following, before) or terminal_hint(terminals, following)
     )
 
 
@@ -146,8 +146,8 @@ def describe_terminals(terminals: set[str]) -> str:
     """The expected terminals in words; of many, the most telling ones."""
     if {"COMMA", "_NL"} <= terminals:
         return "`,` or the end of the line"
-    for leaving, word in _TERMINAL_NAMES.items():
-        if leaving in terminals and leaving in ("RETURN", "YIELD"):
+    for terminal_name, word in _TERMINAL_NAMES.items():
+        if terminal_name in terminals and terminal_name in ("RETURN", "YIELD"):
             return f"a node, such as `y = add x, 1`, or {word}"
     if "FUNC" in terminals:
         return "`func`, `graph` or `case`"
@@ -162,23 +162,23 @@ def quote_input(word: str) -> str:
     return f"`{word if len(word) < 40 else word[:37] + '...'}`" if word.isprintable() else repr(word)
 
 
-def context_hint(found: str, before: str) -> str | None:
-    """The hint for input that cannot follow `before`."""
-    called = re.search(r"=[ \t]*call[ \t]+(\w+)[ \t]*$", before)
-    if called and found.strip() == ",":
-        return f"no comma stands behind the name of a function: `call {called[1]} x`"
-    if called and re.fullmatch(r"\w+", found):
-        site = f"call[{called[1]}] {found}"
+def context_hint(following: str, before: str) -> str | None:
+    """The hint for `following`, which cannot stand behind `before`."""
+    call = re.search(r"=[ \t]*call[ \t]+(\w+)[ \t]*$", before)
+    if call and following.strip() == ",":
+        return f"no comma stands behind the name of a function: `call {call[1]} x`"
+    if call and re.fullmatch(r"\w+", following):
+        site = f"call[{call[1]}] {following}"
         return f"a call in a graph names its site, `{site}`; operands have commas between them"
-    if re.search(r"=[ \t]*(cond|while_loop)\b[^{]*$", before) and found == "{":
+    if re.search(r"=[ \t]*(cond|while_loop)\b[^{]*$", before) and following == "{":
         return "regions stand in functions; a graph has switch and merge, enter and exit"
     return None
 
 
-def terminal_hint(terminals: set[str], found: str) -> str | None:
-    """The hint for input that the grammar never admits, or not where it expects these terminals."""
+def terminal_hint(terminals: set[str], following: str) -> str | None:
+    """The hint for `following`, where the grammar expects one of these terminals."""
     ends_operands = {"COMMA", "_NL"} <= terminals
-    match found:
+    match following:
         case "def" | "function" | "fn":
             return "a function begins with `func`"
         case ";":
@@ -205,6 +205,6 @@ def terminal_hint(terminals: set[str], found: str) -> str | None:
             return "a parameter has a type, as in `x: int64`"
         case "[" if "RPAR" in terminals:
             return "sizes end with `]`, as in `float64[3, ?]`"
-    if (found[:1].isidentifier() or found[:1].isdigit()) and ends_operands:
+    if (following[:1].isidentifier() or following[:1].isdigit()) and ends_operands:
         return "operands are separated by commas"
     return None

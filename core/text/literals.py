@@ -55,8 +55,8 @@ def check_literal(text: str) -> str:
     return text
 
 
-def parse_value(text: str, wanted: Type) -> Value:
-    """The value of a literal of type `wanted`: `-3`, `2.5`, `true`, `nan`, `[1, 2]`.
+def parse_value(text: str, expected_type: Type) -> Value:
+    """The value of a literal of type `expected_type`: `-3`, `2.5`, `true`, `nan`, `[1, 2]`.
 
     Raises Malformed where the text is no literal, or not one of that type.
 
@@ -65,20 +65,22 @@ def parse_value(text: str, wanted: Type) -> Value:
     array([1, 2])
     """
     try:
-        return _parse_value(text, wanted)
+        return _parse_value(text, expected_type)
     except Malformed as error:
         expected = error.required if isinstance(error.required, str) else None
-        error.required, error.hint = wanted, error.hint or expected
+        error.required, error.hint = expected_type, error.hint or expected
         raise
 
 
-def _parse_value(text: str, wanted: Type) -> Value:
+def _parse_value(text: str, expected_type: Type) -> Value:
     typed = split_type(text)
     if typed is None:
-        return parse_untyped(text, wanted, text)
-    said, inside = typed
-    value = parse_untyped(inside, said, text)
-    if said.dtype is not wanted.dtype or not wanted.admits(Type(said.dtype, np.shape(np.asarray(value)))):
+        return parse_untyped(text, expected_type, text)
+    own_type, inside = typed
+    value = parse_untyped(inside, own_type, text)
+    if own_type.dtype is not expected_type.dtype or not expected_type.admits(
+        Type(own_type.dtype, np.shape(np.asarray(value)))
+    ):
         raise Malformed("not a literal of this type", got=text)
     return value
 
@@ -104,26 +106,28 @@ def parse_shape(brackets: str | None, text: str) -> Shape:
     return tuple(map(int, sizes))
 
 
-def parse_untyped(text: str, wanted: Type, whole: str) -> Value:
-    """The value of text without a type, as type `wanted`."""
+def parse_untyped(text: str, expected_type: Type, whole: str) -> Value:
+    """The value of text without a type, as a value of `expected_type`."""
     value = parse_nested(text)
     try:
-        return admit(value, wanted) if _has_elements(value) else empty_array(np.array(value).shape, wanted)
+        return (
+            admit(value, expected_type) if _has_elements(value) else empty_array(np.array(value).shape, expected_type)
+        )
     except Usage as error:
         hint = error.message if error.required is None else None
-        raise Malformed("not a literal of this type", required=wanted, got=whole, hint=hint) from None
+        raise Malformed("not a literal of this type", required=expected_type, got=whole, hint=hint) from None
 
 
-def empty_array(shape: tuple[int, ...], wanted: Type) -> Value:
-    """An array without elements. It has the wanted shape if that is known, since brackets cannot write every empty
+def empty_array(shape: tuple[int, ...], expected_type: Type) -> Value:
+    """An array without elements. It has the expected shape if that is known, since brackets cannot write every empty
     shape."""
-    sizes = [size for size in wanted.shape or () if size is not None]
-    if shape == (0,) and 0 in sizes and len(sizes) == len(wanted.shape or ()):
+    sizes = [size for size in expected_type.shape or () if size is not None]
+    if shape == (0,) and 0 in sizes and len(sizes) == len(expected_type.shape or ()):
         try:
-            return normalize(np.zeros(sizes), wanted)
+            return normalize(np.zeros(sizes), expected_type)
         except ValueError:
             raise Usage("no array is as large as these sizes say, but for the empty one") from None
-    return admit(np.zeros(shape, wanted.dtype.numpy), wanted)
+    return admit(np.zeros(shape, expected_type.dtype.numpy), expected_type)
 
 
 def _has_elements(value: object) -> bool:
@@ -133,7 +137,8 @@ def _has_elements(value: object) -> bool:
 
 
 def parse_nested(text: str) -> object:
-    """Numbers in brackets, as nested lists. An explicit stack lets a million brackets not overflow Python's."""
+    """Numbers in brackets, as nested lists. The stack is explicit, so that a million brackets do
+    not overflow Python's."""
     stack: list[list[object]] = [[]]
     separated = True
     for token in _TOKEN.findall(text):
@@ -145,8 +150,8 @@ def parse_nested(text: str) -> object:
         if token == "]":
             if len(stack) == 1 or (separated and stack[-1]):
                 break
-            done = stack.pop()
-            stack[-1].append(done)
+            row = stack.pop()
+            stack[-1].append(row)
         elif not separated:
             break
         elif token == "[":

@@ -90,17 +90,19 @@ def _input_fault(text: str, error: UnexpectedInput) -> SyntaxFault:
 
 def _unexpected_end(text: str, accepts: set[str]) -> SyntaxFault:
     """The fault where the text ends inside something. If a brace is open, it is shown there."""
-    open_: list[int] = []
-    for found in re.finditer(r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|[{}]', text):
-        if found[0] == "{":
-            open_.append(found.start())
-        elif found[0] == "}" and open_:
-            open_.pop()
-    if not open_:
+    open_braces: list[int] = []
+    for match in re.finditer(r'"(?:[^"\\\n]|\\.)*"|#[^\n]*|[{}]', text):
+        if match[0] == "{":
+            open_braces.append(match.start())
+        elif match[0] == "}" and open_braces:
+            open_braces.pop()
+    if not open_braces:
         return unexpected_input(accepts, "", SourcePosition(text.count("\n"), 1))
-    line = text.count("\n", 0, open_[-1]) + 1
+    line = text.count("\n", 0, open_braces[-1]) + 1
     return SyntaxFault(
-        "this brace is not closed", SourcePosition(line, open_[-1] - text.rfind("\n", 0, open_[-1])), required="`}`"
+        "this brace is not closed",
+        SourcePosition(line, open_braces[-1] - text.rfind("\n", 0, open_braces[-1])),
+        required="`}`",
     )
 
 
@@ -299,10 +301,10 @@ class _SyntaxTransformer(Transformer[Token, Any]):
 
     def literal(self, children: list[Any]) -> LiteralSyntax:
         """A type prefix with at most one literal in its parentheses, or just a literal."""
-        first, *inside = _convert_tokens(children)
+        prefix, *inside = _convert_tokens(children)
         if isinstance(children[0], Token) and children[0].type == "TYPED":
-            return LiteralSyntax(f"{first.text}{inside[0].text if inside else ''})", first.position)
-        return LiteralSyntax(first.text, first.position)
+            return LiteralSyntax(f"{prefix.text}{inside[0].text if inside else ''})", prefix.position)
+        return LiteralSyntax(prefix.text, prefix.position)
 
     def array(self, children: list[Any]) -> LiteralSyntax:
         opening, *elements = _convert_tokens(children)

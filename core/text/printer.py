@@ -102,8 +102,8 @@ def format_result_types(types: Sequence[Type]) -> str:
     return f" -> {', '.join(map(format_type, types))}" if types else " -> ()"
 
 
-def format_attributes(given: Iterable[tuple[str, object]]) -> list[str]:
-    return [f"{format_name(name)}={format_attribute_value(name, value)}" for name, value in given]
+def format_attributes(attributes: Iterable[tuple[str, object]]) -> list[str]:
+    return [f"{format_name(name)}={format_attribute_value(name, value)}" for name, value in attributes]
 
 
 def format_attribute_value(name: str, value: object) -> str:
@@ -127,16 +127,16 @@ def quote_string(text: str) -> str:
     >>> print(quote_string('say "no"'))
     "say \\"no\\""
     """
-    written = json.dumps(text, ensure_ascii=False)
+    quoted = json.dumps(text, ensure_ascii=False)
     try:
-        written.encode()
+        quoted.encode()
     except UnicodeEncodeError:
         return json.dumps(text)
-    return written
+    return quoted
 
 
-def unwritable_error(what: str, got: object) -> Usage:
-    return Usage(f"the text form cannot write {what}", got=got)
+def unwritable_error(thing: str, got: object) -> Usage:
+    return Usage(f"the text form cannot write {thing}", got=got)
 
 
 def print_program(program: Program, *, locations: bool = True) -> str:
@@ -214,7 +214,8 @@ def format_targets(node: Node, inferred: Sequence[Type]) -> str:
         raise unwritable_error("a node without results", node.op)
     pairs = zip(node.results, inferred, strict=True)
     return ", ".join(
-        format_name(name) if type_ == found else format_typed_name(name, type_) for (name, type_), found in pairs
+        format_name(name) if type_ == inferred_type else format_typed_name(name, type_)
+        for (name, type_), inferred_type in pairs
     )
 
 
@@ -297,28 +298,31 @@ class _GraphPrinter:
         )
 
     def can_fold_results(self) -> bool:
-        """Whether the results are exactly the nodes that the `return` line makes, so that they need no lines of their
-        own."""
+        """Whether the results are exactly the nodes that reading the `return` line adds, so that they need no lines of
+        their own."""
         nodes, count = self.graph.nodes, len(self.graph.results)
-        first = len(nodes) - count
-        if not count or self.graph.results != tuple(range(first, len(nodes))):
+        first_number = len(nodes) - count
+        if not count or self.graph.results != tuple(range(first_number, len(nodes))):
             return False
-        names = [node.name for node in nodes[:first] if node.function == self.graph.name]
-        for number, node in enumerate(nodes[first:], start=first):
+        names = [node.name for node in nodes[:first_number] if node.function == self.graph.name]
+        for number, node in enumerate(nodes[first_number:], start=first_number):
             sources = self.sources.get(Edge(number, 0), [])
-            made = GraphNode(fresh_return_name(names), "return", (None,), node.outputs, self.graph.name, ENVIRONMENT)
+            expected = GraphNode(
+                fresh_return_name(names), "return", (None,), node.outputs, self.graph.name, ENVIRONMENT
+            )
             if (
-                (node.name, node.op, node.ports, node.function) != (made.name, made.op, made.ports, made.function)
+                (node.name, node.op, node.ports, node.function)
+                != (expected.name, expected.op, expected.ports, expected.function)
                 or (node.site, node.has_trigger, node.attributes) != (ENVIRONMENT, False, ())
                 or node.location != nodes[-1].location
                 or len(node.outputs) != 1
                 or len(sources) != 1
                 or self.is_environment_return(sources[0].node)
-                or any(source.node >= first for source in sources)
+                or any(source.node >= first_number for source in sources)
             ):
                 return False
             names.append(node.name)
-        return not any(source.node >= first for found in self.sources.values() for source in found)
+        return not any(source.node >= first_number for feeding in self.sources.values() for source in feeding)
 
     def is_environment_return(self, number: int) -> bool:
         """Whether a node is a return to the environment."""
@@ -327,8 +331,8 @@ class _GraphPrinter:
     def write(self, page: TextWriter) -> TextWriter:
         graph = self.graph
         count = len(graph.nodes) - (len(graph.results) if self.folds_results else 0)
-        leaving = all(self.is_environment_return(n) and len(graph.nodes[n].outputs) == 1 for n in graph.results)
-        types = [graph.nodes[number].outputs[0].type for number in graph.results] if leaving else []
+        is_return_line = all(self.is_environment_return(n) and len(graph.nodes[n].outputs) == 1 for n in graph.results)
+        types = [graph.nodes[number].outputs[0].type for number in graph.results] if is_return_line else []
         results = format_result_types(types) if types else ""
         page.add_line(f"graph {format_name(graph.name)}({', '.join(self.format_arguments())}){results} {{")
         for site, callee in graph.calls:
@@ -338,7 +342,9 @@ class _GraphPrinter:
                 f"  {self.format_target(number, node)} = {self.format_operation(number, node)}", node.location
             )
         location = graph.nodes[-1].location if self.folds_results else None
-        page.add_line(f"  {'return' if leaving else 'results'} {', '.join(self.format_results())}".rstrip(), location)
+        page.add_line(
+            f"  {'return' if is_return_line else 'results'} {', '.join(self.format_results())}".rstrip(), location
+        )
         page.add_line("}")
         return page
 
@@ -389,9 +395,9 @@ class _GraphPrinter:
     def format_port(self, number: int, port: int) -> str:
         """The input of a port: one name or literal, or several where the graph breaks the rules."""
         literal = self.graph.nodes[number].ports[port]
-        found = [] if literal is None else [str(literal)]
-        found += map(self.format_source, self.sources.get(Edge(number, port), ()))
-        return " | ".join(found) or "?"
+        inputs = [] if literal is None else [str(literal)]
+        inputs += map(self.format_source, self.sources.get(Edge(number, port), ()))
+        return " | ".join(inputs) or "?"
 
     def format_source(self, source: OutputRef) -> str:
         if source.node < 0:
