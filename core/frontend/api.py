@@ -201,14 +201,14 @@ def cond(pred: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> An
     pairs = unify_branches(one, other)
     count = len(pairs)
     pairs += [(branches[0].read_resource(variable), branches[1].read_resource(variable)) for variable in assigned]
-    yielded = [[branch.as_operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
+    branch_results = [[branch.as_operand(pair[side]) for pair in pairs] for side, branch in enumerate(branches)]
     captured = captured_values(*branches)
     regions = tuple(
         branch.close(list(map(branch.localize, captured)), results)
-        for branch, results in zip(branches, yielded, strict=True)
+        for branch, results in zip(branches, branch_results, strict=True)
     )
     inputs = [region.as_operand(value) for value in (predicate, *captured)]
-    types = [left.type.join(right.type) or left.type for left, right in pairs]
+    types = [then_value.type.join(else_value.type) or then_value.type for then_value, else_value in pairs]
     names = [*region.names.result_names(name, count), *(region.names.fresh(variable.name) for variable in assigned)]
     results = region.emit_node("cond", inputs, types, names, regions)
     for position, result in enumerate(results[:count]):
@@ -247,14 +247,14 @@ def while_loop(
             required=required,
             got=repr(parallel_iterations),
         )
-    bound = () if parallel_iterations is None else ((PARALLEL_ITERATIONS, parallel_iterations),)
+    attributes = () if parallel_iterations is None else ((PARALLEL_ITERATIONS, parallel_iterations),)
     region = current_region()
     if region is None:
         return eager_while_loop(cond, body, leaves, structure)  # type: ignore[no-any-return]
     if recording_tapes():
         loop = functools.partial(while_loop, cond, body, *variables, parallel_iterations=parallel_iterations)
         return call_as_one_step("loop", body, loop)  # type: ignore[no-any-return]
-    return trace_loop(region, cond, body, leaves, structure, bound)  # type: ignore[no-any-return]
+    return trace_loop(region, cond, body, leaves, structure, attributes)  # type: ignore[no-any-return]
 
 
 def eager_while_loop(cond: Callable[..., Any], body: Callable[..., Any], leaves: list[Any], structure: TreeDef) -> Any:
@@ -288,24 +288,27 @@ def unify_branches(one: BodyResult, other: BodyResult) -> list[tuple[Traced | Li
             required=describe_with_location(required, one.location),
             got=describe_with_location(got, other.location),
         )
-    return [unify_results(left, right, one, other) for left, right in zip(one.leaves, other.leaves, strict=True)]
+    return [
+        unify_results(then_leaf, else_leaf, one, other)
+        for then_leaf, else_leaf in zip(one.leaves, other.leaves, strict=True)
+    ]
 
 
 def unify_results(
-    one: Any, other: Any, then: BodyResult, otherwise: BodyResult
+    one: Any, other: Any, then_result: BodyResult, else_result: BodyResult
 ) -> tuple[Traced | Literal, Traced | Literal]:
     """One result of both branches in a common dtype: a Python number takes the dtype of the other side."""
-    left, right = to_weak_operand(one, _scalar_dtype(other)), to_weak_operand(other, _scalar_dtype(one))
-    if left.type.join(right.type) is None:
+    then_operand, else_operand = to_weak_operand(one, _scalar_dtype(other)), to_weak_operand(other, _scalar_dtype(one))
+    if then_operand.type.join(else_operand.type) is None:
         raise Invalid(
             "the branches of cond return different types",
             rule="V5",
             where=user_location(),
-            required=then.describe_type(left),
-            got=otherwise.describe_type(right),
+            required=then_result.describe_type(then_operand),
+            got=else_result.describe_type(else_operand),
             hint="convert one with tl.astype",
         )
-    return left, right
+    return then_operand, else_operand
 
 
 def _scalar_dtype(value: Any) -> DType | None:

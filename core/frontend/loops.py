@@ -35,7 +35,7 @@ def map(function: Callable[..., Any], /, *arrays: Any) -> Any:
     >>> map(lambda x: x * x, [1, 2, 3]).tolist()
     [1, 4, 9]
     """
-    return _scan_arrays(lambda _, each: ((), function(*each)), (), arrays)[1]
+    return _scan_arrays(lambda _, elements: ((), function(*elements)), (), arrays)[1]
 
 
 def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> tuple[Any, Any]:
@@ -50,15 +50,15 @@ def scan(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> t
     (6, [1, 3, 6])
     """
 
-    def step(carried: tuple[Any, ...], each: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
-        results = function(*carried, *each)
+    def step(carried: tuple[Any, ...], outputs: tuple[Any, ...]) -> tuple[tuple[Any, ...], Any]:
+        results = function(*carried, *outputs)
         if not isinstance(results, tuple) or len(results) != 2:
             required = "the next carried value, and an output"
             raise Usage("the function of scan does not return two results", where=user_location(), required=required)
         return results[:1], results[1]
 
-    (carried,), each = _scan_arrays(step, (initial,), (arrays,))
-    return carried, each
+    (carried,), outputs = _scan_arrays(step, (initial,), (arrays,))
+    return carried, outputs
 
 
 def foldl(function: Callable[[Any, Any], Any], initial: Any, arrays: Any, /) -> Any:
@@ -105,15 +105,15 @@ def _scan_arrays(step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ..
     if recording_tapes():
         return call_as_one_step("map", _scan_arrays, lambda: _scan_arrays(step, initial, arrays))  # type: ignore[no-any-return]
     with enter_region(open_subregion(region)):  # this region is dropped: only the types of the outputs are needed
-        tried, form = flatten(step(initial, _element_at(leaves, structure, 0))[1])
-        types = [type_of(leaf) for leaf in tried]
+        output_leaves, form = flatten(step(initial, _element_at(leaves, structure, 0))[1])
+        types = [type_of(leaf) for leaf in output_leaves]
     if not types:
         raise Invalid("the function returns no values", rule="V5", where=user_location(), required="a value")
 
     def body(k: Any, handles: tuple[Any, ...], *carried: Any) -> tuple[Any, ...]:
-        following, each = step(carried, _element_at(leaves, structure, k))
-        filled = tuple(put(handle, k, leaf) for handle, leaf in zip(handles, flatten(each)[0], strict=True))
-        return k + 1, filled, *following
+        next_carried, output = step(carried, _element_at(leaves, structure, k))
+        filled = tuple(put(handle, k, leaf) for handle, leaf in zip(handles, flatten(output)[0], strict=True))
+        return k + 1, filled, *next_carried
 
     empty = tuple(cells(count, type_) for type_ in types)
     _, handles, *carried = while_loop(lambda k, *_: k < count, body, 0, empty, *initial)
@@ -121,7 +121,7 @@ def _scan_arrays(step: ScanBody, initial: tuple[Any, ...], arrays: tuple[Any, ..
 
 
 def _scan_eagerly(step: ScanBody, carried: tuple[Any, ...], elements: Sequence[Any]) -> tuple[tuple[Any, ...], Any]:
-    """`_scan_arrays` outside a trace; raises Usage where there are no elements, since the outputs have no type then."""
+    """`_scan_arrays` outside a trace; raises Usage without elements, since the outputs then have no type."""
     outputs = []
     for element in elements:
         carried, output = step(carried, element)

@@ -31,13 +31,15 @@ def shape_of(x: Any) -> tuple[int | None, ...]:
     type_ = type_of(x)
     if type_.shape is None:
         hint = "annotate it with its axes, as in tl.Array[tl.float64, None, 3]"
-        what = "the rank of this array is not known"
-        raise Invalid(what, rule="V4", where=user_location(), required="a known number of axes", got=type_, hint=hint)
+        message = "the rank of this array is not known"
+        raise Invalid(
+            message, rule="V4", where=user_location(), required="a known number of axes", got=type_, hint=hint
+        )
     return type_.shape
 
 
-def static_integer(number: Any, what: str) -> int:
-    """A static integer, called `what` in messages; raises Usage for anything else."""
+def static_integer(number: Any, noun: str) -> int:
+    """A static integer, called `noun` in messages; raises Usage for anything else."""
     if not isinstance(number, bool | np.bool_):
         try:
             return operator.index(number)
@@ -46,16 +48,16 @@ def static_integer(number: Any, what: str) -> int:
         except TypeError:
             pass
     raise Usage(
-        f"{what} is not an integer", where=user_location(), required="an integer", got=repr(number), python=TypeError
+        f"{noun} is not an integer", where=user_location(), required="an integer", got=repr(number), python=TypeError
     )
 
 
-def static_number(number: Any, what: str) -> float:
-    """A static number, called `what` in messages; raises Usage for anything else."""
+def static_number(number: Any, noun: str) -> float:
+    """A static number, called `noun` in messages; raises Usage for anything else."""
     if isinstance(number, int | float | np.integer | np.floating) and not isinstance(number, bool):
         return float(number)
     raise Usage(
-        f"{what} is not a static number",
+        f"{noun} is not a static number",
         where=user_location(),
         required="a Python number",
         got=repr(number),
@@ -63,9 +65,11 @@ def static_number(number: Any, what: str) -> float:
     )
 
 
-def static_integers(numbers: Any, what: str) -> tuple[int, ...]:
+def static_integers(numbers: Any, noun: str) -> tuple[int, ...]:
     """Static integers, given as one or as a tuple or list; raises Usage for anything else."""
-    return tuple(static_integer(each, what) for each in (numbers if isinstance(numbers, tuple | list) else (numbers,)))
+    return tuple(
+        static_integer(number, noun) for number in (numbers if isinstance(numbers, tuple | list) else (numbers,))
+    )
 
 
 def static_axis(axis: Any) -> Any:
@@ -95,8 +99,8 @@ def resolve_axis(axis: Any, x: Any, extra: int = 0) -> int:
 
 def resolve_axes(axes: Any, x: Any, extra: int = 0) -> tuple[int, ...]:
     """Axes of x as numbers from 0; with `extra=1`, x will get as many axes. Raises Invalid (V4) for duplicates."""
-    given = static_integers(axes, "an axis")
-    resolved = tuple(resolve_axis(axis, x, extra * len(given)) for axis in given)
+    numbers = static_integers(axes, "an axis")
+    resolved = tuple(resolve_axis(axis, x, extra * len(numbers)) for axis in numbers)
     if len(set(resolved)) < len(resolved):
         raise Invalid("an axis occurs twice", rule="V4", where=user_location(), required="each axis once", got=axes)
     return resolved
@@ -111,11 +115,11 @@ def resolve_optional_axis(axis: Any, x: Any) -> int:
     return 0
 
 
-def static_size(size: Any, what: str) -> int:
-    """A static size, called `what` in messages; raises Usage unless it is an integer from 0 up."""
-    count = static_integer(size, what)
+def static_size(size: Any, noun: str) -> int:
+    """A static size, called `noun` in messages; raises Usage unless it is an integer from 0 up."""
+    count = static_integer(size, noun)
     if count < 0:
-        raise Usage(f"{what} is negative", where=user_location(), got=repr(size))
+        raise Usage(f"{noun} is negative", where=user_location(), got=repr(size))
     return count
 
 
@@ -135,12 +139,12 @@ def element_count(x: Any, axis: Any = None) -> Any:
     computes."""
     type_, axes = type_of(x), None if axis is None else static_integers(axis, "an axis")
     if type_.shape is not None:
-        along = [type_.shape[at] for at in (range(len(type_.shape)) if axes is None else resolve_axes(axes, x))]
-        if None not in along:
-            return math.prod(along)
+        axis_sizes = [type_.shape[at] for at in (range(len(type_.shape)) if axes is None else resolve_axes(axes, x))]
+        if None not in axis_sizes:
+            return math.prod(axis_sizes)
     if axes is None:
         return apply("size", x, axis=None)
-    sizes = [apply("size", x, axis=each) for each in axes]
+    sizes = [apply("size", x, axis=number) for number in axes]
     return math.prod(sizes[1:], start=sizes[0])
 
 
@@ -165,9 +169,9 @@ def check_numeric(*arrays: Any) -> None:
     """Raises Invalid (V4) for arrays whose dtype is not numeric."""
     for type_ in map(type_of, arrays):
         if type_.dtype.kind not in "iuf":
-            what, hint = "these are not numbers", "convert with tl.astype(x, tl.int64)"
+            message, hint = "these are not numbers", "convert with tl.astype(x, tl.int64)"
             raise Invalid(
-                what,
+                message,
                 rule="V4",
                 where=user_location(),
                 required="an integer or a float dtype",
@@ -180,9 +184,9 @@ def check_numeric(*arrays: Any) -> None:
 def check_floating(x: Any, function: str) -> None:
     """Raises Invalid (V4), in the name of a function, for an array that is not of floats."""
     if type_of(x).dtype.kind != "f":
-        what, hint = f"{function}: these are not floats", "convert with tl.astype(x, tl.float64)"
+        message, hint = f"{function}: these are not floats", "convert with tl.astype(x, tl.float64)"
         raise Invalid(
-            what,
+            message,
             rule="V4",
             where=user_location(),
             required="float32 or float64",

@@ -83,7 +83,7 @@ def _make_literal(obj: Any) -> Literal:
 
 def _compute_eagerly(op: str, *operands: Any, **attributes: Any) -> Any:
     """The value of an op on constants, computed at once even in a trace."""
-    return compute(op, [_make_literal(each) for each in operands], attributes)
+    return compute(op, [_make_literal(operand) for operand in operands], attributes)
 
 
 def convert_fill_value(value: Any, dtype: DType) -> Any:
@@ -195,8 +195,8 @@ def arange(start: Any, /, stop: Any = None, step: Any = 1, *, dtype: DType | Non
         raise Usage(
             "a range has numbers", where=user_location(), required="an integer or a float dtype", got=repr(dtype)
         )
-    bounds: list[Any] = [unwrap_weak(each) for each in ((0, start, step) if stop is None else (start, stop, step))]
-    if not all(type(each) in (int, float) for each in bounds):
+    bounds: list[Any] = [unwrap_weak(bound) for bound in ((0, start, step) if stop is None else (start, stop, step))]
+    if not all(type(bound) in (int, float) for bound in bounds):
         return _to_concrete(astype(apply("arange", *bounds), dtype))
     if float in map(type, bounds):
         bounds = list(map(float, bounds))
@@ -211,7 +211,7 @@ def integer_range(bounds: list[int], dtype: DType) -> Any:
     count, (start, _, step) = range_size(bounds), bounds
     if count:
         literal_of_dtype([start, start + (count - 1) * step], dtype)
-    if count == 0 or all(-(2**63) <= each < 2**63 for each in bounds):
+    if count == 0 or all(-(2**63) <= bound < 2**63 for bound in bounds):
         return astype(number_range(bounds if count else [0, 0, 1]), dtype)
     distances = apply("multiply", astype(iota(count), dtype), numpy_scalar(step % 2**64, dtype))
     return apply("add", distances, numpy_scalar(start, dtype))
@@ -287,7 +287,7 @@ def eye(
     """
     check_device(device)
     check_dtype(dtype)
-    rows, columns = (static_size(each, "a size") for each in (n_rows, n_rows if n_cols is None else n_cols))
+    rows, columns = (static_size(size, "a size") for size in (n_rows, n_rows if n_cols is None else n_cols))
     return _to_concrete(diagonal_of_ones(rows, columns, static_integer(k, "k"), dtype or dtypes.float64))
 
 
@@ -345,15 +345,19 @@ def meshgrid(*arrays: Any, indexing: str = "xy") -> tuple[Any, ...]:
     """
     if indexing not in ("xy", "ij"):
         raise Usage("there is no such indexing", where=user_location(), required='"xy" or "ij"', got=repr(indexing))
-    if any(len(shape_of(each)) != 1 for each in arrays):
+    if any(len(shape_of(coordinates)) != 1 for coordinates in arrays):
         raise Usage(
-            "coordinates have one axis", where=user_location(), got=", ".join(str(type_of(each)) for each in arrays)
+            "coordinates have one axis",
+            where=user_location(),
+            got=", ".join(str(type_of(coordinates)) for coordinates in arrays),
         )
     order = list(range(len(arrays)))
     if indexing == "xy" and len(order) > 1:
         order[:2] = [1, 0]
     pairs = zip(arrays, order, strict=True)
-    return broadcast_arrays(*(insert_axes(array, [axis for axis in order if axis != own]) for array, own in pairs))
+    return broadcast_arrays(
+        *(insert_axes(array, [axis for axis in order if axis != own_axis]) for array, own_axis in pairs)
+    )
 
 
 def from_dlpack(x: Any, /, *, device: Any = None, copy: bool | None = None) -> Any:

@@ -116,7 +116,7 @@ def isdtype(dtype: DType, kind: Any) -> builtins.bool:
     if not isinstance(dtype, DType):
         raise Usage("this is not a dtype", where=user_location(), got=repr(dtype), python=TypeError)
     if isinstance(kind, tuple):
-        return any(isdtype(dtype, each) for each in kind)
+        return any(isdtype(dtype, option) for option in kind)
     if isinstance(kind, DType):
         return dtype is kind
     if not isinstance(kind, str) or kind not in DTYPE_KINDS:
@@ -148,8 +148,8 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     >>> result_type(dtypes.int8, dtypes.uint8), result_type(dtypes.float32, 1)
     (int16, float32)
     """
-    strong = [dtype_of(each) for each in arrays_and_dtypes if builtins.type(each) not in (bool, int, float)]
-    weak = [builtins.type(each) for each in arrays_and_dtypes if builtins.type(each) in (bool, int, float)]
+    strong = [dtype_of(argument) for argument in arrays_and_dtypes if builtins.type(argument) not in (bool, int, float)]
+    weak = [builtins.type(argument) for argument in arrays_and_dtypes if builtins.type(argument) in (bool, int, float)]
     if not strong:
         raise Usage(
             "there is no array or dtype", where=user_location(), required="at least one array or dtype", got=repr(weak)
@@ -158,7 +158,7 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     for dtype in strong[1:]:
         common = common and dtypes.promote(common, dtype)
     allowed = {"b": (bool,), "f": (int, float)}.get(common.kind, (int,)) if common else ()
-    if common is None or not all(each in allowed for each in weak):
+    if common is None or not all(argument in allowed for argument in weak):
         hint = "convert one with tl.astype(x, dtype)"
         raise Invalid(
             "these dtypes do not promote to a common one",
@@ -194,7 +194,7 @@ class NamespaceInfo:
     def dtypes(self, *, device: Any = None, kind: Any = None) -> dict[str, DType]:
         """The dtypes by name: of a kind as in `isdtype`, or all."""
         check_device(device)
-        return {repr(each): each for each in dtypes.ALL if kind is None or isdtype(each, kind)}
+        return {repr(dtype): dtype for dtype in dtypes.ALL if kind is None or isdtype(dtype, kind)}
 
 
 def __array_namespace_info__() -> NamespaceInfo:  # noqa: N807 - the standard's name

@@ -43,18 +43,22 @@ def einsum(subscripts: str, /, *operands: Any) -> Any:
     for labels, operand in zip(inputs, operands, strict=True):
         check_numeric(operand)
         for label, size in zip(labels, shape_of(operand), strict=True):
-            known = sizes.get(label)
-            if known in (None, 1):
-                sizes[label] = size if known is None or _is_ellipsis(label) else _check_size(label, known, size)
+            known_size = sizes.get(label)
+            if known_size in (None, 1):
+                sizes[label] = (
+                    size if known_size is None or _is_ellipsis(label) else _check_size(label, known_size, size)
+                )
             elif not (size == 1 and _is_ellipsis(label)):
-                _check_size(label, known, size)
+                _check_size(label, known_size, size)
         arrays.append(_take_diagonals(LabelledArray(operand, labels)))
-    left = arrays[0]
+    product = arrays[0]
     for position, right in enumerate(arrays[1:], 1):
-        later = {label for labels in inputs[position + 1 :] for label in labels} | set(result)
-        left = _contract(left, right, later)
-    left = _sum_labels(left, set(left.labels) - set(result))
-    return permute_dims(left.array, tuple(left.labels.index(label) for label in result)) if result else left.array
+        later_labels = {label for labels in inputs[position + 1 :] for label in labels} | set(result)
+        product = _contract(product, right, later_labels)
+    product = _sum_labels(product, set(product.labels) - set(result))
+    return (
+        permute_dims(product.array, tuple(product.labels.index(label) for label in result)) if result else product.array
+    )
 
 
 def read_subscripts(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[tuple[str, ...]], tuple[str, ...]]:
@@ -84,8 +88,8 @@ def read_subscripts(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[tu
         return labelled, (*broadcast, *sorted(label for label, times in count.items() if times == 1))
     before, dots, after = output.partition("...")
     result = (*before, *(broadcast if dots else ()), *after)
-    strangers = [label for label in result if not any(label in labels for labels in labelled)]
-    if strangers or len(set(result)) < len(result):
+    unknown_labels = [label for label in result if not any(label in labels for labels in labelled)]
+    if unknown_labels or len(set(result)) < len(result):
         required = "labels of operands, each once"
         raise Usage("einsum cannot form this result", where=user_location(), required=required, got=repr(output))
     return labelled, result
@@ -118,9 +122,9 @@ def _take_diagonals(operand: LabelledArray) -> LabelledArray:
         label = next(label for label in labels if labels.count(label) > 1)
         first = labels.index(label)
         second = labels.index(label, first + 1)
-        others = [axis for axis in range(len(labels)) if axis not in (first, second)]
-        array = diagonal(permute_dims(array, (*others, first, second)))
-        labels = (*(labels[axis] for axis in others), label)
+        other_axes = [axis for axis in range(len(labels)) if axis not in (first, second)]
+        array = diagonal(permute_dims(array, (*other_axes, first, second)))
+        labels = (*(labels[axis] for axis in other_axes), label)
     return LabelledArray(array, labels)
 
 
@@ -131,30 +135,30 @@ def _sum_labels(operand: LabelledArray, labels: set[str]) -> LabelledArray:
     return LabelledArray(total(operand.array, axis=axes), tuple(each for each in operand.labels if each not in labels))
 
 
-def _contract(left: LabelledArray, right: LabelledArray, later: set[str]) -> LabelledArray:
+def _contract(left: LabelledArray, right: LabelledArray, later_labels: set[str]) -> LabelledArray:
     """The product of two operands, summed over the labels that are not needed later."""
-    left = _sum_labels(left, set(left.labels) - set(right.labels) - later)
-    right = _sum_labels(right, set(right.labels) - set(left.labels) - later)
+    left = _sum_labels(left, set(left.labels) - set(right.labels) - later_labels)
+    right = _sum_labels(right, set(right.labels) - set(left.labels) - later_labels)
     common = [label for label in left.labels if label in right.labels]
-    summed = [label for label in common if label not in later]
-    batch = [label for label in common if label in later]
+    summed = [label for label in common if label not in later_labels]
+    batch = [label for label in common if label in later_labels]
     rows = [label for label in left.labels if label not in common]
     columns = [label for label in right.labels if label not in common]
-    sizes = dict(zip(left.labels, shape_of(left.array), strict=True))
-    others = dict(zip(right.labels, shape_of(right.array), strict=True))
-    stretched = any(_is_ellipsis(label) and sizes[label] != others[label] for label in common)
-    if None in (*sizes.values(), *others.values()) or stretched or not summed:
+    left_sizes = dict(zip(left.labels, shape_of(left.array), strict=True))
+    right_sizes = dict(zip(right.labels, shape_of(right.array), strict=True))
+    stretched = any(_is_ellipsis(label) and left_sizes[label] != right_sizes[label] for label in common)
+    if None in (*left_sizes.values(), *right_sizes.values()) or stretched or not summed:
         labels = (*batch, *rows, *columns, *summed)
         product = apply("multiply", _align(left, labels), _align(right, labels))
         return _sum_labels(LabelledArray(product, labels), set(summed))
-    shape = [sizes[label] for label in batch]
-    height, depth = (math.prod(sizes[label] or 0 for label in group) for group in (rows, summed))
-    width = math.prod(others[label] or 0 for label in columns)
-    first = reshape(_align(left, (*batch, *rows, *summed)), (*shape, height, depth))
-    second = reshape(_align(right, (*batch, *summed, *columns)), (*shape, depth, width))
-    product = apply("matmul", first, second)
-    final = [*shape, *(sizes[label] for label in rows), *(others[label] for label in columns)]
-    return LabelledArray(reshape(product, tuple(final)), (*batch, *rows, *columns))
+    shape = [left_sizes[label] for label in batch]
+    height, depth = (math.prod(left_sizes[label] or 0 for label in group) for group in (rows, summed))
+    width = math.prod(right_sizes[label] or 0 for label in columns)
+    left_matrix = reshape(_align(left, (*batch, *rows, *summed)), (*shape, height, depth))
+    right_matrix = reshape(_align(right, (*batch, *summed, *columns)), (*shape, depth, width))
+    product = apply("matmul", left_matrix, right_matrix)
+    final_shape = [*shape, *(left_sizes[label] for label in rows), *(right_sizes[label] for label in columns)]
+    return LabelledArray(reshape(product, tuple(final_shape)), (*batch, *rows, *columns))
 
 
 def _align(operand: LabelledArray, labels: tuple[str, ...]) -> Any:

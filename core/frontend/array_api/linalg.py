@@ -98,7 +98,7 @@ def tensordot(x1: Any, x2: Any, /, *, axes: Any = 2) -> Any:
     """
     check_numeric(x1, x2)
     if isinstance(axes, tuple | list):
-        if len(axes) != 2 or not all(isinstance(each, tuple | list) for each in axes):
+        if len(axes) != 2 or not all(isinstance(side, tuple | list) for side in axes):
             required = "a number, or axes of both, as in ((0, 1), (1, 2))"
             raise Usage("axes are not those of two arrays", where=user_location(), required=required, got=repr(axes))
         contracted, other_contracted = resolve_axes(tuple(axes[0]), x1), resolve_axes(tuple(axes[1]), x2)
@@ -161,7 +161,7 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
             "the axis of cross is counted from the last", where=user_location(), required="from -1 down", got=axis
         )
     one, other = broadcast_arrays(x1, x2)
-    if any(shape_of(each)[resolve_axis(at, each)] != 3 for each in (x1, x2)):
+    if any(shape_of(vectors)[resolve_axis(at, vectors)] != 3 for vectors in (x1, x2)):
         raise Invalid(
             "a cross product needs vectors of size 3", rule="V4", where=user_location(), got=[type_of(x1), type_of(x2)]
         )
@@ -171,8 +171,8 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
     def rotate(x: Any, order: list[int]) -> Any:
         return apply("take", x, order, axis=position)
 
-    left = apply("multiply", rotate(one, after), rotate(other, before))
-    return apply("subtract", left, apply("multiply", rotate(one, before), rotate(other, after)))
+    positive_products = apply("multiply", rotate(one, after), rotate(other, before))
+    return apply("subtract", positive_products, apply("multiply", rotate(one, before), rotate(other, after)))
 
 
 def slogdet(x: Any, /) -> Slogdet:

@@ -41,15 +41,15 @@ def broadcast_arrays(*arrays: Any) -> tuple[Any, ...]:
     >>> [x.tolist() for x in broadcast_arrays([1, 2], 0)]
     [[1, 2], [0, 0]]
     """
-    shapes = [type_of(each).shape for each in arrays]
+    shapes = [type_of(array).shape for array in arrays]
     try:
         shape = broadcast_shape(shapes)
     except Invalid as error:
         error.rule, error.where = "V4", user_location()
         raise
     if shape is not None and None not in shape:
-        return tuple(apply("broadcast_to", each, shape=shape) for each in arrays)
-    return tuple(functools.reduce(lambda x, y: apply("broadcast_like", x, y), arrays, each) for each in arrays)
+        return tuple(apply("broadcast_to", array, shape=shape) for array in arrays)
+    return tuple(functools.reduce(lambda x, y: apply("broadcast_like", x, y), arrays, array) for array in arrays)
 
 
 def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
@@ -70,10 +70,10 @@ def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
 
 
 def concat(arrays: Sequence[Any], /, *, axis: int | None = 0) -> Any:
-    given = _check_arrays(arrays)
+    parts = _check_arrays(arrays)
     if axis is None:
-        return concat_in_batches([apply("reshape", each, shape=(-1,)) for each in given], 0)
-    return concat_in_batches(given, static_integer(axis, "an axis"))
+        return concat_in_batches([apply("reshape", part, shape=(-1,)) for part in parts], 0)
+    return concat_in_batches(parts, static_integer(axis, "an axis"))
 
 
 def concat_in_batches(arrays: Sequence[Any], axis: int) -> Any:
@@ -92,14 +92,14 @@ def stack(arrays: Sequence[Any], /, *, axis: int = 0) -> Any:
     >>> stack([[1, 2], [3, 4]], axis=1).tolist()
     [[1, 3], [2, 4]]
     """
-    given = _check_arrays(arrays)
-    if len({rank_of(each) for each in given}) > 1:
+    parts = _check_arrays(arrays)
+    if len({rank_of(part) for part in parts}) > 1:
         raise Usage(
             "the arrays to stack have different numbers of axes",
             where=user_location(),
-            got=[str(type_of(each)) for each in given],
+            got=[str(type_of(part)) for part in parts],
         )
-    return concat_in_batches([expand_dims(each, axis=axis) for each in given], resolve_axis(axis, given[0], 1))
+    return concat_in_batches([expand_dims(part, axis=axis) for part in parts], resolve_axis(axis, parts[0], 1))
 
 
 def _check_arrays(arrays: Any) -> list[Any]:
@@ -180,9 +180,11 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
     sources, targets = resolve_axes(source, x), resolve_axes(destination, x)
     if len(sources) != len(targets):
         raise Usage("the numbers of axes differ", where=user_location(), required=len(sources), got=len(targets))
-    rest = iter(at for at in range(rank_of(x)) if at not in sources)
+    other_axes = iter(at for at in range(rank_of(x)) if at not in sources)
     moved = dict(zip(targets, sources, strict=True))
-    return apply("permute_dims", x, axes=tuple(moved[at] if at in moved else next(rest) for at in range(rank_of(x))))
+    return apply(
+        "permute_dims", x, axes=tuple(moved[at] if at in moved else next(other_axes) for at in range(rank_of(x)))
+    )
 
 
 @cache_single_op
@@ -196,13 +198,18 @@ def roll(x: Any, /, shift: Any, *, axis: Any = None) -> Any:
     if axis is None:
         return apply("roll", x, shift=(reduce_shift(sum(steps), type_of(x).shape),), axis=None)
     axes = static_integers(axis, "an axis")
-    spread = steps * len(axes) if len(steps) == 1 else steps
-    along = axes * len(spread) if len(axes) == 1 else axes
-    if len(along) != len(spread):
-        raise Usage("there is not one shift for each axis", where=user_location(), required=len(along), got=len(spread))
-    sizes = [shape_of(x)[resolve_axis(at, x)] for at in along]
+    shifts = steps * len(axes) if len(steps) == 1 else steps
+    shifted_axes = axes * len(shifts) if len(axes) == 1 else axes
+    if len(shifted_axes) != len(shifts):
+        raise Usage(
+            "there is not one shift for each axis", where=user_location(), required=len(shifted_axes), got=len(shifts)
+        )
+    sizes = [shape_of(x)[resolve_axis(at, x)] for at in shifted_axes]
     return apply(
-        "roll", x, shift=tuple(reduce_shift(step, (n,)) for step, n in zip(spread, sizes, strict=True)), axis=along
+        "roll",
+        x,
+        shift=tuple(reduce_shift(step, (n,)) for step, n in zip(shifts, sizes, strict=True)),
+        axis=shifted_axes,
     )
 
 

@@ -118,8 +118,8 @@ def segment_sum(values: Any, segments: Any, count: int, /) -> Any:
     ):  # a mask that is true everywhere, and traps where there are not as many segments as values
         segments = apply("boolean_mask", segments, apply("greater_equal", iota(element_count(values, 0)), 0))
     elif first != size:
-        what, got = "there is not one segment for each value", _describe_types(values, segments)
-        raise Invalid(what, rule="V4", where=user_location(), required=first, got=got)
+        message, got = "there is not one segment for each value", _describe_types(values, segments)
+        raise Invalid(message, rule="V4", where=user_location(), required=first, got=got)
     return apply("scatter_add", zeros, values, segments)
 
 
@@ -204,13 +204,13 @@ def conv(x: Any, weights: Any, /, *, strides: Any = None, padding: Any = 0) -> A
     return permute_dims(sums, (0, axes + 1, *range(1, axes + 1)))
 
 
-def _per_axis(given: Any, axes: int, what: str) -> tuple[int, ...]:
+def _per_axis(value: Any, axes: int, noun: str) -> tuple[int, ...]:
     """A number for each spatial axis; a single number is that of all."""
-    numbers = static_integers(given, what)
+    numbers = static_integers(value, noun)
     if len(numbers) not in (1, axes):
         required = f"one number, or {axes}"
         raise Usage(
-            f"there is not {what} for each spatial axis", where=user_location(), required=required, got=repr(given)
+            f"there is not {noun} for each spatial axis", where=user_location(), required=required, got=repr(value)
         )
     return numbers * axes if len(numbers) == 1 else numbers
 
@@ -236,7 +236,7 @@ def conv_by_position(parts: Any, weights: Any) -> Any:
 
 
 def _describe_types(*arrays: Any) -> str:
-    return " and ".join(str(type_of(each)) for each in arrays)
+    return " and ".join(str(type_of(array)) for array in arrays)
 
 
 def max_pool(x: Any, shape: Any, /, *, strides: Any = None) -> Any:

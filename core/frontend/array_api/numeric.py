@@ -234,7 +234,7 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
     if static_integer(n, "n") < 0:
         raise Usage("n is negative", where=user_location(), required="n from 0 up", got=n)
     check_numeric(x)
-    parts = [each for each in (prepend, x, append) if each is not None]
+    parts = [part for part in (prepend, x, append) if part is not None]
     result = concat(parts, axis=along) if len(parts) > 1 else x
     before = [slice(None)] * along
     for _ in range(n):

@@ -60,7 +60,7 @@ class ConcreteArray(ArrayOperators):
         """Apply the op for an operator with a NumPy array on its left; other NumPy functions compute as usual."""
         if function in UFUNC_OPS and method == "__call__" and not options:
             return ArrayOperators.apply(self.resolve_op(UFUNC_OPS[function]), *operands)
-        plain = [np.asarray(each) if isinstance(each, ConcreteArray) else each for each in operands]
+        plain = [np.asarray(operand) if isinstance(operand, ConcreteArray) else operand for operand in operands]
         return getattr(function, method)(*plain, **options)
 
     def __dlpack__(
@@ -82,12 +82,13 @@ class ConcreteArray(ArrayOperators):
     def __dlpack_device__(self) -> tuple[int, int]:
         return np.asarray(self).__dlpack_device__()
 
-    def _scalar_item(self, what: str) -> Any:
-        """The element of an array without axes; raises Usage, in the name of `what` needs it, for other arrays."""
+    def _scalar_item(self, construct: str) -> Any:
+        """The element of an array without axes; raises Usage for other arrays, with the name of the construct that
+        needs the element."""
         value = self._value
         if self.shape != ():
             raise Usage(
-                f"{what} needs an array without axes",
+                f"{construct} needs an array without axes",
                 where=user_location(),
                 required="()",
                 got=self._type,
@@ -161,14 +162,14 @@ def copy_array(array: ConcreteArray) -> ConcreteArray:
 def result_like(operands: Sequence[Any], value: Any) -> Any:
     """Wrap a value computed from these operands: as a concrete array if one of them is; else a Python number as a NumPy
     scalar if one of them is NumPy's, so that it keeps its dtype among Python numbers."""
-    if any(isinstance(each, ConcreteArray) for each in operands):
+    if any(isinstance(operand, ConcreteArray) for operand in operands):
         return value if isinstance(value, ConcreteArray) else ConcreteArray(literal(value))
-    is_numpy = type(value) in BY_PYTHON and any(isinstance(each, np.ndarray | np.generic) for each in operands)
+    is_numpy = type(value) in BY_PYTHON and any(isinstance(operand, np.ndarray | np.generic) for operand in operands)
     return BY_PYTHON[type(value)].numpy.type(value) if is_numpy else value
 
 
 def results_like(operands: Sequence[Any], value: Any) -> Any:
     """Wrap the nested results of a function: as concrete arrays if an operand is one, or is a resource."""
     leaves, structure = flatten(value, by_reference=True)
-    is_concrete = any(isinstance(each, ConcreteArray | Resource) for each in operands)
+    is_concrete = any(isinstance(operand, ConcreteArray | Resource) for operand in operands)
     return unflatten(structure, [ConcreteArray(literal(leaf)) if is_concrete else leaf for leaf in leaves])

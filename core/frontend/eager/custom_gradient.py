@@ -56,54 +56,54 @@ def custom_gradient(function: Callable[..., tuple[Any, Callable[[Any], Any]]]) -
     """
 
     @functools.wraps(function)
-    def wrapped(*given: Any) -> Any:
-        arguments = tuple(map(read_variables, given))
-        value, pullback = _check_value_and_pullback(function, function(*arguments))
+    def wrapped(*arguments: Any) -> Any:
+        values = tuple(map(read_variables, arguments))
+        value, pullback = _check_value_and_pullback(function, function(*values))
         region = current_region()
         if region is None:
-            return wrap_eager_value(arguments, value, pullback)
+            return wrap_eager_value(values, value, pullback)
         name = function.__name__ if function.__name__.isidentifier() else "custom"
-        return emit_custom_call(name, region, arguments, value, pullback)
+        return emit_custom_call(name, region, values, value, pullback)
 
     return wrapped
 
 
-def _check_value_and_pullback(function: Callable[..., Any], found: Any) -> tuple[Any, Callable[[Any], Any]]:
-    if type(found) is not tuple or len(found) != 2 or not callable(found[1]):
+def _check_value_and_pullback(function: Callable[..., Any], returned: Any) -> tuple[Any, Callable[[Any], Any]]:
+    if type(returned) is not tuple or len(returned) != 2 or not callable(returned[1]):
         name = getattr(function, "__name__", "the function")
         required = "a value, and a function of its adjoint"
         raise Usage(
             f"{name} has a custom gradient, but does not return a pullback",
             where=user_location(),
             required=required,
-            got=repr(found),
+            got=repr(returned),
         )
-    return found
+    return returned
 
 
-def flatten_adjoints(arguments: Sequence[Any], found: Any) -> list[Any]:
+def flatten_adjoints(arguments: Sequence[Any], returned: Any) -> list[Any]:
     """The result of a pullback, one adjoint per leaf of the arguments; raises Invalid (D3) where it nests otherwise."""
     structures = [flatten(argument)[1] for argument in arguments]
-    alone = len(arguments) == 1 and (type(found) is not tuple or flatten(found)[1] == structures[0])
-    each = (found,) if alone else found
-    if type(each) is not tuple or len(each) != len(arguments):
+    is_single = len(arguments) == 1 and (type(returned) is not tuple or flatten(returned)[1] == structures[0])
+    adjoints = (returned,) if is_single else returned
+    if type(adjoints) is not tuple or len(adjoints) != len(arguments):
         required = f"a tuple of {len(arguments)}, one for each argument"
         raise Invalid(
             "a pullback does not return an adjoint for each argument",
             rule="D3",
             where=user_location(),
             required=required,
-            got=repr(found),
+            got=repr(returned),
         )
     leaves: list[Any] = []
-    for adjoint, structure in zip(each, structures, strict=True):
+    for adjoint, structure in zip(adjoints, structures, strict=True):
         leaves += [None] * structure.size if adjoint is None else flatten_like(structure, adjoint, "an adjoint")
     return leaves
 
 
-def coerce_pullback_adjoint(adjoint: Any, of: Any) -> Any:
+def coerce_pullback_adjoint(adjoint: Any, argument: Any) -> Any:
     """The adjoint of an argument in the argument's type; None (0) and a Python number are broadcast."""
-    type_ = to_operand(of).type
+    type_ = to_operand(argument).type
     number = 0.0 if adjoint is None else adjoint
     if weak_number(number) is None:
         coerced, operand = adjoint, to_operand(adjoint)
@@ -111,7 +111,7 @@ def coerce_pullback_adjoint(adjoint: Any, of: Any) -> Any:
         operand = literal(number, Type(type_.dtype))
         coerced = ConcreteArray(operand)
         if not type_.is_scalar:
-            coerced = ArrayOperators.apply("broadcast_like", coerced, of)
+            coerced = ArrayOperators.apply("broadcast_like", coerced, argument)
             operand = to_operand(coerced)
     if not type_.admits(operand.type):
         raise Invalid(
@@ -144,11 +144,11 @@ def record_custom_entry(
 ) -> None:
     """Record the value on the active tapes as one step."""
     leaves = flatten(tuple(arguments))[0]
-    operands, floats = ([leaf for leaf in each if is_float_array(leaf)] for each in (leaves, results))
+    operands, floats = ([leaf for leaf in arrays if is_float_array(leaf)] for arrays in (leaves, results))
 
     def vjp(adjoints: Sequence[Any], positions: Sequence[int], rows: Collection[int]) -> list[Any]:
-        rest = iter(adjoints)
-        filled = [instantiate_adjoint(next(rest), leaf) if is_float_array(leaf) else None for leaf in results]
+        remaining = iter(adjoints)
+        filled = [instantiate_adjoint(next(remaining), leaf) if is_float_array(leaf) else None for leaf in results]
         returned = flatten_adjoints(arguments, pullback(unflatten(structure, filled)))
         pulled = [adjoint for adjoint, leaf in zip(returned, leaves, strict=True) if is_float_array(leaf)]
         pairs = [(pulled[position], operands[position]) for position in positions]
@@ -164,28 +164,28 @@ def emit_custom_call(
     leaves, (results, structure) = flatten(tuple(arguments))[0], flatten(value)
     if any(weak_value_of(leaf) is not None for leaf in (*leaves, *results)):
         return value  # the function is traced again when their types are known
-    by, made = list(filter(_is_symbolic_float, leaves)), list(map(to_operand, results))
-    if not (by and any(operand.type.dtype.kind == "f" for operand in made)):
+    float_leaves, result_operands = list(filter(_is_symbolic_float, leaves)), list(map(to_operand, results))
+    if not (float_leaves and any(operand.type.dtype.kind == "f" for operand in result_operands)):
         return value
     instance, inner = region.specialization, open_subregion(region)
-    rule = build_pullback_rule(name, inner, arguments, structure, made, pullback)
-    operands = [*map(to_operand, by), *made, *inner.captures]
+    rule = build_pullback_rule(name, inner, arguments, structure, result_operands, pullback)
+    operands = [*map(to_operand, float_leaves), *result_operands, *inner.captures]
     names = UniqueNames()
     parameters = tuple(
         Var(names.fresh(each.name if isinstance(each, TracedValue) else "constant"), each.type) for each in operands
     )
-    leaving = parameters[len(by) : len(by) + len(made)]
-    body = Region(parameters, (), tuple(variable.name for variable in leaving))
-    types = tuple(variable.type for variable in leaving)
-    handing_on = Function(
+    result_variables = parameters[len(float_leaves) : len(float_leaves) + len(result_operands)]
+    body = Region(parameters, (), tuple(variable.name for variable in result_variables))
+    types = tuple(variable.type for variable in result_variables)
+    identity = Function(
         instance.program_builder.names.fresh(f"{name}_value"), body, types, user_location(), gradient_rule=rule.name
     )
-    instance.auxiliary_functions += [handing_on, rule]
-    inputs, called = [region.as_operand(operand) for operand in operands], (("function", handing_on.name),)
-    fresh = region.names.result_names(region.names.fresh(name), len(made))
-    left = list(map(Symbol, region.emit_node("call", inputs, types, fresh, attributes=called)))
-    record_custom_entry(arguments, left, structure, pullback)
-    return unflatten(structure, left)
+    instance.auxiliary_functions += [identity, rule]
+    inputs, attributes = [region.as_operand(operand) for operand in operands], (("function", identity.name),)
+    fresh = region.names.result_names(region.names.fresh(name), len(result_operands))
+    symbols = list(map(Symbol, region.emit_node("call", inputs, types, fresh, attributes=attributes)))
+    record_custom_entry(arguments, symbols, structure, pullback)
+    return unflatten(structure, symbols)
 
 
 def build_pullback_rule(
@@ -193,28 +193,28 @@ def build_pullback_rule(
     inner: RegionBuilder,
     arguments: Sequence[Any],
     structure: TreeDef,
-    made: Sequence[TracedValue | Literal],
+    result_operands: Sequence[TracedValue | Literal],
     pullback: Callable[[Any], Any],
 ) -> Function:
     """The pullback as a function of its captured values and of the adjoints of the float results."""
     line, leaves = user_location(), flatten(tuple(arguments))[0]
-    floats = [operand.type.dtype.kind == "f" for operand in made]
+    floats = [operand.type.dtype.kind == "f" for operand in result_operands]
     adjoints = [
         inner.add_parameter(
             "d_" + (operand.name if isinstance(operand, TracedValue) else "constant"), operand.type, line
         )
-        for operand, is_float in zip(made, floats, strict=True)
+        for operand, is_float in zip(result_operands, floats, strict=True)
         if is_float
     ]
     with enter_region(inner):
-        given = map(Symbol, adjoints)
-        filled = [next(given) if is_float else None for is_float in floats]
+        symbols = map(Symbol, adjoints)
+        filled = [next(symbols) if is_float else None for is_float in floats]
         pairs = zip(flatten_adjoints(arguments, pullback(unflatten(structure, filled))), leaves, strict=True)
         pulled = [
             to_operand(coerce_pullback_adjoint(adjoint, leaf)) for adjoint, leaf in pairs if _is_symbolic_float(leaf)
         ]
-        leaving = [inner.as_operand(operand) for operand in pulled]
-    body = inner.close([*map(inner.localize, inner.captures), *adjoints], leaving)
+        rule_results = [inner.as_operand(operand) for operand in pulled]
+    body = inner.close([*map(inner.localize, inner.captures), *adjoints], rule_results)
     types = tuple(to_operand(leaf).type for leaf in leaves if _is_symbolic_float(leaf))
     return Function(inner.specialization.program_builder.names.fresh(f"{name}_pullback"), body, types, line)
 

@@ -70,14 +70,14 @@ _APPLIED_OPS: ContextVar[list[tuple[DispatchEntry, tuple[Any, ...], ConcreteArra
 """The ops that a function under `cache_single_op` applies, while `_call_and_cache` observes it; else None."""
 
 
-def dispatch_table(what: object) -> DispatchTable:
+def dispatch_table(owner: object) -> DispatchTable:
     """The table of an op, or of a function under `cache_single_op`."""
-    return DISPATCH_TABLES.setdefault(what, {})
+    return DISPATCH_TABLES.setdefault(owner, {})
 
 
 def dispatch_key(operands: Sequence[Any], attributes: Mapping[str, Any]) -> DispatchKey:
     """The key of operands and attributes; raises FastPathMiss for attributes that cannot be part of a key."""
-    kinds = [id(each._type) if type(each) is ConcreteArray else type(each) for each in operands]
+    kinds = [id(operand._type) if type(operand) is ConcreteArray else type(operand) for operand in operands]
     if attributes:
         return (*kinds, *attributes, *map(_typed_key, attributes.values()))
     return kinds[0] if len(kinds) == 1 else tuple(kinds)
@@ -93,8 +93,8 @@ def _typed_key(value: Any) -> Any:
         return value
     if kind is tuple or kind is slice:
         parts = value if kind is tuple else (value.start, value.stop, value.step)
-        for each in parts:  # the common case inlined: 0.15 us less
-            if type(each) is not int and each is not None:
+        for part in parts:  # the common case inlined: 0.15 us less
+            if type(part) is not int and part is not None:
                 return kind, *map(_typed_key, parts)
         return parts if kind is tuple else (kind, parts)
     if kind is bool:
@@ -133,13 +133,13 @@ def build_entry(
     """Build the entry of an op that took the slow path, where its operands became `literals` and its result has the
     type `result_type`. Inserts the entry if all operands are concrete arrays or Python numbers."""
     pairs = zip(operands, literals, strict=True)
-    types = tuple(each._type if type(each) is ConcreteArray else taken.type for each, taken in pairs)
+    types = tuple(operand._type if type(operand) is ConcreteArray else constant.type for operand, constant in pairs)
     is_sized = result_type.shape is not None and None not in result_type.shape
-    interned, is_float = intern_type(result_type) if is_sized else None, result_type.dtype.kind == "f"
-    entry = DispatchEntry(row.name, types, attributes, kernel, interned, is_float)
+    sized_type, is_float = intern_type(result_type) if is_sized else None, result_type.dtype.kind == "f"
+    entry = DispatchEntry(row.name, types, attributes, kernel, sized_type, is_float)
     try:
-        makers = [operand_converter(*pair) for pair in zip(operands, types, strict=True)]
-        entry.compute = guard_kernel(row, makers, entry)
+        converters = [operand_converter(*pair) for pair in zip(operands, types, strict=True)]
+        entry.compute = guard_kernel(row, converters, entry)
         insert_entry(dispatch_table(row.name), dispatch_key(operands, attributes), entry)
     except FastPathMiss:
         pass
@@ -175,17 +175,24 @@ def operand_converter(operand: Any, type_: Type) -> Callable[[Any], Value] | Non
 
 
 def guard_kernel(
-    row: Op, makers: Sequence[Callable[[Any], Value] | None], entry: DispatchEntry
+    row: Op, converters: Sequence[Callable[[Any], Value] | None], entry: DispatchEntry
 ) -> Callable[..., Value]:
     """A kernel that converts its operands, and raises FastPathMiss where the op would trap."""
-    kernel, undefined, attributes = entry.compute, row.trap_condition, entry.attributes
-    when = undefined.predicate if undefined and entry.types[-1].dtype.kind in undefined.dtype_kinds else None
-    if when is None:
-        return compose_casts(makers, kernel)
+    kernel, trap_condition, attributes = entry.compute, row.trap_condition, entry.attributes
+    traps = (
+        trap_condition.predicate
+        if trap_condition and entry.types[-1].dtype.kind in trap_condition.dtype_kinds
+        else None
+    )
+    if traps is None:
+        return compose_casts(converters, kernel)
 
-    def run(*given: Any) -> Value:
-        values = [each if make is None else make(each) for each, make in zip(given, makers, strict=True)]
-        if np.any(when(*values, **attributes)):
+    def run(*operands: Any) -> Value:
+        values = [
+            operand if convert is None else convert(operand)
+            for operand, convert in zip(operands, converters, strict=True)
+        ]
+        if np.any(traps(*values, **attributes)):
             raise FastPathMiss
         return kernel(*values)
 
@@ -217,7 +224,7 @@ def try_fast_path(op: str, operands: tuple[Any, ...], attributes: Mapping[str, A
         entry = None if table is None else table.get(dispatch_key(operands, attributes))
         if entry is None or current_region() is not None:
             return None
-        value = entry.compute(*[each._value if type(each) is ConcreteArray else each for each in operands])
+        value = entry.compute(*[operand._value if type(operand) is ConcreteArray else operand for operand in operands])
     except Exception:  # the slow path reports the error
         return None
     return wrap_and_record(entry, operands, value)
@@ -243,11 +250,11 @@ def variadic_function(op: str) -> Callable[..., Any]:
 
 def unary_function(op: str) -> Callable[..., Any]:
     """The function of an op with one operand. It inlines `try_fast_path`, which saves 0.6 us per op."""
-    find = dispatch_table(op).get
+    find_entry = dispatch_table(op).get
 
-    def call(x: Any = MISSING, *more: Any) -> Any:
-        if type(x) is ConcreteArray and not more:
-            entry = find(id(x._type))
+    def call(x: Any = MISSING, *surplus: Any) -> Any:
+        if type(x) is ConcreteArray and not surplus:
+            entry = find_entry(id(x._type))
             if entry is not None and current_region() is None:
                 try:
                     value = entry.compute(x._value)
@@ -258,26 +265,26 @@ def unary_function(op: str) -> Callable[..., Any]:
                 if entry.is_float and _tape_stack():
                     record_eager_op(entry, (x,), result)
                 return result
-        return ArrayOperators.apply(op, *_drop_missing(x, *more))
+        return ArrayOperators.apply(op, *_drop_missing(x, *surplus))
 
     return call
 
 
 def binary_function(op: str) -> Callable[..., Any]:
     """The function of an op with two operands; inlines `try_fast_path`."""
-    find = dispatch_table(op).get
+    find_entry = dispatch_table(op).get
 
-    def call(x: Any = MISSING, y: Any = MISSING, *more: Any) -> Any:
-        if not more:
-            first, second = type(x), type(y)
-            if first is ConcreteArray:
-                entry = find((id(x._type), id(y._type) if second is ConcreteArray else second))
+    def call(x: Any = MISSING, y: Any = MISSING, *surplus: Any) -> Any:
+        if not surplus:
+            x_class, y_class = type(x), type(y)
+            if x_class is ConcreteArray:
+                entry = find_entry((id(x._type), id(y._type) if y_class is ConcreteArray else y_class))
             else:
-                entry = find((first, id(y._type))) if second is ConcreteArray else None
+                entry = find_entry((x_class, id(y._type))) if y_class is ConcreteArray else None
             if entry is not None and current_region() is None:
                 try:
                     value = entry.compute(
-                        x._value if first is ConcreteArray else x, y._value if second is ConcreteArray else y
+                        x._value if x_class is ConcreteArray else x, y._value if y_class is ConcreteArray else y
                     )
                 except Exception:  # the slow path reports the error
                     return ArrayOperators.apply(op, x, y)
@@ -286,13 +293,13 @@ def binary_function(op: str) -> Callable[..., Any]:
                 if entry.is_float and _tape_stack():
                     record_eager_op(entry, (x, y), result)
                 return result
-        return ArrayOperators.apply(op, *_drop_missing(x, y, *more))
+        return ArrayOperators.apply(op, *_drop_missing(x, y, *surplus))
 
     return call
 
 
 def _drop_missing(*operands: Any) -> Sequence[Any]:
-    return [each for each in operands if each is not MISSING]
+    return [operand for operand in operands if operand is not MISSING]
 
 
 def _swap_operands(call: Callable[..., Any]) -> Callable[..., Any]:
@@ -318,30 +325,30 @@ def cache_single_op(function: Callable[P, R]) -> Callable[P, R]:
     """Cache a function of an array and static arguments. The function must decide by types alone which ops it applies;
     where it applies a single op to the array and returns its result, later calls go through the dispatch table."""
 
-    long: Callable[..., Any] = function
+    slow_path: Callable[..., Any] = function
     table = dispatch_table(function)
-    find = table.get
+    find_entry = table.get
 
     @functools.wraps(function)
-    def call(x: Any = MISSING, /, *given: Any, **named: Any) -> Any:
+    def call(x: Any = MISSING, /, *arguments: Any, **keywords: Any) -> Any:
         if type(x) is not ConcreteArray or current_region() is not None:
-            return long(*_drop_missing(x, *given), **named)
+            return slow_path(*_drop_missing(x, *arguments), **keywords)
         try:
             key: DispatchKey
-            if named:
-                key = (id(x._type), *map(_typed_key, given), tuple(named), *map(_typed_key, named.values()))
-            elif not given:  # the common cases inlined: 0.2 us less
+            if keywords:
+                key = (id(x._type), *map(_typed_key, arguments), tuple(keywords), *map(_typed_key, keywords.values()))
+            elif not arguments:  # the common cases inlined: 0.2 us less
                 key = id(x._type)
-            elif len(given) == 1:
-                key = id(x._type), _typed_key(given[0])
+            elif len(arguments) == 1:
+                key = id(x._type), _typed_key(arguments[0])
             else:
-                key = (id(x._type), *map(_typed_key, given))
-            entry = find(key)
+                key = (id(x._type), *map(_typed_key, arguments))
+            entry = find_entry(key)
             value: Any = entry and entry.compute(x._value)
         except Exception:  # the slow path reports the error
-            return long(x, *given, **named)
+            return slow_path(x, *arguments, **keywords)
         if entry is None:
-            return _call_and_cache(function, table, key, (x, *given), named)
+            return _call_and_cache(function, table, key, (x, *arguments), keywords)
         result = _new_array(ConcreteArray)
         result._value, result._type = value, entry.result_type or intern_type(type_of(value))
         if entry.is_float and _tape_stack():
@@ -355,18 +362,18 @@ def _call_and_cache(
     function: Callable[..., Any],
     table: DispatchTable,
     key: DispatchKey,
-    given: tuple[Any, ...],
-    named: Mapping[str, Any],
+    arguments: tuple[Any, ...],
+    keywords: Mapping[str, Any],
 ) -> Any:
     """Call a function, and cache the op that computed its result from the first argument alone, if there is one."""
     applied: list[tuple[DispatchEntry, tuple[Any, ...], ConcreteArray]] = []
-    before = _APPLIED_OPS.set(applied)
+    token = _APPLIED_OPS.set(applied)
     try:
-        result = function(*given, **named)
+        result = function(*arguments, **keywords)
     finally:
-        _APPLIED_OPS.reset(before)
+        _APPLIED_OPS.reset(token)
     for entry, operands, array in applied:
-        if array is result and len(operands) == 1 and operands[0] is given[0]:
+        if array is result and len(operands) == 1 and operands[0] is arguments[0]:
             insert_entry(table, key, entry)
     return result
 
@@ -410,10 +417,10 @@ def function_with_attributes(row: Op, signature: inspect.Signature) -> Callable[
     """The function of an op with attributes, which binds its arguments by the signature."""
 
     def call(*arguments: Any, **keywords: Any) -> Any:
-        bound = signature.bind(*arguments, **keywords)
-        bound.apply_defaults()
-        attributes = {name: bound.arguments[name] for name in row.attributes}
-        operands = [each for name, each in bound.arguments.items() if name not in attributes]
+        binding = signature.bind(*arguments, **keywords)
+        binding.apply_defaults()
+        attributes = {name: binding.arguments[name] for name in row.attributes}
+        operands = [argument for name, argument in binding.arguments.items() if name not in attributes]
         return ArrayOperators.apply(row.name, *operands, **attributes)
 
     return cache_single_op(call) if row.arity == 1 else call

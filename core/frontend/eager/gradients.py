@@ -129,8 +129,8 @@ def emit_call(
     assigned = dict(zip(signature.assigned_variables, results[count:], strict=True))
     if captures is None:
         region.store.update(assigned)
-        for each in assigned:
-            record_assignment(each)
+        for assigned_variable in assigned:
+            record_assignment(assigned_variable)
     names += [resource.name for resource in captured]
     parameter_types = [type_ for tree_type in callee.argument_types for type_ in tree_type.types]
     parameter_types += [resource.type for resource in captured]
@@ -185,11 +185,13 @@ def nest_adjoints(
 ) -> tuple[Any, ...]:
     """Adjoints nested as the arguments are. A variable passed as an argument gets the adjoint of its captured value; a
     static leaf gets None."""
-    rest, nested = iter(adjoints), []
+    remaining, nested = iter(adjoints), []
     for _, structure in source.flatten_arguments(arguments, Invalid):
         form, parts = expose_static_leaves(structure)
         nested.append(
-            unflatten(form, [next(rest) if part is None else static_leaf_adjoint(part, captured) for part in parts])
+            unflatten(
+                form, [next(remaining) if part is None else static_leaf_adjoint(part, captured) for part in parts]
+            )
         )
     return tuple(nested)
 
@@ -209,35 +211,35 @@ def trace_pullback(
     """`trace_vjp` with flat adjoints, and for captures too: the result of a call, the call, and its `Pullback`.
 
     The pullback also takes the adjoints of the assigned variables (none means zeros), and the operands whose adjoints
-    are `Rows`. For a repeated call, `captures` are the earlier values of resources, and `attributes` may mark it as
-    there for its pullback only.
+    are `Rows`. For a repeated call, `captures` are the earlier values of resources, and `attributes` may mark the call
+    as one that only its pullback needs.
 
     Active tapes record the call. They record the pullback too, as a call of a derived function that repeats the
     forward pass."""
-    called = emit_call(region, source, arguments, captures)
+    call = emit_call(region, source, arguments, captures)
     pulled = False
 
     def pullback(adjoint: Any, assigned: Sequence[Any], rows: Collection[OperandKey]) -> Adjoints:
         nonlocal pulled
-        present = current_region()
-        if present is None:
+        current = current_region()
+        if current is None:
             raise Usage(
                 "a pullback is used after its function was traced",
                 where=user_location(),
                 hint="call it in the function",
             )
         if recording_tapes():
-            return emit_pullback_call(present, source, arguments, called, adjoint, assigned, rows)
-        if present is not region or pulled:
-            again = emit_call(present, source, arguments, called.captures)
-            return emit_pullback(present, source, again, adjoint, assigned, rows, _RECOMPUTED)
+            return emit_pullback_call(current, source, arguments, call, adjoint, assigned, rows)
+        if current is not region or pulled:
+            repeated_call = emit_call(current, source, arguments, call.captures)
+            return emit_pullback(current, source, repeated_call, adjoint, assigned, rows, _RECOMPUTED)
         pulled = True
-        return emit_pullback(region, source, called, adjoint, assigned, rows, attributes)
+        return emit_pullback(region, source, call, adjoint, assigned, rows, attributes)
 
-    value = unflatten(called.treedef, map(Symbol, called.results))
+    value = unflatten(call.treedef, map(Symbol, call.results))
     if recording_tapes():
-        record_traced_call(source, called, value, pullback)
-    return value, called, pullback
+        record_traced_call(source, call, value, pullback)
+    return value, call, pullback
 
 
 def call_as_one_step(name: str, of: Callable[..., Any], python: Callable[[], Any]) -> Any:
@@ -259,13 +261,13 @@ def pullback_spec(
     With `captures`, which must be all that `source` captures, the adjoint is a pair, of the results and of the assigned
     variables, and the adjoints of the captures follow those of the arguments."""
 
-    def python(*given: Any) -> Any:
+    def python(*arguments: Any) -> Any:
         region = current_region()
         assert region is not None, "what is derived is only traced"
-        _, called, pullback = trace_pullback(region, source, given[:-1], attributes=attributes)
-        of_results, of_assigned = (given[-1], ()) if captures is None else given[-1]
+        _, call, pullback = trace_pullback(region, source, arguments[:-1], attributes=attributes)
+        of_results, of_assigned = (arguments[-1], ()) if captures is None else arguments[-1]
         is_complete = captures is None or (
-            set(captures) == set(called.captures) and len(of_assigned) in (0, len(called.assigned_values))
+            set(captures) == set(call.captures) and len(of_assigned) in (0, len(call.assigned_values))
         )
         if not is_complete:
             raise NoTypeYet  # a later trace knows all that the function captures and assigns
@@ -282,78 +284,78 @@ def emit_pullback_call(
     region: RegionBuilder,
     source: FunctionSpec,
     arguments: Sequence[Any],
-    called: TracedCall,
+    call: TracedCall,
     adjoint: Any,
     assigned: Sequence[Any],
     rows: Collection[OperandKey],
 ) -> Adjoints:
     """The adjoints, by a call of the pullback as a function, which tapes record."""
-    leaves = flatten_like(called.treedef, adjoint, "an adjoint")
-    converted = unflatten(called.treedef, map(_convert_number, leaves, called.results))
-    spec = pullback_spec(source, tuple(called.captures), rows, _RECOMPUTED)
-    adjoints, _, _ = trace_pullback(region, spec, (*arguments, (converted, tuple(assigned))), called.captures)
-    rest = iter(adjoints)
-    operands = (*called.operands, *called.captures.values())
-    return _split_adjoints(called, [next(rest) if is_float(operand.type) else None for operand in operands])
+    leaves = flatten_like(call.treedef, adjoint, "an adjoint")
+    converted = unflatten(call.treedef, map(_convert_number, leaves, call.results))
+    spec = pullback_spec(source, tuple(call.captures), rows, _RECOMPUTED)
+    adjoints, _, _ = trace_pullback(region, spec, (*arguments, (converted, tuple(assigned))), call.captures)
+    remaining = iter(adjoints)
+    operands = (*call.operands, *call.captures.values())
+    return _split_adjoints(call, [next(remaining) if is_float(operand.type) else None for operand in operands])
 
 
-def _convert_number(adjoint: Any, of: TracedValue) -> Any:
-    """An adjoint for the result `of`: a Python number takes its dtype; 0 where the result is not of floats."""
-    if not is_float(of.type):
+def _convert_number(adjoint: Any, result: TracedValue) -> Any:
+    """An adjoint for a result: a Python number takes its dtype; 0 where the result is not of floats."""
+    if not is_float(result.type):
         return 0
-    return ConcreteArray(literal(adjoint, Type(of.type.dtype))) if type(adjoint) in (int, float) else adjoint
+    return ConcreteArray(literal(adjoint, Type(result.type.dtype))) if type(adjoint) in (int, float) else adjoint
 
 
-def _split_adjoints(called: TracedCall, adjoints: Sequence[Any]) -> Adjoints:
+def _split_adjoints(call: TracedCall, adjoints: Sequence[Any]) -> Adjoints:
     """Split the adjoints of all operands into those of the arguments and those of the captures."""
-    count = len(called.leaves)
-    return list(adjoints[:count]), dict(zip(called.captures, adjoints[count:], strict=True))
+    count = len(call.leaves)
+    return list(adjoints[:count]), dict(zip(call.captures, adjoints[count:], strict=True))
 
 
-def operand_keys(called: TracedCall) -> list[OperandKey]:
+def operand_keys(call: TracedCall) -> list[OperandKey]:
     """The keys of all operands of a call."""
-    return [*range(len(called.leaves)), *called.captures]
+    return [*range(len(call.leaves)), *call.captures]
 
 
-def record_traced_call(source: FunctionSpec, called: TracedCall, value: Any, pullback: Pullback) -> None:
+def record_traced_call(source: FunctionSpec, call: TracedCall, value: Any, pullback: Pullback) -> None:
     """Record a call on the active tapes."""
-    keys = operand_keys(called)
+    keys = operand_keys(call)
 
     def vjp(adjoint: Any, rows: Collection[int]) -> list[Any]:
         of_results, of_assigned = adjoint
         adjoints, captured = pullback(of_results, of_assigned, {keys[position] for position in rows})
         return [*adjoints, *captured.values()]
 
-    given = [*called.leaves, *(_resource_array(*pair) for pair in called.captures.items())]
-    record_call(source.name, given, value, [Symbol(each) for each in called.assigned_values.values()], vjp)
+    operands = [*call.leaves, *(_resource_array(*pair) for pair in call.captures.items())]
+    record_call(source.name, operands, value, [Symbol(assigned) for assigned in call.assigned_values.values()], vjp)
 
 
-def _resource_array(resource: Resource, held: TracedValue | Literal) -> Any:
-    """The array by which tapes know a captured resource: an outer function's symbol, a concrete array or `held`."""
+def _resource_array(resource: Resource, value: TracedValue | Literal) -> Any:
+    """The array by which tapes know a captured resource: an outer function's symbol, a concrete array or `value`."""
     if resource.owner is not None:
         return Symbol(resource.stored_value)
-    return resource.stored_value if is_constant(resource) else as_array(held)
+    return resource.stored_value if is_constant(resource) else as_array(value)
 
 
 def emit_pullback(
     region: RegionBuilder,
     source: FunctionSpec,
-    called: TracedCall,
+    call: TracedCall,
     adjoint: Any,
     assigned: Sequence[Any],
     rows: Collection[OperandKey],
-    marked: Attributes,
+    extra_attributes: Attributes,
 ) -> Adjoints:
-    """Add a pullback node for a call, with the attributes `marked`, and return the adjoints.
+    """Add a pullback node for a call, with `extra_attributes`, and return the adjoints.
 
     Raises Invalid (D3) where an adjoint does not fit its result, or no result or no argument is of floats; (D6) where
     `rows` names an operand that is not a table."""
     zeros = [
         instantiate_adjoint(None, Symbol(value)) if is_float(value.type) else 0
-        for value in called.assigned_values.values()
+        for value in call.assigned_values.values()
     ]
-    adjoints = [*flatten_like(called.treedef, adjoint, "an adjoint"), *(assigned or zeros)]
-    results = [*called.results, *called.assigned_values.values()]
+    adjoints = [*flatten_like(call.treedef, adjoint, "an adjoint"), *(assigned or zeros)]
+    results = [*call.results, *call.assigned_values.values()]
     inputs = []
     for value, leaf in zip(results, adjoints, strict=True):
         if is_float(value.type):
@@ -368,7 +370,7 @@ def emit_pullback(
                     got=describe_with_location(operand.type, line),
                 )
             inputs.append(region.as_operand(operand))
-    operands = [*called.operands, *called.captures.values()]
+    operands = [*call.operands, *call.captures.values()]
     if not (inputs and any(is_float(operand.type) for operand in operands)):
         raise Invalid(
             f"{source.name} has no {'float among its arguments' if inputs else 'float among its results'}",
@@ -376,24 +378,24 @@ def emit_pullback(
             where=user_location(),
             hint="integers and bools have no adjoint; convert with tl.astype(x, tl.float64)",
         )
-    by_rows = tuple(position for position, key in enumerate(operand_keys(called)) if key in rows)
+    by_rows = tuple(position for position, key in enumerate(operand_keys(call)) if key in rows)
     fresh, types = list[str](), list[Type]()
-    for number, (name, operand) in enumerate(zip(called.operand_names, operands, strict=True)):
+    for number, (name, operand) in enumerate(zip(call.operand_names, operands, strict=True)):
         if number in by_rows:
             fresh += [region.names.fresh(f"rows_{name}"), region.names.fresh(f"d_{name}")]
-            types += row_adjoint_types(_check_table_type(name, called.parameter_types[number]))
+            types += row_adjoint_types(_check_table_type(name, call.parameter_types[number]))
         elif is_float(operand.type):
             fresh.append(region.names.fresh(f"d_{name}"))
-            types.append(called.parameter_types[number])
-    attributes = ((PULLBACK_TARGET, results[0].name), *([(BY_ROWS, by_rows)] if by_rows else []), *marked)
-    rest = map(Symbol, region.emit_node("pullback", inputs, types, fresh, attributes=attributes))
+            types.append(call.parameter_types[number])
+    attributes = ((PULLBACK_TARGET, results[0].name), *([(BY_ROWS, by_rows)] if by_rows else []), *extra_attributes)
+    remaining = map(Symbol, region.emit_node("pullback", inputs, types, fresh, attributes=attributes))
     pulled: list[Any] = []
     for number, operand in enumerate(operands):
         if number in by_rows:
-            pulled.append(Rows(next(rest), next(rest)))
+            pulled.append(Rows(next(remaining), next(remaining)))
         else:
-            pulled.append(instantiate_adjoint(next(rest), as_array(operand)) if is_float(operand.type) else None)
-    return _split_adjoints(called, pulled)
+            pulled.append(instantiate_adjoint(next(remaining), as_array(operand)) if is_float(operand.type) else None)
+    return _split_adjoints(call, pulled)
 
 
 def _check_table_type(name: str, type_: Type) -> Type:
@@ -414,11 +416,11 @@ def trace_gradient(
     by: Sequence[int | Variable],
     rows: Sequence[int | Variable] = (),
 ) -> tuple[Any, tuple[Any, ...]]:
-    """The scalar float that a call returns, and its gradient with respect to the arguments at the places in `by`, or to
-    variables; those in `rows` get `Rows`.
+    """The scalar float that a call returns, and its gradient with respect to the arguments at the positions in `by`, or
+    to variables; those in `rows` get `Rows`.
 
     Raises Invalid (D3) where the call does not return one float, or `by` names a value that is not of floats."""
-    held = {each: region.read_resource(each._resource) for each in by if isinstance(each, Variable)}
+    values_before = {key: region.read_resource(key._resource) for key in by if isinstance(key, Variable)}
     value, _, pullback = trace_pullback(region, source, arguments)
     leaf = to_operand(value) if isinstance(value, Symbol) else None
     if leaf is None or not (leaf.type.is_scalar and is_float(leaf.type)):
@@ -437,17 +439,17 @@ def trace_gradient(
                 raise Invalid(message, rule="D3", where=user_location(), required=dtypes.float64, got=type_)
     adjoints, captured = pullback(1.0, (), row_operand_keys(source, arguments, rows))
     pulled = nest_adjoints(source, arguments, adjoints, captured)
-    empty = [each._resource for each in rows if isinstance(each, Variable)]
+    empty = [key._resource for key in rows if isinstance(key, Variable)]
     return value, tuple(
-        pulled[each] if not isinstance(each, Variable) else variable_gradient(each, captured, held[each], empty)
-        for each in by
+        pulled[key] if not isinstance(key, Variable) else variable_gradient(key, captured, values_before[key], empty)
+        for key in by
     )
 
 
 def row_operand_keys(source: FunctionSpec, arguments: Sequence[Any], rows: Sequence[int | Variable]) -> set[OperandKey]:
-    """The operand keys of the arguments at these places, and of these variables."""
-    numbers = {each for each in rows if isinstance(each, int)}
-    keys: set[OperandKey] = {each._resource for each in rows if isinstance(each, Variable)}
+    """The operand keys of the arguments at these positions, and of these variables."""
+    numbers = {row for row in rows if isinstance(row, int)}
+    keys: set[OperandKey] = {row._resource for row in rows if isinstance(row, Variable)}
     count = 0
     for number, (leaves, structure) in enumerate(source.flatten_arguments(arguments, Invalid)):
         if number in numbers:
@@ -459,12 +461,12 @@ def row_operand_keys(source: FunctionSpec, arguments: Sequence[Any], rows: Seque
 
 
 def variable_gradient(
-    variable: Variable, captured: Mapping[Resource, Any], held: TracedValue | Literal, rows: Sequence[Resource]
+    variable: Variable, captured: Mapping[Resource, Any], value: TracedValue | Literal, rows: Sequence[Resource]
 ) -> Any:
     """The gradient with respect to a variable; zeros, or no rows, where the call does not use it."""
     if variable._resource in captured:
         return captured[variable._resource]
-    table = Symbol(held) if isinstance(held, TracedValue) else ConcreteArray(held)
+    table = Symbol(value) if isinstance(value, TracedValue) else ConcreteArray(value)
     return empty_rows(OpDispatcher(), table) if variable._resource in rows else instantiate_adjoint(None, table)
 
 

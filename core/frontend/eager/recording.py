@@ -35,8 +35,8 @@ TapeArray: TypeAlias = ConcreteArray | Symbol
 StoredValue: TypeAlias = ConcreteArray | TracedValue | Literal
 """The value of a variable: a concrete array outside traces; a symbolic value or literal in a trace."""
 VJP: TypeAlias = Callable[[Sequence[Any], Sequence[int], Collection[int]], Sequence[Any]]
-"""(adjoints of results, places of operands, places by rows) -> the adjoints of the operands at these places. None is no
-adjoint, that is zero. The adjoints at the places in the last argument are `Rows`."""
+"""(adjoints of results, positions of operands, positions by rows) -> the adjoints of the operands at these positions.
+None is no adjoint, that is zero. The adjoints at the positions in the last argument are `Rows`."""
 
 
 class TapeEntry(NamedTuple):
@@ -71,7 +71,7 @@ class OpTapeEntry(NamedTuple):
     def results(self) -> tuple[TapeArray]:
         return (self.result,)
 
-    def vjp(self, adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
+    def vjp(self, adjoints: Sequence[Any], positions: Sequence[int], row_positions: Collection[int]) -> list[Any]:
         """The adjoints by the op's gradient rule, summed to the operand's shape where the op broadcasts it."""
         op, attributes, do = self.applied_op.op, self.applied_op.attributes, OpDispatcher()
         row = lookup_op(op)
@@ -83,12 +83,12 @@ class OpTapeEntry(NamedTuple):
         ]
         (adjoint,) = adjoints
         pulled: list[Any] = []
-        for position in wanted:
-            if position in rows and (parts := row_adjoint(do, op, adjoint, operands, attributes)):
+        for position in positions:
+            if position in row_positions and (parts := row_adjoint(do, op, adjoint, operands, attributes)):
                 pulled.append(Rows(*parts))
                 continue
             contribution = row.gradient(do, position, adjoint, self.result, *operands, **attributes)
-            if position in rows and contribution is not None:
+            if position in row_positions and contribution is not None:
                 raise row_use_error("a source", op, user_location())
             if contribution is not None and row.scalar is not None:
                 shape, operand_shape = do.type(contribution).shape, operands[position]._type.shape
@@ -123,15 +123,15 @@ class TapeProtocol(Protocol):
     def is_watching(self, variable: Resource) -> bool:
         """Whether a variable is watched, or will be when it is read."""
 
-    def resolve_watched_array(self, variable: Resource, held: StoredValue, array: TapeArray) -> TapeArray | None:
-        """The array by which this tape knows a variable whose value is `held`, and which other tapes know as `array`.
-        None where this tape sees the variable for the first time."""
+    def resolve_watched_array(self, variable: Resource, value: StoredValue, array: TapeArray) -> TapeArray | None:
+        """The array by which this tape knows a variable of this value, which other tapes know as `array`. None where
+        this tape sees the variable for the first time."""
 
-    def watch_variable(self, variable: Resource, held: StoredValue, before: TapeArray, array: TapeArray) -> None:
-        """Watch a variable whose value is `held`, and which other tapes know as `before`, as the array `array`."""
+    def watch_variable(self, variable: Resource, value: StoredValue, outer_array: TapeArray, array: TapeArray) -> None:
+        """Watch a variable of this value, which other tapes know as `outer_array`, as the array `array`."""
 
     def record_assignment(self, variable: Resource) -> None:
-        """Note that a variable no longer has the value with which the tape first saw it."""
+        """Record that a variable no longer has the value with which the tape first saw it."""
 
 
 TAPE_STACK: ContextVar[tuple[TapeProtocol, ...]] = ContextVar("tape_stack", default=())
@@ -182,22 +182,25 @@ def record_op(applied: AppliedOp, operands: tuple[Any, ...], result: TapeArray) 
 
 def record_eager_op(applied: AppliedOp, operands: tuple[Any, ...], result: ConcreteArray) -> None:
     """Record an op with a float result outside traces: `record_op`, but 0.5 us faster."""
-    for recorder in TAPE_STACK.get():
-        if recorder.region is None and not recorder.is_paused:
-            recorder.record_eager_op((operands, result, applied))
+    for tape in TAPE_STACK.get():
+        if tape.region is None and not tape.is_paused:
+            tape.record_eager_op((operands, result, applied))
 
 
 def record_traced_op(
     op: str,
     operands: Sequence[Any],
-    taken: Sequence[TracedValue | Literal],
+    converted: Sequence[TracedValue | Literal],
     attributes: Mapping[str, Any],
     result: Symbol,
 ) -> None:
-    """Record an op in a trace. The value in `taken` replaces an operand that is not a tape array."""
-    pairs = zip(operands, taken, strict=True)
-    given = tuple(each if isinstance(each, ConcreteArray | Symbol) else as_array(value) for each, value in pairs)
-    record_op(_TracedOp(op, tuple(each.type for each in taken), attributes), given, result)
+    """Record an op in a trace. The value in `converted` replaces an operand that is not a tape
+    array."""
+    pairs = zip(operands, converted, strict=True)
+    arrays = tuple(
+        operand if isinstance(operand, ConcreteArray | Symbol) else as_array(value) for operand, value in pairs
+    )
+    record_op(_TracedOp(op, tuple(operand.type for operand in converted), attributes), arrays, result)
 
 
 def record_nondifferentiable(op: str, operands: Sequence[Any], result: TapeArray) -> None:
@@ -206,7 +209,7 @@ def record_nondifferentiable(op: str, operands: Sequence[Any], result: TapeArray
     def vjp(*_: Any) -> list[Any]:
         raise _nondifferentiable_error(op)
 
-    arrays = [each for each in operands if isinstance(each, ConcreteArray | Symbol)]
+    arrays = [operand for operand in operands if isinstance(operand, ConcreteArray | Symbol)]
     record_entry(arrays, [result] if is_float_array(result) else [], vjp)
 
 
@@ -218,7 +221,7 @@ def _nondifferentiable_error(op: str) -> Invalid:
 
 def record_call(
     name: str,
-    given: Sequence[Any],
+    operands: Sequence[Any],
     result: Any,
     assigned: Sequence[TapeArray],
     pullback: Callable[[Any, Collection[int]], Sequence[Any]],
@@ -227,30 +230,33 @@ def record_call(
 ) -> None:
     """Record a call of a traced function as one step.
 
-    `given` are all operands of the program, `assigned` the new values of variables. `pullback` takes the adjoint of
-    (result, assigned), and the places whose adjoints are `Rows`; it returns the adjoints of `given`. `draws` says that
-    the call draws random numbers; a pullback, which runs the program again, would draw others.
+    `operands` are all operands of the program, `assigned` the new values of variables. `pullback` takes the adjoint of
+    (result, assigned), and the positions whose adjoints are `Rows`; it returns the adjoints of `operands`. `draws` says
+    that the call draws random numbers; a pullback, which runs the program again, would draw others.
 
     Raises Invalid (D5) where such a call depends on a watched value, since its gradient would be wrong; Usage where an
     operand or result is a handle of cells.
     """
     results, form = flatten((result, tuple(assigned)), by_reference=True)
-    positions = [position for position, leaf in enumerate(given) if is_float_array(leaf)]
-    operands, floats = [given[position] for position in positions], [leaf for leaf in results if is_float_array(leaf)]
-    if draws and floats and any(tape.is_tracked(operand) for tape in recording_tapes() for operand in operands):
+    positions = [position for position, leaf in enumerate(operands) if is_float_array(leaf)]
+    float_operands, floats = (
+        [operands[position] for position in positions],
+        [leaf for leaf in results if is_float_array(leaf)],
+    )
+    if draws and floats and any(tape.is_tracked(operand) for tape in recording_tapes() for operand in float_operands):
         message = f"a tape records {name}, which draws random numbers, and its reverse pass would draw others"
         hint = "draw outside and pass the numbers as an argument, or use tl.value_and_grad, which draws once"
         raise Invalid(message, rule="D5", where=user_location(), hint=hint)
-    if any(isinstance(leaf, Symbol) and isinstance(leaf.dtype, HandleType) for leaf in (*given, *results)):
+    if any(isinstance(leaf, Symbol) and isinstance(leaf.dtype, HandleType) for leaf in (*operands, *results)):
         raise cells_not_recorded_error()
 
-    def vjp(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> list[Any]:
-        rest = iter(adjoints)
-        filled = [instantiate_adjoint(next(rest), leaf) if is_float_array(leaf) else 0 for leaf in results]
+    def vjp(adjoints: Sequence[Any], operand_numbers: Sequence[int], rows: Collection[int]) -> list[Any]:
+        remaining = iter(adjoints)
+        filled = [instantiate_adjoint(next(remaining), leaf) if is_float_array(leaf) else 0 for leaf in results]
         pulled = pullback(unflatten(form, filled), [positions[at] for at in rows])
-        return [pulled[positions[at]] for at in wanted]
+        return [pulled[positions[at]] for at in operand_numbers]
 
-    record_entry(operands, floats, vjp)
+    record_entry(float_operands, floats, vjp)
 
 
 def cells_not_recorded_error() -> Usage:
@@ -259,9 +265,15 @@ def cells_not_recorded_error() -> Usage:
     return Usage("tapes do not record cells", where=user_location(), hint=hint)
 
 
-def as_array(held: StoredValue) -> TapeArray:
+def as_array(value: StoredValue) -> TapeArray:
     """The value of a variable as a tape array."""
-    return Symbol(held) if isinstance(held, TracedValue) else ConcreteArray(held) if isinstance(held, Literal) else held
+    return (
+        Symbol(value)
+        if isinstance(value, TracedValue)
+        else ConcreteArray(value)
+        if isinstance(value, Literal)
+        else value
+    )
 
 
 def is_float_array(value: Any) -> bool:
@@ -270,7 +282,7 @@ def is_float_array(value: Any) -> bool:
 
 
 def instantiate_adjoint(adjoint: Any, of: TapeArray) -> Any:
-    """An adjoint in the shape of its value `of`, as far as types tell; zeros where it is None."""
+    """An adjoint in the shape of its value `of`, as far as the types show; zeros where it is None."""
     if adjoint is not None:
         fits = of._type.admits(to_operand(adjoint).type)
         return adjoint if fits else ArrayOperators.apply("sum_like", adjoint, of)
@@ -283,54 +295,54 @@ def instantiate_adjoint(adjoint: Any, of: TapeArray) -> Any:
 def read_and_record(variable: Resource) -> TapeArray:
     """The current value of a variable as an array; active tapes record the read."""
     region = current_region()
-    if not any(recorder.is_watching(variable) for recorder in recording_tapes()):
+    if not any(tape.is_watching(variable) for tape in recording_tapes()):
         return as_array(variable.value if region is None else region.read_resource(variable))
-    is_used, held = region is None or region.has_used(variable), peek_resource(variable)
-    return resolve_watched_array(variable, held, None if is_used else as_array(held))
+    is_used, value = region is None or region.has_used(variable), peek_resource(variable)
+    return resolve_watched_array(variable, value, None if is_used else as_array(value))
 
 
 def record_assignment(variable: Resource) -> None:
     """Tell the active tapes that a variable is assigned: from now on its value is an ordinary one, even if the same
     array is assigned again."""
-    for recorder in TAPE_STACK.get():
-        if recorder.region is current_region():
-            recorder.record_assignment(variable)
+    for tape in TAPE_STACK.get():
+        if tape.region is current_region():
+            tape.record_assignment(variable)
 
 
 def peek_resource(variable: Resource) -> StoredValue:
     """The current value, without recording the read. In a trace, an identity op makes a literal a symbolic value."""
     region = current_region()
     if region is None:
-        now: StoredValue = variable.value
-        return now
-    held = region.read_resource(variable)
-    if isinstance(held, Literal):
-        held = region.store[variable] = emit_op(region, "identity", [held])
-    return held
+        array: StoredValue = variable.value
+        return array
+    value = region.read_resource(variable)
+    if isinstance(value, Literal):
+        value = region.store[variable] = emit_op(region, "identity", [value])
+    return value
 
 
-def resolve_watched_array(variable: Resource, held: StoredValue, own: TapeArray | None = None) -> TapeArray:
-    """The array by which the innermost watching tape knows a variable whose value is `held`. `own`, if given, is an
-    array of that value that is not in use elsewhere, so that a tape needs no copy."""
-    array = as_array(held) if own is None else own
-    for recorder in recording_tapes():
-        if not recorder.is_watching(variable):
+def resolve_watched_array(variable: Resource, value: StoredValue, unused_copy: TapeArray | None = None) -> TapeArray:
+    """The array by which the innermost watching tape knows a variable of this value. `unused_copy`, if given, is an
+    array of the value that is not in use elsewhere, so that a tape needs no copy."""
+    array = as_array(value) if unused_copy is None else unused_copy
+    for tape in recording_tapes():
+        if not tape.is_watching(variable):
             continue
-        known = recorder.resolve_watched_array(variable, held, array)
-        if known is None and own is not None:
-            known = own
-            recorder.watch_variable(variable, held, own, own)
-        array, own = watch_copy(recorder, variable, held, array) if known is None else known, None
+        watched_array = tape.resolve_watched_array(variable, value, array)
+        if watched_array is None and unused_copy is not None:
+            watched_array = unused_copy
+            tape.watch_variable(variable, value, unused_copy, unused_copy)
+        array, unused_copy = watch_copy(tape, variable, value, array) if watched_array is None else watched_array, None
     return array
 
 
-def watch_copy(recorder: TapeProtocol, variable: Resource, held: StoredValue, array: TapeArray) -> TapeArray:
+def watch_copy(tape: TapeProtocol, variable: Resource, value: StoredValue, array: TapeArray) -> TapeArray:
     """Let one tape watch a variable as a copy of `array`, and record the copy on the other tapes; returns the copy."""
     copy = identity_copy(array)
-    recorder.watch_variable(variable, held, array, copy)
-    for other in recording_tapes():
-        if other is not recorder:
-            other.record(TapeEntry((array,), (copy,), identity_vjp))
+    tape.watch_variable(variable, value, array, copy)
+    for other_tape in recording_tapes():
+        if other_tape is not tape:
+            other_tape.record(TapeEntry((array,), (copy,), identity_vjp))
     return copy
 
 
@@ -342,6 +354,6 @@ def identity_copy(array: TapeArray) -> TapeArray:
     return copy_array(array)
 
 
-def identity_vjp(adjoints: Sequence[Any], wanted: Sequence[int], rows: Collection[int]) -> Sequence[Any]:
+def identity_vjp(adjoints: Sequence[Any], positions: Sequence[int], row_positions: Collection[int]) -> Sequence[Any]:
     """The VJP of `identity_copy`; adjoints pass unchanged, `Rows` too."""
     return adjoints

@@ -110,8 +110,8 @@ class Tape:
         Raises Usage for anything else, such as a Python number, which has no identity.
         """
         self._check_region()
-        kept, structure = flatten(values, keep_variables=True)
-        leaves = list(map(read_variable, kept))
+        sources, structure = flatten(values, keep_variables=True)
+        leaves = list(map(read_variable, sources))
         for name, leaf in zip(leaf_names(structure, "value"), leaves, strict=True):
             _check_not_weak(leaf)
             if not is_float_array(leaf):
@@ -127,7 +127,7 @@ class Tape:
                     got=repr(leaf)[:80],
                     hint=hint,
                 )
-        for source, leaf in zip(kept, leaves, strict=True):
+        for source, leaf in zip(sources, leaves, strict=True):
             if self.region is not None:
                 self.region.specialization.program_builder.created_arrays.pop(
                     id(leaf), None
@@ -159,7 +159,7 @@ class Tape:
         arrays = [self._resolve_source(leaf) for leaf in leaves]
         self._check_tracked(leaf_names(structure, "source"), arrays)
         tables = self._find_table_keys(rows, arrays)
-        records = [each if isinstance(each, AnyTapeEntry) else OpTapeEntry(*each) for each in self._entries]
+        records = [entry if isinstance(entry, AnyTapeEntry) else OpTapeEntry(*entry) for entry in self._entries]
         if not self.persistent:
             self._deactivate()
             self.reset()
@@ -200,9 +200,9 @@ class Tape:
     def _watch_unread(self, variable: Variable) -> None:
         """Watch a variable that has not been read under this tape."""
         resource = variable._resource
-        held, array = peek_resource(resource), variable.value
+        value, array = peek_resource(resource), variable.value
         if resource not in self._watched_variables:
-            watch_copy(self, resource, held, array)
+            watch_copy(self, resource, value, array)
 
     @contextmanager
     def stop_recording(self) -> Iterator[None]:
@@ -221,23 +221,23 @@ class Tape:
 
     def record(self, entry: AnyTapeEntry) -> None:
         """Record a step if an operand is watched, or depends on a watched value. Called by `recording`."""
-        known, key = self._tracked, self._identity_key
+        tracked, identity_key = self._tracked, self._identity_key
         for operand in entry.operands:
-            if key(operand) in known:
+            if identity_key(operand) in tracked:
                 break
         else:
             return
         for result in entry.results:
-            known[key(result)] = result
+            tracked[identity_key(result)] = result
         self._entries.append(entry)
 
     def record_eager_op(self, entry: DeferredOpEntry) -> None:
         """`record` for an op that ran eagerly, inlined: 0.4 us less."""
-        known = self._tracked
+        tracked = self._tracked
         for operand in entry[0]:
-            if id(operand) in known:
+            if id(operand) in tracked:
                 result = entry[1]
-                known[id(result)] = result
+                tracked[id(result)] = result
                 self._entries.append(entry)
                 return
 
@@ -249,27 +249,27 @@ class Tape:
         """Whether a variable is watched, or will be when it is read."""
         return variable.trainable or variable in self._watched_variables
 
-    def resolve_watched_array(self, variable: Resource, held: StoredValue, array: TapeArray) -> TapeArray | None:
-        """The array by which this tape knows a variable whose value is `held`, and which other tapes know as `array`.
-        None where this tape sees the variable for the first time. A value assigned since then is an ordinary value."""
-        first = self._watched_variables.get(variable)
-        if first is None:
+    def resolve_watched_array(self, variable: Resource, value: StoredValue, array: TapeArray) -> TapeArray | None:
+        """The array by which this tape knows a variable of this value, which other tapes know as `array`. None where
+        this tape sees the variable for the first time. A value assigned since then is an ordinary value."""
+        watched = self._watched_variables.get(variable)
+        if watched is None:
             return None
-        if first.stored_value is not held:
+        if watched.stored_value is not value:
             return array
-        if self._identity_key(first.outer_array) == self._identity_key(array):
-            return first.tape_array
+        if self._identity_key(watched.outer_array) == self._identity_key(array):
+            return watched.tape_array
         if not self.is_tracked(array):  # the set of other tapes that watch the variable has changed
-            self.record(TapeEntry((first.tape_array,), (array,), identity_vjp))
+            self.record(TapeEntry((watched.tape_array,), (array,), identity_vjp))
         return array
 
-    def watch_variable(self, variable: Resource, held: StoredValue, before: TapeArray, array: TapeArray) -> None:
-        """Watch a variable whose value is `held`, and which other tapes know as `before`, as the array `array`."""
-        self._watched_variables[variable] = WatchedVariable(held, before, array)
+    def watch_variable(self, variable: Resource, value: StoredValue, outer_array: TapeArray, array: TapeArray) -> None:
+        """Watch a variable of this value, which other tapes know as `outer_array`, as the array `array`."""
+        self._watched_variables[variable] = WatchedVariable(value, outer_array, array)
         self._tracked.setdefault(self._identity_key(array), array)
 
     def record_assignment(self, variable: Resource) -> None:
-        """Note that a variable no longer has the value with which the tape first saw it."""
+        """Record that a variable no longer has the value with which the tape first saw it."""
         if variable in self._watched_variables:
             self._watched_variables[variable] = self._watched_variables[variable]._replace(stored_value=None)
 
@@ -285,13 +285,13 @@ class Tape:
 
     @property
     def _is_recording(self) -> bool:
-        return not self.is_paused and any(each is self for each in TAPE_STACK.get())
+        return not self.is_paused and any(tape is self for tape in TAPE_STACK.get())
 
     def _activate(self) -> None:
         TAPE_STACK.set((*TAPE_STACK.get(), self))
 
     def _deactivate(self) -> None:
-        TAPE_STACK.set(tuple(each for each in TAPE_STACK.get() if each is not self))
+        TAPE_STACK.set(tuple(tape for tape in TAPE_STACK.get() if tape is not self))
 
     @staticmethod
     def _identity_key(value: Any) -> Any:
@@ -301,12 +301,12 @@ class Tape:
         symbolic = value._tagloom_value
         return id(symbolic.region.specialization), symbolic.name
 
-    def _accumulate(self, known: Any, more: Any) -> Any:
+    def _accumulate(self, partial_sum: Any, contribution: Any) -> Any:
         """The sum of two contributions to one adjoint."""
         return (
-            add_rows(OpDispatcher(), known, more)
-            if isinstance(known, Rows)
-            else ArrayOperators.apply("add", known, more)
+            add_rows(OpDispatcher(), partial_sum, contribution)
+            if isinstance(partial_sum, Rows)
+            else ArrayOperators.apply("add", partial_sum, contribution)
         )
 
     def _seed_adjoints(self, target: Any, adjoints: Any) -> tuple[list[TapeArray], list[Any]]:
@@ -347,45 +347,50 @@ class Tape:
         self,
         records: Sequence[AnyTapeEntry],
         results: Iterable[TapeArray],
-        given: Iterable[Any],
-        wanted: Sequence[TapeArray],
+        seeds: Iterable[Any],
+        source_arrays: Sequence[TapeArray],
         tables: set[Any],
     ) -> dict[Any, Any]:
-        """The reverse pass, from the last step to the first; the adjoints by identity, including those of `wanted`."""
-        sources = {self._identity_key(leaf) for leaf in wanted}
-        concerned = set(sources)
+        """The reverse pass, from the last step to the first; the adjoints by identity, also those of
+        `source_arrays`."""
+        sources = {self._identity_key(leaf) for leaf in source_arrays}
+        dependent = set(sources)
         for record in records:
-            if any(self._identity_key(operand) in concerned for operand in record.operands):
-                concerned.update(map(self._identity_key, record.results))
+            if any(self._identity_key(operand) in dependent for operand in record.operands):
+                dependent.update(map(self._identity_key, record.results))
                 if record.vjp is identity_vjp and self._identity_key(record.operands[0]) in tables:
                     tables.update(map(self._identity_key, record.results))
-        found: dict[Any, Any] = {}
+        adjoints_by_key: dict[Any, Any] = {}
 
         def contribute(value: TapeArray, adjoint: Any) -> None:
             key = self._identity_key(value)
-            if adjoint is not None and key in concerned:
+            if adjoint is not None and key in dependent:
                 if (key in tables) is not isinstance(adjoint, Rows):
                     raise row_use_error("a source", "what was recorded", user_location())
-                found[key] = self._accumulate(found[key], adjoint) if key in found else adjoint
+                adjoints_by_key[key] = (
+                    self._accumulate(adjoints_by_key[key], adjoint) if key in adjoints_by_key else adjoint
+                )
 
-        for result, adjoint in zip(results, given, strict=True):
+        for result, adjoint in zip(results, seeds, strict=True):
             contribute(result, adjoint)
         for record in reversed(records):
             take: Callable[..., Any] = (
-                found.get if sources.intersection(map(self._identity_key, record.results)) else found.pop
+                adjoints_by_key.get
+                if sources.intersection(map(self._identity_key, record.results))
+                else adjoints_by_key.pop
             )
             adjoints = [take(self._identity_key(result), None) for result in record.results]
             if record.vjp is not identity_vjp:
                 adjoints = [_densify(*pair) for pair in zip(adjoints, record.results, strict=True)]
-            places = [at for at, each in enumerate(record.operands) if self._requires_adjoint(each, concerned)]
-            if any(adjoint is not None for adjoint in adjoints) and places:
-                by_rows = [at for at in places if self._identity_key(record.operands[at]) in tables]
-                for at, made in zip(places, record.vjp(adjoints, places, by_rows), strict=True):
-                    contribute(record.operands[at], made)
-        return found
+            positions = [at for at, each in enumerate(record.operands) if self._requires_adjoint(each, dependent)]
+            if any(adjoint is not None for adjoint in adjoints) and positions:
+                row_positions = [at for at in positions if self._identity_key(record.operands[at]) in tables]
+                for at, contribution in zip(positions, record.vjp(adjoints, positions, row_positions), strict=True):
+                    contribute(record.operands[at], contribution)
+        return adjoints_by_key
 
-    def _requires_adjoint(self, operand: TapeArray, concerned: set[Any]) -> bool:
-        return is_float_array(operand) and self._identity_key(operand) in concerned
+    def _requires_adjoint(self, operand: TapeArray, dependent: set[Any]) -> bool:
+        return is_float_array(operand) and self._identity_key(operand) in dependent
 
 
 def _check_not_weak(value: Any) -> None:
@@ -394,18 +399,18 @@ def _check_not_weak(value: Any) -> None:
         raise NoTypeYet
 
 
-def _densify(adjoint: Any, of: TapeArray) -> Any:
-    """An adjoint as an array: `Rows` become dense, in the shape of the table `of`."""
-    return to_dense(OpDispatcher(), adjoint, of) if isinstance(adjoint, Rows) else adjoint
+def _densify(adjoint: Any, table: TapeArray) -> Any:
+    """An adjoint as an array: `Rows` become dense, in the shape of the table."""
+    return to_dense(OpDispatcher(), adjoint, table) if isinstance(adjoint, Rows) else adjoint
 
 
-def coerce_adjoint(adjoint: Any, of: TapeArray) -> Any:
-    """A user's adjoint as an array; raises Invalid (D3) where the type of its result `of` does not admit it."""
+def coerce_adjoint(adjoint: Any, result: TapeArray) -> Any:
+    """A user's adjoint as an array; raises Invalid (D3) where the type of its result does not admit it."""
     array = adjoint
     if not isinstance(adjoint, ConcreteArray | Symbol):
-        array = ConcreteArray(literal(adjoint, Type(of.dtype) if type(adjoint) in (int, float) else None))
+        array = ConcreteArray(literal(adjoint, Type(result.dtype) if type(adjoint) in (int, float) else None))
     type_ = to_operand(array).type
-    if not of._type.admits(type_):
+    if not result._type.admits(type_):
         message = "an adjoint has another type than its result"
-        raise Invalid(message, rule="D3", where=user_location(), required=of._type, got=type_)
+        raise Invalid(message, rule="D3", where=user_location(), required=result._type, got=type_)
     return array

@@ -56,11 +56,11 @@ class Variable(ArrayOperators, VariableBase):
     def __init__(self, value: Any, *, dtype: Any = None, name: str = "variable", trainable: bool = True) -> None:
         region = current_region()
         with suspend_tracing():
-            held = _initial_array(value() if callable(value) else value, dtype)
-            type_ = held._type if dtype is None or isinstance(dtype, DType) else as_type(dtype)
+            array = _initial_array(value() if callable(value) else value, dtype)
+            type_ = array._type if dtype is None or isinstance(dtype, DType) else as_type(dtype)
         if not isinstance(name, str) or not name.isidentifier():
             raise Usage("the name of a variable is not an identifier", where=user_location(), got=repr(name))
-        self._resource = Resource(name, type_, held, trainable and type_.dtype.kind == "f", is_new=True)
+        self._resource = Resource(name, type_, array, trainable and type_.dtype.kind == "f", is_new=True)
         region = region or suspended_region()
         if region is not None:
             region.specialization.program_builder.register_variable(self._resource)
@@ -87,16 +87,16 @@ class Variable(ArrayOperators, VariableBase):
     @property
     def _tagloom_value(self) -> TracedValue:
         region = current_region()
-        held = None if region is None else region.read_resource(self._resource)
-        if not isinstance(held, TracedValue):
+        value = None if region is None else region.read_resource(self._resource)
+        if not isinstance(value, TracedValue):
             raise AttributeError("a variable has a symbolic value in a trace only")
-        return held
+        return value
 
     @property
     def _tagloom_literal(self) -> Literal:
         region = current_region()
-        held = None if region is None else region.read_resource(self._resource)
-        return held if isinstance(held, Literal) else self._resource.value._tagloom_literal
+        value = None if region is None else region.read_resource(self._resource)
+        return value if isinstance(value, Literal) else self._resource.value._tagloom_literal
 
     def assign(self, value: Any, /) -> None:
         """Replace the value by one of the variable's type; a Python number takes its dtype.
@@ -152,8 +152,8 @@ class Variable(ArrayOperators, VariableBase):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Variable:
         """A new variable with the same value, type and name."""
-        type_, held = self._resource.type, self._resource.value
-        return Variable(held, dtype=type_, name=self.name, trainable=self.trainable)
+        type_, value = self._resource.type, self._resource.value
+        return Variable(value, dtype=type_, name=self.name, trainable=self.trainable)
 
     def __copy__(self) -> Variable:
         return self.__deepcopy__({})
@@ -172,7 +172,7 @@ class Variable(ArrayOperators, VariableBase):
 
     def __array_ufunc__(self, function: Any, method: str, *operands: Any, **options: Any) -> Any:
         return self.value.__array_ufunc__(
-            function, method, *(each.value if each is self else each for each in operands), **options
+            function, method, *(operand.value if operand is self else operand for operand in operands), **options
         )
 
     def __getattr__(self, name: str) -> Any:
@@ -186,8 +186,8 @@ class Variable(ArrayOperators, VariableBase):
 
 
 def _forward_method(name: str) -> Callable[..., Any]:
-    def method(self: Variable, *given: Any, **named: Any) -> Any:
-        return getattr(self.value, name)(*given, **named)
+    def method(self: Variable, *arguments: Any, **named: Any) -> Any:
+        return getattr(self.value, name)(*arguments, **named)
 
     return method
 

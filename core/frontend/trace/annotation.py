@@ -140,21 +140,23 @@ class FunctionSpec:
 def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | None = None) -> FunctionSpec:
     """Read a Python function's parameters and annotations. `Any` counts as no annotation. `signature`, if given,
     replaces the annotations of all parameters. Raises Usage for annotations that are not types."""
-    where = definition_location(python.__code__)
+    location = definition_location(python.__code__)
     try:
         declared = inspect.signature(python, eval_str=True)
     except (NameError, SyntaxError, TypeError, AttributeError) as error:
-        raise Usage(f"the annotations of {python.__name__} cannot be read", where=where, got=error) from None
+        raise Usage(f"the annotations of {python.__name__} cannot be read", where=location, got=error) from None
     for parameter in declared.parameters.values():
         if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
-            raise Usage("the parameters of a tl.function are positional", where=where, got=str(parameter))
+            raise Usage("the parameters of a tl.function are positional", where=location, got=str(parameter))
         if parameter.default is not parameter.empty:
-            raise Usage("the parameters of a tl.function have no defaults", where=where, got=str(parameter))
+            raise Usage("the parameters of a tl.function have no defaults", where=location, got=str(parameter))
     names = getattr(python, "__globals__", {})
     annotations = [parameter.annotation for parameter in declared.parameters.values()]
     if signature is not None and len(signature) != len(annotations):
         required, got = plural(len(annotations), "type"), len(signature)
-        raise Usage(f"the signature of {python.__name__} has another length", where=where, required=required, got=got)
+        raise Usage(
+            f"the signature of {python.__name__} has another length", where=location, required=required, got=got
+        )
     annotations = annotations if signature is None else list(signature)
     owners = (*(f"parameter {name}" for name in declared.parameters), "the result")
     forms = []
@@ -163,9 +165,11 @@ def read_function_spec(python: Callable[..., Any], signature: tuple[Any, ...] | 
             is_none = annotation in (inspect.Signature.empty, Any, Static, None)
             forms.append(None if is_none else tree_type_of_annotation(annotation, names))
         except TagloomError as error:
-            error.where, error.message = where, f"{owner} of {python.__name__}: {error.message}"
+            error.where, error.message = location, f"{owner} of {python.__name__}: {error.message}"
             raise
-    static = frozenset(name for name, each in zip(declared.parameters, annotations, strict=True) if each is Static)
+    static = frozenset(
+        name for name, annotation in zip(declared.parameters, annotations, strict=True) if annotation is Static
+    )
     return FunctionSpec(python, tuple(zip(declared.parameters, forms[:-1], strict=True)), forms[-1], static)
 
 
@@ -220,9 +224,9 @@ _ANNOTATION_HINTS: dict[object, str] = {
 def split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, dict[str, Any]] | None:
     """The container class and the parts of a nested annotation; None for a leaf."""
     if isinstance(annotation, dict):
-        wrong = [key for key in annotation if type(key) is not str]
-        if wrong:
-            raise Usage("the keys of a dict are not all strings", required="strings", got=repr(wrong[0]))
+        other_keys = [key for key in annotation if type(key) is not str]
+        if other_keys:
+            raise Usage("the keys of a dict are not all strings", required="strings", got=repr(other_keys[0]))
         return dict, annotation
     if isinstance(annotation, tuple) or (get_origin(annotation) is tuple and ... not in get_args(annotation)):
         parts = annotation if isinstance(annotation, tuple) else get_args(annotation)
@@ -241,7 +245,7 @@ def split_annotation(annotation: Any, names: Mapping[str, Any]) -> tuple[type, d
         return annotation, field_annotations(annotation, names, annotation._fields)
     if dataclasses.is_dataclass(annotation) and isinstance(annotation, type):
         return annotation, field_annotations(
-            annotation, names, [own.name for own in dataclasses.fields(annotation) if own.init]
+            annotation, names, [field.name for field in dataclasses.fields(annotation) if field.init]
         )
     return None
 

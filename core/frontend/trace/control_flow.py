@@ -177,15 +177,16 @@ def captured_values(*regions: RegionBuilder) -> list[TracedValue]:
     return list(dict.fromkeys(outer for region in regions for outer in region.captures))
 
 
-def check_predicate(value: Any, of: str) -> TracedValue | Literal:
-    """The operand of a predicate; raises Invalid (V5), in the name of what it is `of`, where it is not one bool."""
+def check_predicate(value: Any, role: str) -> TracedValue | Literal:
+    """The operand of a predicate; raises Invalid (V5), where it is not one bool. `role` names it in the
+    message."""
     leaves, structure = flatten(value)
     pred = to_operand(unwrap_weak(leaves[0])) if structure == LEAF else None
     if pred is None or pred.type != _BOOL:
         line = pred.location if isinstance(pred, TracedValue) else None
         got = describe_with_location(pred.type, line) if pred else structure
         raise Invalid(
-            f"the {of} is not one bool", rule="V5", where=user_location(), required=_BOOL, got=got, python=TypeError
+            f"the {role} is not one bool", rule="V5", where=user_location(), required=_BOOL, got=got, python=TypeError
         )
     return pred
 
@@ -217,7 +218,7 @@ def trace_loop(
     """Add a loop to a region and return its results. Each variable that it assigns becomes a further loop variable.
 
     `leaves` are the starts of the loop variables, which nest as `structure` says; `attributes` may bound the loop."""
-    before, count = region.snapshot(), len(leaves)
+    snapshot, count = region.snapshot(), len(leaves)
     starts = [to_operand(unwrap_weak(leaf)) for leaf in leaves]
     name = region.names.fresh("loop")
     variable_names = zip(structure.children, parameter_names(body, len(structure.children)), strict=True)
@@ -231,7 +232,7 @@ def trace_loop(
         types, weak_values = [type_ for _, type_, _ in parameters], [weak for _, _, weak in parameters]
         return placeholder_results(region, structure, types, weak_values)
     if loop is None:
-        region.rewind(before)
+        region.rewind(snapshot)
         return trace_rotated_loop(region, cond, body, leaves, structure, attributes)
     if not (leaves or assigned):
         raise Usage(
@@ -252,11 +253,16 @@ def trace_loop(
     )
     inputs = [region.as_operand(value) for value in (*starts, *captured)]
     variables = condition_parameters[:count]
-    typed = [loop_result_type(variable, leaf) for variable, leaf in zip(variables, body_result.leaves, strict=True)]
-    types = [*(type_ for type_, _ in typed), *(value.type for value in (*condition_parameters[count:], *captured))]
+    result_types = [
+        loop_result_type(variable, leaf) for variable, leaf in zip(variables, body_result.leaves, strict=True)
+    ]
+    types = [
+        *(type_ for type_, _ in result_types),
+        *(value.type for value in (*condition_parameters[count:], *captured)),
+    ]
     names = [name, *(region.names.fresh(f"{name}_{value.name}") for value in (*condition_parameters[1:], *captured))]
     results = region.emit_node("while_loop", inputs, types, names, regions, attributes)
-    for result, (_, number) in zip(results, typed, strict=False):
+    for result, (_, number) in zip(results, result_types, strict=False):
         result.weak_value = number
     region.store.update(zip(assigned, results[count:], strict=False))
     return unflatten(structure, map(Symbol, results[:count]))
@@ -272,7 +278,7 @@ def trace_loop_to_fixpoint(
     """The regions of a loop, and the variables that they assign. These are known only after tracing, so the regions are
     traced until the set is stable. Returns no regions where the condition assigns variables."""
     assigned: tuple[Resource, ...] = ()
-    before = region.snapshot()
+    snapshot = region.snapshot()
     while True:
         loop = trace_loop_regions(region, cond, body, structure, parameters, assigned)
         if loop is None:
@@ -281,7 +287,7 @@ def trace_loop_to_fixpoint(
         if now_assigned == assigned:
             return loop, assigned
         assigned = now_assigned
-        region.rewind(before)
+        region.rewind(snapshot)
 
 
 def trace_loop_regions(
@@ -430,9 +436,9 @@ def widening_hint(one: Type, other: Type) -> str:
     if type_ is None:
         return "start it with that type, as in 0.0 for 0, or convert with tl.astype"
     dtype = f"tl.{type_.dtype!r}"
-    written = (
+    annotation = (
         f"tl.Array[{', '.join([dtype, *map(str, type_.shape)])}]"
         if type_.shape is not None
         else f"tl.Type({dtype}, None)"
     )
-    return f"start it with an open size: pass it through a tl.function whose parameter is {written}"
+    return f"start it with an open size: pass it through a tl.function whose parameter is {annotation}"

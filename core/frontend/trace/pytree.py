@@ -189,9 +189,9 @@ def unflatten(structure: TreeDef, leaves: Iterable[Any]) -> Any:
 
     Raises Invalid where an instance does not keep a field unchanged.
     """
-    rest = iter(leaves)
-    value = _build_value(structure, rest)
-    assert next(rest, _NO_MORE_LEAVES) is _NO_MORE_LEAVES, "as many leaves as the structure has"
+    remaining = iter(leaves)
+    value = _build_value(structure, remaining)
+    assert next(remaining, _NO_MORE_LEAVES) is _NO_MORE_LEAVES, "as many leaves as the structure has"
     return value
 
 
@@ -218,16 +218,16 @@ def expose_static_leaves(structure: TreeDef) -> tuple[TreeDef, list[StaticLeaf |
     return TreeDef(structure.container, parts, structure.key_order), [leaf for *_, leaves in inner for leaf in leaves]
 
 
-def flatten_like(structure: TreeDef, value: object, what: str) -> list[Any]:
-    """The leaves of an adjoint or tangent, `what` in messages; raises Invalid (D3) where it has another structure than
-    its value."""
+def flatten_like(structure: TreeDef, value: object, noun: str) -> list[Any]:
+    """The leaves of an adjoint or tangent, called `noun` in messages; raises Invalid (D3) where it has another
+    structure than its value."""
     if not structure.size:
         return []
     leaves, form = flatten(value)
     if form != structure:
         required, got = describe_difference(structure, form)
         raise Invalid(
-            f"{what} has another structure than its value", rule="D3", where=user_location(), required=required, got=got
+            f"{noun} has another structure than its value", rule="D3", where=user_location(), required=required, got=got
         )
     return leaves
 
@@ -254,8 +254,8 @@ def label_leaves(structure: TreeDef, leaves: Iterable[Any]) -> list[tuple[str, A
     >>> label_leaves(*reversed(flatten({"r": (1, 2), "n": 3})))
     [('r.0', 1), ('r.1', 2), ('n', 3)]
     """
-    rest = iter(leaves)
-    return [*_label_subtree(structure, rest, ()), *zip(structure.assigned_names, rest, strict=False)]
+    remaining = iter(leaves)
+    return [*_label_subtree(structure, remaining, ()), *zip(structure.assigned_names, remaining, strict=False)]
 
 
 def describe_difference(one: TreeDef, other: TreeDef) -> tuple[str, str]:
@@ -272,8 +272,8 @@ def describe_difference(one: TreeDef, other: TreeDef) -> tuple[str, str]:
         pairs = zip(one.children, other.children, strict=True)
         key, one, other = next((key, part, opposite) for (key, part), (_, opposite) in pairs if part != opposite)
         path.append(key)
-    place = f" at {'.'.join(path)}" if path else ""
-    return f"{one}{place}", f"{other}{place}"
+    location = f" at {'.'.join(path)}" if path else ""
+    return f"{one}{location}", f"{other}{location}"
 
 
 def is_named_tuple(kind: object) -> bool:
@@ -287,11 +287,13 @@ def check_rebuildable(kind: type, keys: tuple[str, ...]) -> None:
     signature, problem = inspect.signature(kind), None
     try:
         signature.bind(**dict.fromkeys(keys))
-        named = [
-            own.name for own in signature.parameters.values() if own.kind not in (own.VAR_POSITIONAL, own.VAR_KEYWORD)
+        named_parameters = [
+            parameter.name
+            for parameter in signature.parameters.values()
+            if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         ]
-        lost = [name for name in named if name not in keys]
-        problem = f"argument {lost[0]} is kept in no field" if lost else None
+        unstored = [name for name in named_parameters if name not in keys]
+        problem = f"argument {unstored[0]} is kept in no field" if unstored else None
     except TypeError as error:
         problem = str(error)
     if problem is not None:
@@ -309,7 +311,7 @@ def static_treedef(value: object) -> TreeDef:
     return TreeDef(StaticLeaf, static_leaf=StaticLeaf(value))
 
 
-def _flatten_into(value: Any, leaves: list[Any], depth: int, by_reference: bool, whole: type | None) -> TreeDef:
+def _flatten_into(value: Any, leaves: list[Any], depth: int, by_reference: bool, leaf_class: type | None) -> TreeDef:
     kind: Any = type(value)
     if depth > MAX_DEPTH:
         raise Invalid(f"a value is nested deeper than {MAX_DEPTH}, or contains itself", where=user_location())
@@ -317,7 +319,7 @@ def _flatten_into(value: Any, leaves: list[Any], depth: int, by_reference: bool,
         parts = [(str(k), part) for k, part in enumerate(value)]
     elif kind is dict:
         parts = sorted_items(value)
-    elif is_named_tuple(kind) and kind is not whole:
+    elif is_named_tuple(kind) and kind is not leaf_class:
         parts = [(key, getattr(value, key)) for key in kind._fields]
     elif dataclasses.is_dataclass(kind):
         parts = init_fields(value)
@@ -335,7 +337,7 @@ def _flatten_into(value: Any, leaves: list[Any], depth: int, by_reference: bool,
     if kind not in (tuple, dict):
         check_rebuildable(kind, tuple(key for key, _ in parts))
     order = tuple(value) if kind is dict else ()
-    inner = tuple((key, _flatten_into(part, leaves, depth + 1, by_reference, whole)) for key, part in parts)
+    inner = tuple((key, _flatten_into(part, leaves, depth + 1, by_reference, leaf_class)) for key, part in parts)
     return TreeDef(kind, inner, order)
 
 
@@ -352,12 +354,12 @@ def sorted_items(value: dict[Any, Any]) -> list[tuple[str, Any]]:
 def init_fields(value: Any) -> list[tuple[str, Any]]:
     """The fields that __init__ takes. Raises Invalid for another field, unless __post_init__ can compute it again."""
     kind, parts = type(value), []
-    for own in dataclasses.fields(value):
-        if own.init:
-            parts.append((own.name, getattr(value, own.name)))
-        elif not hasattr(kind, "__post_init__") and getattr(value, own.name, own.default) is not own.default:
+    for field_ in dataclasses.fields(value):
+        if field_.init:
+            parts.append((field_.name, getattr(value, field_.name)))
+        elif not hasattr(kind, "__post_init__") and getattr(value, field_.name, field_.default) is not field_.default:
             raise Invalid(
-                f"field {own.name} of {kind.__name__} is not a parameter of the class, so it would be lost",
+                f"field {field_.name} of {kind.__name__} is not a parameter of the class, so it would be lost",
                 where=user_location(),
                 hint="leave init=False out, or compute the field in __post_init__",
             )

@@ -45,8 +45,8 @@ def user_name_of(value: object) -> str | None:
     frame = user_frame()
     if frame is None:
         return None
-    shared = ((name, frame.f_globals[name]) for name in frame.f_code.co_names if name in frame.f_globals)
-    return next((name for name, bound in (*frame.f_locals.items(), *shared) if bound is value), None)
+    global_items = ((name, frame.f_globals[name]) for name in frame.f_code.co_names if name in frame.f_globals)
+    return next((name for name, local_value in (*frame.f_locals.items(), *global_items) if local_value is value), None)
 
 
 def traced_user_location() -> Location | None:
@@ -127,10 +127,10 @@ def enclosing_constructs(frame: FrameType) -> Iterator[ast.AST]:
     The instruction that tests a value has the source position of the value; before Python 3.12 it has the position of
     the whole construct.
     """
-    line, last, column, end = list(frame.f_code.co_positions())[frame.f_lasti // 2]
-    if line is None or last is None or column is None or end is None:
+    line, end_line, column, end_column = list(frame.f_code.co_positions())[frame.f_lasti // 2]
+    if line is None or end_line is None or column is None or end_column is None:
         return
-    span = (line, column), (last, end)
+    span = (line, column), (end_line, end_column)
     try:
         tree = parse_python("".join(linecache.getlines(frame.f_code.co_filename, frame.f_globals)))
     except (SyntaxError, ValueError):

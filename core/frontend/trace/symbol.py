@@ -209,16 +209,16 @@ def check_device(device: Any) -> None:
         raise Usage("there is no such device", where=user_location(), required=repr(CPU), got=repr(device))
 
 
-def _refuse(what: str, hint: str) -> Any:
+def _refuse(construct: str, hint: str) -> Any:
     def method(self: Symbol, *arguments: object, **options: object) -> NoReturn:
-        raise _concrete_value_error(self, what, hint)
+        raise _concrete_value_error(self, construct, hint)
 
     return method
 
 
-def _concrete_value_error(symbol: Symbol, what: str, hint: str) -> Invalid:
+def _concrete_value_error(symbol: Symbol, construct: str, hint: str) -> Invalid:
     return Invalid(
-        f"{what} needs a concrete value, and {symbol!r} is symbolic while tagloom traces the function",
+        f"{construct} needs a concrete value, and {symbol!r} is symbolic while tagloom traces the function",
         rule="F1",
         where=user_location(),
         hint=hint,
@@ -255,8 +255,8 @@ class Symbol(ArrayOperators):
         raise _concrete_value_error(self, f"np.{function.__name__}", _NUMPY_HINT)
 
     def __bool__(self) -> NoReturn:
-        what, hint = describe_construct()
-        raise _concrete_value_error(self, what, hint)
+        construct, hint = describe_construct()
+        raise _concrete_value_error(self, construct, hint)
 
     __int__ = _refuse("int()", "write tl.astype(x, tl.int64)")
     __float__ = _refuse("float(), or a function of math,", "write tl.astype(x, tl.float64), or tl.sqrt(x)")

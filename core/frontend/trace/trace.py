@@ -283,8 +283,8 @@ def previous_signature(
 ) -> ResultSignature | None:
     """The signature that a function starts with: that of its counterpart in the previous trace of the caller, or None.
 
-    Each trace of the caller may define the function anew. Its counterpart has the same code and argument types, and the
-    same position among such callees."""
+    Each trace of the caller may define the function again. The counterpart has the same code and argument types, and
+    the same position among the callees with these."""
 
     def is_same_function(callee: Specialization) -> bool:
         has_same_code = callee.function_spec.python_function.__code__ is source.python_function.__code__
@@ -292,16 +292,16 @@ def previous_signature(
 
     if caller is None:
         return None
-    before = [callee for callee in caller.previous_callees if is_same_function(callee)]
+    candidates = [callee for callee in caller.previous_callees if is_same_function(callee)]
     position = sum(map(is_same_function, caller.callee_signatures or ()))
-    return before[position].signature if position < len(before) else None
+    return candidates[position].signature if position < len(candidates) else None
 
 
 def infer_results(
     function: Specialization, returned: Any, *, may_be_empty: bool
 ) -> tuple[ResultSignature, list[TracedValue | Literal]]:
-    """The signature of a function after it has returned `returned`, and its results as operands; `may_be_empty` says
-    that it assigns variables, so that it need not return a value."""
+    """The signature of a function that has returned `returned`, and its results as operands. With `may_be_empty` it
+    need not return a value, since it assigns variables."""
     name, previous = function.function_spec.name, function.signature
     is_annotated = function.function_spec.result_type is not None
     leaves, treedef = ([], static_treedef(None)) if returned is None else flatten(returned)
@@ -326,9 +326,11 @@ def annotated_result_operand(function: Specialization, leaf: object, type_: Type
     """The operand of a result with an annotated type; raises Invalid where the type does not admit it."""
     operand = to_operand(leaf, type_)
     if not type_.admits(operand.type):
-        got = describe_with_location(operand.type, operand.location if isinstance(operand, TracedValue) else None)
+        description = describe_with_location(
+            operand.type, operand.location if isinstance(operand, TracedValue) else None
+        )
         name = function.function_spec.name
-        raise Invalid(f"{name} returns another type than its annotation", required=type_, got=got)
+        raise Invalid(f"{name} returns another type than its annotation", required=type_, got=description)
     return operand
 
 
@@ -341,7 +343,7 @@ def result_operand(leaf: object, previous: ResultSignature | None, position: int
 
 
 WeakTypes = tuple[int | float | None, ...]
-"""For each leaf, 1 or 1.0 while inference takes it for a Python int or float; else None."""
+"""For each leaf, 1 or 1.0 while inference takes the leaf for a Python int or float; else None."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -403,9 +405,9 @@ def join_signatures(name: str, previous: ResultSignature | None, latest: ResultS
     return ResultSignature(TreeType(previous.tree_type.treedef, tuple(types)), weak, latest.locations)
 
 
-def describe_with_location(what: object, line: Location | None) -> str:
+def describe_with_location(subject: object, line: Location | None) -> str:
     """A type or structure, followed by the line that it comes from."""
-    return f"{what} ({line})" if line else str(what)
+    return f"{subject} ({line})" if line else str(subject)
 
 
 DEFERRABLE_RULES = ("V4", "V5", "V6", "D3")
@@ -486,8 +488,8 @@ class Specialization:
         self.deferred_error, self.region, self.captures = None, None, {}
 
     def invalidate_signature(self) -> None:
-        """Have the function traced again, since a weak result of a callee got its type. Drop the inferred signature if
-        its types may depend on that."""
+        """Mark the function to be traced again, since a weak result of a callee got its type. Drop the inferred
+        signature if its types may depend on that result."""
         self.is_invalidated = True
         if (
             self.function_spec.result_type is None
@@ -776,28 +778,36 @@ class UniqueNames:
         names.used_names, names.last_numbers = set(self.used_names), dict(self.last_numbers)
         return names
 
-    def result_names(self, first: str, count: int) -> list[str]:
-        """The names of a node's `count` results; the first is already in use."""
-        return [first, *(self.fresh(f"{first}_{k}") for k in range(1, count))][:count]
+    def result_names(self, first_name: str, count: int) -> list[str]:
+        """The names of a node's `count` results; `first_name` is already in use."""
+        return [first_name, *(self.fresh(f"{first_name}_{k}") for k in range(1, count))][:count]
 
 
 def emit_program(specializations: Sequence[Specialization], callbacks: dict[str, Callable[..., Any]]) -> Program:
     """The program of these functions; the first is the entry. Fills `callbacks` with the Python functions by name."""
     names = UniqueNames()
-    final_names = {each.name: names.fresh(each.function_spec.identifier) for each in specializations}
-    for each in specializations:
-        for auxiliary in each.auxiliary_functions:
+    final_names = {
+        specialization.name: names.fresh(specialization.function_spec.identifier) for specialization in specializations
+    }
+    for specialization in specializations:
+        for auxiliary in specialization.auxiliary_functions:
             # without the number that made the name unique during tracing
             final_names[auxiliary.name] = names.fresh(auxiliary.name.rstrip("0123456789").rstrip("_"))
     functions = []
-    for each in specializations:
-        assert each.body is not None and each.signature is not None
-        called = {str(k): register_callback(function, callbacks) for k, function in enumerate(each.callbacks)}
-        body = rename_callees(each.body, final_names, called)
-        functions.append(Function(final_names[each.name], body, each.signature.result_types, each.location))
-        for auxiliary in each.auxiliary_functions:
+    for specialization in specializations:
+        assert specialization.body is not None and specialization.signature is not None
+        callback_names = {
+            str(k): register_callback(function, callbacks) for k, function in enumerate(specialization.callbacks)
+        }
+        body = rename_callees(specialization.body, final_names, callback_names)
+        functions.append(
+            Function(
+                final_names[specialization.name], body, specialization.signature.result_types, specialization.location
+            )
+        )
+        for auxiliary in specialization.auxiliary_functions:
             rule = final_names[auxiliary.gradient_rule] if auxiliary.gradient_rule else None
-            body = rename_callees(auxiliary.body, final_names, called)
+            body = rename_callees(auxiliary.body, final_names, callback_names)
             functions.append(replace(auxiliary, name=final_names[auxiliary.name], body=body, gradient_rule=rule))
     return Program(tuple(functions), functions[0].name)
 
@@ -812,16 +822,16 @@ def register_callback(function: Callable[..., Any], callbacks: dict[str, Callabl
     return name
 
 
-def rename_callees(region: Region, names: dict[str, str], called: dict[str, str]) -> Region:
+def rename_callees(region: Region, names: dict[str, str], callback_names: dict[str, str]) -> Region:
     """The region with the final names of the functions and callbacks that it calls."""
     nodes = []
     for node in region.nodes:
         if node.op == "call":
             node = replace(node, attributes=(("function", names[node.attribute("function")]),))
         elif node.op == "callback":
-            (_, index), *more = node.attributes
-            node = replace(node, attributes=(("function", called[index]), *more))
+            (_, index), *attributes = node.attributes
+            node = replace(node, attributes=(("function", callback_names[index]), *attributes))
         elif node.regions:
-            node = replace(node, regions=tuple(rename_callees(inner, names, called) for inner in node.regions))
+            node = replace(node, regions=tuple(rename_callees(inner, names, callback_names) for inner in node.regions))
         nodes.append(node)
     return replace(region, nodes=tuple(nodes))
