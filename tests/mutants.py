@@ -82,7 +82,7 @@ SUBJECTS = {
     "queries": Subject(
         (
             "interp/queries/ask.py",
-            "interp/queries/causes.py",
+            "interp/queries/answers.py",
             "interp/queries/contexts.py",
             "interp/queries/why_not.py",
             "interp/queries/difference.py",

@@ -19,7 +19,7 @@ from ...core.tag import ROOT, Site, Tag
 from ...core.value import Value, format_value
 from ..machine.event import Event, Token
 from ..machine.state import State
-from .causes import ArgumentOrigin, FiringOrigin, Origin, OriginId, TokenEdit, TokenKey, WhyNotAnswer
+from .answers import ArgumentOrigin, FiringOrigin, Origin, OriginId, TokenEdit, TokenKey, WhyNotAnswer
 from .contexts import Context, check_node_tag
 from .difference import Difference, first_difference
 from .index import EventIndex

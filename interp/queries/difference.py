@@ -24,7 +24,7 @@ from ...core.value import Value, format_value, is_same_value
 from ..machine.event import Event
 from ..outcome.critical_path import TaggedNode, program_order
 from ..outcome.outcome import describe_value
-from .causes import FiringOrigin, InjectedOrigin, Origin, OriginId, TokenKey
+from .answers import FiringOrigin, InjectedOrigin, Origin, OriginId, TokenKey
 from .index import EventIndex
 
 DifferenceKind: TypeAlias = Word["arguments", "operands", "results", "only one"]

@@ -21,7 +21,7 @@ from ...core.value import Value
 from ..engines.interrupt import interrupt_between_steps
 from ..machine.event import CellAddress, Event, Token
 from ..machine.state import State
-from .causes import ArgumentOrigin, EarlierOrigin, FiringOrigin, InjectedOrigin, Origin, OriginId, TokenEdit, TokenKey
+from .answers import ArgumentOrigin, EarlierOrigin, FiringOrigin, InjectedOrigin, Origin, OriginId, TokenEdit, TokenKey
 from .contexts import Context, node_contexts
 
 CELL_OPS = ("store", "get", "collect")

@@ -31,7 +31,7 @@ from ...core.value import Value
 from ..machine.event import CellAddress, Token
 from ..machine.state import State
 from ..machine.step import step
-from .causes import (
+from .answers import (
     ActivationStatus,
     EndOfWave,
     FiringOrigin,

@@ -23,7 +23,7 @@ from ...interp.machine.cells import CellBlock, CellWrite
 from ...interp.machine.event import Event, Token
 from ...interp.machine.state import State
 from ...interp.outcome.outcome import describe_cell, describe_value
-from ...interp.queries.causes import FiringOrigin
+from ...interp.queries.answers import FiringOrigin
 from ...viz.activation_tree import Gates, describe_call
 from ...viz.labels import short_name
 from ...viz.state_view import abbreviate_value

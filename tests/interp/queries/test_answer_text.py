@@ -9,7 +9,7 @@ from support.programs.hand_written_graphs import stuck, sum_graph
 from tagloom.core.graph.graph import Graph, OutputRef
 from tagloom.core.tag import ROOT
 from tagloom.interp.history.history import History
-from tagloom.interp.queries.causes import UnfedPort, UnfilledCell
+from tagloom.interp.queries.answers import UnfedPort, UnfilledCell
 from tagloom.interp.queries.why_not import why_not
 
 

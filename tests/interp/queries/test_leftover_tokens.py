@@ -13,7 +13,7 @@ from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.engines.reference import drive
 from tagloom.interp.machine.schedule import schedule as schedules
 from tagloom.interp.machine.step import step
-from tagloom.interp.queries.causes import EndOfWave, InFlightToken, ParkedToken, ThrottledToken, UnfilledCell
+from tagloom.interp.queries.answers import EndOfWave, InFlightToken, ParkedToken, ThrottledToken, UnfilledCell
 from tagloom.interp.queries.why_not import why_not
 
 

@@ -18,8 +18,8 @@ from tagloom.core.graph.lower import lower
 from tagloom.core.tag import ROOT, Site
 from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.history.history import History
+from tagloom.interp.queries.answers import ArgumentOrigin, FiringOrigin, TokenKey
 from tagloom.interp.queries.ask import tree, where_from, who_used
-from tagloom.interp.queries.causes import ArgumentOrigin, FiringOrigin, TokenKey
 
 RESULT = TokenKey(-1, 0, ROOT)
 

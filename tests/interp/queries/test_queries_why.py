@@ -21,8 +21,8 @@ from tagloom.core.text import parse
 from tagloom.interp.engines.reference import run_graph
 from tagloom.interp.machine.state import State
 from tagloom.interp.machine.step import step
+from tagloom.interp.queries.answers import TokenKey
 from tagloom.interp.queries.ask import where_from
-from tagloom.interp.queries.causes import TokenKey
 from tagloom.interp.queries.why_not import could_fire, why_not
 
 CORPUS = Path(__file__).parents[2] / "corpus"

@@ -17,7 +17,7 @@ from tagloom.interp.engines.protocol import Limits
 from tagloom.interp.history import fast_forward as travel_far
 from tagloom.interp.history.fast_forward import build_stop_conditions
 from tagloom.interp.history.history import History
-from tagloom.interp.queries.causes import FiringOrigin, RoutedAway
+from tagloom.interp.queries.answers import FiringOrigin, RoutedAway
 from tagloom.interp.records.documents import to_outcome_record
 from tagloom.tui.run_start import StartOptions
 from tagloom.tui.session import fast_forward as session_far

@@ -23,7 +23,7 @@ from tagloom.interp.machine.step import step
 from tagloom.interp.queries import ask as queries
 from tagloom.interp.queries import difference
 from tagloom.interp.queries import why_not as why
-from tagloom.interp.queries.causes import (
+from tagloom.interp.queries.answers import (
     ArgumentOrigin,
     EndOfWave,
     FiringOrigin,
