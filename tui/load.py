@@ -93,9 +93,9 @@ def error_excerpt(error: TagloomError) -> str | None:
     got = str(error.got)
     named = [] if got.partition("[")[0] in dtypes.BY_NAME and error.rule != "V1" else [got]
     for word in (*named, *re.findall(r"\w+", error.message), line.strip()):
-        found = re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", line)
-        if found and word:
-            return excerpt(line, found.start() + 1)
+        match = re.search(rf"(?<![\w.]){re.escape(word)}(?![\w.])", line)
+        if match and word:
+            return excerpt(line, match.start() + 1)
     return None
 
 

@@ -27,8 +27,8 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
     """Firings, critical path, parallelism, store, tags, shares, and a drawing of the parallelism profile; less for an
     engine that counts nothing."""
     if outcome.measured_stats is None:
-        said = f"{outcome.engine}, which computes results and counts nothing"
-        return f"{'ending':22}{outcome.status}\n{'engine':22}{said}"
+        text = f"{outcome.engine}, which computes results and counts nothing"
+        return f"{'ending':22}{outcome.status}\n{'engine':22}{text}"
     stats = outcome.stats
     unclocked = "measured under --schedule waves"
     on_cores = f" on {outcome.cores} cores" if outcome.cores > 1 else ""
@@ -45,7 +45,7 @@ def stats_report(outcome: Outcome, *, unicode: bool) -> str:
         ("open activations", f"{outcome.open_activations:,}"),
         ("engine, schedule", f"{outcome.engine}{on_cores}, {outcome.schedule}"),
     ]
-    lines = [f"{name:22}{said}" for name, said in rows]
+    lines = [f"{name:22}{text}" for name, text in rows]
     if stats.firings:
         lines += ["", *share_lines(outcome)]
     if stats.profile:

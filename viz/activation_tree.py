@@ -85,14 +85,19 @@ class Gates:
         return (event.token,) if number in self._adjoint_merges else ()
 
     def describe_phases(
-        self, given: Iterable[tuple[int, Value]], came: Iterable[tuple[int, Value]]
+        self, inputs: Iterable[tuple[int, Value]], outputs: Iterable[tuple[int, Value]]
     ) -> Iterator[tuple[str, str]]:
         """For each phase of a call the text of its inputs and of its outputs: `3.0`, `6.0`; empty if there are none
         yet."""
-        takes, makes = ([(self.phase_of(node), value) for node, value in each] for each in (given, came))
-        for phase in dict.fromkeys([0, *sorted(phase for phase, _ in takes)]):
-            said = (", ".join(abbreviate_value(value) for at, value in each if at == phase) for each in (takes, makes))
-            yield next(said), next(said)
+        phase_inputs, phase_outputs = (
+            [(self.phase_of(node), value) for node, value in each] for each in (inputs, outputs)
+        )
+        for phase in dict.fromkeys([0, *sorted(phase for phase, _ in phase_inputs)]):
+            texts = (
+                ", ".join(abbreviate_value(value) for at, value in each if at == phase)
+                for each in (phase_inputs, phase_outputs)
+            )
+            yield next(texts), next(texts)
 
 
 def describe_call(name: str, phases: Iterable[tuple[str, str]]) -> str:
@@ -101,8 +106,10 @@ def describe_call(name: str, phases: Iterable[tuple[str, str]]) -> str:
     >>> describe_call("square", [("3.0", "9.0"), ("1.0", "6.0")]), describe_call("f", [("2", "")])
     ('square(3.0) = 9.0, ∂(1.0) = 6.0', 'f(2)')
     """
-    titled = ((f"\u2202{at if at > 1 else ''}" if at else name, said) for at, said in enumerate(phases))
-    return ", ".join(f"{title}({taken}) = {made}" if made else f"{title}({taken})" for title, (taken, made) in titled)
+    titled = ((f"\u2202{at if at > 1 else ''}" if at else name, phase) for at, phase in enumerate(phases))
+    return ", ".join(
+        f"{title}({inputs}) = {outputs}" if outputs else f"{title}({inputs})" for title, (inputs, outputs) in titled
+    )
 
 
 class ActivationTree:
@@ -145,13 +152,13 @@ class ActivationTree:
     def describe_call(self, tag: Tag) -> str:
         """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints."""
         if tag.site.kind == "loop":
-            began = [(node, value) for node, value in self.parameter_inputs(tag) if not self.gates.phase_of(node)]
-            return f"{tag.last_step}: {self._describe_variables(began)}"
-        taken, _ = next(iter(self._describe_phases(tag)))
-        return f"{self._callee_name(tag)}({taken})"
+            initial = [(node, value) for node, value in self.parameter_inputs(tag) if not self.gates.phase_of(node)]
+            return f"{tag.last_step}: {self._describe_variables(initial)}"
+        inputs, _ = next(iter(self._describe_phases(tag)))
+        return f"{self._callee_name(tag)}({inputs})"
 
-    def _describe_variables(self, given: Iterable[tuple[int, Value]]) -> str:
-        return ", ".join(f"{self._node_name(node)} = {abbreviate_value(value)}" for node, value in given)
+    def _describe_variables(self, variables: Iterable[tuple[int, Value]]) -> str:
+        return ", ".join(f"{self._node_name(node)} = {abbreviate_value(value)}" for node, value in variables)
 
     def describe_results(self, tag: Tag) -> str:
         """The results of a call and of its further phases; empty if there are none yet."""
@@ -169,10 +176,10 @@ class ActivationTree:
 
     def parameter_inputs(self, tag: Tag) -> list[tuple[int, Value]]:
         """The inputs of an activation in the order of parameters, without triggers."""
-        given = sorted(self.inputs[tag].items())
+        inputs = sorted(self.inputs[tag].items())
         if tag == ROOT:
-            return given
-        return [(node, value) for node, value in given if not self._node_name(node).startswith("trigger")]
+            return inputs
+        return [(node, value) for node, value in inputs if not self._node_name(node).startswith("trigger")]
 
     def _node_name(self, node: int) -> str:
         return short_name(self.graph.nodes[node].name)

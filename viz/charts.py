@@ -56,21 +56,21 @@ def spacetime_svg(graph: Graph, events: Sequence[Event], theme: Theme = LIGHT) -
     waves = max(max(row.firings) for row in rows)
     size = -(-waves // MAX_COLUMNS)
     columns = -(-waves // size)
-    sheet = SvgCanvas(_LEFT + columns * _CELL_SIZE + _RIGHT, _TOP + len(rows) * _CELL_SIZE + _BOTTOM, theme)
+    canvas = SvgCanvas(_LEFT + columns * _CELL_SIZE + _RIGHT, _TOP + len(rows) * _CELL_SIZE + _BOTTOM, theme)
     title = f"{graph.name}: nodes by waves, {plural(sum(row.firings.total() for row in rows), 'firing')}"
-    sheet.text(12, 24, title, size=14)
-    for place, row in enumerate(rows):
-        _draw_row(sheet, row, _TOP + place * _CELL_SIZE, size, columns)
-    draw_axis(sheet, _TOP + len(rows) * _CELL_SIZE, waves, size)
-    return sheet.to_svg(title)
+    canvas.text(12, 24, title, size=14)
+    for index, row in enumerate(rows):
+        _draw_row(canvas, row, _TOP + index * _CELL_SIZE, size, columns)
+    draw_axis(canvas, _TOP + len(rows) * _CELL_SIZE, waves, size)
+    return canvas.to_svg(title)
 
 
-def _draw_row(sheet: SvgCanvas, row: ChartRow, y: float, size: int, columns: int) -> None:
+def _draw_row(canvas: SvgCanvas, row: ChartRow, y: float, size: int, columns: int) -> None:
     look = BOX_LOOKS[row.kind]
-    sheet.text(_LEFT - 22, y + _CELL_SIZE - 5, _abbreviate(row.name), size=11, anchor="end")
-    sheet.text(_LEFT - 10, y + _CELL_SIZE - 5, look.letter, size=10, anchor="middle", muted=True)
-    sheet.line(
-        _LEFT, y + _CELL_SIZE / 2, _LEFT + columns * _CELL_SIZE, y + _CELL_SIZE / 2, sheet.theme.muted + "40", 0.5
+    canvas.text(_LEFT - 22, y + _CELL_SIZE - 5, _abbreviate(row.name), size=11, anchor="end")
+    canvas.text(_LEFT - 10, y + _CELL_SIZE - 5, look.letter, size=10, anchor="middle", muted=True)
+    canvas.line(
+        _LEFT, y + _CELL_SIZE / 2, _LEFT + columns * _CELL_SIZE, y + _CELL_SIZE / 2, canvas.theme.muted + "40", 0.5
     )
     sums: Counter[int] = Counter()
     for wave, count in row.firings.items():
@@ -79,19 +79,19 @@ def _draw_row(sheet: SvgCanvas, row: ChartRow, y: float, size: int, columns: int
         first = column * size + 1
         waves = f"wave {first}" if size == 1 else f"waves {first} to {first + size - 1}"
         x = _LEFT + column * _CELL_SIZE
-        sheet.rect(
+        canvas.rect(
             x + 1, y + 1, _CELL_SIZE - 2, _CELL_SIZE - 2, look.colour, f"{row.name}, {waves}: {plural(count, 'firing')}"
         )
         if 1 < count < 1000:
-            _draw_count(sheet, x + _CELL_SIZE / 2, y + _CELL_SIZE - 5.5, count)
+            _draw_count(canvas, x + _CELL_SIZE / 2, y + _CELL_SIZE - 5.5, count)
 
 
-def _draw_count(sheet: SvgCanvas, x: float, y: float, count: int) -> None:
-    sheet.rect(x - 7, y - 9.5, 14, 12, sheet.theme.background)
-    sheet.text(x, y, str(count), size=10 if count < 100 else 7, anchor="middle")
+def _draw_count(canvas: SvgCanvas, x: float, y: float, count: int) -> None:
+    canvas.rect(x - 7, y - 9.5, 14, 12, canvas.theme.background)
+    canvas.text(x, y, str(count), size=10 if count < 100 else 7, anchor="middle")
 
 
-def draw_axis(sheet: SvgCanvas, y: float, waves: int, size: int) -> None:
+def draw_axis(canvas: SvgCanvas, y: float, waves: int, size: int) -> None:
     """Draw the axis of wave numbers and its title below the columns."""
     columns = -(-waves // size)
     step = max(1, -(-columns // 16))
@@ -99,9 +99,9 @@ def draw_axis(sheet: SvgCanvas, y: float, waves: int, size: int) -> None:
     for column in range(columns):
         first = column * size + 1
         if column == 0 or (column + 1) % step == 0:
-            sheet.text(_LEFT + (column + 0.5) * _CELL_SIZE, y + 14, f"{first:,}", size=9, anchor="middle", muted=True)
-    said = "wave" if size == 1 else f"wave; a column is {size} waves"
-    sheet.text(_LEFT + columns * _CELL_SIZE / 2, y + 32, said, size=10, anchor="middle", muted=True)
+            canvas.text(_LEFT + (column + 0.5) * _CELL_SIZE, y + 14, f"{first:,}", size=9, anchor="middle", muted=True)
+    title = "wave" if size == 1 else f"wave; a column is {size} waves"
+    canvas.text(_LEFT + columns * _CELL_SIZE / 2, y + 32, title, size=10, anchor="middle", muted=True)
 
 
 def profile_svg(name: str, profile: Sequence[int], waiting: Sequence[int], theme: Theme = LIGHT) -> str:
@@ -111,39 +111,39 @@ def profile_svg(name: str, profile: Sequence[int], waiting: Sequence[int], theme
         raise Usage("nothing has fired, and there is nothing to draw")
     waves = max(len(profile), len(waiting))
     width, height = 640.0, 130.0
-    sheet = SvgCanvas(70 + width + _RIGHT, 2 * height + 150, theme)
+    canvas = SvgCanvas(70 + width + _RIGHT, 2 * height + 150, theme)
     mean = sum(profile) / len(profile)
     title = f"{name}: {plural(sum(profile), 'firing')} in {plural(len(profile), 'wave')}, {mean:.1f} in each on average"
-    sheet.text(12, 24, title, size=14)
+    canvas.text(12, 24, title, size=14)
     padded = [*waiting, *[0] * (waves - len(waiting))]
     draw_bars(
-        sheet, 46, (width, height), [*profile, *[0] * (waves - len(profile))], ("firings in each wave, P(t)", SKY)
+        canvas, 46, (width, height), [*profile, *[0] * (waves - len(profile))], ("firings in each wave, P(t)", SKY)
     )
-    draw_bars(sheet, 46 + height + 44, (width, height), padded, ("tokens that wait at its end, W(t)", ORANGE))
+    draw_bars(canvas, 46 + height + 44, (width, height), padded, ("tokens that wait at its end, W(t)", ORANGE))
     size, _ = bin_means(profile, int(width // 3))
-    said = f"waves 1 to {waves:,}" + (f"; a column is the mean of {size}" if size > 1 else "")
-    sheet.text(70 + width / 2, 2 * height + 132, said, size=10, anchor="middle", muted=True)
-    return sheet.to_svg(title)
+    axis_title = f"waves 1 to {waves:,}" + (f"; a column is the mean of {size}" if size > 1 else "")
+    canvas.text(70 + width / 2, 2 * height + 132, axis_title, size=10, anchor="middle", muted=True)
+    return canvas.to_svg(title)
 
 
 def draw_bars(
-    sheet: SvgCanvas, y: float, area: tuple[float, float], numbers: Sequence[int], look: tuple[str, str]
+    canvas: SvgCanvas, y: float, area: tuple[float, float], numbers: Sequence[int], look: tuple[str, str]
 ) -> None:
     """Draw a bar chart with its title in an area of a given width and height, in one colour."""
-    (width, height), (said, colour) = area, look
+    (width, height), (title, colour) = area, look
     size, columns = bin_means(numbers, int(width // 3))
     highest, step = max(*columns, Fraction(1)), width / len(columns)
-    sheet.text(70, y - 6 + 12, said, size=10)
+    canvas.text(70, y - 6 + 12, title, size=10)
     y += 14
-    sheet.text(64, y + 8, f"{float(highest):,.4g}", size=9, anchor="end", muted=True)
-    sheet.text(64, y + height, "0", size=9, anchor="end", muted=True)
+    canvas.text(64, y + 8, f"{float(highest):,.4g}", size=9, anchor="end", muted=True)
+    canvas.text(64, y + height, "0", size=9, anchor="end", muted=True)
     gap = 1 if step > 4 else 0
     for column, value in enumerate(columns):
         tall = float(value / highest) * height
         if tall:
             tip = f"wave {column + 1}: {value}" if size == 1 else f"from wave {column * size + 1}: {float(value):.4g}"
-            sheet.rect(70 + column * step, y + height - tall, step - gap, tall, colour, tip)
-    sheet.line(70, y + height, 70 + width, y + height, GREY)
+            canvas.rect(70 + column * step, y + height - tall, step - gap, tall, colour, tip)
+    canvas.line(70, y + height, 70 + width, y + height, GREY)
 
 
 def _abbreviate(name: str, longest: int = 26) -> str:

@@ -48,10 +48,10 @@ def fold_to_fit(view: View, most: int = MAX_BOXES) -> View:
             break
         sizes.fold([cluster])
         folded[cluster.name] = cluster.name
-    made = collapse_clusters(view, folded)
-    inside = total - sum(not box.kind.startswith("folded") for box in made.boxes.values())
-    made.caption = "; ".join(filter(None, [view.caption, f"{inside:,} of {plural(total, 'node')} are folded"]))
-    return made
+    collapsed = collapse_clusters(view, folded)
+    inside = total - sum(not box.kind.startswith("folded") for box in collapsed.boxes.values())
+    collapsed.caption = "; ".join(filter(None, [view.caption, f"{inside:,} of {plural(total, 'node')} are folded"]))
+    return collapsed
 
 
 def folding_order(view: View, unfolded: Collection[str] = (), most: int = MAX_BOXES) -> tuple[list[str], int]:
@@ -107,16 +107,16 @@ def middle_iterations(around: Cluster) -> Iterator[list[Cluster]]:
 def find_clusters(view: View, subjects: Iterable[str]) -> set[str]:
     """The clusters of functions and loops, named as `fib`, `loop` or `fib.loop` (in a run, all iterations of the
     loop); raises Usage for a name without a cluster."""
-    found = set[str]()
+    matches = set[str]()
     clusters = [each for each in view.root.walk() if each.subject]
     for subject in subjects:
         meant = [each.name for each in clusters if subject in cluster_names(each)]
         if not meant:
-            there = [each.subject for each in clusters]
-            hint = hints.suggest_name(subject, there) or f"there are {', '.join(there[:20])}"
+            names = [each.subject for each in clusters]
+            hint = hints.suggest_name(subject, names) or f"there are {', '.join(names[:20])}"
             raise Usage("no function or loop is called so", got=repr(subject), hint=hint)
-        found.update(meant)
-    return found
+        matches.update(meant)
+    return matches
 
 
 def cluster_names(cluster: Cluster) -> set[str]:
@@ -127,43 +127,45 @@ def cluster_names(cluster: Cluster) -> set[str]:
 
 def extract_clusters(view: View, names: Collection[str]) -> View:
     """The view of these clusters alone, with the boxes at the other ends of their arrows."""
-    wanted = [cluster for cluster in view.root.walk() if cluster.name in names]
-    inside = set(chain.from_iterable(each.boxes for cluster in wanted for each in cluster.walk()))
-    made = View(view.name, view.caption)
-    made.arrows = [arrow for arrow in view.arrows if arrow.tail in inside or arrow.head in inside]
-    ends = {end for arrow in made.arrows for end in (arrow.tail, arrow.head)} - inside
-    made.root.boxes = {name: box for name, box in view.boxes.items() if name in ends}
-    within = {each.name for cluster in wanted for inner in cluster.clusters for each in inner.walk()}
-    made.root.clusters = [cluster for cluster in wanted if cluster.name not in within]
-    made.rank_constraints = [(upper, lower) for upper, lower in view.rank_constraints if {upper, lower} <= inside]
-    kept = {cluster.name for cluster in made.root.walk()}
-    made.arrows = [arrow if arrow.head_cluster in kept else arrow._replace(head_cluster="") for arrow in made.arrows]
-    return made
+    extracted = [cluster for cluster in view.root.walk() if cluster.name in names]
+    inside = set(chain.from_iterable(each.boxes for cluster in extracted for each in cluster.walk()))
+    result = View(view.name, view.caption)
+    result.arrows = [arrow for arrow in view.arrows if arrow.tail in inside or arrow.head in inside]
+    ends = {end for arrow in result.arrows for end in (arrow.tail, arrow.head)} - inside
+    result.root.boxes = {name: box for name, box in view.boxes.items() if name in ends}
+    within = {each.name for cluster in extracted for inner in cluster.clusters for each in inner.walk()}
+    result.root.clusters = [cluster for cluster in extracted if cluster.name not in within]
+    result.rank_constraints = [(upper, lower) for upper, lower in view.rank_constraints if {upper, lower} <= inside]
+    kept = {cluster.name for cluster in result.root.walk()}
+    result.arrows = [
+        arrow if arrow.head_cluster in kept else arrow._replace(head_cluster="") for arrow in result.arrows
+    ]
+    return result
 
 
 def collapse_clusters(view: View, names: Iterable[str] | Mapping[str, str]) -> View:
     """The view with each of these clusters folded into one box, including everything inside it. Clusters that a
     mapping sends to the same name share one box of that name."""
-    stands: dict[str, str] = {}
+    box_of: dict[str, str] = {}
     """For each folded box or cluster, the box that replaces it."""
-    outside = _fold_cluster(view.root, names if isinstance(names, Mapping) else {name: name for name in names}, stands)
-    arrows = list(reroute_arrows(view.arrows, stands))
+    outside = _fold_cluster(view.root, names if isinstance(names, Mapping) else {name: name for name in names}, box_of)
+    arrows = list(reroute_arrows(view.arrows, box_of))
     kept = {cluster.name for cluster in outside.walk()}
     above = dict.fromkeys(
-        (stands.get(upper, upper), stands.get(lower, lower)) for upper, lower in view.rank_constraints
+        (box_of.get(upper, upper), box_of.get(lower, lower)) for upper, lower in view.rank_constraints
     )
-    made = View(view.name, view.caption, outside)
-    made.arrows = [
+    result = View(view.name, view.caption, outside)
+    result.arrows = [
         arrow if arrow.head_cluster in kept else arrow._replace(head_cluster="") for arrow in merge_arrows(arrows)
     ]
-    made.rank_constraints = [(upper, lower) for upper, lower in above if upper != lower]
-    count_inside(view, made, stands)
-    return made
+    result.rank_constraints = [(upper, lower) for upper, lower in above if upper != lower]
+    count_inside(view, result, box_of)
+    return result
 
 
-def _fold_cluster(outside: Cluster, names: Mapping[str, str], stands: dict[str, str]) -> Cluster:
-    made = copy_without_clusters(outside)
-    waiting = [(outside, made)]
+def _fold_cluster(outside: Cluster, names: Mapping[str, str], box_of: dict[str, str]) -> Cluster:
+    result = copy_without_clusters(outside)
+    waiting = [(outside, result)]
     while waiting:
         source, target = waiting.pop()
         folded: dict[str, list[Cluster]] = {}
@@ -175,9 +177,9 @@ def _fold_cluster(outside: Cluster, names: Mapping[str, str], stands: dict[str, 
                 waiting.append((inner, target.clusters[-1]))
         for name, together in folded.items():
             inside = list(chain.from_iterable(each.boxes for inner in together for each in inner.walk()))
-            stands.update(dict.fromkeys(inside, name))
+            box_of.update(dict.fromkeys(inside, name))
             add_folded_box(target, name, together, len(inside))
-    return made
+    return result
 
 
 def copy_without_clusters(cluster: Cluster) -> Cluster:
@@ -196,10 +198,10 @@ def add_folded_box(target: Cluster, name: str, together: Sequence[Cluster], boxe
     target.add_box(name, kind, title, plural(boxes, "node"), tooltip)
 
 
-def reroute_arrows(arrows: Iterable[ViewArrow], stands: dict[str, str]) -> Iterator[ViewArrow]:
+def reroute_arrows(arrows: Iterable[ViewArrow], box_of: dict[str, str]) -> Iterator[ViewArrow]:
     """Redirect arrows to folded boxes; those inside one are dropped."""
     for arrow in arrows:
-        tail, head = stands.get(arrow.tail, arrow.tail), stands.get(arrow.head, arrow.head)
+        tail, head = box_of.get(arrow.tail, arrow.tail), box_of.get(arrow.head, arrow.head)
         if tail != head or arrow.tail == arrow.head:
             inside = head != arrow.head
             yield arrow._replace(tail=tail, head=head, port=-1 if inside else arrow.port)
@@ -224,19 +226,19 @@ def merge_arrows(arrows: Sequence[ViewArrow]) -> list[ViewArrow]:
     ]
 
 
-def count_inside(view: View, made: View, stands: dict[str, str]) -> None:
+def count_inside(view: View, result: View, box_of: dict[str, str]) -> None:
     """Put on each folded box the number of badges of each mark inside it."""
     counts: dict[str, Counter[BadgeMark]] = {}
     strong = set[str]()
     for name, box in view.boxes.items():
-        if name in stands:
-            _count_badges(counts.setdefault(stands[name], Counter()), box.badges)
-            strong.update([stands[name]] if box.emphasized else [])
+        if name in box_of:
+            _count_badges(counts.setdefault(box_of[name], Counter()), box.badges)
+            strong.update([box_of[name]] if box.emphasized else [])
     for arrow in view.arrows:
-        inside = stands.get(arrow.head)
-        if inside is not None and inside == stands.get(arrow.tail):
+        inside = box_of.get(arrow.head)
+        if inside is not None and inside == box_of.get(arrow.tail):
             _count_badges(counts.setdefault(inside, Counter()), arrow.badges)
-    for cluster in made.root.walk():
+    for cluster in result.root.walk():
         for name, count in counts.items():
             if name in cluster.boxes:
                 badges = tuple(Badge(mark, str(many), "", f"{many} inside") for mark, many in sorted(count.items()))

@@ -51,35 +51,35 @@ def curves_svg(name: str, series: MetricSeries, theme: Theme = LIGHT) -> str:
     drawn = {metric: numbers for metric, numbers in series.items() if any(map(math.isfinite, numbers.values()))}
     if not drawn:
         raise Usage("there are no numbers to draw", got=name)
-    sheet = SvgCanvas(_LEFT + _WIDTH + 24, _TOP + len(drawn) * (_HEIGHT + _GAP) + 12, theme)
+    canvas = SvgCanvas(_LEFT + _WIDTH + 24, _TOP + len(drawn) * (_HEIGHT + _GAP) + 12, theme)
     steps = [step for numbers in drawn.values() for step in numbers]
     title = f"{name}: {plural(len(set(steps)), 'step')}"
-    sheet.text(12, 24, title, size=14)
-    for place, (metric, numbers) in enumerate(drawn.items()):
-        _draw_chart(sheet, _TOP + place * (_HEIGHT + _GAP), metric, numbers, (min(steps), max(steps)))
-    return sheet.to_svg(title)
+    canvas.text(12, 24, title, size=14)
+    for index, (metric, numbers) in enumerate(drawn.items()):
+        _draw_chart(canvas, _TOP + index * (_HEIGHT + _GAP), metric, numbers, (min(steps), max(steps)))
+    return canvas.to_svg(title)
 
 
-def _draw_chart(sheet: SvgCanvas, y: float, metric: str, numbers: Mapping[int, float], ends: tuple[int, int]) -> None:
+def _draw_chart(canvas: SvgCanvas, y: float, metric: str, numbers: Mapping[int, float], ends: tuple[int, int]) -> None:
     finite = {step: value for step, value in numbers.items() if math.isfinite(value)}
     low, high = min(finite.values()), max(finite.values())
     last, top = finite[max(finite)], y + 20
     lost = len(numbers) - len(finite)
-    said = f"{metric}, {last:.4g} at last" + (f"; {lost} not finite" if lost else "")
-    sheet.text(_LEFT, y + 12, said, size=11)
-    sheet.line(_LEFT, top + _HEIGHT, _LEFT + _WIDTH, top + _HEIGHT, GREY, 0.8)
-    for said, value in {f"{value:.6g}": value for value in ticks(low, high, 5)}.items():
+    label = f"{metric}, {last:.4g} at last" + (f"; {lost} not finite" if lost else "")
+    canvas.text(_LEFT, y + 12, label, size=11)
+    canvas.line(_LEFT, top + _HEIGHT, _LEFT + _WIDTH, top + _HEIGHT, GREY, 0.8)
+    for label, value in {f"{value:.6g}": value for value in ticks(low, high, 5)}.items():
         _, at = _point_at(ends[0], value, ends, (low, high), top)
-        sheet.line(_LEFT, at, _LEFT + _WIDTH, at, GREY, 0.4)
-        sheet.text(_LEFT - 6, at + 4, said, size=9, anchor="end", muted=True)
+        canvas.line(_LEFT, at, _LEFT + _WIDTH, at, GREY, 0.4)
+        canvas.text(_LEFT - 6, at + 4, label, size=9, anchor="end", muted=True)
     for step in (each for each in ticks(*ends, 6) if each == round(each)):
         x, _ = _point_at(round(step), low, ends, (low, high), top)
-        sheet.line(x, top + _HEIGHT, x, top + _HEIGHT + 4, GREY, 0.8)
-        sheet.text(x, top + _HEIGHT + 15, f"{step:,.0f}", size=9, anchor="middle", muted=True)
-    sheet.text(_LEFT - 6, top + _HEIGHT + 15, "step", size=9, anchor="end", muted=True)
-    colour = BLUE if sheet.theme is LIGHT else SKY
+        canvas.line(x, top + _HEIGHT, x, top + _HEIGHT + 4, GREY, 0.8)
+        canvas.text(x, top + _HEIGHT + 15, f"{step:,.0f}", size=9, anchor="middle", muted=True)
+    canvas.text(_LEFT - 6, top + _HEIGHT + 15, "step", size=9, anchor="end", muted=True)
+    colour = BLUE if canvas.theme is LIGHT else SKY
     for run in finite_runs(numbers):
-        sheet.polyline([_point_at(step, value, ends, (low, high), top) for step, value in run], colour, 1.6)
+        canvas.polyline([_point_at(step, value, ends, (low, high), top) for step, value in run], colour, 1.6)
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
@@ -94,8 +94,8 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     if not 0.0 < power * 10.0 < math.inf:
         return [low] if low == high else [low, high]
     space = next((each * power for each in (1, 2, 5) if each * power >= spread), 10 * power)
-    found = [max(low, min(k * space, high)) for k in range(math.ceil(low / space), math.floor(high / space) + 1)]
-    return found if len(found) > 1 else [low, high]
+    positions = [max(low, min(k * space, high)) for k in range(math.ceil(low / space), math.floor(high / space) + 1)]
+    return positions if len(positions) > 1 else [low, high]
 
 
 def _point_at(

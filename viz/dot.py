@@ -106,10 +106,10 @@ def legend_markup(view: View, theme: Theme) -> str:
     meanings = (
         (theme.resolve_colour(BADGE_LOOKS[mark].colour), BADGE_LOOKS[mark]) for mark in view.marks if mark != "more"
     )
-    said = "&#160;&#160; ".join(
+    entries = "&#160;&#160; ".join(
         f'<font color="{colour}">{sign.glyph}</font> {sign.meaning}' for colour, sign in meanings
     )
-    return f'<font point-size="{SMALL_FONT_SIZE}">{said}</font>' if said else ""
+    return f'<font point-size="{SMALL_FONT_SIZE}">{entries}</font>' if entries else ""
 
 
 def write_cluster(picture: Any, cluster: Cluster, theme: Theme) -> None:
@@ -153,23 +153,23 @@ def box_attributes(box: Box, theme: Theme) -> dict[str, str]:
         if box.subtitle
         else ""
     )
-    said = f"{escape_markup(box.title)}{small}"
-    found = {
+    label = f"{escape_markup(box.title)}{small}"
+    attributes = {
         "class": box.kind,
         "shape": look.shape,
         "color": colour,
         "fillcolor": colour + theme.fill_opacity,
         "style": look.style,
-        "label": f"<{add_badge_rows(said, box.badges, theme)}>",
+        "label": f"<{add_badge_rows(label, box.badges, theme)}>",
         "tooltip": escape_tooltip(box.tooltip),
     }
-    return {**found, "penwidth": "3.5"} if box.emphasized else found
+    return {**attributes, "penwidth": "3.5"} if box.emphasized else attributes
 
 
 def edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
     """The DOT attributes of an arrow."""
     line = LINE_LOOKS[arrow.link]
-    found = {
+    attributes = {
         "class": arrow.link,
         "style": line.style,
         "arrowhead": line.head,
@@ -177,26 +177,29 @@ def edge_attributes(arrow: ViewArrow, theme: Theme) -> dict[str, str]:
         "tooltip": escape_tooltip(arrow.tooltip),
     }
     if arrow.label or arrow.badges:
-        said = f"&#160;<b>{escape_markup(arrow.label)}</b>&#160;" if arrow.label else ""
-        told = "; ".join([arrow.tooltip, *(badge.tooltip for badge in arrow.badges if badge.tooltip)])
-        found |= {"label": f"<{add_badge_rows(said, arrow.badges, theme)}>", "labeltooltip": escape_tooltip(told)}
+        label = f"&#160;<b>{escape_markup(arrow.label)}</b>&#160;" if arrow.label else ""
+        tooltip = "; ".join([arrow.tooltip, *(badge.tooltip for badge in arrow.badges if badge.tooltip)])
+        attributes |= {
+            "label": f"<{add_badge_rows(label, arrow.badges, theme)}>",
+            "labeltooltip": escape_tooltip(tooltip),
+        }
     if arrow.is_reversed:
-        found["dir"] = "back"
+        attributes["dir"] = "back"
     if arrow.is_unconstrained:
-        found["constraint"] = "false"
+        attributes["constraint"] = "false"
     if arrow.head_cluster:
-        found["lhead"] = arrow.head_cluster
+        attributes["lhead"] = arrow.head_cluster
     if arrow.emphasized:
-        found["penwidth"] = "3"
-    return found
+        attributes["penwidth"] = "3"
+    return attributes
 
 
-def add_badge_rows(said: str, badges: Iterable[Badge], theme: Theme) -> str:
+def add_badge_rows(label: str, badges: Iterable[Badge], theme: Theme) -> str:
     """Markup with a row for each badge below the text."""
     rows = "".join(f"<tr><td>{_badge_markup(badge, theme)}</td></tr>" for badge in badges)
     if not rows:
-        return said
-    first = f"<tr><td>{said}</td></tr>" if said else ""
+        return label
+    first = f"<tr><td>{label}</td></tr>" if label else ""
     return f"{_TABLE}{first}{rows}</table>"
 
 

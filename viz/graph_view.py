@@ -63,28 +63,28 @@ def draw_nodes(view: View, graph: Graph) -> None:
         ]
         homes: list[ContextOwner] = [node.function, *loops]
         inner = [begins.get(loop, number) for loop in loops]
-        place = tuple((home, phases.phase_at(home, at)) for home, at in zip(homes, [*inner, number], strict=True))
-        cluster = find_or_add_cluster(view, clusters, place)
+        path = tuple((home, phases.phase_at(home, at)) for home, at in zip(homes, [*inner, number], strict=True))
+        cluster = find_or_add_cluster(view, clusters, path)
         where = f" ({node.location})" if node.location else ""
         cluster.add_box(f"n{number}", kind_of(node.op), *words.label_lines(number), f"{node}: {node.op}{where}")
         if number in entries:
             cluster.same_rank.append(f"n{number}")
 
 
-def find_or_add_cluster(view: View, clusters: dict[_ClusterPath, Cluster], place: _ClusterPath) -> Cluster:
+def find_or_add_cluster(view: View, clusters: dict[_ClusterPath, Cluster], path: _ClusterPath) -> Cluster:
     """The cluster of a function, of a loop in it, or of a phase of either; added to the cluster around it if
     missing."""
-    if place not in clusters:
-        *around, (home, phase) = place
+    if path not in clusters:
+        *around, (home, phase) = path
         if phase:
             outer, title = find_or_add_cluster(view, clusters, (*around, (home, 0))), phase_title(phase)
-            clusters[place] = outer.add_cluster("pullback", title, f"{title} of {home}", f"{home}.{title}")
+            clusters[path] = outer.add_cluster("pullback", title, f"{title} of {home}", f"{home}.{title}")
         elif isinstance(home, Site):
             outer = find_or_add_cluster(view, clusters, tuple(around))
-            clusters[place] = outer.add_cluster("loop", cluster_title("while", home.name), f"loop {home}", str(home))
+            clusters[path] = outer.add_cluster("loop", cluster_title("while", home.name), f"loop {home}", str(home))
         else:
-            clusters[place] = view.root.add_cluster("function", home, f"function {home}", home)
-    return clusters[place]
+            clusters[path] = view.root.add_cluster("function", home, f"function {home}", home)
+    return clusters[path]
 
 
 def entry_merges(graph: Graph) -> set[int]:
@@ -110,13 +110,13 @@ def draw_edges(view: View, graph: Graph) -> None:
 def _draw_edge(view: View, graph: Graph, reached: dict[str, set[str]], source: OutputRef, edge: Edge) -> None:
     link = link_kind(graph, source, edge)
     tail, head = f"n{source.node}" if source.node >= 0 else f"a{source.output}", f"n{edge.node}"
-    said = output_label(graph, source), f"{graph.output(source).type}, to port {edge.port}"
+    texts = output_label(graph, source), f"{graph.output(source).type}, to port {edge.port}"
     turned = free = False
     if link in ("call", "back", "before"):
         maker, taker = graph.nodes[source.node], graph.nodes[edge.node]
         turned = link != "call" or maker.function == taker.function
         free = not turned and (maker.op != "call" or maker.function in reached.get(taker.function, ()))
-    view.add_arrow(tail, head, link, *said, port=edge.port, is_reversed=turned, is_unconstrained=free)
+    view.add_arrow(tail, head, link, *texts, port=edge.port, is_reversed=turned, is_unconstrained=free)
 
 
 def link_kind(graph: Graph, source: OutputRef, edge: Edge) -> LinkKind:

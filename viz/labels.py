@@ -22,16 +22,16 @@ def formula(op: str, operands: Sequence[str], attributes: Sequence[tuple[str, An
     >>> print(formula("print", ["n"], [("text", "n is {}")]))
     print "n is {n}"
     """
-    given = dict(attributes)
+    values = dict(attributes)
     match op, list(operands):
         case "get", [handle, index]:
             return f"{handle}[{index}]"
         case "put" | "store", [handle, index, value]:
             return f"{handle}[{index}] = {value}"
-        case "print", names if isinstance(given.get("text"), str):
-            return f"print {format_attribute(fill_placeholders(given['text'], [f'{{{name}}}' for name in names]))}"
-        case "callback", names if "function" in given:
-            return f"python {given['function']}({', '.join(names)})"
+        case "print", names if isinstance(values.get("text"), str):
+            return f"print {format_attribute(fill_placeholders(values['text'], [f'{{{name}}}' for name in names]))}"
+        case "callback", names if "function" in values:
+            return f"python {values['function']}({', '.join(names)})"
     symbol = OPS[op].symbol if op in OPS else ""
     if op == "identity" and len(operands) == 1:
         return operands[0]

@@ -83,13 +83,13 @@ class _FunctionDrawer:
         cluster = self.view.root.add_cluster(
             "function", function.name, f"function {function.name}{_describe_location(function.location)}", function.name
         )
-        place: _RegionDrawing | None = _RegionDrawing(cluster, {}, function.body, 0)
-        while place is not None and place.next_phase is not None:
-            place = self.draw_phase(place)
+        drawing: _RegionDrawing | None = _RegionDrawing(cluster, {}, function.body, 0)
+        while drawing is not None and drawing.next_phase is not None:
+            drawing = self.draw_phase(drawing)
 
-    def draw_phase(self, place: _RegionDrawing) -> _RegionDrawing:
+    def draw_phase(self, drawing: _RegionDrawing) -> _RegionDrawing:
         """Draw a phase of the function: the first in its cluster, each later one in a cluster inside it."""
-        cluster, _, region, phase = place
+        cluster, _, region, phase = drawing
         assert region is not None
         inner, suffix = cluster, ""
         if phase:
@@ -97,7 +97,7 @@ class _FunctionDrawer:
                 cluster.add_cluster("pullback", phase_title(phase), f"{phase_title(phase)} of {self.title}"),
                 f"_{phase}",
             )
-        values: _Values = dict(place.values)
+        values: _Values = dict(drawing.values)
         for number, parameter in enumerate(region.parameters):
             name = f"{self.name}p{number}{suffix}"
             inner.add_box(name, "argument", parameter.name, tooltip=f"parameter {parameter.name}: {parameter.type}")
@@ -123,16 +123,16 @@ class _FunctionDrawer:
             operands = [lookup_value(known, operand) for operand in node.inputs]
             match node.op:
                 case "cond":
-                    made = self.draw_cond(cluster, name, node, operands)
+                    results = self.draw_cond(cluster, name, node, operands)
                 case "while_loop":
-                    made = self.draw_while_loop(cluster, name, node, operands, used)
+                    results = self.draw_while_loop(cluster, name, node, operands, used)
                 case "pullback":
-                    made = self.draw_pullback(cluster, name, node, operands, used)
+                    results = self.draw_pullback(cluster, name, node, operands, used)
                 case _:
-                    made = self.draw_op(cluster, name, node, operands)
+                    results = self.draw_op(cluster, name, node, operands)
                     if node.op == "call":
                         self.phase_drawers[node.name] = name, self.draw_call_phase
-            known.update(zip((result.name for result in node.results), made, strict=False))
+            known.update(zip((result.name for result in node.results), results, strict=False))
         return [lookup_value(known, result) for result in region.results], known
 
     def draw_pullback(
@@ -167,18 +167,18 @@ class _FunctionDrawer:
     def draw_cond(self, cluster: Cluster, name: str, node: Node, operands: Sequence[_Value]) -> list[_DrawnValue]:
         outer = cluster.add_cluster("cond", cluster_title("cond", node.name), _describe_node(node))
         self.draw_decision(outer, name, node, operands[0])
-        places = []
+        drawings = []
         for word, region in zip(("then", "else"), node.regions, strict=True):
             inner = outer.add_cluster("branch", word, f"{word} of {node.name}")
-            places.append(_RegionDrawing(inner, bind_parameters(region, operands[1:]), region, 0))
-        return self.draw_branches(outer, name, node, places)
+            drawings.append(_RegionDrawing(inner, bind_parameters(region, operands[1:]), region, 0))
+        return self.draw_branches(outer, name, node, drawings)
 
     def draw_branches(
-        self, outer: Cluster, name: str, node: Node, places: Sequence[_RegionDrawing]
+        self, outer: Cluster, name: str, node: Node, drawings: Sequence[_RegionDrawing]
     ) -> list[_DrawnValue]:
         """Draw a phase of a cond: both branches, and the merges of their yields."""
         yielded, behind = [], []
-        for word, mark, (cluster, values, region, phase) in zip(("then", "else"), "TF", places, strict=True):
+        for word, mark, (cluster, values, region, phase) in zip(("then", "else"), "TF", drawings, strict=True):
             if region is None:
                 return []
             inner, where = cluster, word
@@ -194,22 +194,22 @@ class _FunctionDrawer:
             behind.append(_RegionDrawing(cluster, known, region.pullback, phase + 1))
             if not phase:
                 self.add_control_arrow(name, inner, mark)
-        made = []
+        branch_drawings = []
         for number, (result, *sides) in enumerate(zip(node.results, *yielded, strict=False)):
-            made.append(_DrawnValue(f"{name}_merge{number}", *result))
-            outer.add_box(made[-1].node, "merge", result.name, "merge", f"{result.name}: {result.type}")
-            self.add_operand_arrows(made[-1].node, sides)
+            branch_drawings.append(_DrawnValue(f"{name}_merge{number}", *result))
+            outer.add_box(branch_drawings[-1].node, "merge", result.name, "merge", f"{result.name}: {result.type}")
+            self.add_operand_arrows(branch_drawings[-1].node, sides)
 
         def draw_next_phase(
             cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
         ) -> list[_DrawnValue]:
-            given = values_from_box(name, operands)
+            inputs = values_from_box(name, operands)
             return self.draw_branches(
-                outer, name, node, [each._replace(values=next_phase_values(each, given)) for each in behind]
+                outer, name, node, [each._replace(values=next_phase_values(each, inputs)) for each in behind]
             )
 
         self.phase_drawers[node.name] = name, draw_next_phase
-        return made
+        return branch_drawings
 
     def phase_cluster(self, cluster: Cluster, phase: int, of: str) -> Cluster:
         """The cluster of a later phase, inside the cluster of the first."""
@@ -233,8 +233,8 @@ class _FunctionDrawer:
         following, known = self.draw_region(going, body, bind_parameters(body, variables))
         self.draw_next_iteration(going, name, variables, following)
         self.add_control_arrow(name, going, "T")
-        place = _RegionDrawing(going, known, body.pullback)
-        self.phase_drawers[node.name] = name, self.phase_drawer_of_loop(outer, place)
+        drawing = _RegionDrawing(going, known, body.pullback)
+        self.phase_drawers[node.name] = name, self.phase_drawer_of_loop(outer, drawing)
         return self.draw_exits(outer, name, node, variables, used)
 
     def draw_next_iteration(
@@ -248,9 +248,9 @@ class _FunctionDrawer:
             self.add_operand_arrows(again, [value])
             self.view.add_arrow(again, variable.node, "back", tooltip=str(variable.type), is_reversed=True)
 
-    def phase_drawer_of_loop(self, outer: Cluster, place: _RegionDrawing) -> _PhaseDrawer:
+    def phase_drawer_of_loop(self, outer: Cluster, drawing: _RegionDrawing) -> _PhaseDrawer:
         """The drawer of the next phase of a while; odd phases run from the last iteration to the first."""
-        going, _, region, phase = place
+        going, _, region, phase = drawing
 
         def draw_next_phase(
             cluster: Cluster, name: str, node: Node, operands: Sequence[_Value], used: set[Operand]
@@ -258,12 +258,12 @@ class _FunctionDrawer:
             if region is None:
                 return []
             inner = self.phase_cluster(going, phase, "the body")
-            given = values_from_box(name, operands)
+            inputs = values_from_box(name, operands)
             variables = [
                 self.draw_variable(inner, f"{name}_variable{number}", parameter, start)
-                for number, (parameter, start) in enumerate(zip(region.parameters, given, strict=False))
+                for number, (parameter, start) in enumerate(zip(region.parameters, inputs, strict=False))
             ]
-            values = {**place.values, **bind_parameters(region, variables)}
+            values = {**drawing.values, **bind_parameters(region, variables)}
             following, known = self.draw_region(inner, region, values)
             if phase % 2:
                 self.draw_back_iteration(inner, name, variables, following)
@@ -298,15 +298,17 @@ class _FunctionDrawer:
         mark: str = "F",
     ) -> list[_DrawnValue]:
         """Draw the results of a while, without unused ones; `mark` labels the control edge that releases them."""
-        made = []
+        results = []
         for number, (variable, result) in enumerate(zip(variables, node.results, strict=False)):
-            made.append(_DrawnValue(f"{name}_exit{number}", *result))
+            results.append(_DrawnValue(f"{name}_exit{number}", *result))
             if result.name in used:
-                cluster.add_box(made[-1].node, "exit", f"exit {variable}", result.name, f"{result.name}: {result.type}")
-                self.add_operand_arrows(made[-1].node, [variable])
+                cluster.add_box(
+                    results[-1].node, "exit", f"exit {variable}", result.name, f"{result.name}: {result.type}"
+                )
+                self.add_operand_arrows(results[-1].node, [variable])
                 if mark:
-                    self.view.add_arrow(name, made[-1].node, "control", mark)
-        return made
+                    self.view.add_arrow(name, results[-1].node, "control", mark)
+        return results
 
     def draw_variable(self, cluster: Cluster, name: str, parameter: Var, start: _Value) -> _DrawnValue:
         """Draw a loop variable with its initial value."""
@@ -351,9 +353,9 @@ def values_from_box(name: str, operands: Sequence[_Value]) -> list[_Value]:
     return [_DrawnValue(name, *value[1:]) if isinstance(value, _DrawnValue) else value for value in operands]
 
 
-def next_phase_values(place: _RegionDrawing, given: Sequence[_Value]) -> _Values:
+def next_phase_values(drawing: _RegionDrawing, inputs: Sequence[_Value]) -> _Values:
     """The scope of the next phase of a region: that of the phase before, and its own parameters."""
-    return {**place.values, **(bind_parameters(place.next_phase, given) if place.next_phase else {})}
+    return {**drawing.values, **(bind_parameters(drawing.next_phase, inputs) if drawing.next_phase else {})}
 
 
 def _describe_node(node: Node) -> str:

@@ -54,12 +54,12 @@ def render(dot: str, format: str, *, timeout: float = 120, progress: ProgressCal
     command = [sys.executable, "-P", "-c", _LAYOUT, format]
     with Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE) as process:
         try:
-            picture, said = await_layout(process, dot.encode(), timeout, progress)
+            picture, errors = await_layout(process, dot.encode(), timeout, progress)
         except BaseException:
             process.kill()
             raise
     if process.returncode or not picture:
-        raise layout_error(process.returncode, said.decode(errors="replace"))
+        raise layout_error(process.returncode, errors.decode(errors="replace"))
     return picture
 
 
@@ -80,15 +80,15 @@ def await_layout(
     )
 
 
-def layout_error(status: int, said: str) -> Usage:
+def layout_error(status: int, errors: str) -> Usage:
     """The error for a failed layout: `status` is the exit status as subprocess reports it, `said` its stderr."""
-    if "No module named 'pygraphviz" in said:
+    if "No module named 'pygraphviz" in errors:
         return Usage("pygraphviz, which lays out pictures, is not installed", hint="pip install pygraphviz")
-    if said.strip().endswith("no font"):
+    if errors.strip().endswith("no font"):
         return Usage("letters cannot be drawn: this machine has no font", hint="draw an svg, or install DejaVu fonts")
     if status < 0:
         name = signal.Signals(-status).name
         return Usage(f"the layout was killed by {name}", hint="the graph may be too big: draw a part of it")
-    lines = said.strip().splitlines()
+    lines = errors.strip().splitlines()
     complaints = [line for line in lines if line.startswith("Error: ")] or lines[-1:]
     return Usage("Graphviz cannot lay this out", got="; ".join(complaints) or f"exit status {status}")

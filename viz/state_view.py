@@ -57,16 +57,16 @@ def overlay_state(
     activation and those below. With a `limit`, only that many tokens in flight and activations are looked at (there
     may be millions), and tokens have no tooltips, whose text takes longer to make than all else: that is for
     screens."""
-    graph, told = state.graph, _describe_token if limit is None else _no_tooltip
+    graph, tooltip_of = state.graph, _describe_token if limit is None else _no_tooltip
     view = plain.copy()
     on_arrows, on_boxes = group_tokens(view, graph, _tokens(state, limit), under)
     for number, tokens in on_arrows.items():
-        view.arrows[number] = view.arrows[number]._replace(badges=token_badges(graph, tokens, most, told))
+        view.arrows[number] = view.arrows[number]._replace(badges=token_badges(graph, tokens, most, tooltip_of))
     marked = node_badges(graph, state, last, limit)
     strong = f"n{last.token.node}" if last is not None and last.fired else ""
     for cluster in view.root.walk():
         for name in cluster.boxes.keys() & {*marked, *on_boxes, strong}:
-            badges = (*marked.get(name, ()), *token_badges(graph, on_boxes.get(name, ()), most, told))
+            badges = (*marked.get(name, ()), *token_badges(graph, on_boxes.get(name, ()), most, tooltip_of))
             cluster.boxes[name] = cluster.boxes[name]._replace(badges=badges, emphasized=name == strong)
     return view
 
@@ -88,14 +88,14 @@ def abbreviate_value(value: Value) -> str:
         return f"cells[{value.size}]"
     array = np.asarray(value)
     kind = f"{array.dtype}{list(array.shape)}"
-    said = format_value(value) if array.size <= 4 else kind
-    if len(said) <= MAX_LENGTH:
-        return said
-    if array.ndim == 1 and "," in said[: MAX_LENGTH - 3]:
-        return f"{said[: MAX_LENGTH - 3].rpartition(',')[0]}, \u2026]"
+    text = format_value(value) if array.size <= 4 else kind
+    if len(text) <= MAX_LENGTH:
+        return text
+    if array.ndim == 1 and "," in text[: MAX_LENGTH - 3]:
+        return f"{text[: MAX_LENGTH - 3].rpartition(',')[0]}, \u2026]"
     if array.ndim > 1:
-        said = kind if len(kind) <= MAX_LENGTH else _abbreviate_type(array)
-    return said if len(said) <= MAX_LENGTH else f"{said[: MAX_LENGTH - 2]}\u2026"
+        text = kind if len(kind) <= MAX_LENGTH else _abbreviate_type(array)
+    return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 2]}\u2026"
 
 
 def _abbreviate_type(array: np.ndarray[Any, Any]) -> str:
@@ -128,13 +128,13 @@ def group_tokens(
     on_arrows: dict[int, list[_PlacedToken]] = {}
     on_boxes: dict[str, list[_PlacedToken]] = {}
     used: dict[tuple[int, int, Tag], int] = {}
-    for found in tokens:
-        mark, (node, port, tag, _), *_ = found
+    for placed in tokens:
+        mark, (node, port, tag, _), *_ = placed
         if top is not None and top not in tag.self_and_ancestors():
             continue
         arrows = ways.get((node, port))
         if arrows is None or mark not in ("flight", "waits"):
-            on_boxes.setdefault(f"n{node}", []).append(found)
+            on_boxes.setdefault(f"n{node}", []).append(placed)
             continue
         way = arrows[0]
         if len(arrows) > 1:  # of several arrows (in an invalid graph) each gets its own
@@ -142,17 +142,17 @@ def group_tokens(
             used[node, port, tag] = before + 1
             way = arrows[min(before, len(arrows) - 1)]
         if way in on_arrows:
-            on_arrows[way].append(found)
+            on_arrows[way].append(placed)
         else:
-            on_arrows[way] = [found]
+            on_arrows[way] = [placed]
     return on_arrows, on_boxes
 
 
 def _tokens(state: State, among: int | None) -> Iterator[_PlacedToken]:
     """All tokens of a state: waiting for partners, in flight, deferred at a cell, throttled by a bound."""
     for tag, record in islice(state.records.items(), among):
-        for node, held in record.waiting_operands.items():
-            for port, value in held.items():
+        for node, operands in record.waiting_operands.items():
+            for port, value in operands.items():
                 yield "waits", Token(node, port, tag, value), -1, "", ""
     for position, token in enumerate(islice(state.flight, among)):
         yield "flight", token, position, "", ""
@@ -164,49 +164,51 @@ def _tokens(state: State, among: int | None) -> Iterator[_PlacedToken]:
         yield from (("held", token, -1, f"held, until {tag} may begin", "") for _, token in entries)
 
 
-def token_badges(graph: Graph, found: Sequence[_PlacedToken], most: int, told: _TooltipFunction) -> tuple[Badge, ...]:
+def token_badges(
+    graph: Graph, tokens: Sequence[_PlacedToken], most: int, tooltip_of: _TooltipFunction
+) -> tuple[Badge, ...]:
     """The badges of tokens at one place: at most `most`, then a count of the others."""
-    kept = found[:most] if len(found) <= most else found[: most - 1]
+    kept = tokens[:most] if len(tokens) <= most else tokens[: most - 1]
     badges = tuple(
-        Badge(mark, short or abbreviate_value(token.value), abbreviate_tag(token.tag), told(graph, each))
+        Badge(mark, short or abbreviate_value(token.value), abbreviate_tag(token.tag), tooltip_of(graph, each))
         for each in kept
         for mark, token, _, _, short in [each]
     )
-    rest = found[len(kept) :]
+    rest = tokens[len(kept) :]
     if not rest:
         return badges
     return (
         *badges,
-        Badge("more", str(len(rest)), "", "; ".join(filter(None, (told(graph, each) for each in rest[:8])))),
+        Badge("more", str(len(rest)), "", "; ".join(filter(None, (tooltip_of(graph, each) for each in rest[:8])))),
     )
 
 
-def _describe_token(graph: Graph, found: _PlacedToken) -> str:
-    mark, token, at, said, _ = found
-    how = f"in flight, at position {at}" if mark == "flight" else said or "waits for partners"
+def _describe_token(graph: Graph, placed: _PlacedToken) -> str:
+    mark, token, at, state, _ = placed
+    how = f"in flight, at position {at}" if mark == "flight" else state or "waits for partners"
     return f"{describe_value(graph, token.value)} under {token.tag}: {how}"
 
 
-def _no_tooltip(graph: Graph, found: _PlacedToken) -> str:
+def _no_tooltip(graph: Graph, placed: _PlacedToken) -> str:
     return ""
 
 
 def node_badges(graph: Graph, state: State, last: Event | None, among: int | None) -> dict[str, tuple[Badge, ...]]:
     """Badges for the last firing, the node that trapped, the nodes that can fire next, and the results so far."""
-    found: dict[str, list[Badge]] = {}
+    badges_by_box: dict[str, list[Badge]] = {}
     if last is not None and last.fired:
-        found[f"n{last.token.node}"] = [firing_badge(graph, last)]
+        badges_by_box[f"n{last.token.node}"] = [firing_badge(graph, last)]
     ready: dict[int, list[Tag]] = {}
     for each in could_fire(state, enumerate(islice(state.flight, among))):
         ready.setdefault(each.node, []).append(each.tag)
     for node, tags in ready.items():
         many = str(len(tags)) if len(tags) > 1 else ""
-        told = f"can fire under {', '.join(map(str, tags[:8]))}" if among is None else ""
-        found.setdefault(f"n{node}", []).append(Badge("ready", many, "", told))
+        tooltip = f"can fire under {', '.join(map(str, tags[:8]))}" if among is None else ""
+        badges_by_box.setdefault(f"n{node}", []).append(Badge("ready", many, "", tooltip))
     for position, value in state.results.items():
         badge = Badge("came", abbreviate_value(value), "", f"result {position} is {describe_value(graph, value)}")
-        found.setdefault(f"r{position}", []).append(badge)
-    return {name: tuple(badges) for name, badges in found.items()}
+        badges_by_box.setdefault(f"r{position}", []).append(badge)
+    return {name: tuple(badges) for name, badges in badges_by_box.items()}
 
 
 def firing_badge(graph: Graph, event: Event) -> Badge:
@@ -214,6 +216,6 @@ def firing_badge(graph: Graph, event: Event) -> Badge:
     tag = event.token.tag
     if event.trap is not None:
         return Badge("trap", "", abbreviate_tag(tag), f"trapped under {tag}: {event.trap}")
-    made = abbreviate_value(event.outputs[0][1]) if event.outputs else ""
+    result = abbreviate_value(event.outputs[0][1]) if event.outputs else ""
     operands = ", ".join(describe_value(graph, value) for value in event.inputs or ())
-    return Badge("fired", made, abbreviate_tag(tag), f"fired under {tag} on {operands}")
+    return Badge("fired", result, abbreviate_tag(tag), f"fired under {tag} on {operands}")

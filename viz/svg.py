@@ -16,21 +16,21 @@ class SvgCanvas:
         self._elements: list[str] = []
 
     def text(
-        self, x: float, y: float, said: str, *, size: float = 12, anchor: str = "start", muted: bool = False
+        self, x: float, y: float, text: str, *, size: float = 12, anchor: str = "start", muted: bool = False
     ) -> None:
         """Add a line of text at a baseline; `anchor` is start, middle or end."""
         colour = self.theme.muted if muted else self.theme.foreground
         details = f'font-size="{format_length(size)}" text-anchor="{anchor}" fill="{colour}"'
         self._elements.append(
-            f'<text x="{format_length(x)}" y="{format_length(y)}" {details}>{escape_text(said)}</text>'
+            f'<text x="{format_length(x)}" y="{format_length(y)}" {details}>{escape_text(text)}</text>'
         )
 
     def rect(self, x: float, y: float, width: float, height: float, colour: str, tip: str = "") -> None:
         """Add a filled rectangle with a tooltip."""
         numbers = (("x", x), ("y", y), ("width", width), ("height", height))
-        place = " ".join(f'{name}="{format_length(number)}"' for name, number in numbers)
+        geometry = " ".join(f'{name}="{format_length(number)}"' for name, number in numbers)
         title = f"<title>{escape_text(tip)}</title>" if tip else ""
-        self._elements.append(f'<rect {place} fill="{self.theme.resolve_colour(colour)}">{title}</rect>')
+        self._elements.append(f'<rect {geometry} fill="{self.theme.resolve_colour(colour)}">{title}</rect>')
 
     def line(self, x1: float, y1: float, x2: float, y2: float, colour: str, width: float = 1) -> None:
         ends = f'x1="{format_length(x1)}" y1="{format_length(y1)}" x2="{format_length(x2)}" y2="{format_length(y2)}"'
@@ -41,10 +41,10 @@ class SvgCanvas:
     def polyline(self, points: Sequence[tuple[float, float]], colour: str, width: float = 1) -> None:
         """Add a line through points; a single point is a dot."""
         details = f'stroke="{self.theme.resolve_colour(colour)}" stroke-width="{format_length(width)}"'
-        places = " ".join(
+        points_text = " ".join(
             f"{format_length(x)},{format_length(y)}" for x, y in (points if len(points) > 1 else (*points, *points))
         )
-        self._elements.append(f'<polyline points="{places}" fill="none" stroke-linecap="round" {details}/>')
+        self._elements.append(f'<polyline points="{points_text}" fill="none" stroke-linecap="round" {details}/>')
 
     def to_svg(self, title: str) -> str:
         """The SVG source; screen readers read the title."""

@@ -50,14 +50,14 @@ def critical_view(graph: Graph, arguments: Sequence[Value], events: Sequence[Eve
 
 def side_by_side(left: View, right: View) -> View:
     """One view with two views side by side."""
-    made = View(left.name, "; ".join(filter(None, [left.caption, right.caption])))
+    result = View(left.name, "; ".join(filter(None, [left.caption, right.caption])))
     for prefix, view in (("l_", left), ("r_", right)):
-        _copy_clusters(view.root, made.root, prefix)
-        made.rank_constraints += [(prefix + upper, prefix + lower) for upper, lower in view.rank_constraints]
+        _copy_clusters(view.root, result.root, prefix)
+        result.rank_constraints += [(prefix + upper, prefix + lower) for upper, lower in view.rank_constraints]
         for arrow in view.arrows:
             into = prefix_cluster(arrow.head_cluster, prefix)
-            made.arrows.append(arrow._replace(tail=prefix + arrow.tail, head=prefix + arrow.head, head_cluster=into))
-    return made
+            result.arrows.append(arrow._replace(tail=prefix + arrow.tail, head=prefix + arrow.head, head_cluster=into))
+    return result
 
 
 def _copy_clusters(outside: Cluster, into: Cluster, prefix: str) -> None:
@@ -110,10 +110,10 @@ class _UnfoldedGraph:
         event = self.events[number]
         node = self.graph.nodes[event.token.node]
         first, _ = self.labels.label_lines(event.token.node)
-        made = " ".join(abbreviate_value(value) for _, value in event.outputs[:1]) if event.trap is None else "traps"
+        results = " ".join(abbreviate_value(value) for _, value in event.outputs[:1]) if event.trap is None else "traps"
         tooltip = str(self.index.origin(number))
         cluster = self.find_or_add_cluster(event.token.tag)
-        cluster.boxes[f"e{number}"] = Box(f"e{number}", kind_of(node.op), first, made, tooltip)
+        cluster.boxes[f"e{number}"] = Box(f"e{number}", kind_of(node.op), first, results, tooltip)
         for port, sender in self.index.operands(number):
             if sender < 0:
                 self.add_argument(-1 - sender)
@@ -125,8 +125,8 @@ class _UnfoldedGraph:
 
     def add_argument(self, position: int) -> None:
         name, output = self.graph.arguments[position]
-        said = f"{name} = {abbreviate_value(self.index.arguments[position])}"
-        self.result.root.add_box(f"a{position}", "argument", said, tooltip=f"argument {name}: {output.type}")
+        label = f"{name} = {abbreviate_value(self.index.arguments[position])}"
+        self.result.root.add_box(f"a{position}", "argument", label, tooltip=f"argument {name}: {output.type}")
 
     def link_kind(self, number: int, port: int, sender: int) -> LinkKind:
         """The kind of the dependence between two firings."""

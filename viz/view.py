@@ -108,13 +108,13 @@ class Cluster:
 
     def copy(self) -> Cluster:
         """A deep copy."""
-        made = replace(self, boxes=self.boxes.copy(), clusters=list(self.clusters))
-        waiting = [made]
+        copied = replace(self, boxes=self.boxes.copy(), clusters=list(self.clusters))
+        waiting = [copied]
         while waiting:
             around = waiting.pop()
             around.clusters = [replace(each, boxes=each.boxes.copy()) for each in around.clusters]
             waiting.extend(around.clusters)
-        return made
+        return copied
 
     def walk(self) -> Iterator[Cluster]:
         """This cluster and all inside it, outer before inner."""

@@ -191,8 +191,8 @@ class Debugger(AsciiApp):
 
     def action_jump(self) -> None:
         """Show a letter over each visible pane, to jump by."""
-        places = {name: pane.region.offset + Offset(2, 1) for name, pane in self.panes().items() if pane.display}
-        self.push_screen(PaneJumpModal(places), lambda pane: self.action_front(pane) if pane else None)
+        offsets = {name: pane.region.offset + Offset(2, 1) for name, pane in self.panes().items() if pane.display}
+        self.push_screen(PaneJumpModal(offsets), lambda pane: self.action_front(pane) if pane else None)
 
     @on(events.DescendantFocus)
     def _show_key_hints(self) -> None:
@@ -349,8 +349,8 @@ class Debugger(AsciiApp):
             reached = history.current_position
             known = f" of {len(history):,}" if reached <= len(history) else ""
             at = f", at {reached:,}{known} events"
-        said = f" … {self._current_command}: {seconds:.0f} s{at}; Esc stops it"
-        self.query_one("#happened", Static).update(Text(said, no_wrap=True), layout=False)
+        progress = f" … {self._current_command}: {seconds:.0f} s{at}; Esc stops it"
+        self.query_one("#happened", Static).update(Text(progress, no_wrap=True), layout=False)
 
     def _reload_if_edited(self) -> None:
         """Reload the program if its file was edited."""
@@ -386,9 +386,9 @@ class Debugger(AsciiApp):
     async def _run_layout(self, paper: LayoutRequest) -> None:
         """Lay the graph out in the background."""
         graph = self.query_one(GraphPane)
-        began = time.monotonic()
+        start = time.monotonic()
         ticking = self.set_interval(
-            0.5, lambda: graph.show_message(f"the graph is laid out … {time.monotonic() - began:.0f} s")
+            0.5, lambda: graph.show_message(f"the graph is laid out … {time.monotonic() - start:.0f} s")
         )
         try:
             draft = await self._layout_worker.run(lambda: lay_out_graph(paper))

@@ -77,9 +77,9 @@ class GraphPane(Pane):
         self._update_subtitle()
         self.repaint_changed()
 
-    def show_message(self, said: str) -> None:
+    def show_message(self, message: str) -> None:
         """Show a message about the layout: in the middle if there is no graph yet, else in the border."""
-        self.message = said
+        self.message = message
         self._update_subtitle()
         self.repaint_changed()
 
@@ -90,7 +90,7 @@ class GraphPane(Pane):
         (wide, high), (x, y) = self.picture.drawing.size, self.scroll_offset
         size = self.scrollable_content_region.size
         ways = (("◂", x > 0), ("▸", x + size.width < wide), ("▴", y > 0), ("▾", y + size.height < high))
-        more = "".join(sign for sign, there in ways if there)
+        more = "".join(sign for sign, is_hidden in ways if is_hidden)
         manner = "" if self.is_following else "stands still"
         more = f"more {more}" if more else ""
         self.set_subtitle(" · ".join(filter(None, [self.message, more, self.picture.subtitle, manner])))
@@ -161,9 +161,9 @@ class GraphPane(Pane):
             for (colour, strong, is_lit), both in groupby(
                 pairs, lambda pair: _cell_look(pair[0], pair[1], line.highlighted)
             ):
-                said = "".join((plain if is_lit else cell).glyph for cell, plain in both)
+                glyphs = "".join((plain if is_lit else cell).glyph for cell, plain in both)
                 under = tint(colour, self.dark, 0.35) if is_lit else ""
-                pieces.append(Segment(said, self.make_style(colour, strong, under)))
+                pieces.append(Segment(glyphs, self.make_style(colour, strong, under)))
         strip = Strip(pieces, len(line.row)).crop(left, left + wide)
         if margin:
             strip = Strip.join([Strip([Segment(" " * margin, self.make_style())], margin), strip])
@@ -202,8 +202,8 @@ class GraphPane(Pane):
             return
         self._is_dragged = True
         start, scrolled = self._drag_start
-        wanted = scrolled + start - event.screen_offset
-        self.scroll_to(max(wanted.x, 0), max(wanted.y, 0), animate=False, force=True)
+        target = scrolled + start - event.screen_offset
+        self.scroll_to(max(target.x, 0), max(target.y, 0), animate=False, force=True)
 
     def on_mouse_up(self, event: events.MouseUp) -> None:
         self._drag_start = None
@@ -225,15 +225,15 @@ class GraphPane(Pane):
 def _split_text_runs(row: Sequence[GridCell]) -> list[_TextRun]:
     """Split a row into texts of one look each. Blanks join the text before them, whatever their look, which is
     invisible: a line of the graph then has a third of the pieces, and each takes 1 us to reach the terminal."""
-    found: list[_TextRun] = []
+    runs: list[_TextRun] = []
     text, begun, colour, strong = "".join(map(_GLYPH, row)), 0, "", False
     for at, cell in enumerate(row):
         if cell.glyph != " " and (cell.colour != colour or cell.bold != strong):
             if text[begun:at].strip():
-                found.append(((colour, strong), text[begun:at]))
+                runs.append(((colour, strong), text[begun:at]))
                 begun = at
             colour, strong = cell.colour, cell.bold
-    return [*found, ((colour, strong), text[begun:])]
+    return [*runs, ((colour, strong), text[begun:])]
 
 
 def _cell_look(cell: GridCell, plain: GridCell, lit: frozenset[str]) -> tuple[str, bool, bool]:

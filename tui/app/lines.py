@@ -43,8 +43,8 @@ class LinesPane(Pane):
             return
         self.set_subtitle(page.subtitle)
         rows, at = page.rows, page.target_row or 0
-        made = rows[at : at + max(self.size.height, 1)] if isinstance(rows, LazyRows) else rows
-        wide = max((len(each.text) for each in made), default=0) if page.width is None else page.width
+        visible_rows = rows[at : at + max(self.size.height, 1)] if isinstance(rows, LazyRows) else rows
+        wide = max((len(each.text) for each in visible_rows), default=0) if page.width is None else page.width
         self.set_virtual_size(wide, len(rows))
         moved = page.target_row is not None and (page.target_row, len(rows)) != (before.target_row, len(before.rows))
         self.cursor = (
@@ -68,8 +68,8 @@ class LinesPane(Pane):
             return
         margin = min(margin, max((tall - 1) // 2, 0))
         if not top + margin <= self.cursor < top + tall - margin:
-            wanted = self.cursor - (tall // 2 if margin else 0 if self.cursor < top else tall - 1)
-            self.scroll_to(y=max(wanted, 0), animate=False, force=True)
+            target = self.cursor - (tall // 2 if margin else 0 if self.cursor < top else tall - 1)
+            self.scroll_to(y=max(target, 0), animate=False, force=True)
 
     def cursor_row(self) -> PageRow | None:
         return self.page.rows[self.cursor] if self.cursor < len(self.page.rows) else None

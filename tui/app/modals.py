@@ -67,18 +67,18 @@ class HelpModal(ModalScreen[None]):
 class PaneJumpModal(ModalScreen[str | None]):
     """Shows a letter over each pane; the pressed letter is the result."""
 
-    def __init__(self, places: Mapping[str, Offset]) -> None:
+    def __init__(self, offsets: Mapping[str, Offset]) -> None:
         super().__init__()
-        self._targets = dict(zip(JUMP_LETTERS, places.items(), strict=False))
+        self._targets = dict(zip(JUMP_LETTERS, offsets.items(), strict=False))
 
     def compose(self) -> ComposeResult:
         for letter, (_, offset) in self._targets.items():
             label = Label(letter, id=f"letter-{letter}")
             label.styles.offset = offset
             yield label
-        told = Label(" a letter leads to its pane; any other key, or a click elsewhere, leaves ", id="told")
-        told.styles.offset = (0, self.app.size.height - 1)
-        yield told
+        hint = Label(" a letter leads to its pane; any other key, or a click elsewhere, leaves ", id="told")
+        hint.styles.offset = (0, self.app.size.height - 1)
+        yield hint
 
     def on_key(self, event: events.Key) -> None:
         event.stop()
@@ -89,9 +89,9 @@ class PaneJumpModal(ModalScreen[str | None]):
         self._choose_pane(name.removeprefix("letter-"))
 
     def _choose_pane(self, letter: str) -> None:
-        found = self._targets.get(letter)
+        target = self._targets.get(letter)
         if self.is_current:
-            self.dismiss(found[0] if found else None)
+            self.dismiss(target[0] if target else None)
 
 
 # The command palette: every command of the session, by name, with its key and its help
@@ -114,15 +114,15 @@ class SessionCommandProvider(Provider):
             yield Content(f"{command.usage}{key}"), command
 
     async def discover(self) -> Hits:
-        for said, command in self._command_titles():
-            yield DiscoveryHit(said, partial(self._run_command, command), command.usage, help=command.help)
+        for title, command in self._command_titles():
+            yield DiscoveryHit(title, partial(self._run_command, command), command.usage, help=command.help)
 
     async def search(self, query: str) -> Hits:
         matcher = self.matcher(query)
-        for said, command in self._command_titles():
+        for title, command in self._command_titles():
             score = max(matcher.match(command.name), matcher.match(command.help) * 0.8)
             if score > 0:
-                yield Hit(score, said, partial(self._run_command, command), command.usage, help=command.help)
+                yield Hit(score, title, partial(self._run_command, command), command.usage, help=command.help)
 
     def _run_command(self, command: Command[Session]) -> None:
         cast(CommandRunner, self.app).invoke_command(command)

@@ -49,11 +49,11 @@ class Pane(ScrollView, can_focus=True):
         long = next((long for long in (20, 3, 0) if _title_length(slot, long) <= room), 0)
         self.border_title = "  ".join(_title_markup(each, each == slot.front, long) for each in slot.panes)
 
-    def set_subtitle(self, said: str) -> None:
+    def set_subtitle(self, subtitle: str) -> None:
         """Set the text in the lower border, and repaint only that line: setting `border_subtitle` repaints the whole
         pane."""
-        if said != self._subtitle:
-            self._subtitle, self._border_subtitle = said, Content(sanitize(said))
+        if subtitle != self._subtitle:
+            self._subtitle, self._border_subtitle = subtitle, Content(sanitize(subtitle))
             self.refresh(Region(-1, self.size.height, self.outer_size.width, 1))
 
     def cursor_row(self) -> PageRow | None:

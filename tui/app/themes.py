@@ -51,12 +51,13 @@ def contrast(one: str, other: str) -> float:
 def legible_colour(colour: str, theme: Theme, background: str = "") -> str:
     """A colour of the table of looks in this theme; if it is illegible on the background, moved towards the text
     colour."""
-    wanted = theme.resolve_colour(colour) if colour else theme.foreground
+    target = theme.resolve_colour(colour) if colour else theme.foreground
     return next(
         (
-            made
+            mixture
             for share in range(21)
-            if contrast(made := _mix(wanted, theme.foreground, share / 20), background or theme.background) >= CONTRAST
+            if contrast(mixture := _mix(target, theme.foreground, share / 20), background or theme.background)
+            >= CONTRAST
         ),
         theme.foreground,
     )
@@ -129,8 +130,8 @@ def load_preference(name: str) -> str:
     return ""
 
 
-def save_preference(name: str, said: str) -> None:
+def save_preference(name: str, value: str) -> None:
     """Save a preference."""
     with suppress(OSError):
         preferences_folder().mkdir(parents=True, exist_ok=True)
-        (preferences_folder() / name).write_text(f"{said}\n", encoding="utf-8")
+        (preferences_folder() / name).write_text(f"{value}\n", encoding="utf-8")

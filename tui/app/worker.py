@@ -31,12 +31,12 @@ class BackgroundWorker:
 
     async def run(self, piece: Callable[[], Result]) -> Result | None:
         """Run a task and wait for its result; None if it was stopped."""
-        told = self._stop_event = threading.Event()
+        stop_event = self._stop_event = threading.Event()
 
         def run_piece() -> Result | None:
             self._thread = threading.get_ident()
             try:
-                return None if told.is_set() else piece()
+                return None if stop_event.is_set() else piece()
             except KeyboardInterrupt:
                 return None
             finally:

@@ -26,16 +26,16 @@ def events_page(session: Session) -> PanePage:
     position, graph = history.position, history.graph
     at = bisect_left(numbers, position) - 1
     filters = [each for each in (session.focus.event_condition, str(session.root_tag or "")) if each]
-    said = (
+    subtitle = (
         " · ".join([f"{len(numbers):,} of {len(history):,}", *filters])
         if filters
         else f"{position:,} of {len(history):,}"
     )
     if not numbers:
         nothing = "earlier events are not known: s steps on" if history.base else "nothing has happened yet: s steps"
-        return empty_page("no event matches" if filters else nothing)._replace(subtitle=said)
+        return empty_page("no event matches" if filters else nothing)._replace(subtitle=subtitle)
     make = lambda index: event_row(graph, numbers[index], history[numbers[index]], position)  # noqa: E731
-    return PanePage(LazyRows(len(numbers), make), said, max(at, 0))
+    return PanePage(LazyRows(len(numbers), make), subtitle, max(at, 0))
 
 
 def event_row(graph: Graph, number: int, event: Event, position: int) -> PageRow:
@@ -58,16 +58,16 @@ def event_spans(graph: Graph, event: Event, *, faint: bool = False) -> tuple[Pag
         "trap" if event.trap is not None else "fired" if event.fired else "parked" if event.deferred_at else "waits"
     ]
     if event.inputs is None:
-        said = f"{abbreviate_value(token.value)} at port {token.port}"
+        text = f"{abbreviate_value(token.value)} at port {token.port}"
     else:
-        came = event.trap or ", ".join(abbreviate_value(value) for _, value in event.outputs) or "nothing"
-        said = f"{', '.join(map(abbreviate_value, event.inputs))} → {came}"
+        results = event.trap or ", ".join(abbreviate_value(value) for _, value in event.outputs) or "nothing"
+        text = f"{', '.join(map(abbreviate_value, event.inputs))} → {results}"
     colours = (GREY, GREY, GREY) if faint else (sign.colour, "", "")
     name = str(graph.nodes[token.node])
     return (
         PageSpan(f"{sign.glyph} ", colours[0]),
         PageSpan(f"{name} ", colours[1]),
-        PageSpan(said, colours[2], not faint and event.fired),
+        PageSpan(text, colours[2], not faint and event.fired),
     )
 
 
@@ -76,8 +76,8 @@ def answers_page(replies: Iterable[CommandReply], width: int = 0) -> PanePage:
     rows, first, wide = list[PageRow](), 0, 0
     for reply in replies:
         first = len(rows)
-        said, longest = answer_rows(reply.command, reply.ok, reply.text, width)
-        rows += said
+        lines, longest = answer_rows(reply.command, reply.ok, reply.text, width)
+        rows += lines
         wide = max(wide, longest)
     if not rows:
         return empty_page("answers to commands come here; : gives one, h lists them")

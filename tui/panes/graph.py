@@ -83,19 +83,19 @@ def lay_out_graph(paper: LayoutRequest) -> GraphLayout:
     plain = graph_view(paper.graph)
     folded = find_clusters(plain, paper.folded) if paper.folded else set[str]()
     order, least = folding_order(plain, protected_clusters(plain, paper) - folded)
-    found = dict[int, tuple[Drawing, frozenset[str]]]()
+    drawings = dict[int, tuple[Drawing, frozenset[str]]]()
 
     def fits(count: int) -> bool:
         here = frozenset(folded.union(order[:count]))
         drawing = draw_view(collapse_clusters(plain, here) if here else plain, paper)
-        found[count] = drawing, here
+        drawings[count] = drawing, here
         return _excess(drawing, paper) <= 1
 
     count = least if fits(least) else bisect_left(range(least + 1, len(order)), True, key=fits) + least + 1
-    if count not in found:
+    if count not in drawings:
         count = min(count, len(order))
         fits(count)
-    drawing, here = found[count]
+    drawing, here = drawings[count]
     boxes = (collapse_clusters(plain, here) if here else plain).boxes
     nodes = {name: str(paper.graph.nodes[int(name[1:])]) for name in boxes if name[1:].isdigit() and name[0] == "n"}
     shut = tuple(each.subject for each in plain.root.walk() if each.name in here and each.name in boxes)
@@ -149,18 +149,18 @@ def draw_tokens(draft: GraphLayout, session: Session) -> GraphPicture:
         f"{MAX_TOKENS:,} of {flight:,} tokens" if flight > MAX_TOKENS else "",
         f"folded: {', '.join(shut[:3])}{' …' if len(shut) > 3 else ''} (_ opens)" if shut else "",
     ]
-    said = " · ".join(filter(None, parts))
+    subtitle = " · ".join(filter(None, parts))
     lit = boxes_by_row(draft.cell_positions, (name for name, box in view.boxes.items() if box.emphasized))
-    return GraphPicture(drawing, _focus_cell(draft, session), draft.commands, draft.nodes, said, lit)
+    return GraphPicture(drawing, _focus_cell(draft, session), draft.commands, draft.nodes, subtitle, lit)
 
 
 def boxes_by_row(where: CellPositions, names: Iterable[str]) -> dict[int, frozenset[str]]:
     """Which of these boxes are in each row."""
-    found: dict[int, set[str]] = {}
+    names_by_row: dict[int, set[str]] = {}
     for name in names:
         for row, _ in where.get(name, ()):
-            found.setdefault(row, set()).add(name)
-    return {row: frozenset(here) for row, here in found.items()}
+            names_by_row.setdefault(row, set()).add(name)
+    return {row: frozenset(here) for row, here in names_by_row.items()}
 
 
 def _focus_cell(draft: GraphLayout, session: Session) -> tuple[int, int] | None:

@@ -26,7 +26,8 @@ PANE_HELP: Mapping[str, str] = {
 
 The arrow keys, dragging and the wheel pan it. < and > zoom; . turns following the run on or off. A click on a node
 selects it for the inspector; a click on a frame folds the function or loop, and a click on the fold unfolds it.""",
-    "source": """The source of the program. The line of the current node is highlighted; · marks lines with nodes, ● a breakpoint.
+    "source": """The source of the program. The line of the current node is highlighted. · marks lines with nodes,
+● a breakpoint.
 
 Enter or a click sets or removes a breakpoint on a line. Keys like n (node) and b (break) act on the line under the
 cursor.""",
@@ -34,7 +35,8 @@ cursor.""",
 
 ▷ fires its node on delivery, ● only arrives and waits. Enter selects its node. d delivers the token under the cursor
 now, instead of the schedule's choice; = gives it another value, in a fork.""",
-    "waiting": """The waiting-matching store: under each tag, the nodes that have some of their operands; _ is a missing one.
+    "waiting": """The waiting-matching store: under each tag, the nodes that have some of their operands; _ is a
+missing one.
 
 Enter on a node selects it; Enter on a tag shows only that activation. ? asks why a node has not fired.""",
     "tags": """The tree of activations: every call and iteration, with its arguments and results. ● open, ✓ closed.
@@ -48,7 +50,8 @@ a firing goes there. Arrays are shown with statistics and a slice; [ chooses the
     "events": """The known events; those after the current position are dim. Enter on one goes there.
 
 ! lists only the events that satisfy a condition: ! op == 'add' and value > 3. / searches once.""",
-    "cells": """The write-once cells: the value of each, the node that put it there, and the reads parked at empty ones.""",
+    "cells": """The write-once cells: the value of each, the node that put it there, and the reads parked at
+empty ones.""",
     "answers": """The commands and their answers. Enter on a line that names an event goes there.""",
     "timeline": """The run from its first to its last known event, with the firings of each wave above it.
 
@@ -115,10 +118,10 @@ def key_hints(pane: str, width: int) -> PageRow:
     keys = {key for key, _ in own}
     for key, word in (*own, *(each for each in KEY_HINTS if each[0] not in keys and pane != "line")):
         gap = "  " if spans else " "
-        taken = len(gap) + len(key) + 1 + len(word)
-        if taken <= room:
+        columns = len(gap) + len(key) + 1 + len(word)
+        if columns <= room:
             spans += [PageSpan(f"{gap}{key} ", SKY, True), PageSpan(word, GREY)]
-            room -= taken
+            room -= columns
     return PageRow(tuple(spans))
 
 
@@ -163,8 +166,8 @@ TOUR_PAGES = (
     "A program is a static graph. Tokens run on it: values on their way to a node, each under a tag that names the call"
     " and the iteration it belongs to.\n\nThe graph is in the middle of the screen. ● is a token in flight, ○ one that"
     " waits for a partner.",
-    "s steps to the next firing, and S steps back. Every motion has a reverse: o and O step over calls, f and F out of a"
-    " call, w and W by waves. c continues to a breakpoint, $ goes to the end, ^ to the beginning. u undoes anything.",
+    "s steps to the next firing, and S steps back. Every motion has a reverse: o and O step over calls, f and F out of"
+    " a call, w and W by waves. c continues to a breakpoint, $ goes to the end, ^ to the beginning. u undoes anything.",
     "Around the graph: the tokens in flight in the schedule's order, those that wait, the tree of tags, the source, the"
     " events, and the timeline. Digits go to these panes. Enter, or a click, acts on a line.",
     "Ask: y says why a node fired as it did, ? why it has not, Y who used its result. They ask about the node under"
@@ -185,7 +188,7 @@ def explain_pane(pane: str) -> str:
 def help_pages(pane: str, commands: Iterable[Command[Session]], width: int = 85) -> list[str]:
     """The pages of F1, this many columns wide: the pane with the keys of the screen; the commands, some groups on
     each page; the glossary."""
-    keys = "\n".join(f"{key:>4}  {said}" for key, said in SCREEN_KEYS)
+    keys = "\n".join(f"{key:>4}  {meaning}" for key, meaning in SCREEN_KEYS)
     pages, group = [f"{explain_pane(pane)}\n\n{keys}"], ""
     for command in commands:
         if command.group != group:

@@ -59,8 +59,8 @@ def header_rows(node: GraphNode, width: int) -> Iterator[PageRow]:
     yield build_row((f"{where}{f', site {node.site}' if node.site else ''}", GREY), **about)
     for line in wrap(f"{op_summary(node.op)}.", width):
         yield build_row(line, **about)
-    for title, said in (("fires ", describe_firing_rule(node)), ("then ", describe_effect(node))):
-        first, *others = wrap(said, width, initial_indent=" " * len(title), subsequent_indent="  ")
+    for title, text in (("fires ", describe_firing_rule(node)), ("then ", describe_effect(node))):
+        first, *others = wrap(text, width, initial_indent=" " * len(title), subsequent_indent="  ")
         yield build_row((title, GREY), first[len(title) :], **about)
         for line in others:
             yield build_row(line, **about)
@@ -89,18 +89,18 @@ def port_rows(session: Session, number: int, tag: Tag) -> Iterator[PageRow]:
 
 def describe_port(session: Session, port: PortState) -> tuple[str, str]:
     """The state of a port in words, and its colour."""
-    said = describe_value(session.history.graph, port.value)
+    text = describe_value(session.history.graph, port.value)
     match port.status:
         case "literal":
             return format_value(port.value), ""
         case "took":
-            return f"{BADGE_LOOKS['fired'].glyph} {said}", GREY
+            return f"{BADGE_LOOKS['fired'].glyph} {text}", GREY
         case "passed":
             return "no token", GREY
         case "earlier":
             return f"{BADGE_LOOKS['fired'].glyph} consumed earlier", GREY
         case "holds":
-            return f"{BADGE_LOOKS['waits'].glyph} {said}", SKY
+            return f"{BADGE_LOOKS['waits'].glyph} {text}", SKY
         case "nothing":
             return "no token yet", ORANGE
 
@@ -113,12 +113,12 @@ def firing_rows(session: Session, number: int) -> Iterator[PageRow]:
     values = [history[at].outputs[0][1] for at in numbers[-MAX_VALUES:] if history[at].outputs]
     spark = sparkline(values)
     if spark:
-        said = (abbreviate_value(values[0]), abbreviate_value(values[-1]))
-        yield build_row((f"  {said[0]} ", GREY), (spark, SKY), (f" {said[1]}", GREY))
+        ends = (abbreviate_value(values[0]), abbreviate_value(values[-1]))
+        yield build_row((f"  {ends[0]} ", GREY), (spark, SKY), (f" {ends[1]}", GREY))
     for at in reversed(numbers[-MAX_FIRINGS:]):
         event = history[at]
-        came = event.trap or ", ".join(abbreviate_value(value) for _, value in event.outputs) or "nothing"
-        gave = PageSpan(f"{', '.join(map(abbreviate_value, event.inputs or ()))} → {came}", "", True)
+        results = event.trap or ", ".join(abbreviate_value(value) for _, value in event.outputs) or "nothing"
+        gave = PageSpan(f"{', '.join(map(abbreviate_value, event.inputs or ()))} → {results}", "", True)
         yield build_row(
             (f"  {at:>5,} ", GREY),
             gave,
@@ -155,9 +155,9 @@ def array_rows(value: np.ndarray[Any, Any], chosen: str = "") -> Iterator[PageRo
     seen = summarize_array(value, chosen)
     yield build_row(("array ", GREY), seen.type)
     if seen.statistics:
-        said = "  ".join(f"{name} {number:.4g}" for name, number in seen.statistics.items())
+        statistics = "  ".join(f"{name} {number:.4g}" for name, number in seen.statistics.items())
         yield build_row(
-            f"  {said}",
+            f"  {statistics}",
             (f"  {seen.nonfinite_or_true_count} not finite" if seen.nonfinite_or_true_count else "", ORANGE),
         )
     elif value.size and value.dtype == bool:

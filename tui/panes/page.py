@@ -91,11 +91,11 @@ def build_row(*pieces: str | tuple[str, str] | PageSpan, **about: object) -> Pag
     >>> build_row("a ", ("b\x1b", "#E69F00")).text
     'a b·'
     """
-    made = (
+    spans = (
         PageSpan(each) if isinstance(each, str) else each if isinstance(each, PageSpan) else PageSpan(*each)
         for each in pieces
     )
-    return PageRow(tuple(each._replace(text=sanitize(each.text)) for each in made), **about)  # type: ignore[arg-type]
+    return PageRow(tuple(each._replace(text=sanitize(each.text)) for each in spans), **about)  # type: ignore[arg-type]
 
 
 def list_rows(count: int, make: Callable[[int], PageRow], *rest: str) -> LazyRows:
@@ -109,6 +109,6 @@ def list_rows(count: int, make: Callable[[int], PageRow], *rest: str) -> LazyRow
     )
 
 
-def empty_page(said: str) -> PanePage:
+def empty_page(message: str) -> PanePage:
     """A page with only a text that says why it is empty."""
-    return PanePage([build_row((said, GREY))])
+    return PanePage([build_row((message, GREY))])

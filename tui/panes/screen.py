@@ -129,7 +129,7 @@ class ScreenPresenter:
         pages = {
             pane: self.build_page(pane, size) for pane, size in panes.items() if pane in PAGE_BUILDERS
         } | self._answers_page(panes)
-        wanted = self._layout_request(panes.get("graph"))
+        request = self._layout_request(panes.get("graph"))
         drawn = self.graph_layout is not None and self._is_current(self.graph_layout.request)
         return ScreenSnapshot(
             pages,
@@ -140,8 +140,8 @@ class ScreenPresenter:
             else None,
             build_timeline(session, *_timeline_size(panes["timeline"])) if "timeline" in panes else None,
             None,
-            wanted
-            if wanted is not None and (self.graph_layout is None or self.graph_layout.request != wanted)
+            request
+            if request is not None and (self.graph_layout is None or self.graph_layout.request != request)
             else None,
         )
 
@@ -280,8 +280,8 @@ def find_breakpoint(session: Session, about: PageRow | None) -> int | None:
     points = session.snapshot.breakpoints
     line = about.line if about is not None else None
     here = [] if line is None else [each.number for each in points if each.condition == breakpoint_condition(line)]
-    found = here or [each.number for each in points[-1:]]
-    return found[0] if found else None
+    numbers = here or [each.number for each in points[-1:]]
+    return numbers[0] if numbers else None
 
 
 def command_subject(session: Session, about: PageRow | None) -> tuple[str, str]:

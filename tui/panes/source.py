@@ -28,15 +28,20 @@ def source_page(session: Session) -> PanePage:
     lines = local_lines(location)
     if not lines:
         return empty_page(sanitize(f"{location}: {MISSING_SOURCE}"))
-    made: dict[int, list[str]] = {}
+    nodes_by_line: dict[int, list[str]] = {}
     for node in session.history.graph.nodes:
         if node.location is not None and node.location.file == location.file:
-            made.setdefault(node.location.line, []).append(str(node))
+            nodes_by_line.setdefault(node.location.line, []).append(str(node))
     points = {point.condition: point.number for point in session.snapshot.breakpoints}
     is_text = lines_in_strings(lines)
     rows = [
         _source_row(
-            number, sanitize(text.rstrip("\n")), location.line, made.get(number, []), points, is_text[number - 1]
+            number,
+            sanitize(text.rstrip("\n")),
+            location.line,
+            nodes_by_line.get(number, []),
+            points,
+            is_text[number - 1],
         )
         for number, text in enumerate(lines, 1)
     ]
@@ -52,23 +57,23 @@ def breakpoint_condition(line: int) -> str:
     return f"line == {line} and fired"
 
 
-def _source_row(number: int, text: str, here: int, made: list[str], points: dict[str, int], is_text: bool) -> PageRow:
+def _source_row(number: int, text: str, here: int, nodes: list[str], points: dict[str, int], is_text: bool) -> PageRow:
     point = points.get(breakpoint_condition(number))
-    do = f"delete {point}" if point is not None else f"break {breakpoint_condition(number)}" if made else ""
-    gutter = PageSpan("●" if point is not None else "·" if made else " ", VERMILLION if point is not None else GREY)
+    do = f"delete {point}" if point is not None else f"break {breakpoint_condition(number)}" if nodes else ""
+    gutter = PageSpan("●" if point is not None else "·" if nodes else " ", VERMILLION if point is not None else GREY)
     spans = (PageSpan(text, GREEN),) if is_text else highlight(text)
-    about = {"command": do, "is_current": number == here, "node": made[0] if made else "", "line": number}
+    about = {"command": do, "is_current": number == here, "node": nodes[0] if nodes else "", "line": number}
     return build_row(gutter, (f"{number:4} ", YELLOW if number == here else GREY), *spans, **about)
 
 
 def lines_in_strings(lines: list[str]) -> list[bool]:
     """For each line, whether it is inside a multi-line string."""
-    found, inside = [], False
+    flags, inside = [], False
     for line in lines:
         quotes = line.count('"""')
-        found.append(inside or quotes == 1)
+        flags.append(inside or quotes == 1)
         inside = inside ^ (quotes % 2 == 1)
-    return found
+    return flags
 
 
 @lru_cache(maxsize=4096)
@@ -78,6 +83,6 @@ def highlight(text: str) -> tuple[PageSpan, ...]:
 
 
 def _token_span(piece: re.Match[str]) -> PageSpan:
-    kind, said = piece.lastgroup or "other", piece.group()
-    is_keyword = kind == "word" and keyword.iskeyword(said)
-    return PageSpan(said, BLUE if is_keyword else _COLOURS.get(kind, ""), is_keyword)
+    kind, word = piece.lastgroup or "other", piece.group()
+    is_keyword = kind == "word" and keyword.iskeyword(word)
+    return PageSpan(word, BLUE if is_keyword else _COLOURS.get(kind, ""), is_keyword)

@@ -43,9 +43,9 @@ def build_timeline(session: Session, width: int, height: int) -> Timeline:
     most = f", at most {plural(top, 'firing')} in one" if numbers is None else f" · {len(numbers):,} listed"
     waves = f"{plural(count, 'wave')}{most}"
     since = f"known from {base:,} on · " if base else ""
-    said = f"{since}{history.position:,} of {plural(len(history), 'event')} · {waves}"
-    said = said if history else "nothing has happened yet"
-    return Timeline(tuple(rows), goes if len(history) else (), said)
+    subtitle = f"{since}{history.position:,} of {plural(len(history), 'event')} · {waves}"
+    subtitle = subtitle if history else "nothing has happened yet"
+    return Timeline(tuple(rows), goes if len(history) else (), subtitle)
 
 
 def events_per_column(numbers: Sequence[int], ends: list[int]) -> list[int]:
@@ -68,11 +68,11 @@ def firings_per_column(known: RunIndex, ends: list[int]) -> list[int]:
 
 
 def _bar_row(heights: list[int], top: int, level: int, height: int, at: int) -> PageRow:
-    said = [
+    glyphs = [
         _BAR_GLYPHS[min(max(round(each / top * height * 8) - level * 8, 1 if each and not level else 0), 8)]
         for each in heights
     ]
-    return build_row(("".join(said[: at + 1]), SKY), ("".join(said[at + 1 :]), FUTURE_COLOUR))
+    return build_row(("".join(glyphs[: at + 1]), SKY), ("".join(glyphs[at + 1 :]), FUTURE_COLOUR))
 
 
 def axis_row(session: Session, ends: list[int], at: int) -> PageRow:

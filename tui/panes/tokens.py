@@ -32,9 +32,9 @@ def flight_page(session: Session) -> PanePage:
         return empty_flight_page(session) if top is None else empty_page(f"nothing is in flight under {top}")
     ready = {each.position for each in could_fire(history.state, tokens)}
     make = lambda n: flight_row(graph, *tokens[n], tokens[n][0] == following, tokens[n][0] in ready)  # noqa: E731
-    said = f"{count:,}" if top is None else f"{len(tokens) + left:,} of {count:,}"
+    subtitle = f"{count:,}" if top is None else f"{len(tokens) + left:,} of {count:,}"
     here = 0 if tokens and tokens[0][0] == following else None
-    return PanePage(list_rows(len(tokens), make, *rest), f"{said} · {history.schedule}", here)
+    return PanePage(list_rows(len(tokens), make, *rest), f"{subtitle} · {history.schedule}", here)
 
 
 def empty_flight_page(session: Session) -> PanePage:
@@ -73,36 +73,40 @@ def flight_row(graph: Graph, at: int, token: Token, is_next: bool, is_ready: boo
 def waiting_page(session: Session) -> PanePage:
     """The waiting-matching store: by activation, the waiting nodes with the tokens that they hold and those that are
     missing."""
-    graph, (found, left) = session.history.graph, listing.list_store(session, MAX_TOKENS)
-    if not found:
+    graph, (entries, left) = session.history.graph, listing.list_store(session, MAX_TOKENS)
+    if not entries:
         return empty_page("no token waits for a partner")
     rest = [f"and {plural(left, 'token')} more"] if left else []
     return PanePage(
-        list_rows(len(found), lambda number: store_row(graph, found[number]), *rest),
+        list_rows(len(entries), lambda number: store_row(graph, entries[number]), *rest),
         f"{session.history.state.waiting_count:,}",
     )
 
 
-def store_row(graph: Graph, found: Tag | WaitingNode | Token) -> PageRow:
+def store_row(graph: Graph, entry: Tag | WaitingNode | Token) -> PageRow:
     """A row of the store: an activation, a waiting node, or a throttled token."""
-    match found:
+    match entry:
         case Token():
-            return throttled_row(graph, found)
+            return throttled_row(graph, entry)
         case WaitingNode():
-            return waiting_row(graph, found)
-    tag = str(found)
+            return waiting_row(graph, entry)
+    tag = str(entry)
     return build_row((tag, GREY), command=f"only {tag}", tag=tag)
 
 
-def waiting_row(graph: Graph, found: WaitingNode) -> PageRow:
+def waiting_row(graph: Graph, entry: WaitingNode) -> PageRow:
     """The row of a waiting node, with the operands that it has and those that are missing."""
-    tag, number, held = str(found.tag), found.node, found.operands
+    tag, number, operands = str(entry.tag), entry.node, entry.operands
     node, pieces = graph.nodes[number], list[tuple[str, str]]()
     for port, literal in enumerate(node.ports):
         if literal is None:
-            said = (f"{BADGE_LOOKS['waits'].glyph}{abbreviate_value(held[port])}", SKY) if port in held else ("_", GREY)
-            pieces += [(f" {port}:", GREY), said]
-    if node.has_trigger and len(node.ports) not in held:
+            operand = (
+                (f"{BADGE_LOOKS['waits'].glyph}{abbreviate_value(operands[port])}", SKY)
+                if port in operands
+                else ("_", GREY)
+            )
+            pieces += [(f" {port}:", GREY), operand]
+    if node.has_trigger and len(node.ports) not in operands:
         pieces.append((" trigger:_", GREY))
     return build_row(f"  {node}", *pieces, command=f"select {node} {tag}", node=str(node), tag=tag)
 
@@ -110,18 +114,19 @@ def waiting_row(graph: Graph, found: WaitingNode) -> PageRow:
 def throttled_row(graph: Graph, token: Token) -> PageRow:
     """The row of a token that a k-bound holds back."""
     sign, node = BADGE_LOOKS["held"], graph.nodes[token.node]
-    said = f"{sign.glyph} {abbreviate_value(token.value)} for {node} "
-    return build_row((said, sign.colour), (abbreviate_tag(token.tag), GREY), node=str(node), tag=str(token.tag))
+    text = f"{sign.glyph} {abbreviate_value(token.value)} for {node} "
+    return build_row((text, sign.colour), (abbreviate_tag(token.tag), GREY), node=str(node), tag=str(token.tag))
 
 
 def cells_page(session: Session) -> PanePage:
     """The arrays of cells: the content of each cell, and the deferred reads at it."""
     graph, blocks, top = session.history.graph, session.history.state.cells.blocks, session.root_tag
-    found, left, arrays, parked = listing.list_cells(session, MAX_TOKENS)
-    if not found:
+    entries, left, arrays, parked = listing.list_cells(session, MAX_TOKENS)
+    if not entries:
         return empty_page("the program has made no cells" if top is None else f"no cells are made or used under {top}")
     rows = [
-        _array_row(graph, each, blocks[each]) if isinstance(each, Handle) else cell_row(graph, *each) for each in found
+        _array_row(graph, each, blocks[each]) if isinstance(each, Handle) else cell_row(graph, *each)
+        for each in entries
     ]
     rest = [f"and {left:,} more"] if left else []
     return PanePage(
@@ -150,15 +155,17 @@ def cell_row(graph: Graph, at: int, who: CellWrite | Token) -> PageRow:
 
 def tags_page(session: Session) -> PanePage:
     """The activations so far: those around the current and the restricting one, and their direct children."""
-    history, here, found = session.history, session.current_tag, list_activations(session)
-    told = _ActivationRows(
+    history, here, entries = session.history, session.current_tag, list_activations(session)
+    activation_rows = _ActivationRows(
         ActivationTitles(history.graph, session.run.index.gates, history.position), here, session.root_tag
     )
     at = next(
-        (number for number, each in enumerate(found) if isinstance(each, ActivationEntry) and each.tag == here), None
+        (number for number, each in enumerate(entries) if isinstance(each, ActivationEntry) and each.tag == here), None
     )
     return PanePage(
-        LazyRows(len(found), lambda number: told.build_row(found[number])), f"{len(history.state.records):,} open", at
+        LazyRows(len(entries), lambda number: activation_rows.build_row(entries[number])),
+        f"{len(history.state.records):,} open",
+        at,
     )
 
 
@@ -178,12 +185,12 @@ class _ActivationRows:
         sign = (f"{'◆' if is_only else '●' if is_open else '✓'} ", ORANGE if is_open else GREEN)
         title = PageSpan(self.titles.title(entry), VERMILLION if is_loop else PURPLE if is_open else GREY, is_here)
         site = "" if is_loop or tag == ROOT else f"  {tag.last_step}"
-        held = f"  {entry.tokens} ○" if entry.tokens else ""
+        waiting = f"  {entry.tokens} ○" if entry.tokens else ""
         return build_row(
             indent,
             sign,
             title,
-            (site + held, GREY),
+            (site + waiting, GREY),
             is_current=is_here,
             tag=text,
             command="only" if is_only else f"only {text}",

@@ -44,7 +44,7 @@ def draw_badges(
         if arrow.emphasized:
             _embolden(grid, positions.get(number, ()))
         if arrow.badges and number in positions:
-            own = [place for place in positions[number] if grid[place[0]][place[1]].owners == (number,)]
+            own = [cell for cell in positions[number] if grid[cell[0]][cell[1]].owners == (number,)]
             draw_on_line(grid, used, own or positions[number], arrow.badges, number)
     return grid.rows()
 
@@ -75,25 +75,25 @@ def _embolden(grid: GridOverlay, where: Iterable[tuple[int, int]]) -> None:
 
 def cell_positions(grid: Sequence[Sequence[GridCell]]) -> CellPositions:
     """The cells (row, column) of each box, frame and arrow, in order."""
-    found: CellPositions = {}
+    positions: CellPositions = {}
     for row, cells in enumerate(grid):
         for column, cell in enumerate(cells):
             for thing in cell.owners:
-                found.setdefault(thing, []).append((row, column))
-    return found
+                positions.setdefault(thing, []).append((row, column))
+    return positions
 
 
 def badge_variants(badges: Sequence[Badge], thing: str | int) -> Iterator[list[GridCell]]:
     """Texts for badges, from the longest to a single sign."""
     for longest in (_MAX_LENGTH, 5, 0):
         for many in range(len(badges), 0, -1):
-            said: list[GridCell] = []
+            cells: list[GridCell] = []
             for badge in badges[:many]:
-                said += [GridCell()] * bool(said) + badge_cells(badge, longest, thing)
+                cells += [GridCell()] * bool(cells) + badge_cells(badge, longest, thing)
             if many < len(badges):
                 more = Badge("more", str(len(badges) - many))
-                said += badge_cells(more, 3, thing)
-            yield said
+                cells += badge_cells(more, 3, thing)
+            yield cells
     yield badge_cells(badges[0], 0, thing)
 
 
@@ -121,34 +121,34 @@ def draw_beside_box(
     """Draw badges to the right of a box, or over its end if there is no room."""
     row, column = last
     room = count_free_cells(grid, row, column + 1)
-    for said in badge_variants(badges, name):
-        if len(said) <= room:
-            _write_cells(grid, used, row, column + 1, said)
+    for variant in badge_variants(badges, name):
+        if len(variant) <= room:
+            _write_cells(grid, used, row, column + 1, variant)
             return
-    _write_cells(grid, used, row, column, said)
+    _write_cells(grid, used, row, column, variant)
 
 
 def draw_on_line(
     grid: GridOverlay, used: set[tuple[int, int]], line: Iterable[tuple[int, int]], badges: Sequence[Badge], number: int
 ) -> None:
     """Draw badges on a piece of a line: beside it, or along it."""
-    free = [place for place in line if place not in used]
+    free = [cell for cell in line if cell not in used]
     if not free:
         return
     down = sorted(
-        (place for place in free if grid[place[0]][place[1]].sides in (UP | DOWN, UP | DOWN | UNREMOVABLE)),
-        key=lambda place: grid[place[0]][place[1]].sides & UNREMOVABLE,
+        (cell for cell in free if grid[cell[0]][cell[1]].sides in (UP | DOWN, UP | DOWN | UNREMOVABLE)),
+        key=lambda cell: grid[cell[0]][cell[1]].sides & UNREMOVABLE,
     )
-    for said in badge_variants(badges, number):
+    for variant in badge_variants(badges, number):
         for row, column in down:
-            if len(said) - 1 <= count_free_cells(grid, row, column + 1):
-                _write_cells(grid, used, row, column, said)
+            if len(variant) - 1 <= count_free_cells(grid, row, column + 1):
+                _write_cells(grid, used, row, column, variant)
                 return
         for row, column in free:
-            if len(said) > 1 and is_free_run(grid, used, row, column, len(said), number):
-                _write_cells(grid, used, row, column, said)
+            if len(variant) > 1 and is_free_run(grid, used, row, column, len(variant), number):
+                _write_cells(grid, used, row, column, variant)
                 return
-    _write_cells(grid, used, *(down or free)[0], said)
+    _write_cells(grid, used, *(down or free)[0], variant)
 
 
 def is_free_run(grid: GridOverlay, used: set[tuple[int, int]], row: int, column: int, length: int, number: int) -> bool:
@@ -160,9 +160,9 @@ def is_free_run(grid: GridOverlay, used: set[tuple[int, int]], row: int, column:
 
 
 def _write_cells(
-    grid: GridOverlay, used: set[tuple[int, int]], row: int, column: int, said: Sequence[GridCell]
+    grid: GridOverlay, used: set[tuple[int, int]], row: int, column: int, cells: Sequence[GridCell]
 ) -> None:
-    for place, cell in enumerate(said):
-        under = grid[row][column + place]
-        grid.set(row, column + place, cell._replace(owners=cell.owners or under.owners, sides=under.sides))
-        used.add((row, column + place))
+    for offset, cell in enumerate(cells):
+        under = grid[row][column + offset]
+        grid.set(row, column + offset, cell._replace(owners=cell.owners or under.owners, sides=under.sides))
+        used.add((row, column + offset))

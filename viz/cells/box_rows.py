@@ -139,11 +139,11 @@ def box_text(box: Box, view: View, writing: BoxStyle, ports: int) -> BoxText:
     text = f"{before}{box_label(box, writing)}"
     leaving = {(arrow.label, LINE_LOOKS[arrow.link].style) for arrow in view.arrows if arrow.tail == box.name}
     labels = sorted({label for label, _ in leaving if label}, key=lambda label: (label != "T", label))
-    said = [to_single_width(label).ljust(2 * sum(other == label for other, _ in leaving) - 1) for label in labels]
-    length = sum(len(label) + 1 for label in said)
+    columns = [to_single_width(label).ljust(2 * sum(other == label for other, _ in leaving) - 1) for label in labels]
+    length = sum(len(label) + 1 for label in columns)
     text = text.ljust(max(ports + 1, 2 * ports + 1 - length - len(after)))
     outlets = {"": range(len(before), max(len(text), len(before) + 1))}
-    for label, words in zip(labels, said, strict=True):
+    for label, words in zip(labels, columns, strict=True):
         outlets[label] = range(len(text) + 1, len(text) + 1 + len(words))
         text += f" {words}"
     if set(labels) == {label for label, _ in leaving}:

@@ -31,9 +31,9 @@ def _transpose(grid: Grid) -> Grid:
     return [list(column) for column in zip(*grid, strict=True)]
 
 
-def remove_seams(grid: Grid, wanted: int, along: int, up: int, down: int) -> Grid:
+def remove_seams(grid: Grid, width: int, along: int, up: int, down: int) -> Grid:
     """Remove the straightest seams, one after another, until rows have `wanted` cells or no seam is left."""
-    while grid and len(grid[0]) > wanted:
+    while grid and len(grid[0]) > width:
         seam = cheapest_seam(grid, along, up, down)
         if seam is None:
             return grid
@@ -48,7 +48,7 @@ def cheapest_seam(grid: Grid, along: int, up: int, down: int) -> list[int] | Non
     for above, row in pairwise(grid):
         costs, step = next_row_costs(costs, removal_costs(row, along), *passable_columns(above, row, up, down))
         steps.append(step)
-    column = min(range(len(costs)), key=lambda place: costs[place])
+    column = min(range(len(costs)), key=lambda index: costs[index])
     if costs[column] >= _PROHIBITIVE_COST:
         return None
     seam = [column]
@@ -62,10 +62,10 @@ def removal_costs(row: Sequence[GridCell], along: int) -> list[int]:
     """The cost to remove each cell of a row; a cell with equal space beside it is cheap."""
     free = [cell.sides in (0, along) and not cell.sides & UNREMOVABLE for cell in row]
     return [
-        (1 if row[place].sides else 0)
-        if free[place] and place + 1 < len(row) and free[place + 1]
+        (1 if row[column].sides else 0)
+        if free[column] and column + 1 < len(row) and free[column + 1]
         else _PROHIBITIVE_COST
-        for place in range(len(row))
+        for column in range(len(row))
     ]
 
 
@@ -99,10 +99,10 @@ def next_row_costs(
     size = len(costs)
     best = list(costs)
     origin = list(range(size))
-    for place in range(1, size):
-        if right[place] and best[place - 1] + 1 < best[place]:
-            best[place], origin[place] = best[place - 1] + 1, origin[place - 1]
-    for place in range(size - 2, -1, -1):
-        if left[place + 1] and best[place + 1] + 1 < best[place]:
-            best[place], origin[place] = best[place + 1] + 1, origin[place + 1]
+    for column in range(1, size):
+        if right[column] and best[column - 1] + 1 < best[column]:
+            best[column], origin[column] = best[column - 1] + 1, origin[column - 1]
+    for column in range(size - 2, -1, -1):
+        if left[column + 1] and best[column + 1] + 1 < best[column]:
+            best[column], origin[column] = best[column + 1] + 1, origin[column + 1]
     return [cost + more for cost, more in zip(best, room, strict=True)], origin

@@ -71,15 +71,15 @@ def draw_cells(view: View, *, width: int = WIDTH, height: int = HEIGHT, styles: 
 
     Raises Usage if Graphviz cannot lay it out.
     """
-    found: list[Drawing] = []
+    drawings: list[Drawing] = []
     for writing in _BOX_STYLES[:styles]:
         drawing = draw_with_style(view, writing, width, height)
         if drawing.fits:
             return drawing
         if _excess(drawing.size, width, height) > _MAX_EXCESS:
             return draw_with_style(view, writing, sys.maxsize, sys.maxsize)._replace(fits=False, legend=drawing.legend)
-        found.append(drawing)
-    return min(found, key=lambda drawing: _excess(drawing.size, width, height))
+        drawings.append(drawing)
+    return min(drawings, key=lambda drawing: _excess(drawing.size, width, height))
 
 
 def redraw(drawing: Drawing, view: View, positions: CellPositions | None = None) -> Drawing:
@@ -131,9 +131,9 @@ _SELF_EVIDENT_KINDS: tuple[BoxKind, ...] = ("argument", "result")
 
 def build_legend(view: View, writing: BoxStyle, width: int) -> tuple[tuple[GridCell, ...], ...]:
     """Rows of cells, if possible no wider than `width`, that explain arrows, letters and badges."""
-    said = [*arrow_entries(view), *badge_entries(view), *letter_entries(view, writing)]
+    entries = [*arrow_entries(view), *badge_entries(view), *letter_entries(view, writing)]
     rows: list[list[GridCell]] = []
-    for words in said:
+    for words in entries:
         if rows and len(rows[-1]) + len(words) + 3 <= width:
             rows[-1] += [GridCell()] * 3 + words
         else:

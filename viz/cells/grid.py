@@ -108,8 +108,8 @@ def _row_text(row: Sequence[GridCell], unicode: bool, colours: bool) -> str:
         return text
     line = ""
     for look, run in groupby(row[: len(text)], sgr_parameters):
-        said = "".join(cell.glyph if unicode else cell.ascii for cell in run)
-        line += f"\x1b[{look}m{said}\x1b[0m" if look and said.strip() else said
+        run_text = "".join(cell.glyph if unicode else cell.ascii for cell in run)
+        line += f"\x1b[{look}m{run_text}\x1b[0m" if look and run_text.strip() else run_text
     return line
 
 

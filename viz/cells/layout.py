@@ -34,44 +34,44 @@ class CellLayout(NamedTuple):
     @property
     def ranks(self) -> int:
         """The number of ranks."""
-        return max((stand.rank for stand in self.placements.values()), default=-1) + 1
+        return max((placement.rank for placement in self.placements.values()), default=-1) + 1
 
 
-def lay_out_rows(view: View, plates: Sequence[BoxRow], *, timeout: float = 120) -> CellLayout:
+def lay_out_rows(view: View, rows: Sequence[BoxRow], *, timeout: float = 120) -> CellLayout:
     """Lay out rows of boxes, which contain each box of the view once.
 
     Raises Usage in the same cases as `render`.
     """
-    said = json.loads(render(write_dot(view, plates), COORDINATE_FORMAT, timeout=timeout))
-    objects = {thing["name"]: thing for thing in said.get("objects", ())}
-    middles = {
-        plate.name: tuple(map(float, objects[f"p{number}"]["pos"].split(","))) for number, plate in enumerate(plates)
-    }
+    graphviz_layout = json.loads(render(write_dot(view, rows), COORDINATE_FORMAT, timeout=timeout))
+    objects = {thing["name"]: thing for thing in graphviz_layout.get("objects", ())}
+    middles = {row.name: tuple(map(float, objects[f"p{number}"]["pos"].split(","))) for number, row in enumerate(rows)}
     heights = sorted({y for _, y in middles.values()}, reverse=True)
     rank = {y: number for number, y in enumerate(heights)}
-    wanted = {
-        plate.name: Placement(
-            rank[middles[plate.name][1]], round(middles[plate.name][0] / _POINTS_PER_COLUMN - plate.width / 2)
+    targets = {
+        row.name: Placement(
+            rank[middles[row.name][1]], round(middles[row.name][0] / _POINTS_PER_COLUMN - row.width / 2)
         )
-        for plate in plates
+        for row in rows
     }
     courses = {
-        int(edge["arrow"]): spline_columns(edge["pos"], heights) for edge in said.get("edges", ()) if "arrow" in edge
+        int(edge["arrow"]): spline_columns(edge["pos"], heights)
+        for edge in graphviz_layout.get("edges", ())
+        if "arrow" in edge
     }
-    stands, frames = place_rows(view, plates, wanted, courses)
-    return CellLayout(stands, frames, courses)
+    placements, frames = place_rows(view, rows, targets, courses)
+    return CellLayout(placements, frames, courses)
 
 
-def write_dot(view: View, plates: Sequence[BoxRow]) -> str:
+def write_dot(view: View, rows: Sequence[BoxRow]) -> str:
     """DOT source of rows of boxes: tables of fixed size, with a port for each box and each of its outlets."""
-    node_of = {slot.box: f"p{number}" for number, plate in enumerate(plates) for slot in plate.boxes}
-    joined = {joint for plate in plates for joint in plate.joints}
+    node_of = {slot.box: f"p{number}" for number, row in enumerate(rows) for slot in row.boxes}
+    joined = {joint for row in rows for joint in row.joints}
     lines = ["digraph {", "newrank=true nodesep=0.15 ranksep=0.6", "node [shape=plain]"]
-    lines += [f"p{number} [label=<{row_table(plate)}>]" for number, plate in enumerate(plates)]
-    lines += cluster_lines(view.root, node_of, plates)
+    lines += [f"p{number} [label=<{row_table(row)}>]" for number, row in enumerate(rows)]
+    lines += cluster_lines(view.root, node_of, rows)
     for number, arrow in enumerate(view.arrows):
         if number not in joined and arrow.tail in node_of and arrow.head in node_of:
-            lines.append(dot_edge(number, arrow, node_of, plates))
+            lines.append(dot_edge(number, arrow, node_of, rows))
     lines += [
         f"{node_of[upper]} -> {node_of[lower]} [style=invis weight=0]"
         for upper, lower in view.rank_constraints
@@ -80,17 +80,17 @@ def write_dot(view: View, plates: Sequence[BoxRow]) -> str:
     return "\n".join([*lines, "}"])
 
 
-def row_table(plate: BoxRow) -> str:
+def row_table(row: BoxRow) -> str:
     """An HTML table for Graphviz: a row of boxes, with a cell for each of their outlets."""
     cells = ""
-    for number, slot in enumerate(plate.boxes):
+    for number, slot in enumerate(row.boxes):
         outlets = sorted((columns.start, columns.stop, label) for label, columns in slot.outlets.items() if label)
         start = outlets[0][0] if outlets else len(slot.text)
         cells += table_cell(JOINT_WIDTH) if number else ""
         cells += table_cell(start, f"b{number}")
-        for place, (start, _, _) in enumerate(outlets):
-            end = outlets[place + 1][0] if place + 1 < len(outlets) else len(slot.text)
-            cells += table_cell(end - start, f"b{number}o{place}")
+        for index, (start, _, _) in enumerate(outlets):
+            end = outlets[index + 1][0] if index + 1 < len(outlets) else len(slot.text)
+            cells += table_cell(end - start, f"b{number}o{index}")
     return f'<table border="0" cellborder="0" cellspacing="0" cellpadding="0"><tr>{cells}</tr></table>'
 
 
@@ -100,15 +100,15 @@ def table_cell(columns: int, port: str = "") -> str:
     return f'<td{named} fixedsize="true" width="{columns * _POINTS_PER_COLUMN}" height="{_POINTS_PER_COLUMN}"></td>'
 
 
-def dot_edge(number: int, arrow: ViewArrow, node_of: dict[str, str], plates: Sequence[BoxRow]) -> str:
+def dot_edge(number: int, arrow: ViewArrow, node_of: dict[str, str], rows: Sequence[BoxRow]) -> str:
     """The DOT line of an arrow between the outlet of its tail and the box of its head."""
     ends = []
     for box, label in ((arrow.tail, arrow.label), (arrow.head, "")):
         node = node_of[box]
-        slots = plates[int(node[1:])].boxes
+        slots = rows[int(node[1:])].boxes
         position = next(position for position, slot in enumerate(slots) if slot.box == box)
         labels = sorted((columns.start, name) for name, columns in slots[position].outlets.items() if name)
-        outlet = next((f"o{place}" for place, (_, name) in enumerate(labels) if name == label), "") if label else ""
+        outlet = next((f"o{index}" for index, (_, name) in enumerate(labels) if name == label), "") if label else ""
         ends.append(f"{node}:b{position}{outlet}")
     if arrow.is_reversed:
         ends.reverse()
@@ -116,7 +116,7 @@ def dot_edge(number: int, arrow: ViewArrow, node_of: dict[str, str], plates: Seq
     return f"{ends[0]} -> {ends[1]} [arrow={number} dir=none{free}]"
 
 
-def cluster_lines(cluster: Cluster, node_of: dict[str, str], plates: Sequence[BoxRow]) -> list[str]:
+def cluster_lines(cluster: Cluster, node_of: dict[str, str], rows: Sequence[BoxRow]) -> list[str]:
     """The DOT lines of a cluster, with those inside it."""
     lines = [f"{node}" for node in dict.fromkeys(node_of[name] for name in cluster.boxes)]
     level = list(dict.fromkeys(node_of[name] for name in cluster.same_rank))
@@ -125,7 +125,7 @@ def cluster_lines(cluster: Cluster, node_of: dict[str, str], plates: Sequence[Bo
     for inner in cluster.clusters:
         lines += [
             f"subgraph {_cluster_name(inner)} {{ margin={_POINTS_PER_COLUMN}",
-            *cluster_lines(inner, node_of, plates),
+            *cluster_lines(inner, node_of, rows),
             "}",
         ]
     return lines
@@ -143,12 +143,12 @@ def spline_columns(pos: str, heights: Sequence[float]) -> dict[int, float]:
         if parts[0] not in "es":
             points.append((float(parts[0]), float(parts[1])))
     path = [bezier_point(points[at : at + 4], step / 8) for at in range(0, len(points) - 3, 3) for step in range(9)]
-    found: dict[int, float] = {}
+    columns: dict[int, float] = {}
     for (x, y), (further, lower) in pairwise(path):
         for rank, height in enumerate(heights):
             if min(y, lower) <= height <= max(y, lower) and y != lower:
-                found.setdefault(rank, (x + (further - x) * (height - y) / (lower - y)) / _POINTS_PER_COLUMN)
-    return found
+                columns.setdefault(rank, (x + (further - x) * (height - y) / (lower - y)) / _POINTS_PER_COLUMN)
+    return columns
 
 
 def bezier_point(points: Sequence[Point], t: float) -> Point:
@@ -196,68 +196,70 @@ class _Gap(NamedTuple):
 
 
 def place_rows(
-    view: View, plates: Sequence[BoxRow], wanted: dict[str, Placement], courses: ArrowCourses
+    view: View, rows: Sequence[BoxRow], targets: dict[str, Placement], courses: ArrowCourses
 ) -> tuple[dict[str, Placement], dict[str, FrameSpan]]:
     """Move rows of boxes until none touches another or a frame, and more arrows are straight; returns them with the
     frames that have room."""
-    width = {plate.name: plate.width for plate in plates}
-    home = {slot.box: plate.name for plate in plates for slot in plate.boxes}
+    width = {row.name: row.width for row in rows}
+    home = {slot.box: row.name for row in rows for slot in row.boxes}
     members = rows_by_frame(view.root, home)
-    spans = {name: frame_span(inside, wanted, width) for name, inside in members.items()}
-    columns = {name: stand.column for name, stand in wanted.items()}
+    spans = {name: frame_span(inside, targets, width) for name, inside in members.items()}
+    columns = {name: target.column for name, target in targets.items()}
     columns |= {f"{name}<": span.left_column for name, span in spans.items()}
     columns |= {f"{name}>": span.right_column for name, span in spans.items()}
-    between = list(gaps_in_rows(wanted, width))
-    framed = [*between, *gaps_around_frames(view, members, spans, wanted, width)]
+    between = list(gaps_in_rows(targets, width))
+    framed = [*between, *gaps_around_frames(view, members, spans, targets, width)]
     settled = satisfy_gaps(columns, framed)
     if settled is None:
         spans, framed, settled = {}, between, satisfy_gaps(columns, between) or columns
-    straighten(view, plates, wanted, courses, settled, framed)
-    stands = {name: Placement(stand.rank, settled[name]) for name, stand in wanted.items()}
+    straighten(view, rows, targets, courses, settled, framed)
+    placements = {name: Placement(target.rank, settled[name]) for name, target in targets.items()}
     frames = {
         name: FrameSpan(settled[f"{name}<"], settled[f"{name}>"], span.first_rank, span.last_rank)
         for name, span in spans.items()
     }
-    return stands, frames
+    return placements, frames
 
 
 def satisfy_gaps(columns: dict[str, int], gaps: Sequence[_Gap]) -> dict[str, int] | None:
     """The columns, moved to the right as far as the gaps require; None if the gaps contradict each other."""
-    found = dict(columns)
+    moved = dict(columns)
     for _ in range(len(columns) + 1):
-        wrong = [gap for gap in gaps if found[gap.second_name] < found[gap.first_name] + gap.columns]
+        wrong = [gap for gap in gaps if moved[gap.second_name] < moved[gap.first_name] + gap.columns]
         if not wrong:
-            return found
+            return moved
         for gap in wrong:
-            found[gap.second_name] = max(found[gap.second_name], found[gap.first_name] + gap.columns)
+            moved[gap.second_name] = max(moved[gap.second_name], moved[gap.first_name] + gap.columns)
     return None
 
 
 def rows_by_frame(cluster: Cluster, home: dict[str, str]) -> dict[str, set[str]]:
     """The rows of boxes inside each frame, at any depth; frames without any are left out."""
-    found: dict[str, set[str]] = {}
+    names_by_frame: dict[str, set[str]] = {}
     for inner in cluster.clusters:
         within = rows_by_frame(inner, home)
         mine = {home[name] for one in inner.walk() for name in one.boxes}
         if mine:
-            found[inner.name] = mine
-        found |= within
-    return found
+            names_by_frame[inner.name] = mine
+        names_by_frame |= within
+    return names_by_frame
 
 
-def frame_span(inside: Iterable[str], wanted: dict[str, Placement], width: dict[str, int]) -> FrameSpan:
+def frame_span(inside: Iterable[str], targets: dict[str, Placement], width: dict[str, int]) -> FrameSpan:
     """The columns and ranks of the frame around these boxes."""
-    stands = [(wanted[name], width[name]) for name in inside]
-    ranks = [stand.rank for stand, _ in stands]
-    left = min(stand.column for stand, _ in stands) - _MARGIN
-    return FrameSpan(left, max(stand.column + wide for stand, wide in stands) + _MARGIN - 1, min(ranks), max(ranks))
+    placements = [(targets[name], width[name]) for name in inside]
+    ranks = [placement.rank for placement, _ in placements]
+    left = min(placement.column for placement, _ in placements) - _MARGIN
+    return FrameSpan(
+        left, max(placement.column + wide for placement, wide in placements) + _MARGIN - 1, min(ranks), max(ranks)
+    )
 
 
-def gaps_in_rows(wanted: dict[str, Placement], width: dict[str, int]) -> Iterable[_Gap]:
+def gaps_in_rows(targets: dict[str, Placement], width: dict[str, int]) -> Iterable[_Gap]:
     """The gaps between boxes that stand side by side in a rank."""
-    ordered = sorted(wanted, key=lambda name: (wanted[name], name))
+    ordered = sorted(targets, key=lambda name: (targets[name], name))
     for left, right in pairwise(ordered):
-        if wanted[left].rank == wanted[right].rank:
+        if targets[left].rank == targets[right].rank:
             yield _Gap(left, right, width[left] + 2)
 
 
@@ -265,7 +267,7 @@ def gaps_around_frames(
     view: View,
     members: dict[str, set[str]],
     spans: dict[str, FrameSpan],
-    wanted: dict[str, Placement],
+    targets: dict[str, Placement],
     width: dict[str, int],
 ) -> Iterable[_Gap]:
     """The gaps between the borders of frames, the boxes inside them, and boxes and frames outside."""
@@ -273,14 +275,14 @@ def gaps_around_frames(
     for name, span in spans.items():
         left, right = f"{name}<", f"{name}>"
         yield _Gap(left, right, len(titles[name]) + 8)
-        for plate in wanted:
-            if plate in members[name]:
-                yield _Gap(left, plate, _MARGIN)
-                yield _Gap(plate, right, width[plate] + _MARGIN - 1)
-            elif span.first_rank <= wanted[plate].rank <= span.last_rank:
-                middle = wanted[plate].column + width[plate] / 2
+        for row in targets:
+            if row in members[name]:
+                yield _Gap(left, row, _MARGIN)
+                yield _Gap(row, right, width[row] + _MARGIN - 1)
+            elif span.first_rank <= targets[row].rank <= span.last_rank:
+                middle = targets[row].column + width[row] / 2
                 rightmost = middle * 2 > span.left_column + span.right_column
-                yield _Gap(right, plate, 2) if rightmost else _Gap(plate, left, width[plate] + 1)
+                yield _Gap(right, row, 2) if rightmost else _Gap(row, left, width[row] + 1)
         for other, beside in spans.items():
             if members[other] < members[name] or (members[other] == members[name] and other.startswith(f"{name}_")):
                 yield _Gap(left, f"{other}<", _MARGIN)
@@ -311,17 +313,17 @@ class _ArrowEnd(NamedTuple):
 
 def straighten(
     view: View,
-    plates: Sequence[BoxRow],
-    stands: Mapping[str, Placement],
+    rows: Sequence[BoxRow],
+    placements: Mapping[str, Placement],
     courses: ArrowCourses,
     columns: dict[str, int],
     gaps: Sequence[_Gap],
 ) -> None:
     """Move rows of boxes within their gaps so that more arrows can be straight."""
-    ends = arrow_ends(view, plates, stands, courses)
+    ends = arrow_ends(view, rows, placements, courses)
     for _ in range(3):
-        for plate in plates:
-            name = plate.name
+        for row in rows:
+            name = row.name
             least = max(
                 (columns[gap.first_name] + gap.columns for gap in gaps if gap.second_name == name), default=-(10**6)
             )
@@ -356,20 +358,20 @@ def bend_cost(ends: Sequence[_ArrowEnd], column: int, columns: Mapping[str, int]
 
 
 def arrow_ends(
-    view: View, plates: Sequence[BoxRow], stands: Mapping[str, Placement], courses: ArrowCourses
+    view: View, rows: Sequence[BoxRow], placements: Mapping[str, Placement], courses: ArrowCourses
 ) -> dict[str, list[_ArrowEnd]]:
     """The arrow ends at each row of boxes."""
-    plate_of = {slot.box: (plate, slot, start) for plate in plates for slot, start in plate.box_starts()}
-    joined = {joint for plate in plates for joint in plate.joints}
-    ends: dict[str, list[_ArrowEnd]] = {plate.name: [] for plate in plates}
+    row_of = {slot.box: (row, slot, start) for row in rows for slot, start in row.box_starts()}
+    joined = {joint for row in rows for joint in row.joints}
+    ends: dict[str, list[_ArrowEnd]] = {row.name: [] for row in rows}
     for number, arrow in enumerate(view.arrows):
-        if number in joined or arrow.tail not in plate_of or arrow.head not in plate_of:
+        if number in joined or arrow.tail not in row_of or arrow.head not in row_of:
             continue
-        (tail, slot, start), (head, end_slot, end_start) = plate_of[arrow.tail], plate_of[arrow.head]
+        (tail, slot, start), (head, end_slot, end_start) = row_of[arrow.tail], row_of[arrow.head]
         outlet = slot.outlets.get(arrow.label, range(1, len(slot.text) - 1))
         leaving = range(start + outlet.start, start + outlet.stop)
         reaching = range(end_start + 1, end_start + max(len(end_slot.text) - 1, 2))
-        first, last = stands[tail.name].rank, stands[head.name].rank
+        first, last = placements[tail.name].rank, placements[head.name].rank
         if abs(first - last) == 1:
             ends[tail.name].append(_ArrowEnd(leaving, head.name, reaching, 0))
             ends[head.name].append(_ArrowEnd(reaching, tail.name, leaving, 0))

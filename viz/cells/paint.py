@@ -38,41 +38,44 @@ def plan_drawing(view: View, writing: BoxStyle, height: int) -> DrawingPlan:
     wider = Counter[str]()
     while True:
         rows = build_box_rows(shown, writing, wider)
-        found = lay_out_rows(shown, rows)
+        layout = lay_out_rows(shown, rows)
         try:
-            routes = route_arrows(shown, rows, found)
+            routes = route_arrows(shown, rows, layout)
             break
         except BoxTooNarrow as narrow:
             wider.update(narrow.boxes)
-    borders = frame_borders(shown, found)
-    stood = [box_columns(rows, found, rank) for rank in range(-1, found.ranks + 1)]
+    borders = frame_borders(shown, layout)
+    box_columns_by_rank = [box_columns(rows, layout, rank) for rank in range(-1, layout.ranks + 1)]
     channels = [
         Channel(
             [branch for branch in routes.branches if branch.channel == channel],
             borders.get(channel, []),
-            stood[channel],
-            stood[channel + 1],
+            box_columns_by_rank[channel],
+            box_columns_by_rank[channel + 1],
         )
-        for channel in range(found.ranks + 1)
+        for channel in range(layout.ranks + 1)
     ]
-    heights = assign_rows(channels, height - found.ranks)
-    return DrawingPlan(shown, rows, found, routes, borders, heights)
+    heights = assign_rows(channels, height - layout.ranks)
+    return DrawingPlan(shown, rows, layout, routes, borders, heights)
 
 
-def box_columns(rows: Sequence[BoxRow], found: CellLayout, rank: int) -> frozenset[int]:
+def box_columns(rows: Sequence[BoxRow], layout: CellLayout, rank: int) -> frozenset[int]:
     """The columns of a rank that boxes occupy."""
-    stands = ((found.placements[plate.name], plate.width) for plate in rows)
+    placements = ((layout.placements[row.name], row.width) for row in rows)
     return frozenset(
-        column for stand, width in stands if stand.rank == rank for column in range(stand.column, stand.column + width)
+        column
+        for placement, width in placements
+        if placement.rank == rank
+        for column in range(placement.column, placement.column + width)
     )
 
 
-def frame_borders(view: View, found: CellLayout) -> dict[int, list[Border]]:
+def frame_borders(view: View, layout: CellLayout) -> dict[int, list[Border]]:
     """Upper and lower sides of frames, by channel."""
     borders: dict[int, list[Border]] = {}
-    inner_first = [cluster for cluster in view.root.walk() if cluster.name in found.frames][::-1]
+    inner_first = [cluster for cluster in view.root.walk() if cluster.name in layout.frames][::-1]
     for cluster in inner_first:
-        span = found.frames[cluster.name]
+        span = layout.frames[cluster.name]
         for upper, channel in ((True, span.first_rank), (False, span.last_rank + 1)):
             others = borders.setdefault(channel, [])
             inside = [other.depth + 1 for other in others if other.is_upper == upper and _is_within(other, span)]
@@ -100,9 +103,9 @@ class Canvas:
 
     def write(self, row: int, column: int, text: str, cell: GridCell) -> None:
         """Write text with the look of a cell."""
-        for place, each in enumerate(text_cells(text, cell)):
-            sides = UNREMOVABLE | LEFT * (place > 0) | RIGHT * (place < len(text) - 1)
-            self.cells[row, column + place] = each._replace(sides=sides)
+        for offset, each in enumerate(text_cells(text, cell)):
+            sides = UNREMOVABLE | LEFT * (offset > 0) | RIGHT * (offset < len(text) - 1)
+            self.cells[row, column + offset] = each._replace(sides=sides)
 
 
 def paint(canvas: Canvas, plan: DrawingPlan) -> None:
@@ -161,14 +164,14 @@ def paint_titles(canvas: Canvas, plan: DrawingPlan) -> None:
                 canvas.write(row, start, abbreviate(text, room)[:room], cell)
 
 
-def find_title_room(canvas: Canvas, row: int, border: Border, wanted: int) -> tuple[int, int]:
+def find_title_room(canvas: Canvas, row: int, border: Border, title_length: int) -> tuple[int, int]:
     """The place for a title in an upper side: the first with enough room, or else the longest."""
     side = [canvas.cells[row, column] for column in range(border.left_column + 2, border.right_column - 1)]
     runs, start = [], border.left_column + 2
     for free, run in groupby(side, lambda cell: cell.owners == (border.cluster,)):
         length = len(list(run))
         if free:
-            runs.append((-min(length, wanted), start, length))
+            runs.append((-min(length, title_length), start, length))
         start += length
     _, start, length = min(runs, default=(0, border.left_column + 2, 0))
     return start, length
@@ -230,26 +233,26 @@ def paint_heads(canvas: Canvas, plan: DrawingPlan, branch: Branch) -> None:
             )
 
 
-def _paint_head(canvas: Canvas, arrow: ViewArrow, number: int, place: tuple[int, int], which: int) -> None:
+def _paint_head(canvas: Canvas, arrow: ViewArrow, number: int, position: tuple[int, int], which: int) -> None:
     look = LINE_LOOKS[arrow.link]
     head = HEADS[look.head][which]
     if head:
-        sides = canvas.cells[place].sides | UNREMOVABLE
-        canvas.cells[place] = GridCell(head[0], head[1], look.colour, False, (number,), sides)
+        sides = canvas.cells[position].sides | UNREMOVABLE
+        canvas.cells[position] = GridCell(head[0], head[1], look.colour, False, (number,), sides)
 
 
 def paint_boxes(canvas: Canvas, plan: DrawingPlan) -> None:
     """Paint the boxes, each at its placement."""
     boxes = plan.view.boxes
-    for plate in plan.rows:
-        stand = plan.layout.placements[plate.name]
-        row = plan.row_of(stand.rank)
-        for slot, start in plate.box_starts():
+    for box_row in plan.rows:
+        placement = plan.layout.placements[box_row.name]
+        row = plan.row_of(placement.rank)
+        for slot, start in box_row.box_starts():
             box = boxes[slot.box]
             cell = GridCell(colour=BOX_LOOKS[box.kind].colour, owners=(slot.box,))
-            canvas.write(row, stand.column + start, slot.text, cell)
-        for number, (slot, start) in zip(plate.joints, plate.box_starts(), strict=False):
-            column = stand.column + start + len(slot.text)
-            for place in range(JOINT_WIDTH):
-                paint_line_cell(canvas, plan, row, column + place, LEFT | RIGHT, [number])
+            canvas.write(row, placement.column + start, slot.text, cell)
+        for number, (slot, start) in zip(box_row.joints, box_row.box_starts(), strict=False):
+            column = placement.column + start + len(slot.text)
+            for offset in range(JOINT_WIDTH):
+                paint_line_cell(canvas, plan, row, column + offset, LEFT | RIGHT, [number])
             _paint_head(canvas, plan.view.arrows[number], number, (row, column + JOINT_WIDTH - 1), 2)

@@ -83,47 +83,47 @@ class Routes:
     """For each rank and column that a route passes, the branches above and below."""
 
 
-def routed_boxes(rows: Sequence[BoxRow], found: CellLayout) -> dict[str, RoutedBox]:
+def routed_boxes(rows: Sequence[BoxRow], layout: CellLayout) -> dict[str, RoutedBox]:
     """Every box, by name."""
     known = {}
-    for plate in rows:
-        stand = found.placements[plate.name]
-        for slot, start in plate.box_starts():
-            column = stand.column + start
+    for row in rows:
+        placement = layout.placements[row.name]
+        for slot, start in row.box_starts():
+            column = placement.column + start
             inside = range(column + 1, column + max(len(slot.text) - 1, 2))
             outlets = {label: range(column + each.start, column + each.stop) for label, each in slot.outlets.items()}
-            known[slot.box] = RoutedBox(stand.rank, column, len(slot.text), inside, outlets)
+            known[slot.box] = RoutedBox(placement.rank, column, len(slot.text), inside, outlets)
     return known
 
 
-def route_arrows(view: View, rows: Sequence[BoxRow], found: CellLayout) -> Routes:
+def route_arrows(view: View, rows: Sequence[BoxRow], layout: CellLayout) -> Routes:
     """Route all arrows that are not inside a row of boxes. Raises BoxTooNarrow if a box must be wider."""
-    return _ArrowRouter(view, rows, found).route_all()
+    return _ArrowRouter(view, rows, layout).route_all()
 
 
 class _ArrowRouter:
     """Routes one arrow after the other; its tables hold the occupied cells."""
 
-    def __init__(self, view: View, rows: Sequence[BoxRow], found: CellLayout) -> None:
-        self.view, self.layout = view, found
-        self.boxes = routed_boxes(rows, found)
-        self.joint_arrows = {joint for plate in rows for joint in plate.joints}
+    def __init__(self, view: View, rows: Sequence[BoxRow], layout: CellLayout) -> None:
+        self.view, self.layout = view, layout
+        self.boxes = routed_boxes(rows, layout)
+        self.joint_arrows = {joint for row in rows for joint in row.joints}
         aside = 6 + 2 * len({(arrow.tail, arrow.label, LINE_LOOKS[arrow.link].style) for arrow in view.arrows})
-        frames = found.frames.values()
-        ends = [*(place.column for place in self.boxes.values()), *(frame.left_column for frame in frames)]
+        frames = layout.frames.values()
+        ends = [*(box.column for box in self.boxes.values()), *(frame.left_column for frame in frames)]
         left = min(ends, default=0) - aside
         ends = [
-            *(place.column + place.width for place in self.boxes.values()),
+            *(box.column + box.width for box in self.boxes.values()),
             *(frame.right_column for frame in frames),
         ]
         right = max(ends, default=0) + aside
         self.first_column = left
         self.routes = Routes(self.boxes, range(left, right))
         size = right - left
-        self.blocked = np.zeros((found.ranks, size), bool)
-        self.proximity_cost = np.zeros((found.ranks, size))
+        self.blocked = np.zeros((layout.ranks, size), bool)
+        self.proximity_cost = np.zeros((layout.ranks, size))
         self.owner: dict[tuple[int, int], Branch] = {}
-        self.occupied = np.zeros((found.ranks + 1, size), bool)
+        self.occupied = np.zeros((layout.ranks + 1, size), bool)
         """For each channel, by the rank below it, the occupied columns."""
         self.nets: dict[tuple[str, str, str, int], int] = {}
         self.trees: dict[int, dict[int, set[int]]] = {}
@@ -135,22 +135,22 @@ class _ArrowRouter:
 
     def block_cells(self, rows: Sequence[BoxRow]) -> None:
         """Close the cells of boxes and frame borders to routes, and make those beside boxes costly."""
-        for plate in rows:
-            stand = self.layout.placements[plate.name]
-            start = stand.column - self.first_column
-            self.blocked[stand.rank, start : start + plate.width] = True
-            self.proximity_cost[stand.rank, [start - 1, start + plate.width]] += _PROXIMITY_COST
+        for row in rows:
+            placement = self.layout.placements[row.name]
+            start = placement.column - self.first_column
+            self.blocked[placement.rank, start : start + row.width] = True
+            self.proximity_cost[placement.rank, [start - 1, start + row.width]] += _PROXIMITY_COST
         for frame in self.layout.frames.values():
             for column in (frame.left_column, frame.right_column):
                 self.blocked[frame.first_rank : frame.last_rank + 1, column - self.first_column] = True
 
     def reserve_outlets(self) -> None:
         """Reserve the columns below labelled outlets for the arrows of those outlets."""
-        for name, place in self.boxes.items():
-            for label, columns in place.outlets.items():
+        for name, box in self.boxes.items():
+            for label, columns in box.outlets.items():
                 if label:
-                    self.reserved |= {(place.rank + 1, column): (name, label) for column in columns}
-                    self.occupied[place.rank + 1, [column - self.first_column for column in columns]] = True
+                    self.reserved |= {(box.rank + 1, column): (name, label) for column in columns}
+                    self.occupied[box.rank + 1, [column - self.first_column for column in columns]] = True
 
     def _is_free(self, channel: int, column: int, arrow: ViewArrow) -> bool:
         """Whether an arrow can leave its box at this column."""
@@ -247,9 +247,9 @@ class _ArrowRouter:
         branch.heads_above[end] = number
         branch.arrows.add(number)
 
-    def _nearest_free_column(self, columns: Iterable[int], channel: int, wanted: int, arrow: ViewArrow) -> int | None:
+    def _nearest_free_column(self, columns: Iterable[int], channel: int, target: int, arrow: ViewArrow) -> int | None:
         free = [column for column in columns if self._is_free(channel, column, arrow)]
-        return min(free, key=lambda column: (abs(column - wanted), column), default=None)
+        return min(free, key=lambda column: (abs(column - target), column), default=None)
 
     def cheapest_path(
         self, number: int, net: int, tree: dict[int, set[int]], step: int
@@ -259,19 +259,19 @@ class _ArrowRouter:
         tail, head = self.boxes[arrow.tail], self.boxes[arrow.head]
         size = len(self.routes.columns)
         cost = np.full(size, np.inf)
-        came: list[NDArray[np.intp]] = []
+        origins: list[NDArray[np.intp]] = []
         for rank in range(tail.rank, head.rank + step, step):
             if rank != tail.rank:
                 channel = min(rank, rank - step) + 1
                 cost, origin = self.cross_channel(cost, channel)
                 cost = cost + self.entry_costs(rank, head, number, step, self.closed_columns(rank, tree, step, arrow))
-                came.append(origin)
+                origins.append(origin)
             if rank != head.rank:
                 self.seed_costs(cost, rank, tree, tail, arrow, step)
         best = int(np.argmin(cost))
         if not np.isfinite(cost[best]):
             raise BoxTooNarrow(arrow.tail, arrow.head)
-        return self.trace_route(best, came, tree, tail, head, step)
+        return self.trace_route(best, origins, tree, tail, head, step)
 
     def seed_costs(
         self,
@@ -330,17 +330,17 @@ class _ArrowRouter:
                 cost[column - self.first_column] = 0.02 * abs(column - middle)
             return np.where(closed, np.inf, cost)
         following = min(rank, rank + step) + 1
-        wanted = self.layout.courses.get(number, {}).get(rank)
+        target = self.layout.courses.get(number, {}).get(rank)
         columns = np.arange(size) + self.first_column
         cost = (
-            self.proximity_cost[rank] + _RANK_COST + (0 if wanted is None else _DETOUR_COST * np.abs(columns - wanted))
+            self.proximity_cost[rank] + _RANK_COST + (0 if target is None else _DETOUR_COST * np.abs(columns - target))
         )
         return np.where(self.blocked[rank] | closed | self.occupied[following], np.inf, cost)
 
     def trace_route(
         self,
         best: int,
-        came: Sequence[NDArray[np.intp]],
+        origins: Sequence[NDArray[np.intp]],
         tree: dict[int, set[int]],
         tail: RoutedBox,
         head: RoutedBox,
@@ -348,7 +348,7 @@ class _ArrowRouter:
     ) -> list[tuple[tuple[int, int], tuple[int, int]]]:
         """The path from the tail to the column `best` at the head, as pairs of (rank, column)."""
         path, column, rank = [], best, head.rank
-        for origin in reversed(came):
+        for origin in reversed(origins):
             before = int(origin[column])
             path.append(((rank - step, before + self.first_column), (rank, column + self.first_column)))
             rank, column = rank - step, before
@@ -382,7 +382,7 @@ class Channel(NamedTuple):
     columns_below: frozenset[int]
 
 
-def assign_rows(channels: Sequence[Channel], wanted: int) -> list[int]:
+def assign_rows(channels: Sequence[Channel], most: int) -> list[int]:
     """Assign a row to each branch and border of all channels; returns the number of rows of each channel.
 
     Arrow heads have rows of their own, except in as many channels as must give them up to keep to `wanted` rows, those
@@ -392,7 +392,7 @@ def assign_rows(channels: Sequence[Channel], wanted: int) -> list[int]:
     tight = [assign_tracks(channel, separates_heads=False) for channel in channels]
     chosen = list(airy)
     for number in sorted(range(len(channels)), key=lambda number: (tight[number] - airy[number], number)):
-        if sum(chosen) > wanted:
+        if sum(chosen) > most:
             chosen[number] = tight[number]
     return [
         assign_tracks(channel, separates_heads=chosen[number] == airy[number])
@@ -422,13 +422,13 @@ def max_overlap(channel: Channel) -> int:
 
 def try_rows(channel: Channel, rows: int, airy: bool) -> bool:
     """Assign rows of a channel to its borders and branches; return whether this many rows suffice."""
-    taken: list[list[tuple[int, int]]] = [[] for _ in range(rows)]
+    extents: list[list[tuple[int, int]]] = [[] for _ in range(rows)]
     for border in channel.borders:
         border.row = rows - 1 - border.depth if border.is_upper else border.depth
         reach = (border.left_column, border.right_column)
-        if not 0 <= border.row < rows or any(overlap(reach, other, ()) for other in taken[border.row]):
+        if not 0 <= border.row < rows or any(overlap(reach, other, ()) for other in extents[border.row]):
             return False
-        taken[border.row].append(reach)
+        extents[border.row].append(reach)
     put: list[Branch] = []
     upright = frozenset(column for branch in channel.branches for column in branch.columns_above | branch.columns_below)
     for branch in sorted(channel.branches, key=lambda branch: (branch.extent[0] - branch.extent[1], branch.extent)):
@@ -437,14 +437,14 @@ def try_rows(channel: Channel, rows: int, airy: bool) -> bool:
         options = [
             row
             for row in range(rows)
-            if not any(overlap(branch.extent, reach, upright) for reach in taken[row])
+            if not any(overlap(branch.extent, reach, upright) for reach in extents[row])
             and _fits(branch, row, rows, channel, upright, airy)
         ]
         if not options:
             return False
         crossings = count_crossings(branch, rows, put)
         branch.row = min(options, key=lambda row: (crossings[row], abs(row - (rows - 1) / 2)))
-        taken[branch.row].append(branch.extent)
+        extents[branch.row].append(branch.extent)
         put.append(branch)
     return True
 

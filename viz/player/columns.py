@@ -93,8 +93,8 @@ class PlayerColumns:
         """The number of a value in the table of texts: abbreviated, and in full up to a length."""
         if value is None:
             return self.values.intern(("?", "not known"))
-        said = describe_value(self.graph, value)
-        cut = said if len(said) <= MAX_VALUE_LENGTH else f"{said[: MAX_VALUE_LENGTH - 1]}\u2026"
+        text = describe_value(self.graph, value)
+        cut = text if len(text) <= MAX_VALUE_LENGTH else f"{text[: MAX_VALUE_LENGTH - 1]}\u2026"
         return self.values.intern((abbreviate_value(value), cut))
 
     def intern_tag(self, tag: Tag) -> int:
@@ -110,13 +110,13 @@ class PlayerColumns:
 
     def _nodes(self) -> list[JsonRow]:
         """Name, op, box, source line as [piece, line], literals by port, and whether the last port is a trigger."""
-        words, places = NodeLabels(self.graph), self._source_positions()
+        words, positions = NodeLabels(self.graph), self._source_positions()
         return [
             [
                 str(node),
                 node.op,
                 self.plan.drawn_boxes[f"n{number}"],
-                places.get((node.location.file, node.location.line)) if node.location else None,
+                positions.get((node.location.file, node.location.line)) if node.location else None,
                 [None if literal is None else str(literal) for literal in node.ports],
                 int(node.has_trigger),
                 words.label_lines(number)[0],
@@ -138,7 +138,7 @@ class PlayerColumns:
         return {op: " ".join(ALL_OPS[op].doc.strip().split("\n\n")[0].split()) for op in sorted(ops)}
 
     def _tokens(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {name: [] for name in "nptva"}
+        columns: dict[str, list[int]] = {name: [] for name in "nptva"}
         for number in self.rows:
             token, origin = self.segment.recording.tokens[number], self.segment.recording.origins[number]
             tail = f"n{origin.node}" if origin.node >= 0 else f"a{origin.output}"
@@ -147,20 +147,20 @@ class PlayerColumns:
                 token.node, token.port, self.intern_tag(token.tag), self.intern_value(token.value),
                 self.plan.arrow_numbers.get((tail, head, max(token.port, 0) if token.node >= 0 else 0), -1),
             )  # fmt: skip
-            for name, said in zip("nptva", row, strict=True):
-                found[name].append(said)
-        return found
+            for name, value in zip("nptva", row, strict=True):
+                columns[name].append(value)
+        return columns
 
     def encode_moves(self, moves: Sequence[tuple[int, TokenPlace]]) -> list[int]:
         """Moves as token * 8 + place."""
-        return [self.rows[number] * 8 + place for number, place in moves]
+        return [self.rows[number] * 8 + state for number, state in moves]
 
     def _events(self) -> dict[str, Any]:
         """For each event: its number in the run; token, node and tag; 0 stays, 1 fires, 2 traps, 3 is deferred; its
         wave; its results; and for some a text: the reason of a trap, the line of a print."""
         events, numbers = self.segment.recording.events, self.segment.event_numbers
         shown_events = [events[number] for number in numbers]
-        said = ((place, self.event_text(event)) for place, event in enumerate(shown_events))
+        texts = ((index, self.event_text(event)) for index, event in enumerate(shown_events))
         return {
             "at": list(numbers),
             "node": [event.token.node for event in shown_events],
@@ -170,7 +170,7 @@ class PlayerColumns:
             "wave": [self.waves[number] for number in numbers],
             "got": [[self.intern_value(value) for value in self._operands(event)] for event in shown_events],
             "made": [[self.intern_value(value) for _, value in event.outputs] for event in shown_events],
-            "texts": {place: text for place, text in said if text is not None},
+            "texts": {index: text for index, text in texts if text is not None},
         }
 
     def printed_lines(self) -> dict[str, Any]:
@@ -200,7 +200,7 @@ class PlayerColumns:
         the accesses: page event, 0 store or 1 deferred read, array, cell, value or -1, and the node and tag of the
         access."""
         arrays: dict[Handle, int] = {}
-        made, changes = list[JsonRow](), list[JsonRow]()
+        array_rows, changes = list[JsonRow](), list[JsonRow]()
         for number, event in enumerate(self.segment.recording.events):
             at = self.page_position(number)
             if at > len(self.segment.event_numbers):
@@ -209,7 +209,7 @@ class PlayerColumns:
             for _, value in event.outputs if node.op == "cells" else ():
                 assert isinstance(value, Handle)
                 arrays[value] = len(arrays)
-                made.append([at, str(node), self.intern_tag(value.tag), value.size])
+                array_rows.append([at, str(node), self.intern_tag(value.tag), value.size])
             who = [token.node, self.intern_tag(token.tag)] if event.deferred_at or node.op == "store" else []
             if event.deferred_at is not None:
                 handle, cell = event.deferred_at
@@ -218,7 +218,7 @@ class PlayerColumns:
                 where, which, put = event.inputs
                 assert isinstance(where, Handle)
                 changes.append([at, 0, arrays[where], int(np.asarray(which)), self.intern_value(put), *who])
-        return {"arrays": made, "changes": changes}
+        return {"arrays": array_rows, "changes": changes}
 
     def page_position(self, number: int) -> int:
         """The number of the page's events up to and including an event of the run; 0 if it is before the first."""
@@ -247,18 +247,18 @@ class PlayerColumns:
         recording, life = self.segment.recording, tag_lifetimes(self.segment)
         tree = ActivationTree(self.graph, recorded_arguments(recording), recording.events)
         names = ("up", "step", "short", "called", "gave", "opened", "came", "closed")
-        found: dict[str, list[Any]] = {name: [] for name in names}
+        columns: dict[str, list[Any]] = {name: [] for name in names}
         for tag in list(self.tags.rows):
-            opened, came, closed = life.get(tag, (0, -1, -1))
+            opened, returned, closed = life.get(tag, (0, -1, -1))
             row = (
                 -1 if tag.parent is None else self.tags.intern(tag.parent), tag.last_step, abbreviate_tag(tag),
                 tree.describe_call(tag) if tag in tree.inputs else tag.last_step,
                 tree.describe_results(tag) if tag.site.kind == "call" else "",
-                opened, came, closed,
+                opened, returned, closed,
             )  # fmt: skip
-            for name, said in zip(found, row, strict=True):
-                found[name].append(said)
-        return found
+            for name, value in zip(columns, row, strict=True):
+                columns[name].append(value)
+        return columns
 
 
 def event_code(event: Event) -> int:
@@ -270,11 +270,11 @@ def event_code(event: Event) -> int:
 
 def wave_numbers(events: Sequence[Event]) -> list[int]:
     """The wave of each event, from 1."""
-    found, wave = [], 1
+    numbers, wave = [], 1
     for event in events:
-        found.append(wave)
+        numbers.append(wave)
         wave += event.ends_wave
-    return found
+    return numbers
 
 
 def tag_lifetimes(part: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
@@ -283,17 +283,17 @@ def tag_lifetimes(part: PlayerSegment) -> dict[Tag, tuple[int, int, int]]:
     opened: dict[Tag, int] = {}
     for number, _ in part.initial_moves:
         opened.setdefault(recording.tokens[number].tag, 0)
-    came: dict[Tag, int] = {}
+    returned: dict[Tag, int] = {}
     closed: dict[Tag, int] = {}
-    for place, number in enumerate(part.event_numbers, 1):
+    for position, number in enumerate(part.event_numbers, 1):
         event = recording.events[number]
-        for token, _ in part.moves[place - 1]:
-            opened.setdefault(recording.tokens[token].tag, place)
+        for token, _ in part.moves[position - 1]:
+            opened.setdefault(recording.tokens[token].tag, position)
         if event.fired and recording.graph.nodes[event.token.node].op == "return":
-            came[event.token.tag] = place
+            returned[event.token.tag] = position
         for each in event.closed:
-            closed[each.tag] = place
-    return {tag: (place, came.get(tag, -1), closed.get(tag, -1)) for tag, place in opened.items()}
+            closed[each.tag] = position
+    return {tag: (position, returned.get(tag, -1), closed.get(tag, -1)) for tag, position in opened.items()}
 
 
 # The source lines of nodes, which the page shows beside the graph
@@ -318,23 +318,23 @@ class SourceExcerpt(NamedTuple):
 
 def source_excerpts(graph: Graph) -> list[SourceExcerpt]:
     """The lines that made the nodes of a graph, as far as they can still be read."""
-    wanted: dict[str, list[Location]] = defaultdict(list)
+    locations_by_file: dict[str, list[Location]] = defaultdict(list)
     for node in graph.nodes:
         if node.location is not None:
-            wanted[node.location.file].append(node.location)
-    found = []
-    for path, places in wanted.items():
-        lines = shareable_lines(places[0])
+            locations_by_file[node.location.file].append(node.location)
+    excerpts = []
+    for path, locations in locations_by_file.items():
+        lines = shareable_lines(locations[0])
         if not lines:
-            found.append(SourceExcerpt(Path(path).name, path, 1, []))
-        for first, last in group_lines(sorted({place.line for place in places})):
+            excerpts.append(SourceExcerpt(Path(path).name, path, 1, []))
+        for first, last in group_lines(sorted({location.line for location in locations})):
             begin, end = max(1, first - CONTEXT_LINES), min(len(lines), last + CONTEXT_LINES)
             if begin <= last <= len(lines):
                 kept = [line.rstrip() for line in lines[begin - 1 : end]]
                 while kept and not kept[0] and begin < first:
                     kept, begin = kept[1:], begin + 1
-                found.append(SourceExcerpt(Path(path).name, path, begin, kept))
-    return found
+                excerpts.append(SourceExcerpt(Path(path).name, path, begin, kept))
+    return excerpts
 
 
 def group_lines(numbers: list[int]) -> list[tuple[int, int]]:
@@ -343,10 +343,10 @@ def group_lines(numbers: list[int]) -> list[tuple[int, int]]:
     >>> group_lines([1, 2, 5, 40])
     [(1, 5), (40, 40)]
     """
-    found: list[tuple[int, int]] = []
+    groups: list[tuple[int, int]] = []
     for number in numbers:
-        if found and number - found[-1][1] <= MAX_GAP:
-            found[-1] = (found[-1][0], number)
+        if groups and number - groups[-1][1] <= MAX_GAP:
+            groups[-1] = (groups[-1][0], number)
         else:
-            found.append((number, number))
-    return found
+            groups.append((number, number))
+    return groups

@@ -64,8 +64,8 @@ def plan_view(graph: Graph, most: int, fold: tuple[str, ...] = ()) -> PlayerPlan
     """The plan of a graph without its SVG."""
     whole = graph_view(graph)
     view = trim_view(whole, (), fold, most)
-    stands = dict(_drawn_boxes(whole, view))
-    return PlayerPlan("", view, stands, _arrow_numbers(whole, view, stands))
+    drawn_box_of = dict(_drawn_boxes(whole, view))
+    return PlayerPlan("", view, drawn_box_of, _arrow_numbers(whole, view, drawn_box_of))
 
 
 def _drawn_boxes(whole: View, view: View) -> Iterator[tuple[str, str]]:
@@ -79,17 +79,17 @@ def _drawn_boxes(whole: View, view: View) -> Iterator[tuple[str, str]]:
             waiting.append((inner, folded or (inner.name if inner.name in drawn else "")))
 
 
-def _arrow_numbers(whole: View, view: View, stands: dict[str, str]) -> dict[tuple[str, str, int], int]:
+def _arrow_numbers(whole: View, view: View, drawn_box_of: dict[str, str]) -> dict[tuple[str, str, int], int]:
     drawn: dict[tuple[str, str, int], int] = {}
     for number, arrow in enumerate(view.arrows):
         drawn.setdefault((arrow.tail, arrow.head, arrow.port), number)
-    found: dict[tuple[str, str, int], int] = {}
+    numbers: dict[tuple[str, str, int], int] = {}
     for arrow in whole.arrows:
-        tail, head = stands[arrow.tail], stands[arrow.head]
+        tail, head = drawn_box_of[arrow.tail], drawn_box_of[arrow.head]
         way = drawn.get((tail, head, arrow.port if head == arrow.head else -1))
         if way is not None:
-            found[arrow.tail, arrow.head, arrow.port] = way
-    return found
+            numbers[arrow.tail, arrow.head, arrow.port] = way
+    return numbers
 
 
 def rewrite_svg(svg: str, view: View) -> str:
@@ -117,20 +117,20 @@ def arrows_by_edge(whole: ElementTree.Element, view: View) -> dict[str, int]:
     for group in whole.findall(f"{_SVG}g"):
         if group.get("class", "").startswith("edge"):
             edges[group.findtext(f"{_SVG}title", "")].append(group.get("id", ""))
-    found: dict[str, int] = {}
+    numbers: dict[str, int] = {}
     for title, ids in edges.items():
         ids.sort(key=lambda each: int(each.removeprefix("edge")))
-        found.update(zip(ids, arrows[title], strict=True))
-    return found
+        numbers.update(zip(ids, arrows[title], strict=True))
+    return numbers
 
 
 def rewrite_group(group: ElementTree.Element, view: View, names: dict[str, int]) -> Iterator[str]:
     """Rewrite the group of a box, an arrow or a frame."""
     kind = group.get("class", "")
     title = group.findtext(f"{_SVG}title", "")
-    said = next((each.get(_TITLE, "") for each in group.iter() if each.get(_TITLE)), "")
+    tooltip = next((each.get(_TITLE, "") for each in group.iter() if each.get(_TITLE)), "")
     if kind.startswith("node"):
-        said = said or _box_label(view, title)
+        tooltip = tooltip or _box_label(view, title)
         opening = f'<g id="b-{escape(title)}" class="{kind}" role="button" tabindex="-1">'
     elif kind.startswith("edge"):
         number = names[group.get("id", "")]
@@ -138,8 +138,8 @@ def rewrite_group(group: ElementTree.Element, view: View, names: dict[str, int])
     else:
         opening = f'<g class="{kind}" aria-hidden="true">'
     yield opening
-    if said:
-        yield f"<title>{escape(said)}</title>"
+    if tooltip:
+        yield f"<title>{escape(tooltip)}</title>"
     yield from chain.from_iterable(map(rewrite_shape, group.iter()))
     yield "</g>"
 
@@ -157,9 +157,9 @@ def rewrite_shape(each: ElementTree.Element) -> Iterator[str]:
     """A shape or text of Graphviz's SVG, with colours as CSS variables."""
     name = each.tag.removeprefix(_SVG)
     kept = {key: _COLOURS.get(value, value) for key, value in each.attrib.items() if key in _SVG_ATTRIBUTES}
-    said = "".join(f' {key}="{escape(value)}"' for key, value in kept.items())
+    attributes = "".join(f' {key}="{escape(value)}"' for key, value in kept.items())
     tint = ' fill-opacity="var(--tint)"' if each.get("fill-opacity") else ""
     if name in _SHAPES:
-        yield f"<{name}{said}{tint}/>"
+        yield f"<{name}{attributes}{tint}/>"
     elif name == "text":
-        yield f"<text{said}>{escape(each.text or '')}</text>"
+        yield f"<text{attributes}>{escape(each.text or '')}</text>"

@@ -160,7 +160,7 @@ def build_html(form: dict[str, Any], svg: str) -> str:
         "PLAN": svg,
         "DATA": script_json(form),
     }
-    return re.sub("@@([A-Z]+)@@", lambda place: parts[place[1]], read_asset("page.html"))
+    return re.sub("@@([A-Z]+)@@", lambda match: parts[match[1]], read_asset("page.html"))
 
 
 def script_json(form: Any) -> str:

@@ -66,9 +66,11 @@ def record_tokens(graph: Graph, events: Sequence[Event], arguments: Sequence[Val
 
     Without `arguments`, their values come from the events, except for those that were never delivered.
     """
-    made = _TokenRecorder(graph)
-    first = made.start(arguments)
-    return TokenRecording(graph, events, made.tokens, made.origins, first, [made.record(event) for event in events])
+    recorder = _TokenRecorder(graph)
+    first = recorder.start(arguments)
+    return TokenRecording(
+        graph, events, recorder.tokens, recorder.origins, first, [recorder.record(event) for event in events]
+    )
 
 
 def recorded_arguments(recording: TokenRecording) -> list[Value]:
@@ -92,12 +94,12 @@ def live_tokens(recording: TokenRecording, position: int) -> dict[int, TokenPlac
 
 def apply_moves(live: dict[int, TokenPlace], moves: Iterable[Move]) -> None:
     """Apply moves to the live tokens."""
-    for number, place in moves:
-        flies = place in (TokenPlace.IN_FLIGHT, TokenPlace.READY)
-        if not place or (flies and live.get(number) not in (TokenPlace.IN_FLIGHT, TokenPlace.READY)):
+    for number, state in moves:
+        flies = state in (TokenPlace.IN_FLIGHT, TokenPlace.READY)
+        if not state or (flies and live.get(number) not in (TokenPlace.IN_FLIGHT, TokenPlace.READY)):
             live.pop(number, None)
-        if place:
-            live[number] = place
+        if state:
+            live[number] = state
 
 
 class _TokenRecorder:
@@ -126,15 +128,15 @@ class _TokenRecorder:
 
     def start(self, arguments: Sequence[Value] | None) -> list[Move]:
         """Put the arguments in flight."""
-        made, hidden = [], self.graph.hidden_count
+        numbers, hidden = [], self.graph.hidden_count
         for position, (_, output) in enumerate(self.graph.arguments):
             value = True if position < hidden else None if arguments is None else arguments[position - hidden]
             for edge in output.edges:
                 number = self._add_token(Token(edge.node, edge.port, ROOT, value), TokenOrigin(-1, position))  # type: ignore[arg-type]
                 if value is None:
                     self._unknown_arguments.add(number)
-                made.append(number)
-        return [self.join_flight(number) for number in made]
+                numbers.append(number)
+        return [self.join_flight(number) for number in numbers]
 
     def record(self, event: Event) -> list[Move]:
         """The moves of an event."""
@@ -203,26 +205,26 @@ class _TokenRecorder:
     def add_sent_tokens(self, event: Event) -> list[int]:
         """Add the tokens that an event sent, each with its origin."""
         node, left = event.token.node, list(event.sent)
-        made = []
+        numbers = []
         for output, _ in event.outputs if event.sent else ():
             edges = {Edge(-1, position) for position, number in enumerate(self.graph.results) if number == node}
             edges.update(self.graph.nodes[node].outputs[output].edges)
             while left and Edge(left[0].node, left[0].port) in edges:
                 edges.discard(Edge(left[0].node, left[0].port))
-                made.append(self._add_token(left.pop(0), TokenOrigin(node, output)))
-        return made + [self._add_token(token, TokenOrigin(node, 0)) for token in left]
+                numbers.append(self._add_token(left.pop(0), TokenOrigin(node, output)))
+        return numbers + [self._add_token(token, TokenOrigin(node, 0)) for token in left]
 
     def _add_token(self, token: Token, origin: TokenOrigin) -> int:
         self.tokens.append(token)
         self.origins.append(origin)
         return len(self.tokens) - 1
 
-    def place_token(self, number: int, held: bool) -> Move:
+    def place_token(self, number: int, is_throttled: bool) -> Move:
         """The move of a new token: into flight, held by a bound, or out of the program."""
         node, port, tag, _ = self.tokens[number]
         if node < 0:
             return number, TokenPlace.RETURNED
-        if held:
+        if is_throttled:
             self._throttled[self._steps + 1, node, port, tag] = number
             return number, TokenPlace.THROTTLED
         return self.join_flight(number)
@@ -297,7 +299,7 @@ def select_segment(recording: TokenRecording, first: int = 0, most: int = MAX_EV
         raise Usage("a page shows an event at least, and counts from 0", got=f"{most} events from {first} on")
     total = len(recording.events)
     whole = segment_below(recording, find_tag(recording, under)) if under else whole_segment(recording)
-    chosen = [place for place, number in enumerate(whole.event_numbers) if number >= first]
+    chosen = [index for index, number in enumerate(whole.event_numbers) if number >= first]
     if not chosen and total:
         raise Usage("nothing happens there", required=f"an event before {total:,}", got=f"{first:,}")
     start = chosen[0] if chosen else 0
@@ -328,12 +330,12 @@ def whole_segment(recording: TokenRecording) -> PlayerSegment:
     return PlayerSegment(recording, range(len(recording.events)), recording.initial_moves, recording.moves)
 
 
-def find_tag(recording: TokenRecording, said: str) -> Tag:
+def find_tag(recording: TokenRecording, text: str) -> Tag:
     """The tag that is written this way; raises Usage if the run has none."""
     for token in recording.tokens:
-        if str(token.tag) == said:
+        if str(token.tag) == text:
             return token.tag
-    raise Usage("the run has no such activation", got=repr(said), hint="a tag is written main/fib/loop[2]")
+    raise Usage("the run has no such activation", got=repr(text), hint="a tag is written main/fib/loop[2]")
 
 
 def segment_below(recording: TokenRecording, tag: Tag) -> PlayerSegment:
@@ -355,6 +357,6 @@ def is_below(tag: Tag, around: Tag, known: dict[Tag, bool]) -> bool:
     while at is not None and at not in known and at is not around and at.depth >= around.depth:
         passed.append(at)
         at = at.parent
-    found = at is not None and known.get(at, at == around)
-    known.update(dict.fromkeys(passed, found))
-    return found
+    result = at is not None and known.get(at, at == around)
+    known.update(dict.fromkeys(passed, result))
+    return result
