@@ -57,12 +57,12 @@ class PlayerMixin:
         over, kept no events, or has no such part.
         """
         if hooks.open_player is None:
-            raise Usage("nobody here plays runs", hint="import tagloom")
+            raise Usage("no player of runs is loaded", hint="import tagloom")
         return hooks.open_player(self, first=first, most=most, under=under, fold=fold, boxes=boxes)
 
 
 def open_debugger(begin: Callable[[World], Any], at: int) -> None:
     """Open the debugger on a history; raises Usage where there is no debugger or no terminal."""
     if hooks.open_debugger is None:
-        raise Usage("there is no debugger here", hint="import tagloom")
+        raise Usage("no debugger is loaded", hint="import tagloom")
     hooks.open_debugger(begin, at)

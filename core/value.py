@@ -39,9 +39,9 @@ def admit(value: object, expected: Type | None = None) -> Value:
     (3.0, np.int8(3))
     """
     if expected is not None and _is_convertible(expected.dtype, value):
-        adapted = _convert_numbers(value, expected.dtype)
-        if expected.admits(Type(expected.dtype, adapted.shape)):
-            return _normalize_array(adapted, expected.dtype)
+        array = _convert_numbers(value, expected.dtype)
+        if expected.admits(Type(expected.dtype, array.shape)):
+            return _normalize_array(array, expected.dtype)
     own_type = type_of(value)
     if expected is None or expected.admits(own_type):
         return normalize(value, own_type)
@@ -82,11 +82,11 @@ def _convert_numbers(value: Any, dtype: DType) -> npt.NDArray[np.generic]:
         if dtype.kind != "f":
             return np.asarray(value, dtype=dtype.numpy)
         with np.errstate(over="ignore"):
-            wide = np.asarray(value, dtype=np.float64)
-            narrow = wide.astype(dtype.numpy)
-        if np.any(np.isinf(narrow) & np.isfinite(wide)):
+            wide_array = np.asarray(value, dtype=np.float64)
+            narrow_array = wide_array.astype(dtype.numpy)
+        if np.any(np.isinf(narrow_array) & np.isfinite(wide_array)):
             raise OverflowError
-        return narrow
+        return narrow_array
     except OverflowError:
         noun, got = ("integer", describe_integer(value)) if isinstance(value, int) else ("number", reprlib.repr(value))
         raise Usage(f"this {noun} does not fit into {dtype!r}", got=got, python=OverflowError) from None

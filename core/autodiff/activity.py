@@ -34,9 +34,9 @@ class RuleParameters:
 def rule_parameters(program: Program, function: Function) -> RuleParameters:
     """Split the parameters of a function with a rule by their role."""
     assert function.gradient_rule is not None
-    parameters, by = function.body.parameters, len(program[function.gradient_rule].results)
-    end = by + len(function.results)
-    return RuleParameters(parameters[:by], parameters[by:end], parameters[end:])
+    parameters, input_count = function.body.parameters, len(program[function.gradient_rule].results)
+    end = input_count + len(function.results)
+    return RuleParameters(parameters[:input_count], parameters[input_count:end], parameters[end:])
 
 
 def relevant_parameters(program: Program, function: Function) -> Sequence[int]:
@@ -48,8 +48,8 @@ def relevant_parameters(program: Program, function: Function) -> Sequence[int]:
     if function.gradient_rule is None:
         return range(count)
     parts = rule_parameters(program, function)
-    closed = range(len(parts.inputs) + len(parts.outputs), count) if function.body.pullback else ()
-    return [*range(len(parts.inputs)), *closed]
+    captures = range(len(parts.inputs) + len(parts.outputs), count) if function.body.pullback else ()
+    return [*range(len(parts.inputs)), *captures]
 
 
 @dataclass(eq=False)
@@ -168,9 +168,9 @@ class ActivityAnalysis:
             (self.active_parameters[function], set(parameters), callee.body.parameters),
             (self.active_results[function], set(results), result_variables),
         ):
-            before = len(active_positions)
+            old_count = len(active_positions)
             active_positions.update(requested_positions or first_differentiable(variables))
-            self.has_changed |= len(active_positions) > before
+            self.has_changed |= len(active_positions) > old_count
 
     def analyze_to_fixpoint(self) -> None:
         """Propagate activity through all functions until nothing changes."""
@@ -203,22 +203,24 @@ class ActivityAnalysis:
         results = area.phases[phase].results
         self.mark(area.useful, [name for at in positions if isinstance(name := results[at], str)])
 
-    def mark(self, marked: set[str], names: Iterable[str]) -> None:
-        before = len(marked)
-        marked.update(names)
-        self.has_changed |= len(marked) > before
+    def mark(self, marks: set[str], names: Iterable[str]) -> None:
+        old_count = len(marks)
+        marks.update(names)
+        self.has_changed |= len(marks) > old_count
 
     def propagate_varied(self, area: RegionActivity, phase: int) -> None:
         """Mark the values that depend on varied values."""
         for node in area.phases[phase].nodes:
-            varied = [isinstance(operand, str) and operand in area.varied for operand in node.inputs]
+            operand_varies = [isinstance(operand, str) and operand in area.varied for operand in node.inputs]
             if node.name not in area.root_nodes:
-                if any(varied) and not has_constant_results(node):
+                if any(operand_varies) and not has_constant_results(node):
                     self.mark(area.varied, [result.name for result in node.results if is_differentiable(result)])
                 continue
             root, number = area.root_and_phase(node)
             positions = [
-                at for at, varies in enumerate(varied[len(node.inputs) - len(region_operands(node)) :]) if varies
+                at
+                for at, varies in enumerate(operand_varies[len(node.inputs) - len(region_operands(node)) :])
+                if varies
             ]
             if root.op == "call":
                 depends = any(relevant in area.varied for relevant in self.call_operands(area, root, number + 1))
@@ -252,12 +254,14 @@ class ActivityAnalysis:
         for inner in area.inner_regions[root.name]:
             self.mark_varied_parameters(inner, number, positions)
             self.propagate_varied(inner, number)
-            leaving = inner.phases[number].results
-            varied = [isinstance(result, str) and result in inner.varied for result in leaving]
+            phase_results = inner.phases[number].results
+            result_varies = [isinstance(result, str) and result in inner.varied for result in phase_results]
             if root.op == "while_loop":
-                self.mark_varied_parameters(inner, number, [at for at, varies in enumerate(varied) if varies])
-                varied = [variable.name in inner.varied for variable in inner.phases[number].parameters]
-            results = [one or other for one, other in zip(results, varied, strict=True)] if results else varied
+                self.mark_varied_parameters(inner, number, [at for at, varies in enumerate(result_varies) if varies])
+                result_varies = [variable.name in inner.varied for variable in inner.phases[number].parameters]
+            results = (
+                [one or other for one, other in zip(results, result_varies, strict=True)] if results else result_varies
+            )
         return results
 
     def propagate_useful(self, area: RegionActivity, phase: int) -> None:
@@ -275,8 +279,8 @@ class ActivityAnalysis:
                 continue
             root, number = area.root_and_phase(node)
             if root.op == "call":
-                earlier = self.call_operands(area, root, number + 1)
-                self.mark(area.useful, [operand for operand in earlier if isinstance(operand, str)])
+                operands = self.call_operands(area, root, number + 1)
+                self.mark(area.useful, [operand for operand in operands if isinstance(operand, str)])
                 self.request_call_gradient(area, root)
             else:
                 self.propagate_useful_inside(area, root, number, useful_positions)

@@ -43,12 +43,12 @@ CELL_GRADIENTS: Mapping[str, Callable[[OpBuilder, Operand, Sequence[Operand]], C
 handles. A get adds to that array, so it needs no rule here."""
 
 
-def check_cell_threads(function: Function, putting: Set[str]) -> Iterator[Invalid]:
-    """The violations of D4 in a differentiated function; `putting` has the functions that put to cells."""
+def check_cell_threads(function: Function, functions_with_puts: Set[str]) -> Iterator[Invalid]:
+    """The violations of D4 in a differentiated function."""
 
     def puts(node: Node) -> bool:
         nodes = (node, *(inner for region in node.regions for inner in region.walk()))
-        return any(n.op == "put" or (n.op == "call" and n.attribute("function") in putting) for n in nodes)
+        return any(n.op == "put" or (n.op == "call" and n.attribute("function") in functions_with_puts) for n in nodes)
 
     yield from _check_region(function.body, puts)
 
@@ -123,15 +123,12 @@ class _CellUse(NamedTuple):
     handle: HandleKey
 
 
-def check_deferred_reads(activity: ActivityAnalysis, putting: Set[str]) -> Iterator[Invalid]:
-    """The violations of D4 by active reads of values that are put later and depend on the inputs of the gradient.
-
-    `putting` has the functions that put to cells.
-    """
-    reading = functions_with_ops(activity.program, "get", "collect")
-    if not (putting and reading):
+def check_deferred_reads(activity: ActivityAnalysis, functions_with_puts: Set[str]) -> Iterator[Invalid]:
+    """The violations of D4 by active reads of values that are put later and depend on the inputs of the gradient."""
+    functions_with_reads = functions_with_ops(activity.program, "get", "collect")
+    if not (functions_with_puts and functions_with_reads):
         return
-    flow = _HandleFlowAnalysis(activity, putting, reading)
+    flow = _HandleFlowAnalysis(activity, functions_with_puts, functions_with_reads)
     for read in flow.reads:
         if any(result.name in read.area.useful for result in read.node.results):
             for later_puts in flow.later_puts(read):
@@ -143,9 +140,11 @@ def check_deferred_reads(activity: ActivityAnalysis, putting: Set[str]) -> Itera
 class _HandleFlowAnalysis:
     """The flow of handles of float cells, and their reads and puts."""
 
-    def __init__(self, activity: ActivityAnalysis, putting: Set[str], reading: Set[str]) -> None:
+    def __init__(
+        self, activity: ActivityAnalysis, functions_with_puts: Set[str], functions_with_reads: Set[str]
+    ) -> None:
         self.activity = activity
-        self.functions_with_puts, self.functions_with_reads = putting, reading
+        self.functions_with_puts, self.functions_with_reads = functions_with_puts, functions_with_reads
         self.reads: list[_CellUse] = []
         self.puts: defaultdict[HandleKey, list[_CellUse]] = defaultdict(list)
         """The puts to each handle."""
@@ -171,11 +170,11 @@ class _HandleFlowAnalysis:
         self.empty_threads: defaultdict[HandleKey, list[Set[HandleKey]]] = defaultdict(list)
         """For each handle, the threads of the arrays that it may denote and that are still empty there."""
         for array in self.new_handles:
-            thread, filled = self.trace_thread(array)
+            thread, filled_handles = self.trace_thread(array)
             for handle in _reachable_handles(
                 [array], self.local_flow, self.call_flow
             ):  # not `return_flow`: each call returns its own array
-                if handle not in filled:
+                if handle not in filled_handles:
                     self.empty_threads[handle].append(thread)
 
     def visit_region(self, area: RegionActivity) -> None:
@@ -261,9 +260,13 @@ class _HandleFlowAnalysis:
             ends = [(id(inner), name) for name in phase.results]
             parameters = [(at, each.name) for at, each in enumerate(phase.parameters) if _is_cell_handle(each)]
             aliases = {at: _reachable_handles([(id(inner), name)], self.local_flow) for at, name in parameters}
-            for at, reached in (*aliases.items(), (None, new_array_handles)):
-                put_to = _reachable_handles((each for each in reached if each in self.written_handles), self.local_flow)
-                for use, number in ((use, number) for use in uses for number, end in enumerate(ends) if end in reached):
+            for at, reachable in (*aliases.items(), (None, new_array_handles)):
+                put_to = _reachable_handles(
+                    (each for each in reachable if each in self.written_handles), self.local_flow
+                )
+                for use, number in (
+                    (use, number) for use in uses for number, end in enumerate(ends) if end in reachable
+                ):
                     result = id(use.area), use.node.results[number].name
                     if at is None:
                         self.new_handles[result] = None
@@ -300,13 +303,13 @@ class _HandleFlowAnalysis:
 
     def following_puts(self, read: _CellUse) -> list[_CellUse]:
         """The puts to the cell of a read that follow it in its region or one around it."""
-        handles, following = [read.handle], list[_CellUse]()
+        handles, following_uses = [read.handle], list[_CellUse]()
         for handle in handles:  # the loop appends to it
             puts = [put for put in self.puts[handle] if put.node.op == "put"]
-            following += [put for put in puts if read.node.op == "collect" or _is_same_cell(read, put)]
+            following_uses += [put for put in puts if read.node.op == "collect" or _is_same_cell(read, put)]
             handles += [(id(put.area), put.node.name) for put in puts]
             handles += [self.enclosing_handles[handle]] if handle in self.enclosing_handles else []
-        return following
+        return following_uses
 
 
 def _reachable_handles(handles: Iterable[HandleKey], *flows: HandleFlow) -> Set[HandleKey]:

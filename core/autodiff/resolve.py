@@ -29,10 +29,12 @@ def resolve_pullbacks(program: Program) -> Program:
     way has no gradient (D1), where the order of derivatives has no bound (D2), and where D4 to D6 are broken.
     """
     while True:
-        pending = {function.name for function in program.functions if any(_requested_pullbacks(program, function.body))}
-        if not pending:
+        pending_names = {
+            function.name for function in program.functions if any(_requested_pullbacks(program, function.body))
+        }
+        if not pending_names:
             return remove_rules(program)
-        program = _split_callees(program, _ready_functions(program, pending))
+        program = _split_callees(program, _ready_functions(program, pending_names))
 
 
 def _requested_pullbacks(program: Program, region: Region) -> Iterator[tuple[Node, Node]]:
@@ -44,18 +46,18 @@ def _requested_pullbacks(program: Program, region: Region) -> Iterator[tuple[Nod
             yield call, node
 
 
-def _ready_functions(program: Program, pending: set[str]) -> list[str]:
+def _ready_functions(program: Program, pending_names: set[str]) -> list[str]:
     """The pending functions that can be rewritten now: no pending function is reachable from the callees that they
     differentiate."""
     ready = []
-    for name in sorted(pending):
+    for name in sorted(pending_names):
         callees = {call.attribute("function") for call, _ in _requested_pullbacks(program, program[name].body)}
         if not any(
-            function.name in pending for callee in callees for function in _reachable_functions(program, callee)
+            function.name in pending_names for callee in callees for function in _reachable_functions(program, callee)
         ):
             ready.append(name)
     if not ready:
-        unready = program[min(pending)]
+        unready = program[min(pending_names)]
         raise Invalid(
             "this takes a gradient of itself, so that the order of derivatives has no bound",
             rule="D2",
@@ -94,10 +96,10 @@ class _PullbackRequest:
         }
         float_results = [at for at, type_ in enumerate(callee.results) if type_.dtype.kind == "f"]
         result_adjoints = dict(zip(float_results, node.inputs, strict=True))
-        required = tuple(
+        required_parameters = tuple(
             at for at, variables in adjoints.items() if any(variable.name in used_names for variable in variables)
         )
-        return cls(call, node, adjoints, result_adjoints, row_parameters, required)
+        return cls(call, node, adjoints, result_adjoints, row_parameters, required_parameters)
 
     @property
     def nonzero_results(self) -> tuple[int, ...]:
@@ -105,10 +107,10 @@ class _PullbackRequest:
         return tuple(at for at, value in self.result_adjoints.items() if not _is_zero(value))
 
 
-def _split_callees(program: Program, requesting: list[str]) -> Program:
+def _split_callees(program: Program, requesting_names: list[str]) -> Program:
     """The program in which these functions take the pullbacks of split callees."""
     activity, requests = ActivityAnalysis(program), {}
-    for name in requesting:
+    for name in requesting_names:
         used_names = _used_names(program[name].body)
         for call, node in _requested_pullbacks(program, program[name].body):
             callee = program[call.attribute("function")]
@@ -120,11 +122,11 @@ def _split_callees(program: Program, requesting: list[str]) -> Program:
     propagate_rows(
         activity, [(name, request.row_parameters & activity.active_parameters[name]) for request, name in callees]
     )
-    putting = functions_with_ops(program, "put")
+    functions_with_puts = functions_with_ops(program, "put")
     for name in activity.regions:
-        for problem in check_cell_threads(program[name], putting):
+        for problem in check_cell_threads(program[name], functions_with_puts):
             raise problem
-    for problem in check_deferred_reads(activity, putting):
+    for problem in check_deferred_reads(activity, functions_with_puts):
         raise problem
     used_function_names = {function.name for function in program.functions}
     names: dict[str, str] = {}
@@ -139,7 +141,7 @@ def _split_callees(program: Program, requesting: list[str]) -> Program:
             )
     functions = []
     for function in program.functions:
-        if function.name in requesting:
+        if function.name in requesting_names:
             function_requests = {call: request for (name, call), request in requests.items() if name == function.name}
             function = replace(
                 function,
@@ -229,13 +231,13 @@ class _PullbackRewriter:
             elif node.regions:
                 outer = self.builder.types
                 self.builder.types = {}
-                inner = tuple(map(self.rewrite_region, node.regions))
+                regions = tuple(map(self.rewrite_region, node.regions))
                 self.builder.types = outer
-                nodes.append(replace(node, regions=inner))
+                nodes.append(replace(node, regions=regions))
             else:
                 nodes.append(node)
-        later = self.rewrite_region(region.pullback) if region.pullback else None
-        return replace(region, nodes=tuple(nodes), pullback=later)
+        pullback = self.rewrite_region(region.pullback) if region.pullback else None
+        return replace(region, nodes=tuple(nodes), pullback=pullback)
 
     def rewrite_call(self, node: Node) -> Node:
         callee = node.attribute("function")
@@ -260,8 +262,8 @@ class _PullbackRewriter:
             results = request.parameter_adjoints[at]
             if parameters[at].name in rows and at not in request.row_parameters:
                 results = self.row_adjoint_variables(parameters[at].type, results[0].name)
-                whole = to_dense(self.builder, Rows(*(variable.name for variable in results)), request.call.inputs[at])
-                nodes += self.bind_results(request, at, [whole])
+                dense = to_dense(self.builder, Rows(*(variable.name for variable in results)), request.call.inputs[at])
+                nodes += self.bind_results(request, at, [dense])
             pullback_results += results
         if active_parameters:
             target = tuple(pair for pair in request.pullback.attributes if pair[0] == PULLBACK_TARGET)
@@ -279,9 +281,9 @@ class _PullbackRewriter:
                 )
         return nodes
 
-    def row_adjoint_variables(self, table: Type, of: str) -> list[Var]:
+    def row_adjoint_variables(self, table: Type, name: str) -> list[Var]:
         """New variables for the adjoint of a table by rows."""
-        variables = [Var(self.builder.adjoint_name(of), type_) for type_ in row_adjoint_types(table)]
+        variables = [Var(self.builder.adjoint_name(name), type_) for type_ in row_adjoint_types(table)]
         self.builder.record_types(variables)
         return variables
 
@@ -311,8 +313,8 @@ def remove_rules(program: Program) -> Program:
         replace(function, gradient_rule=None, body=_bypass_idle_calls(program, function.body, idle))
         for function in program.functions
     )
-    simplified = replace(program, functions=tuple(functions))
-    return replace(simplified, functions=simplified.reachable_functions())
+    result = replace(program, functions=tuple(functions))
+    return replace(result, functions=result.reachable_functions())
 
 
 def _bypass_idle_calls(program: Program, region: Region, idle: set[str]) -> Region:
@@ -325,7 +327,7 @@ def _bypass_idle_calls(program: Program, region: Region, idle: set[str]) -> Regi
                 for at, result in enumerate(node.results)
             ]
         else:
-            inner = tuple(_bypass_idle_calls(program, inner_region, idle) for inner_region in node.regions)
-            nodes.append(replace(node, regions=inner) if inner else node)
-    later = _bypass_idle_calls(program, region.pullback, idle) if region.pullback else None
-    return replace(region, nodes=tuple(nodes), pullback=later)
+            regions = tuple(_bypass_idle_calls(program, inner_region, idle) for inner_region in node.regions)
+            nodes.append(replace(node, regions=regions) if regions else node)
+    pullback = _bypass_idle_calls(program, region.pullback, idle) if region.pullback else None
+    return replace(region, nodes=tuple(nodes), pullback=pullback)

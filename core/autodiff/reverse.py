@@ -72,8 +72,10 @@ class AdjointBuilder:
 
     def __call__(self, op: str, *operands: Any, **attributes: Any) -> Operand:
         row = lookup_row(op)
-        alike = operands[slice(*row.same_dtype_operands)] if isinstance(row, Op) else ()
-        operand_dtypes = [self.type(operand).dtype for operand in alike if isinstance(operand, str | Literal)]
+        same_dtype_operands = operands[slice(*row.same_dtype_operands)] if isinstance(row, Op) else ()
+        operand_dtypes = [
+            self.type(operand).dtype for operand in same_dtype_operands if isinstance(operand, str | Literal)
+        ]
         inputs = [self.as_operand(operand, operand_dtypes[0] if operand_dtypes else None) for operand in operands]
         result_type = row.type_rule(*map(self.type, inputs), **attributes)
         name = self.fresh_name(*self.name_hint)
@@ -97,21 +99,21 @@ class AdjointBuilder:
     def record_types(self, variables: Iterable[Var]) -> None:
         self.types.update((variable.name, variable.type) for variable in variables)
 
-    def fresh_name(self, beginning: str, of: str) -> str:
-        name = unique_name(beginning, of, self.used_names)
+    def fresh_name(self, prefix: str, base: str) -> str:
+        name = unique_name(prefix, base, self.used_names)
         self.used_names.add(name)
         return name
 
-    def adjoint_name(self, of: str) -> str:
+    def adjoint_name(self, value: str) -> str:
         """A new name for the adjoint of a value."""
-        return self.fresh_name(ADJOINT_PREFIX, of)
+        return self.fresh_name(ADJOINT_PREFIX, value)
 
     @contextmanager
     def name_as_adjoint(self, value: str) -> Iterator[None]:
         """Name the nodes built in this context after the adjoint of a value."""
-        before, self.name_hint = self.name_hint, (ADJOINT_PREFIX, value)
+        outer_hint, self.name_hint = self.name_hint, (ADJOINT_PREFIX, value)
         yield
-        self.name_hint = before
+        self.name_hint = outer_hint
 
 
 @dataclass
@@ -153,16 +155,18 @@ class Reverser:
         )
         used_names = {"true", "false", "nan", "inf", *(var.name for node in body.walk() for var in node.results)}
         used_names |= _parameter_names(body)
-        returned = [function.phase_result_types(phase) for phase in range(len(area.phases))]
+        phase_result_types = [function.phase_result_types(phase) for phase in range(len(area.phases))]
         reversal = RegionReversal(
-            area, parameters, results, returned, ruled_function=function if function.gradient_rule else None
+            area, parameters, results, phase_result_types, ruled_function=function if function.gradient_rule else None
         )
         reversed_body = self.reverse_region(reversal, AdjointBuilder(used_names))
         reversal.adjoint_types[0] = declared_adjoint_types(
             area, [body.parameters[at] for at in parameters], reversal.adjoint_types[0]
         )
-        returned += [tuple(reversal.adjoint_types[phase]) for phase in reversed(range(len(area.phases)))]
-        return replace(function, name=self.split_name(function.name), body=reversed_body, pullbacks=tuple(returned[1:]))
+        phase_result_types += [tuple(reversal.adjoint_types[phase]) for phase in reversed(range(len(area.phases)))]
+        return replace(
+            function, name=self.split_name(function.name), body=reversed_body, pullbacks=tuple(phase_result_types[1:])
+        )
 
     def reverse_region(self, reversal: RegionReversal, builder: AdjointBuilder) -> Region:
         """The region with twice as many phases."""
@@ -172,11 +176,11 @@ class Reverser:
             reversal.phases.append(replace(phase, nodes=nodes, pullback=None))
         for number in reversed(range(len(reversal.activity.phases))):
             reversal.phases.append(self.reverse_phase(reversal, number, builder))
-        linked: Region | None = None
+        chain: Region | None = None
         for phase in reversed(reversal.phases):
-            linked = replace(phase, pullback=linked)
-        assert linked is not None
-        return linked
+            chain = replace(phase, pullback=chain)
+        assert chain is not None
+        return chain
 
     def forward_node(self, reversal: RegionReversal, node: Node, builder: AdjointBuilder) -> Node:
         """The node in the forward phase; if it is active, it gets further phases."""
@@ -190,16 +194,16 @@ class Reverser:
         if node.op == "call":
             attributes = [pair for pair in node.attributes if pair[0] != "function"]
             return replace(node, attributes=(("function", self.split_name(node.attribute("function"))), *attributes))
-        outer, positions = builder.types, self.active_positions(reversal.activity, root, 0)
-        inner = reversal.inner_reversals[root.name] = [
+        outer_types, positions = builder.types, self.active_positions(reversal.activity, root, 0)
+        inner_reversals = reversal.inner_reversals[root.name] = [
             RegionReversal(area, *positions, self.region_result_types(reversal.activity, root, area))
             for area in reversal.activity.inner_regions[root.name]
         ]
-        regions = list(node.regions[: len(node.regions) - len(inner)])
-        for inner_reversal in inner:
+        regions = list(node.regions[: len(node.regions) - len(inner_reversals)])
+        for inner_reversal in inner_reversals:
             builder.types = {}
             regions.append(self.reverse_region(inner_reversal, builder))
-        builder.types = outer
+        builder.types = outer_types
         return replace(node, regions=tuple(regions))
 
     def region_result_types(self, area: RegionActivity, root: Node, inner: RegionActivity) -> list[list[Type]]:
@@ -235,7 +239,7 @@ class Reverser:
     def reverse_phase(self, reversal: RegionReversal, number: int, builder: AdjointBuilder) -> Region:
         """The phase that computes the adjoints of phase `number`."""
         phase = reversal.activity.phases[number]
-        outer, builder.nodes, builder.name_hint = builder.nodes, [], (REVERSE_PREFIX, "")
+        outer_nodes, builder.nodes, builder.name_hint = builder.nodes, [], (REVERSE_PREFIX, "")
         variables = [
             variable
             for at in (range(len(phase.results)) if number else reversal.results)
@@ -252,7 +256,7 @@ class Reverser:
         builder.location = None
         results = tuple(adjoint for var in parameters for adjoint in self.outgoing_adjoints(reversal, var, builder))
         reversal.adjoint_types[number] = list(map(builder.type, results))
-        nodes, builder.nodes = builder.nodes, outer
+        nodes, builder.nodes = builder.nodes, outer_nodes
         return Region(tuple(variables), tuple(nodes), results)
 
     def add_incoming_adjoint(
@@ -403,14 +407,14 @@ class Reverser:
             )
         )
         reversal.last_phase_names[root.name] = results[0].name
-        remaining = iter(results)
+        result_variables = iter(results)
         for at in active_operands:
             if area.phases[number].parameters[at].name in area.row_tables:
                 self.accumulate_row_result(
-                    reversal, operands[at], Rows(next(remaining).name, next(remaining).name), builder
+                    reversal, operands[at], Rows(next(result_variables).name, next(result_variables).name), builder
                 )
             else:
-                self.accumulate(reversal, operands[at], next(remaining).name, builder)
+                self.accumulate(reversal, operands[at], next(result_variables).name, builder)
 
     def accumulate_row_result(
         self, reversal: RegionReversal, operand: Operand, adjoint: Rows, builder: AdjointBuilder

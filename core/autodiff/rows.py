@@ -48,11 +48,11 @@ def declared_adjoint_types(
 ) -> list[Type]:
     """The types that a function declares for the adjoints of its parameters: row adjoints have an unknown number of
     rows."""
-    inferred = iter(inferred_types)
+    types = iter(inferred_types)
     return [
-        declared if variable.name in area.row_tables else exact
+        declared_type if variable.name in area.row_tables else inferred_type
         for variable in variables
-        for declared, exact in zip(adjoint_types(area, variable), inferred, strict=False)
+        for declared_type, inferred_type in zip(adjoint_types(area, variable), types, strict=False)
     ]
 
 

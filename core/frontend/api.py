@@ -74,34 +74,36 @@ def apply(op: str, *operands: Any, **attributes: Any) -> Any:
         raise Usage(f"{op} takes {row.arity} operands", where=user_location(), got=len(operands), python=TypeError)
     if any(isinstance(operand, VariableBase) for operand in operands):
         return apply(op, *map(read_variable, operands), **attributes)
-    adapted = promote_operands(row, list(map(unwrap_weak, operands)))
+    promoted = promote_operands(row, list(map(unwrap_weak, operands)))
     region = current_region()
     if region is not None:
-        result = apply_traced(region, op, adapted, tuple(attributes.items()))
+        result = apply_traced(region, op, promoted, tuple(attributes.items()))
         result.weak_value = weak_result_value(op, operands, result.type)
         symbol = Symbol(result)
         if TAPE_STACK.get():
-            record_traced_op(op, operands, adapted, attributes, symbol)
+            record_traced_op(op, operands, promoted, attributes, symbol)
         return symbol
-    if any(isinstance(operand, Traced) for operand in adapted):
+    if any(isinstance(operand, Traced) for operand in promoted):
         raise Invalid(
             "a symbolic value is used after its function was traced",
             rule="F2",
             where=user_location(),
             got=", ".join(
-                describe_with_location(value.name, value.location) for value in adapted if isinstance(value, Traced)
+                describe_with_location(value.name, value.location) for value in promoted if isinstance(value, Traced)
             ),
             hint="return it from the function; only results leave",
         )
-    literals = [operand for operand in adapted if isinstance(operand, Literal)]
+    literals = [operand for operand in promoted if isinstance(operand, Literal)]
     value, kernel, type_ = compute_with_kernel(op, literals, attributes)
     if not any(isinstance(operand, ConcreteArray) for operand in operands):
         return result_like(operands, value)
-    recorded = tuple(
+    recorded_operands = tuple(
         operand if type(operand) in (ConcreteArray, bool, int, float) else ConcreteArray(constant)
         for operand, constant in zip(operands, literals, strict=True)
     )
-    return wrap_and_record(build_entry(row, recorded, literals, attributes, kernel, type_), recorded, value)
+    return wrap_and_record(
+        build_entry(row, recorded_operands, literals, attributes, kernel, type_), recorded_operands, value
+    )
 
 
 ArrayOperators.apply = staticmethod(apply)
@@ -109,9 +111,13 @@ ArrayOperators.apply = staticmethod(apply)
 
 def weak_result_value(op: str, operands: Sequence[object], type_: Type) -> int | float | None:
     """The weak value of a result that is computed from weak values and Python numbers alone; else None."""
-    sharing = operands[slice(*lookup_op(op).same_dtype_operands)]
-    is_weak = any(weak_value_of(operand) is not None for operand in sharing)
-    if op == "astype" or not is_weak or any(weak_number(unwrap_weak(operand)) is None for operand in sharing):
+    same_dtype_operands = operands[slice(*lookup_op(op).same_dtype_operands)]
+    is_weak = any(weak_value_of(operand) is not None for operand in same_dtype_operands)
+    if (
+        op == "astype"
+        or not is_weak
+        or any(weak_number(unwrap_weak(operand)) is None for operand in same_dtype_operands)
+    ):
         return None
     return {"i": 1, "f": 1.0}.get(type_.dtype.kind) if type_.is_scalar else None
 
@@ -122,11 +128,11 @@ def promote_operands(row: Op, operands: Sequence[object]) -> list[Traced | Liter
     If all are Python numbers, ints take float64 where one is a float. Operands that need not share the dtype, such as
     the condition of `where` or indices, do not take part.
     """
-    sharing = range(len(operands))[slice(*row.same_dtype_operands)]
-    weak = [type(operand) in (int, float) and k in sharing for k, operand in enumerate(operands)]
-    values = [None if is_weak else to_operand(operand) for operand, is_weak in zip(operands, weak, strict=True)]
+    same_dtype_positions = range(len(operands))[slice(*row.same_dtype_operands)]
+    weak_flags = [type(operand) in (int, float) and k in same_dtype_positions for k, operand in enumerate(operands)]
+    values = [None if is_weak else to_operand(operand) for operand, is_weak in zip(operands, weak_flags, strict=True)]
     strong = [value.type.dtype for value in values[slice(*row.same_dtype_operands)] if value is not None]
-    if not strong and any(type(operands[k]) is float for k in sharing):
+    if not strong and any(type(operands[k]) is float for k in same_dtype_positions):
         strong = [dtypes.float64]
     common = functools.reduce(lambda one, other: one and promote(one, other), strong, strong[0] if strong else None)
     return [

@@ -53,8 +53,8 @@ def put(cells: Any, i: Any, value: Any, /) -> Any:
     """
     region, handle = _require_region("put"), to_operand(cells)
     element = handle.type.dtype.element if isinstance(handle.type.dtype, HandleType) else None
-    adapted = to_weak_operand(unwrap_weak(value), element.dtype if element and element.is_scalar else None)
-    return _emit_effect(region, "put", [handle, to_operand(unwrap_weak(i), _INT), adapted])
+    operand = to_weak_operand(unwrap_weak(value), element.dtype if element and element.is_scalar else None)
+    return _emit_effect(region, "put", [handle, to_operand(unwrap_weak(i), _INT), operand])
 
 
 def get(cells: Any, i: Any, /) -> Any:
@@ -108,8 +108,8 @@ def callback(function: Callable[..., Any], *operands: Any, returns: Any) -> Any:
         return admit(function(*map(_admit_operand, operands)), type_)
     region.specialization.callbacks.append(function)
     index = str(len(region.specialization.callbacks) - 1)
-    converted = [to_operand(unwrap_weak(operand)) for operand in operands]
-    result = _emit_effect(region, "callback", converted, function=index, returns=type_)
+    inputs = [to_operand(unwrap_weak(operand)) for operand in operands]
+    result = _emit_effect(region, "callback", inputs, function=index, returns=type_)
     record_nondifferentiable("callback", list(map(read_variable, operands)), result)
     return result
 

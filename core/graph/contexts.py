@@ -62,31 +62,31 @@ class ControlContexts:
             self.contexts[OutputRef(-1, position)] = ControlContext(self.graph.name)
         worklist = list(range(len(self.graph.nodes)))
         while worklist:
-            blocked, problems = [], []
+            blocked_nodes, problems = [], []
             for number in worklist:
                 node_problems = self.infer_node(number)
                 if node_problems is None:
-                    blocked.append(number)
+                    blocked_nodes.append(number)
                 else:
                     problems += node_problems
             yield from problems
-            if problems or len(blocked) == len(worklist):
-                yield from [] if problems else self.unreachable_problems(blocked)
+            if problems or len(blocked_nodes) == len(worklist):
+                yield from [] if problems else self.unreachable_problems(blocked_nodes)
                 return
-            worklist = blocked
+            worklist = blocked_nodes
         yield from self.check_calls()
         yield from self.check_returns()
         yield from self.check_loops()
         yield from self.check_reverse_loops()
 
-    def unreachable_problems(self, blocked: list[int]) -> Iterator[Invalid]:
+    def unreachable_problems(self, blocked_nodes: list[int]) -> Iterator[Invalid]:
         """V14."""
         yield problem(
             "V14",
             "no token reaches these nodes: they wait for themselves, or for a function that is never called",
-            self.graph.nodes[blocked[0]].origin,
+            self.graph.nodes[blocked_nodes[0]].origin,
             required="a path from the arguments to every node",
-            got=self.node_names(blocked[:5]),
+            got=self.node_names(blocked_nodes[:5]),
             hint="a cycle must pass through next_iteration and a merge",
         )
 
@@ -233,15 +233,15 @@ class ControlContexts:
         if self.graph.name in {self.callees[site] for site in callers}:
             arguments_by_site[ENVIRONMENT] = [argument for _, argument in self.graph.arguments]
         for site, outputs in arguments_by_site.items():
-            expected = sorted(entries.get(self.callees[site], ()))
-            fed = sorted(edge.node for output in outputs for edge in output.edges)
-            if fed != expected or any(len(output.edges) != 1 for output in outputs):
+            entry_merges = sorted(entries.get(self.callees[site], ()))
+            fed_nodes = sorted(edge.node for output in outputs for edge in output.edges)
+            if fed_nodes != entry_merges or any(len(output.edges) != 1 for output in outputs):
                 yield problem(
                     "V12",
                     f"the arguments of {site} do not feed each parameter of {self.callees[site]} once",
                     self.graph.nodes[callers[site][0]].origin if site in callers else self.graph.name,
-                    required=self.node_names(expected),
-                    got=self.node_names(fed),
+                    required=self.node_names(entry_merges),
+                    got=self.node_names(fed_nodes),
                     hint="a parameter is a merge, fed once by every site that calls the function",
                 )
 
@@ -250,9 +250,9 @@ class ControlContexts:
         for number, node in enumerate(self.graph.nodes):
             if node.op == "return" and node.site is not None:
                 source, return_context = self.port_source(number, 0), self.contexts[OutputRef(number, 0)]
-                expected = ControlContext(self.callees[node.site])
-                if self.contexts[source] != expected:
-                    yield self.mixed_contexts_problem(node, [source], required=expected)
+                callee_context = ControlContext(self.callees[node.site])
+                if self.contexts[source] != callee_context:
+                    yield self.mixed_contexts_problem(node, [source], required=callee_context)
                 if node.function != (self.graph.name if node.site == ENVIRONMENT else self.function_of(return_context)):
                     yield self.foreign_function_problem(node, return_context)
 
@@ -287,10 +287,10 @@ class ControlContexts:
             guards = {(self.contexts[self.port_source(n, 0)], True) for n in next_iterations}
             guards |= {(self.contexts[self.port_source(n, 0)], False) for n in exits}
             conditions = {context.guard[-1][0] for context, _ in guards if context.guard}
-            allowed = {
+            allowed_guards = {
                 (ControlContext(site, ((pred, outcome),)), outcome) for pred in conditions for outcome in (True, False)
             }
-            if len(conditions) != 1 or not guards <= allowed:
+            if len(conditions) != 1 or not guards <= allowed_guards:
                 yield problem(
                     "V13",
                     f"the variables of loop {site} do not all continue and exit on one condition",
@@ -435,14 +435,14 @@ def join_guards(guards: list[Guard]) -> Guard | None:
     >>> join_guards([((p, True), (q, True)), ((p, False),), ((p, True), (q, False))])
     ()
     """
-    remaining = list(guards)
-    while len(remaining) > 1:
-        longest = max(remaining, key=len)
+    open_guards = list(guards)
+    while len(open_guards) > 1:
+        longest = max(open_guards, key=len)
         if not longest:
             return None
-        *outer, (pred, outcome) = longest
-        opposite = (*outer, (pred, not outcome))
-        if remaining.count(longest) != 1 or remaining.count(opposite) != 1:
+        *outer_guard, (pred, outcome) = longest
+        opposite = (*outer_guard, (pred, not outcome))
+        if open_guards.count(longest) != 1 or open_guards.count(opposite) != 1:
             return None
-        remaining = [guard for guard in remaining if guard not in (longest, opposite)] + [tuple(outer)]
-    return remaining[0]
+        open_guards = [guard for guard in open_guards if guard not in (longest, opposite)] + [tuple(outer_guard)]
+    return open_guards[0]

@@ -41,7 +41,7 @@ def nodes_needing_types(graph: Graph) -> set[int]:
         OutputRef(n, k): output.type for n, node in enumerate(graph.nodes) for k, output in enumerate(node.outputs)
     }
     inference = _GraphInference(graph)
-    typed = {
+    typed_nodes = {
         number
         for number, node in enumerate(graph.nodes)
         if len(node.outputs) != count_outputs(node.op)
@@ -49,16 +49,18 @@ def nodes_needing_types(graph: Graph) -> set[int]:
     }
     while True:
         holes = tuple(
-            node if number in typed else replace(node, outputs=tuple(replace(o, type=HOLE) for o in node.outputs))
+            node if number in typed_nodes else replace(node, outputs=tuple(replace(o, type=HOLE) for o in node.outputs))
             for number, node in enumerate(graph.nodes)
         )
-        inferred = infer_graph_types(replace(graph, nodes=holes))
-        mistyped = {
-            n for n, node in enumerate(graph.nodes) if n not in typed and node.outputs != inferred.nodes[n].outputs
+        inferred_graph = infer_graph_types(replace(graph, nodes=holes))
+        mistyped_nodes = {
+            n
+            for n, node in enumerate(graph.nodes)
+            if n not in typed_nodes and node.outputs != inferred_graph.nodes[n].outputs
         }
-        if not mistyped:
-            return typed
-        typed |= mistyped
+        if not mistyped_nodes:
+            return typed_nodes
+        typed_nodes |= mistyped_nodes
 
 
 class _GraphInference:
@@ -105,14 +107,14 @@ class _GraphInference:
                 continue
             self.types[OutputRef(number, k)] = wider
             for edge in output.edges:
-                fed = edge.node
+                consumer = edge.node
                 if (
-                    0 <= fed < len(self.graph.nodes)
-                    and fed not in self.queued
-                    and self.has_holes(self.graph.nodes[fed])
+                    0 <= consumer < len(self.graph.nodes)
+                    and consumer not in self.queued
+                    and self.has_holes(self.graph.nodes[consumer])
                 ):
-                    self.queued.add(fed)
-                    self.worklist.append(fed)
+                    self.queued.add(consumer)
+                    self.worklist.append(consumer)
 
     def has_holes(self, node: GraphNode) -> bool:
         return any(output.type is HOLE for output in node.outputs)

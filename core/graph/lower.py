@@ -60,12 +60,14 @@ TRIGGER_TYPE = Type(dtypes.bool)
 def functions_needing_triggers(program: Program) -> set[str]:
     """The functions with a hidden trigger argument (L8): a fixed point over the calls."""
     functions = program.reachable_functions()
-    needing = {function.name for function in functions if not function.body.parameters}
+    trigger_functions = {function.name for function in functions if not function.body.parameters}
     while True:
-        new_functions = {f.name for f in functions if f.name not in needing and _needs_trigger(f.body, needing)}
+        new_functions = {
+            f.name for f in functions if f.name not in trigger_functions and _needs_trigger(f.body, trigger_functions)
+        }
         if not new_functions:
-            return needing
-        needing |= new_functions
+            return trigger_functions
+        trigger_functions |= new_functions
 
 
 def function_resources(program: Program) -> dict[str, tuple[str, ...]]:
@@ -73,10 +75,10 @@ def function_resources(program: Program) -> dict[str, tuple[str, ...]]:
     functions = program.reachable_functions()
     resources: dict[str, set[str]] = {function.name: set() for function in functions}
     while True:
-        updated = {f.name: effect_resources(f.body.walk(), resources) for f in functions}
-        if updated == resources:
+        new_resources = {f.name: effect_resources(f.body.walk(), resources) for f in functions}
+        if new_resources == resources:
             return {name: tuple(sorted(names)) for name, names in resources.items()}
-        resources = updated
+        resources = new_resources
 
 
 def effect_resources(nodes: Iterable[Node], resources_by_function: Mapping[str, Iterable[str]]) -> set[str]:
@@ -298,9 +300,9 @@ class LoopLowering:
             name_prefix = f"{phase.node.name}.{name}"
             (reenter,) = add_node("reenter", f"{name_prefix}.reenter", [data, loop.trip_count], [type_], **details)
             merges += add_node("merge", name_prefix, [reenter, None], [type_])
-            earlier, outgoing = add_node("back", result.name, [merges[-1]], [type_, result.type], **details)
-            iteration_values.append(earlier)
-            results.append(outgoing)
+            previous_value, loop_result = add_node("back", result.name, [merges[-1]], [type_, result.type], **details)
+            iteration_values.append(previous_value)
+            results.append(loop_result)
         for value, merge in zip(follow(iteration_values), merges, strict=True):
             self.lowering.builder.connect(value, merge.node, 1)
         for (name, type_), iteration_value in zip(phase.variables, iteration_values, strict=True):
@@ -466,18 +468,18 @@ class _ProgramLowering:
         """Lower a phase of a cond; `node` is the cond or its pullback."""
         inputs = [scope.resolve_operand(operand) for operand in operands]
         parameter_lists = [[*region.parameters] for region in regions]
-        switched: dict[int, list[OutputRef]] = {}
+        switches: dict[int, list[OutputRef]] = {}
 
         def switch(position: int) -> list[OutputRef]:
-            if position not in switched:
+            if position not in switches:
                 then_parameter, else_parameter = (parameters[position] for parameters in parameter_lists)
                 data, name, types = (
                     inputs[position],
                     f"{node.name}.switch_{then_parameter.name}",
                     [then_parameter.type, else_parameter.type],
                 )
-                switched[position] = self.add_node(scope, "switch", name, [data, pred], types, node)
-            return switched[position]
+                switches[position] = self.add_node(scope, "switch", name, [data, pred], types, node)
+            return switches[position]
 
         resources = (
             sorted(effect_resources((inner for region in regions for inner in region.walk()), self.resources))
@@ -499,17 +501,17 @@ class _ProgramLowering:
             results = self.lower_region(branch, region)
             branch_results.append([*results, *(branch.order_tokens[resource] for resource in resources)])
         merge_variables = [*node.results, *(Var(f"{node.name}.{resource}", TRIGGER_TYPE) for resource in resources)]
-        merged = [
+        merges = [
             self.add_node(scope, "merge", result.name, pair, [result.type], node)[0]
             for result, pair in zip(merge_variables, zip(*branch_results, strict=True), strict=True)
         ]
-        scope.order_tokens.update(zip(resources, merged[len(node.results) :], strict=True))
+        scope.order_tokens.update(zip(resources, merges[len(node.results) :], strict=True))
         pullback_regions = [region.pullback for region in regions if region.pullback]
         if pullback_regions:  # L11
             scope.pullbacks[node.name] = lambda pullback: self._lower_branches(
                 scope, pred, branches, pullback.inputs, pullback_regions, pullback
             )
-        return merged[: len(node.results)]
+        return merges[: len(node.results)]
 
     def _lower_call(self, scope: LoweringScope, node: Node) -> list[OutputRef]:
         """L2, L3, L8, L10."""

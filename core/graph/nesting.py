@@ -81,7 +81,7 @@ class LoopInfo:
                 return
             case "call":
                 output_loop = None
-                yield from ((returned, home) for returned in self._returns_by_site.get(node.site, ()))
+                yield from ((return_node, home) for return_node in self._returns_by_site.get(node.site, ()))
         yield from self._consumers(node.outputs, output_loop)
 
     def _consumers(self, outputs: Iterable[OutputPort], home: LoopContext) -> Iterator[tuple[int, LoopContext]]:

@@ -188,11 +188,11 @@ class _GraphChecker:
                 hint="`return a` adds a return node for a; `results a` names an existing one",
             )
         if not invalid and sorted(self.graph.results) != returns:
-            miscounted = [n for n in returns if self.graph.results.count(n) != 1]
+            miscounted_returns = [n for n in returns if self.graph.results.count(n) != 1]
             yield problem(
                 "V15",
                 "a return to the environment must be one result, once",
-                self.graph.nodes[miscounted[0]].origin,
+                self.graph.nodes[miscounted_returns[0]].origin,
                 required=self.node_names(returns),
                 got=self.node_names(self.graph.results),
                 hint="name each once, after `return` or `results`",

@@ -54,9 +54,9 @@ def parse_json(text: str | bytes, path: str = "$") -> object:
         got = f"{error.msg}, in line {error.lineno}, column {error.colno}"
         raise Malformed("this is no JSON", where=path, got=got) from None
     except ValueError:
-        raise Malformed("this is no JSON of ours", where=path, got="an integer of thousands of digits") from None
+        raise Malformed("this JSON cannot be a document", where=path, got="an integer of thousands of digits") from None
     except RecursionError:
-        raise Malformed("this is no JSON of ours", where=path, got="lists and objects nested too deep") from None
+        raise Malformed("this JSON cannot be a document", where=path, got="lists and objects nested too deep") from None
 
 
 def _build_object(pairs: list[tuple[str, object]]) -> object:

@@ -84,8 +84,8 @@ def example(op: str) -> str:
 
 
 def suggest_name(word: str, candidates: Collection[str], op: str = "") -> str | None:
-    """A hint for an undefined name: a literal, a dtype, or a similar name. `op` helps to say which attribute a dtype
-    might be.
+    """A hint for an undefined name: a literal, a dtype, or a similar name. For a dtype the hint names the attribute of
+    `op` that takes one.
 
     >>> suggest_name("True", []), suggest_name("float64", []), suggest_name("trigonometry", ["trigonometri"])
     ('write `true`', 'a dtype is an attribute: write `dtype=float64`', 'do you mean trigonometri?')
@@ -99,8 +99,8 @@ def suggest_name(word: str, candidates: Collection[str], op: str = "") -> str | 
             (name for name in ALL_OPS[op].attributes if name in TYPE_ATTRIBUTES) if op in ALL_OPS else iter(()), "dtype"
         )
         return f"a dtype is an attribute: write `{attribute}={word}`"
-    close = get_close_matches(word, candidates, 1)
-    return f"do you mean {close[0]}?" if close else None
+    matches = get_close_matches(word, candidates, 1)
+    return f"do you mean {matches[0]}?" if matches else None
 
 
 def suggest_op(op: str, functions: Collection[str] | None) -> str:
@@ -124,8 +124,8 @@ def suggest_op(op: str, functions: Collection[str] | None) -> str:
         *filter(lambda name: is_allowed_in(name, form), ALL_OPS),
         *(ROUTING_OPS if functions is None else STRUCTURED_OPS),
     ]
-    close = get_close_matches(op, ops, 1, 0.5)
-    return f"do you mean {close[0]}?" if close else f"the ops are {', '.join(ops)}"
+    matches = get_close_matches(op, ops, 1, 0.5)
+    return f"do you mean {matches[0]}?" if matches else f"the ops are {', '.join(ops)}"
 
 
 def suggest_operands(

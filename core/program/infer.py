@@ -62,32 +62,32 @@ def _infer_results(program: Program) -> Iterator[tuple[str, list[LatticeType]]]:
     result_types: dict[str, list[LatticeType]] = {
         function.name: list(function.results) for function in program.functions
     }
-    undeclared = {f.name: f for f in program.functions if any(type_ is HOLE for type_ in f.results)}
-    callers: dict[str, list[str]] = {name: [] for name in undeclared}
-    for name, function in undeclared.items():
+    undeclared_functions = {f.name: f for f in program.functions if any(type_ is HOLE for type_ in f.results)}
+    callers: dict[str, list[str]] = {name: [] for name in undeclared_functions}
+    for name, function in undeclared_functions.items():
         result_types[name] = [None] * len(function.body.results)
-        for callee in _callees(function) & undeclared.keys():
+        for callee in _callees(function) & undeclared_functions.keys():
             callers[callee].append(name)
-    worklist, pullbacks = dict.fromkeys(reversed(undeclared)), pullback_types(program)
+    worklist, pullbacks = dict.fromkeys(reversed(undeclared_functions)), pullback_types(program)
     while worklist:
         name, _ = worklist.popitem()
-        widened = [
+        new_types = [
             widen(old, new)
             for old, new in zip(
                 result_types[name],
-                _FunctionInference(result_types, undeclared[name], pullbacks).result_types,
+                _FunctionInference(result_types, undeclared_functions[name], pullbacks).result_types,
                 strict=True,
             )
         ]
-        if widened != result_types[name]:
-            result_types[name] = widened
+        if new_types != result_types[name]:
+            result_types[name] = new_types
             worklist.update(dict.fromkeys(callers[name]))
     for name, types in result_types.items():
         if None in types:
             raise Invalid(
                 f"the types of what {name} returns cannot be inferred",
                 rule="V6",
-                where=undeclared[name].location or name,
+                where=undeclared_functions[name].location or name,
                 hint=f"it seems never to return; declare the types, as in func {name}(...) -> int64",
             )
         yield name, types
@@ -120,10 +120,10 @@ class _FunctionInference:
         """The types that the first phase yields; sets `later_phase_types` to those of the further phases."""
         name_types: dict[str, LatticeType] = {}
         outer_phases, self.pending_phases = self.pending_phases, {}
-        yielded = [self.infer_phase(phase, name_types) for phase in region.phases()]
+        phase_types = [self.infer_phase(phase, name_types) for phase in region.phases()]
         self.pending_phases = outer_phases
-        self.later_phase_types = yielded[1:]
-        return yielded[0]
+        self.later_phase_types = phase_types[1:]
+        return phase_types[0]
 
     def infer_phase(self, region: Region, name_types: dict[str, LatticeType]) -> list[LatticeType]:
         name_types.update((parameter.name, parameter.type) for parameter in region.parameters)
@@ -175,8 +175,8 @@ class _FunctionInference:
                     type_ for operand, type_ in zip(node.inputs, operands, strict=True) if isinstance(operand, str)
                 ]
                 types = [infer_op_type(node.op, operands, node.attributes, preferred=named_types)]
-        missing = len(node.results) - len(types)
-        return list(map(_default_hole, types[: len(node.results)] + [guess_type(operands)] * missing))
+        missing_count = len(node.results) - len(types)
+        return list(map(_default_hole, types[: len(node.results)] + [guess_type(operands)] * missing_count))
 
     def fill_function(self, function: Function) -> Function:
         """The function with its holes filled by the inferred types."""
@@ -192,8 +192,8 @@ def _fill_region(region: Region, types: Iterator[list[LatticeType]]) -> Region:
     for node in region.nodes:
         inferred_types = next(types)
         results = tuple(
-            Var(name, (inferred or DEFAULT_TYPE) if type_ is HOLE else type_)
-            for (name, type_), inferred in zip(node.results, inferred_types, strict=True)
+            Var(name, (inferred_type or DEFAULT_TYPE) if type_ is HOLE else type_)
+            for (name, type_), inferred_type in zip(node.results, inferred_types, strict=True)
         )
         regions = tuple(_fill_region(inner, types) for inner in node.regions)
         nodes.append(replace(node, results=results, regions=regions))

@@ -56,14 +56,14 @@ def check_loop_variable_types(
     variables: Sequence[Var], sides: dict[str, list[Type]], where: object
 ) -> Iterator[Invalid]:
     """V5: each loop variable has one type in all parts of the loop."""
-    for (name, _), outside, *inside in zip(variables, *sides.values(), strict=True):
-        if any(type_ != inside[0] for type_ in inside) or not inside[0].admits(outside):
+    for (name, _), outside, *region_types in zip(variables, *sides.values(), strict=True):
+        if any(type_ != region_types[0] for type_ in region_types) or not region_types[0].admits(outside):
             yield problem(
                 "V5",
                 f"loop variable {name} has more than one type",
                 where,
                 required="one type",
-                got=", ".join(f"{type_} {side}" for side, type_ in zip(sides, [outside, *inside], strict=True)),
+                got=", ".join(f"{type_} {side}" for side, type_ in zip(sides, [outside, *region_types], strict=True)),
                 hint="write the type of the operand in both regions, or convert the operand with astype",
             )
 
@@ -139,8 +139,8 @@ class PhaseChecker:
         if not node.results:
             return
         if node.op == "pullback":
-            pending = pending_by_node.pop(str(dict(node.attributes).get(PULLBACK_TARGET)), None)
-            if pending is None:
+            phases = pending_by_node.pop(str(dict(node.attributes).get(PULLBACK_TARGET)), None)
+            if phases is None:
                 yield problem(
                     "V17",
                     "a pullback of a node without a further phase",
@@ -150,7 +150,7 @@ class PhaseChecker:
                     hint="begin each phase once, after the phase before it, in the same region",
                 )
                 return
-            parameters, results = pending.pop_signature()
+            parameters, results = phases.pop_signature()
             if not admits_all(parameters, operands) or results != variable_types(node.results):
                 yield problem(
                     "V17",
@@ -160,7 +160,7 @@ class PhaseChecker:
                     got=f"{describe_types(operands)} -> {describe_types(variable_types(node.results))}",
                     hint="its operands are the parameters of the phase, and its results those of the phase",
                 )
-            next_phases: PendingPhases | None = pending
+            next_phases: PendingPhases | None = phases
         else:
             next_phases = self.pending_phases(node, where)
         if next_phases is not None and next_phases.signatures:
@@ -356,20 +356,20 @@ class _ProgramChecker:
             origin = node_origin(node)
             for inner in node.regions:
                 yield from check_unique_names(names_within(inner, origin), "values")
-            missing = [name for name in node.inputs if isinstance(name, str) and name not in name_types]
-            if missing:
+            undefined_names = [name for name in node.inputs if isinstance(name, str) and name not in name_types]
+            if undefined_names:
                 yield self.undefined_name_problem(
-                    f"{node.op} uses a name that is not defined here", missing[0], name_types, origin, node.op
+                    f"{node.op} uses a name that is not defined here", undefined_names[0], name_types, origin, node.op
                 )
             else:
                 operands = [operand_type(operand, name_types) for operand in node.inputs]
                 yield from self.check_node(node, operands, origin)
                 yield from self.phase_checker.check_phases(node, operands, pending_by_node, number, origin)
             name_types.update(node.results)
-        missing = [name for name in region.results if isinstance(name, str) and name not in name_types]
-        if missing:
+        undefined_names = [name for name in region.results if isinstance(name, str) and name not in name_types]
+        if undefined_names:
             yield self.undefined_name_problem(
-                "a region yields a name it does not define", missing[0], name_types, where
+                "a region yields a name it does not define", undefined_names[0], name_types, where
             )
 
     def undefined_name_problem(
@@ -522,14 +522,14 @@ class _ProgramChecker:
         if condition.pullback is not None:
             hint = "write the pullback in the do of the loop"
             yield problem("V17", "a condition has a pullback", where, required="none", got="one", hint=hint)
-        yielded = region_result_types(condition)[0]
-        if yielded is not None and yielded != [_BOOL]:
+        result_types = region_result_types(condition)[0]
+        if result_types is not None and result_types != [_BOOL]:
             yield problem(
                 "V5",
                 "the condition of while_loop is not one bool",
                 result_origin(condition, 0, where),
                 required=_BOOL,
-                got=yielded,
+                got=result_types,
                 hint=hints.COMPARE_HINT,
             )
 
@@ -547,18 +547,20 @@ class _ProgramChecker:
                     got=results,
                     hint="its results in one iteration are its operands in the next",
                 )
-        yielded, expected = region_result_types(body)[0], variable_types(body.parameters)
-        if yielded is not None and len(yielded) != len(expected):
+        result_types, expected = region_result_types(body)[0], variable_types(body.parameters)
+        if result_types is not None and len(result_types) != len(expected):
             yield problem(
                 "V5",
                 "do does not yield as many values as there are loop variables",
                 where,
                 required=expected,
-                got=yielded,
+                got=result_types,
                 hint="yield variables that do not change, too",
             )
             return
-        for position, ((name, type_), next_type) in enumerate(zip(body.parameters, yielded or expected, strict=True)):
+        for position, ((name, type_), next_type) in enumerate(
+            zip(body.parameters, result_types or expected, strict=True)
+        ):
             if not type_.admits(next_type):
                 origin, start = result_origin(body, position, where), node.inputs[position]
                 yield problem(

@@ -76,18 +76,18 @@ def read_type(word: SyntaxToken) -> Type:
     dtype = dtypes.BY_NAME.get(head.strip())
     if dtype is None:
         usual = {"int": "int64", "float": "float64", "double": "float64", "boolean": "bool", "cell": "cells[...]"}
-        close = [usual.get(head.strip(), ""), *difflib.get_close_matches(head.strip(), dtypes.BY_NAME, 1, 0.5)]
-        close = list(filter(None, close))
-        hint = f"do you mean {close[0]}?" if close else None
+        matches = [usual.get(head.strip(), ""), *difflib.get_close_matches(head.strip(), dtypes.BY_NAME, 1, 0.5)]
+        matches = list(filter(None, matches))
+        hint = f"do you mean {matches[0]}?" if matches else None
         raise SyntaxFault(
             f"there is no dtype {head.strip()!r}", word.position, required=", ".join(dtypes.BY_NAME), hint=hint
         )
     if not bracket:
         return Type(dtype)
-    inside = tail.removesuffix("]").strip()
-    if inside == "...":
+    sizes_text = tail.removesuffix("]").strip()
+    if sizes_text == "...":
         return Type(dtype, None)
-    sizes = [size.strip() for size in inside.split(",")] if inside else []
+    sizes = [size.strip() for size in sizes_text.split(",")] if sizes_text else []
     if len(sizes) > MAX_AXES:
         raise SyntaxFault("too many sizes", word.position, required=f"{MAX_AXES} at most", got=len(sizes))
     if not all(size == "?" or (_SIZE_PATTERN.fullmatch(size) and int(size) < 2**63) for size in sizes):
@@ -129,10 +129,10 @@ def read_attribute(attribute: AttributeSyntax) -> tuple[str, object]:
     if isinstance(value, LiteralSyntax) and value.text.startswith("["):
         return key, read_sizes(value)
     if isinstance(value, LiteralSyntax):
-        plain = read_literal(value).value
-        if not is_writable_attribute(key, plain):
+        constant = read_literal(value).value
+        if not is_writable_attribute(key, constant):
             raise SyntaxFault("this is no attribute", value.position, required=ATTRIBUTE_KINDS)
-        return key, plain
+        return key, constant
     if value.text.startswith('"'):
         return key, read_string(value)
     if value.text == "none":
@@ -199,7 +199,7 @@ class LocationResolver:
         origin = read_string(at.file) if at.file else self.source_file
         if origin is None:
             hint = 'say it before, as in from "fib.py", or here: at "fib.py":12'
-            raise SyntaxFault("a line of which file?", at.position, hint=hint)
+            raise SyntaxFault("this line number names no file", at.position, hint=hint)
         return DocumentLocation(origin, at.line, self.text_file)
 
 
@@ -213,8 +213,8 @@ def build_function(node: syntax.FunctionSyntax, lines: LocationResolver) -> Func
     body = build_region(node.body, lines, 0)
     results = tuple(map(read_type, node.result_types)) if node.result_types is not None else (HOLE,) * len(body.results)
     phases = [build_region(phase.body, lines, 0) for phase in node.pullbacks]
-    returned = tuple(map(_build_pullback_types, node.pullbacks))
-    return Function(read_name(node.body.keyword), link_phases([body, *phases]), results, location, returned)
+    pullback_types = tuple(map(_build_pullback_types, node.pullbacks))
+    return Function(read_name(node.body.keyword), link_phases([body, *phases]), results, location, pullback_types)
 
 
 def _build_pullback_types(phase: syntax.PullbackSyntax) -> tuple[Type, ...]:
@@ -227,8 +227,8 @@ def _build_pullback_types(phase: syntax.PullbackSyntax) -> tuple[Type, ...]:
 
 def link_phases(phases: Sequence[Region]) -> Region:
     """The first of these regions, with the others as its further phases."""
-    first, *further = phases
-    return replace(first, pullback=link_phases(further)) if further else first
+    region, *later_phases = phases
+    return replace(region, pullback=link_phases(later_phases)) if later_phases else region
 
 
 def build_region(region: syntax.RegionSyntax, lines: LocationResolver, depth: int) -> Region:
@@ -309,7 +309,10 @@ def check_regions(node: syntax.NodeSyntax) -> None:
         if expected:
             hint = f"they stand in braces behind it: {{ {expected[0]}(...) {{ ... }} {expected[1]}(...) {{ ... }} }}"
             raise SyntaxFault(
-                f"{op.text} has no regions", op.position, required=f"`{expected[0]}` and `{expected[1]}`", hint=hint
+                f"{op.text} has no regions",
+                op.position,
+                required=f"`{expected[0]}` and `{expected[1]}`",
+                hint=hint,
             )
         return
     keywords = [phases[0].keyword for phases in group_phases(node)]
@@ -317,10 +320,10 @@ def check_regions(node: syntax.NodeSyntax) -> None:
         return
     if not expected:
         raise SyntaxFault(f"{op.text} takes no regions", keywords[0].position, hint="only cond and while_loop do")
-    misplaced = [word for k, word in enumerate(keywords) if word.text not in expected[k : k + 1]]
+    misplaced_keywords = [word for k, word in enumerate(keywords) if word.text not in expected[k : k + 1]]
     raise SyntaxFault(
         f"not the regions of {op.text}",
-        (misplaced or [op])[0].position,
+        (misplaced_keywords or [op])[0].position,
         required=f"`{expected[0]}` and `{expected[1]}`, in this order",
     )
 
@@ -467,7 +470,7 @@ class _GraphSyntaxBuilder:
         types = None if self.syntax.result_types is None else list(map(read_type, self.syntax.result_types))
         if types is not None and len(types) != len(line.outputs):
             counts = f"{len(line.outputs)} results, and {len(types)} types"
-            raise SyntaxFault(f"{counts} are said", line.keyword.position)
+            raise SyntaxFault(f"there are {counts}", line.keyword.position)
         if line.keyword.text == "results":
             return [self.resolve_result(output) for output in line.outputs]
         written_nodes, numbers = list(self.nodes), []

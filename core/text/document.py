@@ -116,11 +116,11 @@ def parse(text: str, file: str | None = None) -> Document:
     """
     if not isinstance(text, str):
         raise Usage("a text is a str", got=type(text).__name__, python=TypeError)
-    lined = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
+    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
     try:
-        return _read_document(lined, file)
+        return _read_document(lines, file)
     except SyntaxFault as fault:
-        raise to_malformed(fault, lined, file) from None
+        raise to_malformed(fault, lines, file) from None
 
 
 def parse_program(text: str, file: str | None = None) -> Program:
@@ -166,7 +166,7 @@ def _read_document(text: str, file: str | None) -> Document:
             case syntax.EntrySyntax():
                 if entry is not None:
                     hint = "one function is the entry; run another as FILE:NAME"
-                    raise SyntaxFault("the entry is said twice", statement.name.position, hint=hint)
+                    raise SyntaxFault("two lines name the entry", statement.name.position, hint=hint)
                 entry = read_name(statement.name)
     program = None
     if functions or entry is not None:

@@ -122,8 +122,8 @@ def excerpt(line: str, column: int) -> str:
     printable = "".join(letter if letter.isprintable() else " " for letter in line)
     begin = max(0, column - 1 - _EXCERPT_WIDTH * 2 // 3)
     cut = printable[begin : begin + _EXCERPT_WIDTH]
-    before, after = "..." * (begin > 0), "..." * (begin + _EXCERPT_WIDTH < len(printable))
-    return f"    {before}{cut}{after}".rstrip() + f"\n    {' ' * (len(before) + column - 1 - begin)}^"
+    prefix, suffix = "..." * (begin > 0), "..." * (begin + _EXCERPT_WIDTH < len(printable))
+    return f"    {prefix}{cut}{suffix}".rstrip() + f"\n    {' ' * (len(prefix) + column - 1 - begin)}^"
 
 
 def unexpected_input(terminals: set[str], following: str, spot: SourcePosition, before: str = "") -> SyntaxFault:

@@ -31,8 +31,8 @@ def parse_literal(text: str) -> Literal:
     >>> parse_literal("[1, 2.5]").type, parse_literal("int8(3)").type
     (Type(dtype=float64, shape=(2,)), Type(dtype=int8, shape=()))
     """
-    typed = split_type(text)
-    if typed is None:
+    parts = split_type(text)
+    if parts is None:
         value = parse_nested(text)
         if not _has_elements(value):
             raise Malformed("an array without elements has no dtype", got=text, hint="write float64[0]([])")
@@ -40,8 +40,8 @@ def parse_literal(text: str) -> Literal:
             return literal(value)
         except Usage as error:
             raise Malformed(error.message, got=text, hint="write its dtype, as in uint64(...)") from None
-    type_, inside = typed
-    return literal(parse_untyped(inside, type_, text), type_)
+    type_, content = parts
+    return literal(parse_untyped(content, type_, text), type_)
 
 
 def check_literal(text: str) -> str:
@@ -50,8 +50,8 @@ def check_literal(text: str) -> str:
     >>> check_literal("[[], []]")
     '[[], []]'
     """
-    typed = split_type(text)
-    parse_nested(text if typed is None else typed[1])
+    parts = split_type(text)
+    parse_nested(text if parts is None else parts[1])
     return text
 
 
@@ -73,11 +73,11 @@ def parse_value(text: str, expected_type: Type) -> Value:
 
 
 def _parse_value(text: str, expected_type: Type) -> Value:
-    typed = split_type(text)
-    if typed is None:
+    parts = split_type(text)
+    if parts is None:
         return parse_untyped(text, expected_type, text)
-    own_type, inside = typed
-    value = parse_untyped(inside, own_type, text)
+    own_type, content = parts
+    value = parse_untyped(content, own_type, text)
     if own_type.dtype is not expected_type.dtype or not expected_type.admits(
         Type(own_type.dtype, np.shape(np.asarray(value)))
     ):
@@ -90,10 +90,10 @@ def split_type(text: str) -> tuple[Type, str] | None:
     match = _TYPED_LITERAL.fullmatch(text)
     if match is None:
         return None
-    word, shape, inside = match.groups()
+    word, shape, content = match.groups()
     if word not in dtypes.BY_NAME:
         raise Malformed("there is no such dtype", required=", ".join(dtypes.BY_NAME), got=text)
-    return Type(dtypes.BY_NAME[word], parse_shape(shape, text)), inside
+    return Type(dtypes.BY_NAME[word], parse_shape(shape, text)), content
 
 
 def parse_shape(brackets: str | None, text: str) -> Shape:
@@ -106,7 +106,7 @@ def parse_shape(brackets: str | None, text: str) -> Shape:
     return tuple(map(int, sizes))
 
 
-def parse_untyped(text: str, expected_type: Type, whole: str) -> Value:
+def parse_untyped(text: str, expected_type: Type, literal_text: str) -> Value:
     """The value of text without a type, as a value of `expected_type`."""
     value = parse_nested(text)
     try:
@@ -115,7 +115,7 @@ def parse_untyped(text: str, expected_type: Type, whole: str) -> Value:
         )
     except Usage as error:
         hint = error.message if error.required is None else None
-        raise Malformed("not a literal of this type", required=expected_type, got=whole, hint=hint) from None
+        raise Malformed("not a literal of this type", required=expected_type, got=literal_text, hint=hint) from None
 
 
 def empty_array(shape: tuple[int, ...], expected_type: Type) -> Value:
@@ -126,7 +126,7 @@ def empty_array(shape: tuple[int, ...], expected_type: Type) -> Value:
         try:
             return normalize(np.zeros(sizes), expected_type)
         except ValueError:
-            raise Usage("no array is as large as these sizes say, but for the empty one") from None
+            raise Usage("these sizes are too large for an array") from None
     return admit(np.zeros(shape, expected_type.dtype.numpy), expected_type)
 
 
@@ -140,28 +140,28 @@ def parse_nested(text: str) -> object:
     """Numbers in brackets, as nested lists. The stack is explicit, so that a million brackets do
     not overflow Python's."""
     stack: list[list[object]] = [[]]
-    separated = True
+    is_separated = True
     for token in _TOKEN.findall(text):
         if token == ",":
-            if separated:
+            if is_separated:
                 break
-            separated = True
+            is_separated = True
             continue
         if token == "]":
-            if len(stack) == 1 or (separated and stack[-1]):
+            if len(stack) == 1 or (is_separated and stack[-1]):
                 break
             row = stack.pop()
             stack[-1].append(row)
-        elif not separated:
+        elif not is_separated:
             break
         elif token == "[":
             stack.append([])
             continue
         else:
             stack[-1].append(parse_number(token, text))
-        separated = False
+        is_separated = False
     else:
-        if len(stack) == 1 and len(stack[0]) == 1 and not separated:
+        if len(stack) == 1 and len(stack[0]) == 1 and not is_separated:
             return check_rectangular(stack[0][0], text)
     raise Malformed("not a literal", required=_EXPECTED, got=text)
 

@@ -163,8 +163,8 @@ def write_function(page: TextWriter, function: Function, types: Iterator[list[Ty
         f"func {format_name(function.name)}({format_parameters(function.body)}){results} {{", function.location
     )
     write_body(page, function.body, "return", types, 0)
-    for phase, returned in zip(islice(function.body.phases(), 1, None), function.pullbacks, strict=True):
-        page.add_line(f"}} pullback({format_parameters(phase)}){format_result_types(returned)} {{")
+    for phase, result_types in zip(islice(function.body.phases(), 1, None), function.pullbacks, strict=True):
+        page.add_line(f"}} pullback({format_parameters(phase)}){format_result_types(result_types)} {{")
         write_body(page, phase, "return", types, 0)
     page.add_line("}")
 
@@ -322,7 +322,7 @@ class _GraphPrinter:
             ):
                 return False
             names.append(node.name)
-        return not any(source.node >= first_number for feeding in self.sources.values() for source in feeding)
+        return not any(source.node >= first_number for outputs in self.sources.values() for source in outputs)
 
     def is_environment_return(self, number: int) -> bool:
         """Whether a node is a return to the environment."""
@@ -403,8 +403,8 @@ class _GraphPrinter:
         if source.node < 0:
             return format_name(self.graph.arguments[source.output][0])
         node = self.graph.nodes[source.node]
-        several: Sequence[object] = node.outputs
-        return f"{self.format_node_name(node)}:{source.output}" if len(several) > 1 else self.format_node_name(node)
+        outputs: Sequence[object] = node.outputs
+        return f"{self.format_node_name(node)}:{source.output}" if len(outputs) > 1 else self.format_node_name(node)
 
 
 def print_document(document: Document, *, locations: bool = True) -> str:

@@ -208,7 +208,7 @@ def _as_function(function: Callable[..., Any]) -> Function:
 
 def _current_region() -> Any:
     region = current_region()
-    assert region is not None, "what is derived is only traced"
+    assert region is not None, "a derived function is only traced"
     return region
 
 

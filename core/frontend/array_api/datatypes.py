@@ -56,7 +56,7 @@ def astype(x: Any, dtype: DType, /, *, copy: builtins.bool = True, device: Any =
     check_device(device)
     if not isinstance(dtype, DType):
         raise Usage(
-            "astype wants a dtype", where=user_location(), got=repr(dtype), required="as in tl.astype(x, tl.int64)"
+            "astype needs a dtype", where=user_location(), got=repr(dtype), required="as in tl.astype(x, tl.int64)"
         )
     return apply("astype", x, dtype=dtype)
 
@@ -148,17 +148,24 @@ def result_type(*arrays_and_dtypes: Any) -> DType:
     >>> result_type(dtypes.int8, dtypes.uint8), result_type(dtypes.float32, 1)
     (int16, float32)
     """
-    strong = [dtype_of(argument) for argument in arrays_and_dtypes if builtins.type(argument) not in (bool, int, float)]
-    weak = [builtins.type(argument) for argument in arrays_and_dtypes if builtins.type(argument) in (bool, int, float)]
-    if not strong:
+    strong_dtypes = [
+        dtype_of(argument) for argument in arrays_and_dtypes if builtins.type(argument) not in (bool, int, float)
+    ]
+    weak_classes = [
+        builtins.type(argument) for argument in arrays_and_dtypes if builtins.type(argument) in (bool, int, float)
+    ]
+    if not strong_dtypes:
         raise Usage(
-            "there is no array or dtype", where=user_location(), required="at least one array or dtype", got=repr(weak)
+            "there is no array or dtype",
+            where=user_location(),
+            required="at least one array or dtype",
+            got=repr(weak_classes),
         )
-    common: DType | None = strong[0]
-    for dtype in strong[1:]:
+    common: DType | None = strong_dtypes[0]
+    for dtype in strong_dtypes[1:]:
         common = common and dtypes.promote(common, dtype)
-    allowed = {"b": (bool,), "f": (int, float)}.get(common.kind, (int,)) if common else ()
-    if common is None or not all(argument in allowed for argument in weak):
+    allowed_classes = {"b": (bool,), "f": (int, float)}.get(common.kind, (int,)) if common else ()
+    if common is None or not all(argument in allowed_classes for argument in weak_classes):
         hint = "convert one with tl.astype(x, dtype)"
         raise Invalid(
             "these dtypes do not promote to a common one",

@@ -86,8 +86,8 @@ def read_subscripts(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[tu
     if not arrow:
         count = Counter(label for labels in labelled for label in labels if not _is_ellipsis(label))
         return labelled, (*broadcast, *sorted(label for label, times in count.items() if times == 1))
-    before, dots, after = output.partition("...")
-    result = (*before, *(broadcast if dots else ()), *after)
+    prefix, dots, suffix = output.partition("...")
+    result = (*prefix, *(broadcast if dots else ()), *suffix)
     unknown_labels = [label for label in result if not any(label in labels for labels in labelled)]
     if unknown_labels or len(set(result)) < len(result):
         required = "labels of operands, each once"
@@ -96,12 +96,12 @@ def read_subscripts(subscripts: Any, operands: tuple[Any, ...]) -> tuple[list[tu
 
 
 def _label_axes(part: str, rank: int) -> tuple[str, ...]:
-    before, dots, after = part.partition("...")
-    extra = rank - len(before) - len(after)
+    prefix, dots, suffix = part.partition("...")
+    extra = rank - len(prefix) - len(suffix)
     if extra < 0 or (extra and not dots):
         required = f"{len(part.replace('...', ''))} axes{' or more' if dots else ''}, as {part!r} says"
         raise Invalid("an operand of another rank", rule="V4", where=user_location(), required=required, got=rank)
-    return (*before, *(chr(FIRST_ELLIPSIS_LABEL + axis) for axis in reversed(range(extra))), *after)
+    return (*prefix, *(chr(FIRST_ELLIPSIS_LABEL + axis) for axis in reversed(range(extra))), *suffix)
 
 
 def _is_ellipsis(label: str) -> bool:
@@ -139,31 +139,35 @@ def _contract(left: LabelledArray, right: LabelledArray, later_labels: set[str])
     """The product of two operands, summed over the labels that are not needed later."""
     left = _sum_labels(left, set(left.labels) - set(right.labels) - later_labels)
     right = _sum_labels(right, set(right.labels) - set(left.labels) - later_labels)
-    common = [label for label in left.labels if label in right.labels]
-    summed = [label for label in common if label not in later_labels]
-    batch = [label for label in common if label in later_labels]
-    rows = [label for label in left.labels if label not in common]
-    columns = [label for label in right.labels if label not in common]
+    common_labels = [label for label in left.labels if label in right.labels]
+    summed_labels = [label for label in common_labels if label not in later_labels]
+    batch_labels = [label for label in common_labels if label in later_labels]
+    rows = [label for label in left.labels if label not in common_labels]
+    columns = [label for label in right.labels if label not in common_labels]
     left_sizes = dict(zip(left.labels, shape_of(left.array), strict=True))
     right_sizes = dict(zip(right.labels, shape_of(right.array), strict=True))
-    stretched = any(_is_ellipsis(label) and left_sizes[label] != right_sizes[label] for label in common)
-    if None in (*left_sizes.values(), *right_sizes.values()) or stretched or not summed:
-        labels = (*batch, *rows, *columns, *summed)
+    is_stretched = any(_is_ellipsis(label) and left_sizes[label] != right_sizes[label] for label in common_labels)
+    if None in (*left_sizes.values(), *right_sizes.values()) or is_stretched or not summed_labels:
+        labels = (*batch_labels, *rows, *columns, *summed_labels)
         product = apply("multiply", _align(left, labels), _align(right, labels))
-        return _sum_labels(LabelledArray(product, labels), set(summed))
-    shape = [left_sizes[label] for label in batch]
-    height, depth = (math.prod(left_sizes[label] or 0 for label in group) for group in (rows, summed))
+        return _sum_labels(LabelledArray(product, labels), set(summed_labels))
+    shape = [left_sizes[label] for label in batch_labels]
+    height, depth = (math.prod(left_sizes[label] or 0 for label in group) for group in (rows, summed_labels))
     width = math.prod(right_sizes[label] or 0 for label in columns)
-    left_matrix = reshape(_align(left, (*batch, *rows, *summed)), (*shape, height, depth))
-    right_matrix = reshape(_align(right, (*batch, *summed, *columns)), (*shape, depth, width))
+    left_matrix = reshape(_align(left, (*batch_labels, *rows, *summed_labels)), (*shape, height, depth))
+    right_matrix = reshape(_align(right, (*batch_labels, *summed_labels, *columns)), (*shape, depth, width))
     product = apply("matmul", left_matrix, right_matrix)
     final_shape = [*shape, *(left_sizes[label] for label in rows), *(right_sizes[label] for label in columns)]
-    return LabelledArray(reshape(product, tuple(final_shape)), (*batch, *rows, *columns))
+    return LabelledArray(reshape(product, tuple(final_shape)), (*batch_labels, *rows, *columns))
 
 
 def _align(operand: LabelledArray, labels: tuple[str, ...]) -> Any:
     """The array with its axes in the order of these labels, and axes of size 1 for the labels it does not have."""
-    present = [label for label in labels if label in operand.labels]
-    array = permute_dims(operand.array, tuple(map(operand.labels.index, present))) if present else operand.array
-    missing = tuple(axis for axis, label in enumerate(labels) if label not in operand.labels)
-    return expand_dims(array, axis=missing) if missing else array
+    present_labels = [label for label in labels if label in operand.labels]
+    array = (
+        permute_dims(operand.array, tuple(map(operand.labels.index, present_labels)))
+        if present_labels
+        else operand.array
+    )
+    new_axes = tuple(axis for axis, label in enumerate(labels) if label not in operand.labels)
+    return expand_dims(array, axis=new_axes) if new_axes else array

@@ -110,14 +110,14 @@ def expand_ellipsis(x: Any, entries: list[Any]) -> list[Any]:
     count = sum(entry is not None and entry is not Ellipsis for entry in entries)
     if len(ellipses) > 1:
         raise Usage("more than one ... in the brackets", where=user_location(), required="one", python=IndexError)
-    missing = rank_of(x) - count
-    if missing < 0:
+    missing_count = rank_of(x) - count
+    if missing_count < 0:
         required = f"{rank_of(x)} at most"
         raise Invalid(
             "more indices than axes", rule="V4", where=user_location(), required=required, got=count, python=IndexError
         )
     at = ellipses[0] if ellipses else len(entries)
-    return [*entries[:at], *[slice(None)] * missing, *entries[at + 1 :]]
+    return [*entries[:at], *[slice(None)] * missing_count, *entries[at + 1 :]]
 
 
 def normalize_entry(entry: Any) -> Any:
@@ -168,14 +168,14 @@ def index_by_gather(x: Any, entries: list[Any]) -> Any:
     are_indices = [isinstance(entry, DynamicIndex) or type(entry) is int for entry in entries]
     begin = are_indices.index(True)
     end = begin + are_indices[begin:].count(True)
-    before, indices, behind = entries[:begin], entries[begin:end], entries[end:]
-    if not all(are_indices[begin:end]) or any(entry is not None for entry in before):
+    leading, indices, trailing = entries[:begin], entries[begin:end], entries[end:]
+    if not all(are_indices[begin:end]) or any(entry is not None for entry in leading):
         raise Usage("several arrays of indices, and slices", where=user_location(), hint=_TAKE_HINT, python=IndexError)
     gathered = apply("gather", x, *(entry.value if isinstance(entry, DynamicIndex) else entry for entry in indices))
-    if all(entry == slice(None) for entry in (*before, *behind)):
+    if all(entry == slice(None) for entry in (*leading, *trailing)):
         return gathered
     rank = max(rank_of(entry.value) for entry in indices if isinstance(entry, DynamicIndex))
-    return apply("index", gathered, key=format_key((*before, *[slice(None)] * rank, *behind)))
+    return apply("index", gathered, key=format_key((*leading, *[slice(None)] * rank, *trailing)))
 
 
 ArrayOperators.getitem = staticmethod(getitem)

@@ -24,9 +24,9 @@ def layer_norm(x: Any, /, *, axis: Any = -1, scale: Any = None, offset: Any = No
     [-1.0, 1.0]
     """
     check_floating(x, "layer_norm")
-    centred = apply("subtract", x, mean(x, axis=axis, keepdims=True))
-    variance = mean(square(centred), axis=axis, keepdims=True)
-    normal = apply("divide", centred, apply("sqrt", apply("add", variance, static_number(epsilon, "epsilon"))))
+    deviations = apply("subtract", x, mean(x, axis=axis, keepdims=True))
+    variance = mean(square(deviations), axis=axis, keepdims=True)
+    normal = apply("divide", deviations, apply("sqrt", apply("add", variance, static_number(epsilon, "epsilon"))))
     if scale is not None:
         normal = apply("multiply", normal, scale)
     return normal if offset is None else apply("add", normal, offset)
@@ -79,8 +79,8 @@ def dot_product_attention(
         products = apply("multiply", apply("matmul", query, matrix_transpose(key)), static_number(scale, "scale"))
     if causal:
         rows, columns = iota(element_count(query, -2)), iota(element_count(key, -2))
-        earlier = apply("less_equal", columns, expand_dims(rows, axis=1))
-        mask = earlier if mask is None else apply("logical_and", mask, earlier)
+        causal_mask = apply("less_equal", columns, expand_dims(rows, axis=1))
+        mask = causal_mask if mask is None else apply("logical_and", mask, causal_mask)
     if mask is not None:
         products = apply("where", mask, products, -math.inf)
     return apply("matmul", softmax(products), value)

@@ -166,13 +166,15 @@ def cross(x1: Any, x2: Any, /, *, axis: int = -1) -> Any:
             "a cross product needs vectors of size 3", rule="V4", where=user_location(), got=[type_of(x1), type_of(x2)]
         )
     position = resolve_axis(at, one)
-    after, before = [1, 2, 0], [2, 0, 1]
+    next_order, previous_order = [1, 2, 0], [2, 0, 1]
 
     def rotate(x: Any, order: list[int]) -> Any:
         return apply("take", x, order, axis=position)
 
-    positive_products = apply("multiply", rotate(one, after), rotate(other, before))
-    return apply("subtract", positive_products, apply("multiply", rotate(one, before), rotate(other, after)))
+    positive_products = apply("multiply", rotate(one, next_order), rotate(other, previous_order))
+    return apply(
+        "subtract", positive_products, apply("multiply", rotate(one, previous_order), rotate(other, next_order))
+    )
 
 
 def slogdet(x: Any, /) -> Slogdet:
@@ -323,8 +325,8 @@ def matrix_norm(x: Any, /, *, keepdims: bool = False, ord: Any = "fro") -> Any:
         reduce: dict[Any, Callable[..., Any]] = {"nuc": total, 2: _largest_or_zero, -2: smallest}
         norm = reduce[ord](apply("svdvals", x), axis=-1)
     else:
-        along = -2 if abs(ord) == 1 else -1
-        norm = (_largest_or_zero if ord > 0 else smallest)(total(apply("abs", x), axis=along), axis=-1)
+        summed_axis = -2 if abs(ord) == 1 else -1
+        norm = (_largest_or_zero if ord > 0 else smallest)(total(apply("abs", x), axis=summed_axis), axis=-1)
     return expand_dims(norm, (-2, -1)) if keepdims else norm
 
 

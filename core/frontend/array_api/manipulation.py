@@ -61,9 +61,11 @@ def broadcast_shapes(*shapes: Any) -> tuple[int | None, ...]:
     (2, 3)
     """
     sizes = [tuple(shape) if isinstance(shape, tuple | list) else (shape,) for shape in shapes]
-    checked: list[Shape] = [tuple(None if n is None else static_size(n, "a size") for n in shape) for shape in sizes]
+    static_shapes: list[Shape] = [
+        tuple(None if n is None else static_size(n, "a size") for n in shape) for shape in sizes
+    ]
     try:
-        return broadcast_shape(checked) or ()
+        return broadcast_shape(static_shapes) or ()
     except Invalid as error:
         error.where = user_location()
         raise
@@ -181,9 +183,11 @@ def moveaxis(x: Any, source: Any, destination: Any, /) -> Any:
     if len(sources) != len(targets):
         raise Usage("the numbers of axes differ", where=user_location(), required=len(sources), got=len(targets))
     other_axes = iter(at for at in range(rank_of(x)) if at not in sources)
-    moved = dict(zip(targets, sources, strict=True))
+    source_of_target = dict(zip(targets, sources, strict=True))
     return apply(
-        "permute_dims", x, axes=tuple(moved[at] if at in moved else next(other_axes) for at in range(rank_of(x)))
+        "permute_dims",
+        x,
+        axes=tuple(source_of_target[at] if at in source_of_target else next(other_axes) for at in range(rank_of(x))),
     )
 
 

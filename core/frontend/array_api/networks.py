@@ -50,9 +50,9 @@ def one_hot(indices: Any, count: int, /, *, dtype: DType | None = None) -> Any:
     [[0, 1, 0], [1, 0, 0]]
     """
     check_indices(indices)
-    wide = dtypes.uint64 if type_of(indices).dtype is dtypes.uint64 else dtypes.int64
-    positions = astype(iota(static_size(count, "the count")), wide)
-    return astype(apply("equal", expand_dims(astype(indices, wide), -1), positions), dtype or dtypes.float64)
+    wide_dtype = dtypes.uint64 if type_of(indices).dtype is dtypes.uint64 else dtypes.int64
+    positions = astype(iota(static_size(count, "the count")), wide_dtype)
+    return astype(apply("equal", expand_dims(astype(indices, wide_dtype), -1), positions), dtype or dtypes.float64)
 
 
 def softmax(x: Any, /, *, axis: int = -1) -> Any:

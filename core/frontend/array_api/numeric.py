@@ -208,17 +208,17 @@ def cumulative_prod(
 
 def _cumulative(op: str, x: Any, axis: int | None, dtype: DType | None, first: int | None) -> Any:
     """A cumulative sum or product, preceded by `first` along the axis unless that is None."""
-    along = resolve_axis(resolve_optional_axis(axis, x), x)
-    results = astype(apply(op, _convert_operand(x, dtype), axis=along), dtype)
+    position = resolve_axis(resolve_optional_axis(axis, x), x)
+    results = astype(apply(op, _convert_operand(x, dtype), axis=position), dtype)
     if first is None:
         return results
-    sizes = tuple(1 if at == along else size for at, size in enumerate(shape_of(results)))
+    sizes = tuple(1 if at == position else size for at, size in enumerate(shape_of(results)))
     initial = numpy_scalar(first, type_of(results).dtype)
     if None in sizes:  # a sum has size 1 along its axis, even where sizes are open
-        before = apply("broadcast_like", initial, apply("sum", results, axis=along, keepdims=True))
+        initial_part = apply("broadcast_like", initial, apply("sum", results, axis=position, keepdims=True))
     else:
-        before = apply("broadcast_to", initial, shape=sizes)
-    return concat([before, results], axis=along)
+        initial_part = apply("broadcast_to", initial, shape=sizes)
+    return concat([initial_part, results], axis=position)
 
 
 def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: Any = None) -> Any:
@@ -230,16 +230,16 @@ def diff(x: Any, /, *, axis: int = -1, n: int = 1, prepend: Any = None, append: 
     >>> diff([1, 4, 9]).tolist()
     [3, 5]
     """
-    along = resolve_axis(axis, x)
+    position = resolve_axis(axis, x)
     if static_integer(n, "n") < 0:
         raise Usage("n is negative", where=user_location(), required="n from 0 up", got=n)
     check_numeric(x)
     parts = [part for part in (prepend, x, append) if part is not None]
-    result = concat(parts, axis=along) if len(parts) > 1 else x
-    before = [slice(None)] * along
+    result = concat(parts, axis=position) if len(parts) > 1 else x
+    leading_key = [slice(None)] * position
     for _ in range(n):
-        later = apply("index", result, key=format_key((*before, slice(1, None))))
-        result = apply("subtract", later, apply("index", result, key=format_key((*before, slice(None, -1)))))
+        later = apply("index", result, key=format_key((*leading_key, slice(1, None))))
+        result = apply("subtract", later, apply("index", result, key=format_key((*leading_key, slice(None, -1)))))
     return result
 
 
@@ -354,8 +354,8 @@ def logsumexp(x: Any, /, *, axis: Any = None, keepdims: bool = False) -> Any:
 
 
 def cummax(x: Any, /, *, axis: int | None = None) -> Any:
-    """The largest of the elements up to each, along an axis; it may be omitted if there is only one. NaN from the first
-    NaN on. The size of the axis must be static.
+    """The running maximum along an axis, which may be omitted if there is only one. From the first NaN on the result is
+    NaN. The size of the axis must be static.
 
     >>> cummax([1, 3, 2]).tolist()
     [1, 3, 3]
@@ -364,7 +364,7 @@ def cummax(x: Any, /, *, axis: int | None = None) -> Any:
 
 
 def cummin(x: Any, /, *, axis: int | None = None) -> Any:
-    """The smallest of the elements up to each, along an axis; otherwise as `cummax`.
+    """The running minimum along an axis; otherwise as `cummax`.
 
     >>> cummin([3, 1, 2]).tolist()
     [3, 1, 1]
@@ -373,7 +373,7 @@ def cummin(x: Any, /, *, axis: int | None = None) -> Any:
 
 
 def cumlogsumexp(x: Any, /, *, axis: int | None = None) -> Any:
-    """`logsumexp` of the elements up to each, along an axis; otherwise as `cummax`.
+    """The running `logsumexp` along an axis; otherwise as `cummax`.
 
     >>> cumlogsumexp([0.0, 0.0]).tolist()
     [0.0, 0.6931471805599453]
@@ -385,16 +385,16 @@ def cumlogsumexp(x: Any, /, *, axis: int | None = None) -> Any:
 def _scan_by_doubling(op: str, x: Any, axis: int | None) -> Any:
     """The scan of an associative op: step k combines each element with the one 2^k positions before it."""
     check_numeric(x)
-    along = resolve_axis(resolve_optional_axis(axis, x), x)
-    size, shift = shape_of(x)[along], 1
+    position = resolve_axis(resolve_optional_axis(axis, x), x)
+    size, shift = shape_of(x)[position], 1
     if size is None:
         raise Invalid("the size of an axis is not static", rule="V4", where=user_location(), got=type_of(x))
-    before = [slice(None)] * along
+    leading_key = [slice(None)] * position
     while shift < size:
-        first = apply("index", x, key=format_key((*before, slice(None, shift))))
-        later = apply("index", x, key=format_key((*before, slice(shift, None))))
-        earlier = apply("index", x, key=format_key((*before, slice(None, -shift))))
-        x, shift = concat([first, apply(op, earlier, later)], axis=along), 2 * shift
+        first = apply("index", x, key=format_key((*leading_key, slice(None, shift))))
+        later = apply("index", x, key=format_key((*leading_key, slice(shift, None))))
+        earlier = apply("index", x, key=format_key((*leading_key, slice(None, -shift))))
+        x, shift = concat([first, apply(op, earlier, later)], axis=position), 2 * shift
     return x
 
 
@@ -412,14 +412,14 @@ def topk(x: Any, k: int, /, *, axis: int = -1) -> TopK:
     >>> [part.tolist() for part in topk([3, 5, 1, 5], 2)]
     [[5, 5], [1, 3]]
     """
-    along = resolve_axis(axis, x)
-    count, size = static_integer(k, "k"), shape_of(x)[along]
+    position = resolve_axis(axis, x)
+    count, size = static_integer(k, "k"), shape_of(x)[position]
     if count < 0 or (size is not None and count > size):
         required = "from 0 up" if size is None else f"from 0 to {size}, the size of the axis"
         raise Usage("k is out of range", where=user_location(), required=required, got=count)
-    key = format_key((*[slice(None)] * along, slice(None, count)))
-    indices = apply("index", argsort(x, axis=along, descending=True), key=key)
-    return TopK(apply("take_along_axis", x, indices, axis=along), indices)
+    key = format_key((*[slice(None)] * position, slice(None, count)))
+    indices = apply("index", argsort(x, axis=position, descending=True), key=key)
+    return TopK(apply("take_along_axis", x, indices, axis=position), indices)
 
 
 def isin(x1: Any, x2: Any, /, *, invert: bool = False) -> Any:

@@ -132,11 +132,11 @@ def wrap_eager_value(arguments: Sequence[Any], value: Any, pullback: Callable[[A
     leaves, (results, structure) = flatten(tuple(arguments))[0], flatten(value)
     if not any(isinstance(leaf, ConcreteArray) for leaf in leaves):
         return value
-    fresh = [
+    copies = [
         ConcreteArray(leaf._tagloom_literal if isinstance(leaf, ConcreteArray) else literal(leaf)) for leaf in results
     ]
-    record_custom_entry(arguments, fresh, structure, pullback)
-    return unflatten(structure, fresh)
+    record_custom_entry(arguments, copies, structure, pullback)
+    return unflatten(structure, copies)
 
 
 def record_custom_entry(
@@ -147,11 +147,15 @@ def record_custom_entry(
     operands, floats = ([leaf for leaf in arrays if is_float_array(leaf)] for arrays in (leaves, results))
 
     def vjp(adjoints: Sequence[Any], positions: Sequence[int], rows: Collection[int]) -> list[Any]:
-        remaining = iter(adjoints)
-        filled = [instantiate_adjoint(next(remaining), leaf) if is_float_array(leaf) else None for leaf in results]
-        returned = flatten_adjoints(arguments, pullback(unflatten(structure, filled)))
-        pulled = [adjoint for adjoint, leaf in zip(returned, leaves, strict=True) if is_float_array(leaf)]
-        pairs = [(pulled[position], operands[position]) for position in positions]
+        result_adjoints = iter(adjoints)
+        leaf_adjoints = [
+            instantiate_adjoint(next(result_adjoints), leaf) if is_float_array(leaf) else None for leaf in results
+        ]
+        argument_adjoints = flatten_adjoints(arguments, pullback(unflatten(structure, leaf_adjoints)))
+        float_adjoints = [
+            adjoint for adjoint, leaf in zip(argument_adjoints, leaves, strict=True) if is_float_array(leaf)
+        ]
+        pairs = [(float_adjoints[position], operands[position]) for position in positions]
         return [None if adjoint is None else coerce_pullback_adjoint(adjoint, operand) for adjoint, operand in pairs]
 
     record_entry(operands, floats, vjp)
@@ -167,9 +171,9 @@ def emit_custom_call(
     float_leaves, result_operands = list(filter(_is_symbolic_float, leaves)), list(map(to_operand, results))
     if not (float_leaves and any(operand.type.dtype.kind == "f" for operand in result_operands)):
         return value
-    instance, inner = region.specialization, open_subregion(region)
-    rule = build_pullback_rule(name, inner, arguments, structure, result_operands, pullback)
-    operands = [*map(to_operand, float_leaves), *result_operands, *inner.captures]
+    instance, rule_region = region.specialization, open_subregion(region)
+    rule = build_pullback_rule(name, rule_region, arguments, structure, result_operands, pullback)
+    operands = [*map(to_operand, float_leaves), *result_operands, *rule_region.captures]
     names = UniqueNames()
     parameters = tuple(
         Var(names.fresh(each.name if isinstance(each, TracedValue) else "constant"), each.type) for each in operands
@@ -182,15 +186,15 @@ def emit_custom_call(
     )
     instance.auxiliary_functions += [identity, rule]
     inputs, attributes = [region.as_operand(operand) for operand in operands], (("function", identity.name),)
-    fresh = region.names.result_names(region.names.fresh(name), len(result_operands))
-    symbols = list(map(Symbol, region.emit_node("call", inputs, types, fresh, attributes=attributes)))
+    result_names = region.names.result_names(region.names.fresh(name), len(result_operands))
+    symbols = list(map(Symbol, region.emit_node("call", inputs, types, result_names, attributes=attributes)))
     record_custom_entry(arguments, symbols, structure, pullback)
     return unflatten(structure, symbols)
 
 
 def build_pullback_rule(
     name: str,
-    inner: RegionBuilder,
+    rule_region: RegionBuilder,
     arguments: Sequence[Any],
     structure: TreeDef,
     result_operands: Sequence[TracedValue | Literal],
@@ -200,23 +204,23 @@ def build_pullback_rule(
     line, leaves = user_location(), flatten(tuple(arguments))[0]
     floats = [operand.type.dtype.kind == "f" for operand in result_operands]
     adjoints = [
-        inner.add_parameter(
+        rule_region.add_parameter(
             "d_" + (operand.name if isinstance(operand, TracedValue) else "constant"), operand.type, line
         )
         for operand, is_float in zip(result_operands, floats, strict=True)
         if is_float
     ]
-    with enter_region(inner):
+    with enter_region(rule_region):
         symbols = map(Symbol, adjoints)
-        filled = [next(symbols) if is_float else None for is_float in floats]
-        pairs = zip(flatten_adjoints(arguments, pullback(unflatten(structure, filled))), leaves, strict=True)
-        pulled = [
+        leaf_adjoints = [next(symbols) if is_float else None for is_float in floats]
+        pairs = zip(flatten_adjoints(arguments, pullback(unflatten(structure, leaf_adjoints))), leaves, strict=True)
+        argument_adjoints = [
             to_operand(coerce_pullback_adjoint(adjoint, leaf)) for adjoint, leaf in pairs if _is_symbolic_float(leaf)
         ]
-        rule_results = [inner.as_operand(operand) for operand in pulled]
-    body = inner.close([*map(inner.localize, inner.captures), *adjoints], rule_results)
+        rule_results = [rule_region.as_operand(operand) for operand in argument_adjoints]
+    body = rule_region.close([*map(rule_region.localize, rule_region.captures), *adjoints], rule_results)
     types = tuple(to_operand(leaf).type for leaf in leaves if _is_symbolic_float(leaf))
-    return Function(inner.specialization.program_builder.names.fresh(f"{name}_pullback"), body, types, line)
+    return Function(rule_region.specialization.program_builder.names.fresh(f"{name}_pullback"), body, types, line)
 
 
 def _is_symbolic_float(leaf: Any) -> bool:

@@ -148,8 +148,8 @@ def build_entry(
 
 def _exact_integer_range(dtype: DType) -> tuple[float, float]:
     """The range in which a dtype represents every integer exactly."""
-    most = 2.0 ** (np.finfo(dtype.numpy.name).nmant + 1) if dtype.kind == "f" else 0.0
-    return dtype.range if dtype.is_integer else (-most, most)
+    bound = 2.0 ** (np.finfo(dtype.numpy.name).nmant + 1) if dtype.kind == "f" else 0.0
+    return dtype.range if dtype.is_integer else (-bound, bound)
 
 
 def operand_converter(operand: Any, type_: Type) -> Callable[[Any], Value] | None:
@@ -208,12 +208,12 @@ _tape_stack = TAPE_STACK.get
 def wrap_and_record(entry: DispatchEntry, operands: tuple[Any, ...], value: Value) -> ConcreteArray:
     """Wrap a value that an op computed eagerly as an array, and record the op on active tapes and for
     `cache_single_op`."""
-    result, applied = _new_array(ConcreteArray), _APPLIED_OPS.get()
+    result, applied_ops = _new_array(ConcreteArray), _APPLIED_OPS.get()
     result._value, result._type = value, entry.result_type or intern_type(type_of(value))
     if entry.is_float and _tape_stack():
         record_eager_op(entry, operands, result)
-    if applied is not None:
-        applied.append((entry, operands, result))
+    if applied_ops is not None:
+        applied_ops.append((entry, operands, result))
     return result
 
 
@@ -366,13 +366,13 @@ def _call_and_cache(
     keywords: Mapping[str, Any],
 ) -> Any:
     """Call a function, and cache the op that computed its result from the first argument alone, if there is one."""
-    applied: list[tuple[DispatchEntry, tuple[Any, ...], ConcreteArray]] = []
-    token = _APPLIED_OPS.set(applied)
+    applied_ops: list[tuple[DispatchEntry, tuple[Any, ...], ConcreteArray]] = []
+    token = _APPLIED_OPS.set(applied_ops)
     try:
         result = function(*arguments, **keywords)
     finally:
         _APPLIED_OPS.reset(token)
-    for entry, operands, array in applied:
+    for entry, operands, array in applied_ops:
         if array is result and len(operands) == 1 and operands[0] is arguments[0]:
             insert_entry(table, key, entry)
     return result

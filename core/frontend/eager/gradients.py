@@ -86,12 +86,12 @@ def emit_call(
     """
     leaves, operands, names = list[Any](), list[TracedValue | Literal](), list[str]()
     tree_types, weak = list[TreeType](), list[int | float | None]()
-    flattened = source.flatten_arguments(arguments, Invalid)
-    for (name, declared), (parts, structure) in zip(source.declared_parameters, flattened, strict=True):
+    flat_arguments = source.flatten_arguments(arguments, Invalid)
+    for (name, declared), (parts, structure) in zip(source.declared_parameters, flat_arguments, strict=True):
         types = declared.types if declared else (None,) * len(parts)
-        converted = [to_operand(unwrap_weak(leaf), type_) for leaf, type_ in zip(parts, types, strict=True)]
+        part_operands = [to_operand(unwrap_weak(leaf), type_) for leaf, type_ in zip(parts, types, strict=True)]
         part_names = leaf_names(structure, name)
-        for part_name, operand, type_ in zip(part_names, converted, types, strict=True):
+        for part_name, operand, type_ in zip(part_names, part_operands, types, strict=True):
             if type_ is not None and not type_.admits(operand.type):
                 line = operand.location if isinstance(operand, TracedValue) else None
                 raise Invalid(
@@ -102,50 +102,54 @@ def emit_call(
                     got=describe_with_location(operand.type, line),
                 )
         leaves += parts
-        operands += converted
+        operands += part_operands
         names += part_names
         weak += [None if declared else weak_value_of(leaf) for leaf in parts]
-        tree_types.append(declared or TreeType(structure, tuple(operand.type for operand in converted)))
+        tree_types.append(declared or TreeType(structure, tuple(operand.type for operand in part_operands)))
     callee, signature = region.specialization.program_builder.resolve_call(
         source, source.resolve_types(tree_types), tuple(weak) if any(weak) else (), region.specialization
     )
     tapes = recording_tapes()
     for variable in signature.assigned_variables if tapes and captures is None else ():
         read_and_record(variable)
-    earlier, captured = captures or {}, dict[Resource, TracedValue | Literal]()
+    known_captures, captured_operands = captures or {}, dict[Resource, TracedValue | Literal]()
     for resource in signature.captures:
-        if resource in earlier:
-            captured[resource] = earlier[resource]
+        if resource in known_captures:
+            captured_operands[resource] = known_captures[resource]
         else:  # where tapes record, the array by which they know it
-            captured[resource] = to_operand(read_and_record(resource)) if tapes else region.read_resource(resource)
+            captured_operands[resource] = (
+                to_operand(read_and_record(resource)) if tapes else region.read_resource(resource)
+            )
     count = len(signature.tree_type.types)
     result_names = region.names.result_names(region.names.fresh(source.identifier), count)
     result_names += [region.names.fresh(variable.name) for variable in signature.assigned_variables]
-    inputs = [region.as_operand(operand) for operand in (*operands, *captured.values())]
+    inputs = [region.as_operand(operand) for operand in (*operands, *captured_operands.values())]
     attributes = (("function", callee.name),)
     results = region.emit_node("call", inputs, signature.result_types, result_names, attributes=attributes)
     for result, number in zip(results, signature.weak_types, strict=False):
         result.weak_value = number
-    assigned = dict(zip(signature.assigned_variables, results[count:], strict=True))
+    assigned_values = dict(zip(signature.assigned_variables, results[count:], strict=True))
     if captures is None:
-        region.store.update(assigned)
-        for assigned_variable in assigned:
+        region.store.update(assigned_values)
+        for assigned_variable in assigned_values:
             record_assignment(assigned_variable)
-    names += [resource.name for resource in captured]
+    names += [resource.name for resource in captured_operands]
     parameter_types = [type_ for tree_type in callee.argument_types for type_ in tree_type.types]
-    parameter_types += [resource.type for resource in captured]
+    parameter_types += [resource.type for resource in captured_operands]
     treedef = signature.tree_type.treedef
-    return TracedCall(leaves, operands, names, results[:count], treedef, captured, assigned, parameter_types)
+    return TracedCall(
+        leaves, operands, names, results[:count], treedef, captured_operands, assigned_values, parameter_types
+    )
 
 
 class DerivedFunction:
-    """A callable with its own name and implementation, and the source location and docstring of the function `of`."""
+    """A callable with its own name and implementation; its location and docstring are those of `original`."""
 
-    def __init__(self, name: str, of: Callable[..., Any], traced: Callable[..., Any]) -> None:
+    def __init__(self, name: str, original: Callable[..., Any], implementation: Callable[..., Any]) -> None:
         self.__name__ = self.__qualname__ = name
-        self.__doc__ = of.__doc__
-        self.__code__ = _renamed_code(of.__code__, of.__code__.co_filename, name)
-        self.implementation = traced
+        self.__doc__ = original.__doc__
+        self.__code__ = _renamed_code(original.__code__, original.__code__.co_filename, name)
+        self.implementation = implementation
 
     def __call__(self, *arguments: Any) -> Any:
         return self.implementation(*arguments)
@@ -185,15 +189,15 @@ def nest_adjoints(
 ) -> tuple[Any, ...]:
     """Adjoints nested as the arguments are. A variable passed as an argument gets the adjoint of its captured value; a
     static leaf gets None."""
-    remaining, nested = iter(adjoints), []
+    leaf_adjoints, nested_adjoints = iter(adjoints), []
     for _, structure in source.flatten_arguments(arguments, Invalid):
         form, parts = expose_static_leaves(structure)
-        nested.append(
+        nested_adjoints.append(
             unflatten(
-                form, [next(remaining) if part is None else static_leaf_adjoint(part, captured) for part in parts]
+                form, [next(leaf_adjoints) if part is None else static_leaf_adjoint(part, captured) for part in parts]
             )
         )
-    return tuple(nested)
+    return tuple(nested_adjoints)
 
 
 def static_leaf_adjoint(part: StaticLeaf, captured: Mapping[Resource, Any]) -> Any:
@@ -217,10 +221,10 @@ def trace_pullback(
     Active tapes record the call. They record the pullback too, as a call of a derived function that repeats the
     forward pass."""
     call = emit_call(region, source, arguments, captures)
-    pulled = False
+    is_pulled_back = False
 
     def pullback(adjoint: Any, assigned: Sequence[Any], rows: Collection[OperandKey]) -> Adjoints:
-        nonlocal pulled
+        nonlocal is_pulled_back
         current = current_region()
         if current is None:
             raise Usage(
@@ -230,10 +234,10 @@ def trace_pullback(
             )
         if recording_tapes():
             return emit_pullback_call(current, source, arguments, call, adjoint, assigned, rows)
-        if current is not region or pulled:
+        if current is not region or is_pulled_back:
             repeated_call = emit_call(current, source, arguments, call.captures)
             return emit_pullback(current, source, repeated_call, adjoint, assigned, rows, _RECOMPUTED)
-        pulled = True
+        is_pulled_back = True
         return emit_pullback(region, source, call, adjoint, assigned, rows, attributes)
 
     value = unflatten(call.treedef, map(Symbol, call.results))
@@ -242,13 +246,13 @@ def trace_pullback(
     return value, call, pullback
 
 
-def call_as_one_step(name: str, of: Callable[..., Any], python: Callable[[], Any]) -> Any:
+def call_as_one_step(name: str, original: Callable[..., Any], python: Callable[[], Any]) -> Any:
     """Call a Python function without arguments as a traced function, so that tapes record a branch or loop as one step.
-    Its location is that of `of`, if that is a Python function."""
+    Its location is that of `original`, if that is a Python function."""
     region = current_region()
     assert region is not None, "outside of a trace there is nothing to call"
-    located = of if hasattr(of, "__code__") else call_as_one_step
-    return trace_pullback(region, FunctionSpec(DerivedFunction(name, located, python), (), None), ())[0]
+    located_function = original if hasattr(original, "__code__") else call_as_one_step
+    return trace_pullback(region, FunctionSpec(DerivedFunction(name, located_function, python), (), None), ())[0]
 
 
 def pullback_spec(
@@ -263,7 +267,7 @@ def pullback_spec(
 
     def python(*arguments: Any) -> Any:
         region = current_region()
-        assert region is not None, "what is derived is only traced"
+        assert region is not None, "a derived function is only traced"
         _, call, pullback = trace_pullback(region, source, arguments[:-1], attributes=attributes)
         of_results, of_assigned = (arguments[-1], ()) if captures is None else arguments[-1]
         is_complete = captures is None or (
@@ -294,9 +298,9 @@ def emit_pullback_call(
     converted = unflatten(call.treedef, map(_convert_number, leaves, call.results))
     spec = pullback_spec(source, tuple(call.captures), rows, _RECOMPUTED)
     adjoints, _, _ = trace_pullback(region, spec, (*arguments, (converted, tuple(assigned))), call.captures)
-    remaining = iter(adjoints)
+    float_adjoints = iter(adjoints)
     operands = (*call.operands, *call.captures.values())
-    return _split_adjoints(call, [next(remaining) if is_float(operand.type) else None for operand in operands])
+    return _split_adjoints(call, [next(float_adjoints) if is_float(operand.type) else None for operand in operands])
 
 
 def _convert_number(adjoint: Any, result: TracedValue) -> Any:
@@ -379,23 +383,25 @@ def emit_pullback(
             hint="integers and bools have no adjoint; convert with tl.astype(x, tl.float64)",
         )
     by_rows = tuple(position for position, key in enumerate(operand_keys(call)) if key in rows)
-    fresh, types = list[str](), list[Type]()
+    result_names, types = list[str](), list[Type]()
     for number, (name, operand) in enumerate(zip(call.operand_names, operands, strict=True)):
         if number in by_rows:
-            fresh += [region.names.fresh(f"rows_{name}"), region.names.fresh(f"d_{name}")]
+            result_names += [region.names.fresh(f"rows_{name}"), region.names.fresh(f"d_{name}")]
             types += row_adjoint_types(_check_table_type(name, call.parameter_types[number]))
         elif is_float(operand.type):
-            fresh.append(region.names.fresh(f"d_{name}"))
+            result_names.append(region.names.fresh(f"d_{name}"))
             types.append(call.parameter_types[number])
     attributes = ((PULLBACK_TARGET, results[0].name), *([(BY_ROWS, by_rows)] if by_rows else []), *extra_attributes)
-    remaining = map(Symbol, region.emit_node("pullback", inputs, types, fresh, attributes=attributes))
-    pulled: list[Any] = []
+    pullback_results = map(Symbol, region.emit_node("pullback", inputs, types, result_names, attributes=attributes))
+    operand_adjoints: list[Any] = []
     for number, operand in enumerate(operands):
         if number in by_rows:
-            pulled.append(Rows(next(remaining), next(remaining)))
+            operand_adjoints.append(Rows(next(pullback_results), next(pullback_results)))
         else:
-            pulled.append(instantiate_adjoint(next(remaining), as_array(operand)) if is_float(operand.type) else None)
-    return _split_adjoints(call, pulled)
+            operand_adjoints.append(
+                instantiate_adjoint(next(pullback_results), as_array(operand)) if is_float(operand.type) else None
+            )
+    return _split_adjoints(call, operand_adjoints)
 
 
 def _check_table_type(name: str, type_: Type) -> Type:
@@ -438,10 +444,12 @@ def trace_gradient(
                 message = f"{name} is not of floats, and has no gradient"
                 raise Invalid(message, rule="D3", where=user_location(), required=dtypes.float64, got=type_)
     adjoints, captured = pullback(1.0, (), row_operand_keys(source, arguments, rows))
-    pulled = nest_adjoints(source, arguments, adjoints, captured)
-    empty = [key._resource for key in rows if isinstance(key, Variable)]
+    argument_adjoints = nest_adjoints(source, arguments, adjoints, captured)
+    row_resources = [key._resource for key in rows if isinstance(key, Variable)]
     return value, tuple(
-        pulled[key] if not isinstance(key, Variable) else variable_gradient(key, captured, values_before[key], empty)
+        argument_adjoints[key]
+        if not isinstance(key, Variable)
+        else variable_gradient(key, captured, values_before[key], row_resources)
         for key in by
     )
 

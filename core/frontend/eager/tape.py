@@ -164,8 +164,8 @@ class Tape:
             self._deactivate()
             self.reset()
             self._is_consumed = True
-        computed = self._backpropagate(records, results, seeds, arrays, tables)
-        return unflatten(structure, [self._source_gradient(computed, array, tables) for array in arrays])
+        adjoints_by_key = self._backpropagate(records, results, seeds, arrays, tables)
+        return unflatten(structure, [self._source_gradient(adjoints_by_key, array, tables) for array in arrays])
 
     def _find_table_keys(self, rows: Any, sources: Sequence[Any]) -> set[Any]:
         """The identity keys of the sources in `rows`; raises Usage for a table that is not a source."""
@@ -181,9 +181,9 @@ class Tape:
                 )
         return set(map(self._identity_key, tables))
 
-    def _source_gradient(self, computed: dict[Any, Any], source: TapeArray, tables: Collection[Any]) -> Any:
+    def _source_gradient(self, adjoints_by_key: dict[Any, Any], source: TapeArray, tables: Collection[Any]) -> Any:
         """The adjoint of a source; zeros, or no rows, where nothing has contributed to it."""
-        adjoint = computed.get(self._identity_key(source))
+        adjoint = adjoints_by_key.get(self._identity_key(source))
         if self._identity_key(source) in tables:
             return adjoint or empty_rows(OpDispatcher(), source)
         return instantiate_adjoint(adjoint, source)

@@ -84,7 +84,7 @@ class FunctionSpec:
     def resolve_types(self, argument_types: Sequence[TreeType | None]) -> tuple[TreeType, ...]:
         """The parameters' types: as annotated, else those of the arguments."""
         self.check_argument_count(len(argument_types))
-        resolved = []
+        types = []
         for (name, declared), argument_type in zip(self.declared_parameters, argument_types, strict=True):
             type_ = declared or argument_type
             if type_ is None:
@@ -93,8 +93,8 @@ class FunctionSpec:
                     where=self.location,
                     hint=f"annotate it, as in {name}: tl.int64, or use .trace(...) with example arguments",
                 )
-            resolved.append(type_)
-        return tuple(resolved)
+            types.append(type_)
+        return tuple(types)
 
     def flatten_arguments(
         self, arguments: Sequence[object], error: type[TagloomError]
@@ -267,7 +267,9 @@ def field_annotations(kind: type, names: Mapping[str, Any], keys: Sequence[str])
         hints = get_type_hints(kind, {**names, **(vars(module) if module else {})})
     except (NameError, SyntaxError, TypeError, AttributeError) as error:
         raise Usage(f"the annotations of {kind.__name__} cannot be read", got=error) from None
-    untyped = [key for key in keys if key not in hints]
-    if untyped:
-        raise Usage(f"field {untyped[0]} of {kind.__name__} has no type", hint="use typing.NamedTuple or a dataclass")
+    untyped_keys = [key for key in keys if key not in hints]
+    if untyped_keys:
+        raise Usage(
+            f"field {untyped_keys[0]} of {kind.__name__} has no type", hint="use typing.NamedTuple or a dataclass"
+        )
     return {key: hints[key] for key in keys}

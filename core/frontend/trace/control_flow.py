@@ -245,22 +245,25 @@ def trace_loop(
         *map(body_region.read_resource, assigned),
     ]
     predicate, next_operands = condition_region.as_operand(condition), list(map(body_region.as_operand, next_values))
-    captured = captured_values(condition_region, body_region)
-    invariants = list(map(body_region.as_operand, captured))
+    outer_values = captured_values(condition_region, body_region)
+    invariants = list(map(body_region.as_operand, outer_values))
     regions = (
-        condition_region.close([*condition_parameters, *map(condition_region.localize, captured)], [predicate]),
-        body_region.close([*body_parameters, *map(body_region.localize, captured)], [*next_operands, *invariants]),
+        condition_region.close([*condition_parameters, *map(condition_region.localize, outer_values)], [predicate]),
+        body_region.close([*body_parameters, *map(body_region.localize, outer_values)], [*next_operands, *invariants]),
     )
-    inputs = [region.as_operand(value) for value in (*starts, *captured)]
+    inputs = [region.as_operand(value) for value in (*starts, *outer_values)]
     variables = condition_parameters[:count]
     result_types = [
         loop_result_type(variable, leaf) for variable, leaf in zip(variables, body_result.leaves, strict=True)
     ]
     types = [
         *(type_ for type_, _ in result_types),
-        *(value.type for value in (*condition_parameters[count:], *captured)),
+        *(value.type for value in (*condition_parameters[count:], *outer_values)),
     ]
-    names = [name, *(region.names.fresh(f"{name}_{value.name}") for value in (*condition_parameters[1:], *captured))]
+    names = [
+        name,
+        *(region.names.fresh(f"{name}_{value.name}") for value in (*condition_parameters[1:], *outer_values)),
+    ]
     results = region.emit_node("while_loop", inputs, types, names, regions, attributes)
     for result, (_, number) in zip(results, result_types, strict=False):
         result.weak_value = number

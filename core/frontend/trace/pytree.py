@@ -159,9 +159,9 @@ def flat_treedef(size: int) -> TreeDef:
 def compound_type(kind: type, parts: Sequence[tuple[str, TreeType]]) -> TreeType:
     """The tree type of a dict or class instance with these parts, in this order."""
     order = tuple(key for key, _ in parts) if kind is dict else ()
-    ordered = sorted(parts, key=_item_key) if kind is dict else parts
-    structure = TreeDef(kind, tuple((key, form.treedef) for key, form in ordered), order)
-    return TreeType(structure, tuple(type_ for _, form in ordered for type_ in form.types))
+    sorted_parts = sorted(parts, key=_item_key) if kind is dict else parts
+    structure = TreeDef(kind, tuple((key, form.treedef) for key, form in sorted_parts), order)
+    return TreeType(structure, tuple(type_ for _, form in sorted_parts for type_ in form.types))
 
 
 def flatten(
@@ -292,8 +292,8 @@ def check_rebuildable(kind: type, keys: tuple[str, ...]) -> None:
             for parameter in signature.parameters.values()
             if parameter.kind not in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD)
         ]
-        unstored = [name for name in named_parameters if name not in keys]
-        problem = f"argument {unstored[0]} is kept in no field" if unstored else None
+        unstored_names = [name for name in named_parameters if name not in keys]
+        problem = f"argument {unstored_names[0]} is kept in no field" if unstored_names else None
     except TypeError as error:
         problem = str(error)
     if problem is not None:
@@ -378,10 +378,10 @@ def _build_value(structure: TreeDef, leaves: Iterator[Any]) -> Any:
     if kind is dict:
         return {key: parts[key] for key in structure.key_order}
     instance = kind(**parts)
-    changed = [key for key, part in parts.items() if getattr(instance, key) is not part]
-    if changed:
+    changed_keys = [key for key, part in parts.items() if getattr(instance, key) is not part]
+    if changed_keys:
         raise Invalid(
-            f"an instance of {kind.__name__} does not keep its field {changed[0]} as it was given",
+            f"an instance of {kind.__name__} does not keep its field {changed_keys[0]} as it was given",
             where=user_location(),
             hint="tagloom flattens values and rebuilds them from their fields; compute in a method instead",
         )

@@ -456,10 +456,10 @@ class Specialization:
     @property
     def is_stale(self) -> bool:
         """Whether the function must be traced, or traced again."""
-        assumed = self.callee_signatures
-        if assumed is None or self.is_invalidated:
+        signatures = self.callee_signatures
+        if signatures is None or self.is_invalidated:
             return True
-        return any(callee.signature != signature for callee, signature in assumed.items())
+        return any(callee.signature != signature for callee, signature in signatures.items())
 
     @property
     def has_weak_results(self) -> bool:
@@ -612,8 +612,8 @@ class RegionBuilder:
         """Undo what nested regions have added to the function since the snapshot; the names of captures stay in use."""
         callbacks, functions, names = snapshot
         del self.specialization.callbacks[callbacks:], self.specialization.auxiliary_functions[functions:]
-        captured = {value.name for value in self.specialization.captures.values()}
-        self.names.used_names, self.names.last_numbers = names.used_names | captured, dict(names.last_numbers)
+        capture_names = {value.name for value in self.specialization.captures.values()}
+        self.names.used_names, self.names.last_numbers = names.used_names | capture_names, dict(names.last_numbers)
 
     def assigned_variables(self) -> tuple[Resource, ...]:
         """The variables that the region assigns."""
@@ -679,10 +679,10 @@ def emit_op(
 def to_weak_operand(value: object, expected: DType | None) -> TracedValue | Literal:
     """An operand. A Python number takes the expected dtype where it can: an int any numeric dtype, a float any float
     dtype."""
-    weak = expected is not None and (
+    is_weak = expected is not None and (
         (type(value) is int and expected.kind != "b") or (type(value) is float and expected.kind == "f")
     )
-    return to_operand(value, Type(expected)) if weak and expected else to_operand(value)
+    return to_operand(value, Type(expected)) if is_weak and expected else to_operand(value)
 
 
 def to_operand(value: object, expected: Type | None = None) -> TracedValue | Literal:
@@ -695,8 +695,8 @@ def to_operand(value: object, expected: Type | None = None) -> TracedValue | Lit
     constant = getattr(value, "_tagloom_literal", None)
     if isinstance(constant, Literal) and (expected is None or expected.admits(constant.type)):
         region = current_region()
-        captured = None if region is None else region.specialization.program_builder.capture_array(value)
-        return constant if region is None or captured is None else region.read_resource(captured)
+        resource = None if region is None else region.specialization.program_builder.capture_array(value)
+        return constant if region is None or resource is None else region.read_resource(resource)
     if isinstance(value, tuple | list) and any(hasattr(item, "_tagloom_value") for item in value):
         raise Invalid(
             f"a {type(value).__name__} of symbolic values is not a value",

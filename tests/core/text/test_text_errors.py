@@ -42,7 +42,7 @@ def test_to_the_letter() -> None:
         ("func f(x: float64[3,) {\n  return x\n}", ["f.tl:1:18", "sizes end with `]`"]),
         ("func f(x: float64[3, y]) {\n  return x\n}", ["f.tl:1:11", "is not a type"]),
         (f"func f(x: bool[{', '.join('1' * 65)}]) {{\n  return x\n}}", ["f.tl:1:11", "64 at most", "got: 65"]),
-        ("entry f\nfunc f(x: bool) {\n  return x\n}\nentry f", ["f.tl:5:7", "the entry is said twice"]),
+        ("entry f\nfunc f(x: bool) {\n  return x\n}\nentry f", ["f.tl:5:7", "two lines name the entry"]),
         ("graph g(x: bool) {\n  site calls g\n  return x\n}", ["f.tl:2:14", "required: `calls`"]),
         ("func f(x: int64) {\n  y = abs x\n}", ["f.tl:3:1", "as in `return r`"]),
         ("func f(x: int64) {\n  # {\n  y = abs x\n  return x\n", ["f.tl:1:18", "this brace is not closed"]),

@@ -197,7 +197,7 @@ STRUCTURE: dict[str, tuple[str, str, str]] = {
     "an operand that is no value": ("return n + 'a'  # here", "", "no value of a program"),
     "an operand that is a list of symbols": ("return n + [n, n]  # here", "F1", "a list of symbolic values"),
     "an integer too large": ("return n + 2**63  # here", "", "does not fit into int64"),
-    "no dtype for astype": ("return tl.astype(n, int)  # here", "", "astype wants a dtype"),
+    "no dtype for astype": ("return tl.astype(n, int)  # here", "", "astype needs a dtype"),
     "operands too few": ("return tl.add(n)  # here", "", "add takes 2 operands"),
     "a value of a branch outside": (
         "kept = []\ntl.cond(n > 0, lambda: kept.append(n + 1) or n, lambda: n)\nreturn n + kept[0]  # here",
