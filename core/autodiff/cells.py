@@ -178,7 +178,7 @@ class _HandleFlowAnalysis:
                     self.empty_threads[handle].append(thread)
 
     def visit_region(self, area: RegionActivity) -> None:
-        for node in (each for phase in area.phases for each in phase.nodes):
+        for node in (node for phase in area.phases for node in phase.nodes):
             result = id(area), node.name
             use = _CellUse(area, node, (id(area), str(next(iter(node.inputs), ""))))
             if node.op == "cells" and is_differentiable(node.results[0]):
@@ -258,11 +258,13 @@ class _HandleFlowAnalysis:
         for inner, uses in self.calls_by_region.values():
             phase = inner.phases[0]
             ends = [(id(inner), name) for name in phase.results]
-            parameters = [(at, each.name) for at, each in enumerate(phase.parameters) if _is_cell_handle(each)]
+            parameters = [
+                (at, variable.name) for at, variable in enumerate(phase.parameters) if _is_cell_handle(variable)
+            ]
             aliases = {at: _reachable_handles([(id(inner), name)], self.local_flow) for at, name in parameters}
             for at, reachable in (*aliases.items(), (None, new_array_handles)):
                 put_to = _reachable_handles(
-                    (each for each in reachable if each in self.written_handles), self.local_flow
+                    (handle for handle in reachable if handle in self.written_handles), self.local_flow
                 )
                 for use, number in (
                     (use, number) for use in uses for number, end in enumerate(ends) if end in reachable

@@ -266,10 +266,12 @@ class Reverser:
         result, type_ = reversal.activity.phases[number].results[at], reversal.result_types[number][at]
         is_by_rows = not number and at in reversal.activity.invariant_positions
         types = row_adjoint_types(type_) if is_by_rows else (adjoint_type(type_) or type_,)
-        variables = [Var(builder.adjoint_name(result if isinstance(result, str) else "result"), each) for each in types]
+        variables = [
+            Var(builder.adjoint_name(result if isinstance(result, str) else "result"), part_type) for part_type in types
+        ]
         builder.record_types(variables)
         if is_by_rows:
-            self.accumulate_rows(reversal, str(result), Rows(*(each.name for each in variables)), builder)
+            self.accumulate_rows(reversal, str(result), Rows(*(variable.name for variable in variables)), builder)
         else:
             self.accumulate(reversal, result, variables[0].name, builder)
         return variables

@@ -78,9 +78,11 @@ def _mark_tables(
     if names <= area.row_tables:
         return
     area.row_tables |= names
-    for node in (each for phase in area.phases for each in phase.nodes if each.op in ("call", "cond", "while_loop")):
+    for node in (node for phase in area.phases for node in phase.nodes if node.op in ("call", "cond", "while_loop")):
         positions = {
-            at for at, each in enumerate(region_operands(node)) if isinstance(each, str) and each in area.row_tables
+            at
+            for at, operand in enumerate(region_operands(node))
+            if isinstance(operand, str) and operand in area.row_tables
         }
         if node.op == "call":
             callee = node.attribute("function")

@@ -131,12 +131,14 @@ def promote_operands(row: Op, operands: Sequence[object]) -> list[Traced | Liter
     same_dtype_positions = range(len(operands))[slice(*row.same_dtype_operands)]
     weak_flags = [type(operand) in (int, float) and k in same_dtype_positions for k, operand in enumerate(operands)]
     values = [None if is_weak else to_operand(operand) for operand, is_weak in zip(operands, weak_flags, strict=True)]
-    strong = [value.type.dtype for value in values[slice(*row.same_dtype_operands)] if value is not None]
-    if not strong and any(type(operands[k]) is float for k in same_dtype_positions):
-        strong = [dtypes.float64]
-    common = functools.reduce(lambda one, other: one and promote(one, other), strong, strong[0] if strong else None)
+    strong_dtypes = [value.type.dtype for value in values[slice(*row.same_dtype_operands)] if value is not None]
+    if not strong_dtypes and any(type(operands[k]) is float for k in same_dtype_positions):
+        strong_dtypes = [dtypes.float64]
+    common_dtype = functools.reduce(
+        lambda one, other: one and promote(one, other), strong_dtypes, strong_dtypes[0] if strong_dtypes else None
+    )
     return [
-        to_weak_operand(operand, common) if value is None else value
+        to_weak_operand(operand, common_dtype) if value is None else value
         for operand, value in zip(operands, values, strict=True)
     ]
 

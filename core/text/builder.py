@@ -227,8 +227,8 @@ def _build_pullback_types(phase: syntax.PullbackSyntax) -> tuple[Type, ...]:
 
 def link_phases(phases: Sequence[Region]) -> Region:
     """The first of these regions, with the others as its further phases."""
-    region, *later_phases = phases
-    return replace(region, pullback=link_phases(later_phases)) if later_phases else region
+    first_phase, *later_phases = phases
+    return replace(first_phase, pullback=link_phases(later_phases)) if later_phases else first_phase
 
 
 def build_region(region: syntax.RegionSyntax, lines: LocationResolver, depth: int) -> Region:
@@ -351,7 +351,7 @@ class _GraphSyntaxBuilder:
 
     def build(self, lines: LocationResolver) -> Graph:
         self.number_nodes()
-        hidden = [each.is_hidden for each in self.syntax.arguments]
+        hidden = [argument.is_hidden for argument in self.syntax.arguments]
         if sorted(hidden, reverse=True) != hidden:
             raise SyntaxFault("hidden arguments come first", self.syntax.arguments[hidden.index(True)].name.position)
         calls = []
@@ -370,7 +370,7 @@ class _GraphSyntaxBuilder:
         nodes = [
             replace(
                 node,
-                outputs=tuple(self.build_output(OutputRef(n, k), each.type) for k, each in enumerate(node.outputs)),
+                outputs=tuple(self.build_output(OutputRef(n, k), output.type) for k, output in enumerate(node.outputs)),
             )
             for n, node in enumerate(self.nodes)
         ]
@@ -412,8 +412,8 @@ class _GraphSyntaxBuilder:
         if node.site is not None:
             site = read_site(node.site, control.site_kind if control else None, self.name)
         ports = tuple(self.build_literal(port) for port in self.port_syntax(node))
-        outputs = tuple(OutputPort(each, ()) for each in types)
-        attributes = tuple(read_attribute(each) for each in node.ports if isinstance(each, syntax.AttributeSyntax))
+        outputs = tuple(OutputPort(type_, ()) for type_ in types)
+        attributes = tuple(read_attribute(port) for port in node.ports if isinstance(port, syntax.AttributeSyntax))
         location = lines.resolve(node.location, node.op.position.line)
         return GraphNode(
             name, read_name(node.op), ports, outputs, function, site, node.trigger is not None, attributes, location

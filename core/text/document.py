@@ -116,11 +116,11 @@ def parse(text: str, file: str | None = None) -> Document:
     """
     if not isinstance(text, str):
         raise Usage("a text is a str", got=type(text).__name__, python=TypeError)
-    lines = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
+    source = text.removeprefix("\ufeff").replace("\r\n", "\n").replace("\r", "\n") + "\n"
     try:
-        return _read_document(lines, file)
+        return _read_document(source, file)
     except SyntaxFault as fault:
-        raise to_malformed(fault, lines, file) from None
+        raise to_malformed(fault, source, file) from None
 
 
 def parse_program(text: str, file: str | None = None) -> Program:

@@ -308,7 +308,7 @@ class _SyntaxTransformer(Transformer[Token, Any]):
 
     def array(self, children: list[Any]) -> LiteralSyntax:
         opening, *elements = _convert_tokens(children)
-        depth = 1 + max((each.depth for each in elements if isinstance(each, LiteralSyntax)), default=0)
+        depth = 1 + max((element.depth for element in elements if isinstance(element, LiteralSyntax)), default=0)
         if depth > MAX_BRACKET_DEPTH:
             raise SyntaxFault(
                 "brackets nest too deep", opening.position, required=f"{MAX_BRACKET_DEPTH} at most, as in arrays"

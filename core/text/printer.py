@@ -322,7 +322,7 @@ class _GraphPrinter:
             ):
                 return False
             names.append(node.name)
-        return not any(source.node >= first_number for outputs in self.sources.values() for source in outputs)
+        return not any(source.node >= first_number for refs in self.sources.values() for source in refs)
 
     def is_environment_return(self, number: int) -> bool:
         """Whether a node is a return to the environment."""

@@ -265,7 +265,7 @@ def linspace(
     if count < 0:
         raise Usage("num is negative", where=user_location(), required="num from 0 up", got=num)
     wide_dtype = dtypes.float64 if dtype is None or dtype.kind != "f" else dtype
-    first, last = (astype(asarray(each), wide_dtype) for each in (unwrap_weak(start), unwrap_weak(stop)))
+    first, last = (astype(asarray(bound), wide_dtype) for bound in (unwrap_weak(start), unwrap_weak(stop)))
     steps = count - 1 if endpoint else count
     positions = astype(arange(count), wide_dtype)
     numbers = first + positions * ((last - first) / float(max(steps, 1)))

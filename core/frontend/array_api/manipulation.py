@@ -261,8 +261,8 @@ def tile_axis(x: Any, count: int, axis: int) -> Any:
     if not count:
         return apply("index", x, key=format_key((*[slice(None)] * axis, slice(0, 0))))
     size = apply("size", x, axis=axis)
-    total = apply("multiply", size, min(count, MAX_ELEMENTS + 1))
-    return apply("take", x, apply("remainder", apply("arange", 0, total, 1), size), axis=axis)
+    element_total = apply("multiply", size, min(count, MAX_ELEMENTS + 1))
+    return apply("take", x, apply("remainder", apply("arange", 0, element_total, 1), size), axis=axis)
 
 
 def unstack(x: Any, /, *, axis: int = 0) -> tuple[Any, ...]:

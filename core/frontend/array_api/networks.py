@@ -133,7 +133,7 @@ def pad(x: Any, widths: Any, /, *, value: Any = 0) -> Any:
     >>> pad([1, 2], (1,)).tolist()
     [0, 1, 2, 0]
     """
-    pairs = [static_integers(each, "a width") for each in (widths if isinstance(widths, tuple | list) else (widths,))]
+    pairs = [static_integers(width, "a width") for width in (widths if isinstance(widths, tuple | list) else (widths,))]
     if len(pairs) > rank_of(x) or any(len(pair) not in (1, 2) or min(pair) < 0 for pair in pairs):
         raise Usage("these are not widths from 0 up, one or two for each axis", where=user_location(), got=repr(widths))
     padded = x

@@ -176,7 +176,8 @@ def emit_custom_call(
     operands = [*map(to_operand, float_leaves), *result_operands, *rule_region.captures]
     names = UniqueNames()
     parameters = tuple(
-        Var(names.fresh(each.name if isinstance(each, TracedValue) else "constant"), each.type) for each in operands
+        Var(names.fresh(operand.name if isinstance(operand, TracedValue) else "constant"), operand.type)
+        for operand in operands
     )
     result_variables = parameters[len(float_leaves) : len(float_leaves) + len(result_operands)]
     body = Region(parameters, (), tuple(variable.name for variable in result_variables))
