@@ -57,7 +57,7 @@ TABLES = {
     "parked": (*VALUE, "number"),
     "released": ("step", *TOKEN),
 }
-"""The columns of each table, its counts left out."""
+"""The columns of each table, without its counts."""
 COUNTS = {
     "events": ("tags", "inputs", "outputs", "traps", "sent", "closed", "woken", "parked", "released"),
     "closed": ("fired",),
@@ -70,7 +70,7 @@ TEXT_CODE = 0
 DTYPE_CODES = {dtype: code for code, dtype in enumerate(dtypes.ALL, 1)}
 
 PAGE_WORDS, PAGE_TEXT_BYTES = 2**21, 2**24
-"""A page is written once it has so many numbers, or so many bytes of text."""
+"""The numbers, and the bytes of text, after which a page is written."""
 BLOCK_ROWS = 2**13
 """The number of rows that are turned into text at once."""
 LARGEST_PAGE = 2**28
@@ -239,7 +239,7 @@ def column_log_lines(path: Path) -> Iterator[bytes]:
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            yield from _archive_lines(_ColumnArchive(archive))
+            yield from archive_lines(_ColumnArchive(archive))
     except OSError as error:
         raise Usage("this log cannot be read", got=path, hint=error.strerror) from None
     except _BROKEN_ARCHIVE as error:
@@ -252,7 +252,8 @@ def column_log_lines(path: Path) -> Iterator[bytes]:
         ) from None
 
 
-def _archive_lines(archive: _ColumnArchive) -> Iterator[bytes]:
+def archive_lines(archive: _ColumnArchive) -> Iterator[bytes]:
+    """The lines that an archive stands for; raises Malformed for missing or unexpected members."""
     if archive.read("format").tolist() != [FORMAT]:
         archive.refuse("format", f"the version {FORMAT}", "another")
     yield archive.read("header").tobytes() + b"\n"
@@ -334,8 +335,8 @@ class PageReader:
                 columns[name] = self._archive.read(f"{self._page}/{table}/{name}") if rows else np.zeros(0, np.uint8)
         for name in COUNTS.get(table, ()):
             member = f"{self._page}/{table}/{name}"
-            is_there = f"{member}.npy" in self._archive.infos
-            columns[name] = self._archive.read(member) if is_there else np.zeros(rows, np.uint8)
+            has_member = f"{member}.npy" in self._archive.infos
+            columns[name] = self._archive.read(member) if has_member else np.zeros(rows, np.uint8)
         for name, column in columns.items():
             if len(column) != rows:
                 self._archive.refuse(f"{self._page}/{table}/{name}", f"{rows} numbers", f"{len(column)}")
@@ -373,23 +374,23 @@ class PageReader:
             yield from islice(tags, opens)
             line = f'{{"deliver":{deliver},"position":{position}'
             if parks:
-                line += f',"parked":{_join(parked, parks)}'
+                line += f',"parked":{join_texts(parked, parks)}'
             if takes or flags & FIRED:
-                line += f',"inputs":[{_join(inputs, takes)}],"outputs":[{_join(outputs, gives)}]'
+                line += f',"inputs":[{join_texts(inputs, takes)}],"outputs":[{join_texts(outputs, gives)}]'
             elif gives:
-                line += f',"outputs":[{_join(outputs, gives)}]'
+                line += f',"outputs":[{join_texts(outputs, gives)}]'
             if trapped:
-                line += f',"trap":{_join(traps, trapped)}'
+                line += f',"trap":{join_texts(traps, trapped)}'
             if sends:
-                line += f',"sent":[{_join(sent, sends)}]'
+                line += f',"sent":[{join_texts(sent, sends)}]'
             if closes:
-                line += f',"closed":[{_join(closed, closes)}]'
+                line += f',"closed":[{join_texts(closed, closes)}]'
             if wakes:
-                line += f',"woken":[{_join(woken, wakes)}]'
+                line += f',"woken":[{join_texts(woken, wakes)}]'
             if flags & THROTTLED:
                 line += ',"held":true'
             if releases:
-                line += f',"released":[{_join(released, releases)}]'
+                line += f',"released":[{join_texts(released, releases)}]'
             yield line + "}\n"
 
     def _stream(self, table: str, render: Callable[[int, Mapping[str, Any]], Any]) -> Iterator[Any]:
@@ -458,10 +459,11 @@ class PageReader:
 
         def render(begin: int, block: Mapping[str, Any]) -> list[str]:
             rows = zip(block["tag"].tolist(), block["fired"].tolist(), strict=True)
-            return [f"[{tag},[{_join(fired, count)}]]" for tag, count in rows]
+            return [f"[{tag},[{join_texts(fired, count)}]]" for tag, count in rows]
 
         return render
 
 
-def _join(texts: Iterator[str], count: int) -> str:
+def join_texts(texts: Iterator[str], count: int) -> str:
+    """The next `count` texts, separated by commas."""
     return next(texts) if count == 1 else ",".join(islice(texts, count))

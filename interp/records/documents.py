@@ -75,29 +75,30 @@ class TagTable:
 
 def read_sites(at: JsonCursor) -> tuple[Site, ...]:
     """The sites of a document, by number; raises Malformed for a duplicate."""
-    found: dict[Site, int] = {}
-    for number, place in enumerate(at.entries()):
-        first = found.setdefault(read_site(place), number)
+    sites: dict[Site, int] = {}
+    for number, entry in enumerate(at.entries()):
+        first = sites.setdefault(read_site(entry), number)
         if first != number:
-            place.refuse("each site once", f"that of number {first} again")
-    return tuple(found)
+            entry.refuse("each site once", f"that of number {first} again")
+    return tuple(sites)
 
 
 def read_tags(sites: JsonCursor, tags: JsonCursor) -> list[Tag]:
     """The tags of a document, by number; raises Malformed for a duplicate."""
-    known, made = read_sites(sites), [ROOT]
-    seen: dict[tuple[int, int, int], int] = {}
+    all_sites, all_tags = read_sites(sites), [ROOT]
+    numbers: dict[tuple[int, int, int], int] = {}
     for number, row in enumerate(tags.raw_list()):
-        key = _parse_valid_tag(row, len(made), len(known)) or read_tag_row(tags.entry(number), len(made), len(known))
-        first = seen.setdefault(key, number)
+        sizes = len(all_tags), len(all_sites)
+        key = parse_valid_tag(row, *sizes) or read_tag_row(tags.entry(number), *sizes)
+        first = numbers.setdefault(key, number)
         if first != number:
             tags.entry(number).refuse("each tag once", f"that of number {first + 1} again")
         parent, site, iteration = key
-        made.append(made[parent].child(known[site], iteration))
-    return made
+        all_tags.append(all_tags[parent].child(all_sites[site], iteration))
+    return all_tags
 
 
-def _parse_valid_tag(row: object, parents: int, sites: int) -> tuple[int, int, int] | None:
+def parse_valid_tag(row: object, parents: int, sites: int) -> tuple[int, int, int] | None:
     """A tag from its row, or None if the row is invalid. Without cursors, a million rows take 2 s; with them, 7 s."""
     if type(row) is not list or list(map(type, row)) != [int, int, int]:
         return None
@@ -107,12 +108,13 @@ def _parse_valid_tag(row: object, parents: int, sites: int) -> tuple[int, int, i
 
 
 def read_tag_row(at: JsonCursor, parents: int, sites: int) -> tuple[int, int, int]:
-    """A row of the table of tags; raises Malformed where it does not fit."""
+    """A row of the table of tags: parent, site, iteration; raises Malformed if a number is out of range."""
     parent, site, iteration = at.fixed_list("parent", "site", "iteration")
     return read_index(parent, parents), read_index(site, sites), iteration.integer(0)
 
 
 def read_index(at: JsonCursor, end: int) -> int:
+    """A number from 0 up to but not including `end`; raises Malformed for others."""
     if at.integer(0) >= end:
         at.refuse(f"a number below {end}")
     return at.integer()
@@ -211,19 +213,20 @@ def to_error_record(error: TagloomError) -> ErrorRecord:
 
 
 def to_residue_record(waiting: ResidueToken) -> ResidueRecord:
-    """A token that waits as plain values."""
-    node, port, tag, value, stays = waiting
-    at = CellRecord(literal(stays.handle), stays.number) if isinstance(stays, CellAddress) else stays
-    return ResidueRecord(node, port, tag, literal(value), at)
+    """A token of the residue as plain values."""
+    node, port, tag, value, blocked_on = waiting
+    if isinstance(blocked_on, CellAddress):
+        return ResidueRecord(node, port, tag, literal(value), CellRecord(literal(blocked_on.handle), blocked_on.number))
+    return ResidueRecord(node, port, tag, literal(value), blocked_on)
 
 
-def to_trap_record(graph: Graph, event: Event, said: str) -> TrapRecord:
-    """A trap as plain values."""
+def to_trap_record(graph: Graph, event: Event, text: str) -> TrapRecord:
+    """A trap as plain values; `text` is that of its error."""
     assert event.inputs is not None and event.trap is not None
     number, _, tag, _ = event.token
     node = graph.nodes[number]
     operands = event.inputs[: len(event.inputs) - node.has_trigger]
-    return TrapRecord(number, str(node), tag, event.trap, tuple(map(literal, operands)), node.location, said)
+    return TrapRecord(number, str(node), tag, event.trap, tuple(map(literal, operands)), node.location, text)
 
 
 def stats_dict(outcome: Outcome) -> StatsDict:
@@ -241,7 +244,7 @@ def stats_dict(outcome: Outcome) -> StatsDict:
         "by_node": by_node,
         "by_function": firings_by_function(graph, stats),
         "by_op": firings_by_op(graph, stats),
-        "time_by_waves": None if stats.profile is None else _stringify_keys(times_by_waves(stats.profile)),
+        "time_by_waves": None if stats.profile is None else stringify_keys(times_by_waves(stats.profile)),
         "time_on": None,
         "by_site": {names[site]: share._asdict() for site, share in shares_by_site(graph, stats).items()},
         "critical_firings": None,
@@ -256,13 +259,14 @@ def add_critical_path(record: OutcomeRecord, outcome: Outcome) -> OutcomeRecord:
         processors *= 2
         times[processors] = outcome.time_on(processors)
     more = {
-        "time_on": _stringify_keys(times),
+        "time_on": stringify_keys(times),
         "critical_firings": tuple((each.node, each.tag) for each in path),
     }
     return replace(record, stats={**(record.stats or {}), **more})
 
 
-def _stringify_keys(counts: dict[int, int]) -> dict[str, int]:
+def stringify_keys(counts: dict[int, int]) -> dict[str, int]:
+    """Counts with text keys, as JSON requires."""
     return {str(number): count for number, count in counts.items()}
 
 
@@ -303,10 +307,10 @@ def encode_nonfinite(data: JsonValue) -> JsonValue:
 
 
 def stats_form(stats: StatsDict | None, table: TagTable) -> JsonValue:
-    """Measures as JSON data."""
+    """Statistics as JSON data."""
     if stats is None:
         return None
-    form = {name: list(said) if isinstance(said, tuple) else said for name, said in stats.items()}
+    form = {name: list(value) if isinstance(value, tuple) else value for name, value in stats.items()}
     path = stats.get("critical_firings")
     return {**form, "critical_firings": path and [[node, table.numbers[tag]] for node, tag in path]}
 
@@ -325,21 +329,21 @@ def trap_form(trap: TrapRecord, table: TagTable) -> JsonValue:
 
 
 def waiting_form(waiting: ResidueRecord, tag: JsonValue) -> list[JsonValue]:
-    """A token that waits as JSON data."""
-    node, port, _, value, stays = waiting
+    """A token of the residue as JSON data."""
+    node, port, _, value, blocked_on = waiting
     row = [node, port, tag, value_to_json(value.value)]
-    match stays:
+    match blocked_on:
         case CellRecord(handle, number):
             return [*row, {"parked": [value_to_json(handle.value), number]}]
         case None:
             return row
-    return [*row, {"held": stays}]
+    return [*row, {"held": blocked_on}]
 
 
 def error_form(error: ErrorRecord) -> JsonValue:
     """An error as JSON data."""
     form = error._asdict()
-    return form if error.limit is not None else {key: said for key, said in form.items() if key != "limit"}
+    return form if error.limit is not None else {key: value for key, value in form.items() if key != "limit"}
 
 
 def read_outcome(at: JsonCursor) -> OutcomeRecord:
@@ -364,7 +368,7 @@ def read_outcome(at: JsonCursor) -> OutcomeRecord:
 
 
 def read_stats(at: JsonCursor, table: list[Tag]) -> StatsDict:
-    """The measures of a document."""
+    """The statistics of a document."""
     names = (*_COUNT_STATS, "parallelism", *_WAVE_STATS, *_MAPPING_STATS)
     places = dict(zip(names, at.fields(*names, optional=_OPTIONAL_STATS), strict=True))
     *counts, by_site, path = (at.value_at(name) if at.has_key(name) else JsonCursor(None) for name in _OPTIONAL_STATS)
@@ -397,24 +401,24 @@ def read_share(at: JsonCursor) -> dict[str, int]:
 
 def read_trap(at: JsonCursor, tags: list[Tag]) -> TrapRecord:
     """A trap of a document."""
-    node, name, tag, message, operands, where, said = at.fields(
+    node, name, tag, message, operands, where, words = at.fields(
         "node", "name", "tag", "message", "operands", "where", "words"
     )
     return TrapRecord(
         read_natural(node), name.text(), tags[read_index(tag, len(tags))], message.text(),
-        operands.map_entries(read_token_literal), read_location(where), said.optional(JsonCursor.text),
+        operands.map_entries(read_token_literal), read_location(where), words.optional(JsonCursor.text),
     )  # fmt: skip
 
 
 def read_waiting_token(at: JsonCursor, tags: list[Tag]) -> ResidueRecord:
-    """A token that waits, of a document."""
+    """A token of the residue of a document."""
     names = ("node", "port", "tag", "value")
     node, port, tag, value, *rest = (
         at.fixed_list(*names, "stays") if len(at.raw_list()) > len(names) else at.fixed_list(*names)
     )
-    stays = read_blocked_on(rest[0]) if rest else None
+    blocked_on = read_blocked_on(rest[0]) if rest else None
     return ResidueRecord(
-        read_natural(node), read_natural(port), tags[read_index(tag, len(tags))], read_token_literal(value), stays
+        read_natural(node), read_natural(port), tags[read_index(tag, len(tags))], read_token_literal(value), blocked_on
     )
 
 
@@ -428,9 +432,9 @@ def read_blocked_on(at: JsonCursor) -> CellRecord | int:
 
 def read_error(at: JsonCursor) -> ErrorRecord:
     """The error of a document."""
-    rule, message, said = at.fields("rule", "message", "words", optional=["limit"])
+    rule, message, words = at.fields("rule", "message", "words", optional=["limit"])
     limit = at.value_at("limit").optional(JsonCursor.text) if at.has_key("limit") else None
-    return ErrorRecord(rule.optional(JsonCursor.text), message.text(), said.optional(JsonCursor.text), limit)
+    return ErrorRecord(rule.optional(JsonCursor.text), message.text(), words.optional(JsonCursor.text), limit)
 
 
 def outcome_differences(expected: OutcomeRecord, actual: OutcomeRecord) -> Iterator[tuple[str, str, str]]:
@@ -464,34 +468,35 @@ def first_difference(key: str, required: Any, got: Any) -> Iterator[tuple[str, s
     yield key, _abbreviate_json(required), _abbreviate_json(got)
 
 
-def without_words(said: Any) -> Any:
+def without_words(part: Any) -> Any:
     """A part of a record without its messages."""
-    if type(said) is tuple:
-        return tuple(map(without_words, said))
-    return said._replace(words=None) if isinstance(said, TrapRecord) else said
+    if type(part) is tuple:
+        return tuple(map(without_words, part))
+    return part._replace(words=None) if isinstance(part, TrapRecord) else part
 
 
-def _abbreviate_json(said: Any) -> str:
+def _abbreviate_json(part: Any) -> str:
     """A part of a record as abbreviated JSON, with tags as paths."""
-    shown = "nothing" if said is None else json.dumps(part_json(said), separators=(",", ":"))
-    return shown if len(shown) <= _MAX_QUOTED else f"{shown[:_MAX_QUOTED]}..."
+    text = "nothing" if part is None else json.dumps(part_json(part), separators=(",", ":"))
+    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}..."
 
 
-def part_json(said: Any) -> JsonValue:
-    match said:
+def part_json(part: Any) -> JsonValue:
+    """A part of a record as JSON data, with tags as paths."""
+    match part:
         case Literal():
-            return value_to_json(said.value)
+            return value_to_json(part.value)
         case Tag():
-            return str(said)
+            return str(part)
         case ResidueRecord():
-            return waiting_form(said, str(said.tag))
+            return waiting_form(part, str(part.tag))
         case TrapRecord():
-            return {name: part_json(part) for name, part in said._asdict().items() if name != "words"}
+            return {name: part_json(value) for name, value in part._asdict().items() if name != "words"}
         case Location():
-            return location_to_json(said)
+            return location_to_json(part)
         case tuple():
-            return list(map(part_json, said))
-    return said
+            return list(map(part_json, part))
+    return part
 
 
 _MAX_QUOTED = 300
@@ -565,17 +570,18 @@ def read_json(path: str | Path) -> Program | Graph | OutcomeRecord:
 
 def format_json(subject: Serializable) -> str:
     """A document as text: one line per key, and one per object in lists of objects."""
-    return "{" + ",\n".join(_format_entry(key, said) for key, said in to_json(subject).items()) + "}\n"
+    return "{" + ",\n".join(format_entry(key, value) for key, value in to_json(subject).items()) + "}\n"
 
 
-def _format_entry(key: str, said: JsonValue) -> str:
-    if isinstance(said, list) and said and isinstance(said[0], dict):
-        return f"{json.dumps(key)}: [\n  {_ROW_SEPARATOR.join(map(_dump, said))}]"
-    return f"{json.dumps(key)}: {_dump(said)}"
+def format_entry(key: str, value: JsonValue) -> str:
+    """A key of a document with its value, as text."""
+    if isinstance(value, list) and value and isinstance(value[0], dict):
+        return f"{json.dumps(key)}: [\n  {_ROW_SEPARATOR.join(map(_dump, value))}]"
+    return f"{json.dumps(key)}: {_dump(value)}"
 
 
-def _dump(said: JsonValue) -> str:
-    return json.dumps(said, allow_nan=False)
+def _dump(value: JsonValue) -> str:
+    return json.dumps(value, allow_nan=False)
 
 
 _ROW_SEPARATOR = ",\n  "

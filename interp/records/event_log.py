@@ -152,15 +152,15 @@ def event_line(event: Event, numbers: dict[Tag, int]) -> str:
         if parked is not None:
             line += f',"parked":[{value_to_json_text(parked.handle)},{parked.number}]'
         return f"{line}{released_field(released, numbers)}}}\n" if released else line + "}\n"
-    made = ",".join([f"[{output},{value_to_json_text(value)}]" for output, value in outputs])
-    line += f',"inputs":[{",".join(map(value_to_json_text, inputs))}],"outputs":[{made}]'
+    pairs = ",".join([f"[{output},{value_to_json_text(value)}]" for output, value in outputs])
+    line += f',"inputs":[{",".join(map(value_to_json_text, inputs))}],"outputs":[{pairs}]'
     if trap is not None:
         line += f',"trap":{json.dumps(trap)}'
     if sent:
         line += f',"sent":[{",".join([token_json(each, numbers) for each in sent])}]'
     if closed:
-        shut = ",".join([f"[{numbers[tag]},{compact_json(sorted(fired))}]" for tag, fired in closed])
-        line += f',"closed":[{shut}]'
+        activations = ",".join([f"[{numbers[tag]},{compact_json(sorted(fired))}]" for tag, fired in closed])
+        line += f',"closed":[{activations}]'
     if woken:
         line += f',"woken":[{",".join([token_json(each, numbers) for each in woken])}]'
     if held:
@@ -285,10 +285,10 @@ def read_position(at: JsonCursor) -> int:
 def read_effect_result(at: JsonCursor) -> tuple[Value | None, str | None]:
     """The result of an effect in the line of an event, or the reason why it trapped; or neither."""
     trap = at.value_at("trap").text() if at.has_key("trap") else None
-    made = (
+    outputs = (
         [row.fixed_list("output", "value") for row in at.value_at("outputs").entries()] if at.has_key("outputs") else []
     )
-    return next((read_token_value(value) for output, value in made if output.integer(0) == 0), None), trap
+    return next((read_token_value(value) for output, value in outputs if output.integer(0) == 0), None), trap
 
 
 def event_differences(at: JsonCursor, event: Event, numbers: dict[Tag, int]) -> Iterator[tuple[str, str, str]]:
@@ -309,8 +309,8 @@ def event_differences(at: JsonCursor, event: Event, numbers: dict[Tag, int]) -> 
 
 
 def _abbreviate_json(form: Any) -> str:
-    said = "nothing" if form is None else compact_json(form)
-    return said if len(said) <= _MAX_QUOTED else f"{said[:_MAX_QUOTED]}..."
+    text = "nothing" if form is None else compact_json(form)
+    return text if len(text) <= _MAX_QUOTED else f"{text[:_MAX_QUOTED]}..."
 
 
 def event_fields(event: Event, numbers: dict[Tag, int]) -> dict[str, Any]:

@@ -169,7 +169,7 @@ def from_first_tag(true_init: Any) -> Any:
 
 
 TWINS = (
-    patched("the last but one are kept", keeping, "_skip_steps", later),
+    patched("the last but one are kept", keeping, "skip_steps", later),
     patched("a window skips a step", keeping.EventWindow, "_events_from", late),
     patched("a window forgets what was before", keeping.Last, "window", alone),
     patched("pages go too early", keeping.Last, "_discard_pages", hasty),
@@ -185,11 +185,11 @@ TWINS = (
     noting("what is opened is not noted", "flags += JournalHead.OPENS_ACTIVATION", "flags += 0"),
     noting("the youngest was the oldest", "end - head - 1", "0"),
     noting("the clock is not noted", "JournalHead.ENDS_WAVE * (ahead == 1)", "JournalHead.ENDS_WAVE * (ahead == 2)"),
-    patched("every iteration is the first", columns.FrameTagRows, "_open", without_iterations),
+    patched("every iteration is the first", columns.FrameTagRows, "open_tags", without_iterations),
     patched("a frame keeps its first tag", columns.FrameLookup, "numbers", timeless),
     patched("the tag of who sends", columns.PageColumns, "__init__", sender_tags),
-    patched("the first output of a switch", columns.PageColumns, "_outputs", no_second),
-    patched("what fired is in reverse", columns.PageColumns, "_closed_activations", reversed_firings),
+    patched("the first output of a switch", columns.PageColumns, "output_rows", no_second),
+    patched("what fired is in reverse", columns.PageColumns, "closed_rows", reversed_firings),
     patched("every text is the first", column_log.ColumnLogWriter, "text", first_text, ACTING),
     patched("columns lose high bits", column_log, "narrow", halved, SPEAKING),
     patched("a block counts tags from its page", column_log.PageReader, "_tag_lines", from_zero),

@@ -1,1 +1,1 @@
-"""The token machine by waves, for a graphics processor: all tokens of the flight at once, a token a thread."""
+"""The token machine by waves, on a GPU: all tokens in flight at once, one thread per token."""

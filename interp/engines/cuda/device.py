@@ -1,4 +1,4 @@
-"""Where kernels run: what numba.cuda finds, a graphics processor or its simulator. It is imported when it is used."""
+"""The device that kernels run on, a GPU or numba's simulator. numba.cuda is imported on first use."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ SIMULATOR_VARIABLE = "NUMBA_ENABLE_CUDASIM"
 BLOCK_THREADS = 128
 """The most threads of a block."""
 _device_lock = Lock()
-"""numba begins to use a device when it is first asked, and tells a second thread that it already has."""
+"""numba sets the device up on first use, which fails in a second thread at the same time."""
 
 
 def numba_cuda() -> Any:
-    """The module."""
+    """The module `numba.cuda`."""
     from numba import cuda
 
     return cuda
 
 
 def missing_requirement() -> str | None:
-    """What is missing for kernels to run here, or None."""
+    """Why kernels cannot run here, or None."""
     try:
         with _device_lock:
             if numba_cuda().is_available():
@@ -38,45 +38,45 @@ def missing_requirement() -> str | None:
 
 
 def is_simulated() -> bool:
-    """Whether kernels are run by Python threads."""
+    """Whether kernels run on numba's simulator, in Python threads."""
     return "simulator" in numba_cuda().jit.__module__
 
 
 def describe_device() -> str:
-    """What machine code for the device depends on, besides what depends on numba."""
+    """The device and the versions that compiled kernels depend on, for the key of the cache."""
     if is_simulated():
         return "the simulator"
-    cuda, by = numba_cuda(), "numba"
+    cuda, compiler = numba_cuda(), "numba"
     with suppress(PackageNotFoundError):
-        by = f"numba-cuda {version('numba-cuda')}"
-    return f"{by}, CUDA {cuda.runtime.get_version()}, for {cuda.get_current_device().compute_capability}"
+        compiler = f"numba-cuda {version('numba-cuda')}"
+    return f"{compiler}, CUDA {cuda.runtime.get_version()}, for {cuda.get_current_device().compute_capability}"
 
 
 def launch(kernel: Any, count: int, *arguments: Any) -> None:
-    """Run a kernel with a thread for each of `count`, of which there must be some, or a few more."""
+    """Run a kernel with at least `count` threads, in whole blocks; `count` must be positive."""
     kernel[-(-count // BLOCK_THREADS), min(count, BLOCK_THREADS)](*arguments)
 
 
 def allocate(shape: tuple[int, ...], dtype: np.dtype[Any]) -> Any:
-    """An array on the device, of whatever lies there. Raises MemoryError."""
+    """An uninitialized array on the device. Raises MemoryError."""
     try:
         return numba_cuda().device_array(shape, dtype)
-    except Exception as error:  # whose class depends on the version
+    except Exception as error:  # the class depends on numba's version
         if "OUT_OF_MEMORY" in str(error):
             raise MemoryError(str(error)) from error
         raise
 
 
 def free_bytes() -> float:
-    """The bytes that are free on the device."""
-    found: float = numba_cuda().current_context().get_memory_info().free
-    return found
+    """The free memory of the device in bytes."""
+    free: float = numba_cuda().current_context().get_memory_info().free
+    return free
 
 
 @contextmanager
 def simulator_warnings_off() -> Iterator[None]:
-    """In the simulator numbers are NumPy's, which warn where integers wrap; and of a wave of few tokens numba warns
-    that the device has more threads than that."""
+    """A context without two kinds of warnings: the simulator computes with NumPy, which warns when integers wrap, and
+    numba warns if a wave has fewer tokens than the device has threads."""
     with catch_warnings():
         simplefilter("ignore", RuntimeWarning)
         filterwarnings("ignore", ".*(Grid size|Host array used)")

@@ -1,4 +1,4 @@
-"""The engine `cuda`: tokens a wave at a time, on a graphics processor or numba's simulator of one; scalars only."""
+"""The engine `cuda`: all tokens of a wave at once, on a GPU or numba's simulator; scalars only."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..protocol import Job, RunOptions
 
 
 class CudaEngine:
-    """Runs graphs of scalars by waves."""
+    """The engine `cuda`: runs graphs of scalars by waves. Imports numba.cuda on first use."""
 
     name = "cuda"
     has_tokens = True

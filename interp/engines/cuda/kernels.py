@@ -1,9 +1,9 @@
-"""The kernels of a wave, compiled from the text of `passes` and the table of opcodes, whose rows `compute`, `cast` and
-`traps` share with `fast`.
+"""The kernels of a wave, compiled from the source of `passes` and from `compute`, `cast` and `traps`, which `arms`
+generates from the same table of opcodes as `fast`.
 
-What is called differs only in where `math` leads: to the C library in the reference and in `fast`, to CUDA's libdevice
-on a graphics processor, whose `pow` and elementary functions (core/ops/math.py) may differ from them in the last bits;
-and so may products and sums that the compiler contracts, those of `hypot`. The simulator runs Python's own.
+Only the library behind `math` differs: the C library in the reference and in `fast`, CUDA's libdevice on a GPU. There
+`pow` and the elementary functions (core/ops/math.py) may differ in the last bits, and so may `hypot`, whose products
+and sums the compiler contracts. The simulator uses Python's functions.
 """
 
 from __future__ import annotations
@@ -61,41 +61,46 @@ _CALL = re.compile(r"\bk\.(\w+)")
 
 @cache
 def text() -> str:
-    """The source of the three functions for the device, with the imports that they need."""
-    said = arms.text().replace(kernels.HEADER, HEADER).replace("@internal_njit\n", "@cuda.jit(device=True)\n")
-    return _CALL.sub(r"k_\1", said)
+    """The source of `compute`, `cast` and `traps` for the device, with their imports."""
+    source = arms.text().replace(kernels.HEADER, HEADER).replace("@internal_njit\n", "@cuda.jit(device=True)\n")
+    return _CALL.sub(r"k_\1", source)
 
 
 @cache
 def device_functions() -> dict[str, Any]:
-    """What `text` calls."""
+    """The device functions that `text` calls, by name."""
     called = set(re.findall(r"\bk_(\w+)", text()))
     return {
-        f"k_{name}": _to_device(function) for name, function in kernels.callable_functions().items() if name in called
+        f"k_{name}": to_device_function(function)
+        for name, function in kernels.callable_functions().items()
+        if name in called
     }
 
 
 def evaluate_opcodes(
     codes: WordArray, casts: WordArray, a: WordArray, b: WordArray, c: WordArray
 ) -> tuple[WordArray, WordArray]:
-    """out[i] is what opcode codes[i] makes of the words a[i], b[i] and c[i], after the cast casts[i]; and whether it
-    traps there, in which case its word is 0."""
+    """Apply opcode codes[i] to the words a[i], b[i] and c[i], and the cast casts[i] to the result.
+
+    Returns the results and the traps, int64 arrays of the length of `codes`: 1 for a trap, whose result is 0.
+    """
     out, trapped = np.zeros(len(codes), np.int64), np.zeros(len(codes), np.int64)
     with simulator_warnings_off():
-        # A thread takes many words: to start one in the simulator takes as long as some arms.
-        launch(_compile_table(), max(1, min(len(codes), 64)), codes, casts, a, b, c, out, trapped)
+        # Each thread computes many words, since starting one in the simulator is slow.
+        launch(compile_table(), max(1, min(len(codes), 64)), codes, casts, a, b, c, out, trapped)
     return out, trapped
 
 
 @cache
-def _compile_table() -> Any:
+def compile_table() -> Any:
+    """The kernel `table`, compiled: it evaluates opcodes on arrays of words."""
     module = dict(device_functions())
     exec(compile(text() + _TABLE, "<table>", "exec"), module)
     return module["table"]
 
 
 def mod(x: float, y: float) -> float:
-    """As C Python's, of what fmod leaves exactly; numba's of a device is x - y * floor(x / y), which is not."""
+    """CPython's `%` of floats, from the exact fmod; numba's on a device, x - y * floor(x / y), rounds."""
     if y == 0.0 or math.isinf(x):
         return math.nan
     left = math.fmod(x, y)
@@ -105,7 +110,7 @@ def mod(x: float, y: float) -> float:
 
 
 def floordiv(x: float, y: float) -> float:
-    """As C Python's."""
+    """CPython's `//` of floats."""
     if y == 0.0:
         return div(x, y)
     if math.isinf(x):
@@ -124,33 +129,33 @@ _DEVICE_OVERRIDES: dict[Callable[..., Any], Callable[..., Any]] = {
     scalar_kernels.mod: mod,
     scalar_kernels.floordiv: floordiv,
 }
-"""What numba computes otherwise on a device than C Python does."""
+"""Replacements for functions that numba computes otherwise on a device than CPython does."""
 
 
 @cache
-def _to_device(function: Callable[..., Any]) -> Any:
-    """What the device calls for a function of `core`: the same source, or the function of `math` that it stands for."""
+def to_device_function(function: Callable[..., Any]) -> Any:
+    """The device function for a function of `core`: compiled from its source, or a function of `math`."""
     function = _DEVICE_OVERRIDES.get(function, function)
     if function is scalar_kernels.power and not is_simulated():
-        # A device knows no exceptions; its pow is C's without them.
+        # A device has no exceptions; its pow returns the value of C's.
         return math.pow
     if isinstance(function, BuiltinFunctionType):
         return function
     assert isinstance(function, FunctionType)
-    copied = FunctionType(function.__code__, _device_globals(function), function.__name__, function.__defaults__)
+    copied = FunctionType(function.__code__, device_globals(function), function.__name__, function.__defaults__)
     return numba_cuda().jit(device=True)(copied)
 
 
-def _device_globals(function: FunctionType) -> dict[str, Any]:
-    """What the names in a function's source mean on the device."""
-    meant: dict[str, Any] = {"__name__": __name__, "__builtins__": __builtins__}
+def device_globals(function: FunctionType) -> dict[str, Any]:
+    """The globals of a function on the device."""
+    names: dict[str, Any] = {"__name__": __name__, "__builtins__": __builtins__}
     for name in {line.argval for line in get_instructions(function) if line.opname == "LOAD_GLOBAL"}:
         value = function.__globals__.get(name)
         if isinstance(value, FunctionType):
-            meant[name] = _to_device(value)
+            names[name] = to_device_function(value)
         elif value is not None:
-            meant[name] = value
-    return meant
+            names[name] = value
+    return names
 
 
 _COMPILED_MARK = "# Compiled from here on.\n"
@@ -168,7 +173,7 @@ _kernels: dict[str, Any] = {}
 
 
 def wave_source() -> str:
-    """What is compiled. Names of columns become numbers, which numba is quicker with."""
+    """The source to compile. Names of columns become numbers, with which numba is faster."""
     body = Path(__file__).with_name("passes.py").read_text(encoding="utf-8").partition(_COMPILED_MARK)[2]
     body = _DEFINITION.sub(_decorate, inline_constants(body, _ENUMS).replace(": Any", ""))
     numbers = (f"{name} = {number}" for name, number in _CONSTANTS.items())
@@ -176,8 +181,8 @@ def wave_source() -> str:
 
 
 def load_wave_kernels(launch_all: Callable[[dict[str, Any]], None]) -> dict[str, Any]:
-    """The kernels, by name. `launch_all` launches each of those that it is given, which is when numba compiles it, or
-    reads it from disk."""
+    """The kernels by name. `launch_all` must launch each of the kernels that it gets: numba compiles a kernel, or reads
+    it from disk, at its first launch."""
     if not _kernels:
         module = load_module("wave", wave_source(), lambda module: launch_all(_kernels_of(module)))
         _kernels.update(_kernels_of(module))
@@ -188,6 +193,6 @@ def _kernels_of(module: ModuleType) -> dict[str, Any]:
     return {name: getattr(module, name) for name in passes.KERNELS}
 
 
-def _decorate(found: re.Match[str]) -> str:
-    how = "cache=True" if found[1] in passes.KERNELS else "device=True"
-    return f"@cuda.jit({how})\n{found[0]}"
+def _decorate(match: re.Match[str]) -> str:
+    options = "cache=True" if match[1] in passes.KERNELS else "device=True"
+    return f"@cuda.jit({options})\n{match[0]}"

@@ -1,22 +1,21 @@
-"""One wave, as kernels of a token a thread that run one after the other; the part of Python that numba compiles.
+"""One wave as a sequence of kernels, mostly with one thread per token; numba compiles the source of this file.
 
-    mark_arrivals      each token sets its bit; of those that come to one node in this wave, the last in the flight is
-                       remembered
-    select_firings     that one fires, if all operands are there; others lay down their values where operands wait
-    fire               what fires, computes, and says how many tokens it will send, and whether an activation has to be
-                       opened
-    undo               where something traps: as before the wave, which is then made by another machine
-    open_activations   open those activations, from the end of memory on
-    sum_shares         the places of what is sent: each thread adds up some tokens that lie side by side
-    sum_totals         a thread a row: sums over those
-    send               into the next flight, and the counts of activations
-    close_activations  activations in which nothing is pending, and those around them (S11)
-    advance_clock      one thread: the clock
+    mark_arrivals      each token sets its bit, and the last token to arrive at each node in this wave is recorded
+    select_firings     that token fires its node if all operands have arrived; the others store their values in the
+                       frame
+    fire               firings compute their outputs, count the tokens that they send, and request new activations
+    undo               after a trap: restore the state before the wave, which `fast` then runs
+    open_activations   allocate the frames of new activations at the end of memory
+    sum_shares         prefix sums of sent tokens, which give their positions: each thread sums one share of tokens
+    sum_totals         prefix sums over the shares, one thread per row
+    send               write the tokens of the next flight, and update the counts of activations
+    close_activations  close activations in which nothing is pending, and their ancestors (S11)
+    advance_clock      update the registers and the profile, in one thread
 
-A kernel reads only what an earlier one has written, or atomically; so the next flight, in the order of the tokens that
-completed nodes, is the one that the reference has under `waves` after as many steps.
+A kernel reads only data that earlier kernels wrote, or reads atomically. The next flight has the order of the tokens
+that completed nodes: it is that of the reference under `waves` after the same number of steps.
 
-`load` makes this text into kernels, with numbers for the names of columns and registers.
+`kernels` compiles this source, with numbers for the names of columns and registers.
 """
 
 # mypy: ignore-errors
@@ -50,15 +49,15 @@ if TYPE_CHECKING:
 
 
 class WaveColumn(IntEnum):
-    """What the kernels of a wave tell each other of a token."""
+    """The rows of `work`, in which the kernels of a wave pass on data about each token."""
 
     FRAME = 0
     PORT = 1
     FIRES = 2
     OPENS = 3
-    """Whether it opens the activation that it sends to."""
+    """Whether the firing opens the activation that it sends to."""
     TARGET = 4
-    """The frame that it sends to; 0 where the place that the node has for it knows."""
+    """The frame that it sends to; 0 if another firing opens it and links it in the frame."""
     FIRST_OUTPUT = 5
     SECOND_OUTPUT = 6
     BEGIN = 7
@@ -72,14 +71,15 @@ KERNELS = (
     "sum_shares", "sum_totals", "send", "close_activations", "advance_clock",
 )  # fmt: skip
 SENT_ROW = 0
-"""The row of `sums` that counts tokens sent."""
+"""The row of `sums` for the number of tokens sent."""
 WAITING_ROW = 1
-"""And of those that wait: more, or fewer."""
+"""The row of `sums` for the change in the number of waiting tokens."""
 TOKENS_PER_THREAD = 256
-"""How many tokens a thread adds up."""
+"""The number of tokens that a thread sums."""
 CONFLICT_FLAG = 0
-"""What `flags` says: whether S4 was breached, which no graph that keeps the rules does."""
+"""The entry of `flags` for a second token at a port, against S4: no valid graph sets it."""
 TRAP_FLAG = 1
+"""The entry of `flags` for a trap."""
 
 # Compiled from here on.
 FIRST_TRAPPING = first_trapping_opcode()
@@ -87,21 +87,22 @@ LOW_MASK = (1 << LOW_BITS) - 1
 PENDING_MASK = (1 << 32) - 1
 PORT_MASK = (1 << PORT_BITS) - 1
 LAST_OPERAND = ~SCRATCH_WORD
-"""The place of the operand that came last."""
+"""The offset that stands for the operand that arrived last."""
 
 
-def operand(mem: Any, frame: Any, place: Any, own: Any) -> Any:
-    """What lies at the place of an operand: a word of the frame, or, complemented, of memory."""
-    if place == LAST_OPERAND:
+def operand(mem: Any, frame: Any, offset: Any, own: Any) -> Any:
+    """The word of an operand: `own` for the last one, else at an offset in the frame or, complemented, in memory."""
+    if offset == LAST_OPERAND:
         return own
-    return mem[~place] if place < 0 else mem[frame + place]
+    return mem[~offset] if offset < 0 else mem[frame + offset]
 
 
 def mark_arrivals(
     r: Any, work: Any, mem: Any, latest: Any, ring: Any, nodes: Any, ports: Any, match_words: Any, flags: Any
 ):
-    """`match_words` has a word of the frame for each node with several operands, that is no other's; `latest` the step
-    that delivers the last token there: in a frame steps only grow, and when one is opened it is cleared."""
+    """Set the bits of the tokens, and record the last arrival at each node with several operands in `latest`, as its
+    step number, at the word of the frame that `match_words` gives. Step numbers only grow, and a new frame is
+    cleared."""
     g = cuda.grid(1)
     if g >= r[Register.FLIGHT_LENGTH]:
         return
@@ -173,7 +174,7 @@ def fire(
     elif code == Opcode.CALL or code == Opcode.NEXT_ITERATION:
         target = mem[frame + place] if place else 0
         if target == 0:
-            # Of those that send to an activation which is not open, one opens it.
+            # Of the firings that send to the same new activation, one opens it.
             step = r[Register.STEPS] + 1
             work[WaveColumn.OPENS, g] = 1 if not place or cuda.atomic.max(latest, frame + place, step) < step else 0
     elif code == Opcode.RETURN or code == Opcode.EXIT:
@@ -182,7 +183,7 @@ def fire(
             begin_2, end_2 = end, nodes[number, NodeColumn.EDGES_END]
             out_2 = mem[frame + FrameHeader.ITERATION] >> LOW_BITS
     if target:
-        # S10: what feeds returns goes to that of the site on top of its tag, and to no other
+        # S10: of the returns, only that of the site on top of the tag gets the token
         site = mem[target + FrameHeader.PARENT] & LOW_MASK
         if nodes[number, NodeColumn.ROUTE] >= 0 and end > begin:
             route = nodes[number, NodeColumn.ROUTE] + site
@@ -201,7 +202,7 @@ def fire(
 
 
 def undo(r: Any, work: Any, mem: Any, nodes: Any, ports: Any):
-    """Take back the bits; nothing else that counts has changed."""
+    """Clear the bits of the tokens again; nothing else that matters has changed."""
     g = cuda.grid(1)
     if g >= r[Register.FLIGHT_LENGTH]:
         return
@@ -227,50 +228,50 @@ def open_activations(
             (mem[frame + FrameHeader.ITERATION] >> LOW_BITS) + 1,
         )
     scope = sites[site, SiteColumn.SCOPE]
-    made = cuda.atomic.add(r, Register.MEMORY_TOP, scopes[scope, ScopeColumn.SIZE])
-    for word in range(made + header, made + scopes[scope, ScopeColumn.CLEAR_END]):
+    child = cuda.atomic.add(r, Register.MEMORY_TOP, scopes[scope, ScopeColumn.SIZE])
+    for word in range(child + header, child + scopes[scope, ScopeColumn.CLEAR_END]):
         mem[word] = 0
-    for word in range(made, made + scopes[scope, ScopeColumn.SIZE]):
+    for word in range(child, child + scopes[scope, ScopeColumn.SIZE]):
         latest[word] = 0
     depth = (mem[parent + FrameHeader.ITERATION] & LOW_MASK) + 1
-    mem[made + FrameHeader.PARENT] = parent << LOW_BITS | site
-    mem[made + FrameHeader.ITERATION] = iteration << LOW_BITS | depth
-    mem[made + FrameHeader.PENDING] = sites[site, SiteColumn.ARGUMENTS] + sites[site, SiteColumn.RESULTS]
+    mem[child + FrameHeader.PARENT] = parent << LOW_BITS | site
+    mem[child + FrameHeader.ITERATION] = iteration << LOW_BITS | depth
+    mem[child + FrameHeader.PENDING] = sites[site, SiteColumn.ARGUMENTS] + sites[site, SiteColumn.RESULTS]
     cuda.atomic.add(mem, parent + FrameHeader.PENDING, 1)
     cuda.atomic.add(r, Register.OPEN_ACTIVATIONS, 1)
     cuda.atomic.add(opened_counts, site, 1)
     cuda.atomic.max(r, Register.DEEPEST_TAG, depth)
-    work[WaveColumn.TARGET, g] = made
+    work[WaveColumn.TARGET, g] = child
     if nodes[number, NodeColumn.CHILD_WORD]:
-        mem[frame + nodes[number, NodeColumn.CHILD_WORD]] = made
+        mem[frame + nodes[number, NodeColumn.CHILD_WORD]] = child
 
 
 def sum_shares(r: Any, sums: Any, totals: Any):
-    """A thread adds up the tokens of a share, those up to each, by row."""
+    """Replace the counts of a share of tokens by their prefix sums, by row; the sum of the share goes to `totals`."""
     share = cuda.grid(1)
     begin, end = share * TOKENS_PER_THREAD, min((share + 1) * TOKENS_PER_THREAD, r[Register.FLIGHT_LENGTH])
     if begin >= end:
         return
     for row in range(2):
-        found = 0
+        total = 0
         for g in range(begin, end):
-            found += sums[row, g]
-            sums[row, g] = found
-        totals[row, share] = found
+            total += sums[row, g]
+            sums[row, g] = total
+        totals[row, share] = total
 
 
 def sum_totals(totals: Any, shares: Any):
     row = cuda.grid(1)
     if row > 1:
         return
-    found = 0
+    total = 0
     for share in range(shares):
-        found += totals[row, share]
-        totals[row, share] = found
+        total += totals[row, share]
+        totals[row, share] = total
 
 
 def prefix_sum(sums: Any, totals: Any, row: Any, g: Any):
-    """The sum over the tokens up to this one."""
+    """The sum of a row over the tokens up to token `g`, included."""
     share = g // TOKENS_PER_THREAD
     return sums[row, g] + (totals[row, share - 1] if share > 0 else 0)
 
@@ -336,7 +337,7 @@ def send(
 
 
 def close_activations(r: Any, work: Any, mem: Any, dropped_tags: Any):
-    """Whoever changes the word says when, closes it, and nobody else; the frame is not used again."""
+    """Close activations. The thread that sets ITERATION to -1 first closes the frame, which is not reused."""
     g = cuda.grid(1)
     if g >= r[Register.FLIGHT_LENGTH] or not work[WaveColumn.FIRES, g]:
         return

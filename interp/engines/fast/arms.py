@@ -30,52 +30,55 @@ def text() -> str:
 def _emit_functions() -> Iterator[str]:
     yield "@internal_njit"
     yield "def compute(code, a, b, c):"
-    yield from _emit_cases((FIRST_KERNEL + n, _emit_compute(arm)) for n, arm in enumerate(scalar_kernels()))
+    yield from _emit_cases((FIRST_KERNEL + n, emit_compute(arm)) for n, arm in enumerate(scalar_kernels()))
     yield "@internal_njit"
     yield "def cast(code, a):"
-    yield from _emit_cases((n, _emit_cast(dtype)) for n, dtype in enumerate(CAST_DTYPES) if dtype is not None)
+    yield from _emit_cases((n, emit_cast(dtype)) for n, dtype in enumerate(CAST_DTYPES) if dtype is not None)
     yield "@internal_njit"
     yield "def traps(code, a, b):"
     trapping = scalar_kernels()[first_trapping_opcode() - FIRST_KERNEL :]
-    yield from _emit_cases((first_trapping_opcode() + n, _emit_trap_test(arm)) for n, arm in enumerate(trapping))
+    yield from _emit_cases((first_trapping_opcode() + n, emit_trap_test(arm)) for n, arm in enumerate(trapping))
 
 
 def _emit_cases(cases: Iterable[tuple[int, str]]) -> Iterator[str]:
     """A chain of tests, which LLVM turns into a jump table."""
-    for number, (code, said) in enumerate(cases):
+    for number, (code, expression) in enumerate(cases):
         yield f"    {'elif' if number else 'if'} code == {code}:"
-        yield f"        return {said}"
+        yield f"        return {expression}"
     yield "    return 0"
     yield ""
 
 
-def _emit_compute(arm: ScalarKernel) -> str:
-    operands = [_unpack_word(word, dtype) for word, dtype in zip("abc", arm.operands, strict=False)]
+def emit_compute(arm: ScalarKernel) -> str:
+    """The expression for the result of an opcode, of the words a, b and c; notes ops that cannot be compiled."""
+    operands = [unpack_word(word, dtype) for word, dtype in zip("abc", arm.operands, strict=False)]
     types, result = [Type(dtype) for dtype in arm.operands], Type(arm.result)
     if arm.op in UNCOMPILABLE_OPS:
         return "0"
     try:
-        return _pack_word(kernels.expression(arm.op, types, result, arm.attributes, operands), arm.result)
+        return pack_word(kernels.expression(arm.op, types, result, arm.attributes, operands), arm.result)
     except Exception as error:
         UNCOMPILABLE_OPS[arm.op] = f"the column scalar is no function that can be compiled: {error!r}"
         return "0"
 
 
-def _emit_trap_test(arm: ScalarKernel) -> str:
-    operands = [_unpack_word(word, dtype) for word, dtype in zip("ab", arm.operands, strict=False)]
+def emit_trap_test(arm: ScalarKernel) -> str:
+    """The condition under which an opcode traps, of the words a and b."""
+    operands = [unpack_word(word, dtype) for word, dtype in zip("ab", arm.operands, strict=False)]
     if arm.op in UNCOMPILABLE_OPS:
         return "False"
     condition = kernels.trap_condition(arm.op, [Type(dtype) for dtype in arm.operands], Type(arm.result), operands)
     return condition or "False"
 
 
-def _emit_cast(dtype: DType) -> str:
+def emit_cast(dtype: DType) -> str:
+    """The expression that casts the word a to a dtype."""
     source = dtypes.float64 if dtype.kind == "f" else dtypes.int64
-    said = kernels.expression("astype", [Type(source)], Type(dtype), (("dtype", dtype),), [_unpack_word("a", source)])
-    return _pack_word(said, dtype)
+    number = kernels.expression("astype", [Type(source)], Type(dtype), (("dtype", dtype),), [unpack_word("a", source)])
+    return pack_word(number, dtype)
 
 
-def _unpack_word(word: str, dtype: DType) -> str:
+def unpack_word(word: str, dtype: DType) -> str:
     """A word as a number of a wide dtype."""
     match wide_dtype(dtype):
         case dtypes.bool:
@@ -87,6 +90,6 @@ def _unpack_word(word: str, dtype: DType) -> str:
     return word
 
 
-def _pack_word(said: str, dtype: DType) -> str:
-    """A number of a dtype, in the wide one, as a word."""
-    return f"np.float64({said}).view(np.int64)" if dtype.kind == "f" else f"np.int64({said})"
+def pack_word(number: str, dtype: DType) -> str:
+    """A number of a dtype, computed in its wide dtype, as a word."""
+    return f"np.float64({number}).view(np.int64)" if dtype.kind == "f" else f"np.int64({number})"

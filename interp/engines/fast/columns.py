@@ -157,7 +157,7 @@ class FrameTagRows:
         nodes = self._graph.node_of_port[words[offsets[is_firing] + TOKEN] & PORT_MASK]
         at_back = np.flatnonzero(is_firing)[self._is_back[nodes]]
         opener_nodes = self._graph.node_of_port[words[offsets[opens] + TOKEN] & PORT_MASK]
-        opened = self._open(tags[opens].tolist(), opener_nodes)
+        opened = self.open_tags(tags[opens].tolist(), opener_nodes)
         iterations = np.zeros(len(offsets), np.int64)
         iterations[at_back] = [self._rows[number].iteration for number in tags[at_back].tolist()]
         hosted = order[(kinds <= FIRING) & (heads & HOST_FIRING != 0)].tolist()
@@ -173,12 +173,12 @@ class FrameTagRows:
                 del self._numbers[frame]
         return items
 
-    def _open(self, around: list[int], nodes: IntArray) -> list[tuple[int, int, int]]:
+    def open_tags(self, around: list[int], nodes: IntArray) -> list[tuple[int, int, int]]:
         """Number the tags that firings of these nodes open, under these tags."""
         rows, opened = self._rows, []
         sites, is_next = self._graph.node_sites[nodes].tolist(), self._is_next[nodes].tolist()
-        for number, site, goes_on in zip(around, sites, is_next, strict=True):
-            parent, iteration = (rows[number].parent, rows[number].iteration + 1) if goes_on else (number, 0)
+        for number, site, continues in zip(around, sites, is_next, strict=True):
+            parent, iteration = (rows[number].parent, rows[number].iteration + 1) if continues else (number, 0)
             opened.append((parent, site, iteration))
             rows[self._next_number] = TagRow(self._next_number, *opened[-1])
             self._next_number += 1
@@ -254,14 +254,16 @@ class PageColumns:
         steps = items.offsets[self._is_step]
         heads = words[steps]
         is_firing = heads & KIND_MASK == FIRING
-        inputs, input_counts, input_words = self._inputs()
-        sent, sent_counts = self._sent_tokens()
-        closed, fired = self._closed_activations()
+        inputs, input_counts, input_words = self.input_rows()
+        sent, sent_counts = self.sent_rows()
+        closed, fired = self.closed_rows()
         releases, release_tags = items.offsets[self._kinds == RELEASE], items.tags[self._kinds == RELEASE]
         tables = {
-            "tags": np.array(items.opened_tags, np.int64), "inputs": inputs, "outputs": self._outputs(input_words),
-            "sent": sent, "closed": closed, "fired": fired,
-            "released": np.column_stack([words[releases + JournalWord.STEP], *self._tokens(releases, release_tags)]),
+            "tags": np.array(items.opened_tags, np.int64), "inputs": inputs,
+            "outputs": self.output_rows(input_words), "sent": sent, "closed": closed, "fired": fired,
+            "released": np.column_stack(
+                [words[releases + JournalWord.STEP], *self.token_columns(releases, release_tags)]
+            ),
         }  # fmt: skip
         counts = {
             "tags": is_firing & (heads & OPENS_ACTIVATION != 0),
@@ -272,11 +274,11 @@ class PageColumns:
             "released": self._followups(RELEASE),
         }
         hosted = np.flatnonzero(heads & HOST_FIRING)
-        for table, rows in self._host_rows(notes).items():
+        for table, rows in self.host_rows(notes).items():
             tables[table] = np.array([row for _, row in rows], np.int64)
             counts[table] = np.bincount(hosted[[number for number, _ in rows]], minlength=self._event_count)
         flags = is_firing * (FIRED + THROTTLED * (heads & IS_THROTTLED != 0))
-        tokens = self._tokens(steps, items.tags[self._is_step])
+        tokens = self.token_columns(steps, items.tags[self._is_step])
         ordered = [counts[table] for table in COUNTS["events"]]
         tables["events"] = np.column_stack([*tokens, heads >> POSITION_SHIFT, flags, *ordered])
         return tables
@@ -291,8 +293,8 @@ class PageColumns:
         """The number of items of this kind that follow each step."""
         return np.bincount(self._event_numbers[self._kinds == kind], minlength=self._event_count)
 
-    def _logged(self, codes: IntArray, words: IntArray) -> IntArray:
-        """Words as the log has them: with positions of texts in place of numbers of objects."""
+    def logged_words(self, codes: IntArray, words: IntArray) -> IntArray:
+        """The words for the log, with the positions of texts in place of the numbers of objects."""
         is_object = codes == TEXT_CODE
         if not is_object.any():
             return words
@@ -302,14 +304,14 @@ class PageColumns:
         logged[is_object] = np.array(texts, np.int64)[which]
         return logged
 
-    def _tokens(self, offsets: IntArray, tags: IntArray) -> tuple[IntArray, ...]:
+    def token_columns(self, offsets: IntArray, tags: IntArray) -> tuple[IntArray, ...]:
         """The columns of the tokens of items, given the numbers of their tags."""
         graph, ports = self._graph, self._words[offsets + TOKEN] & PORT_MASK
         codes = graph.port_codes[ports]
-        values = self._logged(codes, self._words[offsets + VALUE])
+        values = self.logged_words(codes, self._words[offsets + VALUE])
         return graph.node_of_port[ports], graph.port_numbers[ports], tags, codes, values
 
-    def _inputs(self) -> tuple[IntArray, IntArray, IntArray]:
+    def input_rows(self) -> tuple[IntArray, IntArray, IntArray]:
         """The rows of inputs, how many each firing has, and for each firing the word of its second input."""
         graph, words = self._graph, self._words
         counts = graph.input_counts[self._nodes]
@@ -323,7 +325,7 @@ class PageColumns:
         is_literal = np.isin(ports, list(literals))
         numbers, which = np.unique(ports[is_literal], return_inverse=True)
         codes[is_literal] = -1
-        values = self._logged(codes, values)
+        values = self.logged_words(codes, values)
         if len(numbers):
             rows = np.array([self._log.value_row(literals[port]) for port in numbers.tolist()], np.int64)
             codes[is_literal], values[is_literal] = rows[which].T
@@ -331,7 +333,8 @@ class PageColumns:
         second[firing[nth == 1]] = values[nth == 1]
         return np.column_stack([codes, values]), counts, second
 
-    def _outputs(self, second_inputs: IntArray) -> IntArray:
+    def output_rows(self, second_inputs: IntArray) -> IntArray:
+        """The rows of outputs; the word of its second input selects the output of a switch."""
         firing, nth = ragged_indices(self._output_counts)
         codes, values = self._output_values(firing, nth)
         ops = self._graph.ops[self._nodes]
@@ -339,12 +342,12 @@ class PageColumns:
         return np.column_stack([np.where(takes_second[firing], 1, nth), codes, values])
 
     def _output_values(self, firing: IntArray, nth: IntArray) -> tuple[IntArray, IntArray]:
-        """The codes and words of the outputs that firings give."""
+        """The codes and words of the outputs of firings."""
         codes = self._graph.output_codes[self._nodes[firing], nth]
         offsets = self._firings[firing] + np.where(nth == 0, FIRST_OUTPUT, SECOND_OUTPUT)
-        return codes, self._logged(codes, self._words[offsets])
+        return codes, self.logged_words(codes, self._words[offsets])
 
-    def _sent_tokens(self) -> tuple[IntArray, IntArray]:
+    def sent_rows(self) -> tuple[IntArray, IntArray]:
         """The tokens that firings send, and how many each sends: one to the environment, or one along each edge."""
         graph, words = self._graph, self._words
         first, second = words[self._firings + FIRST_EDGES], words[self._firings + SECOND_EDGES]
@@ -363,24 +366,24 @@ class PageColumns:
         tags = np.where(is_result[firing], 0, self._targets[firing])
         return np.column_stack([nodes, numbers, tags, codes, values]), counts
 
-    def _closed_activations(self) -> tuple[IntArray, IntArray]:
+    def closed_rows(self) -> tuple[IntArray, IntArray]:
         """The activations that close, with the number of nodes that fired there; and these nodes."""
         words, image = self._words, self._store.image
         closes = self._items.offsets[self._kinds == CLOSE]
         scopes = image.sites[words[closes + JournalWord.ABOVE] & LOW_MASK, SiteColumn.SCOPE]
         counts, rows = np.zeros(len(closes), np.int64), [np.zeros((2, 0), np.int64)]
         for scope in np.unique(scopes).tolist():
-            here, members = np.flatnonzero(scopes == scope), image.scope_members[scope]
+            closing, members = np.flatnonzero(scopes == scope), image.scope_members[scope]
             state_words = image.nodes[members, NodeColumn.MASK_WORD] - image.header_words
-            states = words[closes[here][:, None] + CLOSE_WORDS + state_words]
+            states = words[closes[closing][:, None] + CLOSE_WORDS + state_words]
             which, member = np.nonzero(states & image.nodes[members, NodeColumn.FIRED_BIT])
-            counts[here] = np.bincount(which, minlength=len(here))
-            rows.append(np.stack([here[which], members[member]]))
+            counts[closing] = np.bincount(which, minlength=len(closing))
+            rows.append(np.stack([closing[which], members[member]]))
         activations, fired = np.concatenate(rows, axis=1)
         in_order = np.lexsort((fired, activations))
         return np.column_stack([self._items.tags[self._kinds == CLOSE], counts]), fired[in_order][:, None]
 
-    def _host_rows(self, notes: Sequence[HostFiringNote]) -> dict[str, list[tuple[int, tuple[int, ...]]]]:
+    def host_rows(self, notes: Sequence[HostFiringNote]) -> dict[str, list[tuple[int, tuple[int, ...]]]]:
         """The rows of traps, parked and woken tokens, each with the number of its host firing."""
         rows: dict[str, list[tuple[int, tuple[int, ...]]]] = {"traps": [], "parked": [], "woken": []}
         log, tags = self._log, iter(self._items.woken_tags)

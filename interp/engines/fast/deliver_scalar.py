@@ -183,9 +183,9 @@ def deliver_scalar(a: Any, sure: Any, header: Any) -> Any:
                 if peek(node, NodeColumn.CAST):
                     out = cast(peek(node, NodeColumn.CAST), out)
                 if peek(node, NodeColumn.ROUTE) >= 0 and send:
-                    # S10: what feeds returns goes to that of the site on top of its tag, and to no other
+                    # S10: of the returns, only that of the site on top of the tag gets the token
                     send = peek(peek(a, Address.SEND_ROUTES), peek(node, NodeColumn.ROUTE) + site_of(mem, target))
-            # Nothing has changed so far but that an activation was opened; from here on nothing fails.
+            # Nothing but the opening of an activation has changed so far; from here on nothing fails.
             if HAS_JOURNAL:
                 position = end - head - 1 if IS_LIFO else 0
                 note_scalar_firing(a, r, mem, row, token, value, position, flags, target, second, out)

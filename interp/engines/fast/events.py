@@ -45,11 +45,11 @@ class EventKeeper(ABC):
         """The words of the page, its notes, and the objects that only it keeps alive; the machine continues with
         `page`."""
         store, outside = self.store, self.host
-        found = store.turn_page(page), outside.notes, store.retired_objects or []
+        detached = store.turn_page(page), outside.notes, store.retired_objects or []
         outside.notes, store.retired_objects = [], []
-        return found
+        return detached
 
-    def on_pause(self) -> None:  # noqa: B027  # nothing, where what is on the page can be read there
+    def on_pause(self) -> None:  # noqa: B027  # nothing, if the keeper can read the current page
         """Called when the machine pauses: the content of the page may be needed."""
 
 
@@ -57,12 +57,12 @@ class EventKeeper(ABC):
 def without_gc() -> Iterator[None]:
     """A context without garbage collection: events and records have no cycles, but the collector scans all of them
     again and again. An event takes 5 us instead of 9, a record 8 instead of 15."""
-    was = gc.isenabled()
+    was_enabled = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if was:
+        if was_enabled:
             gc.enable()
 
 
@@ -78,11 +78,11 @@ class _EventForwarder(EventKeeper):
         self._reader = JournalReader(store, outside.rules, tags)
 
     def turn_page(self) -> None:
-        words, said, dying = self._detach_page(self.store.journal)
+        words, notes, retired = self._detach_page(self.store.journal)
         with without_gc():
-            for event in self._reader.events(JournalPage(words.tolist(), said)):
+            for event in self._reader.events(JournalPage(words.tolist(), notes)):
                 self._callback(event)
-        self.store.free_objects(dying)
+        self.store.free_objects(retired)
 
     def on_pause(self) -> None:
         self.turn_page()
@@ -117,8 +117,8 @@ class Last(EventKeeper):
 
     def turn_page(self) -> None:
         page = self.store.journal
-        words, said, dying = self._detach_page(self._discard_pages())
-        self._pages.append(_FullPage(words, page, said, dying, self._page_start))
+        words, notes, retired = self._detach_page(self._discard_pages())
+        self._pages.append(_FullPage(words, page, notes, retired, self._page_start))
         self._page_start = int(self.store.registers[Register.STEPS])
 
     def _discard_pages(self) -> WordArray | None:
@@ -128,9 +128,9 @@ class Last(EventKeeper):
             following = self._pages[1].first_step if len(self._pages) > 1 else self._page_start
             if steps - following < self._count:
                 break
-            gone = self._pages.popleft()
-            self.store.free_objects(gone.retired_objects)
-            unused = gone.buffer
+            page = self._pages.popleft()
+            self.store.free_objects(page.retired_objects)
+            unused = page.buffer
         return unused
 
     def events(self) -> tuple[Event, ...]:
@@ -150,8 +150,8 @@ class Last(EventKeeper):
             self._page_start,
         )
         first = max(end - self._count, self._first_step)
-        gone = max(len(earlier_events) + end - first - self._count, 0)
-        return EventWindow(store, self.host, tuple(earlier_events)[gone:], [*self._pages, page], first)
+        excess = max(len(earlier_events) + end - first - self._count, 0)
+        return EventWindow(store, self.host, tuple(earlier_events)[excess:], [*self._pages, page], first)
 
 
 class EventWindow(TupleLike[Event]):
@@ -176,21 +176,21 @@ class EventWindow(TupleLike[Event]):
     def __getitem__(self, at: slice) -> tuple[Event, ...]: ...
     def __getitem__(self, at: int | slice) -> Event | tuple[Event, ...]:
         if isinstance(at, slice):
-            places = range(self._length)[at]
-            made = self._decode_from(min(places, default=self._length))
-            return tuple(made[place - self._length] for place in places)
-        place = range(self._length)[at]
-        return self._decode_from(place)[place - self._length]
+            positions = range(self._length)[at]
+            decoded = self._decode_from(min(positions, default=self._length))
+            return tuple(decoded[position - self._length] for position in positions)
+        position = range(self._length)[at]
+        return self._decode_from(position)[position - self._length]
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self._decode_from(0))
 
-    def _decode_from(self, place: int) -> tuple[Event, ...]:
-        """The events from a place on, and maybe more: each call at least doubles the decoded events, so that a walk
+    def _decode_from(self, position: int) -> tuple[Event, ...]:
+        """The events from a position on, and maybe more: each call at least doubles the decoded events, so that a walk
         from last to first does not read the whole journal each time."""
         missing = self._length - len(self._decoded)
-        if place < missing:
-            begin = max(min(place, missing - len(self._decoded)), 0)
+        if position < missing:
+            begin = max(min(position, missing - len(self._decoded)), 0)
             with without_gc():
                 self._decoded = (
                     *self._earlier_events[begin:missing],
@@ -202,35 +202,35 @@ class EventWindow(TupleLike[Event]):
         return self._decoded
 
     def _decode_between(self, begin: int, end: int) -> Iterator[Event]:
-        """The events between two places, except those of `_earlier_events`."""
+        """The events between two positions, except those of `_earlier_events`."""
         begin, end = max(begin - len(self._earlier_events), 0), max(end - len(self._earlier_events), 0)
         return islice(self._events_from(self._first_step + begin), end - begin)
 
     def _events_from(self, step: int) -> Iterator[Event]:
         """The events from a step on."""
         at = bisect_right(self._pages, step, key=lambda page: page.first_step) - 1
-        pages = [_skip_steps(self._pages[at], step - self._pages[at].first_step), *self._pages[at + 1 :]]
-        known = reopened_frame_links(page.words.tolist() for page in reversed(pages))
-        reader = JournalReader(self._store, self._host.rules, FrameTags(self._store, known))
+        pages = [skip_steps(self._pages[at], step - self._pages[at].first_step), *self._pages[at + 1 :]]
+        links = reopened_frame_links(page.words.tolist() for page in reversed(pages))
+        reader = JournalReader(self._store, self._host.rules, FrameTags(self._store, links))
         for page in pages:
             yield from reader.events(JournalPage(page.words.tolist(), page.notes))
 
 
-def _skip_steps(page: _FullPage, steps: int) -> _FullPage:
+def skip_steps(page: _FullPage, steps: int) -> _FullPage:
     """A page without its first steps."""
-    given, words = 0, page.words.tolist()
+    note_count, words = 0, page.words.tolist()
     for at in item_offsets(words):
         if is_step(words[at]):
             if steps == 0:
-                return page._replace(words=page.words[at:], notes=page.notes[given:])
+                return page._replace(words=page.words[at:], notes=page.notes[note_count:])
             steps -= 1
-            given += bool(words[at] & JournalHead.HOST_FIRING)
+            note_count += bool(words[at] & JournalHead.HOST_FIRING)
     return page._replace(words=page.words[:0], notes=[])
 
 
 _PORT_MASK = (1 << PORT_BITS) - 1
 _LOW_MASK = (1 << 32) - 1
-# As integers, which are read in a third of the time that members of an enumeration take.
+# Plain integers: reading them takes a third of the time of enumeration members.
 TOKEN = int(JournalWord.TOKEN)
 VALUE = int(JournalWord.VALUE)
 TARGET = int(JournalWord.TARGET)
@@ -251,7 +251,7 @@ OUTPUT_COUNT_SHIFT = int(JournalHead.OUTPUT_COUNT_SHIFT)
 OPERAND_COUNT_SHIFT = int(JournalHead.OPERAND_COUNT_SHIFT)
 POSITION_SHIFT = int(JournalHead.POSITION_SHIFT)
 _tuple_new: Any = tuple.__new__
-"""Makes named tuples in half the time."""
+"""Creates named tuples in half the time of their constructors."""
 WordReader = Callable[[int], Value]
 
 
@@ -288,17 +288,17 @@ class FrameTags(dict[int, Tag]):
 def reopened_frame_links(backwards: Iterable[Sequence[int]]) -> dict[int, tuple[int, int]]:
     """The links of frames that were open before these pages and are closed after them. The last page comes first, since
     frames are reused."""
-    found: dict[int, tuple[int, int]] = {}
+    links: dict[int, tuple[int, int]] = {}
     for words in backwards:
-        for at in reversed([at for at in item_offsets(words) if _opens_or_closes(words[at])]):
+        for at in reversed([at for at in item_offsets(words) if opens_or_closes(words[at])]):
             if words[at] & KIND_MASK == FIRING:
-                found.pop(words[at + TARGET], None)
+                links.pop(words[at + TARGET], None)
             else:
-                found[words[at + JournalWord.FRAME]] = words[at + JournalWord.ABOVE], words[at + JournalWord.WHEN]
-    return found
+                links[words[at + JournalWord.FRAME]] = words[at + JournalWord.ABOVE], words[at + JournalWord.WHEN]
+    return links
 
 
-def _opens_or_closes(head: int) -> bool:
+def opens_or_closes(head: int) -> bool:
     """Whether an item with this head opens or closes an activation."""
     return head & OPENS_ACTIVATION != 0 if head & KIND_MASK == FIRING else head & KIND_MASK == CLOSE
 
@@ -375,9 +375,9 @@ class JournalReader:
         number = int(image.ports[at, PortColumn.NODE])
         first, rule = image.first_port[number], rules[number]
         read = [self._word_reader(type_) for type_ in image.port_types[first : first + len(rule.node.ports)]]
-        waited = [port for port, literal in enumerate(rule.node.ports) if literal is None]
+        operand_ports = [port for port, literal in enumerate(rule.node.ports) if literal is None]
         if rule.required_tokens < 3:
-            waited = [port for port in waited if port != at - first]
+            operand_ports = [port for port in operand_ports if port != at - first]
         return _PortDecoder(
             number,
             at - first,
@@ -386,7 +386,7 @@ class JournalReader:
             [None] if rule.operands is None else list(rule.operands),
             ()
             if rule.required_tokens < 2
-            else tuple((port, read[port] if port != at - first else None) for port in waited),
+            else tuple((port, read[port] if port != at - first else None) for port in operand_ports),
             tuple(self._word_reader(output.type) for output in rule.node.outputs),
             image.graph.results.index(number) if number in image.graph.results else None,
         )
@@ -399,103 +399,106 @@ class JournalReader:
     def events(self, page: JournalPage) -> Iterator[Event]:
         """The events of a page."""
         words: Any = page.words
-        said = iter(page.notes)
+        notes = iter(page.notes)
         at, end = 0, len(words)
         while at < end:
             head, word = words[at], words[at + TOKEN]
-            way, tag, value = self._decoders[word & _PORT_MASK], self.tags[word >> PORT_BITS], words[at + VALUE]
-            if way.read_word is not None:
-                value = way.read_word(value)
-            token = _tuple_new(Token, (way.node, way.port, tag, value))
-            more = next(said) if head & HOST_FIRING else _NO_NOTE
+            decoder, tag, value = self._decoders[word & _PORT_MASK], self.tags[word >> PORT_BITS], words[at + VALUE]
+            if decoder.read_word is not None:
+                value = decoder.read_word(value)
+            token = _tuple_new(Token, (decoder.node, decoder.port, tag, value))
+            note = next(notes) if head & HOST_FIRING else _NO_NOTE
             if head & KIND_MASK == FIRING:
                 following = at + FIRING_WORDS + (head >> OPERAND_COUNT_SHIFT & 127)
-                event = self._read_firing(words, at, way, token, more)
+                event = self.read_firing(words, at, decoder, token, note)
             else:
                 following = at + NO_FIRING_WORDS
-                event = Event(token, head >> POSITION_SHIFT, None, (), (), None, (), head & ENDS_WAVE != 0, more.parked)
+                event = Event(token, head >> POSITION_SHIFT, None, (), (), None, (), head & ENDS_WAVE != 0, note.parked)
             at = following
             if at < end and words[at] & KIND_MASK > FIRING:
-                event, at = self._read_followups(event, words, at)
+                event, at = self.read_followups(event, words, at)
             yield event
 
-    def _read_firing(self, words: Any, at: int, way: _PortDecoder, token: Token, said: HostFiringNote) -> Any:
+    def read_firing(self, words: Any, at: int, decoder: _PortDecoder, token: Token, note: HostFiringNote) -> Any:
+        """The event of a firing, without its follow-ups."""
         head, tag, target = words[at], token.tag, words[at + TARGET]
-        inputs = way.operands.copy()
-        for nth, (port, read) in enumerate(way.partner_readers, at + FIRING_WORDS):
+        inputs = decoder.operands.copy()
+        for nth, (port, read) in enumerate(decoder.partner_readers, at + FIRING_WORDS):
             inputs[port] = words[nth] if read is None else read(words[nth])
-        inputs[0 if way.rule.operands is None else way.port] = token.value
+        inputs[0 if decoder.rule.operands is None else decoder.port] = token.value
         count = head >> OUTPUT_COUNT_SHIFT & 3
         outputs: tuple[tuple[int, Value], ...] = ()
         if count:
-            out, read = words[at + FIRST_OUTPUT], way.output_readers[0]
+            out, read = words[at + FIRST_OUTPUT], decoder.output_readers[0]
             out = out if read is None else read(out)
-            which = way.output_index(inputs, tag)
-            outputs = ((which, out),) if count == 1 else ((0, out), (1, self._read_second_output(words, at, way)))
+            which = decoder.output_index(inputs, tag)
+            outputs = ((which, out),)
+            if count == 2:
+                second, read = words[at + SECOND_OUTPUT], decoder.output_readers[1]
+                outputs = (0, out), (1, second if read is None else read(second))
         if head & OPENS_ACTIVATION:
-            assert way.rule.node.site is not None
-            opened = tag.next_iteration() if way.rule.node.op == "next_iteration" else tag.child(way.rule.node.site)
+            assert decoder.rule.node.site is not None
+            opened = (
+                tag.next_iteration() if decoder.rule.node.op == "next_iteration" else tag.child(decoder.rule.node.site)
+            )
             self.tags[target] = opened
-        sent = self._sent_tokens(words, at, way, outputs)
+        sent = self._sent_tokens(words, at, decoder, outputs)
         return _tuple_new(
             Event,
             (
-                token, head >> POSITION_SHIFT, tuple(inputs), outputs, sent, said.trap, (),
-                head & ENDS_WAVE != 0, None, said.woken_tokens, head & IS_THROTTLED != 0, (),
+                token, head >> POSITION_SHIFT, tuple(inputs), outputs, sent, note.trap, (),
+                head & ENDS_WAVE != 0, None, note.woken_tokens, head & IS_THROTTLED != 0, (),
             ),
         )  # fmt: skip
 
-    def _read_second_output(self, words: Sequence[int], at: int, way: _PortDecoder) -> Value:
-        read = way.output_readers[1]
-        return words[at + SECOND_OUTPUT] if read is None else read(words[at + SECOND_OUTPUT])
-
     def _sent_tokens(
-        self, words: Sequence[int], at: int, way: _PortDecoder, outputs: tuple[tuple[int, Value], ...]
+        self, words: Sequence[int], at: int, decoder: _PortDecoder, outputs: tuple[tuple[int, Value], ...]
     ) -> tuple[Token, ...]:
         """The tokens that a firing sends; for a result, the token to the environment."""
         if not outputs:
             return ()
-        if way.result_position is not None:
-            return (Token(-1, way.result_position, ROOT, outputs[0][1]),)
+        if decoder.result_position is not None:
+            return (Token(-1, decoder.result_position, ROOT, outputs[0][1]),)
         tag, value = self.tags[words[at + TARGET]], outputs[0][1]
         sent = [
-            _tuple_new(Token, (node, port, tag, value)) for node, port in self._edge_targets(words[at + FIRST_EDGES])
+            _tuple_new(Token, (node, port, tag, value)) for node, port in self.edge_targets(words[at + FIRST_EDGES])
         ]
         if len(outputs) > 1:
             value = outputs[1][1]
             sent += [
                 _tuple_new(Token, (node, port, tag, value))
-                for node, port in self._edge_targets(words[at + SECOND_EDGES])
+                for node, port in self.edge_targets(words[at + SECOND_EDGES])
             ]
         return tuple(sent)
 
-    def _edge_targets(self, span: int) -> tuple[tuple[int, int], ...]:
+    def edge_targets(self, span: int) -> tuple[tuple[int, int], ...]:
         """The target nodes and ports of a span of edges."""
         if span not in self._spans:
-            found = [self._decoders[edge] for edge in self._edges[span >> 32 : span & _LOW_MASK]]
-            self._spans[span] = tuple((way.node, way.port) for way in found)
+            decoders = [self._decoders[edge] for edge in self._edges[span >> 32 : span & _LOW_MASK]]
+            self._spans[span] = tuple((decoder.node, decoder.port) for decoder in decoders)
         return self._spans[span]
 
-    def _read_followups(self, event: Event, words: Sequence[int], at: int) -> tuple[Event, int]:
+    def read_followups(self, event: Event, words: Sequence[int], at: int) -> tuple[Event, int]:
         """Read what an event released and closed; returns the event and the offset of the next one."""
         released, closed = [], []
         while at < len(words) and words[at] & KIND_MASK > FIRING:
             if words[at] & KIND_MASK == JournalItem.RELEASE:
-                way, tag = self._decoders[words[at + TOKEN] & _PORT_MASK], self.tags[words[at + TOKEN] >> PORT_BITS]
-                value = words[at + VALUE] if way.read_word is None else way.read_word(words[at + VALUE])
-                released.append((words[at + JournalWord.STEP], Token(way.node, way.port, tag, value)))
+                decoder, tag = self._decoders[words[at + TOKEN] & _PORT_MASK], self.tags[words[at + TOKEN] >> PORT_BITS]
+                value = words[at + VALUE] if decoder.read_word is None else decoder.read_word(words[at + VALUE])
+                released.append((words[at + JournalWord.STEP], Token(decoder.node, decoder.port, tag, value)))
             else:
-                closed.append(self._read_close(words, at))
+                closed.append(self.read_close(words, at))
             at += item_length(words[at])
         return event._replace(released=tuple(released), closed=tuple(closed)), at
 
-    def _read_close(self, words: Sequence[int], at: int) -> ClosedActivation:
+    def read_close(self, words: Sequence[int], at: int) -> ClosedActivation:
+        """The activation that a CLOSE item describes; its frame may be reused from here on."""
         begin = at + JournalWord.CLOSE_WORDS - self._store.image.header_words
         scope = self._scope_of_site[words[at + JournalWord.ABOVE] & (1 << LOW_BITS) - 1]
         state = self._state_columns
         fired = [n for n in self._members[scope] if words[begin + state[n][0]] & state[n][1]]
         tag = self.tags[words[at + JournalWord.FRAME]]
-        self.tags.pop(words[at + JournalWord.FRAME], None)  # it is used again
+        self.tags.pop(words[at + JournalWord.FRAME], None)
         return ClosedActivation(tag, frozenset(fired))
 
 

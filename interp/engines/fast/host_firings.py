@@ -77,7 +77,7 @@ class HostFirings:
         else:
             inputs = [
                 store.to_value(
-                    word if other == port else self._waiting_word(frame, first + other), image.port_types[first + other]
+                    word if other == port else self.waiting_word(frame, first + other), image.port_types[first + other]
                 )
                 if rule.node.ports[other] is None
                 else literal
@@ -88,10 +88,10 @@ class HostFirings:
     def fire(self, delivery: HostDelivery) -> None:
         """Perform the firing and pass its outputs to the machine; raises MemoryError if the result does not fit."""
         rule, store = self._state.rules[delivery.node], self.store
-        tag = store.tag(delivery.frame) if rule.effect or rule.find_trap or _draws_random(rule) else None
+        tag = store.tag(delivery.frame) if rule.effect or rule.find_trap or draws_random(rule) else None
         token = Token(delivery.node, delivery.port, tag, store.to_value(delivery.word, self._port_type(delivery)))  # type: ignore[arg-type]
         if resource_of(rule.node.op) is not None:
-            self._check_limits(rule, delivery, len(rule.edges))
+            self.check_limits(rule, delivery, len(rule.edges))
         trap = None if rule.find_trap is None else rule.find_trap(delivery.inputs)
         outputs: Outputs = ()
         woken: tuple[Token, ...] = ()
@@ -105,7 +105,7 @@ class HostFirings:
                 return
         elif trap is None:
             outputs = rule.compute(delivery.inputs, tag)  # type: ignore[arg-type]
-        self._check_limits(rule, delivery, len(outputs))
+        self.check_limits(rule, delivery, len(outputs))
         if trap is not None or rule.effect is not None:
             self._apply_effects(rule, token, delivery, outputs, trap, woken)
         words = tuple(self.parked_words[token[:3]][0] for token in woken)
@@ -113,20 +113,20 @@ class HostFirings:
         self._wake(woken)
         self._return_outputs(rule, delivery, outputs)
 
-    def _add_note(self, said: HostFiringNote) -> None:
+    def _add_note(self, note: HostFiringNote) -> None:
         if self.store.retired_objects is not None:
-            self.notes.append(said)
+            self.notes.append(note)
 
-    def _check_limits(self, rule: Rule, given: HostDelivery, outputs: int) -> None:
+    def check_limits(self, rule: Rule, delivery: HostDelivery, outputs: int) -> None:
         """Raises Exhausted if the firing, or the tokens that it sends from this number of outputs, would exceed a
         limit."""
         store = self.store
-        most = int(store.options[MachineOption.FIRING_LIMIT])
-        if store.registers[Register.FIRINGS] >= most:
-            raise limit_exceeded("firings", "firings", most)
-        site = store.image.site_list[store.site_of(given.frame)]
-        ways = zip(rule.edges[:outputs], rule.routes[:outputs], strict=True)
-        sent = sum(len(edges if routes is None else routes.get(site, routes[None])) for edges, routes in ways)
+        limit = int(store.options[MachineOption.FIRING_LIMIT])
+        if store.registers[Register.FIRINGS] >= limit:
+            raise limit_exceeded("firings", "firings", limit)
+        site = store.image.site_list[store.site_of(delivery.frame)]
+        targets = zip(rule.edges[:outputs], rule.routes[:outputs], strict=True)
+        sent = sum(len(edges if routes is None else routes.get(site, routes[None])) for edges, routes in targets)
         limit = int(store.options[MachineOption.TOKEN_LIMIT])
         if store.live_tokens + sent - rule.required_tokens > limit:
             raise limit_exceeded("tokens at once", "tokens", limit)
@@ -135,35 +135,35 @@ class HostFirings:
         self,
         rule: Rule,
         token: Token,
-        given: HostDelivery,
+        delivery: HostDelivery,
         outputs: Outputs,
         trap: str | None,
         woken: tuple[Token, ...],
     ) -> None:
         """Apply the firing's effects on cells and record its trap, in the form of an event."""
-        closed = self._closed_activations(rule, given) if trap is not None else ()
+        closed = self._closed_activations(rule, delivery) if trap is not None else ()
         ends = bool(self.store.registers[Register.WAVE_REMAINING] == 1)
-        event = Event(token, given.position, given.inputs, outputs, (), trap, closed, ends, None, woken)
+        event = Event(token, delivery.position, delivery.inputs, outputs, (), trap, closed, ends, None, woken)
         if rule.effect is not None:
             self.cells.apply(event, rule.node.op)
         if trap is not None:
             self.traps.append(event)
 
     def record_releases(self, count: int) -> None:
-        """S16: note how many throttled tokens the last trap released, which is known only afterwards."""
-        store, image, found = self.store, self.store.image, []
+        """S16: add the tokens that the last trap released to its event: the machine releases them after the firing."""
+        store, image, tokens = self.store, self.store.image, []
         for step, token, word, *_ in store.throttled[store.release_rows[:count]].tolist():
             at = token & (1 << PORT_BITS) - 1
             number, tag = int(image.ports[at, PortColumn.NODE]), store.tag(token >> PORT_BITS)
             value = store.to_value(word, image.port_types[at])
-            found.append((step, Token(number, at - image.first_port[number], tag, value)))
-        self.traps[-1] = self.traps[-1]._replace(released=tuple(found))
+            tokens.append((step, Token(number, at - image.first_port[number], tag, value)))
+        self.traps[-1] = self.traps[-1]._replace(released=tuple(tokens))
 
-    def _closed_activations(self, rule: Rule, given: HostDelivery) -> tuple[ClosedActivation, ...]:
+    def _closed_activations(self, rule: Rule, delivery: HostDelivery) -> tuple[ClosedActivation, ...]:
         """S11: the activations that close when a node fires and sends nothing."""
-        store, frame, closed = self.store, given.frame, []
+        store, frame, closed = self.store, delivery.frame, []
         pending = store.pending_count(frame) - rule.required_tokens
-        fired = {given.node}
+        fired = {delivery.node}
         while not pending:
             closed.append(ClosedActivation(store.tag(frame), frozenset(fired | self.fired_nodes(frame))))
             frame, fired = store.parent_of(frame), set()
@@ -190,25 +190,25 @@ class HostFirings:
         store.host_result[HostResult.WOKEN_COUNT] = len(woken)
         store.reserve_ring(len(woken) + store.image.max_fanout)
 
-    def _return_outputs(self, rule: Rule, given: HostDelivery, outputs: Outputs) -> None:
+    def _return_outputs(self, rule: Rule, delivery: HostDelivery, outputs: Outputs) -> None:
         """Pass the outputs to the machine; new objects get numbers, and consumed ones lose a reference."""
         words = [self.store.to_word(value, rule.node.outputs[output].type, 0) for output, value in outputs]
         self._write_result(
             (HostResultKind.NO_OUTPUT, HostResultKind.ONE_OUTPUT, HostResultKind.TWO_OUTPUTS)[len(words)], *words
         )
-        if self.store.image.nodes[given.node, NodeColumn.CODE] == Opcode.FALLBACK:
-            self._release_operands(rule, given)
+        if self.store.image.nodes[delivery.node, NodeColumn.CODE] == Opcode.FALLBACK:
+            self._release_operands(rule, delivery)
 
-    def _release_operands(self, rule: Rule, given: HostDelivery) -> None:
+    def _release_operands(self, rule: Rule, delivery: HostDelivery) -> None:
         store, image = self.store, self.store.image
-        first = image.first_port[given.node]
+        first = image.first_port[delivery.node]
         for port, literal in enumerate(rule.node.ports):
             if literal is None and is_boxed(image.port_types[first + port]):
                 store.drop_reference(
-                    given.word if port == given.port else self._waiting_word(given.frame, first + port)
+                    delivery.word if port == delivery.port else self.waiting_word(delivery.frame, first + port)
                 )
 
-    def _waiting_word(self, frame: int, at: int) -> int:
+    def waiting_word(self, frame: int, at: int) -> int:
         """The operand that waits at a port."""
         return int(self.store.memory[frame + self.store.image.ports[at, PortColumn.OPERAND_WORD]])
 
@@ -216,13 +216,13 @@ class HostFirings:
         self.store.host_result[HostResult.KIND] = kind
         self.store.host_result[HostResult.FIRST_OUTPUT : HostResult.FIRST_OUTPUT + len(words)] = words
 
-    def _port_type(self, given: HostDelivery) -> Any:
-        return self.store.image.port_types[self._port_index(given)]
+    def _port_type(self, delivery: HostDelivery) -> Any:
+        return self.store.image.port_types[self._port_index(delivery)]
 
-    def _port_index(self, given: HostDelivery) -> int:
-        return self.store.image.first_port[given.node] + given.port
+    def _port_index(self, delivery: HostDelivery) -> int:
+        return self.store.image.first_port[delivery.node] + delivery.port
 
 
-def _draws_random(rule: Rule) -> bool:
+def draws_random(rule: Rule) -> bool:
     """Whether a node draws random numbers, which need the key of its tag."""
     return rule.node.op in EFFECT_OPS and EFFECT_OPS[rule.node.op].draw is not None

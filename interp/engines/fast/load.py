@@ -20,16 +20,16 @@ from . import arms, registers, rows, shared
 
 def int_enums(*modules: ModuleType) -> dict[str, type[IntEnum]]:
     """The enumerations of modules, by name."""
-    found = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
-    return {value.__name__: value for value in found if issubclass(value, IntEnum) and value is not IntEnum}
+    classes = [value for module in modules for value in vars(module).values() if isinstance(value, type)]
+    return {value.__name__: value for value in classes if issubclass(value, IntEnum) and value is not IntEnum}
 
 
 def inline_constants(text: str, enums: Mapping[str, type[IntEnum]]) -> str:
     """Replace the names of columns, and their counts, by numbers."""
     names = "|".join(enums)
     text = text.replace("first_trapping_opcode()", str(opcode.first_trapping_opcode()))
-    text = re.sub(rf"\blen\(({names})\)", lambda found: str(len(enums[found[1]])), text)
-    return re.sub(rf"\b({names})\.([A-Z_0-9]+)\b", lambda found: str(int(enums[found[1]][found[2]])), text)
+    text = re.sub(rf"\blen\(({names})\)", lambda match: str(len(enums[match[1]])), text)
+    return re.sub(rf"\b({names})\.([A-Z_0-9]+)\b", lambda match: str(int(enums[match[1]][match[2]])), text)
 
 
 _ENUMS = int_enums(image, opcode, registers, rows, shared)
@@ -78,14 +78,15 @@ def load_machine(variant: MachineVariant = MachineVariant.BASE) -> Callable[[int
         try:
             return load_native(variant, text(variant), "run", 3)
         except Exception:
-            faults = _find_uncompilable_columns()
+            faults = new_column_faults()
             if not faults:
                 raise
             opcode.UNCOMPILABLE_OPS.update(faults)
             return load_native(variant, text(variant), "run", 3)
 
 
-def _find_uncompilable_columns() -> dict[str, str]:
+def new_column_faults() -> dict[str, str]:
+    """The ops whose column `scalar` does not compile and that are not yet known, with the faults."""
     from ..jit.column_faults import uncompilable_columns  # numba
 
     return {op: fault for op, fault in uncompilable_columns().items() if op not in opcode.UNCOMPILABLE_OPS}
@@ -112,8 +113,8 @@ def jitted_source(
     transformer: ast.NodeTransformer | None = None,
 ) -> str:
     """The constants and functions of files of this folder; all functions except the `entry_points` are jitted."""
-    here, transformer = Path(__file__).parent, transformer or ast.NodeTransformer()
-    trees = [parse_python(here.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in files]
+    folder, transformer = Path(__file__).parent, transformer or ast.NodeTransformer()
+    trees = [parse_python(folder.joinpath(f"{name}.py").read_text(encoding="utf-8")) for name in files]
     nodes = [node for tree in trees for node in tree.body if isinstance(node, ast.Assign | ast.FunctionDef)]
     body = inline_constants("\n".join(ast.unparse(transformer.visit(node)) for node in nodes), enums)
     return re.sub(rf"(?m)^def (?!(?:{'|'.join(entry_points)})\()", "@internal_njit\ndef ", body)

@@ -9,7 +9,7 @@ class Register(IntEnum):
     """The registers."""
 
     FLIGHT_HEAD = 0
-    """Where the oldest token in flight is, in the ring of them."""
+    """The position of the oldest token in flight in the ring."""
     FLIGHT_LENGTH = 1
     WAITING = 2
     PARKED = 3
@@ -17,56 +17,55 @@ class Register(IntEnum):
     FIRINGS = 5
     STEPS = 6
     WAVE_REMAINING = 7
-    """How many tokens of the wave under way are still to be delivered."""
+    """The number of tokens of the current wave that are still to be delivered."""
     MEMORY_TOP = 8
-    """Where memory ends that has ever been used."""
+    """The end of the part of memory that has been used so far."""
     RESULT_COUNT = 9
-    """How many results have come."""
+    """The number of results that have arrived."""
     DEAD_OBJECTS = 10
-    """How many objects have been let go, since the loop was entered."""
+    """The number of objects that died since the loop was entered."""
     DROPPED_TAGS = 11
-    """How many tags have."""
+    """The number of tags that were dropped since then."""
     LARGEST_STORE = 12
     LARGEST_FLIGHT = 13
     DEEPEST_TAG = 14
     FIRINGS_BEFORE_WAVE = 15
-    """The firings before the wave under way."""
+    """The number of firings before the current wave."""
     WAVES = 16
     OPEN_ACTIVATIONS = 17
-    """How many activations are open."""
+    """The number of open activations."""
     THROTTLED_FREE = 18
     THROTTLED_TOP = 19
     STOP_POSITION = 20
-    """Where in the flight the token was that the loop stopped at."""
+    """The position in the flight of the token at which the loop stopped."""
     JOURNAL_LENGTH = 21
-    """How many words of the journal are written."""
+    """The number of words written to the current page of the journal."""
     CORE = 22
-    """Which of several cores this is."""
+    """The number of this core in a parallel run."""
     NEXT_PROXY = 23
-    """The frame that the next activation to be opened gets, since another core has it; or 0."""
+    """The proxy that stands for the next activation to open, if that is on another core; else 0."""
     CLOSED_PROXIES = 24
-    """The proxies that have closed, of which nobody has been told, as a list that goes on in PARENT; or 0."""
+    """The first of the closed proxies that are not yet reported to other cores, linked by PARENT; or 0."""
     FREE_PROXIES = 25
-    """Those that may be used again."""
+    """The first of the free proxies, linked in the same way."""
     REQUESTED_PROXY = 26
-    """The proxy of the activation that this core asks for; or 0."""
+    """The proxy that this core reserved for the activation that it requests; or 0."""
     OFFER_BACKOFF = 27
-    """How many bursts it makes between two attempts to find something for others, and OFFER_DELAY, how many are to
-    come."""
+    """The number of bursts between two attempts to donate; OFFER_DELAY is the number still to come."""
     OFFER_DELAY = 28
     DONATIONS = 29
-    """How many activations others have got."""
+    """The number of activations donated to other cores."""
     FIRINGS_AT_ARRIVAL = 30
-    """The firings when this core was given one last."""
+    """The number of firings when this core last received an activation."""
     REQUEST_BACKOFF = 31
-    """How often it waits before it asks again, and REQUEST_DELAY, how often it still does."""
+    """The number of pauses before the next request; REQUEST_DELAY is the number still to come."""
     REQUEST_DELAY = 32
     RESUME_STEP = 33
-    """The step that is made although the run would stop before it: it has stood there. Or -1."""
+    """The step at which no condition stops the run, since it has just stopped there; or -1."""
 
 
 class Address(IntEnum):
-    """The addresses of the arrays, and how many rows those have that may be too small."""
+    """The entries of the address table: the addresses of the arrays, and the number of rows of those that grow."""
 
     OPTIONS = 0
     REGISTERS = 1
@@ -87,7 +86,7 @@ class Address(IntEnum):
     SITES = 16
     SCOPES = 17
     CODES = 18
-    """What each node does: the column of the image, but for nodes that the run is to stop at."""
+    """The opcode of each node: as in the image, or BREAKPOINT where the run may stop."""
     FIRING_COUNTS = 19
     OPENED_COUNTS = 20
     FREE_FRAMES = 21
@@ -97,48 +96,51 @@ class Address(IntEnum):
     THROTTLED = 25
     THROTTLED_SIZE = 26
     RELEASE_ROWS = 27
-    """The rows of the held tokens that an event lets go."""
+    """The rows of the throttled tokens that a step releases."""
     DELIVERY_ROWS = 28
     SEND_LISTS = 29
     SEND_ROUTES = 30
     JOURNAL = 31
     JOURNAL_SIZE = 32
     STATE_WORDS = 33
-    """How many words of a frame's bits there are, by scope."""
+    """By scope, the number of words of a frame that have bits of nodes."""
     TOKEN_WAVES = 34
     """The wave in which each token of the ring is delivered."""
     OPERAND_WAVES = 35
-    """The wave in which what waits at each word of memory was delivered; of a proxy, what ProxyWord says."""
+    """For each word of memory, the wave in which the operand waiting there was delivered; for a proxy, the data that
+    ProxyWord describes."""
     SHARED_WORDS = 36
-    """What several cores share; `messages` says what is there."""
+    """The words that cores share; `shared` has their layout."""
     COMPARISONS = 37
-    """What is needed for the run to stop at a port: two rows for each, of a firing and of a token that stays there."""
+    """The comparisons that must hold for a stop at a port, two rows per port: for a firing, and for a token that
+    waits."""
 
 
 class ProfileColumn(IntEnum):
-    """The columns of the profile of a machine whose tokens know their waves."""
+    """The columns of the profile of one core in a parallel run."""
 
     FIRINGS = 0
-    """Firings; in the upper half the tokens that they took."""
+    """The number of firings; in the upper 32 bits, of the tokens that they consumed."""
     TOKENS_SENT = 1
-    """The tokens that they sent."""
+    """The number of tokens that they sent."""
 
 
 class ProxyWord(IntEnum):
-    """The words of a proxy: the frame of an activation that another core has."""
+    """The words of a proxy, the frame that stands for an activation on another core."""
 
     CORE = 0
-    """Which core that is."""
+    """The number of that core."""
     REMOTE_FRAME = 1
-    """Where tokens go there: the frame itself, or, where REMOTE_PROXY is 0, the proxy of what is around it."""
+    """The frame there; if REMOTE_PROXY is 0, the proxy there of the parent activation."""
     REMOTE_PROXY = 2
-    """Where this is what is around an activation that was given here: its proxy there; else 0."""
+    """If this proxy is the parent of a received activation: the proxy of that activation there; else 0."""
     CHILD_FRAME = 3
-    """That activation."""
+    """The frame of that received activation."""
 
 
 class ThrottledColumn(IntEnum):
-    """The columns of held tokens. They are a list in the order of their steps, which begins and ends in row 0."""
+    """The columns of throttled tokens: a doubly linked list in the order of their steps, which begins and ends in row
+    0."""
 
     STEP = 0
     """The number of the step that sent it."""
@@ -147,11 +149,11 @@ class ThrottledColumn(IntEnum):
     PREVIOUS = 3
     NEXT = 4
     NEXT_OF_ITERATION = 5
-    """Another that is held for the same iteration."""
+    """The row of another token throttled for the same iteration, or 0."""
 
 
 class MachineOption(IntEnum):
-    """What does not change while a run goes on."""
+    """The options of a run, constant while the machine runs."""
 
     ORDER = 0
     SEED = 1
@@ -159,22 +161,22 @@ class MachineOption(IntEnum):
     TOKEN_LIMIT = 3
     DEPTH_LIMIT = 4
     RESULT_LIMIT = 5
-    """How many results end the run at once; 0 where none does."""
+    """The number of results after which the run ends; 0 if it runs until it is quiescent."""
     HAS_WAVE_CLOCK = 6
     FAN_OUT = 7
     LARGEST_FRAME = 8
     HAS_SCALAR_PATH = 9
-    """Whether `deliver_scalar` may deliver what it knows."""
+    """Whether the machine may use `deliver_scalar`."""
     STEP_JOURNAL_WORDS = 10
-    """The most words that a step adds to the journal, what it makes to be noted later included."""
+    """The maximal number of words that a step adds to the journal, including later ones that it causes."""
     CLOSE_JOURNAL_WORDS = 11
-    """The most words that an activation adds that closes."""
+    """The maximal number of words that a closing activation adds."""
     STOPS_AT_WAITING = 12
-    """Whether the run may stop before a token stays where it comes to."""
+    """Whether the run may stop before a token that does not fire its node."""
 
 
 class DeliveryOrder(IntEnum):
-    """Which token is delivered next."""
+    """The choice of the next token."""
 
     OLDEST = 0
     YOUNGEST = 1
@@ -182,17 +184,17 @@ class DeliveryOrder(IntEnum):
 
 
 class HostResult(IntEnum):
-    """What a firing gave that was done outside: a kind, and its values."""
+    """The words of the result of a host firing: its kind and values."""
 
     KIND = 0
     FIRST_OUTPUT = 1
     SECOND_OUTPUT = 2
     WOKEN_COUNT = 3
-    """How many tokens it woke."""
+    """The number of tokens that it woke."""
 
 
 class HostResultKind(IntEnum):
-    """The kinds of what a firing gave."""
+    """The kinds of results of host firings."""
 
     ABSENT = 0
     ONE_OUTPUT = 1
@@ -208,44 +210,43 @@ class ExitReason(IntEnum):
 
     QUIESCENT = 0
     BUDGET = 1
-    """The steps that it was given are done."""
+    """The requested number of steps is done."""
     ARRAY_FULL = 2
     """An array is too small."""
     HOST_FIRING = 3
-    """A firing is to be done outside."""
+    """The next firing must be performed by Python."""
     FIRING_LIMIT = 4
     DEPTH_LIMIT = 5
     TOKEN_LIMIT = 6
     RESULTS_COMPLETE = 7
-    """All results have come, and that was enough."""
+    """All results have arrived, and the run ends there."""
     STOP_CONDITION = 9
-    """A step is next that the run is to stop before."""
+    """The run may have to stop before the next step."""
     SECOND_TOKEN = 8
-    """S4 was breached: no graph that keeps the rules does that."""
+    """A second token arrived at a port, against S4: no valid graph does that."""
     IDLE = 10
-    """Of several cores this one has nothing to do."""
+    """This core of a parallel run has no work."""
 
 
 class ComparisonColumn(IntEnum):
-    """The columns of what is needed for the run to stop: that something compares so with a number."""
+    """The columns of a comparison that must hold for the run to stop: quantity, operator, number."""
 
     QUANTITY = 0
     OPERATOR = 1
     NUMBER = 2
-    """The number."""
     IS_FLOAT = 3
     """Whether the words are floats."""
 
 
 class StopQuantity(IntEnum):
-    """What is compared."""
+    """The left side of a comparison."""
 
     ALWAYS = 0
-    """Nothing: the run stops."""
+    """No comparison: the run stops."""
     NEVER = 1
-    """Nothing: the run does not stop, but where a firing traps or leaves the loop, which nobody has looked into."""
+    """No comparison: the run stops only at a trap or host firing, where Python evaluates the condition."""
     VALUE = 2
-    """What the node gives; of a token that stays, its value."""
+    """The output of the node; for a token that waits, its value."""
     OPERAND_0 = 3
     """The operand at port 0; then those at 1 and 2."""
     OPERAND_1 = 4
@@ -253,13 +254,13 @@ class StopQuantity(IntEnum):
     DEPTH = 6
     ITERATION = 7
     NODE_FIRINGS = 8
-    """How often the node has fired, with this step."""
+    """The firings of the node, this step included."""
     FIRINGS = 9
     STEP = 10
 
 
 class StopOperator(IntEnum):
-    """How."""
+    """The operators of comparisons."""
 
     EQUAL = 0
     NOT_EQUAL = 1
@@ -270,8 +271,8 @@ class StopOperator(IntEnum):
 
 
 class JournalItem(IntEnum):
-    """The kinds of items of the journal: a step, whose token made nothing fire, or its node; and what follows one, an
-    activation that it closed, or a held token that it released."""
+    """The kinds of items of the journal: a step without or with a firing, and what may follow a step: an activation
+    that it closed, or a throttled token that it released."""
 
     NO_FIRING = 0
     FIRING = 1
@@ -280,47 +281,47 @@ class JournalItem(IntEnum):
 
 
 class JournalHead(IntEnum):
-    """The first word of an item: flags, where its parts begin, and the bits of its kind."""
+    """The first word of an item: its kind, flags, and the shifts of its fields."""
 
     KIND_MASK = 7
     """The bits of the kind."""
     HOST_FIRING = 1 << 3
-    """It was done outside, which knows more of it."""
+    """A host firing; its HostFiringNote has the rest."""
     ENDS_WAVE = 1 << 4
-    """The clock ticks after it."""
+    """The step is the last of its wave."""
     OPENS_ACTIVATION = 1 << 5
-    """It opened the activation that it sends to."""
+    """The firing opened the activation that it sends to."""
     IS_THROTTLED = 1 << 6
     OUTPUT_COUNT_SHIFT = 8
-    """Where two bits begin that say how many outputs it has."""
+    """The number of outputs, two bits."""
     OPERAND_COUNT_SHIFT = 10
-    """Where seven bits begin that say how many operands follow."""
+    """The number of operands that follow, seven bits."""
     POSITION_SHIFT = 17
-    """Where the position begins of the token that was delivered; of CLOSE, how many words of bits follow."""
+    """The position of the delivered token in the flight; for CLOSE, the number of words of bits that follow."""
 
 
 class JournalWord(IntEnum):
-    """The other words of an item, and how many words it has of each kind, but for operands or bits at its end."""
+    """The other words of an item, and its length by kind, without the operands or bits at its end."""
 
     TOKEN = 1
     VALUE = 2
     NO_FIRING_WORDS = 3
 
     TARGET = 3
-    """Of FIRING: the frame that it sends to."""
+    """For FIRING: the frame that it sends to."""
     FIRST_EDGES = 4
-    """The edges of output 0: where they begin, and in the low bits where they end."""
+    """The span of edges of output 0: the begin in the high half, the end in the low half."""
     FIRST_OUTPUT = 5
     SECOND_EDGES = 6
     SECOND_OUTPUT = 7
     FIRING_WORDS = 8
 
     FRAME = 1
-    """Of CLOSED."""
+    """For CLOSE: its frame; ABOVE and WHEN are the PARENT and ITERATION words of the header."""
     ABOVE = 2
     WHEN = 3
     CLOSE_WORDS = 4
 
     STEP = 3
-    """Of RELEASE: which step sent it."""
+    """For RELEASE: the step that sent the token."""
     RELEASE_WORDS = 4

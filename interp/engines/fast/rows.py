@@ -1,4 +1,4 @@
-"""Delivery tables, derived from an image: a row for each port, of two cache lines, and lists of the targets of outputs.
+"""Delivery tables, derived from an image: one row per port, of two cache lines, and lists of the targets of outputs.
 
 The data of a node is repeated at each of its ports, so that a token finds all that it needs by its port number.
 """
@@ -20,39 +20,40 @@ class DeliveryColumn(IntEnum):
     """The columns of a port."""
 
     STATE = 0
-    """The word of the frame that has the bits of its node."""
+    """The offset in the frame of the word with the bits of the node."""
     CONFLICT_BITS = 1
-    """The bits that break S4 where one is set: its own, and that of the firing."""
+    """The bits of which none may be set, by S4: those of this operand and of the firing."""
     PARTNER_BITS = 2
-    """The bits of the operands that it waits for."""
+    """The bits of the other operands."""
     BIT = 3
     WAIT = 4
-    """The word of the frame where its operand waits."""
+    """The offset in the frame at which the operand waits."""
     FIRED = 5
     CODE = 6
-    """What the node does; FALLBACK, too, for what is left to `machine`."""
+    """The opcode of the node; FALLBACK for nodes that only `machine` handles."""
     NODE = 7
-    """That of the node."""
+    """The number of the node."""
     FRAME_MASK = 8
-    """All bits, where the other operand lies in the frame; none, where it lies in memory."""
+    """A mask of the frame address: -1 if the other operand is in the frame, 0 if it is at an address of memory."""
     PARTNER_WORD = 9
-    """The word of it where the other operand lies."""
+    """The offset, or address, of the other operand."""
     IS_SECOND = 10
-    """Whether the token that comes is operand 1, or none; and not operand 0."""
+    """Whether the delivered token is not operand 0."""
     NEEDS = 11
     FIRST_SENDS = 12
-    """Where in `sends` the list begins of what output 0 feeds; of output 1, SECOND_SENDS; 0 where it feeds nothing."""
+    """The start in `sends` of the list of targets of output 0, or 0 without targets; SECOND_SENDS is that of output
+    1."""
     SECOND_SENDS = 13
     SPECIAL = 14
-    """1 where ROUTE or CAST of the node says something; 2 more where operands lie where PortColumn says, and not as
-    above."""
+    """Flags: 1 if the node has a ROUTE or CAST; 2 if the operands must be read by PortColumn, since the columns above
+    do not describe them."""
     IS_SHAREABLE = 15
-    """Whether it opens an activation that may be another core's."""
+    """Whether the node opens an activation that may move to another core."""
 
 
 class DeliveryTable(NamedTuple):
-    """`rows` of ports, and lists of ports in `sends`, the last one of each complemented; `routes` are where those begin
-    that a site picks (S10)."""
+    """`rows`, by port and DeliveryColumn; `sends`, lists of target ports, each with its last entry complemented; and
+    `routes`, the starts of the lists that are chosen by site (S10)."""
 
     rows: WordArray
     sends: WordArray
@@ -63,14 +64,15 @@ _delivery_tables: WeakKeyDictionary[Image, DeliveryTable] = WeakKeyDictionary()
 
 
 def delivery_table(image: Image) -> DeliveryTable:
-    """The rows of an image, made once."""
-    found = _delivery_tables.get(image)
-    if found is None:
-        found = _delivery_tables[image] = _build_delivery_table(image)
-    return found
+    """The delivery table of an image, cached."""
+    table = _delivery_tables.get(image)
+    if table is None:
+        table = _delivery_tables[image] = build_delivery_table(image)
+    return table
 
 
-def _build_delivery_table(image: Image) -> DeliveryTable:
+def build_delivery_table(image: Image) -> DeliveryTable:
+    """The delivery table of an image."""
     ports, number = image.ports, image.ports[:, PortColumn.NODE]
     nodes, lists = image.nodes[number], _PortListBuilder(image.edges)
     rows = np.zeros((len(ports), len(DeliveryColumn)), np.int64)
@@ -88,20 +90,22 @@ def _build_delivery_table(image: Image) -> DeliveryTable:
         rows[:, column] = ports[:, at]
     rows[:, DeliveryColumn.CONFLICT_BITS] = ports[:, PortColumn.BIT] | nodes[:, NodeColumn.FIRED_BIT]
     rows[:, DeliveryColumn.PARTNER_BITS] = nodes[:, NodeColumn.OPERAND_MASK] & ~ports[:, PortColumn.BIT]
-    rows[:, DeliveryColumn.CODE] = np.where(_is_scalar(image)[number], nodes[:, NodeColumn.CODE], Opcode.FALLBACK)
+    rows[:, DeliveryColumn.CODE] = np.where(
+        scalar_path_nodes(image)[number], nodes[:, NodeColumn.CODE], Opcode.FALLBACK
+    )
     for column, begin in (
         (DeliveryColumn.FIRST_SENDS, NodeColumn.EDGES_BEGIN),
         (DeliveryColumn.SECOND_SENDS, NodeColumn.SECOND_EDGES_BEGIN),
     ):
         rows[:, column] = lists.append_lists(image.nodes[:, [begin, begin + 1]])[number]
     rows[:, DeliveryColumn.SPECIAL] = (nodes[:, NodeColumn.ROUTE] >= 0) | (nodes[:, NodeColumn.CAST] != 0)
-    _fill_operand_columns(rows, ports)
+    fill_operand_columns(rows, ports)
     routes = lists.append_lists(image.routes)
     return DeliveryTable(rows, np.array(lists.entries, np.int64), routes)
 
 
-def _fill_operand_columns(rows: WordArray, ports: WordArray) -> None:
-    """Where the operands lie that are not the token that comes."""
+def fill_operand_columns(rows: WordArray, ports: WordArray) -> None:
+    """Fill in the columns that locate the operands other than the delivered token."""
     first, second, third = (
         ports[:, PortColumn.OPERAND_0],
         ports[:, PortColumn.OPERAND_1],
@@ -122,29 +126,31 @@ def _fill_operand_columns(rows: WordArray, ports: WordArray) -> None:
     rows[is_odd & (rows[:, DeliveryColumn.CODE] == Opcode.SWITCH), DeliveryColumn.CODE] = Opcode.FALLBACK
 
 
-def _is_scalar(image: Image) -> npt.NDArray[np.bool_]:
-    """Which nodes `deliver_scalar` does: not those that handle objects or leave the loop, nor rare ways to send."""
+def scalar_path_nodes(image: Image) -> npt.NDArray[np.bool_]:
+    """By node, whether `deliver_scalar` handles it: not if it handles objects, fires on the host, or sends in a rare
+    way."""
     nodes, code = image.nodes, image.nodes[:, NodeColumn.CODE]
     has_route, opens = nodes[:, NodeColumn.ROUTE] >= 0, (code == Opcode.CALL) | (code == Opcode.NEXT_ITERATION)
     is_rare = (opens & has_route) | (nodes[:, NodeColumn.ROUTE_SECOND] >= 0)
     is_rare |= (code == Opcode.EXIT) & (nodes[:, NodeColumn.EDGES_END] > nodes[:, NodeColumn.SECOND_EDGES_BEGIN])
-    is_ours = (code >= FIRST_KERNEL) | np.isin(
+    is_supported = (code >= FIRST_KERNEL) | np.isin(
         code, [Opcode.PASS, Opcode.SWITCH, Opcode.CALL, Opcode.RETURN, Opcode.NEXT_ITERATION, Opcode.EXIT]
     )
     is_rare[image.ports[image.ports[:, PortColumn.LINK_WORD] > 0, PortColumn.NODE]] = True
     handles_objects = nodes[:, NodeColumn.BOXED_FLAGS] & 3 != 0
-    return np.asarray(is_ours & ~is_rare & ~handles_objects)
+    return np.asarray(is_supported & ~is_rare & ~handles_objects)
 
 
 class _PortListBuilder:
-    """Lists of ports, one after another, made of parts of `edges`; the first begins at 1."""
+    """Concatenates parts of `edges` into one array of lists, each with its last entry complemented; the first list
+    begins at 1."""
 
     def __init__(self, edges: WordArray) -> None:
         self._edges = edges.tolist()
         self.entries = [0]
 
     def append_lists(self, parts: WordArray) -> WordArray:
-        """Where the lists of parts begin, which are given by their ends; 0 for one of nothing."""
+        """Append a list for each (begin, end) in `parts`; returns where each begins, 0 for an empty one."""
         begins = []
         for begin, end in parts.tolist():
             begins.append(len(self.entries) if begin < end else 0)

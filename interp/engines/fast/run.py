@@ -49,7 +49,7 @@ BURST_STEPS = 2**19
 """The number of steps between checks of the clock, memory and Ctrl-C: some 5 ms."""
 
 
-def _delivery_order(schedule: str) -> tuple[DeliveryOrder, int] | None:
+def delivery_order(schedule: str) -> tuple[DeliveryOrder, int] | None:
     """The delivery order of a named schedule, and the seed of a random one; None for others."""
     if schedule in ("fifo", "waves"):
         return DeliveryOrder.OLDEST, 0
@@ -78,9 +78,11 @@ class FastRun:
 
         Raises Usage for a schedule without a name, and for a graph that is too large.
         """
-        found = _delivery_order(schedule)
-        if found is None:
-            raise Usage("the fast engine cannot run so", required="fifo, lifo, waves or random:SEED", got=schedule)
+        order = delivery_order(schedule)
+        if order is None:
+            raise Usage(
+                "the fast engine cannot run this schedule", required="fifo, lifo, waves or random:SEED", got=schedule
+            )
         self.schedule, self.until, self.limits, self.elapsed = schedule, until, limits, elapsed
         self.stopped_by: Word["node", "depth", "trap"] | None = None
         """The kind of stop that the run is at."""
@@ -88,7 +90,7 @@ class FastRun:
         self.origin_state = state
         """The imported state: the template for exports."""
         self.store = TokenStore(
-            cached_image(state.graph, state.loop_bounds), limits, found[0], seed=found[1], clocked=state.is_clocked,
+            cached_image(state.graph, state.loop_bounds), limits, order[0], seed=order[1], clocked=state.is_clocked,
             result_limit=len(state.graph.results) if until == "result" else 0,
         )  # fmt: skip
         self.host = HostFirings(self.store, state)
@@ -115,9 +117,7 @@ class FastRun:
         """Run until the end, for this number of steps, or up to one of these stops; returns the error that stopped the
         run, if any. A stop at the current position is passed. Raises KeyboardInterrupt on Ctrl-C if nothing is left to
         do."""
-        load_machine(
-            self._variant
-        )  # which may take seconds to compile, the first time; there Ctrl-C is what it always is
+        load_machine(self._variant)  # here, since it may compile for seconds, during which Ctrl-C works as usual
         check_compilable(self.store.image.graph)
         with interrupt_between_steps() as interrupt:
             stopped: TagloomError | None = self._step_past_stop()
@@ -141,14 +141,13 @@ class FastRun:
 
     def _step_past_stop(self) -> Exhausted | None:
         """Make the next step if a stop is there; returns the limit that it would exceed, if any."""
-        begun, stands = self.store.registers[Register.STEPS], self.stopped_by == "depth"
-        self.store.registers[Register.RESUME_STEP] = begun if self.stopped_by == "node" else -1
+        step, is_at_depth = self.store.registers[Register.STEPS], self.stopped_by == "depth"
+        self.store.registers[Register.RESUME_STEP] = step if self.stopped_by == "node" else -1
         self.stopped_by = None
         try:
-            while (
-                stands and self.store.registers[Register.STEPS] == begun and not self._handle_exit(self._run_burst(1))
-            ):
-                pass
+            while is_at_depth and self.store.registers[Register.STEPS] == step:
+                if self._handle_exit(self._run_burst(1)):
+                    break
         except Exhausted as error:
             return error
         return None
@@ -170,7 +169,7 @@ class FastRun:
             why = self._run_burst(budget)
             if self._keeper is not None and store.retired_bytes >= PAGE_TURN_BYTES:
                 self._keeper.turn_page()
-            # Here, and not after what is done outside: that is half of a step.
+            # Not after a host firing, which is only half of a step.
             ringing = (
                 None if why in (ExitReason.QUIESCENT, ExitReason.RESULTS_COMPLETE) else alarm.exceeded_limit(store)
             )
@@ -184,11 +183,11 @@ class FastRun:
     def _burst_budget(self) -> int:
         """The number of steps of a burst: fewer if each may have to search many tokens or open iterations."""
         r, store, image = self.store.registers, self.store, self.store.image
-        far = int(r[Register.FLIGHT_LENGTH]) if store.options[MachineOption.ORDER] == DeliveryOrder.RANDOM else 0
+        searched = int(r[Register.FLIGHT_LENGTH]) if store.options[MachineOption.ORDER] == DeliveryOrder.RANDOM else 0
         if image.has_loop_bounds:
-            far += 8 * min(int(r[Register.OPEN_ACTIVATIONS]), int(image.sites[:, SiteColumn.BOUND].max()))
-            far += int(r[Register.THROTTLED]) if self.origin_state.is_clocked else 0
-        return max(min(BURST_STEPS >> 4, 2**27 // far), 64) if far else BURST_STEPS
+            searched += 8 * min(int(r[Register.OPEN_ACTIVATIONS]), int(image.sites[:, SiteColumn.BOUND].max()))
+            searched += int(r[Register.THROTTLED]) if self.origin_state.is_clocked else 0
+        return max(min(BURST_STEPS >> 4, 2**27 // searched), 64) if searched else BURST_STEPS
 
     def _run_burst(self, steps: int) -> ExitReason:
         """Make at most this number of steps; returns why the loop stopped."""
@@ -265,7 +264,7 @@ class FastRun:
     def stats(self) -> Stats:
         """The measures so far."""
         r, store = self.store.registers, self.store
-        profile, held = store.profile[: r[Register.WAVES]].T
+        profile, waiting = store.profile[: r[Register.WAVES]].T
         if r[Register.FIRINGS] > r[Register.FIRINGS_BEFORE_WAVE]:
             profile = np.append(profile, r[Register.FIRINGS] - r[Register.FIRINGS_BEFORE_WAVE])
         clocked, span, firings = self.origin_state.is_clocked, len(profile), int(r[Register.FIRINGS])
@@ -278,7 +277,7 @@ class FastRun:
             critical_path=span if clocked else None,
             parallelism=(firings / span if span else 0.0) if clocked else None,
             profile=IntegerSeries(profile[:span]) if clocked else None,
-            waiting=IntegerSeries(held) if clocked else None,
+            waiting=IntegerSeries(waiting) if clocked else None,
             largest_store=int(r[Register.LARGEST_STORE]),
             largest_flight=int(r[Register.LARGEST_FLIGHT]),
             deepest_tag=int(r[Register.DEEPEST_TAG]),
@@ -287,7 +286,7 @@ class FastRun:
         )
 
     def outcome(self, stopped: TagloomError | None, structure: TreeDef) -> Outcome:
-        """How it ended."""
+        """The outcome of the run, which `stopped` ended, if it did not end by itself."""
         state = self.origin_state
         state.records.clear()
         state.results, state.trap_events, state.cells = result_values(self.store), self.host.traps, self.host.cells
@@ -335,16 +334,16 @@ class LazyResidue(TupleLike[ResidueToken]):
 
     @cached_property
     def _tokens(self) -> tuple[ResidueToken, ...]:
-        found = [each for store in self._stores for each in waiting_operands(store)]
+        tokens = [each for store in self._stores for each in waiting_operands(store)]
         for handle, block in self._host.cells.blocks.items():
-            for number, tokens in block.deferred_reads.items():
-                found += [ResidueToken(*token, CellAddress(handle, number)) for token in tokens]
+            for number, reads in block.deferred_reads.items():
+                tokens += [ResidueToken(*token, CellAddress(handle, number)) for token in reads]
         store, bounds = self._stores[0], self._bounds
         if store.registers[Register.THROTTLED]:
             tags = {frame: store.tag(frame) for frame in store.frames()}
             for _, token in throttled_tokens(store, tags):
-                found.append(ResidueToken(*token, bounds[token.tag.site]))
-        return sort_residue(store.image.graph, found)
+                tokens.append(ResidueToken(*token, bounds[token.tag.site]))
+        return sort_residue(store.image.graph, tokens)
 
     def __len__(self) -> int:
         return sum(
@@ -389,7 +388,8 @@ def run_fast(
 
 
 def choose_keeper(kept: EventSink) -> EventKeeper | None:
-    """What keeps the events of a run, if anything does: the last ones as words, a column log, or each as an event."""
+    """The keeper for a run's events, or None: of the last ones as words, of a column log, or one that forwards each
+    event."""
     if isinstance(kept.events, deque):
         return Last(kept.events.maxlen or 0)
     if isinstance(kept.log, ColumnLogWriter):
@@ -402,18 +402,18 @@ def resume_to_outcome(
     state: State, schedule: str, until: Until, limits: Limits, structure: TreeDef, kept: EventSink, **before: Any
 ) -> Outcome:
     """Continue a run from this state, keep its events, and return its outcome; `before` passes the meter and elapsed
-    time of the earlier part to `Fast`."""
+    time of the earlier part to `FastRun`."""
     keeper = choose_keeper(kept)
     run = FastRun(state, schedule, until=until, limits=limits, keeper=keeper, **before)
     stopped = run.go()
     window = keeper.window(kept.events or ()) if isinstance(keeper, Last) else None
-    said = kept.outcome_fields(int(run.store.registers[Register.STEPS]), window)
-    return kept.finish(replace(run.outcome(stopped, structure), **said))
+    fields = kept.outcome_fields(int(run.store.registers[Register.STEPS]), window)
+    return kept.finish(replace(run.outcome(stopped, structure), **fields))
 
 
 def next_event(store: TokenStore, host: HostFirings) -> tuple[State, Event]:
-    """The event, without the tokens that it sends and the activations that it closes; and a state that has done it, of
-    which only the counts are there: of steps, of firings, and by node. The node does not act on cells or the world."""
+    """The next event, without sent tokens and closed activations, and a state after it that has only the counts of
+    steps and firings. The node must have no effect on cells or the world."""
     r, image = store.registers, store.image
     position = int(r[Register.STOP_POSITION])
     words, word = store.ring[(r[Register.FLIGHT_HEAD] + position) & len(store.ring) - 1].tolist()

@@ -12,7 +12,7 @@ Item = TypeVar("Item", covariant=True)
 
 
 class TupleLike(Sequence[Item]):
-    """A sequence that equals the tuple of what is in it, and looks and hashes like it."""
+    """A sequence that equals the tuple of its items, with the same repr and hash."""
 
     __slots__ = ()
 
@@ -27,9 +27,7 @@ class TupleLike(Sequence[Item]):
 
 
 class IntegerSeries(TupleLike[int]):
-    """Numbers of a run, one a wave, that are kept as an array; NumPy gets it without a copy, and may not write to it.
-
-    Whoever makes one leaves the array as it is.
+    """Numbers, one per wave, kept as an array that must not change; NumPy gets a read-only view without a copy.
 
     >>> IntegerSeries(np.array([1, 2, 3])) == (1, 2, 3), IntegerSeries(np.array([1, 2, 3]))[1:]
     (True, (2, 3))
@@ -41,9 +39,9 @@ class IntegerSeries(TupleLike[int]):
         self._numbers = numbers
 
     def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> npt.NDArray[Any]:
-        given = self._numbers.view()
-        given.flags.writeable = False
-        return np.array(given, dtype, copy=copy)
+        view = self._numbers.view()
+        view.flags.writeable = False
+        return np.array(view, dtype, copy=copy)
 
     def __len__(self) -> int:
         return len(self._numbers)

@@ -1,5 +1,5 @@
-"""The layout of the words that cores share, in cache lines: one global line, one per core, two per ring of messages,
-and the messages."""
+"""The layout of the memory that cores share, in cache lines: one global line, one line per core, two lines per message
+ring, and the messages."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ RING_CAPACITY = 256
 
 
 class SharedLine(IntEnum):
-    """The first line."""
+    """The words of the global line."""
 
     CORE_COUNT = 0
     STOP_FLAG = 1
-    """Whether all are to leave."""
+    """1 if all cores must stop."""
     BURST_TOKENS = 2
-    """How many tokens are delivered between two looks at what others want."""
+    """The number of tokens that a core delivers between two checks of the requests of others."""
 
 
 class CoreLine(IntEnum):
-    """The line of a core."""
+    """The words of the line of a core."""
 
     IS_IDLE = 0
     REQUESTED_PROXY = 1
-    """Whether it asks for an activation: the frame of a proxy, for what is around it."""
+    """If the core requests an activation: the frame of a proxy for the parent of that activation; else 0."""
 
 
 class MessageWord(IntEnum):
@@ -35,12 +35,12 @@ class MessageWord(IntEnum):
 
     KIND = 0
     TARGET = 1
-    """The frame that it is about; of OPEN and ARGUMENT, the proxy of what is around it."""
+    """The frame that the message is for; for OPEN and ARGUMENT, the proxy of the parent activation."""
     PORT = 2
     VALUE = 3
     WAVE = 4
     SITE = 2
-    """Of OPEN, that of the activation; the others are of the one around it."""
+    """For OPEN, the site of the activation; the words that follow describe its parent."""
     PARENT_SITE = 3
     PARENT_DEPTH = 4
     PARENT_FRAME = 5
@@ -53,15 +53,15 @@ class MessageKind(IntEnum):
     OPEN = 0
     """Open an activation."""
     ARGUMENT = 1
-    """A token for one that was opened so, and an argument of it."""
+    """An argument: a token for an activation that OPEN has opened."""
     TOKEN = 2
-    """A token for the activation of a frame."""
+    """A token for an activation that has a frame on the receiving core."""
     CLOSE = 3
-    """The activation has closed that this proxy stands for."""
+    """The activation that this proxy stands for has closed."""
 
 
 def new_shared_words(cores: int, burst: int) -> WordArray:
-    """The words for so many cores, as they begin: all but the first are idle."""
+    """New shared words for `cores` cores with bursts of `burst` tokens: all cores but the first are idle."""
     words = aligned_words(CACHE_LINE_WORDS * (1 + cores + cores * cores * (2 + RING_CAPACITY)))
     words[[SharedLine.CORE_COUNT, SharedLine.BURST_TOKENS]] = cores, burst
     words[2 * CACHE_LINE_WORDS + CoreLine.IS_IDLE : (1 + cores) * CACHE_LINE_WORDS : CACHE_LINE_WORDS] = 1
@@ -69,14 +69,13 @@ def new_shared_words(cores: int, burst: int) -> WordArray:
 
 
 def unread_messages(words: WordArray) -> WordArray:
-    """The messages that are under way, a row each, of shape (messages, CACHE_LINE_WORDS); nobody reads or writes
-    meanwhile."""
+    """The messages in transit, an array of shape (messages, CACHE_LINE_WORDS). No core may run during the call."""
     cores = int(words[SharedLine.CORE_COUNT])
     lines = words.reshape(-1, CACHE_LINE_WORDS)[1 + cores :]
     counts, messages = lines[: 2 * cores**2, 0].reshape(-1, 2), lines[2 * cores**2 :]
-    found = [
+    rows = [
         ring * RING_CAPACITY + number % RING_CAPACITY
         for ring, (read, written) in enumerate(counts.tolist())
         for number in range(read, written)
     ]
-    return messages[found]
+    return messages[rows]

@@ -35,73 +35,71 @@ from .store import TokenStore
 
 def import_state(store: TokenStore, outside: HostFirings, state: State, meter: Meter) -> None:
     """Fill a fresh store, and the state outside it, from the reference; `meter` has the statistics so far."""
-    frames = _allocate_frames(store, state)
+    frames = allocate_frames(store, state)
     for tag, frame in frames.items():
-        _fill_frame(store, frames, state.records[tag], frame)
-    _link_frames(store, frames)
-    flight = [_token_words(store, frames, token) for token in state.flight]
+        fill_frame(store, frames, state.records[tag], frame)
+    link_frames(store, frames)
+    flight = [token_words(store, frames, token) for token in state.flight]
     store.reserve_ring(len(flight) + state.throttled_count)
     store.ring[: len(flight)] = np.array(flight, np.int64).reshape(-1, 2)
-    _import_throttled(store, frames, state)
+    import_throttled(store, frames, state)
     outside.cells, outside.traps = state.cells.fork(), list(state.trap_events)
     for block in outside.cells.blocks.values():
         for tokens in block.deferred_reads.values():
             for token in tokens:
-                outside.parked_words[token[:3]] = _token_words(store, frames, token)
-    _import_counters(store, state, meter)
+                outside.parked_words[token[:3]] = token_words(store, frames, token)
+    import_counters(store, state, meter)
 
 
-def _allocate_frames(store: TokenStore, state: State) -> dict[Tag, int]:
+def allocate_frames(store: TokenStore, state: State) -> dict[Tag, int]:
     """Allocate a frame for each open activation."""
-    image, found, top = store.image, {}, int(store.registers[Register.MEMORY_TOP])
+    image, frames, top = store.image, {}, int(store.registers[Register.MEMORY_TOP])
     sites = {site: number for number, site in enumerate(image.site_list)}
     for tag in sorted(state.records, key=lambda tag: tag.depth):
-        found[tag] = top
+        frames[tag] = top
         top += int(image.scopes[image.sites[sites[tag.site], SiteColumn.SCOPE], ScopeColumn.SIZE])
     store.reserve_memory(top)
     store.registers[Register.MEMORY_TOP] = top
-    for tag, frame in found.items():
+    for tag, frame in frames.items():
         header = store.memory[frame : frame + image.header_words]
-        above = found[tag.parent] if tag.parent is not None else 0
+        above = frames[tag.parent] if tag.parent is not None else 0
         header[FrameHeader.PARENT] = above << LOW_BITS | sites[tag.site]
         header[FrameHeader.ITERATION] = tag.iteration << LOW_BITS | tag.depth
         if image.header_words > FrameHeader.KEY:
             header[FrameHeader.KEY] = np.uint64(tag.key).astype(np.int64)
-    return found
+    return frames
 
 
-def _fill_frame(store: TokenStore, frames: dict[Tag, int], record: ActivationRecord, frame: int) -> None:
+def fill_frame(store: TokenStore, frames: dict[Tag, int], record: ActivationRecord, frame: int) -> None:
     """Fill in the waiting operands, the firings and the counts of an activation."""
     image, memory = store.image, store.memory
-    coming, leaving = record.signature
-    missing = coming - record.arguments_received + leaving - record.results_returned
+    arguments, results = record.signature
+    missing = arguments - record.arguments_received + results - record.results_returned
     passed = record.arguments_received * ARGUMENT_UNIT + record.results_returned * RESULT_UNIT
     memory[frame + FrameHeader.PENDING] = record.token_count + record.open_children + missing + passed
     if image.has_loop_bounds:
         memory[frame + FrameHeader.BUSY] = record.busy_count
     for number in record.fired_nodes:
         memory[frame + image.nodes[number, NodeColumn.MASK_WORD]] |= image.nodes[number, NodeColumn.FIRED_BIT]
-    for number, held in record.waiting_operands.items():
-        for port, value in held.items():
+    for number, operands in record.waiting_operands.items():
+        for port, value in operands.items():
             at = image.first_port[number] + port
             memory[frame + image.nodes[number, NodeColumn.MASK_WORD]] |= image.ports[at, PortColumn.BIT]
             memory[frame + image.ports[at, PortColumn.OPERAND_WORD]] = store.to_word(value, image.port_types[at], 1)
 
 
-def _link_frames(store: TokenStore, frames: dict[Tag, int]) -> None:
+def link_frames(store: TokenStore, frames: dict[Tag, int]) -> None:
     """Fill in the links between frames: to child activations with several arguments, to the next iteration, and to
     neighbouring ones."""
     image, memory = store.image, store.memory
-    places = (
-        _link_words(image.nodes, image.graph.nodes, "next_iteration"),
-        _link_words(image.nodes, image.graph.nodes, None),
-    )
+    next_words = _link_words(image.nodes, image.graph.nodes, "next_iteration")
+    child_words = _link_words(image.nodes, image.graph.nodes, None)
     loops: dict[tuple[Tag, Site], list[Tag]] = {}
     for tag, frame in frames.items():
         if tag.parent is None:
             continue
-        if tag.iteration == 0 and tag.site in places[1]:
-            memory[frames[tag.parent] + places[1][tag.site]] = frame
+        if tag.iteration == 0 and tag.site in child_words:
+            memory[frames[tag.parent] + child_words[tag.site]] = frame
         if tag.site.kind == "loop":
             loops.setdefault((tag.parent, tag.site), []).append(tag)
     for (_, site), tags in loops.items():
@@ -112,33 +110,38 @@ def _link_frames(store: TokenStore, frames: dict[Tag, int]) -> None:
         for before, after in pairwise(tags):
             if links[1]:
                 memory[frames[after] + links[1]] = frames[before]
-            if site in places[0] and after.iteration == before.iteration + 1:
-                memory[frames[before] + places[0][site]] = frames[after]
+            if site in next_words and after.iteration == before.iteration + 1:
+                memory[frames[before] + next_words[site]] = frames[after]
             if image.has_loop_bounds:
                 memory[frames[before] + FrameHeader.NEXT] = frames[after]
                 memory[frames[after] + FrameHeader.PREVIOUS] = frames[before]
 
 
 def _link_words(rows: WordArray, nodes: Iterable[object], op: str | None) -> dict[Site, int]:
-    """For each site that several nodes of this op, or of those that enter, send to, the word of a frame for it."""
-    found = {}
+    """For each site to which several nodes of this op (None: `call` and `enter`) send, the offset of the link in the
+    frame."""
+    words = {}
     for row, node in zip(rows.tolist(), nodes, strict=True):
-        wanted = node.op == op if op else node.op in ("call", "enter")  # type: ignore[attr-defined]
-        if wanted and row[NodeColumn.CHILD_WORD]:
-            found[node.site] = row[NodeColumn.CHILD_WORD]  # type: ignore[attr-defined]
-    return found
+        is_opener = node.op == op if op else node.op in ("call", "enter")  # type: ignore[attr-defined]
+        if is_opener and row[NodeColumn.CHILD_WORD]:
+            words[node.site] = row[NodeColumn.CHILD_WORD]  # type: ignore[attr-defined]
+    return words
 
 
-def _token_words(store: TokenStore, frames: dict[Tag, int], token: Token) -> tuple[int, int]:
+def token_words(store: TokenStore, frames: dict[Tag, int], token: Token) -> tuple[int, int]:
+    """The two words of a token in flight: frame and port, and value."""
     at = store.image.first_port[token.node] + token.port
     return frames[token.tag] << PORT_BITS | at, store.to_word(token.value, store.image.port_types[at], 1)
 
 
-def _import_throttled(store: TokenStore, frames: dict[Tag, int], state: State) -> None:
-    entries = sorted((entry for held in state.throttled_tokens.values() for entry in held), key=lambda entry: entry[0])
+def import_throttled(store: TokenStore, frames: dict[Tag, int], state: State) -> None:
+    """S16: fill in the throttled tokens, in the order of the steps that sent them."""
+    entries = sorted(
+        (entry for tokens in state.throttled_tokens.values() for entry in tokens), key=lambda entry: entry[0]
+    )
     store.reserve_throttled(len(entries))
     for row, (step, token) in enumerate(entries, start=1):
-        words, frame = _token_words(store, frames, token), frames[token.tag]
+        words, frame = token_words(store, frames, token), frames[token.tag]
         store.throttled[row] = (
             step,
             *words,
@@ -152,7 +155,8 @@ def _import_throttled(store: TokenStore, frames: dict[Tag, int], state: State) -
     store.registers[[Register.THROTTLED_TOP, Register.THROTTLED]] = len(entries) + 1, len(entries)
 
 
-def _import_counters(store: TokenStore, state: State, meter: Meter) -> None:
+def import_counters(store: TokenStore, state: State, meter: Meter) -> None:
+    """Fill in results, counters, statistics and the profile of waves."""
     r, image = store.registers, store.image
     types = [image.graph.nodes[number].outputs[0].type for number in image.graph.results]
     for position, value in state.results.items():
@@ -183,8 +187,8 @@ def result_values(store: TokenStore) -> dict[int, Value]:
     types = [graph.nodes[number].outputs[0].type for number in graph.results]
     return {
         position: store.to_value(int(word), types[position])
-        for position, (came, word) in enumerate(store.result_words.tolist())
-        if came
+        for position, (has_arrived, word) in enumerate(store.result_words.tolist())
+        if has_arrived
     }
 
 
@@ -201,11 +205,11 @@ def frame_operands(store: TokenStore, frame: int) -> Iterator[tuple[int, int, Va
     members = image.scope_members[image.sites[store.site_of(frame), SiteColumn.SCOPE]]
     rows = image.nodes[members]
     bits = memory[frame + rows[:, NodeColumn.MASK_WORD]] & rows[:, NodeColumn.OPERAND_MASK]
-    for number, there in zip(members[bits != 0].tolist(), bits[bits != 0].tolist(), strict=True):
+    for number, waiting in zip(members[bits != 0].tolist(), bits[bits != 0].tolist(), strict=True):
         first = image.first_port[number]
         for port in range(len(image.graph.nodes[number].ports)):
             row = image.ports[first + port]
-            if there & int(row[PortColumn.BIT]):
+            if waiting & int(row[PortColumn.BIT]):
                 yield (
                     number,
                     port,
@@ -216,15 +220,15 @@ def frame_operands(store: TokenStore, frame: int) -> Iterator[tuple[int, int, Va
 def export_state(store: TokenStore, outside: HostFirings, state: State) -> State:
     """Fill a state of the same graph and options with the machine's state."""
     r, image = store.registers, store.image
-    tags = _frame_tags(store)
-    records = _activation_records(store, state, tags)
+    tags = frame_tags(store)
+    records = activation_records(store, state, tags)
     state.records = dict(zip(tags.values(), records.values(), strict=True))
     for frame, record in records.items():
-        around = records.get(store.parent_of(frame))
-        if around is not None:
-            around.open_children += 1
-            around.child_tags[record.tag.site, record.tag.iteration] = record.tag
-    state.flight = deque(_flight_tokens(store, records))
+        parent = records.get(store.parent_of(frame))
+        if parent is not None:
+            parent.open_children += 1
+            parent.child_tags[record.tag.site, record.tag.iteration] = record.tag
+    state.flight = deque(flight_tokens(store, records))
     for block in outside.cells.blocks.values():
         for tokens in block.deferred_reads.values():
             for token in tokens:
@@ -248,12 +252,12 @@ def export_state(store: TokenStore, outside: HostFirings, state: State) -> State
 
 def export_meter(store: TokenStore, state: State) -> Meter:
     """The machine's statistics, as a meter of this state. Waves are counted only if there is a clock."""
-    r, made = store.registers, Meter(state, is_clocked=state.is_clocked)
-    made.largest_store, made.largest_flight = int(r[Register.LARGEST_STORE]), int(r[Register.LARGEST_FLIGHT])
-    made.deepest_tag, made.firings_at_wave_start = int(r[Register.DEEPEST_TAG]), int(r[Register.FIRINGS_BEFORE_WAVE])
+    r, meter = store.registers, Meter(state, is_clocked=state.is_clocked)
+    meter.largest_store, meter.largest_flight = int(r[Register.LARGEST_STORE]), int(r[Register.LARGEST_FLIGHT])
+    meter.deepest_tag, meter.firings_at_wave_start = int(r[Register.DEEPEST_TAG]), int(r[Register.FIRINGS_BEFORE_WAVE])
     waves = store.profile[: r[Register.WAVES]]
-    made.wave_profile, made.wave_waiting = waves[:, 0].tolist(), waves[:, 1].tolist()
-    return made
+    meter.wave_profile, meter.wave_waiting = waves[:, 0].tolist(), waves[:, 1].tolist()
+    return meter
 
 
 def throttled_tokens(store: TokenStore, tags: dict[int, Tag]) -> Iterator[tuple[int, Token]]:
@@ -261,38 +265,39 @@ def throttled_tokens(store: TokenStore, tags: dict[int, Tag]) -> Iterator[tuple[
     row = int(store.throttled[0, ThrottledColumn.NEXT])
     while row:
         step, token, word, _, following, _ = store.throttled[row].tolist()
-        yield step, _decode_token(store, tags, token & (1 << PORT_BITS) - 1, token >> PORT_BITS, word)
+        yield step, decode_token(store, tags, token & (1 << PORT_BITS) - 1, token >> PORT_BITS, word)
         row = following
 
 
-def _decode_token(store: TokenStore, tags: dict[int, Tag], at: int, frame: int, word: int) -> Token:
+def decode_token(store: TokenStore, tags: dict[int, Tag], at: int, frame: int, word: int) -> Token:
+    """The token for port `at` of the image, under the tag of a frame."""
     image = store.image
     number = int(image.ports[at, PortColumn.NODE])
     return Token(number, at - image.first_port[number], tags[frame], store.to_value(word, image.port_types[at]))
 
 
-def _frame_tags(store: TokenStore) -> dict[int, Tag]:
+def frame_tags(store: TokenStore) -> dict[int, Tag]:
     """The tags of all open activations, by frame. The store keeps no tags: a run of half a million would take twice as
     long."""
     frames = list(store.frames())
-    places = np.array(frames, np.int64)
-    above, when = store.memory[places + FrameHeader.PARENT], store.memory[places + FrameHeader.ITERATION]
+    offsets = np.array(frames, np.int64)
+    above, when = store.memory[offsets + FrameHeader.PARENT], store.memory[offsets + FrameHeader.ITERATION]
     parents = dict(zip(frames, (above >> LOW_BITS).tolist(), strict=True))
     steps = zip((above & (1 << LOW_BITS) - 1).tolist(), (when >> LOW_BITS).tolist(), strict=True)
-    last, sites, made = dict(zip(frames, steps, strict=True)), store.image.site_list, dict[int, Tag]()
+    last, sites, tags = dict(zip(frames, steps, strict=True)), store.image.site_list, dict[int, Tag]()
     for frame in frames:
         path, at = [], frame
-        while at not in made and parents[at]:
+        while at not in tags and parents[at]:
             path.append(at)
             at = parents[at]
-        tag = made.setdefault(at, ROOT)
+        tag = tags.setdefault(at, ROOT)
         for each in reversed(path):
             site, iteration = last[each]
-            tag = made[each] = tag.child(sites[site], iteration)
-    return {frame: made[frame] for frame in frames}
+            tag = tags[each] = tag.child(sites[site], iteration)
+    return {frame: tags[frame] for frame in frames}
 
 
-def _flight_tokens(store: TokenStore, records: dict[int, ActivationRecord]) -> Iterator[Token]:
+def flight_tokens(store: TokenStore, records: dict[int, ActivationRecord]) -> Iterator[Token]:
     """The tokens in flight, each counted in its record."""
     image, nodes = store.image, store.image.ports[:, PortColumn.NODE].tolist()
     for at, frame, word in store.flight():
@@ -301,55 +306,55 @@ def _flight_tokens(store: TokenStore, records: dict[int, ActivationRecord]) -> I
         yield Token(number, at - image.first_port[number], record.tag, store.to_value(word, image.port_types[at]))
 
 
-def _activation_records(store: TokenStore, state: State, tags: dict[int, Tag]) -> dict[int, ActivationRecord]:
+def activation_records(store: TokenStore, state: State, tags: dict[int, Tag]) -> dict[int, ActivationRecord]:
     """The records of these frames, without the tokens in flight. Columns are read for all frames of a scope at once: 3
     us per frame instead of 17."""
     image, memory = store.image, store.memory
-    found = {
+    records = {
         frame: ActivationRecord(tag, state.signatures.get(tag.site, (0, 0)), state.owner) for frame, tag in tags.items()
     }
     frames = np.fromiter(tags, np.int64, len(tags))
     counts = memory[frames + FrameHeader.PENDING]
     passed = [(counts // each & MAX_PASSED_VALUES).tolist() for each in (ARGUMENT_UNIT, RESULT_UNIT)]
-    for record, arrived, left in zip(found.values(), *passed, strict=True):
-        record.arguments_received, record.results_returned = arrived, left
+    for record, received, returned in zip(records.values(), *passed, strict=True):
+        record.arguments_received, record.results_returned = received, returned
     if image.has_loop_bounds:
-        for record, busy in zip(found.values(), memory[frames + FrameHeader.BUSY].tolist(), strict=True):
+        for record, busy in zip(records.values(), memory[frames + FrameHeader.BUSY].tolist(), strict=True):
             record.busy_count = busy
     scopes = image.sites[memory[frames + FrameHeader.PARENT] & (1 << LOW_BITS) - 1, SiteColumn.SCOPE]
     for scope in np.unique(scopes).tolist():
-        here = frames[scopes == scope]
-        own = [found[frame] for frame in here.tolist()]
-        _fill_firings(store, own, here, image.scope_members[scope])
-        _fill_operands(store, own, here, image.scope_members[scope])
-    return found
+        members, scope_frames = image.scope_members[scope], frames[scopes == scope]
+        scope_records = [records[frame] for frame in scope_frames.tolist()]
+        _fill_firings(store, scope_records, scope_frames, members)
+        _fill_operands(store, scope_records, scope_frames, members)
+    return records
 
 
 def _fill_firings(store: TokenStore, records: list[ActivationRecord], frames: WordArray, members: WordArray) -> None:
-    """Fill in the firings of the activations of one scope; many have the same."""
+    """Fill in the firings of the activations of one scope, computed once for equal bits."""
     rows = store.image.nodes[members]
     words, which = np.unique(rows[:, NodeColumn.MASK_WORD], return_inverse=True)
-    wanted = np.zeros(len(words), np.int64)
-    np.bitwise_or.at(wanted, which, rows[:, NodeColumn.FIRED_BIT])
-    known: dict[bytes, set[int]] = {}
-    for record, bits in zip(records, store.memory[frames[:, None] + words] & wanted, strict=True):
+    masks = np.zeros(len(words), np.int64)
+    np.bitwise_or.at(masks, which, rows[:, NodeColumn.FIRED_BIT])
+    fired_nodes: dict[bytes, set[int]] = {}
+    for record, bits in zip(records, store.memory[frames[:, None] + words] & masks, strict=True):
         key = bits.tobytes()
-        if key not in known:
-            known[key] = set(members[(bits[which] & rows[:, NodeColumn.FIRED_BIT]) != 0].tolist())
-        record.fired_nodes = known[key].copy()
+        if key not in fired_nodes:
+            fired_nodes[key] = set(members[(bits[which] & rows[:, NodeColumn.FIRED_BIT]) != 0].tolist())
+        record.fired_nodes = fired_nodes[key].copy()
 
 
 def _fill_operands(store: TokenStore, records: list[ActivationRecord], frames: WordArray, members: WordArray) -> None:
-    """Fill in the operands that wait there."""
+    """Fill in the waiting operands of the activations of one scope."""
     image, memory = store.image, store.memory
     for number in members.tolist():
         row, first = image.nodes[number], image.first_port[number]
         bits = memory[frames + row[NodeColumn.MASK_WORD]]
         waits = np.flatnonzero(bits & row[NodeColumn.OPERAND_MASK])
         for port in range(len(image.graph.nodes[number].ports) if len(waits) else 0):
-            where, type_ = image.ports[first + port], image.port_types[first + port]
-            there = waits[bits[waits] & where[PortColumn.BIT] != 0]
-            words = memory[frames[there] + where[PortColumn.OPERAND_WORD]].tolist()
-            for at, word in zip(there.tolist(), words, strict=True):
+            port_row, type_ = image.ports[first + port], image.port_types[first + port]
+            indices = waits[bits[waits] & port_row[PortColumn.BIT] != 0]
+            words = memory[frames[indices] + port_row[PortColumn.OPERAND_WORD]].tolist()
+            for at, word in zip(indices.tolist(), words, strict=True):
                 records[at].waiting_operands.setdefault(number, {})[port] = store.to_value(word, type_)
                 records[at].token_count += 1

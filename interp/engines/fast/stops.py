@@ -1,7 +1,7 @@
 """Stops: the steps before which a run of the fast machine stops.
 
-The machine itself evaluates one comparison of a condition. It stops before the steps at which that holds, at a cost of
-some 10 us each, and the whole condition is evaluated then.
+The machine evaluates one comparison of a condition. It pauses before each step at which that holds, at a cost of some
+10 us, and Python evaluates the whole condition there.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .store import TokenStore
 
 
 class StopComparison(NamedTuple):
-    """What is needed for a run to stop at some step, as far as the machine looks."""
+    """The comparison that must hold for a run to stop at a step: the part of a condition that the machine evaluates."""
 
     quantity: StopQuantity = StopQuantity.ALWAYS
     operator: StopOperator = StopOperator.EQUAL
@@ -30,7 +30,7 @@ class StopComparison(NamedTuple):
     is_float: bool = False
 
     def to_row(self) -> tuple[int, int, int, int]:
-        """A row of NEED."""
+        """The row of the store's `comparisons`."""
         word = int(np.float64(self.number).view(np.int64)) if self.is_float else int(self.number)
         return self.quantity, self.operator, word, self.is_float
 
@@ -38,16 +38,15 @@ class StopComparison(NamedTuple):
 ALWAYS_STOP, NEVER_STOP = StopComparison(), StopComparison(StopQuantity.NEVER)
 
 StopPoint: TypeAlias = tuple[int, int | None]
-"""The firings of a node; with a port, the tokens that come there and stay."""
+"""A node, for its firings; or a node and a port, for the tokens that wait there."""
 
 
 @dataclass(frozen=True, slots=True)
 class StopConditions:
-    """Where a run is to stop: before one of these nodes fires, before an activation opens that is so deep, or after a
-    firing that trapped.
+    """Where a run stops: before one of `nodes` fires, before an activation of this `depth` opens, or after a trap.
 
-    `comparisons` are spots where it stops where something more holds; then `is_hit` is asked, of the event that is
-    next and a state that has done it, of which only the counts of steps and firings are there.
+    It also stops at each point of `comparisons` at which the comparison holds and `is_hit` returns True. `is_hit` gets
+    the next event and the state after it, which has only the counts of steps and firings.
     """
 
     nodes: frozenset[int] = frozenset()
@@ -57,14 +56,14 @@ class StopConditions:
     is_hit: Callable[[State, Event], bool] | None = None
 
     def stop_points(self) -> dict[StopPoint, StopComparison]:
-        """Where it stops before a step."""
+        """The points at which the machine pauses, with their comparisons."""
         return {**self.comparisons, **{(node, None): ALWAYS_STOP for node in self.nodes}}
 
 
-def install_stop_points(store: TokenStore, spots: Mapping[StopPoint, StopComparison]) -> None:
-    """Have the machine stop at these spots, and at no other."""
+def install_stop_points(store: TokenStore, points: Mapping[StopPoint, StopComparison]) -> None:
+    """Have the machine pause at these points, and at no others."""
     image = store.image
-    nodes, stays = [node for node, _ in spots], any(port is not None for _, port in spots)
+    nodes, waits = [node for node, _ in points], any(port is not None for _, port in points)
     store.codes[:] = image.nodes[:, NodeColumn.CODE]
     store.codes[nodes] = Opcode.BREAKPOINT
     store.delivery_rows = delivery_table(image).rows.copy()
@@ -73,11 +72,11 @@ def install_stop_points(store: TokenStore, spots: Mapping[StopPoint, StopCompari
     )
     store.comparisons = np.zeros((len(image.ports), 2, len(ComparisonColumn)), np.int64)
     store.comparisons[:, :, ComparisonColumn.QUANTITY] = StopQuantity.NEVER
-    for (node, port), need in spots.items():
+    for (node, port), comparison in points.items():
         at = image.ports[:, PortColumn.NODE] == node if port is None else image.first_port[node] + port
-        store.comparisons[at, int(port is not None)] = need.to_row()
+        store.comparisons[at, int(port is not None)] = comparison.to_row()
     store.options[[MachineOption.STOPS_AT_WAITING, MachineOption.HAS_SCALAR_PATH]] = (
-        stays,
-        store.allows_scalar_path and not stays,
+        waits,
+        store.allows_scalar_path and not waits,
     )
     store.mark_moved()

@@ -43,21 +43,21 @@ from .registers import (
 from .rows import delivery_table
 
 SLACK_STEPS = 512
-"""For how many steps at least there is to be room."""
+"""The number of steps that every array must have room for."""
 GROWTH_FACTOR = 4
-"""How many times as large an array gets where there is no room for more."""
+"""The factor by which an array grows if memory for more is not available."""
 SMALL_ARRAY_BYTES, SMALL_GROWTH_FACTOR = 2**22, 16
-"""Below how many bytes one gets so many times as large: fib(28) under waves, which ends with 44 MB, spends 0.1 ns a
-firing on copies, and not 1. From there on it gets all the room that it may ever need: the system gives memory when it
-is used, and to copy a gigabyte takes seconds, in which nobody sees Ctrl-C."""
+"""Arrays below this size grow by this factor: fib(28) under waves, which ends with 44 MB, then spends 0.1 ns a firing
+on copies instead of 1. Larger arrays grow at once to their maximal size: the system provides memory only when it is
+used, and copying a gigabyte would delay Ctrl-C for seconds."""
 LARGEST_LIMIT = 2**62
-"""The largest limit that a word takes; no run gets there."""
+"""The largest limit that fits into a word; no run reaches it."""
 PAGE_WORDS = 2**17
-"""The words of a page of the journal, and room: to turn pages of 2**15 takes 10 ns a step more."""
+"""The size of a journal page, in words, without the reserve. With 2**15, turning pages costs 10 ns more per step."""
 PAGE_TURN_BYTES = 2**24
-"""A page whose dead arrays have so many bytes is turned: it has room for 10,000 of them."""
+"""The page is turned once the dead arrays that it keeps alive have this many bytes."""
 _PINNED_REFERENCES = 2**40
-"""The references to a literal: more than a run takes away."""
+"""The reference count of a literal: so high that no run brings it to 0."""
 
 
 class TokenStore:
@@ -69,7 +69,7 @@ class TokenStore:
         self.image = image
         graph = image.graph
         self._max_array_bytes = min(limits.bytes, machine_memory())
-        """The bytes that an array may ever have."""
+        """The maximal size of an array in bytes."""
         self.options = np.zeros(len(MachineOption), np.int64)
         self.options[[MachineOption.ORDER, MachineOption.SEED]] = order, np.uint64(seed).astype(np.int64)
         self.options[[MachineOption.FIRING_LIMIT, MachineOption.TOKEN_LIMIT]] = (
@@ -88,8 +88,8 @@ class TokenStore:
         self.memory[: len(image.literals)] = image.literals
         self.ring = np.zeros((next_power_of_two(2 * SLACK_STEPS * image.max_fanout), 2), np.int64)
         self.profile = np.zeros((2 * SLACK_STEPS if clocked else 1, 2), np.int32)
-        """The firings of each wave, and the tokens that wait after it: half a word each, of which there are fewer than
-        2**31. A serial loop has as many waves as steps, and of 10**6 trips, with whole words, 128 MB."""
+        """The firings of each wave and the tokens that wait after it, as int32: both are below 2**31. A serial loop has
+        as many waves as steps; with int64, 10**6 trips would take 128 MB."""
         self.free_frames = np.zeros(len(image.scopes), np.int64)
         self.firing_counts = np.zeros(len(graph.nodes), np.int64)
         self.opened_counts = np.zeros(len(image.sites), np.int64)
@@ -105,33 +105,34 @@ class TokenStore:
         self.reference_counts = np.full(max(len(self.objects), 1), _PINNED_REFERENCES, np.int64)
         self.unused_objects: list[int] = []
         self.allocated_bytes = 0
-        """The bytes of the arrays that have been made since somebody looked at memory."""
+        """The bytes of the arrays that were allocated since the last check of memory."""
         self.dead_objects = np.zeros(4 * 2 * SLACK_STEPS, np.int64)
         self.tags: dict[int, Tag] = {}
-        """The tags that have been made as objects, by their frames."""
+        """The tags that exist as objects, by frame."""
         self.dropped_tags = np.zeros(1, np.int64)
         self.journal = np.zeros(1, np.int64)
         self.state_words = np.zeros(1, np.int64)
         self.retired_objects: list[int] | None = None
-        """The objects that are dead, but of which the journal speaks; None where none is kept."""
+        """The dead objects that the journal still refers to; None without a journal."""
         self.retired_bytes = 0
-        """The bytes of those of the page under way."""
+        """The bytes of those that the current page refers to."""
         self._is_address_table_stale = True
-        """Whether an array has grown since its address was written down."""
+        """Whether an array has moved since the address table was built."""
         self._address_table = np.zeros(0, np.int64)
 
     @property
     def allows_scalar_path(self) -> bool:
-        """Whether most deliveries may be those of `deliver_scalar`."""
+        """Whether `deliver_scalar` may be used: not with k-bounds or random order."""
         return not self.image.has_loop_bounds and bool(self.options[MachineOption.ORDER] != DeliveryOrder.RANDOM)
 
     def address_table(self) -> int:
-        """What the machine's `run` takes: the address of a list of where everything is."""
+        """The address of the table of the addresses of all arrays, which the machine's `run` takes."""
         if self._is_address_table_stale:
-            self._address_table, self._is_address_table_stale = self._build_address_table(), False
+            self._address_table, self._is_address_table_stale = self.build_address_table(), False
         return self._address_table.ctypes.data
 
-    def _build_address_table(self) -> WordArray:
+    def build_address_table(self) -> WordArray:
+        """A new table of addresses and sizes, indexed by `Address`."""
         image = self.image
         rows: dict[Address, npt.NDArray[Any]] = {
             Address.OPTIONS: self.options,
@@ -164,10 +165,10 @@ class TokenStore:
             Address.STATE_WORDS: self.state_words,
             Address.COMPARISONS: self.comparisons,
         }
-        found = np.zeros(len(Address), np.int64)
-        for of, array in rows.items():
+        table = np.zeros(len(Address), np.int64)
+        for entry, array in rows.items():
             assert array.flags.c_contiguous
-            found[of] = array.ctypes.data
+            table[entry] = array.ctypes.data
         sizes: dict[Address, npt.NDArray[Any]] = {
             Address.MEMORY_SIZE: self.memory,
             Address.RING_SIZE: self.ring,
@@ -176,33 +177,33 @@ class TokenStore:
             Address.THROTTLED_SIZE: self.throttled,
             Address.JOURNAL_SIZE: self.journal,
         }
-        for of, array in sizes.items():
-            found[of] = len(array)
+        for entry, array in sizes.items():
+            table[entry] = len(array)
         if not image.has_loop_bounds:
-            found[Address.THROTTLED_SIZE] = 2**62
-        return found
+            table[Address.THROTTLED_SIZE] = 2**62
+        return table
 
     @property
     def live_tokens(self) -> int:
-        """How many tokens there are: in flight, waiting, parked and held."""
+        """The number of tokens: in flight, waiting, parked and throttled."""
         r = self.registers
         return int(r[Register.FLIGHT_LENGTH] + r[Register.WAITING] + r[Register.PARKED] + r[Register.THROTTLED])
 
     def mark_moved(self) -> None:
-        """Somebody has put an array in the place of another."""
+        """Note that an array was replaced by another, so that the address table is stale."""
         self._is_address_table_stale = True
 
     def has_room(self) -> bool:
-        """Whether nothing is nearly full, the journal left out."""
-        return next(self._nearly_full(), None) is None
+        """Whether no array is nearly full; the journal does not count."""
+        return next(self.nearly_full_arrays(), None) is None
 
     def growth_bytes(self) -> int:
-        """The bytes that `grow` would touch: those of the copies; what is beyond them is memory when it is used."""
-        return sum(array.nbytes for array in self._nearly_full())
+        """The bytes that `grow` would copy. The rest of the new arrays takes memory only when it is used."""
+        return sum(array.nbytes for array in self.nearly_full_arrays())
 
     def grow(self) -> None:
-        """Make what is nearly full larger."""
-        for array in self._nearly_full():
+        """Enlarge the arrays that are nearly full."""
+        for array in self.nearly_full_arrays():
             if array.nbytes < SMALL_ARRAY_BYTES:
                 self._grow(array, SMALL_GROWTH_FACTOR)
                 continue
@@ -233,7 +234,8 @@ class TokenStore:
         self.throttled, self._is_address_table_stale = grow_rows(self.throttled, factor), True
         self.release_rows = np.zeros(len(self.throttled), np.int64)
 
-    def _nearly_full(self) -> Iterator[npt.NDArray[Any]]:
+    def nearly_full_arrays(self) -> Iterator[npt.NDArray[Any]]:
+        """The arrays without room for SLACK_STEPS steps."""
         r, image = self.registers, self.image
         if (len(self.memory) - r[Register.MEMORY_TOP]) // image.largest_frame < SLACK_STEPS:
             yield self.memory
@@ -248,15 +250,15 @@ class TokenStore:
             yield self.throttled
 
     def adopt_arrays(self, memory: WordArray, ring: WordArray, profile: npt.NDArray[np.int32]) -> None:
-        """Go on with arrays in which another machine went on; the oldest token in flight is the first of its ring."""
+        """Continue with the arrays of another machine, whose oldest token in flight is the first of the ring."""
         self.memory, self.ring, self.profile = memory, ring, profile
         self.registers[Register.FLIGHT_HEAD] = 0
-        if not self.registers[Register.OPEN_ACTIVATIONS]:  # nor opens any more, so that nothing of memory is used
+        if not self.registers[Register.OPEN_ACTIVATIONS]:  # nothing of memory is in use
             self.registers[Register.MEMORY_TOP] = len(self.image.literals)
         self._is_address_table_stale = True
 
     def reserve_ring(self, more: int) -> None:
-        """Make room for so many tokens in flight more."""
+        """Make room for `more` more tokens in flight."""
         r = self.registers
         length = int(r[Register.FLIGHT_LENGTH])
         size = next_power_of_two(length + int(r[Register.THROTTLED]) + more + 1)
@@ -271,29 +273,29 @@ class TokenStore:
         self._is_address_table_stale = True
 
     def reserve_woken(self, tokens: int) -> None:
-        """Make room for so many tokens that a cell wakes."""
+        """Make room for this number of tokens that a cell wakes."""
         if len(self.woken_tokens) < tokens:
             self.woken_tokens = np.zeros((2 * tokens, 2), np.int64)
             self._is_address_table_stale = True
 
     def reserve_memory(self, words: int) -> None:
-        """Make memory as large as so many words, and room."""
-        wanted = words + 2 * SLACK_STEPS * self.image.largest_frame
-        while len(self.memory) < wanted:
+        """Make memory as large as `words` words and a reserve."""
+        required = words + 2 * SLACK_STEPS * self.image.largest_frame
+        while len(self.memory) < required:
             self._grow_memory(GROWTH_FACTOR)
 
     def reserve_profile(self, waves: int) -> None:
-        """Make room for so many waves."""
+        """Make room for this number of waves."""
         while len(self.profile) < waves + SLACK_STEPS:
             self._grow_profile(GROWTH_FACTOR)
 
     def reserve_throttled(self, tokens: int) -> None:
-        """Make room for so many tokens that bounds hold."""
+        """Make room for this number of throttled tokens."""
         while self.image.has_loop_bounds and len(self.throttled) < tokens + SLACK_STEPS:
             self._grow_throttled(GROWTH_FACTOR)
 
     def to_word(self, value: Value, type_: Type, references: int) -> int:
-        """The word of a value; an object gets a number, and so many tokens refer to it."""
+        """The word of a value; an object gets a number and this count of references from tokens."""
         if not is_boxed(type_):
             return encode_word(value, type_.dtype)
         if not self.unused_objects:
@@ -315,18 +317,18 @@ class TokenStore:
         """The value of a word."""
         if not is_boxed(type_):
             return decode_word(word, type_.dtype)
-        found = self.objects[word]
-        assert found is not None
-        return found
+        value = self.objects[word]
+        assert value is not None
+        return value
 
     def drop_reference(self, number: int) -> None:
-        """A token that referred to an object is gone."""
+        """Note that a token that referred to an object is gone; frees the object after the last one."""
         self.reference_counts[number] -= 1
         if self.reference_counts[number] == 0:
             self._free_object(number)
 
     def sweep(self) -> None:
-        """Let go of the objects and tags that the machine has told to be dead."""
+        """Free the objects and tags that the machine reported as dead."""
         r = self.registers
         for number in self.dead_objects[: r[Register.DEAD_OBJECTS]].tolist():
             self._free_object(number)
@@ -343,7 +345,7 @@ class TokenStore:
         self.unused_objects.append(number)
 
     def start_journal(self) -> None:
-        """Keep one from now on, of which `turn_page` gives the pages."""
+        """Keep a journal from now on; `turn_page` returns its pages."""
         image = self.image
         last = [
             int(image.nodes[members, NodeColumn.MASK_WORD].max(initial=image.header_words - 1))
@@ -358,7 +360,7 @@ class TokenStore:
         self.turn_page(None)
 
     def turn_page(self, page: WordArray | None) -> WordArray:
-        """Go on with another page of the journal, this one if it is large enough; what was written on the last one."""
+        """Continue on another page of the journal, `page` if it is large enough; returns the words of the last page."""
         r, options = self.registers, self.options
         written = self.journal[: r[Register.JOURNAL_LENGTH]]
         bound = int(
@@ -367,35 +369,35 @@ class TokenStore:
         )
         room = PAGE_WORDS + 16 * int(options[MachineOption.STEP_JOURNAL_WORDS])
         if page is None or len(page) < bound + room:
-            page = np.empty(2 * bound + room, np.int64)  # which is memory where it is written
+            page = np.empty(2 * bound + room, np.int64)  # takes memory only where it is written
         self.journal, r[Register.JOURNAL_LENGTH], self.retired_bytes = page, 0, 0
-        if not self._is_address_table_stale:  # all others are where they were: to ask each takes 40 us
+        if not self._is_address_table_stale:  # no other address has changed, and reading all takes 40 us
             self._address_table[[Address.JOURNAL, Address.JOURNAL_SIZE]] = page.ctypes.data, len(page)
         return written
 
     def free_objects(self, dead: Iterable[int]) -> None:
-        """Let go of objects of which no journal speaks any more."""
+        """Free dead objects that no page of the journal refers to."""
         for number in dead:
             self.objects[number] = None
             self.unused_objects.append(number)
 
     def parent_of(self, frame: int) -> int:
-        """The frame around this one; 0 for that of the root."""
+        """The frame of the parent activation; 0 for the root."""
         return int(self.memory[frame + FrameHeader.PARENT]) >> LOW_BITS
 
     def site_of(self, frame: int) -> int:
         return int(self.memory[frame + FrameHeader.PARENT]) & ((1 << LOW_BITS) - 1)
 
     def frame_words(self, frame: int) -> tuple[int, int]:
-        """The words of a frame that say what its tag is, but for those around it."""
+        """The two header words of a frame that give its tag, relative to that of the parent."""
         return int(self.memory[frame + FrameHeader.PARENT]), int(self.memory[frame + FrameHeader.ITERATION])
 
     def pending_count(self, frame: int) -> int:
-        """What has to happen in an activation before it closes."""
+        """The number of tokens, open children, missing arguments and missing results that keep an activation open."""
         return int(self.memory[frame + FrameHeader.PENDING]) % ARGUMENT_UNIT
 
     def tag(self, frame: int) -> Tag:
-        """The tag of an activation, made where it has not been: what is around it first."""
+        """The tag of an activation; created on first use, ancestors first."""
         path = []
         while frame not in self.tags and self.parent_of(frame):
             path.append(frame)

@@ -205,9 +205,7 @@ def test_the_machine_leaves_out_what_does_not_compile(monkeypatch: pytest.Monkey
     monkeypatch.setattr(fast_load, "load_native", load)
     monkeypatch.setattr(opcodes, "UNCOMPILABLE_OPS", excluded := dict[str, str]())
     monkeypatch.setattr(arms, "UNCOMPILABLE_OPS", excluded)
-    monkeypatch.setattr(
-        fast_load, "_find_uncompilable_columns", lambda: {"hypot": "the column scalar does not compile"}
-    )
+    monkeypatch.setattr(fast_load, "new_column_faults", lambda: {"hypot": "the column scalar does not compile"})
     fast_load.load_machine.__wrapped__(fast_load.MachineVariant.BASE)
     assert "k.hypot_ff(" in texts[0] and "k.hypot_ff(" not in texts[1] and "k.exp_ff(" in texts[1]
     graph = tl.lower(tl.function(lambda x: tl.hypot(x, 1.0)).trace(1.0).program)

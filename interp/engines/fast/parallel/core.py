@@ -38,24 +38,24 @@ if TYPE_CHECKING:
 
 
 MIN_STEPS = 256
-"""For how many steps there is to be room: a store that has room for fewer than twice as many can grow."""
+"""The number of steps that every array must have room for, at most half of SLACK_STEPS."""
 IDLE_POLLS = 32_000
-"""At how many rings an idle core looks before it sleeps: for 25 us, since a burst takes 20."""
+"""The number of rings that an idle core polls before it sleeps: 25 us, since a burst takes 20."""
 POLLS_PER_QUIESCENCE_TEST = 200
-"""How often core 0 looks at its own rings before it looks at all, as many as there are pairs of cores."""
+"""The number of polls of core 0 between two tests for quiescence, which read the rings of all pairs of cores."""
 OFFER_WINDOW = 128
-"""Among how many of the oldest tokens one is looked for that opens an activation."""
+"""The number of oldest tokens that are searched for one that opens an activation."""
 MAX_OFFER_DELIVERIES = 64
-"""How many are delivered at most to come to one."""
+"""The maximal number of tokens that are delivered to find one."""
 MAX_OFFER_BACKOFF = 15
-"""After how many bursts at most it is tried again."""
+"""The maximal number of bursts between two attempts."""
 SMALL_ACTIVATION_FIRINGS, MAX_REQUEST_BACKOFF = 1000, 63
-"""Of how many firings an activation is worth its messages, and how many pauses are made at most: in each a core looks
-for messages, and sleeps once."""
+"""The number of firings below which an activation does not pay for its messages, and the maximal number of pauses
+before the next request; in a pause a core polls for messages and sleeps once."""
 
 
 def run(a: Any, budget: Any, header: Any) -> Any:
-    """Deliver tokens until all cores are quiet, so many bursts are done, or something else is to be done first."""
+    """Deliver tokens until all cores are quiescent, `budget` bursts are done, or the caller must act first."""
     r, c = peek(a, Address.REGISTERS), peek(a, Address.SHARED_WORDS)
     mem, core = peek(a, Address.MEMORY), peek(r, Register.CORE)
     while budget > 0:
@@ -86,7 +86,7 @@ def run(a: Any, budget: Any, header: Any) -> Any:
 
 
 def steps_with_room(a: Any) -> Any:
-    """How many steps surely fit into all arrays."""
+    """A number of steps that fit into all arrays."""
     o, r = peek(a, Address.OPTIONS), peek(a, Address.REGISTERS)
     steps = (peek(a, Address.MEMORY_SIZE) - peek(r, Register.MEMORY_TOP)) // peek(o, MachineOption.LARGEST_FRAME) - 2
     steps = min(
@@ -96,7 +96,7 @@ def steps_with_room(a: Any) -> Any:
 
 
 def push_token(a: Any, r: Any, token: Any, value: Any, wave: Any) -> None:
-    """A token more in flight, the youngest."""
+    """Add a token to the flight, as the youngest."""
     at = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) & peek(a, Address.RING_SIZE) - 1
     poke(peek(a, Address.RING), at << 1, token)
     poke(peek(a, Address.RING), (at << 1) + 1, value)
@@ -106,7 +106,7 @@ def push_token(a: Any, r: Any, token: Any, value: Any, wave: Any) -> None:
 
 
 def new_proxy(a: Any, r: Any, mem: Any, header: Any) -> Any:
-    """A proxy of nothing yet. All are as large as the largest frame."""
+    """A new or reused proxy, not yet filled in. All proxies have the size of the largest frame."""
     proxy, size = peek(r, Register.FREE_PROXIES), peek(peek(a, Address.OPTIONS), MachineOption.LARGEST_FRAME)
     if proxy:
         poke(r, Register.FREE_PROXIES, parent_of(mem, proxy))
@@ -133,7 +133,7 @@ def write_proxy(a: Any, proxy: Any, core: Any, frame: Any, home: Any, child: Any
 
 
 def read_messages(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> Any:
-    """Read all messages that have come; whether there was room for them."""
+    """Read all messages that have arrived; returns whether there was room for them."""
     for sender in range(peek(c, SharedLine.CORE_COUNT)):
         ring = ring_offset(c, sender, core)
         number, end = peek(c, ring), atomic_load(c, ring + CACHE_LINE_WORDS)
@@ -173,8 +173,8 @@ def read_message(a: Any, r: Any, mem: Any, message: Any, sender: Any, header: An
 
 
 def note_arrival(r: Any) -> None:
-    """An activation has come. Where the last one was small, longer and longer pauses are made before another is asked
-    for: a chain of calls, of which there is one at a time, would go from core to core."""
+    """Note the arrival of an activation. If the last one was small, double the pause before the next request: a chain
+    of calls, only one of which runs at a time, would otherwise move from core to core."""
     is_small = peek(r, Register.FIRINGS) - peek(r, Register.FIRINGS_AT_ARRIVAL) < SMALL_ACTIVATION_FIRINGS
     poke(
         r,
@@ -186,7 +186,7 @@ def note_arrival(r: Any) -> None:
 
 
 def finish_pending(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
-    """An activation has one thing less that is pending; it may have been the last."""
+    """Decrement the pending count of an activation; close it at 0."""
     counts = peek(mem, frame + FrameHeader.PENDING) - 1
     poke(mem, frame + FrameHeader.PENDING, counts)
     if (counts & PENDING_MASK) == 0:
@@ -194,7 +194,8 @@ def finish_pending(a: Any, r: Any, mem: Any, frame: Any, header: Any) -> None:
 
 
 def forward_token(a: Any, r: Any, mem: Any) -> Any:
-    """Send the youngest token as a message; whether it is for a proxy. Where there is no room for messages, later."""
+    """Send the youngest token as a message if it is for a proxy; returns whether it is. Without room for messages, the
+    token stays for later."""
     at = peek(r, Register.FLIGHT_HEAD) + peek(r, Register.FLIGHT_LENGTH) - 1 & peek(a, Address.RING_SIZE) - 1
     token = peek(peek(a, Address.RING), at << 1)
     proxy = token >> PORT_BITS
@@ -222,7 +223,7 @@ def forward_token(a: Any, r: Any, mem: Any) -> Any:
 
 
 def report_closed_proxies(a: Any, r: Any, mem: Any) -> None:
-    """Tell others that proxies have closed, as far as there is room for messages."""
+    """Report closed proxies to the other cores, as far as there is room for messages."""
     words = peek(a, Address.OPERAND_WAVES)
     while peek(r, Register.CLOSED_PROXIES):
         proxy = peek(r, Register.CLOSED_PROXIES)
@@ -240,7 +241,7 @@ def report_closed_proxies(a: Any, r: Any, mem: Any) -> None:
 
 
 def offer(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> None:
-    """Give an activation to each other core that asks for one, while there are some."""
+    """Donate an activation to each core that requests one, until none is left."""
     if peek(r, Register.OFFER_DELAY) > 0:
         poke(r, Register.OFFER_DELAY, peek(r, Register.OFFER_DELAY) - 1)
         return
@@ -255,7 +256,7 @@ def offer(a: Any, r: Any, mem: Any, c: Any, core: Any, header: Any) -> None:
 
 
 def donate(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any) -> Any:
-    """Give an activation to a core that asks for one; whether there was one."""
+    """Donate an activation to a core that requests one; returns whether one was found."""
     position = find_offer(a, r, mem, header)
     if position < 0 or steps_with_room(a) < 1:
         return False
@@ -283,7 +284,7 @@ def donate(a: Any, r: Any, mem: Any, c: Any, core: Any, other: Any, header: Any)
 
 
 def deliver_outermost(a: Any, r: Any, mem: Any, header: Any) -> None:
-    """Deliver some of the outermost tokens: other arguments of what was given away are among them, or soon will be."""
+    """Deliver some of the outermost tokens, to send on the other arguments of a donated activation soon."""
     for _ in range(MAX_OFFER_DELIVERIES):
         if peek(r, Register.FLIGHT_LENGTH) < 2 or steps_with_room(a) < 1:
             return
@@ -293,8 +294,8 @@ def deliver_outermost(a: Any, r: Any, mem: Any, header: Any) -> None:
 
 
 def find_offer(a: Any, r: Any, mem: Any, header: Any) -> Any:
-    """Which token opens an activation that may be given away, counted from the oldest; or -1. Where none does, some of
-    the outermost are delivered, to come to one. The only token there is stays here."""
+    """The position of a token that opens a shareable activation, or -1. If there is none, deliver some of the outermost
+    tokens to find one. The only token of a core is never offered."""
     for _ in range(MAX_OFFER_DELIVERIES):
         if peek(r, Register.FLIGHT_LENGTH) < 2:
             return -1
@@ -310,10 +311,11 @@ def find_offer(a: Any, r: Any, mem: Any, header: Any) -> Any:
 
 
 def find_outermost(a: Any, r: Any, mem: Any, opening: Any) -> Any:
-    """Of the oldest tokens that open an activation, if such are wanted, the one of the least depth, counted from the
-    oldest; or, complemented, of the others. Of loops in a loop it is one of that loop."""
+    """Among the oldest tokens, the position of the outermost one that opens a shareable activation, if `opening`; if
+    there is none, the complemented position of the outermost other token. In nested loops, that is one of the outer
+    loop."""
     ring, mask, head = peek(a, Address.RING), peek(a, Address.RING_SIZE) - 1, peek(r, Register.FLIGHT_HEAD)
-    least, at, least_opening, found_opening = 1 << LOW_BITS, 0, 1 << LOW_BITS, -1
+    least, at, least_opening, opening_position = 1 << LOW_BITS, 0, 1 << LOW_BITS, -1
     for position in range(min(OFFER_WINDOW, peek(r, Register.FLIGHT_LENGTH))):
         token = peek(ring, (head + position & mask) << 1)
         depth = depth_of(mem, token >> PORT_BITS)
@@ -323,12 +325,12 @@ def find_outermost(a: Any, r: Any, mem: Any, opening: Any) -> Any:
             if depth < least:
                 least, at = depth, position
         elif depth < least_opening:
-            least_opening, found_opening = depth, position
-    return found_opening if opening and found_opening >= 0 else ~at
+            least_opening, opening_position = depth, position
+    return opening_position if opening and opening_position >= 0 else ~at
 
 
 def opens_activation(a: Any, mem: Any, token: Any) -> Any:
-    """Whether a token opens an activation that may be given away."""
+    """Whether a token opens an activation that may move to another core."""
     frame, row = token >> PORT_BITS, peek(a, Address.DELIVERY_ROWS) + (token & PORT_MASK) * ROW_BYTES
     if peek(row, DeliveryColumn.IS_SHAREABLE) == 0 or peek(mem, frame + peek(row, DeliveryColumn.STATE)) & peek(
         row, DeliveryColumn.CONFLICT_BITS
@@ -340,7 +342,7 @@ def opens_activation(a: Any, mem: Any, token: Any) -> Any:
 
 
 def make_youngest(a: Any, r: Any, position: Any) -> None:
-    """Make a token the youngest."""
+    """Move the token at a position to the young end of the flight."""
     ring, waves, mask, head = (
         peek(a, Address.RING),
         peek(a, Address.TOKEN_WAVES),
@@ -360,7 +362,7 @@ def make_youngest(a: Any, r: Any, position: Any) -> None:
 
 
 def withdraw_request(r: Any, mem: Any, c: Any, core: Any) -> None:
-    """Ask for nothing more, since there is work; where an activation has been given already, it comes."""
+    """Withdraw the request for an activation, since there is work; if one was already donated, it still arrives."""
     if peek(r, Register.REQUESTED_PROXY):
         proxy = atomic_exchange(c, core_line(core) + CoreLine.REQUESTED_PROXY, 0)
         if proxy:
@@ -369,14 +371,14 @@ def withdraw_request(r: Any, mem: Any, c: Any, core: Any) -> None:
 
 
 def wait_for_work(a: Any, r: Any, c: Any, core: Any, header: Any) -> Any:
-    """Ask for an activation, and wait for messages for a while: BUDGET where some came, QUIESCENT where all cores
-    are."""
-    mine, is_late, cores = core_line(core), peek(r, Register.REQUEST_DELAY) == 0, peek(c, SharedLine.CORE_COUNT)
+    """Request an activation and poll for messages for a while; returns BUDGET if some arrived, QUIESCENT if all cores
+    are quiescent, else IDLE."""
+    line, is_late, cores = core_line(core), peek(r, Register.REQUEST_DELAY) == 0, peek(c, SharedLine.CORE_COUNT)
     poke(r, Register.REQUEST_DELAY, max(peek(r, Register.REQUEST_DELAY) - 1, 0))
     if cores > 1 and peek(r, Register.REQUESTED_PROXY) == 0 and is_late:
         poke(r, Register.REQUESTED_PROXY, new_proxy(a, r, peek(a, Address.MEMORY), header))
-        atomic_store(c, mine + CoreLine.REQUESTED_PROXY, peek(r, Register.REQUESTED_PROXY))
-    atomic_store(c, mine + CoreLine.IS_IDLE, 1)
+        atomic_store(c, line + CoreLine.REQUESTED_PROXY, peek(r, Register.REQUESTED_PROXY))
+    atomic_store(c, line + CoreLine.IS_IDLE, 1)
     for number in range(IDLE_POLLS // cores):
         for sender in range(cores):
             ring = ring_offset(c, sender, core)
@@ -388,25 +390,25 @@ def wait_for_work(a: Any, r: Any, c: Any, core: Any, header: Any) -> Any:
 
 
 def core_line(core: Any) -> Any:
-    """The line of a core."""
+    """The offset of the line of a core."""
     return (1 + core) * CACHE_LINE_WORDS
 
 
 def ring_offset(c: Any, sender: Any, receiver: Any) -> Any:
-    """The two lines of a ring: how many messages have been read, and how many written."""
+    """The offset of the two lines of a ring: the number of messages read, and of those written."""
     cores = peek(c, SharedLine.CORE_COUNT)
     return (1 + cores + 2 * (sender * cores + receiver)) * CACHE_LINE_WORDS
 
 
 def message_address(c: Any, sender: Any, receiver: Any, number: Any) -> Any:
-    """Where the message of this number lies."""
+    """The address of the message with this number."""
     cores = peek(c, SharedLine.CORE_COUNT)
     ring = sender * cores + receiver
     return c + 8 * CACHE_LINE_WORDS * (1 + cores + 2 * cores * cores + ring * RING_CAPACITY + number % RING_CAPACITY)
 
 
 def is_ring_full(a: Any, receiver: Any) -> Any:
-    """Whether there is no room for two messages more to a core."""
+    """Whether the ring to a core lacks room for two more messages."""
     c = peek(a, Address.SHARED_WORDS)
     ring = ring_offset(c, peek(peek(a, Address.REGISTERS), Register.CORE), receiver)
     return peek(c, ring + CACHE_LINE_WORDS) - atomic_load(c, ring) > RING_CAPACITY - 2
@@ -415,7 +417,7 @@ def is_ring_full(a: Any, receiver: Any) -> Any:
 def write_message(
     a: Any, receiver: Any, kind: Any, to: Any, one: Any, two: Any, three: Any, four: Any, five: Any
 ) -> None:
-    """Send a message, for which there is room."""
+    """Send a message; there must be room for it."""
     c, core = peek(a, Address.SHARED_WORDS), peek(peek(a, Address.REGISTERS), Register.CORE)
     ring = ring_offset(c, core, receiver)
     number = peek(c, ring + CACHE_LINE_WORDS)

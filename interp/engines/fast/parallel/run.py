@@ -40,14 +40,14 @@ from .store import (
 )
 
 BURSTS_BEFORE_THREADS = 48
-"""After how many bursts of one core the others begin: those of 2 ms. To start a thread takes 0.1 ms."""
+"""The number of bursts of the first core before the others start: some 2 ms. Starting a thread takes 0.1 ms."""
 BURST_TOKENS = 4096
-"""How many tokens a core delivers between two looks at what others want."""
+"""The number of tokens that a core delivers between two checks of the requests of others."""
 BURSTS_PER_CHECK = 128
-"""How many bursts go by between two looks at the clock, at memory, and at Ctrl-C: some 5 ms."""
+"""The number of bursts between checks of the clock, memory and Ctrl-C: some 5 ms."""
 FIRST_TOKEN_CHECK = 2**26
-"""After how many firings it is first looked at whether a wave may have had more tokens than the limit, and then
-whenever there are twice as many: after half a second, which is what a run that is begun again may lose."""
+"""The number of firings before the first check of the limit on tokens; each later check comes after twice as many. The
+first comes after half a second, the time that a restarted run may lose."""
 RESTART = "again"
 """The end reason of a parallel run that must start again on one core."""
 
@@ -65,9 +65,9 @@ def run_on_cores(
     k: int | None = None,
     world: World | None = None,
 ) -> Outcome:
-    """Run a graph whose rules have been checked, under `waves` until it is quiet; how it ends is data.
+    """Run a validated graph under `waves` until it is quiescent; the outcome says how the run ended.
 
-    Raises Usage where the arguments do not fit.
+    Raises Usage if the arguments do not fit.
     """
     admitted, spent = admit_arguments(graph, arguments), 0.0
     state, most = first_state(graph, admitted, schedule, seed, k, world), resolve_limits(limits)
@@ -85,7 +85,7 @@ def run_on_cores(
 
 
 class ParallelRun:
-    """A run on several cores, from its beginning on; after so many bursts of the first, the others begin."""
+    """A run on several cores, from its beginning. The first core starts alone, the others follow if the run lasts."""
 
     def __init__(
         self,
@@ -100,23 +100,23 @@ class ParallelRun:
         image = cached_image(state.graph, state.loop_bounds)
         self.shared_words = new_shared_words(cores, burst_tokens)
         self.stores: list[CoreStore] = []
-        known: list[ref[CoreStore]] = []
+        references: list[ref[CoreStore]] = []
         for _ in range(cores):
-            self.stores.append(CoreStore(image, limits, self.shared_words, known))
-            known.append(ref(self.stores[-1]))
+            self.stores.append(CoreStore(image, limits, self.shared_words, references))
+            references.append(ref(self.stores[-1]))
         self._host = HostFirings(self.stores[0], state)
         import_state(self.stores[0], self._host, state, Meter(state, is_clocked=False))
         self._initial_tokens = len(state.flight)
         self._threads: list[threading.Thread] = []
         self.end_reason: str | None = None
-        """How: "quiet", the limit that ended it from outside, or AGAIN."""
+        """Why the run ended: "quiet", the external limit that ended it, or RESTART; None while it runs."""
         self.elapsed = 0.0
-        """How many seconds it took."""
+        """The seconds that the run took."""
         self._error: BaseException | None = None
 
     def go(self) -> None:
-        """Go on until the run is over; raises KeyboardInterrupt where somebody pressed Ctrl-C, and it is quiet."""
-        load_machine(MachineVariant.MULTICORE)  # which may take seconds to compile, the first time
+        """Run until the end; raises KeyboardInterrupt on Ctrl-C if the run is already quiescent."""
+        load_machine(MachineVariant.MULTICORE)  # here, since it may compile for seconds
         began = time.monotonic()
         with interrupt_between_steps() as interrupt:
             alarm = LimitMonitor(self._limits.seconds, self._limits.bytes, interrupt)
@@ -137,22 +137,22 @@ class ParallelRun:
                 self.end_reason = "interrupt"
 
     def _run_first_core(self, alarm: LimitMonitor) -> None:
-        """What the first core does: begin, have the others begin if it lasts, and look at what ends all."""
-        bursts, looked = self._bursts_before_threads, FIRST_TOKEN_CHECK
+        """The main loop of the first core, which also starts the other threads and checks the limits."""
+        bursts, next_check = self._bursts_before_threads, FIRST_TOKEN_CHECK
         while self.end_reason is None:
             self._request_stop(alarm.exceeded_limit(0, None))
             self.run_bursts(self.stores[0], bursts)
             firings, bursts = self.firings, BURSTS_PER_CHECK
             if firings > self._limits.firings:
                 self._request_stop(RESTART)
-            if firings > looked:
-                looked = 2 * firings
+            if firings > next_check:
+                next_check = 2 * firings
                 self._request_stop(None if self._fits_token_limit(self._current_profile()) else RESTART)
             if not self._threads and self.end_reason is None:
                 self._start_threads()
 
     def _start_threads(self) -> None:
-        """Have the others begin, or as many as the system gives threads for."""
+        """Start the other cores, or as many as the system has threads for."""
         for store in self.stores[1:]:
             thread = threading.Thread(target=self._run_core, args=(store,), name="tagloom core", daemon=True)
             try:
@@ -162,17 +162,17 @@ class ParallelRun:
             self._threads.append(thread)
 
     def _run_core(self, store: CoreStore) -> None:
-        """What another core does."""
+        """The main loop of another core."""
         signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
         try:
             while self.end_reason is None:
                 self.run_bursts(store, BURSTS_PER_CHECK)
-        except BaseException as error:  # whoever waits for the run is to know
+        except BaseException as error:  # raised again by `go`
             self._error = error
             self._request_stop(RESTART)
 
     def run_bursts(self, store: CoreStore, bursts: int) -> None:
-        """Make so many bursts, or fewer, and do what stopped them."""
+        """Make at most this number of bursts on one core, and handle the reason for the stop."""
         match ExitReason(
             load_machine(MachineVariant.MULTICORE)(store.address_table(), bursts, store.image.header_words)
         ):
@@ -197,10 +197,10 @@ class ParallelRun:
         except MemoryError:
             self._request_stop(RESTART)
 
-    def _request_stop(self, how: str | None) -> None:
-        """All are to leave, if there is a reason; the first one counts."""
-        if how is not None and self.end_reason is None:
-            self.end_reason = how
+    def _request_stop(self, reason: str | None) -> None:
+        """Have all cores stop, if there is a reason; the first reason counts."""
+        if reason is not None and self.end_reason is None:
+            self.end_reason = reason
             self.shared_words[SharedLine.STOP_FLAG] = 1
 
     @property
@@ -208,45 +208,46 @@ class ParallelRun:
         return sum(int(store.registers[Register.FIRINGS]) for store in self.stores)
 
     def _current_profile(self) -> WaveProfile:
-        """That of what has been done so far."""
+        """The profile of the run so far."""
         return wave_profile(self.stores, self._initial_tokens)
 
     def _fits_token_limit(self, by_wave: WaveProfile) -> bool:
-        """Whether surely no wave had more tokens than the limit allows, after any of its firings."""
+        """Whether the number of tokens certainly stayed within the limit."""
         return by_wave.peak_tokens_bound() <= self._limits.tokens
 
     @cached_property
     def _final_profile(self) -> WaveProfile:
-        """That of the run, when it has ended."""
+        """The profile of the run after its end."""
         return self._current_profile()
 
     @property
     def is_conclusive(self) -> bool:
-        """Whether the run is to be kept: where it is quiet, all that is left are results."""
+        """Whether the result is valid for the requested schedule: all results arrived, nothing is left, and no limit
+        was met; or an external limit ended the run."""
         if self.end_reason != "quiet":
             return self.end_reason != RESTART
         pending = (Register.FLIGHT_LENGTH, Register.WAITING, Register.OPEN_ACTIVATIONS)
         is_clean = not any(store.registers[list(pending)].any() for store in self.stores)
-        has_come = self.stores[0].registers[Register.RESULT_COUNT] == len(self._state.graph.results)
+        is_complete = self.stores[0].registers[Register.RESULT_COUNT] == len(self._state.graph.results)
         return bool(
             is_clean
-            and has_come
+            and is_complete
             and self.firings <= self._limits.firings
             and self._fits_token_limit(self._final_profile)
         )
 
     def stats(self) -> Stats:
-        """The measures of a run that has ended."""
+        """The statistics of the run after its end."""
         return parallel_stats(self.stores, self._final_profile, self._unread_opens())
 
     def _unread_opens(self) -> WordArray:
-        """The messages that open activations and that no core has read, where the run was ended from outside."""
+        """The OPEN messages that no core has read; there are some only if an external limit ended the run."""
         messages = unread_messages(self.shared_words)
-        opening: WordArray = messages[messages[:, MessageWord.KIND] == MessageKind.OPEN]
-        return opening
+        opens: WordArray = messages[messages[:, MessageWord.KIND] == MessageKind.OPEN]
+        return opens
 
     def outcome(self, structure: TreeDef) -> Outcome:
-        """How it ended, where it is good."""
+        """The outcome of a conclusive run."""
         state, first = self._state, self.stores[0]
         state.records.clear()
         state.results = result_values(first)

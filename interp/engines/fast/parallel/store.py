@@ -21,13 +21,13 @@ from ..shared import MessageWord
 from ..store import SLACK_STEPS, TokenStore, next_power_of_two
 
 IDLE_SLEEP, MAX_IDLE_SLEEP = 50e-6, 1e-3
-"""How many seconds an idle core sleeps between two looks at its messages, at first; each time it sleeps twice as long,
-up to so many: to wake up every 50 us makes the core at work half as fast where others want the processor too."""
+"""The seconds that an idle core sleeps before it checks its messages again: doubled each time, up to the maximum.
+Waking up every 50 us would halve the speed of a busy core that shares its processor."""
 
 
 class CoreStore(TokenStore):
-    """What one core has of a run; `shared` is what all share, and `cores` are the stores of all: whoever wants their
-    tags holds these."""
+    """The part of a run on one core. `shared` are the words that all cores share. `cores` are the stores of all cores;
+    the references are weak, so whoever asks for tags must keep the stores alive."""
 
     def __init__(self, image: Image, limits: Limits, shared: WordArray, cores: Sequence[ref[CoreStore]]) -> None:
         super().__init__(image, limits, DeliveryOrder.YOUNGEST, seed=0, clocked=True, result_limit=0)
@@ -35,18 +35,18 @@ class CoreStore(TokenStore):
         self.delivery_rows, self._shared_words, self._cores = parallel_delivery_rows(image), shared, cores
         self.profile = np.zeros((2 * SLACK_STEPS, len(ProfileColumn)), np.int64)
         self.idle_sleep = IDLE_SLEEP
-        """How many seconds the core sleeps when it has nothing to do next."""
+        """The seconds that the core sleeps when it is idle next."""
         self.operand_waves = np.zeros(len(self.memory), np.int64)
         self.token_waves = np.zeros(len(self.ring), np.int64)
 
-    def _build_address_table(self) -> WordArray:
-        found = super()._build_address_table()
-        found[[Address.OPERAND_WAVES, Address.TOKEN_WAVES]] = (
+    def build_address_table(self) -> WordArray:
+        table = super().build_address_table()
+        table[[Address.OPERAND_WAVES, Address.TOKEN_WAVES]] = (
             self.operand_waves.ctypes.data,
             self.token_waves.ctypes.data,
         )
-        found[Address.SHARED_WORDS] = self._shared_words.ctypes.data
-        return found
+        table[Address.SHARED_WORDS] = self._shared_words.ctypes.data
+        return table
 
     def growth_bytes(self) -> int:
         return 2 * super().growth_bytes()
@@ -72,7 +72,7 @@ class CoreStore(TokenStore):
         return bool(self.memory[frame + self.image.header_words] < 0)
 
     def frames(self) -> Iterator[int]:
-        """The frames of the open activations that this core has itself."""
+        """The frames of the open activations on this core, without proxies."""
         frame = len(self.image.literals)
         while frame < self.registers[Register.MEMORY_TOP]:
             is_proxy, site = self.is_proxy(frame), self.site_of(frame)
@@ -82,26 +82,26 @@ class CoreStore(TokenStore):
             frame += self.image.largest_frame if is_proxy else int(self.image.scopes[scope, ScopeColumn.SIZE])
 
     def tag(self, frame: int) -> Tag:
-        """The tag of an activation: what is around it may be another core's."""
+        """The tag of an activation, whose ancestors may be on other cores."""
         proxies: list[tuple[CoreStore, int]] = []
         store, top = self, self._outermost_untagged(frame)
         while store.is_proxy(top) and top not in store.tags:
             proxies.append((store, top))
-            store, around = store._proxied_frame(top)
+            store, around = store.proxied_frame(top)
             top = store._outermost_untagged(around)
         for store, proxy in reversed(proxies):
-            home, around = store._proxied_frame(proxy)
+            home, around = store.proxied_frame(proxy)
             store.tags[proxy] = TokenStore.tag(home, around)
         return super().tag(frame)
 
     def _outermost_untagged(self, frame: int) -> int:
-        """Of what is around a frame in this store, the last that has no tag yet."""
+        """The outermost ancestor of a frame in this store that has no tag yet, or the first that has one."""
         while frame not in self.tags and self.parent_of(frame):
             frame = self.parent_of(frame)
         return frame
 
-    def _proxied_frame(self, proxy: int) -> tuple[CoreStore, int]:
-        """What a proxy stands for: the store of a core, and a frame there."""
+    def proxied_frame(self, proxy: int) -> tuple[CoreStore, int]:
+        """The store and the frame that a proxy stands for."""
         core, frame = self.operand_waves[[proxy + ProxyWord.CORE, proxy + ProxyWord.REMOTE_FRAME]].tolist()
         home = self._cores[core]()
         assert home is not None
@@ -109,8 +109,8 @@ class CoreStore(TokenStore):
 
 
 def parallel_delivery_rows(image: Image) -> WordArray:
-    """The rows of an image, with results, which `deliver_scalar` takes itself there, and with what may be given away:
-    what each argument sends one token to, so that whoever gets it knows how many have come."""
+    """The delivery rows of an image for a parallel run: `deliver_scalar` also handles results, and calls whose
+    arguments send one token each are shareable, since their receiver can count the arguments."""
     rows, nodes = delivery_table(image).rows.copy(), image.nodes
     code = nodes[:, NodeColumn.CODE]
     sends = nodes[:, NodeColumn.SECOND_EDGES_BEGIN] - nodes[:, NodeColumn.EDGES_BEGIN]
@@ -123,7 +123,7 @@ def parallel_delivery_rows(image: Image) -> WordArray:
 
 
 def supports_parallel_run(image: Image) -> bool:
-    """Whether several cores can run this: words only, no bounds, and nothing that leaves the loop."""
+    """Whether a parallel run supports an image: scalars only, no k-bounds, no host firings."""
     return (
         not image.has_loop_bounds
         and not image.has_tag_keys
@@ -132,34 +132,34 @@ def supports_parallel_run(image: Image) -> bool:
 
 
 class WaveProfile(NamedTuple):
-    """By wave, of what cores have done: firings; tokens that were delivered; tokens that wait when it is over."""
+    """The work of all cores by wave: firings, tokens delivered, and tokens that wait at its end."""
 
     firings: WordArray
     deliveries: WordArray
     waiting_tokens: WordArray
 
     def peak_tokens_bound(self) -> int:
-        """At least as many as there were tokens at once, after any step: those at the beginning of a wave, and all
-        that were sent in it."""
+        """An upper bound of the number of tokens at once after any step: those at the beginning of a wave, and all that
+        were sent in it."""
         alive = self.deliveries.copy()
         alive[:-1] += self.deliveries[1:]
         alive[1:] += self.waiting_tokens[:-1]
         return int(alive.max(initial=0))
 
 
-def _trimmed_length(numbers: WordArray) -> int:
-    """How many numbers there are but for zeros at the end, of which there are few."""
+def trimmed_length(numbers: WordArray) -> int:
+    """The length without the zeros at the end, of which there are few."""
     length = len(numbers)
     while length and not numbers[length - 1]:
         length -= 1
     return length
 
 
-def wave_profile(stores: Sequence[CoreStore], begun: int) -> WaveProfile:
-    """The profile of a run that began with so many tokens, and had fewer than 2**31 at once."""
+def wave_profile(stores: Sequence[CoreStore], initial_tokens: int) -> WaveProfile:
+    """The profile of a run that began with `initial_tokens` tokens and had fewer than 2**31 at once."""
     rows = [store.profile[: store.registers[Register.WAVES] + 1] for store in stores]
     fired, delivered, waiting = np.zeros((3, max(map(len, rows)) + 1), np.int64)
-    delivered[0] = begun
+    delivered[0] = initial_tokens
     for each in rows:
         halves = each.view(np.int32)
         fired[: len(each)] += halves[:, 2 * ProfileColumn.FIRINGS]
@@ -167,19 +167,19 @@ def wave_profile(stores: Sequence[CoreStore], begun: int) -> WaveProfile:
         delivered[1 : len(each) + 1] += each[:, ProfileColumn.TOKENS_SENT]
     waiting += delivered
     np.cumsum(waiting, out=waiting)
-    waves = _trimmed_length(delivered)
+    waves = trimmed_length(delivered)
     return WaveProfile(fired[:waves], delivered[:waves], waiting[:waves])
 
 
-def parallel_stats(stores: Sequence[CoreStore], by_wave: WaveProfile, opening: WordArray) -> Stats:
-    """The measures of what has fired, and, where a run is over, of its waves; the messages `opening` activations have
-    not been read."""
+def parallel_stats(stores: Sequence[CoreStore], by_wave: WaveProfile, opens: WordArray) -> Stats:
+    """The statistics of a parallel run; those of waves are right once it is over. `opens` are the OPEN messages that no
+    core has read."""
     registers = np.array([store.registers for store in stores])
-    firings, span = int(registers[:, Register.FIRINGS].sum()), _trimmed_length(by_wave.firings)
+    firings, span = int(registers[:, Register.FIRINGS].sum()), trimmed_length(by_wave.firings)
     counts = np.sum([store.firing_counts for store in stores], axis=0)
     opened = np.sum([store.opened_counts for store in stores], axis=0)
-    np.add.at(opened, opening[:, MessageWord.SITE], 1)
-    deepest = max(registers[:, Register.DEEPEST_TAG].max(), 1 + opening[:, MessageWord.PARENT_DEPTH].max(initial=-1))
+    np.add.at(opened, opens[:, MessageWord.SITE], 1)
+    deepest = max(registers[:, Register.DEEPEST_TAG].max(), 1 + opens[:, MessageWord.PARENT_DEPTH].max(initial=-1))
     return Stats(
         firings=firings,
         steps=int(registers[:, Register.STEPS].sum()),

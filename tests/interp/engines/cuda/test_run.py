@@ -188,14 +188,14 @@ def test_the_laws_catch_a_careless_copy(monkeypatch: pytest.MonkeyPatch) -> None
     """Of a flight that wraps around the end of the ring, what is copied is not what lies there first."""
     if not is_simulated():
         pytest.skip("tokens that are none lead anywhere, which no graphics processor recovers from")
-    used = wave._live_parts
+    used = wave.live_parts
 
     def careless(name: str, array: Any, registers: Any) -> Any:
         registers = registers.copy()
         registers[Register.FLIGHT_HEAD] = 0
         return used(name, array, registers)
 
-    monkeypatch.setattr(wave, "_live_parts", careless)
+    monkeypatch.setattr(wave, "live_parts", careless)
     wanted = told(fib.run(7, engine="reference"))
     try:
         differs = told(fib.run(7, engine="cuda", limits=Limits(firings=1_000))) != wanted
