@@ -121,19 +121,18 @@ class ActivationTree:
         self.callees: Mapping[Site, str] = {**dict(graph.calls), ENVIRONMENT: graph.name}
         self.firings: Counter[Tag] = Counter()
         self.closed: set[Tag] = set()
-        self.inputs: dict[Tag, dict[int, Value]] = {ROOT: self._root_inputs(arguments)}
+        visible = graph.arguments[graph.hidden_count :]
+        root_inputs = {number: value for number, (_, value) in enumerate(zip(visible, arguments, strict=True))}
+        self.inputs: dict[Tag, dict[int, Value]] = {ROOT: root_inputs}
         """The inputs of each activation, by the merge that they enter through."""
         self.returns: dict[Tag, dict[int, Value]] = {}
         """The values that each activation returned, by return node."""
         for event in events:
-            self._record(event)
+            self.record_event(event)
         self.tags = list(self.inputs)
 
-    def _root_inputs(self, arguments: Sequence[Value]) -> dict[int, Value]:
-        visible = self.graph.arguments[self.graph.hidden_count :]
-        return {number: value for number, (_, value) in enumerate(zip(visible, arguments, strict=True))}
-
-    def _record(self, event: Event) -> None:
+    def record_event(self, event: Event) -> None:
+        """Add one event to the tree."""
         if event.fired:
             tag, node = event.token.tag, self.graph.nodes[event.token.node]
             self.firings[tag] += 1
@@ -146,18 +145,19 @@ class ActivationTree:
     def title(self, tag: Tag) -> str:
         """A call as `fib(3) = 2`; an iteration as `loop[2]: i = 2, s = 1`."""
         if tag.site.kind == "loop":
-            return f"{tag.last_step}: {self._describe_variables(self.parameter_inputs(tag))}"
+            return f"{tag.last_step}: {self.describe_variables(self.parameter_inputs(tag))}"
         return describe_call(self._callee_name(tag), self._describe_phases(tag))
 
     def describe_call(self, tag: Tag) -> str:
         """A call without its results: `fib(3)`; an iteration with its initial variables, without adjoints."""
         if tag.site.kind == "loop":
             initial = [(node, value) for node, value in self.parameter_inputs(tag) if not self.gates.phase_of(node)]
-            return f"{tag.last_step}: {self._describe_variables(initial)}"
+            return f"{tag.last_step}: {self.describe_variables(initial)}"
         inputs, _ = next(iter(self._describe_phases(tag)))
         return f"{self._callee_name(tag)}({inputs})"
 
-    def _describe_variables(self, variables: Iterable[tuple[int, Value]]) -> str:
+    def describe_variables(self, variables: Iterable[tuple[int, Value]]) -> str:
+        """Loop variables with their values: `i = 2, s = 1`."""
         return ", ".join(f"{self._node_name(node)} = {abbreviate_value(value)}" for node, value in variables)
 
     def describe_results(self, tag: Tag) -> str:

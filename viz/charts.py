@@ -60,12 +60,13 @@ def spacetime_svg(graph: Graph, events: Sequence[Event], theme: Theme = LIGHT) -
     title = f"{graph.name}: nodes by waves, {plural(sum(row.firings.total() for row in rows), 'firing')}"
     canvas.text(12, 24, title, size=14)
     for index, row in enumerate(rows):
-        _draw_row(canvas, row, _TOP + index * _CELL_SIZE, size, columns)
+        draw_row(canvas, row, _TOP + index * _CELL_SIZE, size, columns)
     draw_axis(canvas, _TOP + len(rows) * _CELL_SIZE, waves, size)
     return canvas.to_svg(title)
 
 
-def _draw_row(canvas: SvgCanvas, row: ChartRow, y: float, size: int, columns: int) -> None:
+def draw_row(canvas: SvgCanvas, row: ChartRow, y: float, size: int, columns: int) -> None:
+    """Draw a row of the space-time diagram: its name, its letter, and a cell for each column with firings."""
     look = BOX_LOOKS[row.kind]
     canvas.text(_LEFT - 22, y + _CELL_SIZE - 5, _abbreviate(row.name), size=11, anchor="end")
     canvas.text(_LEFT - 10, y + _CELL_SIZE - 5, look.letter, size=10, anchor="middle", muted=True)
@@ -83,10 +84,11 @@ def _draw_row(canvas: SvgCanvas, row: ChartRow, y: float, size: int, columns: in
             x + 1, y + 1, _CELL_SIZE - 2, _CELL_SIZE - 2, look.colour, f"{row.name}, {waves}: {plural(count, 'firing')}"
         )
         if 1 < count < 1000:
-            _draw_count(canvas, x + _CELL_SIZE / 2, y + _CELL_SIZE - 5.5, count)
+            draw_count(canvas, x + _CELL_SIZE / 2, y + _CELL_SIZE - 5.5, count)
 
 
-def _draw_count(canvas: SvgCanvas, x: float, y: float, count: int) -> None:
+def draw_count(canvas: SvgCanvas, x: float, y: float, count: int) -> None:
+    """Draw the number of firings over a cell."""
     canvas.rect(x - 7, y - 9.5, 14, 12, canvas.theme.background)
     canvas.text(x, y, str(count), size=10 if count < 100 else 7, anchor="middle")
 

@@ -56,11 +56,12 @@ def curves_svg(name: str, series: MetricSeries, theme: Theme = LIGHT) -> str:
     title = f"{name}: {plural(len(set(steps)), 'step')}"
     canvas.text(12, 24, title, size=14)
     for index, (metric, numbers) in enumerate(drawn.items()):
-        _draw_chart(canvas, _TOP + index * (_HEIGHT + _GAP), metric, numbers, (min(steps), max(steps)))
+        draw_chart(canvas, _TOP + index * (_HEIGHT + _GAP), metric, numbers, (min(steps), max(steps)))
     return canvas.to_svg(title)
 
 
-def _draw_chart(canvas: SvgCanvas, y: float, metric: str, numbers: Mapping[int, float], ends: tuple[int, int]) -> None:
+def draw_chart(canvas: SvgCanvas, y: float, metric: str, numbers: Mapping[int, float], ends: tuple[int, int]) -> None:
+    """Draw one metric over the steps between `ends`, with its axes, below `y`."""
     finite = {step: value for step, value in numbers.items() if math.isfinite(value)}
     low, high = min(finite.values()), max(finite.values())
     last, top = finite[max(finite)], y + 20
@@ -69,17 +70,17 @@ def _draw_chart(canvas: SvgCanvas, y: float, metric: str, numbers: Mapping[int, 
     canvas.text(_LEFT, y + 12, label, size=11)
     canvas.line(_LEFT, top + _HEIGHT, _LEFT + _WIDTH, top + _HEIGHT, GREY, 0.8)
     for label, value in {f"{value:.6g}": value for value in ticks(low, high, 5)}.items():
-        _, at = _point_at(ends[0], value, ends, (low, high), top)
+        _, at = chart_point(ends[0], value, ends, (low, high), top)
         canvas.line(_LEFT, at, _LEFT + _WIDTH, at, GREY, 0.4)
         canvas.text(_LEFT - 6, at + 4, label, size=9, anchor="end", muted=True)
     for step in (each for each in ticks(*ends, 6) if each == round(each)):
-        x, _ = _point_at(round(step), low, ends, (low, high), top)
+        x, _ = chart_point(round(step), low, ends, (low, high), top)
         canvas.line(x, top + _HEIGHT, x, top + _HEIGHT + 4, GREY, 0.8)
         canvas.text(x, top + _HEIGHT + 15, f"{step:,.0f}", size=9, anchor="middle", muted=True)
     canvas.text(_LEFT - 6, top + _HEIGHT + 15, "step", size=9, anchor="end", muted=True)
     colour = BLUE if canvas.theme is LIGHT else SKY
     for run in finite_runs(numbers):
-        canvas.polyline([_point_at(step, value, ends, (low, high), top) for step, value in run], colour, 1.6)
+        canvas.polyline([chart_point(step, value, ends, (low, high), top) for step, value in run], colour, 1.6)
 
 
 def ticks(low: float, high: float, most: int) -> list[float]:
@@ -98,9 +99,10 @@ def ticks(low: float, high: float, most: int) -> list[float]:
     return positions if len(positions) > 1 else [low, high]
 
 
-def _point_at(
+def chart_point(
     step: int, value: float, ends: tuple[int, int], reach: tuple[float, float], top: float
 ) -> tuple[float, float]:
+    """The position in the picture of a value at a step, in a chart of these ranges of steps and values."""
     across = (step - ends[0]) / ((ends[1] - ends[0]) or 1)
     # Halves first: a difference of two large numbers may be infinite.
     spread = reach[1] / 2 - reach[0] / 2

@@ -76,11 +76,12 @@ def picture(
     names the functions and loops to which the picture is restricted, `fold` those that are drawn as one box each.
     Raises Usage if the subject has no such picture.
     """
-    name, what = _resolve_picture(subject, form)
+    name, what = resolve_picture(subject, form)
     return NotebookPicture(f"{name}, {form}", what, DARK if dark else LIGHT, tuple(only), tuple(fold), most)
 
 
-def _resolve_picture(subject: object, form: str) -> tuple[str, Picture]:
+def resolve_picture(subject: object, form: str) -> tuple[str, Picture]:
+    """The name of a subject and its picture in a form; raises Usage if it has none."""
     match subject, form:
         case History(), "graph":
             return subject.name, moment_view(subject)
@@ -89,14 +90,15 @@ def _resolve_picture(subject: object, form: str) -> tuple[str, Picture]:
         case Outcome(), "profile":
             return subject.graph.name, profile_chart(subject.graph.name, subject.stats, subject.schedule)
         case Function() | Program() | Graph(), "graph" | "program":
-            return _static_picture(subject, form)
+            return static_picture(subject, form)
     required = (
         'a program, a graph or a function with "graph" or "program"; a history with any; an outcome with "profile"'
     )
     raise Usage("no picture of this", required=required, got=f"{type(subject).__name__}, {form!r}")
 
 
-def _static_picture(subject: Function | Program | Graph, form: str) -> tuple[str, Picture]:
+def static_picture(subject: Function | Program | Graph, form: str) -> tuple[str, Picture]:
+    """The name and the picture of a program or graph that is not run; raises Usage if it has no such form."""
     if isinstance(subject, Function):
         return subject.name, static_view(subject.graph if form == "graph" else subject.program)
     if isinstance(subject, Graph):

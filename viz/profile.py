@@ -45,10 +45,10 @@ def draw_profile(profile: Sequence[int], *, width: int = 72, height: int = 8, un
     top = max(1, math.ceil(max(columns)))
     lines = bar_rows(columns, top, height, _BAR_GLYPHS if unicode else _ASCII_BAR_GLYPHS)
     if axes:
-        lines = _add_axes(
+        lines = add_axes(
             lines, margin, format_axis_number(top), len(profile), len(columns), "│└─" if unicode else "|+-"
         )
-    return "\n".join([line.rstrip() for line in lines] + wrap(_caption(profile, size), width))
+    return "\n".join([line.rstrip() for line in lines] + wrap(profile_caption(profile, size), width))
 
 
 def bin_means(profile: Sequence[int], most: int) -> tuple[int, list[Fraction]]:
@@ -72,7 +72,8 @@ def bar_rows(columns: Sequence[Fraction], top: int, height: int, levels: str) ->
     ]
 
 
-def _add_axes(bars: list[str], margin: int, top: str, waves: int, columns: int, lines: str) -> list[str]:
+def add_axes(bars: list[str], margin: int, top: str, waves: int, columns: int, lines: str) -> list[str]:
+    """Rows of bars with a scale on the left and the wave numbers below; `lines` are the three line characters."""
     labels = [top.rjust(margin)] + [" " * margin] * (len(bars) - 1)
     last = str(waves).rjust(columns - 1)
     ends = f"1{last}" if len(last) < columns and last.startswith(" ") else "1"
@@ -83,7 +84,8 @@ def _add_axes(bars: list[str], margin: int, top: str, waves: int, columns: int, 
     ]
 
 
-def _caption(profile: Sequence[int], size: int) -> str:
+def profile_caption(profile: Sequence[int], size: int) -> str:
+    """The numbers of firings and waves, and the waves per column if there are several."""
     total = f"{plural(sum(profile), 'firing')} in {plural(len(profile), 'wave')}, at most {max(profile):,} in one"
     return f"{total}; a column is the mean of {size:,} waves" if size > 1 else total
 

@@ -23,12 +23,12 @@ MISSING_SOURCE = "the source is not here"
 def shareable_lines(location: Location) -> list[str]:
     """The lines of the file that made a node, for output that is passed on to others; empty if the file may not be
     shared or read."""
-    return _read_lines(location.file) if has_traced(location.file) else _read_lines_if_any(document_source(location))
+    return _read_lines(location.file) if has_traced(location.file) else read_lines_if_any(document_source(location))
 
 
 def local_lines(location: Location) -> list[str]:
     """The lines of the file that made a node, for the user's own screen."""
-    return shareable_lines(location) or _read_lines_if_any(resolve_source(Path(location.file)))
+    return shareable_lines(location) or read_lines_if_any(resolve_source(Path(location.file)))
 
 
 def local_line(location: Location) -> str:
@@ -55,7 +55,8 @@ def resolve_source(named: Path) -> Path | None:
         return None
 
 
-def _read_lines_if_any(path: Path | None) -> list[str]:
+def read_lines_if_any(path: Path | None) -> list[str]:
+    """The lines of a file; empty if there is none."""
     return [] if path is None else _read_lines(str(path))
 
 

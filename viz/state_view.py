@@ -57,9 +57,9 @@ def overlay_state(
     activation and those below. With a `limit`, only that many tokens in flight and activations are looked at (there
     may be millions), and tokens have no tooltips, whose text takes longer to make than all else: that is for
     screens."""
-    graph, tooltip_of = state.graph, _describe_token if limit is None else _no_tooltip
+    graph, tooltip_of = state.graph, describe_placed_token if limit is None else _no_tooltip
     view = plain.copy()
-    on_arrows, on_boxes = group_tokens(view, graph, _tokens(state, limit), under)
+    on_arrows, on_boxes = group_tokens(view, graph, placed_tokens(state, limit), under)
     for number, tokens in on_arrows.items():
         view.arrows[number] = view.arrows[number]._replace(badges=token_badges(graph, tokens, most, tooltip_of))
     marked = node_badges(graph, state, last, limit)
@@ -94,11 +94,12 @@ def abbreviate_value(value: Value) -> str:
     if array.ndim == 1 and "," in text[: MAX_LENGTH - 3]:
         return f"{text[: MAX_LENGTH - 3].rpartition(',')[0]}, \u2026]"
     if array.ndim > 1:
-        text = kind if len(kind) <= MAX_LENGTH else _abbreviate_type(array)
+        text = kind if len(kind) <= MAX_LENGTH else abbreviate_type(array)
     return text if len(text) <= MAX_LENGTH else f"{text[: MAX_LENGTH - 2]}\u2026"
 
 
-def _abbreviate_type(array: np.ndarray[Any, Any]) -> str:
+def abbreviate_type(array: np.ndarray[Any, Any]) -> str:
+    """The dtype by kind and bits, with the shape: `f64[15,35]`."""
     bits = "" if array.dtype.kind == "b" else array.dtype.itemsize * 8
     return f"{array.dtype.kind}{bits}[{','.join(map(str, array.shape))}]"
 
@@ -148,7 +149,7 @@ def group_tokens(
     return on_arrows, on_boxes
 
 
-def _tokens(state: State, among: int | None) -> Iterator[_PlacedToken]:
+def placed_tokens(state: State, among: int | None) -> Iterator[_PlacedToken]:
     """All tokens of a state: waiting for partners, in flight, deferred at a cell, throttled by a bound."""
     for tag, record in islice(state.records.items(), among):
         for node, operands in record.waiting_operands.items():
@@ -183,7 +184,8 @@ def token_badges(
     )
 
 
-def _describe_token(graph: Graph, placed: _PlacedToken) -> str:
+def describe_placed_token(graph: Graph, placed: _PlacedToken) -> str:
+    """The tooltip of a token: its value, its tag and its state."""
     mark, token, at, state, _ = placed
     how = f"in flight, at position {at}" if mark == "flight" else state or "waits for partners"
     return f"{describe_value(graph, token.value)} under {token.tag}: {how}"

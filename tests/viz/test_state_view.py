@@ -73,14 +73,14 @@ def test_every_token_is_drawn_where_it_is(history: History) -> None:
 
 
 def _forgets(mark: str) -> Any:
-    true = moment._tokens
+    true = moment.placed_tokens
     return lambda state, among: (found for found in true(state, among) if found[0] != mark)
 
 
 @pytest.mark.parametrize("mark", ["flight", "waits"])
 def test_a_token_forgotten_is_noticed(monkeypatch: pytest.MonkeyPatch, mark: str) -> None:
     """The law above catches a view that leaves tokens out."""
-    monkeypatch.setattr(moment, "_tokens", _forgets(mark))
+    monkeypatch.setattr(moment, "placed_tokens", _forgets(mark))
     history = fib.history(4)
     history.run()
     history.jump(20)

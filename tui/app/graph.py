@@ -159,7 +159,7 @@ class GraphPane(Pane):
         else:
             pairs = zip(line.row, line.base_row, strict=True)
             for (colour, strong, is_lit), both in groupby(
-                pairs, lambda pair: _cell_look(pair[0], pair[1], line.highlighted)
+                pairs, lambda pair: cell_look(pair[0], pair[1], line.highlighted)
             ):
                 glyphs = "".join((plain if is_lit else cell).glyph for cell, plain in both)
                 under = tint(colour, self.dark, 0.35) if is_lit else ""
@@ -173,7 +173,7 @@ class GraphPane(Pane):
         """The text runs of a line, cached."""
         kept = self._text_run_cache.get(id(row))
         if kept is None or kept[0] is not row:
-            kept = self._text_run_cache[id(row)] = (row, _split_text_runs(row))
+            kept = self._text_run_cache[id(row)] = (row, split_text_runs(row))
         return kept[1]
 
     def action_pan(self, across: int, down: int) -> None:
@@ -222,7 +222,7 @@ class GraphPane(Pane):
         )
 
 
-def _split_text_runs(row: Sequence[GridCell]) -> list[_TextRun]:
+def split_text_runs(row: Sequence[GridCell]) -> list[_TextRun]:
     """Split a row into texts of one look each. Blanks join the text before them, whatever their look, which is
     invisible: a line of the graph then has a third of the pieces, and each takes 1 us to reach the terminal."""
     runs: list[_TextRun] = []
@@ -236,6 +236,6 @@ def _split_text_runs(row: Sequence[GridCell]) -> list[_TextRun]:
     return [*runs, ((colour, strong), text[begun:])]
 
 
-def _cell_look(cell: GridCell, plain: GridCell, lit: frozenset[str]) -> tuple[str, bool, bool]:
+def cell_look(cell: GridCell, plain: GridCell, lit: frozenset[str]) -> tuple[str, bool, bool]:
     """The colour of a cell, whether it is bold, and whether it belongs to a highlighted box without a badge over it."""
     return cell.colour, cell.bold, cell.colour == plain.colour and not lit.isdisjoint(plain.owners)

@@ -46,8 +46,8 @@ class Pane(ScrollView, can_focus=True):
         self.styles.offset = (slot.x, slot.y)
         self.styles.width, self.styles.height = slot.width, slot.height
         room = slot.width - 6
-        long = next((long for long in (20, 3, 0) if _title_length(slot, long) <= room), 0)
-        self.border_title = "  ".join(_title_markup(each, each == slot.front, long) for each in slot.panes)
+        long = next((long for long in (20, 3, 0) if title_length(slot, long) <= room), 0)
+        self.border_title = "  ".join(title_markup(each, each == slot.front, long) for each in slot.panes)
 
     def set_subtitle(self, subtitle: str) -> None:
         """Set the text in the lower border, and repaint only that line: setting `border_subtitle` repaints the whole
@@ -115,11 +115,12 @@ class Pane(ScrollView, can_focus=True):
             self.refresh(*changed)
 
 
-def _title_length(slot: PaneArea, long: int) -> int:
+def title_length(slot: PaneArea, long: int) -> int:
+    """The columns of the titles in a border; titles of panes behind the front one are cut to `long` characters."""
     return sum(2 + len(each if each == slot.front else each[:long]) + 2 for each in slot.panes)
 
 
-def _title_markup(pane: str, is_front: bool, long: int) -> str:
+def title_markup(pane: str, is_front: bool, long: int) -> str:
     """The name of a pane in a border as a link to it."""
     if is_front:
         return f"{key_of(pane)} [b u]{pane}[/]"

@@ -47,7 +47,7 @@ class PaneLayout(Container):
             pane.display = name in slots
             if name in slots:
                 pane.move_to_area(slots[name])
-        self.sizes = _pane_sizes(slots.values())
+        self.sizes = pane_sizes(slots.values())
 
     def sizes_with_front(self, front: str | None) -> Mapping[str, PaneSize]:
         """The sizes of the panes that will be visible once `front` is in front: its content is computed before it is
@@ -55,7 +55,7 @@ class PaneLayout(Container):
         if front is None or front in self.sizes:
             return self.sizes
         fronts = {**self._front_order, front: self._front_count + 1}
-        return _pane_sizes(arrange_panes(*self._pane_room, fronts, None if self._maximized_pane is None else front))
+        return pane_sizes(arrange_panes(*self._pane_room, fronts, None if self._maximized_pane is None else front))
 
     def bring_to_front(self, pane: str) -> None:
         """Bring a pane to the front and keep the focus."""
@@ -71,5 +71,6 @@ class PaneLayout(Container):
         self.place_panes()
 
 
-def _pane_sizes(slots: Iterable[PaneArea]) -> Mapping[str, PaneSize]:
+def pane_sizes(slots: Iterable[PaneArea]) -> Mapping[str, PaneSize]:
+    """The inner size of the front pane of each area, in cells."""
     return {slot.front: PaneSize(max(slot.width - 2, 1), max(slot.height - 2, 1)) for slot in slots}

@@ -71,7 +71,7 @@ def origin_guard(port: int) -> Any:
             raise web.HTTPForbidden(text="who asks does not say from where")
         response = await handler(request)
         if isinstance(response, web.Response) and response.content_type == "text/html" and response.text:
-            response.text = _FONT_LINK.sub(lambda _: _head_html(request), response.text)
+            response.text = _FONT_LINK.sub(lambda _: head_html(request), response.text)
             response.headers["Content-Security-Policy"] = _POLICY.format(host=request.host)
             response.headers["Referrer-Policy"] = "no-referrer"
         return response
@@ -79,7 +79,7 @@ def origin_guard(port: int) -> Any:
     return web.middleware(check_origin)
 
 
-def _head_html(request: Any) -> str:
+def head_html(request: Any) -> str:
     """The HTML head that replaces textual-serve's: the font from its own folder, a title, no favicon, the debugger's
     background, and the keyboard focus, which otherwise needs a click."""
     folder = f"{request.path.rstrip('/')}/static/fonts/RobotoMono-VariableFont_wght.ttf"

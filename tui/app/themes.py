@@ -21,18 +21,22 @@ CONTRAST = 4.5
 """The minimum contrast of text (WCAG 2.2, 1.4.3)."""
 
 
-def _mix(one: str, other: str, share: float) -> str:
-    pairs = zip(_rgb(one), _rgb(other), strict=True)
+def mix_colours(one: str, other: str, share: float) -> str:
+    """A colour between two, this share of the way to the other; all as `#RRGGBB`."""
+    pairs = zip(parse_colour(one), parse_colour(other), strict=True)
     return "#" + "".join(f"{round(a + (b - a) * share):02X}" for a, b in pairs)
 
 
-def _rgb(colour: str) -> tuple[int, int, int]:
+def parse_colour(colour: str) -> tuple[int, int, int]:
+    """Red, green and blue of `#RRGGBB`, from 0 to 255."""
     return int(colour[1:3], 16), int(colour[3:5], 16), int(colour[5:7], 16)
 
 
-def _luminance(colour: str) -> float:
+def relative_luminance(colour: str) -> float:
+    """The relative luminance of a colour, from 0 to 1 (WCAG 2.2)."""
     linear = [
-        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4 for part in (p / 255 for p in _rgb(colour))
+        part / 12.92 if part <= 0.03928 else ((part + 0.055) / 1.055) ** 2.4
+        for part in (p / 255 for p in parse_colour(colour))
     ]
     return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
 
@@ -43,7 +47,7 @@ def contrast(one: str, other: str) -> float:
     >>> round(contrast("#000000", "#FFFFFF"))
     21
     """
-    low, high = sorted((_luminance(one), _luminance(other)))
+    low, high = sorted((relative_luminance(one), relative_luminance(other)))
     return (high + 0.05) / (low + 0.05)
 
 
@@ -56,7 +60,7 @@ def legible_colour(colour: str, theme: Theme, background: str = "") -> str:
         (
             mixture
             for share in range(21)
-            if contrast(mixture := _mix(target, theme.foreground, share / 20), background or theme.background)
+            if contrast(mixture := mix_colours(target, theme.foreground, share / 20), background or theme.background)
             >= CONTRAST
         ),
         theme.foreground,
@@ -68,7 +72,7 @@ def text_style(colour: str, strong: bool, dark: bool, background: str = "") -> S
     """The style of a piece of text."""
     theme = DARK if dark else LIGHT
     ink = (
-        _mix(theme.background, theme.foreground, 0.25)
+        mix_colours(theme.background, theme.foreground, 0.25)
         if colour == FUTURE_COLOUR
         else legible_colour(colour, theme, background)
     )
@@ -85,11 +89,11 @@ def row_text(row: PageRow, dark: bool) -> Text:
 def tint(colour: str, dark: bool, share: float = 0.2) -> str:
     """A background with a slight tint of a colour."""
     theme = DARK if dark else LIGHT
-    return _mix(theme.background, colour, share)
+    return mix_colours(theme.background, colour, share)
 
 
 def _textual_theme(theme: Theme, dark: bool) -> Colours:
-    surface = _mix(theme.background, theme.foreground, 0.04)
+    surface = mix_colours(theme.background, theme.foreground, 0.04)
     return Colours(
         name=f"tagloom-{theme.name}",
         primary=legible_colour(style.SKY, theme),
@@ -101,11 +105,11 @@ def _textual_theme(theme: Theme, dark: bool) -> Colours:
         foreground=theme.foreground,
         background=theme.background,
         surface=surface,
-        panel=_mix(theme.background, theme.foreground, 0.1),
+        panel=mix_colours(theme.background, theme.foreground, 0.1),
         dark=dark,
         variables={
-            "border": _mix(theme.background, theme.foreground, 0.3),
-            "border-blurred": _mix(theme.background, theme.foreground, 0.3),
+            "border": mix_colours(theme.background, theme.foreground, 0.3),
+            "border-blurred": mix_colours(theme.background, theme.foreground, 0.3),
         },
     )
 
