@@ -132,7 +132,7 @@ class MainBody:
         if isinstance(type_.dtype, HandleType):
             hint = f"the results of get and collect can be {action}"
             where = self.producers[name].location or where
-            raise Usage(f"{name} stands for cells, which do not leave a program", rule="P1", where=where, hint=hint)
+            raise Usage(f"{name} is a handle of cells, which cannot leave a program", rule="P1", where=where, hint=hint)
         return name
 
     def unknown_name_error(self, name: str, action: str) -> Usage:

@@ -27,7 +27,7 @@ from .restore import Restoration, RestoreReport
 class Checkpoint:
     """The variables reachable from some objects, through attributes, dict keys, and positions in lists and tuples.
 
-    Raises Usage for an object that can hold no variable, such as a number.
+    Raises Usage for an object that cannot contain a variable, such as a number.
 
     >>> import tagloom as tl, tempfile
     >>> model = {"w": tl.Variable([1.0, 2.0]), "b": tl.Variable(0.5)}
@@ -45,7 +45,7 @@ class Checkpoint:
         for name, each in self._objects.items():
             if not can_hold_variables(each):
                 raise Usage(
-                    f"{name} can hold no variable",
+                    f"{name} cannot contain a variable",
                     where=user_location(),
                     required="a variable, or an object, dict or list that leads to some",
                     got=repr(each)[:80],
@@ -101,7 +101,7 @@ class Checkpoint:
         check_not_tracing("restored")
         if self._restoration is None:
             raise Usage(
-                "nothing was restored that could be completed", where=user_location(), hint="call restore(path) first"
+                "there is no restored checkpoint to complete", where=user_location(), hint="call restore(path) first"
             )
         return self._fill(self._restoration, lambda variable: True)
 
@@ -135,11 +135,13 @@ def _fill_all_new_variables() -> None:
         checkpoint.fill_new_variables()
 
 
-def check_not_tracing(what: str) -> None:
+def check_not_tracing(action: str) -> None:
     """Raise Usage while tracing, because traced values are not known."""
     if current_region() is not None:
         raise Usage(
-            f"a checkpoint is {what} by Python, and not by programs", where=user_location(), hint="do it outside"
+            f"a checkpoint cannot be {action} in traced code",
+            where=user_location(),
+            hint="do it outside of the program",
         )
 
 
@@ -165,7 +167,10 @@ class CheckpointManager:
     def __init__(self, checkpoint: Checkpoint, folder: str | os.PathLike[str], *, keep: int = 3) -> None:
         if type(keep) is not int or keep < 1:
             raise Usage(
-                "keep is the number of checkpoints to keep", where=user_location(), required="1 or more", got=repr(keep)
+                "keep must be the number of checkpoints to keep",
+                where=user_location(),
+                required="1 or more",
+                got=repr(keep),
             )
         self._checkpoint = checkpoint
         self._folder = Path(folder)
@@ -189,7 +194,9 @@ class CheckpointManager:
         of a later step, which would stay the latest, and for the reasons of `Checkpoint.save`."""
         number, latest = operator.index(step), self.latest
         if number < 0:
-            raise Usage("this is no step", where=user_location(), required="an integer from 0 up", got=number)
+            raise Usage(
+                "step must be a number of steps", where=user_location(), required="an integer from 0 up", got=number
+            )
         path = self._folder / f"step-{number}.safetensors"
         if latest is not None and int(_FILE_NAME_PATTERN.fullmatch(latest.name)[1]) > number:  # type: ignore[index]
             raise Usage(
@@ -199,7 +206,7 @@ class CheckpointManager:
             self._folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise Usage(
-                "this folder cannot be made", where=user_location(), got=self._folder, hint=error.strerror
+                "this folder cannot be created", where=user_location(), got=self._folder, hint=error.strerror
             ) from None
         self._checkpoint.save(path)
         for old in self.paths[: -self._keep]:

@@ -79,7 +79,7 @@ def read_checkpoint(path: str | os.PathLike[str]) -> CheckpointContents:
     except OSError as error:
         raise unreadable_error(name, error.strerror or str(error)) from None
     except SafetensorError as error:
-        raise Malformed("this is no safetensors file, or not a whole one", where=name, got=error) from None
+        raise Malformed("this is not a safetensors file, or an incomplete one", where=name, got=error) from None
     return CheckpointContents(name, nodes, tensors)
 
 
@@ -92,7 +92,7 @@ def parse_nodes(metadata: Mapping[str, str], path: str, tensors: Sequence[str]) 
     """The graph of objects; every tensor must belong to one variable."""
     if METADATA_KEY not in metadata:
         hint = "safetensors.numpy.load_file reads its tensors"
-        raise Malformed("this is no checkpoint of tagloom", where=path, required=f"metadata {METADATA_KEY}", hint=hint)
+        raise Malformed("this is not a tagloom checkpoint", where=path, required=f"metadata {METADATA_KEY}", hint=hint)
     at = JsonCursor(parse_json(metadata[METADATA_KEY], f"{path}: $"), f"{path}: $")
     read_form(at, ("checkpoint",))
     listed = at.fields("tagloom", "version", "nodes")[2]

@@ -107,8 +107,8 @@ def container_items(node: Any) -> Iterator[tuple[str | None, object]]:
 
 def attribute_items(node: Any) -> Iterator[tuple[str, object]]:
     """The attributes of an object, with their names."""
-    own = list(vars(node).items()) if type(node).__dictoffset__ else []
-    yield from sort_by_name((name, part) for name, part in (*own, *slot_items(node)) if type(name) is str)
+    attributes = list(vars(node).items()) if type(node).__dictoffset__ else []
+    yield from sort_by_name((name, part) for name, part in (*attributes, *slot_items(node)) if type(name) is str)
 
 
 def slot_items(node: Any) -> Iterator[tuple[str, object]]:
@@ -169,19 +169,19 @@ def find_objects(root: object, extra_edges: Mapping[int, Mapping[str, object]] |
     return nodes
 
 
-def find_variables(there: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable]]:
+def find_variables(nodes: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable]]:
     """The variables among these objects, with their numbers."""
-    return ((number, each.value) for number, each in enumerate(there) if isinstance(each.value, Variable))
+    return ((number, each.value) for number, each in enumerate(nodes) if isinstance(each.value, Variable))
 
 
-def find_tensors(there: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable | PendingTensor]]:
+def find_tensors(nodes: Sequence[ObjectNode]) -> Iterator[tuple[int, Variable | PendingTensor]]:
     """The same, with the pending tensors that have no variable yet."""
     return (
-        (number, each.value) for number, each in enumerate(there) if isinstance(each.value, Variable | PendingTensor)
+        (number, each.value) for number, each in enumerate(nodes) if isinstance(each.value, Variable | PendingTensor)
     )
 
 
-def object_path(there: Sequence[ObjectNode], number: int) -> str:
+def object_path(nodes: Sequence[ObjectNode], number: int) -> str:
     """The path of an object: the names of the edges that first led to it, joined by points.
 
     A point or a backslash in a name has a backslash before it. A name that the file uses for itself begins with a
@@ -192,37 +192,37 @@ def object_path(there: Sequence[ObjectNode], number: int) -> str:
     """
     names: list[str] = []
     while number:
-        names.append(there[number].edge_name.replace("\\", "\\\\").replace(".", "\\."))
-        number = there[number].parent
+        names.append(nodes[number].edge_name.replace("\\", "\\\\").replace(".", "\\."))
+        number = nodes[number].parent
     path = ".".join(reversed(names))
     return f"\\{path}" if path == "__metadata__" else path
 
 
-def check_all_named(there: Sequence[ObjectNode]) -> None:
+def check_all_named(nodes: Sequence[ObjectNode]) -> None:
     """Raise Usage if a variable is reachable only through edges without names, since a file would not have it."""
-    numbers = {id(each.value) for each in there}
-    for number, each in enumerate(there):
-        lost = find_unreached_variable(each.unnamed_parts, numbers)
-        if lost is not None:
+    numbers = {id(each.value) for each in nodes}
+    for number, each in enumerate(nodes):
+        variable = find_unreached_variable(each.unnamed_parts, numbers)
+        if variable is not None:
             raise Usage(
-                f"variable {lost.name} has no name in a file",
+                f"variable {variable.name} has no name in a file",
                 where=user_location(),
                 required="names of attributes, strings or integers as keys of dicts, lists or tuples",
-                got=f"a set, or other keys, in {object_path(there, number) or 'the checkpoint'}",
+                got=f"a set, or other keys, in {object_path(nodes, number) or 'the checkpoint'}",
             )
 
 
 def find_unreached_variable(parts: Sequence[object], reached: set[int]) -> Variable | None:
-    """The first variable reachable from these objects that is not in `known`."""
-    waiting, seen = [part for part in parts if id(part) not in reached], {id(part) for part in parts}
-    for each in waiting:  # grows while it is walked
+    """The first variable reachable from these objects that is not in `reached`."""
+    queue, visited = [part for part in parts if id(part) not in reached], {id(part) for part in parts}
+    for each in queue:  # grows while it is walked
         if isinstance(each, Variable):
             return each
         named, nameless = find_edges(each)
         for part in (*named.values(), *nameless):
-            if id(part) not in seen and id(part) not in reached:
-                seen.add(id(part))
-                waiting.append(part)
+            if id(part) not in visited and id(part) not in reached:
+                visited.add(id(part))
+                queue.append(part)
     return None
 
 
@@ -237,10 +237,10 @@ def find_ancestors(targets: Iterable[int], named: Sequence[Mapping[str, int]]) -
     for number, edges_of in enumerate(named):
         for target in edges_of.values():
             sources.setdefault(target, []).append(number)
-    waiting = list(targets)
-    ancestors = set(waiting)
-    for number in waiting:  # grows while it is walked
+    queue = list(targets)
+    ancestors = set(queue)
+    for number in queue:  # grows while it is walked
         new = [source for source in sources.get(number, ()) if source not in ancestors]
         ancestors.update(new)
-        waiting.extend(new)
+        queue.extend(new)
     return ancestors

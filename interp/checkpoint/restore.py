@@ -88,7 +88,7 @@ class Restoration:
     def fill(self, is_allowed: Callable[[Variable], bool]) -> RestoreReport:
         """Assign the file's value to every matching variable that has none from it yet and is allowed."""
         nodes, matches = find_objects(self._root), dict(self._match_tensors())
-        restored, missing, mismatched, taken = [], [], [], set()
+        restored, missing, mismatched, used_tensors = [], [], [], set()
         for number, variable in find_variables(nodes):
             name, assigned, tensor = (
                 object_path(nodes, number),
@@ -96,25 +96,27 @@ class Restoration:
                 matches.get(id(variable)),
             )
             if assigned is not None:
-                taken.add(assigned)
+                used_tensors.add(assigned)
                 restored.append(name)
             elif tensor is None or tensor not in self._tensors:
                 missing.append(name)
             elif not (program_type := Type(variable.dtype, variable.shape)).admits(
                 file_type := self._tensors[tensor].type
             ):
-                taken.add(tensor)
+                used_tensors.add(tensor)
                 mismatched.append(Mismatch(name, file_type, program_type))
             elif is_allowed(variable):
-                taken.add(tensor)
+                used_tensors.add(tensor)
                 restored.append(name)
                 self._assign_tensor(variable, tensor)
-        left = tuple(node.tensor for node in self._nodes if node.tensor is not None and node.tensor not in taken)
-        self._matched_tensors |= taken
-        self._pending_tensors = frozenset(left) - self._matched_tensors
-        if not left:
+        unused_tensors = tuple(
+            node.tensor for node in self._nodes if node.tensor is not None and node.tensor not in used_tensors
+        )
+        self._matched_tensors |= used_tensors
+        self._pending_tensors = frozenset(unused_tensors) - self._matched_tensors
+        if not unused_tensors:
             self._tensors.clear()
-        return RestoreReport(self._path, tuple(restored), left, tuple(missing), tuple(mismatched))
+        return RestoreReport(self._path, tuple(restored), unused_tensors, tuple(missing), tuple(mismatched))
 
     def pending_parts(self) -> dict[int, dict[str, object]]:
         """The parts of the file that matched no variable at the last `fill`: for each object that matches one of the
@@ -134,9 +136,9 @@ class Restoration:
                 parts[number] = unfinished[-1][0]
             return parts[number]
 
-        def missing_parts(number: int, there: Collection[str]) -> dict[str, object]:
+        def missing_parts(number: int, names: Collection[str]) -> dict[str, object]:
             edges_of = self._nodes[number].edges.items()
-            return {name: build_part(target) for name, target in edges_of if target in leading and name not in there}
+            return {name: build_part(target) for name, target in edges_of if target in leading and name not in names}
 
         objects = ((each, number) for each, number in pairs if not isinstance(each, Variable))
         lacking = {id(each): missing_parts(number, find_edges(each).by_name) for each, number in objects}

@@ -37,8 +37,8 @@ def resident_memory() -> int:
         finally:
             os.close(file)
     except (OSError, IndexError, ValueError):
-        most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-        return most if sys.platform == "darwin" else most * 1024
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+        return peak if sys.platform == "darwin" else peak * 1024
 
 
 _RESIDENT_MAX_AGE = 0.02
@@ -57,11 +57,11 @@ def recent_resident_memory() -> int:
 @cache
 def machine_memory() -> int:
     """The memory of this machine in bytes, or the part that the process may use."""
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    total = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
-        return min(whole, int(Path("/sys/fs/cgroup/memory.max").read_bytes()))
+        return min(total, int(Path("/sys/fs/cgroup/memory.max").read_bytes()))
     except (OSError, ValueError):
-        return whole
+        return total
 
 
 _signals: Any = getattr(signal, "_signal", signal)
@@ -160,9 +160,9 @@ class _SignalScope:
             if interrupt.waits_for_step or threading.get_ident() not in _active_interrupts:
                 self._register()
             return interrupt
-        before = _get_handler(signal.SIGINT)
-        if before is signal.default_int_handler or isinstance(getattr(before, "__self__", None), _ImmediateInterrupt):
-            self._previous_handler = before
+        handler = _get_handler(signal.SIGINT)
+        if handler is signal.default_int_handler or isinstance(getattr(handler, "__self__", None), _ImmediateInterrupt):
+            self._previous_handler = handler
             _set_handler(signal.SIGINT, interrupt.handle_signal)
             if interrupt.waits_for_step:
                 self._register()

@@ -75,8 +75,10 @@ def _check_effect_limits(state: State, position: int, limits: Limits) -> None:
     if state.firings >= limits.firings:
         raise limit_exceeded("firings", "firings", limits.firings)
     ways = zip(rule.edges, rule.routes, strict=True)
-    sent = sum(len(edges if routes is None else routes.get(token.tag.site, routes[None])) for edges, routes in ways)
-    if state.live_count + sent - rule.required_tokens > limits.tokens:
+    token_count = sum(
+        len(edges if routes is None else routes.get(token.tag.site, routes[None])) for edges, routes in ways
+    )
+    if state.live_count + token_count - rule.required_tokens > limits.tokens:
         raise limit_exceeded("tokens at once", "tokens", limits.tokens)
 
 
@@ -98,8 +100,8 @@ def _describe_firing(state: State, position: int) -> tuple[GraphNode, dict[str, 
     """The node that fires on this token, and the details for an error: place, tag, and types of the operands."""
     number, port, tag, value = state.flight[position]
     node = state.graph.nodes[number]
-    came = {**state.records[tag].waiting_operands.get(number, {}), port: value}
-    operands = [came.get(p, literal and literal.value) for p, literal in enumerate(node.ports)]
+    operands_by_port = {**state.records[tag].waiting_operands.get(number, {}), port: value}
+    operands = [operands_by_port.get(p, literal and literal.value) for p, literal in enumerate(node.ports)]
     types = [str(type_of(operand)) for operand in operands if operand is not None]
     return node, {"where": node.origin, "tag": tag, "got": f"{node.op} of {', '.join(types)}"}
 
@@ -107,11 +109,11 @@ def _describe_firing(state: State, position: int) -> tuple[GraphNode, dict[str, 
 def _check_event_limits(state: State, event: Event, limits: Limits) -> None:
     if state.firings >= limits.firings:
         raise limit_exceeded("firings", "firings", limits.firings)
-    sent = event.sent
-    if sent:
-        if sent[0].tag.depth > limits.depth:
+    tokens = event.sent
+    if tokens:
+        if tokens[0].tag.depth > limits.depth:
             raise limit_exceeded("nested calls and loops", "depth", limits.depth)
-        if state.live_count + len(sent) - state.rules[event.token.node].required_tokens > limits.tokens:
+        if state.live_count + len(tokens) - state.rules[event.token.node].required_tokens > limits.tokens:
             raise limit_exceeded("tokens at once", "tokens", limits.tokens)
 
 
@@ -191,25 +193,25 @@ def run_validated(
     check_until(until)
     log_path(keep)
     limits = resolve_limits(limits)
-    admitted, called = admit_arguments(graph, arguments), schedule_name(schedule)
+    admitted, name = admit_arguments(graph, arguments), schedule_name(schedule)
     state = first_state(graph, admitted, schedule, seed, k, world)
     meter = Meter(state, is_clocked=state.is_clocked)
-    with open_event_sink(keep, graph, admitted, called, seed, k) as asked:
-        kept = replace(asked, events=[]) if is_ill_formed else asked
-        stopped = resume(
-            state, pick, limits, lambda: is_until_met(until, state), [meter.observe, *kept.observers], is_ill_formed
+    with open_event_sink(keep, graph, admitted, name, seed, k) as sink:
+        run_sink = replace(sink, events=[]) if is_ill_formed else sink
+        error = resume(
+            state, pick, limits, lambda: is_until_met(until, state), [meter.observe, *run_sink.observers], is_ill_formed
         )
         outcome = build_outcome(
             state,
             meter.stats(),
-            add_first_token_note(stopped, kept.events or ()),
+            add_first_token_note(error, run_sink.events or ()),
             until,
-            schedule=called,
+            schedule=name,
             engine="reference",
             structure=structure,
-            **kept.outcome_fields(state.steps),
+            **run_sink.outcome_fields(state.steps),
         )
-        return kept.finish(outcome)
+        return run_sink.finish(outcome)
 
 
 def first_state(
@@ -223,7 +225,7 @@ def first_state(
     """The first state of a run; raises Usage for invalid options."""
     check_seed(seed)
     if k is not None and (type(k) is not int or k < 1):
-        raise Usage("the bound k on the iterations of loops is an integer from 1 up", got=repr(k))
+        raise Usage("k must be an integer from 1 up", got=repr(k))
     world_or_default = world or World()
     check_callbacks(graph, world_or_default)
     return State(
@@ -233,8 +235,8 @@ def first_state(
 
 def check_callbacks(graph: Graph, world: World) -> None:
     """Raises Usage where a graph calls Python functions that the world lacks."""
-    called = [node for node in graph.nodes if node.op == "callback"]
-    missing = [node for node in called if dict(node.attributes)["function"] not in world.callbacks]
+    callbacks = [node for node in graph.nodes if node.op == "callback"]
+    missing = [node for node in callbacks if dict(node.attributes)["function"] not in world.callbacks]
     if missing and not isinstance(world, CallbackReplayWorld):
         name = dict(missing[0].attributes)["function"]
         raise Usage(
@@ -271,12 +273,12 @@ def resume(
     KeyboardInterrupt.
     """
     with interrupt_between_steps() as interrupt:
-        stopped = _resume_events(state, pick, limits, interrupt, should_stop, observers, is_ill_formed)
-        is_broken = isinstance(stopped, Broken)  # decided first; leaves a damaged state
+        error = _resume_events(state, pick, limits, interrupt, should_stop, observers, is_ill_formed)
+        is_broken = isinstance(error, Broken)  # decided first; leaves a damaged state
         return (
             external_limit_error("interrupt", limits)
             if not is_broken and state.flight and interrupt.acknowledge()
-            else stopped
+            else error
         )
 
 
@@ -299,7 +301,7 @@ def _resume_events(
                 see(event)
         except (Broken, Exhausted) as error:
             if isinstance(error, Broken) and not is_ill_formed:
-                raise Crash("a graph that keeps the rules broke the machine", where=state.graph.name) from error
+                raise Crash("the machine failed on a valid graph", where=state.graph.name) from error
             return error.with_traceback(None)  # its frames refer to the observers: a cycle, if one keeps the error
         except Exception:
             if not is_ill_formed:
@@ -332,16 +334,16 @@ def combine_problems(problems: Sequence[Invalid]) -> Invalid:
 
 def admit_arguments(graph: Graph, arguments: Sequence[object], convert: Callable[..., Value] = admit) -> list[Value]:
     """The arguments as values of the graph's types; raises Usage where they do not fit."""
-    wanted = graph.arguments[graph.hidden_count :]
-    if len(wanted) != len(arguments):
-        signature = ", ".join(f"{name}: {output.type}" for name, output in wanted)
+    parameters = graph.arguments[graph.hidden_count :]
+    if len(parameters) != len(arguments):
+        signature = ", ".join(f"{name}: {output.type}" for name, output in parameters)
         raise Usage(
-            f"{graph.name} takes {len(wanted)} argument{'s' * (len(wanted) != 1)}",
+            f"{graph.name} takes {len(parameters)} argument{'s' * (len(parameters) != 1)}",
             required=f"{graph.name}({signature})",
             got=f"{len(arguments)} argument{'s' * (len(arguments) != 1)}",
         )
     admitted = []
-    for (name, output), argument in zip(wanted, arguments, strict=True):
+    for (name, output), argument in zip(parameters, arguments, strict=True):
         try:
             admitted.append(convert(argument, output.type))
         except Usage as error:

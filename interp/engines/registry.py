@@ -110,19 +110,21 @@ def run(job: Job, arguments: Sequence[object], options: RunOptions, engine: str 
     schedule(options.schedule)
     if options.cores is not None:
         check_cores(name, options)
-    chosen = find_engine(name)
-    reason = chosen.unsupported(job, options)
+    engine_object = find_engine(name)
+    reason = engine_object.unsupported(job, options)
     if reason is not None:
-        other = "fast" if find_engine("fast").unsupported(job, options) is None else "reference"
-        raise Usage(f"engine {name} cannot run this", got=reason, hint=f'engine="{other}" does, and so does "auto"')
-    return chosen.run(job, arguments, options)
+        alternative = "fast" if find_engine("fast").unsupported(job, options) is None else "reference"
+        raise Usage(
+            f"engine {name} cannot run this", got=reason, hint=f'engine="{alternative}" does, and so does "auto"'
+        )
+    return engine_object.run(job, arguments, options)
 
 
 def check_cores(engine_name: str, options: RunOptions) -> None:
     """Raises Usage for an invalid number of cores, and for options that several cores do not allow."""
     cores = options.cores
     if not isinstance(cores, int) or isinstance(cores, bool) or not 1 <= cores <= MAX_CORES:
-        raise Usage("this is no number of cores", required=f"an integer from 1 to {MAX_CORES}", got=repr(cores))
+        raise Usage("cores must be a positive integer", required=f"an integer from 1 to {MAX_CORES}", got=repr(cores))
     actual = {"engine": engine_name, "schedule": options.schedule, "until": options.until, "keep": options.keep}
     for option, value in actual.items():
         if value != _PARALLEL_OPTIONS[option]:

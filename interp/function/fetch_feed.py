@@ -108,7 +108,7 @@ class Partial:
             self._fetches, self._fetch_structure = flatten(fetch)
         if feed is not None and not isinstance(feed, Mapping):
             raise Usage(
-                "feed is a dict of values by name",
+                "feed must be a dict of values by name",
                 where=user_location(),
                 required='feed={"h": 2.0}',
                 got=repr(feed)[:80],
@@ -128,10 +128,10 @@ class Partial:
     def __call__(self, *arguments: Any) -> Any:
         """The fetched values, nested as their names are; raises Trap, Exhausted or Deadlock where the run does not
         return them."""
-        whole, values = self._resolve_call(arguments)
-        beside = [each.value for each in whole.captures]
-        value = value_or_raise(self._run(whole, values, {"account": False}))
-        return results_like((*arguments, *self._feeds.values(), *beside), value)
+        traced, values = self._resolve_call(arguments)
+        captures = [each.value for each in traced.captures]
+        value = value_or_raise(self._run(traced, values, {"account": False}))
+        return results_like((*arguments, *self._feeds.values(), *captures), value)
 
     def run(self, *arguments: Any, engine: str | None = None, **options: Any) -> Outcome:
         """Run on concrete arguments, with the options of `Function.run`; the outcome says how the run ended, and its
@@ -143,31 +143,31 @@ class Partial:
         return self._run(*self._resolve_call(arguments), options, engine)
 
     def _run(
-        self, whole: PrunableProgram, given: Sequence[Any], options: Mapping[str, Any], engine: str | None = None
+        self, program: PrunableProgram, arguments: Sequence[Any], options: Mapping[str, Any], engine: str | None = None
     ) -> Outcome:
-        part, feeds = self._find_pruned(whole)
-        names = [parameter.name for parameter in whole.program.main.body.parameters]
-        values = parameter_values(part, dict(zip(names, given, strict=True)) | feeds, fed=feeds)
+        part, feeds = self._find_pruned(program)
+        names = [parameter.name for parameter in program.program.main.body.parameters]
+        values = parameter_values(part, dict(zip(names, arguments, strict=True)) | feeds, fed=feeds)
         is_looking = any(map(has_tag, part.fetches or ()))
-        asked = RunOptions(**{"until": "result" if is_looking else "quiet", **options})
-        asked = asked._replace(world=resolve_world(asked.world, whole.callbacks))
+        run_options = RunOptions(**{"until": "result" if is_looking else "quiet", **options})
+        run_options = run_options._replace(world=resolve_world(run_options.world, program.callbacks))
         if is_looking or any(map(has_tag, feeds)):
-            outcome = self._run_under_tags(part, values, feeds, asked, engine)
+            outcome = self._run_under_tags(part, values, feeds, run_options, engine)
         else:
             outcome = run(
-                Job(part.graph, self._fetch_structure or whole.structure, part.program), values, asked, engine
+                Job(part.graph, self._fetch_structure or program.structure, part.program), values, run_options, engine
             )
         if part.fetches is None and outcome.error is None:
-            whole.assign(outcome.results)
+            program.assign(outcome.results)
         return outcome
 
     def type_of(self, name: str, *arguments: Any) -> Type:
         """The type of a value of the whole program, for arguments like these; raises Usage if there is no such
         value."""
-        whole, _ = self._resolve_call(arguments)
-        if has_tag(short := shorten_name(whole, name)):
-            return location_types(whole.graph, parse_location(whole.graph, short))[0]
-        return prune_program(whole.program, [short]).program.main.results[0]
+        traced, _ = self._resolve_call(arguments)
+        if has_tag(short := shorten_name(traced, name)):
+            return location_types(traced.graph, parse_location(traced.graph, short))[0]
+        return prune_program(traced.program, [short]).program.main.results[0]
 
     @property
     def program(self) -> Program:
@@ -179,48 +179,48 @@ class Partial:
         """The graph of the pruned program."""
         return self._find_pruned(self._resolve_call(())[0])[0].graph
 
-    def _find_pruned(self, whole: PrunableProgram) -> tuple[PrunedProgram, dict[str, object]]:
+    def _find_pruned(self, program: PrunableProgram) -> tuple[PrunedProgram, dict[str, object]]:
         """The pruned program, and the fed values by name; raises Usage if there are no such values."""
-        fetches = None if self._fetches is None else tuple(shorten_name(whole, name) for name in self._fetches)
-        feeds = {shorten_name(whole, name): value for name, value in self._feeds.items()}
-        key = id(whole), fetches, tuple(feeds)
-        return self._get_or_prune(key, lambda: build_pruned_program(whole, fetches, tuple(feeds))), feeds
+        fetches = None if self._fetches is None else tuple(shorten_name(program, name) for name in self._fetches)
+        feeds = {shorten_name(program, name): value for name, value in self._feeds.items()}
+        key = id(program), fetches, tuple(feeds)
+        return self._get_or_prune(key, lambda: build_pruned_program(program, fetches, tuple(feeds))), feeds
 
     def _run_under_tags(
         self,
         part: PrunedProgram,
         values: Sequence[Value],
         feeds: Mapping[str, object],
-        asked: RunOptions,
+        run_options: RunOptions,
         engine: str | None,
     ) -> Outcome:
         """Run on the reference, which fetches and feeds values under tags."""
         if (
             resolve_engine(engine) not in ("auto", "reference")
-            or asked.keep not in (None, "events")
-            or asked.cores is not None
+            or run_options.keep not in (None, "events")
+            or run_options.cores is not None
         ):
             raise Usage(
-                "values under tags are the reference's to fetch and to feed",
+                "only the reference engine can fetch or feed values under tags",
                 required='engine="reference", no cores, and keep="events" if any',
-                got=f"engine={engine!r}, cores={asked.cores!r}, keep={asked.keep!r}",
+                got=f"engine={engine!r}, cores={run_options.cores!r}, keep={run_options.keep!r}",
             )
         fetches, whole = part.fetches, part.original
         history = History(
             part.graph,
             values,
-            schedule=asked.schedule,
-            limits=asked.limits,
+            schedule=run_options.schedule,
+            limits=run_options.limits,
             structure=whole.structure,
-            seed=asked.seed,
-            k=asked.k,
-            world=asked.world,
+            seed=run_options.seed,
+            k=run_options.k,
+            world=run_options.world,
         )
         tagged = filter(has_tag, fetches or ())
         looked_for = [
             location_in_pruned(part, name) if "*" in name else parse_location(part.graph, name) for name in tagged
         ]
-        outcome, tagged_values = run_tagged(history, looked_for, resolve_feeds(part, feeds), asked.until)
+        outcome, tagged_values = run_tagged(history, looked_for, resolve_feeds(part, feeds), run_options.until)
         if fetches is None or self._fetch_structure is None:
             return outcome
         results, under = iter(outcome.results), iter(tagged_values)
@@ -239,22 +239,24 @@ def value_or_raise(outcome: Outcome) -> Any:
     return outcome.value
 
 
-def build_pruned_program(whole: PrunableProgram, fetches: tuple[str, ...] | None, fed: Sequence[str]) -> PrunedProgram:
+def build_pruned_program(
+    program: PrunableProgram, fetches: tuple[str, ...] | None, fed: Sequence[str]
+) -> PrunedProgram:
     """Prune a program to what `fetches` need, given values for `fed`; raises Usage for an unknown name."""
     tagged = [name for name in (*(fetches or ()), *fed) if has_tag(name)]
     for name in tagged:
-        check_name(whole.program, split_name(name)[1])
-        parse_location(whole.graph, name)
-    keep = [node for name in tagged if name in (fetches or ()) for node in required_nodes(whole.program, name)]
-    plain = None if fetches is None else [name for name in fetches if not has_tag(name)]
-    pruned, source_names = prune_program(whole.program, plain, [name for name in fed if not has_tag(name)], keep)
-    return PrunedProgram(whole, pruned, lower(pruned), source_names, fetches)
+        check_name(program.program, split_name(name)[1])
+        parse_location(program.graph, name)
+    keep = [node for name in tagged if name in (fetches or ()) for node in required_nodes(program.program, name)]
+    untagged = None if fetches is None else [name for name in fetches if not has_tag(name)]
+    pruned, source_names = prune_program(program.program, untagged, [name for name in fed if not has_tag(name)], keep)
+    return PrunedProgram(program, pruned, lower(pruned), source_names, fetches)
 
 
-def shorten_name(whole: PrunableProgram, name: str) -> str:
+def shorten_name(program: PrunableProgram, name: str) -> str:
     """The short name of a value: one of the main body needs no tag."""
     tag, inner = split_name(name)
-    body = whole.program.main.body
+    body = program.program.main.body
     is_of_main = any(inner == var.name for var in body.parameters) or any(
         inner == var.name for node in body.nodes for var in node.results
     )
@@ -273,9 +275,9 @@ def parameter_values(part: PrunedProgram, value_of: Mapping[str, Any], fed: Mapp
     main, values = part.original.program.main, list[Value]()
     for name, parameter in zip(part.source_names, part.program.main.body.parameters, strict=True):
         if value_of[name] is ...:
-            message, place = f"argument {name} of {main.name} is left out", main.location or main.name
+            message, location = f"argument {name} of {main.name} is left out", main.location or main.name
             raise Usage(
-                message, where=place, required=parameter.type, got="...", hint="the fetched values depend on it"
+                message, where=location, required=parameter.type, got="...", hint="the fetched values depend on it"
             )
         values.append(admit_feed(part, name, value_of[name], parameter.type) if name in fed else value_of[name])
     return values
@@ -343,29 +345,29 @@ def parse_location(graph: Graph, text: str) -> ValueLocation:
     Raises Usage if the graph has no such node or tag, or if the node makes no value, or handles of cells; Malformed for
     an invalid pattern.
     """
-    written, name = split_name(text)
+    tag_text, name = split_name(text)
     nodes = [number for number, node in enumerate(graph.nodes) if has_name(graph, number, name) and node.outputs]
     if not nodes:
         hint = hints.suggest_name(name, {node.name for node in graph.nodes}) or "tl.print_program shows the names"
-        raise Usage(f"{graph.name} makes no value by this name", rule="P1", where=graph.name, got=name, hint=hint)
-    if "*" in written:
+        raise Usage(f"{graph.name} has no value of this name", rule="P1", where=graph.name, got=name, hint=hint)
+    if "*" in tag_text:
         try:
-            location = ValueLocation(text, tuple(nodes), compile_tag_pattern(written, graph), None)
+            location = ValueLocation(text, tuple(nodes), compile_tag_pattern(tag_text, graph), None)
         except SyntaxFault as fault:
-            raise to_error(fault, written) from None
+            raise to_error(fault, tag_text) from None
     else:
-        tag = parse_tag(graph, written)
+        tag = parse_tag(graph, tag_text)
         location = ValueLocation(text, (select_node(graph, nodes, tag),), tag.__eq__, tag)
     for number in location.nodes:
         if isinstance(graph.nodes[number].outputs[0].type.dtype, HandleType):
             where, hint = graph.nodes[number].origin, "the results of get and collect can be fetched"
-            raise Usage(f"{name} stands for cells, which do not leave a program", rule="P1", where=where, hint=hint)
+            raise Usage(f"{name} is a handle of cells, which cannot leave a program", rule="P1", where=where, hint=hint)
     return location
 
 
-def location_types(graph: Graph, place: ValueLocation) -> list[Type]:
+def location_types(graph: Graph, location: ValueLocation) -> list[Type]:
     """The types of the values made at a location."""
-    return [graph.nodes[number].outputs[0].type for number in place.nodes]
+    return [graph.nodes[number].outputs[0].type for number in location.nodes]
 
 
 def has_name(graph: Graph, number: int, name: str) -> bool:
@@ -413,9 +415,11 @@ class _FetchObserver:
         self, fetched: Sequence[ValueLocation], fed: Sequence[tuple[ValueLocation, Value]], until: Until
     ) -> None:
         self.feeds, self.until = fed, until
-        self.nodes = {number for place in (*fetched, *(place for place, _ in fed)) for number in place.nodes}
+        self.nodes = {
+            number for location in (*fetched, *(location for location, _ in fed)) for number in location.nodes
+        }
         self.results: list[tuple[ValueLocation, dict[tuple[Tag, int], tuple[Tag, Value]]]] = [
-            (place, {}) for place in fetched
+            (location, {}) for location in fetched
         ]
         """For each location, by tag and node of the firing: the tag of the result and its value."""
         self.pending_feed: Value | None = None
@@ -428,30 +432,29 @@ class _FetchObserver:
         return self.pending_feed is not None or self.is_complete(state)
 
     def is_complete(self, state: State) -> bool:
-        if self.until == "result" and any(place.tag is None or not seen for place, seen in self.results):
+        if self.until == "result" and any(location.tag is None or not values for location, values in self.results):
             return False
         return is_until_met(self.until, state)
 
     def _record_result(self, event: Event, tag: Tag, value: Value) -> None:
         node = event.token.node
-        for place, fed in self.feeds:
-            if node in place.nodes and place.matches(tag):
+        for location, fed in self.feeds:
+            if node in location.nodes and location.matches(tag):
                 self.pending_feed = value = fed
-        for place, seen in self.results:
-            if node in place.nodes and place.matches(tag):
-                seen[event.token.tag, node] = tag, value
+        for location, values in self.results:
+            if node in location.nodes and location.matches(tag):
+                values[event.token.tag, node] = tag, value
 
     def fetched_values(self, graph: Graph) -> list[FetchedValue]:
         """The fetched values, those of patterns in program order."""
         values: list[FetchedValue] = []
-        for place, seen in self.results:
-            if place.tag is None:
-                ranks = program_order(graph, seen)
-                values.append(
-                    {format_tag(tag): value for tag, value in (seen[at] for at in sorted(seen, key=ranks.__getitem__))}
-                )
+        for location, matches in self.results:
+            if location.tag is None:
+                ranks = program_order(graph, matches)
+                ordered = (matches[firing] for firing in sorted(matches, key=ranks.__getitem__))
+                values.append({format_tag(tag): value for tag, value in ordered})
             else:
-                values.append(next((value for _, value in seen.values()), None))
+                values.append(next((value for _, value in matches.values()), None))
         return values
 
 
@@ -467,7 +470,7 @@ def run_tagged(
         if lookout.is_complete(history.state):
             break
     outcome, values = _outcome_of(history, until), lookout.fetched_values(history.graph)
-    missing = next((place for place, value in zip(fetches, values, strict=True) if value is None), None)
+    missing = next((location for location, value in zip(fetches, values, strict=True) if value is None), None)
     if missing is not None and outcome.status == "Returned":
         outcome = replace(outcome, status="Deadlocked", error=missing_value_error(history, missing))
     return outcome, values
@@ -476,15 +479,18 @@ def run_tagged(
 def apply_feed(history: History, event: Event, value: Value) -> History:
     """The fork in which the tokens that an event sent from its first output carry another value."""
     edges = history.graph.nodes[event.token.node].outputs[0].edges
-    for sent in event.sent:
-        if Edge(sent.node, sent.port) in edges:
+    for sent_token in event.sent:
+        if Edge(sent_token.node, sent_token.port) in edges:
             flight = enumerate(history.state.flight)
-            position = next((position for position, token in flight if token[:3] == sent[:3]), None)
+            position = next((position for position, token in flight if token[:3] == sent_token[:3]), None)
             if position is None:
                 node = history.graph.nodes[event.token.node]
-                hint = "feed what it takes"
                 raise Usage(
-                    f"a k-bound throttles the tokens of {node}", rule="S16", where=node.origin, tag=sent.tag, hint=hint
+                    f"a k-bound throttles the tokens of {node}, so its value cannot be changed",
+                    rule="S16",
+                    where=node.origin,
+                    tag=sent_token.tag,
+                    hint="feed the operands of the node instead",
                 )
             history = history.change(position, value)
     return history
@@ -505,15 +511,15 @@ def _outcome_of(history: History, until: Until) -> Outcome:
     )
 
 
-def missing_value_error(history: History, place: ValueLocation) -> Deadlock:
+def missing_value_error(history: History, location: ValueLocation) -> Deadlock:
     """The error for a missing value at a location."""
-    number, tag = place.nodes[0], place.tag or ROOT
+    number, tag = location.nodes[0], location.tag or ROOT
     node = history.graph.nodes[number]
     fires = tag
     if node.site is not None and exits_activation(history.graph, number):
-        inside = (event.token.tag for event in history if event.token.tag.site == node.site)
-        last = max((step.iteration for step in inside if step.parent == tag), default=0)
+        iterations = (event.token.tag for event in history if event.token.tag.site == node.site)
+        last = max((step.iteration for step in iterations if step.parent == tag), default=0)
         fires = tag.child(node.site, last)
-    error = Deadlock(f"{place.text} has no value: {node} did not fire", rule="S12", where=node.origin, tag=tag)
+    error = Deadlock(f"{location.text} has no value: {node} did not fire", rule="S12", where=node.origin, tag=tag)
     error.add_note(f"  {history.ask.why_not(str(node), fires)}".replace("\n", "\n  "))
     return error

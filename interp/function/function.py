@@ -65,7 +65,7 @@ class Function(SvgReprMixin):
         """`read` returns the parameters and annotations; it is called on first use."""
         if not hasattr(python, "__code__"):
             raise Usage(
-                "tl.function wants a Python function", where=user_location(), got=repr(python), python=TypeError
+                "tl.function needs a Python function", where=user_location(), got=repr(python), python=TypeError
             )
         functools.update_wrapper(self, python)
         self.name = python.__name__
@@ -101,12 +101,12 @@ class Function(SvgReprMixin):
                 hint=f"define it outside of the class and call {self.name}(instance, ...)",
             )
         if self not in methods.functions:
-            python, most, relax = (
+            python, capacity, relax = (
                 MethodType(self._python, instance),
                 self._trace_cache.capacity,
                 self._trace_cache.relax_shapes,
             )
-            methods.functions[self] = Function(python, self._read_source, capacity=most, relax_shapes=relax)
+            methods.functions[self] = Function(python, self._read_source, capacity=capacity, relax_shapes=relax)
         return methods.functions[self]  # type: ignore[no-any-return]
 
     def __call__(self, *arguments: Any, **named: Any) -> Any:
@@ -125,29 +125,33 @@ class Function(SvgReprMixin):
         collects the results of callbacks."""
         traced, leaves = self._resolve_call("call", arguments)
         is_heard = bool(recording_tapes())
-        settled = self.snapshot_arguments(arguments, traced) if is_heard else ()
-        beside = (
+        snapshots = self.snapshot_arguments(arguments, traced) if is_heard else ()
+        resource_values = (
             traced.watched_values()
             if replay is None
             else {each: replay.resource_values[each] for each in traced.captures}
         )
-        kept = [] if callback_log is None and is_heard else callback_log
-        world = call_world(traced, replay, kept)
-        outcome = self._run(traced, traced.all_arguments(leaves, beside), RunOptions(world=world, account=False))
-        result = results_like((*leaves, *beside.values(), *traced.assigned_variables), value_or_raise(outcome))
+        results = [] if callback_log is None and is_heard else callback_log
+        world = call_world(traced, replay, results)
+        operands = traced.all_arguments(leaves, resource_values)
+        outcome = self._run(traced, operands, RunOptions(world=world, account=False))
+        result = results_like((*leaves, *resource_values.values(), *traced.assigned_variables), value_or_raise(outcome))
         assigned = (traced.assign if replay is None else traced.assigned_values)(outcome.results)
         if is_heard:
-            made = CallReplay(settled, beside, replay.callback_results if replay is not None else kept or [])
-            pullback = partial(Function.vjp_rule, self, made)
-            record_call(self.name, [*leaves, *beside.values()], result, assigned, pullback, draws=traced.draws_random)
+            call_replay = CallReplay(
+                snapshots, resource_values, replay.callback_results if replay is not None else results or []
+            )
+            pullback = partial(Function.vjp_rule, self, call_replay)
+            inputs = [*leaves, *resource_values.values()]
+            record_call(self.name, inputs, result, assigned, pullback, draws=traced.draws_random)
         return result
 
     def _run(
-        self, traced: TracedProgram, given: Sequence[Any], options: RunOptions, engine: str | None = None
+        self, traced: TracedProgram, arguments: Sequence[Any], options: RunOptions, engine: str | None = None
     ) -> Outcome:
         """Run on all arguments of the program, captures included."""
         subject = Job(traced.graph, traced.structure, traced.program)
-        return run(subject, given, options, engine)
+        return run(subject, arguments, options, engine)
 
     def run(
         self,
@@ -257,7 +261,9 @@ class Function(SvgReprMixin):
             if argument is ... and form is None:
                 hint = "annotate the parameter, or give the argument, needed or not"
                 raise Usage(
-                    f"argument {name} of {self.name} says the type, and is left out", where=user_location(), hint=hint
+                    f"argument {name} of {self.name} is missing, and its type is not known without it",
+                    where=user_location(),
+                    hint=hint,
                 )
         leaves, forms = self._flatten_arguments(padded)
         traced = self._find_or_trace(forms)
@@ -282,8 +288,8 @@ class Function(SvgReprMixin):
         pairs = zip(self.source.flatten_arguments(arguments, Usage), arguments, strict=True)
         types = iter(traced.program.main.body.parameters)
         return tuple(
-            unflatten(structure, [snapshot_leaf(leaf, next(types).type) for leaf in leaves]) if leaves else given
-            for (leaves, structure), given in pairs
+            unflatten(structure, [snapshot_leaf(leaf, next(types).type) for leaf in leaves]) if leaves else argument
+            for (leaves, structure), argument in pairs
         )
 
     def _type_of(self, parameter: str, argument: object) -> Type:
@@ -310,20 +316,22 @@ class Function(SvgReprMixin):
             raise Usage(f"{self.name}.{method} cannot be traced", where=user_location(), hint=f"write {self.name}(...)")
         key = None if self.source.static_parameters else _short_key(arguments)
         with self._trace_lock:
-            known = self._trace_cache.find_by_short_key(key)
-        if known is not None:
-            return known, list(arguments)
+            traced = self._trace_cache.find_by_short_key(key)
+        if traced is not None:
+            return traced, list(arguments)
         leaves, forms = self._flatten_arguments(arguments)
         return self._find_or_trace(forms, key), leaves
 
     def _flatten_arguments(self, arguments: Sequence[Any]) -> tuple[list[Any], tuple[TreeType, ...]]:
         """The leaves of concrete arguments, and the tree types that they are traced with."""
-        taken = self.source.flatten_arguments(arguments, Usage)
+        flat_arguments = self.source.flatten_arguments(arguments, Usage)
         forms = [
             declared or TreeType(structure, tuple(map(self._type_of, leaf_names(structure, name), leaves)))
-            for (name, declared), (leaves, structure) in zip(self.source.declared_parameters, taken, strict=True)
+            for (name, declared), (leaves, structure) in zip(
+                self.source.declared_parameters, flat_arguments, strict=True
+            )
         ]
-        return [leaf for leaves, _ in taken for leaf in leaves], self.source.resolve_types(forms)
+        return [leaf for leaves, _ in flat_arguments for leaf in leaves], self.source.resolve_types(forms)
 
     @property
     def program(self) -> Program:
@@ -360,7 +368,7 @@ class Function(SvgReprMixin):
     def _trace_once(self, forms: tuple[TreeType, ...], *, may_create: bool) -> TracedProgram:
         """Trace once. `may_create` says whether variables may be created while tracing."""
         trace = ProgramBuilder(Symbol, may_create_variables=may_create)
-        program, known = trace.build_program(self.source, forms)
+        program, signature = trace.build_program(self.source, forms)
         program = resolve_pullbacks(program)
         problems = program_problems(program)
         if problems:
@@ -372,8 +380,8 @@ class Function(SvgReprMixin):
         created = tuple(trace.created_variables)
         nodes = (node for each in program.functions for node in each.body.walk())
         draws = any(node.op in EFFECT_OPS and EFFECT_OPS[node.op].draw for node in nodes)
-        beside = known.captures, known.assigned_variables, created
-        return TracedProgram(program, graph, known.treedef, trace.callbacks, *beside, draws_random=draws)
+        resources = signature.captures, signature.assigned_variables, created
+        return TracedProgram(program, graph, signature.treedef, trace.callbacks, *resources, draws_random=draws)
 
 
 def _short_key(arguments: Sequence[Any]) -> object:
@@ -412,13 +420,16 @@ def function(
         raise Invalid(f"{python.name} is a tagloom function already", where=user_location())
     if type(most_tracings) is not int or most_tracings < 1:
         raise Usage(
-            "this is no number of tracings", where=user_location(), required="from 1 up", got=repr(most_tracings)
+            "most_tracings must be a positive integer",
+            where=user_location(),
+            required="from 1 up",
+            got=repr(most_tracings),
         )
     read = (
         read_function_spec if input_signature is None else partial(read_function_spec, signature=tuple(input_signature))
     )
-    made = partial(Function, read=read, capacity=most_tracings, relax_shapes=relax_shapes)
-    return made if python is ... else made(python)
+    wrap = partial(Function, read=read, capacity=most_tracings, relax_shapes=relax_shapes)
+    return wrap if python is ... else wrap(python)
 
 
 _ATTRIBUTE = "_tagloom_methods"

@@ -87,9 +87,9 @@ def vjp(function: Callable[..., Any], *arguments: Any) -> tuple[Any, Callable[[A
     inner, region = _as_function(function), current_region()
     if region is not None:
         return trace_vjp(region, inner.source, arguments)
-    made = prepare_replay(inner, arguments)
-    return inner.call_eagerly(arguments, callback_log=made.callback_results), lambda adjoint: argument_adjoints(
-        inner, made, adjoint
+    replay = prepare_replay(inner, arguments)
+    return inner.call_eagerly(arguments, callback_log=replay.callback_results), lambda adjoint: argument_adjoints(
+        inner, replay, adjoint
     )
 
 
@@ -105,20 +105,24 @@ def jvp(function: Callable[..., Any], primals: Sequence[Any], tangents: Sequence
     (10.0, 5.2)
     """
     inner, region = _as_function(function), current_region()
-    for what, given in (("primals", primals), ("tangents", tangents)):
-        if not isinstance(given, tuple | list):
-            raise Usage(f"{what} of jvp are a tuple, with one for each argument", where=user_location(), got=given)
+    for what, argument in (("primals", primals), ("tangents", tangents)):
+        if not isinstance(argument, tuple | list):
+            raise Usage(
+                f"{what} of jvp must be a tuple, with one entry for each argument", where=user_location(), got=argument
+            )
     inner.source.check_argument_count(len(primals))
     inner.source.check_argument_count(len(tangents))
     moved, back = tuple(float_tangents(inner.source, primals, tangents)), pullback_function(inner)
     if region is not None:
         value, called, _ = trace_pullback(region, inner.source, primals)
-        given = (*primals, zero_adjoint(value))
-        _, _, pullback = trace_pullback(region, back.source, given, called.captures)
-        return value, nest_adjoints(back.source, given, *pullback(moved, (), ()))[-1]
-    made = prepare_replay(inner, primals)
-    value = inner.call_eagerly(primals, callback_log=made.callback_results)
-    return value, argument_adjoints(back, made._replace(arguments=(*made.arguments, zero_adjoint(value))), moved)[-1]
+        argument = (*primals, zero_adjoint(value))
+        _, _, pullback = trace_pullback(region, back.source, argument, called.captures)
+        return value, nest_adjoints(back.source, argument, *pullback(moved, (), ()))[-1]
+    replay = prepare_replay(inner, primals)
+    value = inner.call_eagerly(primals, callback_log=replay.callback_results)
+    return value, argument_adjoints(back, replay._replace(arguments=(*replay.arguments, zero_adjoint(value))), moved)[
+        -1
+    ]
 
 
 def zero_adjoint(value: Any) -> Any:
@@ -144,7 +148,7 @@ def prepare_replay(function: Function, arguments: Sequence[Any]) -> CallReplay:
     traced = function.trace(*arguments)
     if traced.draws_random:
         raise Invalid(
-            f"{function.name} is run again for its pullback, and draws random numbers",
+            f"{function.name} draws random numbers, which would differ when its pullback runs it again",
             rule="D5",
             where=user_location(),
             hint="tl.value_and_grad runs it once; or write tl.vjp in a tl.function",
@@ -160,10 +164,10 @@ def argument_adjoints(function: Function, replay: CallReplay, adjoint: Any) -> t
         type_.dtype.numpy.type(leaf) if type(leaf) in (int, float) and is_float(type_) else leaf
         for leaf, type_ in zip(adjoint_leaves, traced.program.main.results, strict=False)
     ]
-    pulled = leaf_adjoints(function, replay, (unflatten(traced.structure, fitting), ()))
-    count = len(pulled) - len(replay.resource_values)
-    captured = dict(zip(replay.resource_values, pulled[count:], strict=True))
-    return nest_adjoints(function.source, replay.arguments, pulled[:count], captured)
+    adjoints = leaf_adjoints(function, replay, (unflatten(traced.structure, fitting), ()))
+    count = len(adjoints) - len(replay.resource_values)
+    captured = dict(zip(replay.resource_values, adjoints[count:], strict=True))
+    return nest_adjoints(function.source, replay.arguments, adjoints[:count], captured)
 
 
 def leaf_adjoints(function: Function, replay: CallReplay, adjoint: Any, rows: Collection[int] = ()) -> list[Any]:
@@ -186,17 +190,17 @@ def _mask_non_floats(adjoint: Any) -> Any:
 
 
 def pullback_function(
-    function: Function, held: tuple[Resource, ...] | None = None, rows: frozenset[OperandKey] = frozenset()
+    function: Function, captures: tuple[Resource, ...] | None = None, rows: frozenset[OperandKey] = frozenset()
 ) -> Function:
     """The function from arguments and an adjoint to the adjoints of the float arguments, as `Rows` for the keys in
-    `rows`. With `held`, which is all its captures, the adjoint covers the results and the assigned variables, and the
-    adjoints of `held` follow."""
+    `rows`. With `captures`, which must be all captures of the function, the adjoint covers the results and the assigned
+    variables, and the adjoints of `captures` follow."""
 
     def derive() -> Function:
-        source = pullback_spec(function.source, held, rows)
+        source = pullback_spec(function.source, captures, rows)
         return Function(source.python_function, lambda _: source)
 
-    return function.get_or_derive(("vjp", held, rows), derive)
+    return function.get_or_derive(("vjp", captures, rows), derive)
 
 
 Function.vjp_rule = staticmethod(leaf_adjoints)
@@ -251,16 +255,16 @@ class _GradientTargets:
         except TypeError:
             pass
         required = "0, or (0, 1), or variables"
-        raise Usage(f"{word} of {kind} are no integers", where=user_location(), required=required, got=spec)
+        raise Usage(f"{word} of {kind} must be integers", where=user_location(), required=required, got=spec)
 
     def nest(self, gradients: Sequence[Any]) -> Any:
         """The gradients, nested as the targets are."""
         return unflatten(self.structure, gradients)
 
 
-def target_key(place: int | Variable) -> Any:
+def target_key(target: int | Variable) -> Any:
     """The identity of a target."""
-    return id(place) if isinstance(place, Variable) else (place,)
+    return id(target) if isinstance(target, Variable) else (target,)
 
 
 def _derive(
@@ -280,6 +284,8 @@ def _derive(
 
     def derive() -> Function:
         named = DerivedFunction(f"{kind}_{source.identifier}", source.python_function, python)
-        return Function(named, lambda made: replace(source, python_function=made, result_type=None))
+        return Function(
+            named, lambda python_function: replace(source, python_function=python_function, result_type=None)
+        )
 
     return inner.get_or_derive(by.key, derive)

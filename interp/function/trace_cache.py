@@ -142,11 +142,16 @@ class TraceCache:
         return widest
 
     def add(
-        self, forms: tuple[TreeType, ...], traced: TracedProgram, names: Sequence[str], asked: tuple[TreeType, ...]
+        self,
+        forms: tuple[TreeType, ...],
+        traced: TracedProgram,
+        names: Sequence[str],
+        argument_types: tuple[TreeType, ...],
     ) -> TracedProgram:
-        """Add a tracing, made for arguments of the tree types `asked`; the least recently used one may be evicted."""
-        reason = self._explain_miss(asked, names)
-        if forms != asked:
+        """Add a tracing, made for arguments of the tree types `argument_types`; the least recently used one
+        may be evicted."""
+        reason = self._explain_miss(argument_types, names)
+        if forms != argument_types:
             reason += f"; shapes are relaxed to {describe_types(forms)}"
         if traced.created_variables:
             reason += (
@@ -186,42 +191,46 @@ def describe_types(forms: Sequence[TreeType]) -> str:
     return f"({', '.join(map(str, forms))})"
 
 
-def all_admit(known: Sequence[TreeType], forms: Sequence[TreeType]) -> bool:
+def all_admit(traced_types: Sequence[TreeType], forms: Sequence[TreeType]) -> bool:
     """Whether the arguments of a tracing admit these, with the same nesting."""
     return all(
         one.treedef == other.treedef and all(a.admits(b) for a, b in zip(one.types, other.types, strict=True))
-        for one, other in zip(known, forms, strict=True)
+        for one, other in zip(traced_types, forms, strict=True)
     )
 
 
-def join_types(known: Sequence[TreeType], forms: Sequence[TreeType]) -> tuple[TreeType, ...] | None:
+def join_types(traced_types: Sequence[TreeType], forms: Sequence[TreeType]) -> tuple[TreeType, ...] | None:
     """The narrowest tree types that admit both; None if they differ in more than sizes."""
-    joined = []
-    for one, other in zip(known, forms, strict=True):
+    result = []
+    for one, other in zip(traced_types, forms, strict=True):
         if one.treedef != other.treedef:
             return None
         types = [_join_type(*pair) for pair in zip(one.types, other.types, strict=True)]
         if None in types:
             return None
-        joined.append(TreeType(one.treedef, tuple(type_ for type_ in types if type_ is not None)))
-    return tuple(joined)
+        result.append(TreeType(one.treedef, tuple(type_ for type_ in types if type_ is not None)))
+    return tuple(result)
 
 
 def _join_type(one: Type, other: Type) -> Type | None:
-    alike = one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape)
-    return one.join(other) if alike else None
+    is_same_rank = one.shape is not None and other.shape is not None and len(one.shape) == len(other.shape)
+    return one.join(other) if is_same_rank else None
 
 
-def describe_differences(known: Sequence[TreeType], forms: Sequence[TreeType], names: Sequence[str]) -> list[str]:
+def describe_differences(
+    traced_types: Sequence[TreeType], forms: Sequence[TreeType], names: Sequence[str]
+) -> list[str]:
     """The differences of the arguments in words: earlier and new types."""
     differences: list[str] = []
-    for name, one, other in zip(names, known, forms, strict=True):
+    for name, one, other in zip(names, traced_types, forms, strict=True):
         if one.treedef == other.treedef:
             parts = zip(leaf_names(one.treedef, name), one.types, other.types, strict=True)
             differences += [f"{inner} {change}" for inner, old, new in parts for change in describe_changes(old, new)]
         elif one.treedef.static_leaf is not None and other.treedef.static_leaf is not None:
-            before, now = str(one.treedef.static_leaf), str(other.treedef.static_leaf)
-            differences.append(f"{name} is another {before}" if before == now else f"{name} was {before}, and is {now}")
+            old_leaf, new_leaf = str(one.treedef.static_leaf), str(other.treedef.static_leaf)
+            differences.append(
+                f"{name} is another {old_leaf}" if old_leaf == new_leaf else f"{name} was {old_leaf}, and is {new_leaf}"
+            )
         else:
             differences.append(f"{name} nests as {other}, and not as {one}")
     return differences
@@ -251,12 +260,12 @@ class CallReplay(NamedTuple):
     """The results of callbacks, in order."""
 
 
-def call_world(traced: TracedProgram, before: CallReplay | None, given: list[Value] | None) -> World:
-    """The world of a call. With a replay `before`, effects have happened already; else they happen, and `given`, unless
-    None, collects the results of callbacks."""
-    if before is not None:
-        return callback_replay_world(before.callback_results)
-    return World(callbacks=traced.callbacks) if given is None else RecordingWorld(traced.callbacks, given)
+def call_world(traced: TracedProgram, replay: CallReplay | None, results: list[Value] | None) -> World:
+    """The world of a call. With a `replay`, effects have happened already; else they happen, and
+    `results`, unless None, collects the results of callbacks."""
+    if replay is not None:
+        return callback_replay_world(replay.callback_results)
+    return World(callbacks=traced.callbacks) if results is None else RecordingWorld(traced.callbacks, results)
 
 
 def snapshot_leaf(leaf: Any, type_: Type) -> Any:

@@ -32,19 +32,19 @@ EventSelector: TypeAlias = str | EventPredicate | Breakpoints | None
 the program's own `tl.breakpoint`."""
 
 
-def predicate_of(wanted: EventSelector, state: State) -> EventPredicate:
+def predicate_of(selector: EventSelector, state: State) -> EventPredicate:
     """The predicate of a selector; raises Malformed or Usage for a condition that is invalid for the graph."""
-    if isinstance(wanted, Breakpoints):
-        return lambda state, event: bool(wanted.see(state, event).stops)
-    if wanted is None:
-        said = program_breakpoint(state.graph)
-        return said.condition.holds if said is not None else lambda state, event: False
-    if isinstance(wanted, str):
-        return compile_condition(wanted, state.graph).holds
-    if not callable(wanted):
+    if isinstance(selector, Breakpoints):
+        return lambda state, event: bool(selector.see(state, event).stops)
+    if selector is None:
+        program_point = program_breakpoint(state.graph)
+        return program_point.condition.holds if program_point is not None else lambda state, event: False
+    if isinstance(selector, str):
+        return compile_condition(selector, state.graph).holds
+    if not callable(selector):
         required = "a condition, tl.Breakpoints, or a function of a state and an event"
-        raise Usage("this wants no event", required=required, got=repr(wanted))
-    return wanted
+        raise Usage("this cannot select events", required=required, got=repr(selector))
+    return selector
 
 
 class HistoryCursor:
@@ -85,10 +85,10 @@ class HistoryCursor:
         """The event of this number, counted from 0, or from the end if negative; several for a slice."""
         if isinstance(number, slice):
             return tuple(self._lineage[each] for each in range(*number.indices(len(self))))
-        place = number + len(self) if number < 0 else number
-        if not 0 <= place < len(self):
+        position = number + len(self) if number < 0 else number
+        if not 0 <= position < len(self):
             raise IndexError(f"no event {number} in a history of {plural(len(self), 'event')}")
-        return self._lineage[place]
+        return self._lineage[position]
 
     def __iter__(self) -> Iterator[Event]:
         return iter(self._lineage)
@@ -116,9 +116,9 @@ class HistoryCursor:
         """Go to a position. At the beginning of a fork, its edit has been made."""
         self._check_position(position)
         stretch = self._lineage.segment_at(position)
-        here = (self.state, self.position) if stretch is self._lineage.segment_at(self.position) else None
+        current = (self.state, self.position) if stretch is self._lineage.segment_at(self.position) else None
         try:
-            self.state = stretch.state_at(position, here)
+            self.state = stretch.state_at(position, current)
         except BaseException:  # interrupted: the state is at some position on the way
             self.state = self._lineage.segment_at(self.position).state_at(self.position)
             raise
@@ -156,18 +156,18 @@ class HistoryCursor:
         self._observe_past(wanted)
         while (event := self.last_event) is not None:
             state = self.state
-            found = holds(state, event)
+            is_selected = holds(state, event)
             self.back()
-            if found:
+            if is_selected:
                 return event
         return None
 
-    def _observe_past(self, wanted: EventSelector) -> None:
+    def _observe_past(self, selector: EventSelector) -> None:
         """Show past events to breakpoints that ignore their first hits."""
-        if not isinstance(wanted, Breakpoints) or wanted.ignores_observed_until >= self.position:
+        if not isinstance(selector, Breakpoints) or selector.ignores_observed_until >= self.position:
             return
-        for state, event in self.events(max(int(wanted.ignores_observed_until), self.base), self.position):
-            wanted.catch_up(state, event)
+        for state, event in self.events(max(int(selector.ignores_observed_until), self.base), self.position):
+            selector.catch_up(state, event)
 
 
 WHAT_IF = "what-if"
@@ -191,18 +191,18 @@ class Advance(HistoryCursor):
     _logged_outcome: OutcomeRecord | None
     """The outcome in a log, until the run continues."""
 
-    def _reset(self, begun: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
+    def _reset(self, origin: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
         """Start afresh, at the end of the known events."""
         super().__init__(lineage, state, position)
-        self._origin = begun
-        self.graph, self.arguments, self.structure = begun.graph, begun.arguments, begun.structure
+        self._origin = origin
+        self.graph, self.arguments, self.structure = origin.graph, origin.arguments, origin.structure
         self.schedule, self.seed, self.bound, self.is_invalid = (
-            begun.schedule,
-            begun.seed,
-            begun.bound,
-            begun.is_invalid,
+            origin.schedule,
+            origin.seed,
+            origin.bound,
+            origin.is_invalid,
         )
-        self.name = begun.graph.name
+        self.name = origin.graph.name
         self.world, self.limits = state.world, Limits()
         self.edits, self._first_manual_event = (), None
         self._until, self._stop_error, self._outcome, self._logged_outcome = "quiet", None, None, None
@@ -231,17 +231,17 @@ class Advance(HistoryCursor):
                 return event
         if self.position >= limit:
             return None
-        found = False
+        is_selected = False
 
         def is_enough() -> bool:
-            nonlocal found
+            nonlocal is_selected
             self.position += 1
-            found = holds(self.state, events[-1])
-            return found or self.position >= limit
+            is_selected = holds(self.state, events[-1])
+            return is_selected or self.position >= limit
 
         events = self._lineage.last_segment.events
         event = self._drive(self._current_pick, is_enough)
-        return event if found and self._stop_error is None else None
+        return event if is_selected and self._stop_error is None else None
 
     @property
     def stats(self) -> Stats:
@@ -269,17 +269,17 @@ class Advance(HistoryCursor):
         Raises Usage if no token is there, and in the past, from which only a fork can differ.
         """
         if self.position < len(self):
-            raise Usage("this event is known already", hint="choose(position) makes a branch")
+            raise Usage("this event has already been computed", hint="choose(position) makes a branch")
         if not 0 <= position < len(self.state.flight):
             raise Usage(f"no token is at position {position}", got=f"{len(self.state.flight)} in flight")
         deviates = position != self._current_pick(self.state)
-        before = len(self)
+        length = len(self)
         try:
             return self._step_once(lambda state: position)
         finally:
-            has_happened = len(self) > before or isinstance(self._stop_error, Broken)
+            has_happened = len(self) > length or isinstance(self._stop_error, Broken)
             if deviates and self._first_manual_event is None and has_happened:
-                self._first_manual_event = before
+                self._first_manual_event = length
 
     @property
     def stop_error(self) -> TagloomError | None:
@@ -295,7 +295,7 @@ class Advance(HistoryCursor):
 
     def _drive(self, pick: Pick, is_enough: Callable[[], bool]) -> Event | None:
         """Make new events until `is_enough()` or the end of the run; returns the last one, if any."""
-        stretch, before = self._lineage.last_segment, len(self)
+        stretch, length = self._lineage.last_segment, len(self)
         if self.state.flight and self.state.world is not self.world:
             check_callbacks(self.graph, self.world)  # not yet checked for a log
         broken, limits = self.is_invalid or bool(self.edits), resolve_limits(self.limits)
@@ -308,11 +308,11 @@ class Advance(HistoryCursor):
             raise
         finally:
             self.position = len(self)
-            if self.position > before:
+            if self.position > length:
                 self._logged_outcome = None
         if isinstance(self._stop_error, Broken):  # the step may have broken half way
             self.state = stretch.roll_back()
-        return None if len(self) == before else stretch.events[-1]
+        return None if len(self) == length else stretch.events[-1]
 
     def outcome(self) -> Outcome:
         """The outcome of the run, at any position; raises Usage if the run is not over.
@@ -331,17 +331,17 @@ class Advance(HistoryCursor):
         return not state.flight or self._stop_error is not None or is_until_met(self._until, state)
 
     def _build_outcome(self, state: State) -> Outcome:
-        meter, kept = copy(self._lineage.last_segment.meter), tuple(self)
+        meter, events = copy(self._lineage.last_segment.meter), tuple(self)
         meter.state, meter.is_clocked = state, self._effective_schedule() == "waves"
         outcome = build_outcome(
             state,
             meter.stats(),
-            add_first_token_note(self._stop_error, kept),
+            add_first_token_note(self._stop_error, events),
             self._until,
             schedule=self._effective_schedule(),
             engine="reference",
             structure=self.structure,
-            kept_events=kept,
+            kept_events=events,
             first_kept=self.base,
         )
         if outcome.error is not None:

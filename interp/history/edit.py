@@ -74,12 +74,12 @@ class TokenInjection(NamedTuple):
 Edit: TypeAlias = TokenChange | TokenInjection
 
 
-def build_change(state: State, wanted: TokenPlace | NamedPlace, value: object) -> TokenChange:
+def build_change(state: State, location: TokenPlace | NamedPlace, value: object) -> TokenChange:
     """The edit that gives the token at this place a new value; changes nothing yet.
 
     Raises Usage if no token is there, or if the value does not have the type of the port.
     """
-    place = resolve_place(state, wanted)
+    place = resolve_place(state, location)
     token = token_at(state, place)
     try:
         return TokenChange(place, token, admit(value, port_type(state.graph, token)))
@@ -95,15 +95,19 @@ def build_injection(state: State, node: str, port: int, tag: str | Tag, value: o
     the type of the port.
     """
     graph, number = state.graph, state.graph.only(node)
-    under = parse_tag(graph, tag) if isinstance(tag, str) else tag
-    check_node_tag(graph, node_contexts(graph), number, under)
-    record = state.records.get(under)
+    parsed_tag = parse_tag(graph, tag) if isinstance(tag, str) else tag
+    check_node_tag(graph, node_contexts(graph), number, parsed_tag)
+    record = state.records.get(parsed_tag)
     if record is None:
-        raise Usage("this activation is not open: nothing can happen in it", tag=under, hint="inject while it is")
+        raise Usage(
+            "this activation is not open, so it takes no token",
+            tag=parsed_tag,
+            hint="inject the token while it is open",
+        )
     token = Token(number, port, record.tag, False)
-    wanted = port_type(graph, token)
+    type_ = port_type(graph, token)
     try:
-        return TokenInjection(token._replace(value=admit(value, wanted)))
+        return TokenInjection(token._replace(value=admit(value, type_)))
     except Usage as error:
         error.message = f"port {port} of node {graph.nodes[number]}: {error.message}"
         raise
@@ -134,28 +138,28 @@ def add_token(state: State, token: Token) -> None:
         state.add_busy(token.tag, state.count_busy_tokens((token,)))
 
 
-def resolve_place(state: State, wanted: TokenPlace | NamedPlace) -> TokenPlace:
+def resolve_place(state: State, location: TokenPlace | NamedPlace) -> TokenPlace:
     """Resolve a place given by name."""
-    match wanted:
+    match location:
         case int():
-            return wanted
+            return location
         case TokenSlot(node) if 0 <= node < len(state.graph.nodes):
-            return wanted
+            return location
         case (str(name), int(port), str() | Tag() as tag):
-            under = parse_tag(state.graph, tag) if isinstance(tag, str) else tag
-            slot = TokenSlot(state.graph.only(name), port, under)
+            parsed_tag = parse_tag(state.graph, tag) if isinstance(tag, str) else tag
+            slot = TokenSlot(state.graph.only(name), port, parsed_tag)
             return next((place for place, token in enumerate(state.flight) if token[:3] == slot), slot)
     required = 'a position in the flight, or ("fib.add", 0, "main/fib"): a node, a port and a tag'
-    raise Usage("this names no token", required=required, got=repr(wanted))
+    raise Usage("this names no token", required=required, got=repr(location))
 
 
 def token_at(state: State, place: TokenPlace) -> Token:
     """The token at a place; raises Usage if there is none."""
     if isinstance(place, TokenSlot):
         record = state.records.get(place.tag)
-        held = record.waiting_operands.get(place.node, {}) if record is not None else {}
-        if place.port in held:
-            return Token(*place, held[place.port])
+        operands = record.waiting_operands.get(place.node, {}) if record is not None else {}
+        if place.port in operands:
+            return Token(*place, operands[place.port])
         node = state.graph.nodes[place.node]
         raise Usage(f"no token waits at port {place.port} of node {node}, or is in flight to it", tag=place.tag)
     if 0 <= place < len(state.flight):

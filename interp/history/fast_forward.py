@@ -69,8 +69,8 @@ class FastForward(Advance):
     _fast_run: FastRun | None
     """The fast machine, while it runs ahead."""
 
-    def _reset(self, begun: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
-        super()._reset(begun, lineage, state, position)
+    def _reset(self, origin: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
+        super()._reset(origin, lineage, state, position)
         self._fast_run = None
 
     @property
@@ -120,20 +120,20 @@ class FastForward(Advance):
         """
         why = self.unsupported_reason
         if why is not None:
-            raise Usage("the fast machine cannot go ahead in this run", got=why)
+            raise Usage("the fast engine cannot fast-forward this run", got=why)
         window = WINDOW if window is None else window
         goal = None if position is None else max(position - window, 0)
         if goal is not None and self.base <= goal <= len(self):
             return self
         run = self._start_machine(goal)
-        stopped = self._run_machine(run, goal, stops)
-        if is_exact_stop(stopped) and (goal is None or run.steps < goal):
+        error = self._run_machine(run, goal, stops)
+        if is_exact_stop(error) and (goal is None or run.steps < goal):
             goal = max(run.steps - max(window, 1), 0)  # the trap that stopped it has happened
             if self.base <= goal <= len(self):
                 return self
             run = self._start_machine(goal)
-            stopped = self._run_machine(run, goal, None)
-        return self._from_machine(run, None if is_exact_stop(stopped) else stopped)
+            error = self._run_machine(run, goal, None)
+        return self._from_machine(run, None if is_exact_stop(error) else error)
 
     def reveal(self, position: int) -> None:
         """Make the events from an earlier position on known, too. The current position stays.
@@ -144,15 +144,15 @@ class FastForward(Advance):
         if position >= base:
             return
         run = self._start_machine(max(position, 0))
-        stopped = self._run_machine(run, max(position, 0), None)
-        early = self._from_machine(run, stopped)
-        if stopped is None:
-            early.forward_to(lambda state, event: state.steps >= base)
-            stopped = early.stop_error
-        if len(early) < base:
-            assert stopped is not None, "the run has been further"
-            raise KeyboardInterrupt if is_interrupt(stopped) else stopped
-        self._lineage = Lineage((*early._lineage.segments, *self._lineage.segments))
+        error = self._run_machine(run, max(position, 0), None)
+        earlier_history = self._from_machine(run, error)
+        if error is None:
+            earlier_history.forward_to(lambda state, event: state.steps >= base)
+            error = earlier_history.stop_error
+        if len(earlier_history) < base:
+            assert error is not None, "the run has been further"
+            raise KeyboardInterrupt if is_interrupt(error) else error
+        self._lineage = Lineage((*earlier_history._lineage.segments, *self._lineage.segments))
         self._reset_index()
 
     def _reset_index(self) -> None:
@@ -163,14 +163,14 @@ class FastForward(Advance):
         sooner; a goal of None is wherever it stops."""
         from ..engines.fast.run import FastRun
 
-        begun, last = self._origin, self._lineage.last_segment
+        origin, last = self._origin, self._lineage.last_segment
         open_activations = len(last.keyframes[-1].state.records)
         if len(self) >= IMPORT_COST * open_activations and (goal is None or goal >= len(self)):
             meter = last.meter_at(len(self))
         else:
-            state = first_state(begun.graph, begun.arguments, begun.schedule, begun.seed, begun.bound, self.world)
+            state = first_state(origin.graph, origin.arguments, origin.schedule, origin.seed, origin.bound, self.world)
             meter = Meter(state, is_clocked=state.is_clocked)
-        return FastRun(meter.state, begun.schedule, until="quiet", limits=self.limits, meter=meter)
+        return FastRun(meter.state, origin.schedule, until="quiet", limits=self.limits, meter=meter)
 
     def _run_machine(self, run: FastRun, goal: int | None, stops: StopConditions | None) -> TagloomError | None:
         """Run the machine to its goal, or to a stop beyond the known events; returns the error that stopped it, if
@@ -178,32 +178,32 @@ class FastForward(Advance):
         self._fast_run = run
         try:
             if stops is not None and run.steps < len(self):
-                stopped = run.go(len(self) - run.steps)
-                if stopped is not None:
-                    return stopped
+                error = run.go(len(self) - run.steps)
+                if error is not None:
+                    return error
             return run.go(None if goal is None else goal - run.steps, stops)
         finally:
             self._fast_run = None
 
-    def _from_machine(self, run: FastRun, stopped: TagloomError | None) -> Self:
+    def _from_machine(self, run: FastRun, error: TagloomError | None) -> Self:
         """A history that begins at the machine's position."""
         state = run.state()
-        made = type(self).__new__(type(self))
-        made._reset(
+        history = type(self).__new__(type(self))
+        history._reset(
             self._origin, Lineage((self._origin.new_segment(state.steps, run.meter(state)),)), state, state.steps
         )
-        made.name, made.world, made.limits, made._stop_error = self.name, self.world, self.limits, stopped
-        return made
+        history.name, history.world, history.limits, history._stop_error = self.name, self.world, self.limits, error
+        return history
 
 
-def is_exact_stop(stopped: TagloomError | None) -> bool:
+def is_exact_stop(error: TagloomError | None) -> bool:
     """Whether the reference would stop at the same event, or continue there too."""
-    return stopped is None or (isinstance(stopped, Exhausted) and stopped.limit in _EXACT_LIMITS)
+    return error is None or (isinstance(error, Exhausted) and error.limit in _EXACT_LIMITS)
 
 
-def is_interrupt(stopped: TagloomError) -> bool:
+def is_interrupt(error: TagloomError) -> bool:
     """Whether an interrupt stopped the fast machine."""
-    return isinstance(stopped, Exhausted) and stopped.limit == "interrupt"
+    return isinstance(error, Exhausted) and error.limit == "interrupt"
 
 
 NODE_NAMES = {"node", "function", "op", "site", "line", "fired"}
@@ -243,10 +243,10 @@ def build_stop_conditions(breakpoints: Breakpoints, state: State) -> StopConditi
     for number, each in breakpoints:
         if not each.enabled:
             continue
-        told = stop_comparisons(each, state)
-        if isinstance(told, str):
-            return f"breakpoint {number} {told}"
-        for spot, need in told.items():
+        comparisons = stop_comparisons(each, state)
+        if isinstance(comparisons, str):
+            return f"breakpoint {number} {comparisons}"
+        for spot, need in comparisons.items():
             needs[spot] = need if needs.get(spot, need) == need else ALWAYS_STOP
     return StopConditions(comparisons=needs, is_hit=breakpoints.should_stop)
 
@@ -258,17 +258,19 @@ def stop_comparisons(point: Breakpoint, state: State) -> dict[StopPoint, StopCom
     logged = [parse(part.text) for part in parts if isinstance(part, Expression)]
     if any(name in TOKEN_NAMES for each in (tree, *logged) for name in names_in(each)):
         return "looks at what becomes of tokens"
-    condition, found = ConditionAnalysis(tree, state), dict[StopPoint, StopComparison]()
+    condition, comparisons = ConditionAnalysis(tree, state), dict[StopPoint, StopComparison]()
     for number, rule in enumerate(state.rules):
         ports = [port for port, literal in enumerate(rule.node.ports) if literal is None]
         spots: list[StopPoint] = [(number, port) for port in (None, *ports)]
-        here = {spot: need for spot in spots if (need := condition.comparison_at(*spot)) is not None}
-        if here and rule.effect is not None:
+        node_comparisons = {spot: need for spot in spots if (need := condition.comparison_at(*spot)) is not None}
+        if node_comparisons and rule.effect is not None:
             return f"may hold at {rule.node}, which acts on cells"
-        found.update(
-            here if rule.required_tokens > 1 else {spot: need for spot, need in here.items() if spot[1] is None}
+        comparisons.update(
+            node_comparisons
+            if rule.required_tokens > 1
+            else {spot: need for spot, need in node_comparisons.items() if spot[1] is None}
         )
-    return found
+    return comparisons
 
 
 class ConditionAnalysis:
@@ -288,19 +290,21 @@ class ConditionAnalysis:
 
         if static_truth(self._expression, holds) is False:
             return None
-        found = next(self.necessary_comparisons(self._expression, holds, number, port), ALWAYS_STOP)
+        comparison = next(self.necessary_comparisons(self._expression, holds, number, port), ALWAYS_STOP)
         return (
-            None if found == NEVER_STOP and (port is not None or self._state.rules[number].find_trap is None) else found
+            None
+            if comparison == NEVER_STOP and (port is not None or self._state.rules[number].find_trap is None)
+            else comparison
         )
 
     def _static_truth(self, tree: ExpressionNode, number: int, port: int | None) -> bool | None:
         """Whether an expression holds there, if that is known in advance."""
-        asked = set(names_in(tree))
-        if asked <= NODE_NAMES:
+        names = set(names_in(tree))
+        if names <= NODE_NAMES:
             inputs = () if port is None else None
             event = Event(Token(number, 0, ROOT, False), 0, inputs, (), (), None, (), False)
             return self.compile_cached(tree).holds(self._state, event)
-        if port is not None and (tree == NameReference("trap") or asked & {"inputs", "outputs"}):
+        if port is not None and (tree == NameReference("trap") or names & {"inputs", "outputs"}):
             return False
         if tree == NameReference("trap") and self._state.rules[number].find_trap is None:
             return False
@@ -322,15 +326,15 @@ class ConditionAnalysis:
                 for test in tests:
                     yield from self.necessary_comparisons(test, holds, number, port)
             case Disjunction(tests):
-                left = [test for test in tests if static_truth(test, holds) is not False]
-                if len(left) == 1:
-                    yield from self.necessary_comparisons(left[0], holds, number, port)
+                possible_tests = [test for test in tests if static_truth(test, holds) is not False]
+                if len(possible_tests) == 1:
+                    yield from self.necessary_comparisons(possible_tests[0], holds, number, port)
             case NameReference("trap"):
                 yield NEVER_STOP
-            case ComparisonExpression(sign, left, right) if sign in COMPARISON_SIGNS:
+            case ComparisonExpression(sign, possible_tests, right) if sign in COMPARISON_SIGNS:
                 if (bound := constant_value(right)) is not None:
-                    yield from self.comparison_with(left, sign, bound, number, port)
-                elif (bound := constant_value(left)) is not None:
+                    yield from self.comparison_with(possible_tests, sign, bound, number, port)
+                elif (bound := constant_value(possible_tests)) is not None:
                     yield from self.comparison_with(right, MIRRORED_SIGNS[sign], bound, number, port)
 
     def comparison_with(
@@ -359,14 +363,14 @@ class ConditionAnalysis:
         return outputs[0].type if outputs else None
 
 
-def machine_comparison(what: StopQuantity, dtype: DType, sign: str, bound: int | float) -> Iterator[StopComparison]:
+def machine_comparison(quantity: StopQuantity, dtype: DType, sign: str, bound: int | float) -> Iterator[StopComparison]:
     """A comparison of numbers of a dtype, if the machine can evaluate it."""
     if dtype.kind == "b":
         yield NEVER_STOP  # a bool never compares with a number
     elif dtype.kind == "f" and (isinstance(bound, float) or abs(bound) <= MAX_EXACT_INTEGER):
-        yield StopComparison(what, COMPARISON_SIGNS[sign], bound, True)
+        yield StopComparison(quantity, COMPARISON_SIGNS[sign], bound, True)
     elif dtype.is_integer and dtype is not dtypes.uint64 and isinstance(bound, int) and -(2**63) <= bound < 2**63:
-        yield StopComparison(what, COMPARISON_SIGNS[sign], bound)
+        yield StopComparison(quantity, COMPARISON_SIGNS[sign], bound)
 
 
 def constant_value(tree: ExpressionNode) -> int | float | None:
@@ -383,14 +387,14 @@ def static_truth(tree: ExpressionNode, holds: TruthTest) -> bool | None:
     """Whether a condition holds; `holds` decides its atomic parts."""
     match tree:
         case LogicalNot(operand):
-            found = static_truth(operand, holds)
-            return None if found is None else not found
+            truth = static_truth(operand, holds)
+            return None if truth is None else not truth
         case Conjunction(tests):
-            all_ = [static_truth(test, holds) for test in tests]
-            return False if False in all_ else None if None in all_ else True
+            truths = [static_truth(test, holds) for test in tests]
+            return False if False in truths else None if None in truths else True
         case Disjunction(tests):
-            all_ = [static_truth(test, holds) for test in tests]
-            return True if True in all_ else None if None in all_ else False
+            truths = [static_truth(test, holds) for test in tests]
+            return True if True in truths else None if None in truths else False
     return holds(tree)
 
 

@@ -76,17 +76,17 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         broken = breaks_rules(graph, unchecked=unchecked)
         admitted = tuple(admit_arguments(graph, arguments))
         nests = structure or default_structure(graph)
-        begun = RunOrigin(graph, admitted, name, pick, then, nests, broken, seed, k, spacing)
+        origin = RunOrigin(graph, admitted, name, pick, then, nests, broken, seed, k, spacing)
         limits = resolve_limits(limits)
-        self._start(begun, first_state(graph, admitted, schedule, seed, k, world))
+        self._start(origin, first_state(graph, admitted, schedule, seed, k, world))
         self.limits = limits
 
-    def _start(self, begun: RunOrigin, state: State) -> None:
+    def _start(self, origin: RunOrigin, state: State) -> None:
         meter = Meter(state, is_clocked=state.is_clocked)
-        self._reset(begun, Lineage((begun.new_segment(0, meter),)), state, 0)
+        self._reset(origin, Lineage((origin.new_segment(0, meter),)), state, 0)
 
-    def _reset(self, begun: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
-        super()._reset(begun, lineage, state, position)
+    def _reset(self, origin: RunOrigin, lineage: Lineage, state: State, position: int) -> None:
+        super()._reset(origin, lineage, state, position)
         self.parent, self.fork_position, self.edit = None, 0, None
         self._children, self._fork_count = [], 0
 
@@ -98,7 +98,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
     @property
     def children(self) -> tuple[History, ...]:
         """The forks of this history that are still referenced, in the order in which they were made."""
-        return tuple(child for child in [made() for made in self._children] if child is not None)
+        return tuple(child for child in [reference() for reference in self._children] if child is not None)
 
     @property
     def ask(self) -> RunQueries:
@@ -132,9 +132,9 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
 
         Raises Usage if no token is there.
         """
-        made = self._fork(name, None)
-        made.deliver(position)
-        return made
+        fork = self._fork(name, None)
+        fork.deliver(position)
+        return fork
 
     def change(self, place: TokenPlace | NamedPlace, value: object, name: str | None = None) -> History:
         """A fork in which a token, in flight or waiting, has another value from the current position on. Its place is
@@ -159,20 +159,20 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         meter = self._lineage.segment_at(position).meter_at(position)
         if change is not None:
             apply_edit(meter.state, change)
-        own = self._origin.new_segment(position, meter)
-        made = History.__new__(type(self))
-        made._reset(self._origin, owner._lineage.fork(own), meter.state, position)
+        segment = self._origin.new_segment(position, meter)
+        fork = History.__new__(type(self))
+        fork._reset(self._origin, owner._lineage.fork(segment), meter.state, position)
         owner._fork_count += 1
-        made.name = name or f"{owner.name}.{owner._fork_count}"
-        made.world, made.limits = owner.world, owner.limits
-        made.parent, made.fork_position, made.edit = owner, position, change
-        made.edits = owner.edits if change is None else (*owner.edits, (position, change))
+        fork.name = name or f"{owner.name}.{owner._fork_count}"
+        fork.world, fork.limits = owner.world, owner.limits
+        fork.parent, fork.fork_position, fork.edit = owner, position, change
+        fork.edits = owner.edits if change is None else (*owner.edits, (position, change))
         if owner._first_manual_event is not None and owner._first_manual_event < position:
-            made._first_manual_event = owner._first_manual_event
+            fork._first_manual_event = owner._first_manual_event
         if "_index" in self.__dict__:
-            made._index = self._index.fork(position)
-        owner._children.append(ref(made, owner._children.remove))
-        return made
+            fork._index = self._index.fork(position)
+        owner._children.append(ref(fork, owner._children.remove))
+        return fork
 
     @property
     def repeats(self) -> tuple[Event, ...]:
@@ -209,9 +209,7 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         Raises Usage if a token was changed or injected, which a script cannot express.
         """
         if self.edits:
-            raise Usage(
-                "a what-if is no run of a machine, and has no script", hint="take that of its parent, and the edit"
-            )
+            raise Usage("a fork with an edit has no script", hint="take the script of its parent, and repeat the edit")
         return Script(self.choices, self._origin.fallback_schedule)
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -221,9 +219,9 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         written or does not end in .jsonl or .npz; or if not all events are known.
         """
         if self.edits:
-            raise Usage("a what-if is no run of a machine, and has no log", hint="save its parent, and the edit")
+            raise Usage("a fork with an edit has no log", hint="save the log of its parent, and repeat the edit")
         if self._first_manual_event is not None and self.state.is_clocked and self.state.loop_bounds:
-            raise Usage("a log cannot say of bounds on loops that a run by hand went by waves", hint='schedule="fifo"')
+            raise Usage("a log cannot record a run by hand under waves with k-bounds", hint='schedule="fifo"')
         events = self.all_events()
         target = log_path(os.fspath(path))
         assert target is not None
@@ -246,18 +244,18 @@ class History(FastForward, SvgReprMixin, PlayerMixin):
         Raises as `read_events` does.
         """
         replay = open_log(os.fspath(path))
-        made = cls.__new__(cls)
+        history = cls.__new__(cls)
         graph, then = replay.state.graph, replay.schedule if replay.pick else "fifo"
         pick = replay.pick or schedule_named(then)
         options = default_structure(graph), replay.is_ill_formed, replay.seed, replay.bound, spacing
-        made._start(RunOrigin(graph, replay.arguments, replay.schedule, pick, then, *options), replay.state)
-        made.world = world or World()
+        history._start(RunOrigin(graph, replay.arguments, replay.schedule, pick, then, *options), replay.state)
+        history.world = world or World()
         for event in replay.events():
-            made._lineage.last_segment.add(event)
-        made.position = len(made)
+            history._lineage.last_segment.add(event)
+        history.position = len(history)
         if replay.outcome is not None:
-            made._restore_outcome(replay.outcome)
-        return made
+            history._restore_outcome(replay.outcome)
+        return history
 
     def _restore_outcome(self, recorded: OutcomeRecord) -> None:
         """Mark the run as over, as a log says."""
@@ -297,7 +295,7 @@ class Moment:
             ("waits:", self.waiting_tokens),
             ("cell", self.cells),
         )
-        lines = (f"{word} {said}" for word, part in parts for said in part)
+        lines = (f"{word} {entry}" for word, part in parts for entry in part)
         return "\n".join([f"event: {self.event}".rstrip(), *lines])
 
 
@@ -307,8 +305,8 @@ def moment(history: Advance) -> Moment:
     tokens = [
         Token(node, port, tag, value)
         for tag, record in state.records.items()
-        for node, held in record.waiting_operands.items()
-        for port, value in held.items()
+        for node, operands in record.waiting_operands.items()
+        for port, value in operands.items()
     ]
     tokens += [
         token for block in state.cells.blocks.values() for parked in block.deferred_reads.values() for token in parked
@@ -338,9 +336,9 @@ def describe_token(graph: Graph, token: Token) -> str:
 def describe_event(graph: Graph, event: Event) -> str:
     """`fib.add under main/fib: 1, 2 -> 3 at 0`, or where the token of an event without a firing waits."""
     token = event.token
-    place = f"{graph.nodes[token.node]} under {token.tag}"
+    location = f"{graph.nodes[token.node]} under {token.tag}"
     if event.inputs is None:
-        return f"{describe_value(graph, token.value)} came to port {token.port} of {place}, and stays"
+        return f"{describe_value(graph, token.value)} came to port {token.port} of {location}, and stays"
     inputs = ", ".join(describe_value(graph, value) for value in event.inputs)
     outputs = ", ".join(f"{describe_value(graph, value)} at {output}" for output, value in event.outputs)
-    return f"{place}: {inputs} -> {event.trap or outputs or 'nothing'}"
+    return f"{location}: {inputs} -> {event.trap or outputs or 'nothing'}"

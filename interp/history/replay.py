@@ -181,9 +181,9 @@ class Replay:
             self.tags.refuse_unused()
             outcome = at.fields("outcome")[0]
             read_form(outcome, ("outcome",))
-            theirs = read_outcome(outcome)
-            self.check_outcome(theirs, where)
-            self.outcome = theirs
+            record = read_outcome(outcome)
+            self.check_outcome(record, where)
+            self.outcome = record
         return None
 
     def check_event(self, at: JsonCursor, where: str) -> Event:
@@ -194,18 +194,18 @@ class Replay:
         if self.pick is not None and position != self.pick(self.state):
             raise_disagreement(where, "position", f"{self.pick(self.state)}, under {self.schedule}", position)
         self._world.set_result(*(read_effect_result(at) if self.reaches_callback(position) else (None, None)))
-        wanted = self._step(position)
-        if isinstance(wanted, Exhausted):
-            wanted.where = where
-            raise wanted
-        if not isinstance(wanted, Event):
-            raise_disagreement(where, "line", f"the end of the run: {wanted}", "an event")
-        self.tags.assign_numbers(wanted)
-        for key, required, got in event_differences(at, wanted, self.tags.tag_numbers):
+        event = self._step(position)
+        if isinstance(event, Exhausted):
+            event.where = where
+            raise event
+        if not isinstance(event, Event):
+            raise_disagreement(where, "line", f"the end of the run: {event}", "an event")
+        self.tags.assign_numbers(event)
+        for key, required, got in event_differences(at, event, self.tags.tag_numbers):
             raise_disagreement(where, key, required, got)
-        return wanted
+        return event
 
-    def check_outcome(self, theirs: OutcomeRecord, where: str) -> None:
+    def check_outcome(self, record: OutcomeRecord, where: str) -> None:
         """Check a logged outcome against the state, and that the run may have ended so there."""
         quiet = to_outcome_record(
             build_outcome(
@@ -213,15 +213,17 @@ class Replay:
                 schedule=self.schedule, engine="reference", structure=LEAF,
             )
         )  # fmt: skip
-        endings = dict(self.possible_endings(quiet, theirs))
-        if theirs.status not in endings:
-            raise_disagreement(where, "status", " or ".join(sorted(endings)), theirs.status)
-        rule = endings[theirs.status]
-        mine = replace(quiet, status=theirs.status, error=None if rule is None else ErrorRecord(rule, "", None))
-        for key, required, got in outcome_differences(mine, theirs):
+        endings = dict(self.possible_endings(quiet, record))
+        if record.status not in endings:
+            raise_disagreement(where, "status", " or ".join(sorted(endings)), record.status)
+        rule = endings[record.status]
+        replayed_outcome = replace(
+            quiet, status=record.status, error=None if rule is None else ErrorRecord(rule, "", None)
+        )
+        for key, required, got in outcome_differences(replayed_outcome, record):
             raise_disagreement(where, key, required, got)
 
-    def possible_endings(self, quiet: OutcomeRecord, theirs: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
+    def possible_endings(self, quiet: OutcomeRecord, record: OutcomeRecord) -> Iterator[tuple[str, str | None]]:
         """S12: how a run may end in this state, and by which rule. `quiet` is its outcome if no token is left in
         flight.
 
@@ -229,7 +231,7 @@ class Replay:
         that breaks the rules may end Broken by any rule that the machine finds broken, but S4 is checked here too.
         """
         state = self.state
-        limit = theirs.error and theirs.error.limit
+        limit = record.error and record.error.limit
         if not state.flight:
             yield quiet.status, quiet.error and quiet.error.rule
         if self._completion_steps.get("results") == state.steps:
@@ -244,8 +246,8 @@ class Replay:
             if isinstance(following, Broken):
                 yield "Broken", following.rule
             elif self.is_ill_formed:
-                said = theirs.error and theirs.error.rule
-                yield "Broken", said if said not in (None, "S4") else "V9"
+                rule = record.error and record.error.rule
+                yield "Broken", rule if rule not in (None, "S4") else "V9"
 
     def next_positions(self) -> Sequence[int]:
         """The positions of the tokens that the schedule may deliver next."""
@@ -285,27 +287,27 @@ def read_header(at: JsonCursor) -> _LogHeader:
     names = ("graph", "arguments", "schedule", "sites")
     _, _, graph, arguments, schedule, sites = at.fields("tagloom", "version", *names, optional=("seed", "bound"))
     read_form(graph, ("graph",))
-    made = read_graph(graph)
-    problems = graph_problems(made)
+    parsed_graph = read_graph(graph)
+    problems = graph_problems(parsed_graph)
     shapeless = [problem for problem in problems if problem.rule in ("V7", "V15")]
     if shapeless:
         raise combine_problems(shapeless)
-    listed = read_sites(sites)
-    if set(listed) != set(sites_of(made)):
-        sites.refuse(f"the sites of the graph: {', '.join(map(str, sites_of(made))) or 'none'}")
-    admitted = read_arguments(arguments, made)
+    site_list = read_sites(sites)
+    if set(site_list) != set(sites_of(parsed_graph)):
+        sites.refuse(f"the sites of the graph: {', '.join(map(str, sites_of(parsed_graph))) or 'none'}")
+    admitted = read_arguments(arguments, parsed_graph)
     pick = read_schedule(schedule)
     seed = read_uint64(at.value_at("seed")) if at.has_key("seed") else 0
     bound = at.value_at("bound").optional(lambda number: number.integer(1)) if at.has_key("bound") else None
-    return _LogHeader(made, bool(problems), admitted, schedule.text(), pick, listed, seed, bound)
+    return _LogHeader(parsed_graph, bool(problems), admitted, schedule.text(), pick, site_list, seed, bound)
 
 
 def read_arguments(at: JsonCursor, graph: Graph) -> tuple[Value, ...]:
     """The arguments, which must have the types of the graph's."""
-    wanted = [output.type for _, output in graph.arguments[graph.hidden_count :]]
-    if len(at.raw_list()) != len(wanted):
-        at.refuse(plural(len(wanted), "argument"))
-    return tuple(map(_read_argument, at.entries(), wanted))
+    types = [output.type for _, output in graph.arguments[graph.hidden_count :]]
+    if len(at.raw_list()) != len(types):
+        at.refuse(plural(len(types), "argument"))
+    return tuple(map(_read_argument, at.entries(), types))
 
 
 def _read_argument(at: JsonCursor, required: Type) -> Value:

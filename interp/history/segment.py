@@ -98,9 +98,9 @@ class Segment:
         self._keyframe_due = state.steps - self.start + max(self._spacing, round(FORK_COST * len(state.records)))
 
     def _fork_state(self, state: State) -> State:
-        made = state.fork()
+        fork = state.fork()
         self.freeze_if_long()
-        return made
+        return fork
 
     def freeze_if_long(self) -> None:
         """Exempt a long run from garbage collection: otherwise a jump waits for it, 5 ms for a state with 60,000 open
@@ -129,13 +129,16 @@ class Segment:
     def meter_at(self, position: int) -> Meter:
         """A meter with the statistics up to a position of this segment, and an independent state there."""
         state, meter, waves = keyframe = self.keyframes[self.keyframe_before(position)]
-        made = copy(meter)
-        made.state = self._fork_state(state)
-        made.wave_profile, made.wave_waiting = self.meter.wave_profile[:waves], self.meter.wave_waiting[:waves]
+        meter_copy = copy(meter)
+        meter_copy.state = self._fork_state(state)
+        meter_copy.wave_profile, meter_copy.wave_waiting = (
+            self.meter.wave_profile[:waves],
+            self.meter.wave_waiting[:waves],
+        )
         for event in self.events_between(keyframe.position, position):
-            made.state.apply(event)
-            made.observe(event)
-        return made
+            meter_copy.state.apply(event)
+            meter_copy.observe(event)
+        return meter_copy
 
     def nearby_keyframes(self, position: int) -> Iterator[tuple[State, int]]:
         """The states of the keyframes before and behind a position, with their positions."""
@@ -237,17 +240,17 @@ class RunOrigin:
 
     def __post_init__(self) -> None:
         if type(self.spacing) is not int or self.spacing < 1:
-            raise Usage("the spacing of kept states is an integer from 1 up", got=repr(self.spacing))
+            raise Usage("spacing must be an integer from 1 up", got=repr(self.spacing))
 
     def new_segment(self, start: int, meter: Meter) -> Segment:
         """A new segment of this run, without events."""
         return Segment(start, meter, spacing=self.spacing, reversible=not self.is_invalid)
 
 
-def parse_schedule(given: str | Script) -> tuple[str, Pick, str]:
+def parse_schedule(schedule: str | Script) -> tuple[str, Pick, str]:
     """The name of a resolved schedule, its pick, and the schedule that continues after it; raises Usage for an invalid
     one."""
-    return schedule_name(given), schedule_named(given), continuation_of(given)
+    return schedule_name(schedule), schedule_named(schedule), continuation_of(schedule)
 
 
 LONG_HISTORY = 10_000

@@ -189,27 +189,27 @@ class Image:
     @cached_property
     def max_fanout(self) -> int:
         """The most tokens that a firing sends; of routed edges, those for one site."""
-        sent = np.diff(
+        fanouts = np.diff(
             self.nodes[:, [NodeColumn.EDGES_BEGIN, NodeColumn.SECOND_EDGES_BEGIN, NodeColumn.EDGES_END]], axis=1
         )
         lengths, count = np.diff(self.routes, axis=1)[:, 0], len(self.sites)
         for output, column in enumerate((NodeColumn.ROUTE, NodeColumn.ROUTE_SECOND)):
             for number in np.flatnonzero(self.nodes[:, column] >= 0):
                 first = self.nodes[number, column]
-                sent[number, output] = lengths[first : first + count].max()
-        return int(sent.sum(axis=1).max(initial=1))
+                fanouts[number, output] = lengths[first : first + count].max()
+        return int(fanouts.sum(axis=1).max(initial=1))
 
     @cached_property
     def loop_links(self) -> dict[Site, tuple[int, int]]:
         """For loops with a reverse pass: the words that link the last iteration, and the previous one."""
-        found: dict[Site, list[int]] = {}
+        links: dict[Site, list[int]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.op in ("reenter", "back") and node.site is not None:
-                place = 0 if node.op == "reenter" else 1
-                found.setdefault(node.site, [0, 0])[place] = int(
+                link_index = 0 if node.op == "reenter" else 1
+                links.setdefault(node.site, [0, 0])[link_index] = int(
                     self.ports[self.first_port[number], PortColumn.LINK_WORD]
                 )
-        return {site: (last, before) for site, (last, before) in found.items()}
+        return {site: (last, before) for site, (last, before) in links.items()}
 
     @cached_property
     def largest_frame(self) -> int:
@@ -244,8 +244,8 @@ def decode_word(word: int, dtype: DType) -> Value:
         return number if dtype is dtypes.float64 else np.float32(number)
     if dtype is dtypes.int64:
         return word
-    made: Value = dtype.numpy.type(word % 2**64 if dtype is dtypes.uint64 else word)
-    return made
+    value: Value = dtype.numpy.type(word % 2**64 if dtype is dtypes.uint64 else word)
+    return value
 
 
 def to_signed(word: int) -> int:
@@ -270,10 +270,10 @@ def cached_image(graph: Graph, bounds: Mapping[Site, int]) -> Image:
     """The image of a graph, cached for the graphs used last, by identity, not by equality."""
     key = id(graph), tuple(bounds.items())
     with _image_cache_lock:
-        found = _image_cache.get(key)
-        if found is None or found.graph is not graph:
-            found = _image_cache.put(key, build_image(graph, bounds))
-    return found
+        image = _image_cache.get(key)
+        if image is None or image.graph is not graph:
+            image = _image_cache.put(key, build_image(graph, bounds))
+    return image
 
 
 class _ImageBuilder:
@@ -367,8 +367,8 @@ class _ImageBuilder:
         """The k-bound of a `next_iteration`; 0 for none."""
         if node.op != "next_iteration" or node.site is None or node.phase:
             return 0
-        found = dict(node.attributes).get(PARALLEL_ITERATIONS) if self.bounds is None else self.bounds.get(node.site)
-        return found or 0
+        bound = dict(node.attributes).get(PARALLEL_ITERATIONS) if self.bounds is None else self.bounds.get(node.site)
+        return bound or 0
 
     def lay_out_frame(self, members: list[int], nodes: WordArray, ports: WordArray) -> tuple[int, int]:
         """Lay out the frame of a scope: bits first, then child activations, then operands."""
@@ -385,16 +385,16 @@ class _ImageBuilder:
             nodes[number, NodeColumn.FIRED_BIT] = 1 << bit
             bit += 1
         word += 1
-        known: dict[tuple[str, Site], int] = {}
+        words: dict[tuple[str, Site], int] = {}
         for number in members:
             node = self.graph.nodes[number]
             shared = node.site is not None and self.count_senders(node) > 1
             if node.site is not None and node.op in ("call", "enter", "next_iteration") and shared:
                 kind = "next" if node.op == "next_iteration" else "below"
-                if (kind, node.site) not in known:
-                    known[kind, node.site] = word
+                if (kind, node.site) not in words:
+                    words[kind, node.site] = word
                     word += 1
-                nodes[number, NodeColumn.CHILD_WORD] = known[kind, node.site]
+                nodes[number, NodeColumn.CHILD_WORD] = words[kind, node.site]
         for number in members:
             node = self.graph.nodes[number]
             if node.site is not None and node.op in ("reenter", "back") and (node.op, node.site) not in self.links:
@@ -428,8 +428,8 @@ class _ImageBuilder:
 
     def fill_node(self, number: int, node: GraphNode, nodes: WordArray, types: list[Type]) -> None:
         """Fill in the row of a node, and add its edges."""
-        row, mine = nodes[number], types[self.first_port[number] : self.first_port[number] + len(node.ports)]
-        row[NodeColumn.CODE] = opcode_of(node, mine, number in self.graph.results)
+        row, node_types = nodes[number], types[self.first_port[number] : self.first_port[number] + len(node.ports)]
+        row[NodeColumn.CODE] = opcode_of(node, node_types, number in self.graph.results)
         row[NodeColumn.REQUIRED_TOKENS] = 1 if node.op == "merge" else sum(literal is None for literal in node.ports)
         row[NodeColumn.ROUTE] = row[NodeColumn.ROUTE_SECOND] = -1
         if number in self.graph.results:
@@ -450,7 +450,7 @@ class _ImageBuilder:
         if node.outputs:
             row[NodeColumn.CAST] = cast_code(node.outputs[0].type.dtype) if node.op in OPS else 0
             row[NodeColumn.BOXED_FLAGS] = is_boxed(node.outputs[0].type)
-        if node.has_trigger and is_boxed(mine[-1]) and row[NodeColumn.CODE] != Opcode.FALLBACK:
+        if node.has_trigger and is_boxed(node_types[-1]) and row[NodeColumn.CODE] != Opcode.FALLBACK:
             row[NodeColumn.BOXED_FLAGS] |= 2
         if node.ports and node.ports[0] is not None:
             row[NodeColumn.BOXED_FLAGS] |= 4
@@ -518,17 +518,17 @@ class _ImageBuilder:
     def site_row(self, site: Site) -> tuple[int, ...]:
         """The columns of a site; raises Usage if too many values pass through it."""
         numbers = self.contexts.nodes_by_site
-        coming = len(self.graph.arguments) if site == ENVIRONMENT else 0
-        coming += sum(len(numbers.get((op, site), ())) for op in ("call", "enter", "reenter"))
-        leaving = len(numbers.get(("return", site), ()))
-        if max(coming, leaving) > MAX_PASSED_VALUES:
+        arrivals = len(self.graph.arguments) if site == ENVIRONMENT else 0
+        arrivals += sum(len(numbers.get((op, site), ())) for op in ("call", "enter", "reenter"))
+        departures = len(numbers.get(("return", site), ()))
+        if max(arrivals, departures) > MAX_PASSED_VALUES:
             required = f"at most {MAX_PASSED_VALUES:,} arguments and results of a function, and variables of a loop"
-            raise Usage(f"{site} is too large for an image", required=required, got=max(coming, leaving))
+            raise Usage(f"{site} is too large for an image", required=required, got=max(arrivals, departures))
         scope = self.scopes.index(self._callee_scope(site))
         bound = max(
             (self.loop_bound(self.graph.nodes[n]) for n in numbers.get(("next_iteration", site), ())), default=0
         )
-        return scope, coming, leaving, to_signed(site_key(site)), bound
+        return scope, arrivals, departures, to_signed(site_key(site)), bound
 
 
 _LINK_PARTNERS = {"next_iteration": "back", "exit": "reenter"}

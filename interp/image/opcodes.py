@@ -87,8 +87,8 @@ def check_compilable(graph: Graph) -> None:
 @cache
 def scalar_kernels() -> tuple[ScalarKernel, ...]:
     """All arms, in the order of the registry, those that may trap last; the code of the first is FIRST_KERNEL."""
-    found = [arm for row in OPS.values() for arm in kernels_of(row)]
-    return tuple(sorted(found, key=lambda arm: _can_trap(arm)))
+    arms = [arm for row in OPS.values() for arm in kernels_of(row)]
+    return tuple(sorted(arms, key=lambda arm: _can_trap(arm)))
 
 
 def first_trapping_opcode() -> int:
@@ -223,6 +223,6 @@ def conversion_opcode(source: DType, target: DType) -> int:
     if target.kind == "b":
         return Opcode.PASS if source.kind == "b" else opcodes_by_kernel()["astype", (dtypes.int64,), target]
     if target.kind == "f":
-        wanted = dtypes.uint64 if source is dtypes.uint64 else dtypes.int64
-        return opcodes_by_kernel()["astype", (wanted,), dtypes.float64]
+        dtype = dtypes.uint64 if source is dtypes.uint64 else dtypes.int64
+        return opcodes_by_kernel()["astype", (dtype,), dtypes.float64]
     return Opcode.PASS

@@ -86,27 +86,27 @@ def node_rows(image: Image) -> Iterator[tuple[str, ...]]:
         for number in members.tolist()
     }
     for number, row in enumerate(image.nodes):
-        place = f"w{row[NodeColumn.CHILD_WORD]}" if row[NodeColumn.CHILD_WORD] else "-"
+        child_word = f"w{row[NodeColumn.CHILD_WORD]}" if row[NodeColumn.CHILD_WORD] else "-"
         bits = (
             f"w{row[NodeColumn.MASK_WORD]}",
             _format_bits(int(row[NodeColumn.OPERAND_MASK])),
             _format_bits(int(row[NodeColumn.FIRED_BIT])),
         )
-        known = describe_site(image, row), place, _describe_boxed(int(row[NodeColumn.BOXED_FLAGS]))
+        cells = describe_site(image, row), child_word, _describe_boxed(int(row[NodeColumn.BOXED_FLAGS]))
         called = (
             str(image.graph.nodes[number]),
             scopes[number],
             describe_opcode(row),
             str(row[NodeColumn.REQUIRED_TOKENS]),
         )
-        yield *called, *bits, *known, describe_targets(image, row, 0), describe_targets(image, row, 1)
+        yield *called, *bits, *cells, describe_targets(image, row, 0), describe_targets(image, row, 1)
 
 
 def describe_opcode(row: WordArray) -> str:
     """What a node does, and the dtype that its result is cast to."""
     code = int(row[NodeColumn.CODE])
-    said = Opcode(code).name.lower() if code < FIRST_KERNEL else str(scalar_kernels()[code - FIRST_KERNEL])
-    return f"{said}, as {CAST_DTYPES[row[NodeColumn.CAST]]!r}" if row[NodeColumn.CAST] else said
+    name = Opcode(code).name.lower() if code < FIRST_KERNEL else str(scalar_kernels()[code - FIRST_KERNEL])
+    return f"{name}, as {CAST_DTYPES[row[NodeColumn.CAST]]!r}" if row[NodeColumn.CAST] else name
 
 
 def _format_bits(bits: int) -> str:
@@ -167,11 +167,11 @@ def port_rows(image: Image) -> Iterator[tuple[str, ...]]:
         )
 
 
-def format_location(place: int) -> str:
+def format_location(location: int) -> str:
     """A place of an operand: a word of the frame, a word of memory, or the token that came last."""
-    if place >= 0:
-        return f"w{place}"
-    return "token" if ~place == SCRATCH_WORD else f"m{~place}"
+    if location >= 0:
+        return f"w{location}"
+    return "token" if ~location == SCRATCH_WORD else f"m{~location}"
 
 
 def literal_rows(image: Image) -> Iterator[tuple[str, ...]]:
@@ -198,7 +198,7 @@ def argument_rows(image: Image) -> Iterator[tuple[str, ...]]:
 
 def align_columns(rows: Iterable[tuple[str, ...]]) -> Iterator[str]:
     """Rows in columns."""
-    every = list(rows)
-    widths = [max(map(len, column)) for column in zip(*every, strict=True)]
-    for row in every:
+    all_rows = list(rows)
+    widths = [max(map(len, column)) for column in zip(*all_rows, strict=True)]
+    for row in all_rows:
         yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()

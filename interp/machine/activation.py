@@ -50,23 +50,27 @@ class ActivationRecord:
         self.results_returned = 0
 
     def copy(self, owner: object) -> ActivationRecord:
-        made = _new_object(ActivationRecord)  # skips the fields that `__init__` would fill in vain: 0.5 us of 1.2
-        made.tag, made.signature, made.owner = self.tag, self.signature, owner
-        made.child_tags = self.child_tags.copy() if self.child_tags else {}
-        waiting = made.waiting_operands = self.waiting_operands.copy()
-        for node, operands in waiting.items():
-            waiting[node] = operands.copy()
-        made.fired_nodes = self.fired_nodes.copy()
-        made.busy_count, made.token_count, made.open_children = self.busy_count, self.token_count, self.open_children
-        made.arguments_received, made.results_returned = self.arguments_received, self.results_returned
-        return made
+        duplicate = _new_object(ActivationRecord)  # skips the fields that `__init__` would fill in vain: 0.5 us of 1.2
+        duplicate.tag, duplicate.signature, duplicate.owner = self.tag, self.signature, owner
+        duplicate.child_tags = self.child_tags.copy() if self.child_tags else {}
+        operands_by_node = duplicate.waiting_operands = self.waiting_operands.copy()
+        for node, operands in operands_by_node.items():
+            operands_by_node[node] = operands.copy()
+        duplicate.fired_nodes = self.fired_nodes.copy()
+        duplicate.busy_count, duplicate.token_count, duplicate.open_children = (
+            self.busy_count,
+            self.token_count,
+            self.open_children,
+        )
+        duplicate.arguments_received, duplicate.results_returned = self.arguments_received, self.results_returned
+        return duplicate
 
     def snapshot(self) -> Any:
-        waiting = {
+        operands_by_node = {
             node: {p: fingerprint(v) for p, v in operands.items()} for node, operands in self.waiting_operands.items()
         }
         counts = (self.busy_count, self.token_count, self.open_children, self.arguments_received, self.results_returned)
-        return waiting, frozenset(self.fired_nodes), counts, frozenset(self.child_tags)
+        return operands_by_node, frozenset(self.fired_nodes), counts, frozenset(self.child_tags)
 
     def is_blank(self) -> bool:
         """Whether no token has ever arrived in this activation."""

@@ -41,13 +41,13 @@ class CellBlock:
         """All cells below this index are known to be full; a search for an empty one begins here."""
 
     def copy(self, owner: object) -> CellBlock:
-        made = CellBlock(self.size, owner)
-        made.writes, made.deferred_reads, made.full_prefix = (
+        block = CellBlock(self.size, owner)
+        block.writes, block.deferred_reads, block.full_prefix = (
             self.writes.copy(),
             self.deferred_reads.copy(),
             self.full_prefix,
         )
-        return made
+        return block
 
     def first_empty(self) -> int | None:
         """The index of the first empty cell, or None."""
@@ -61,7 +61,8 @@ class CellBlock:
 
     def snapshot(self) -> Any:
         puts = {
-            n: [(put.node, put.tag, *map(fingerprint, put.inputs)) for put in made] for n, made in self.writes.items()
+            n: [(put.node, put.tag, *map(fingerprint, put.inputs)) for put in writes]
+            for n, writes in self.writes.items()
         }
         deferred_reads = {
             n: [(*token[:3], fingerprint(token.value)) for token in tokens] for n, tokens in self.deferred_reads.items()
@@ -80,9 +81,9 @@ class CellHeap:
 
     def fork(self) -> CellHeap:
         """An equal, independent heap; both share each block until one of them changes it."""
-        made = CellHeap()
-        made.blocks, made.deferred_count, self.owner = self.blocks.copy(), self.deferred_count, object()
-        return made
+        heap = CellHeap()
+        heap.blocks, heap.deferred_count, self.owner = self.blocks.copy(), self.deferred_count, object()
+        return heap
 
     def defer(self, cell: CellAddress, token: Token) -> None:
         reads = self._writable(cell.handle).deferred_reads
@@ -139,8 +140,8 @@ def target_cells(event: Event, op: str) -> tuple[Handle | None, int | None]:
     """The handle of the cells that a firing makes, or the handle and the index that it stores to; else (None, None)."""
     inputs: Any = event.inputs
     if op == "cells" and event.trap is None:
-        made: Any = event.outputs[0][1]
-        return made, None
+        value: Any = event.outputs[0][1]
+        return value, None
     if op == "store" and 0 <= inputs[1] < inputs[0].size:
         return inputs[0], inputs[1]
     return None, None

@@ -158,8 +158,8 @@ def print_rule(number: int, node: GraphNode) -> EffectRule:
 
 def callback_rule(number: int, node: GraphNode) -> EffectRule:
     """S14: calls a Python function."""
-    given = dict(node.attributes)
-    function, returns = given["function"], given["returns"]
+    attributes = dict(node.attributes)
+    function, returns = attributes["function"], attributes["returns"]
 
     def act(blocks: CellBlocks, world: World, token: Token, inputs: tuple[Any, ...]) -> EffectResult:
         """S14."""

@@ -73,15 +73,15 @@ def build_rules(graph: Graph, seed: int = 0, bound: int | None = None) -> tuple[
     all loops."""
     results = {number: position for position, number in enumerate(graph.results)}
     types, later = port_types(graph), adjoint_dependent_nodes(graph)
-    found = (
+    rules = (
         build_rule(graph, number, types[number], results.get(number), seed, number not in later)
         for number in range(len(graph.nodes))
     )
     if bound is None:
-        return tuple(found)
+        return tuple(rules)
     return tuple(
         replace(rule, bound=bound) if rule.node.op == "next_iteration" and not rule.node.phase else rule
-        for rule in found
+        for rule in rules
     )
 
 
@@ -128,9 +128,9 @@ def build_rule(graph: Graph, number: int, ports: list[Type], result: int | None,
 
 def loop_bounds(graph: Graph, bound: int | None = None) -> dict[Site, int]:
     """The k-bounds of the loops that have one, by site; `bound`, unless None, overrides them all."""
-    own = [node for node in graph.nodes if node.op == "next_iteration" and not node.phase]
-    found = {node.site: _declared_bound(node) if bound is None else bound for node in own}
-    return {site: said for site, said in found.items() if said is not None and site is not None}
+    loop_nodes = [node for node in graph.nodes if node.op == "next_iteration" and not node.phase]
+    bounds = {node.site: _declared_bound(node) if bound is None else bound for node in loop_nodes}
+    return {site: limit for site, limit in bounds.items() if limit is not None and site is not None}
 
 
 def _declared_bound(node: GraphNode) -> int | None:

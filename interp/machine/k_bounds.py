@@ -23,11 +23,11 @@ def is_throttled(state: State, rule: Rule, record: ActivationRecord) -> bool:
     tag, bound = record.tag, rule.bound
     if bound is None or tag.parent is None or tag.iteration + 1 < bound:
         return False
-    before = open_iteration(state, tag, tag.iteration + 1 - bound)
-    if before is None:
+    earlier_iteration = open_iteration(state, tag, tag.iteration + 1 - bound)
+    if earlier_iteration is None:
         return False
-    busy = state.records[before].busy_count
-    return busy > rule.required_tokens if before == tag else busy > 0
+    busy = state.records[earlier_iteration].busy_count
+    return busy > rule.required_tokens if earlier_iteration == tag else busy > 0
 
 
 def released_tokens(
@@ -39,11 +39,11 @@ def released_tokens(
     target = sent[0].tag if sent and sent[0].node >= 0 and state.count_busy_tokens(sent) else None
     idle = set(idle_activations(state, record, consumed, target))
     if not state.is_clocked:
-        found = [
+        released = [
             entry for tag in idle for entry in state.throttled_tokens.get(throttled_iteration(state, tag) or tag, ())
         ]
     elif state.wave_remaining == 1:
-        found = [
+        released = [
             entry
             for tag, entries in state.throttled_tokens.items()
             if can_release(state, tag, idle, target)
@@ -51,7 +51,7 @@ def released_tokens(
         ]
     else:
         return ()
-    return tuple(sorted(found, key=lambda entry: entry[0]))
+    return tuple(sorted(released, key=lambda entry: entry[0]))
 
 
 def open_iteration(state: State, tag: Tag, iteration: int) -> Tag | None:
@@ -68,14 +68,18 @@ def throttled_iteration(state: State, tag: Tag) -> Tag | None:
 
 def can_release(state: State, tag: Tag, idle: set[Tag], target: Tag | None) -> bool:
     """Whether this event releases the tokens throttled for an iteration."""
-    before = open_iteration(state, tag, tag.iteration - state.loop_bounds[tag.site])
-    return before is None or before in idle or (state.records[before].busy_count == 0 and before != target)
+    earlier_iteration = open_iteration(state, tag, tag.iteration - state.loop_bounds[tag.site])
+    return (
+        earlier_iteration is None
+        or earlier_iteration in idle
+        or (state.records[earlier_iteration].busy_count == 0 and earlier_iteration != target)
+    )
 
 
 def idle_activations(state: State, record: ActivationRecord, consumed: int, target: Tag | None) -> Iterator[Tag]:
     """The activations that stop being busy, innermost first."""
     at: ActivationRecord | None = record
-    kept = () if target is None else (target, target.parent)
-    while at is not None and consumed and at.busy_count == consumed and at.tag not in kept:
+    targets = () if target is None else (target, target.parent)
+    while at is not None and consumed and at.busy_count == consumed and at.tag not in targets:
         yield at.tag
         at, consumed = state.records.get(at.tag.parent) if at.tag.parent else None, 1

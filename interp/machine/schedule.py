@@ -46,13 +46,15 @@ class Script:
     def __post_init__(self) -> None:
         """Raises Usage for invalid positions, and for an unknown schedule."""
         if not isinstance(self.positions, Sequence) or isinstance(self.positions, str):
-            raise Usage("a script has the positions of tokens", required="tl.Script([0, 3, 1])", got=self.positions)
+            raise Usage(
+                "the positions of a script must be integers", required="tl.Script([0, 3, 1])", got=self.positions
+            )
         for position in self.positions:
             if type(position) is not int or position < 0:
                 raise Usage("a position in the flight is an integer from 0 up", got=repr(position))
         if self.then not in FIXED_SCHEDULES and (not isinstance(self.then, str) or random_seed(self.then) is None):
             required = f"{', '.join(FIXED_SCHEDULES)}, random:SEED"
-            raise Usage("no schedule goes on like this after a script", required=required, got=repr(self.then))
+            raise Usage("no such schedule can follow a script", required=required, got=repr(self.then))
         object.__setattr__(self, "positions", tuple(self.positions))
 
     def next_position(self, state: State) -> int | None:

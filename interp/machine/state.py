@@ -31,7 +31,7 @@ from .fire import Rule, build_rules, loop_bounds, needs_limit_check
 def check_seed(seed: int) -> None:
     """Raises Usage for an invalid seed of random numbers."""
     if type(seed) is not int or not 0 <= seed < 2**64:
-        raise Usage("a seed is an integer from 0, below 2**64", got=repr(seed))
+        raise Usage("seed must be an integer from 0 up, below 2**64", got=repr(seed))
 
 
 class State:
@@ -101,16 +101,16 @@ class State:
     def fork(self) -> State:
         """An equal, independent state. Both share each record until one of them changes it, so the cost per open
         activation is small."""
-        made = copy(self)
-        made.records, made.flight, made.results = self.records.copy(), self.flight.copy(), self.results.copy()
-        made.trap_events, made.firings_by_node, made.activations_by_site = (
+        fork = copy(self)
+        fork.records, fork.flight, fork.results = self.records.copy(), self.flight.copy(), self.results.copy()
+        fork.trap_events, fork.firings_by_node, fork.activations_by_site = (
             self.trap_events.copy(),
             self.firings_by_node.copy(),
             self.activations_by_site.copy(),
         )
-        made.cells, made.throttled_tokens = self.cells.fork(), self.throttled_tokens.copy()
-        self.owner, made.owner = object(), object()
-        return made
+        fork.cells, fork.throttled_tokens = self.cells.fork(), self.throttled_tokens.copy()
+        self.owner, fork.owner = object(), object()
+        return fork
 
     @property
     def live_count(self) -> int:
@@ -120,8 +120,8 @@ class State:
     def child(self, tag: Tag, site: Site, iteration: int) -> Tag:
         """The child tag of `tag`: the interned one where that activation is open, else a new one."""
         record = self.records.get(tag)
-        known = record.child_tags.get((site, iteration)) if record is not None else None
-        return known if known is not None else tag.child(site, iteration)
+        child_tag = record.child_tags.get((site, iteration)) if record is not None else None
+        return child_tag if child_tag is not None else tag.child(site, iteration)
 
     def apply(self, event: Event) -> None:
         """Apply an event."""
@@ -293,8 +293,8 @@ class State:
         """Change an activation's count of busy tokens, and so, where needed, the counts of those around it."""
         while at is not None and by and at in self.records:
             record = self._writable_record(at)
-            before, record.busy_count = record.busy_count, record.busy_count + by
-            by = (record.busy_count > 0) - (before > 0)
+            old_count, record.busy_count = record.busy_count, record.busy_count + by
+            by = (record.busy_count > 0) - (old_count > 0)
             at = at.parent
 
     def _start_activation(self, tag: Tag) -> ActivationRecord:
@@ -307,8 +307,8 @@ class State:
         return record if record.owner is self.owner else self._copy_record(record)
 
     def _copy_record(self, record: ActivationRecord) -> ActivationRecord:
-        made = self.records[record.tag] = record.copy(self.owner)
-        return made
+        duplicate = self.records[record.tag] = record.copy(self.owner)
+        return duplicate
 
     def _open_record(self, tag: Tag) -> ActivationRecord:
         record = self.records[tag] = ActivationRecord(tag, self.signatures.get(tag.site, (0, 0)), self.owner)
@@ -334,8 +334,15 @@ class State:
             tag: [(step, t.node, t.port, fingerprint(t.value)) for step, t in entries]
             for tag, entries in self.throttled_tokens.items()
         }
-        opened = {site: count for site, count in self.activations_by_site.items() if count}
-        counts = list(self.firings_by_node), opened, self.firings, self.steps, self.waiting_count, self.wave_remaining
+        open_counts = {site: count for site, count in self.activations_by_site.items() if count}
+        counts = (
+            list(self.firings_by_node),
+            open_counts,
+            self.firings,
+            self.steps,
+            self.waiting_count,
+            self.wave_remaining,
+        )
         return (
             flight,
             records,
@@ -350,9 +357,9 @@ class State:
 
 def activation_signatures(graph: Graph) -> dict[Site, tuple[int, int]]:
     """The number of values that enter and leave an activation, for every site."""
-    found = {ENVIRONMENT: (len(graph.arguments), 0)}
+    signatures = {ENVIRONMENT: (len(graph.arguments), 0)}
     for node in graph.nodes:
         if node.site is not None and node.op in ("call", "enter", "reenter", "return"):
-            coming, going = found.get(node.site, (0, 0))
-            found[node.site] = (coming + (node.op != "return"), going + (node.op == "return"))
-    return found
+            inputs, outputs = signatures.get(node.site, (0, 0))
+            signatures[node.site] = (inputs + (node.op != "return"), outputs + (node.op == "return"))
+    return signatures

@@ -104,7 +104,7 @@ def closed_activations(
     state: State, rule: Rule, record: ActivationRecord, token: Token, sent: tuple[Token, ...]
 ) -> tuple[ClosedActivation, ...]:
     """S11: the activations that close when a node fires on `token` and sends `sent`, innermost first."""
-    tokens, below, left = (
+    tokens, below, remaining_tokens = (
         record.token_count - rule.required_tokens,
         record.open_children,
         record.results_returned + rule.returns_result,
@@ -116,14 +116,14 @@ def closed_activations(
     closed: list[ClosedActivation] = []
     at: ActivationRecord | None = record
     while at is not None and not (tokens or below):
-        if at.arguments_received < at.signature[0] or left < at.signature[1] or at.tag in kept_open:
+        if at.arguments_received < at.signature[0] or remaining_tokens < at.signature[1] or at.tag in kept_open:
             break
         closed.append(
             ClosedActivation(at.tag, frozenset((*at.fired_nodes, token.node) if at is record else at.fired_nodes))
         )
         at = state.records.get(at.tag.parent) if at.tag.parent else None
         if at is not None:
-            tokens, below, left = at.token_count, at.open_children - 1, at.results_returned
+            tokens, below, remaining_tokens = at.token_count, at.open_children - 1, at.results_returned
     return tuple(closed)
 
 

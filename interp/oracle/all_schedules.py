@@ -158,24 +158,24 @@ class _StateSearch:
         """The number of schedules from the first state to each ending."""
         path = [self._search_node(self.search_key())]
         while True:
-            place = path[-1]
-            position = next(place.remaining_choices, None)
+            search_node = path[-1]
+            position = next(search_node.remaining_choices, None)
             if position is not None:
-                self.try_position(path, place, position)
+                self.try_position(path, search_node, position)
                 continue
             if not self.state.flight:
-                place.ending_counts[self.find_ending(None)] += 1
-            self.visited[place.key] = path.pop().ending_counts
+                search_node.ending_counts[self.find_ending(None)] += 1
+            self.visited[search_node.key] = path.pop().ending_counts
             if not path:
-                return place.ending_counts
+                return search_node.ending_counts
             self.backtrack()
-            path[-1].ending_counts.update(place.ending_counts)
+            path[-1].ending_counts.update(search_node.ending_counts)
 
-    def try_position(self, path: list[_SearchNode], place: _SearchNode, position: int) -> None:
+    def try_position(self, path: list[_SearchNode], search_node: _SearchNode, position: int) -> None:
         """Deliver the token at a position, and descend if the state is new."""
         event = try_step(self.state, position, self.is_ill_formed)
         if isinstance(event, TagloomError):
-            place.ending_counts[self.find_ending(event, position)] += 1
+            search_node.ending_counts[self.find_ending(event, position)] += 1
             return
         self.state.apply(event)
         self.events.append(event)
@@ -185,7 +185,7 @@ class _StateSearch:
                 raise _search_limit_error(plural(MAX_FIRINGS, "firing"), "a longer one, or an endless one, cannot")
         key = self.search_key()
         if key in self.visited:
-            place.ending_counts.update(self.visited[key])
+            search_node.ending_counts.update(self.visited[key])
             self.backtrack()
             return
         if len(self.visited) + len(path) >= self.max_states:
@@ -204,11 +204,11 @@ class _StateSearch:
     def search_key(self) -> Hashable:
         return state_key(self.state), frozenset(self.firing_counts.items())
 
-    def find_ending(self, stopped: TagloomError | None, *more: int) -> int:
+    def find_ending(self, error: TagloomError | None, *more: int) -> int:
         """The number of the ending in the current state."""
-        outcome = _outcome_here(self.state, stopped, self.events)
+        outcome = _outcome_here(self.state, error, self.events)
         results = tuple(None if value is None else fingerprint(value) for value in outcome.results)
-        rule = stopped and stopped.rule
+        rule = error and error.rule
         identity = outcome.status, rule, results, frozenset(self.firing_counts.items())
         script = (*(event.position for event in self.events), *more)
         return self.endings.setdefault(identity, (len(self.endings), outcome, script))[0]
@@ -237,14 +237,14 @@ def try_step(state: State, position: int, broken: bool) -> Event | TagloomError:
         return bad_operands_error(state, position)
 
 
-def _outcome_here(state: State, stopped: TagloomError | None, events: Sequence[Event]) -> Outcome:
+def _outcome_here(state: State, error: TagloomError | None, events: Sequence[Event]) -> Outcome:
     stats = Meter(state, is_clocked=False).stats()
     structure = default_structure(state.graph)
     kept_events = tuple(events)
     return build_outcome(
         state,
         stats,
-        stopped,
+        error,
         "quiet",
         schedule=BY_HAND,
         engine="reference",
@@ -253,10 +253,10 @@ def _outcome_here(state: State, stopped: TagloomError | None, events: Sequence[E
     )
 
 
-def _search_limit_error(limit: str, more: str) -> Exhausted:
+def _search_limit_error(limit: str, hint: str) -> Exhausted:
     """The error for a run that exceeds a limit of the search."""
     return Exhausted(
         f"the schedules of this run pass through more than {limit}",
         rule="S12",
-        hint=f"only small runs, of a dozen firings or so, can be run under every schedule; {more}",
+        hint=f"only small runs, of a dozen firings or so, can be run under every schedule; {hint}",
     )

@@ -171,15 +171,15 @@ def check_run(
     return Verdict(variant, run.status, ending, difference)
 
 
-def printed_difference(run: Outcome, wanted: Sequence[str], lines: Sequence[str]) -> Disagreement | None:
+def printed_difference(run: Outcome, expected: Sequence[str], lines: Sequence[str]) -> Disagreement | None:
     """The first printed line that differs, unless a limit cut the run short."""
-    if run.status == "Exhausted" or lines == wanted:
+    if run.status == "Exhausted" or lines == expected:
         return None
-    number = next((n for n, pair in enumerate(zip(wanted, lines, strict=False)) if pair[0] != pair[1]), None)
-    number = min(len(wanted), len(lines)) if number is None else number
-    required, got = ([*each, "no line"][min(number, len(each))] for each in (wanted, lines))
-    where = f"line {number} that {run.graph.name} prints under {run.schedule}"
-    return Disagreement("the lines differ", where=where, required=required, got=got)
+    number = next((n for n, pair in enumerate(zip(expected, lines, strict=False)) if pair[0] != pair[1]), None)
+    number = min(len(expected), len(lines)) if number is None else number
+    required, got = ([*each, "no line"][min(number, len(each))] for each in (expected, lines))
+    location = f"line {number} that {run.graph.name} prints under {run.schedule}"
+    return Disagreement("the lines differ", where=location, required=required, got=got)
 
 
 def describe_run(run: Outcome) -> str:
@@ -197,22 +197,22 @@ def run_difference(graph: Graph, standard: Outcome, run: Outcome) -> Disagreemen
     traps."""
     if standard.has_double_write and run.has_double_write:
         return None
-    where = f"{graph.name} under {run.schedule}"
+    location = f"{graph.name} under {run.schedule}"
     ended = [f"{outcome.status} {describe_run(outcome)}" for outcome in (standard, run)]
     if "Exhausted" in (standard.status, run.status):
         if is_compatible(standard.results, run.results):
             return None
-        return Disagreement("the results differ", where=where, required=ended[0], got=ended[1])
+        return Disagreement("the results differ", where=location, required=ended[0], got=ended[1])
     if standard.status != run.status or not all(map(is_same_result, standard.results, run.results)):
-        return Disagreement("the endings differ", where=where, required=ended[0], got=ended[1])
+        return Disagreement("the endings differ", where=location, required=ended[0], got=ended[1])
     pairs = zip(standard.stats.by_node, run.stats.by_node, strict=True)
-    for node, (wanted, got) in zip(graph.nodes, pairs, strict=True):
-        if wanted != got:
+    for node, (expected, got) in zip(graph.nodes, pairs, strict=True):
+        if expected != got:
             what = f"node {node} fires another number of times"
-            return Disagreement(what, where=where, required=wanted, got=got)
+            return Disagreement(what, where=location, required=expected, got=got)
     traps = ["; ".join(f"{trap.message} under {trap.tag}" for trap in outcome.traps) for outcome in (standard, run)]
     if traps[0] != traps[1]:
-        return Disagreement("the traps differ", where=where, required=traps[0], got=traps[1])
+        return Disagreement("the traps differ", where=location, required=traps[0], got=traps[1])
     return None
 
 
@@ -242,12 +242,14 @@ def check_evaluator(
     It may take as many steps as the machine has firings, since every node that it evaluates fires at least once, except
     for a store, whose firing a limit may prevent or which may wait for ever.
     """
-    most, values = standard.firings, admit_arguments(standard.graph, arguments)
-    evaluation = evaluate(program, values, max_steps=most, max_depth=most, seed=seed, world=world)
+    max_firings, values = standard.firings, admit_arguments(standard.graph, arguments)
+    evaluation = evaluate(program, values, max_steps=max_firings, max_depth=max_firings, seed=seed, world=world)
     if evaluation.status == "Waiting":
         return Verdict("evaluator", evaluation.status, "for a cell that is put later, if ever", None)
     trap = f"{evaluation.trap[1]} at node {evaluation.trap[0]}" if evaluation.trap else ""
-    text = format_results(evaluation.results) if evaluation.results is not None else trap or f"after {most:,} nodes"
+    text = (
+        format_results(evaluation.results) if evaluation.results is not None else trap or f"after {max_firings:,} nodes"
+    )
     match standard.status:
         case "Exhausted":
             agrees = evaluation.results is None or is_compatible(standard.results, evaluation.results)
@@ -255,10 +257,10 @@ def check_evaluator(
             agrees = standard.traps[0].message == trap
         case _:
             agrees = evaluation.results is not None and all(map(is_same_result, standard.results, evaluation.results))
-    where = f"{program.entry}, evaluated without tokens"
+    location = f"{program.entry}, evaluated without tokens"
     required = standard.traps[0].message if standard.traps else f"{standard.status} {format_results(standard.results)}"
     got = f"{evaluation.status} {text}"
-    difference = None if agrees else Disagreement("the results differ", where=where, required=required, got=got)
+    difference = None if agrees else Disagreement("the results differ", where=location, required=required, got=got)
     if agrees and standard.status == "Returned":
         difference = printed_difference(standard, printed, lines)
     return Verdict("evaluator", evaluation.status, text, difference)

@@ -69,8 +69,8 @@ def try_case(case: Case, subject: Program | Graph, limits: Limits) -> Disagreeme
         return None if case.details[0] in rules else case_disagreement(case, describe_refusal(rules), problems=problems)
     if problems and (program is not None or case.kind not in ("breaks", "deadlocks")):
         return case_disagreement(case, describe_refusal(_rule_names(problems)), problems=problems)
-    wanted = [(name, output.type) for name, output in graph.arguments[graph.hidden_count :]]
-    values = read_arguments(graph.name, wanted, case.arguments, lambda _, type_, word: parse_value(word, type_))
+    parameters = [(name, output.type) for name, output in graph.arguments[graph.hidden_count :]]
+    values = read_arguments(graph.name, parameters, case.arguments, lambda _, type_, word: parse_value(word, type_))
     if case.kind == "exhausts":
         number, limit = case.details
         limits = Limits(**{limit: int(number)})
@@ -137,8 +137,8 @@ def matches_case(case: Case, run: Outcome) -> bool:
             types = [run.graph.nodes[number].outputs[0].type for number in run.graph.results]
             if len(types) != len(case.details):
                 return False
-            wanted = [parse_value(text, type_) for text, type_ in zip(case.details, types, strict=True)]
-            return all(is_same_value(mine, theirs) for mine, theirs in zip(wanted, run.results, strict=True))
+            expected = [parse_value(text, type_) for text, type_ in zip(case.details, types, strict=True)]
+            return all(is_same_value(value, result) for value, result in zip(expected, run.results, strict=True))
         case "traps":
             return run.trap_events[0].trap == case.details[0]
         case "breaks":
@@ -166,9 +166,9 @@ def case_disagreement(
     case: Case, got: str, schedule: str | None = None, *, problems: Sequence[Invalid] = ()
 ) -> Disagreement:
     """The disagreement of a case; for a refused graph, with the first problem as a note."""
-    what, wanted = f"{case.name} does not end as its case says", print_ending(case)
+    message, ending = f"{case.name} does not end as its case says", print_ending(case)
     actual = f"{got}, under {schedule}" if schedule else got
-    difference = Disagreement(what, where=case.location, required=wanted, got=actual)
+    difference = Disagreement(message, where=case.location, required=ending, got=actual)
     for problem in problems[:1]:
         difference.add_note(f"  {problem}".replace("\n", "\n  "))
     return difference

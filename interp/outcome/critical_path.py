@@ -47,28 +47,28 @@ class CriticalFiring(NamedTuple):
 
 def dependences(graph: Graph, events: Sequence[Event]) -> dict[int, Dependence]:
     """The dependence of every firing, by the number of its event, in the order of the events."""
-    found: dict[int, Dependence] = {}
-    made: dict[tuple[int, int, Tag], int] = {}
+    firings: dict[int, Dependence] = {}
+    senders: dict[tuple[int, int, Tag], int] = {}
     """The events that made the tokens in flight."""
-    gathered: dict[TaggedNode, list[int]] = {}
+    operand_producers: dict[TaggedNode, list[int]] = {}
     """The events that made the operands that wait."""
-    filled: dict[CellAddress, int] = {}
+    stores: dict[CellAddress, int] = {}
     for number, event in enumerate(events):
         node, port, tag, _ = event.token
-        maker = made.pop((node, port, tag), None)
-        makers = gathered.setdefault((tag, node), [])
+        maker = senders.pop((node, port, tag), None)
+        makers = operand_producers.setdefault((tag, node), [])
         if maker is not None:
             makers.append(maker)
         if event.inputs is None:
             continue
-        del gathered[tag, node]
+        del operand_producers[tag, node]
         op = graph.nodes[node].op
         if op == "store" and event.trap is None:
-            filled[accessed_cell(event.inputs)] = number
-        makers += [filled[cell] for cell in cells_read(op, event.inputs) if cell in filled]
-        found[number] = Dependence(1 + max((found[each].depth for each in makers), default=0), tuple(makers))
-        made.update(((token.node, token.port, token.tag), number) for token in event.sent)
-    return found
+            stores[accessed_cell(event.inputs)] = number
+        makers += [stores[cell] for cell in cells_read(op, event.inputs) if cell in stores]
+        firings[number] = Dependence(1 + max((firings[each].depth for each in makers), default=0), tuple(makers))
+        senders.update(((token.node, token.port, token.tag), number) for token in event.sent)
+    return firings
 
 
 def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring, ...]:
@@ -78,16 +78,16 @@ def critical_path(graph: Graph, events: Sequence[Event]) -> tuple[CriticalFiring
     whose last firing comes first in program order, and so on backwards: it is the same under every schedule but for the
     numbers of the events. Empty if nothing fired.
     """
-    found = dependences(graph, events)
-    if not found:
+    firings = dependences(graph, events)
+    if not firings:
         return ()
-    ranks = program_ranks(graph, events, found)
-    deepest = max(found[number].depth for number in found)
-    at = min((number for number in found if found[number].depth == deepest), key=ranks.__getitem__)
+    ranks = program_ranks(graph, events, firings)
+    deepest = max(firings[number].depth for number in firings)
+    at = min((number for number in firings if firings[number].depth == deepest), key=ranks.__getitem__)
     path = [at]
-    while found[at].depth > 1:
-        above = (maker for maker in found[at].producers if found[maker].depth == found[at].depth - 1)
-        at = min(above, key=ranks.__getitem__)
+    while firings[at].depth > 1:
+        producers = (maker for maker in firings[at].producers if firings[maker].depth == firings[at].depth - 1)
+        at = min(producers, key=ranks.__getitem__)
         path.append(at)
     return tuple(critical_firing(number, events[number]) for number in reversed(path))
 
@@ -100,19 +100,19 @@ def times_on(graph: Graph, events: Sequence[Event], processors: float) -> dict[i
     `processors` is a positive whole number or infinite.
     """
     if not (processors == math.inf or (isinstance(processors, int) and processors > 0)):
-        raise Usage("work needs processors", required="an integer from 1 up, or math.inf", got=repr(processors))
-    found = dependences(graph, events)
-    ranks = program_ranks(graph, events, found)
+        raise Usage("processors must be positive", required="an integer from 1 up, or math.inf", got=repr(processors))
+    firings = dependences(graph, events)
+    ranks = program_ranks(graph, events, firings)
     times: dict[int, int] = {}
-    taken: Counter[int] = Counter()
-    later: dict[int, int] = {}
-    for number in sorted(found, key=lambda each: (found[each].depth, ranks[each])):
+    load: Counter[int] = Counter()
+    next_free: dict[int, int] = {}
+    for number in sorted(firings, key=lambda each: (firings[each].depth, ranks[each])):
         # Firings take one unit each, so this gives the greedy times: a later firing never delays an earlier one.
-        time = first_free_time(later, 1 + max((times[maker] for maker in found[number].producers), default=0))
+        time = first_free_time(next_free, 1 + max((times[maker] for maker in firings[number].producers), default=0))
         times[number] = time
-        taken[time] += 1
-        if taken[time] == processors:
-            later[time] = time + 1
+        load[time] += 1
+        if load[time] == processors:
+            next_free[time] = time + 1
     return times
 
 
@@ -151,7 +151,7 @@ def program_ranks(graph: Graph, events: Sequence[Event], firings: Mapping[int, o
     """The rank of these firings in program order, by the number of the event."""
     places = {number: (events[number].token.tag, events[number].token.node) for number in firings}
     ranks = program_order(graph, places.values())
-    return {number: ranks[place] for number, place in places.items()}
+    return {number: ranks[firing] for number, firing in places.items()}
 
 
 def critical_firing(number: int, event: Event) -> CriticalFiring:
@@ -172,10 +172,11 @@ def cells_read(op: str, inputs: tuple[Any, ...]) -> Sequence[CellAddress]:
     return [accessed_cell(inputs)] if op == "get" else ()
 
 
-def first_free_time(later: dict[int, int], time: int) -> int:
-    """The first unit of time, from `time` on, that is not full; `later` maps a full one to where to look on."""
-    while (following := later.get(time)) is not None:
-        later[time] = time = later.get(following, following)
+def first_free_time(next_free: dict[int, int], time: int) -> int:
+    """The first unit of time, from `time` on, that is not full; `next_free` maps a full one to a
+    later one to try next."""
+    while (following := next_free.get(time)) is not None:
+        next_free[time] = time = next_free.get(following, following)
     return time
 
 
@@ -201,29 +202,29 @@ def program_order(graph: Graph, tagged_nodes: Iterable[TaggedNode]) -> dict[Tagg
         if node.site is not None and node.op in ("call", "enter", "reenter"):
             first.setdefault((node.site, node.phase), number)
     phases = phases_of_nodes(graph)
-    inside: defaultdict[_ActivationPhase, list[tuple[int, float, _ActivationPhase | None]]] = defaultdict(list)
+    children: defaultdict[_ActivationPhase, list[tuple[int, float, _ActivationPhase | None]]] = defaultdict(list)
     roots = [(ROOT, phase) for phase in sorted({0, *phases})]
-    reached = set(roots)
+    visited = set(roots)
     for tag, number in set(tagged_nodes):
         visit = tag, phases[number]
-        inside[visit].append((number, -inf, None))
-        while tag.parent is not None and visit not in reached:
-            reached.add(visit)
+        children[visit].append((number, -inf, None))
+        while tag.parent is not None and visit not in visited:
+            visited.add(visit)
             _, phase = visit
             sender = first.get((tag.site, phase), -1)
             iteration = -tag.iteration if phase % 2 else tag.iteration
-            around = tag.parent, phases[sender]
-            inside[around].append((sender, iteration, visit))
-            tag, visit = tag.parent, around
+            parent = tag.parent, phases[sender]
+            children[parent].append((sender, iteration, visit))
+            tag, visit = tag.parent, parent
     ranks: dict[TaggedNode, int] = {}
-    ahead: list[tuple[_ActivationPhase, int | None]] = [(root, None) for root in reversed(roots)]
-    while ahead:
-        visit, leaf = ahead.pop()
+    stack: list[tuple[_ActivationPhase, int | None]] = [(root, None) for root in reversed(roots)]
+    while stack:
+        visit, leaf = stack.pop()
         if leaf is not None:
             ranks[visit[0], leaf] = len(ranks)
             continue
-        for number, _, below in sorted(inside[visit], key=lambda entry: entry[:2], reverse=True):
-            ahead.append((visit, number) if below is None else (below, None))
+        for number, _, child in sorted(children[visit], key=lambda entry: entry[:2], reverse=True):
+            stack.append((visit, number) if child is None else (child, None))
     return ranks
 
 
@@ -231,13 +232,13 @@ def phases_of_nodes(graph: Graph) -> list[int]:
     """The phase of its activation in which each node fires; one 0 follows the last."""
     if not any(node.phase for node in graph.nodes):
         return [0] * (len(graph.nodes) + 1)
-    known, found = PhaseMap(graph), []
+    phase_map, phases = PhaseMap(graph), []
     for number, node in enumerate(graph.nodes):
         if node.op == "return":
-            found.append(node.phase)
+            phases.append(node.phase)
         elif node.op in ("enter", "reenter") and node.site is not None:
-            around = known.loop_info.enclosing_loops(node.site)[:-1]
-            found.append(known.phase_at(around[-1] if around else node.function, number))
+            loops = phase_map.loop_info.enclosing_loops(node.site)[:-1]
+            phases.append(phase_map.phase_at(loops[-1] if loops else node.function, number))
         else:
-            found.append(known.phase_of(number))
-    return [*found, 0]
+            phases.append(phase_map.phase_of(number))
+    return [*phases, 0]

@@ -104,7 +104,9 @@ class Outcome(SvgReprMixin, PlayerMixin):
     def stats(self) -> Stats:
         """The measures of the run; raises Usage where the engine does not count."""
         if self.measured_stats is None:
-            raise Usage(f"engine {self.engine} computes results, and measures nothing", hint='engine="reference" does')
+            raise Usage(
+                f"engine {self.engine} computes results only, and measures nothing", hint='engine="reference" does'
+            )
         return self.measured_stats
 
     @property
@@ -142,11 +144,11 @@ class Outcome(SvgReprMixin, PlayerMixin):
         `node` is a name as in the graph: `add`, or `fib.add` where several functions have one. Raises Usage where no
         node, or more than one, has this name, and where the run did not keep all events.
         """
-        events, found = self._all_events, self.graph.only(node)
+        events, node_number = self._all_events, self.graph.only(node)
         return {
             event.token.tag: value
             for event in events
-            if event.fired and event.token.node == found
+            if event.fired and event.token.node == node_number
             for output, value in event.outputs
             if output == 0
         }
@@ -235,18 +237,18 @@ def build_outcome(
 
 def decide_status(
     graph: Graph,
-    stopped: TagloomError | None,
+    error: TagloomError | None,
     missing: tuple[int, ...],
     traps: Sequence[TagloomError],
     residue: Sequence[ResidueToken],
 ) -> tuple[Status, TagloomError | None]:
     """S12."""
-    if isinstance(stopped, Broken):
-        return "Broken", stopped
-    if stopped is not None:
+    if isinstance(error, Broken):
+        return "Broken", error
+    if error is not None:
         if not missing:
-            stopped.add_note('  its results had come all the same: `--until result` (until="result") stops there')
-        return "Exhausted", stopped
+            error.add_note('  its results had come all the same: `--until result` (until="result") stops there')
+        return "Exhausted", error
     if traps:
         return "Trapped", traps[0]
     if not missing:
@@ -255,38 +257,38 @@ def decide_status(
 
 
 def _collect_residue(state: State) -> tuple[ResidueToken, ...]:
-    found = [
+    residue = [
         ResidueToken(node, port, tag, value)
         for tag, record in state.records.items()
-        for node, held in record.waiting_operands.items()
-        for port, value in held.items()
+        for node, operands in record.waiting_operands.items()
+        for port, value in operands.items()
     ]
     for handle, block in state.cells.blocks.items():
         for number, tokens in block.deferred_reads.items():
-            found += [ResidueToken(*token, CellAddress(handle, number)) for token in tokens]
+            residue += [ResidueToken(*token, CellAddress(handle, number)) for token in tokens]
     for tag, entries in state.throttled_tokens.items():
         bound = state.loop_bounds.get(
             tag.site, max(state.loop_bounds.values())
         )  # a graph that breaks the rules may have another loop's site here
-        found += [ResidueToken(*token, bound) for _, token in entries]
-    return sort_residue(state.graph, found)
+        residue += [ResidueToken(*token, bound) for _, token in entries]
+    return sort_residue(state.graph, residue)
 
 
 def sort_residue(graph: Graph, residue: Sequence[ResidueToken]) -> tuple[ResidueToken, ...]:
     """The residue in program order."""
-    ranks = program_order(graph, ((waiting.tag, waiting.node) for waiting in residue))
+    ranks = program_order(graph, ((token.tag, token.node) for token in residue))
     return tuple(sorted(residue, key=lambda waiting: (ranks[waiting.tag, waiting.node], waiting.port)))
 
 
 def _collect_trap_events(state: State) -> tuple[Event, ...]:
     """The firings that trapped, in program order; of the stores to one cell, the second in program order."""
     events = [event for event in state.trap_events if not conflicting_writes(state, event)]
-    twice = {
+    conflicts = {
         event.inputs[:2]: puts
         for event in state.trap_events
         if event.inputs and (puts := conflicting_writes(state, event))
     }
-    events += [second_write_event(state.graph, puts) for puts in twice.values()]
+    events += [second_write_event(state.graph, puts) for puts in conflicts.values()]
     ranks = program_order(state.graph, ((event.token.tag, event.token.node) for event in events))
     return tuple(sorted(events, key=lambda event: ranks[event.token.tag, event.token.node]))
 
@@ -313,7 +315,7 @@ _MAX_WRITES_LISTED = 16
 
 
 def _build_traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
-    callers, found = describe_sites(state.graph), []
+    callers, traps = describe_sites(state.graph), []
     for event in trapped:
         error = _build_trap(state.graph, event, callers)
         puts = conflicting_writes(state, event)
@@ -323,8 +325,8 @@ def _build_traps(state: State, trapped: Sequence[Event]) -> list[Trap]:
             error.add_note(f"  {abbreviate(put.inputs[2])} put by {node} ({node.origin}) under {put.tag}")
         if len(puts) > _MAX_WRITES_LISTED:
             error.add_note(f"  and {len(puts) - _MAX_WRITES_LISTED:,} more")
-        found.append(error)
-    return found
+        traps.append(error)
+    return traps
 
 
 def build_trap(graph: Graph, event: Event) -> Trap:
@@ -354,15 +356,15 @@ def _build_trap(graph: Graph, event: Event, callers: dict[Site, str]) -> Trap:
 def describe_call_stack(graph: Graph, tag: Tag, callers: dict[Site, str]) -> list[str]:
     """A tag as a call stack, innermost first, one line per call or iteration. A deep stack is cut to the inner lines
     and the root, so that the cost does not grow with depth."""
-    shown = tag.depth if tag.depth <= 12 else 10
+    count = tag.depth if tag.depth <= 12 else 10
     lines = [
         f"  in iteration {step.iteration} of {callers[step.site]}"
         if step.site.kind == "loop"
         else f"  in {callers[step.site]}"
-        for step in islice(tag.self_and_ancestors(), shown)
+        for step in islice(tag.self_and_ancestors(), count)
     ]
-    if shown < tag.depth:
-        lines.append(f"  ... {tag.depth - shown:,} more ...")
+    if count < tag.depth:
+        lines.append(f"  ... {tag.depth - count:,} more ...")
     return [*lines, f"  in {graph.name}"]
 
 
@@ -390,15 +392,15 @@ def build_deadlock(graph: Graph, missing: tuple[int, ...], residue: Sequence[Res
         hint=_deadlock_hint(residue),
     )
     sources = graph.sources()
-    for waiting in [each for each in residue if each.blocked_on is not None][:16]:
-        error.add_note(_describe_block(graph, waiting))
-    staying = {(waiting.node, waiting.tag) for waiting in residue if waiting.blocked_on is not None}
-    held: dict[tuple[int, Tag], set[int]] = {}
-    for waiting in residue:
-        if (waiting.node, waiting.tag) in staying:
+    for token in [each for each in residue if each.blocked_on is not None][:16]:
+        error.add_note(_describe_block(graph, token))
+    blocked = {(token.node, token.tag) for token in residue if token.blocked_on is not None}
+    waiting_ports: dict[tuple[int, Tag], set[int]] = {}
+    for token in residue:
+        if (token.node, token.tag) in blocked:
             continue
-        held.setdefault((waiting.node, waiting.tag), set()).add(waiting.port)
-    for (number, tag), ports in list(held.items())[:8]:
+        waiting_ports.setdefault((token.node, token.tag), set()).add(token.port)
+    for (number, tag), ports in list(waiting_ports.items())[:8]:
         node = graph.nodes[number]
         line = f" ({node.location})" if node.location else ""
         for port in range(len(node.ports)):
@@ -413,22 +415,22 @@ def _deadlock_hint(residue: Sequence[ResidueToken]) -> str:
     """A hint on how to fix a deadlock."""
     if not residue:
         return "no token waits: one was never sent"
-    held = [waiting for waiting in residue if isinstance(waiting.blocked_on, int)]
-    if held:
-        return f"a larger bound on the iterations of {held[0].tag.site} may do: --k N, or k=N"
+    throttled_tokens = [token for token in residue if isinstance(token.blocked_on, int)]
+    if throttled_tokens:
+        return f"a larger bound on the iterations of {throttled_tokens[0].tag.site} may do: --k N, or k=N"
     return "`tagloom show` draws the graph"
 
 
-def _describe_block(graph: Graph, waiting: ResidueToken) -> str:
+def _describe_block(graph: Graph, token: ResidueToken) -> str:
     """Why a token of the residue is stuck: its cell, or its k-bound."""
-    node = graph.nodes[waiting.node]
+    node = graph.nodes[token.node]
     line = f" ({node.location})" if node.location else ""
-    if isinstance(waiting.blocked_on, CellAddress):
-        cell = describe_cell(graph, waiting.blocked_on)
-        return f"  {node}{line} waits under {waiting.tag} for {cell}, which no store has filled"
-    assert waiting.blocked_on is not None
-    bound = describe_bound(waiting.tag, waiting.blocked_on)
-    return f"  a token for {node}{line} is throttled under {waiting.tag}: {bound}"
+    if isinstance(token.blocked_on, CellAddress):
+        cell = describe_cell(graph, token.blocked_on)
+        return f"  {node}{line} waits under {token.tag} for {cell}, which no store has filled"
+    assert token.blocked_on is not None
+    bound = describe_bound(token.tag, token.blocked_on)
+    return f"  a token for {node}{line} is throttled under {token.tag}: {bound}"
 
 
 def limit_exceeded(quantity: str, limit: str, number: float) -> Exhausted:

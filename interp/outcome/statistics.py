@@ -131,10 +131,10 @@ def firings_by_op(graph: Graph, stats: Stats) -> dict[str, int]:
 def shares_by_site(graph: Graph, stats: Stats) -> dict[Site, SiteShare]:
     """The share of each site of the graph, except the environment's, by descending firings."""
     counts = zip(graph.nodes, stats.by_node, strict=True)
-    own = _sum_descending((node.site, n) for node, n in counts if node.site not in (None, ENVIRONMENT))
+    site_counts = _sum_descending((node.site, n) for node, n in counts if node.site not in (None, ENVIRONMENT))
     return {
         site: SiteShare(stats.activations_by_site.get(site, 0), firings)
-        for site, firings in own.items()
+        for site, firings in site_counts.items()
         if site is not None
     }
 
@@ -151,11 +151,11 @@ def site_names(graph: Graph) -> dict[Site, str]:
     """A name for each site of the graph, `function.name`; a name that an earlier site already has is followed by `#`
     and the site's position."""
     sites = dict.fromkeys(node.site for node in graph.nodes if node.site not in (None, ENVIRONMENT))
-    found: dict[str, Site] = {}
+    site_by_name: dict[str, Site] = {}
     for position, site in enumerate(sites):
         if site is not None:
-            found[f"{site}#{position}" if str(site) in found else str(site)] = site
-    return {site: name for name, site in found.items()}
+            site_by_name[f"{site}#{position}" if str(site) in site_by_name else str(site)] = site
+    return {site: name for name, site in site_by_name.items()}
 
 
 def _sum_descending(counts: Iterable[tuple[T, int]]) -> dict[T, int]:

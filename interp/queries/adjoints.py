@@ -72,7 +72,7 @@ class AdjointPartners:
     @cached_property
     def _partners(self) -> tuple[dict[int, dict[int, None]], dict[int, dict[int, None]]]:
         """By node, its adjoint nodes and its primal nodes; the closest matches come first."""
-        later: dict[int, dict[int, None]] = {}
+        primal_nodes: dict[int, dict[int, None]] = {}
         earlier: dict[int, dict[int, None]] = {}
         for pairs in (
             self.pairs_by_loop_variable(),
@@ -82,9 +82,9 @@ class AdjointPartners:
         ):
             for back, forward in pairs:
                 if self.has_adjoint(forward):
-                    later.setdefault(forward, {})[back] = None
+                    primal_nodes.setdefault(forward, {})[back] = None
                     earlier.setdefault(back, {})[forward] = None
-        return later, earlier
+        return primal_nodes, earlier
 
     def adjoint_nodes(self, number: int) -> list[int]:
         """The nodes of later phases that reverse a node."""
@@ -142,25 +142,25 @@ class AdjointPartners:
     @cached_property
     def loop_variables(self) -> dict[tuple[Site | None, int], list[_LoopVariable]]:
         """The variables of each loop, by phase."""
-        found: dict[tuple[Site | None, int], list[_LoopVariable]] = {}
+        variables: dict[tuple[Site | None, int], list[_LoopVariable]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.op in ("enter", "reenter"):
                 merges = self.consumers_of(number, 0, "merge")
                 for merge in merges[:1]:
-                    found.setdefault((node.site, node.phase), []).append(self.build_loop_variable(number, merge))
-        return found
+                    variables.setdefault((node.site, node.phase), []).append(self.build_loop_variable(number, merge))
+        return variables
 
     def build_loop_variable(self, entering: int, merge: int) -> _LoopVariable:
         """The loop variable that enters at a node and is merged at another."""
-        again = self._source(merge, 1)
-        source = again if again is None or self._op(again) != "next_iteration" else self._source(again, 0)
+        reentry = self._source(merge, 1)
+        source = reentry if reentry is None or self._op(reentry) != "next_iteration" else self._source(reentry, 0)
         yielded = "" if source is None else _label(self.graph.nodes[source].name, -1)
         if self._op(entering) == "reenter":
             return _LoopVariable(merge, yielded, [merge], self.consumers_of(merge, 0, "back"), [entering])
         switches = self.consumers_of(merge, 0, "switch")
-        leaving = [each for switch in switches for each in self.consumers_of(switch, 1, "exit")]
+        exits = [each for switch in switches for each in self.consumers_of(switch, 1, "exit")]
         return _LoopVariable(
-            merge, yielded, switches, [each for each in (merge, entering, again) if each is not None], leaving
+            merge, yielded, switches, [each for each in (merge, entering, reentry) if each is not None], exits
         )
 
     def consumers_of(self, number: int, output: int, op: str) -> list[int]:
@@ -172,14 +172,14 @@ class AdjointPartners:
         """Pair the gates of a loop: the adjoint of a variable is named after the value that an iteration yields for
         it."""
         for (site, phase), variables in self.loop_variables.items():
-            for one, other in product(
+            for adjoint, primal in product(
                 variables, self.loop_variables.get((site, primal_phase(phase)), ()) if phase else ()
             ):
-                node = self.graph.nodes[one.merge]
+                node = self.graph.nodes[adjoint.merge]
                 value = original_name(ADJOINT_PREFIX, _label(node.name, -1), self.nodes_by_label[node.function, -1])
-                if value is not None and value == other.yield_label:
-                    for mine, theirs in zip(one[2:], other[2:], strict=True):
-                        yield from product(mine, theirs)
+                if value is not None and value == primal.yield_label:
+                    for adjoint_nodes, primal_nodes in zip(adjoint[2:], primal[2:], strict=True):
+                        yield from product(adjoint_nodes, primal_nodes)
 
     def pairs_by_site(self) -> _NodePairs:
         """Pair calls by their sites, and loops whose variables have other names."""
@@ -201,16 +201,16 @@ class AdjointPartners:
         for number, node in enumerate(self.graph.nodes):
             if node.site is None and number not in self.loop_paired_nodes:
                 for back, forward in self.pairs_by_label(number, REVERSE_PREFIX, 0):
-                    other = self.graph.nodes[forward]
-                    if other.site is None and other.op in _INVERSE_OPS.get(node.op, (other.op,)):
+                    primal = self.graph.nodes[forward]
+                    if primal.site is None and primal.op in _INVERSE_OPS.get(node.op, (primal.op,)):
                         yield back, forward
 
-    def pairs_by_label(self, number: int, beginning: str, at: int) -> _NodePairs:
+    def pairs_by_label(self, number: int, prefix: str, at: int) -> _NodePairs:
         """The nodes that share one part of a name: the last part, which names a value, or the first, which names a
         node."""
         node, phase = self.graph.nodes[number], self._phase(number)
         labels = self.nodes_by_label[node.function, at]
-        of = original_name(beginning, _label(node.name, at), labels) if phase else None
+        of = original_name(prefix, _label(node.name, at), labels) if phase else None
         for each in labels[of] if of is not None else ():
             if self.phases.owners[each] == self.phases.owners[number] and self._phase(each) == primal_phase(phase):
                 yield number, each
@@ -218,20 +218,20 @@ class AdjointPartners:
     @cached_property
     def nodes_by_label(self) -> dict[tuple[str, int], dict[str, list[int]]]:
         """The nodes of a function by the last and by the first part of their names."""
-        known: dict[tuple[str, int], dict[str, list[int]]] = {}
+        nodes_by_name: dict[tuple[str, int], dict[str, list[int]]] = {}
         for number, node in enumerate(self.graph.nodes):
             for at in (-1, 0):
-                known.setdefault((node.function, at), {}).setdefault(_label(node.name, at), []).append(number)
-        return known
+                nodes_by_name.setdefault((node.function, at), {}).setdefault(_label(node.name, at), []).append(number)
+        return nodes_by_name
 
     @cached_property
     def routing_nodes(self) -> dict[tuple[Site | None, str, int], list[int]]:
         """The nodes that have a site, by site, op and phase."""
-        found: dict[tuple[Site | None, str, int], list[int]] = {}
+        nodes: dict[tuple[Site | None, str, int], list[int]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.site is not None:
-                found.setdefault((node.site, node.op, node.phase), []).append(number)
-        return found
+                nodes.setdefault((node.site, node.op, node.phase), []).append(number)
+        return nodes
 
     @cached_property
     def loop_paired_nodes(self) -> set[int]:
@@ -249,15 +249,15 @@ class AdjointPartners:
 def nearest_adjoints(adjoints: AdjointPartners, event: Event) -> list[tuple[int, Tag]]:
     """The nodes that reverse a firing, each with the tag of its activation; if there are none, those of the firings
     that consume its results. A sum passes an adjoint on unchanged and so has no adjoint node of its own."""
-    seen = {(event.token.node, event.token.tag): adjoints.activation_of(event)}
-    ahead = [*seen]
+    activations = {(event.token.node, event.token.tag): adjoints.activation_of(event)}
+    frontier = [*activations]
     for _ in range(_MAX_HOPS):
-        found = [(back, seen[place]) for place in ahead for back in adjoints.adjoint_nodes(place[0])]
-        if found or not ahead:
-            return found
-        places = [each for number, tag in ahead for each in adjoints.successors(number, tag)]
-        ahead = [each for each in dict.fromkeys(places) if each not in seen]
-        seen.update({(number, tag): adjoints.activation_of_node(number, tag) for number, tag in ahead})
+        partners = [(back, activations[firing]) for firing in frontier for back in adjoints.adjoint_nodes(firing[0])]
+        if partners or not frontier:
+            return partners
+        places = [each for number, tag in frontier for each in adjoints.successors(number, tag)]
+        frontier = [each for each in dict.fromkeys(places) if each not in activations]
+        activations.update({(number, tag): adjoints.activation_of_node(number, tag) for number, tag in frontier})
     return []
 
 

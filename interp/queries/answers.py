@@ -73,11 +73,11 @@ class FiringOrigin:
     @property
     def computation(self) -> str:
         """The computation, as `add 1, 2 -> 3`."""
-        asked = f"{self.node.op} {', '.join(describe_value(self.graph, value) for value in self.operands)}".rstrip()
+        operation = f"{self.node.op} {', '.join(describe_value(self.graph, value) for value in self.operands)}".rstrip()
         if self.event.trap is not None:
-            return f"{asked} traps: {self.event.trap}"
-        made = ", ".join(describe_value(self.graph, value) for _, value in self.event.outputs)
-        return f"{asked} -> {made}" if made else asked
+            return f"{operation} traps: {self.event.trap}"
+        results = ", ".join(describe_value(self.graph, value) for _, value in self.event.outputs)
+        return f"{operation} -> {results}" if results else operation
 
     @property
     def short_description(self) -> str:
@@ -223,13 +223,13 @@ class UnfilledCell(NamedTuple):
     def describe(self, graph: Graph) -> str:
         if not self.stores:
             return "there is no store that could fill it"
-        named = [f"{graph.nodes[node]}{'' if tag is None else f' under {tag}'}" for node, tag in self.stores]
-        more = f" and {len(named) - MAX_STORES:,} more" if len(named) > MAX_STORES else ""
+        names = [f"{graph.nodes[node]}{'' if tag is None else f' under {tag}'}" for node, tag in self.stores]
+        rest = f" and {len(names) - MAX_STORES:,} more" if len(names) > MAX_STORES else ""
         throttled = "".join(
             f"; {tag} has not begun: {describe_bound(tag, bound)}"
             for tag, bound in self.throttled_iterations[:MAX_STORES]
         )
-        return f"no store of such cells has been sent its index ({', '.join(named[:MAX_STORES])}{more}){throttled}"
+        return f"no store of such cells has been sent its index ({', '.join(names[:MAX_STORES])}{rest}){throttled}"
 
 
 class EndOfWave(NamedTuple):
@@ -388,7 +388,7 @@ class WhyNotAnswer:
         node = self.graph.nodes[self.node]
         if self.firing is not None:
             return f"node {node} has fired: {self.firing}"
-        said = TagloomError(
+        error = TagloomError(
             f"node {node} has not fired",
             rule="S2",
             where=node.origin,
@@ -403,33 +403,33 @@ class WhyNotAnswer:
             ways.append(f"  and {len(roots) - MAX_ROOTS:,} more")
         if self.cycle:
             ways = [f"  {line}" for line in self._describe_cycle()]
-        return "\n".join([str(said), *ways, f"  hint: {self._describe_hint()}"])
+        return "\n".join([str(error), *ways, f"  hint: {self._describe_hint()}"])
 
     def _is_secondary(self, root: RootCause) -> bool:
         """Whether it is a store with an unknown cell, while another store is known to fill the cell."""
         needs = (need for need in self.wait_entries[root.wait_index].missing_tokens if need.port == root.port)
-        known = any(isinstance(reason, UnfiredNode) for need in needs for reason in need.reasons)
-        return known and isinstance(root.reason, UnfilledCell)
+        has_known_store = any(isinstance(reason, UnfiredNode) for need in needs for reason in need.reasons)
+        return has_known_store and isinstance(root.reason, UnfilledCell)
 
     def _describe_required(self) -> str:
         node = self.graph.nodes[self.node]
         ports = [str(port) for port, literal in enumerate(node.ports) if literal is None]
         if len(ports) <= 1:
             return f"a token on port {ports[0]}" if ports else "a token on a port"
-        some = "a token on one of" if node.op == "merge" else "tokens on"
-        return f"{some} the ports {', '.join(ports)}"
+        quantity = "a token on one of" if node.op == "merge" else "tokens on"
+        return f"{quantity} the ports {', '.join(ports)}"
 
     def _describe_actual(self) -> str:
         if self.activation_status == "unopened":
             return "no such activation: it has not opened"
-        held = [
+        tokens = [
             f"{describe_value(self.graph, need.value)} on port {need.port}"
             + (f" from {need.origin.short_description}" if need.origin else "")
             for need in self.wait_entries[0].requirements
             if isinstance(need, WaitingToken)
         ]
         closed = ", and the activation has closed" if self.activation_status == "closed" else ""
-        return ("; ".join(held) or "none") + closed
+        return ("; ".join(tokens) or "none") + closed
 
     def _path_to(self, at: int) -> list[int]:
         """The path from the node to the entry at a position, along `required_by`."""
@@ -443,12 +443,12 @@ class WhyNotAnswer:
         return [*self._describe_steps(self._path_to(root.wait_index)), self._describe_root_cause(root)]
 
     def _describe_root_cause(self, root: RootCause) -> str:
-        said = root.reason.describe(self.graph)
+        text = root.reason.describe(self.graph)
         if isinstance(self.wait_entries[root.wait_index].waiter, UnopenedActivation) and isinstance(
             root.reason, UnfedPort
         ):
-            said = "no node opens it"
-        return f"{self._describe_port(root.wait_index, root.port)}: {said}"
+            text = "no node opens it"
+        return f"{self._describe_port(root.wait_index, root.port)}: {text}"
 
     def _describe_cycle(self) -> list[str]:
         """The path from the node to the cycle, and around it."""
@@ -464,20 +464,20 @@ class WhyNotAnswer:
 
     def _describe_step(self, at: int, following: int) -> str:
         """A waiter, and the next one on the path."""
-        place = self.wait_entries[following].waiter
-        port = next(need.port for need in self.wait_entries[at].missing_tokens if place in need.reasons)
-        return f"{self._describe_port(at, port)}: {place.describe(self.graph)}"
+        waiter = self.wait_entries[following].waiter
+        port = next(need.port for need in self.wait_entries[at].missing_tokens if waiter in need.reasons)
+        return f"{self._describe_port(at, port)}: {waiter.describe(self.graph)}"
 
     def _describe_port(self, at: int, port: int) -> str:
-        place = self.wait_entries[at].waiter
-        match place:
+        waiter = self.wait_entries[at].waiter
+        match waiter:
             case UnopenedActivation(tag):
                 return f"{tag} has not opened"
             case ParkedToken(cell, _):
                 return describe_cell(self.graph, cell._replace(number=-1 - port))
             case ThrottledToken():
-                return f"{place.busy_iteration} is busy"
-        return f"{'' if port < 0 else f'port {port} of '}{self.graph.nodes[place.node]} under {place.tag}"
+                return f"{waiter.busy_iteration} is busy"
+        return f"{'' if port < 0 else f'port {port} of '}{self.graph.nodes[waiter.node]} under {waiter.tag}"
 
     def _describe_hint(self) -> str:
         if self.verdict == "never":

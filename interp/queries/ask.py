@@ -94,8 +94,8 @@ class RunQueries:
 
     def why_not(self, node: str, tag: str | Tag = ROOT, *, stop_error: TagloomError | None = None) -> WhyNotAnswer:
         """Why a node has not fired under a tag: its ports, and where each missing token was lost or where it is now."""
-        number, under = self._resolve(node, tag)
-        return why_not(self.index, self._cursor.state, number, under, stop_error=stop_error)
+        number, parsed_tag = self._resolve(node, tag)
+        return why_not(self.index, self._cursor.state, number, parsed_tag, stop_error=stop_error)
 
     def could_fire(self) -> AnswerList[EnabledFiring]:
         """The tokens in flight whose delivery, as the next step, would fire a node."""
@@ -116,24 +116,24 @@ class RunQueries:
     def first_difference(self, other: RunQueries | HasQueries) -> Difference | None:
         """The first difference, in dependence order, from another run (a history or its `ask`); None if there is none.
         Each run is compared up to its present position."""
-        found = other if isinstance(other, RunQueries) else getattr(other, "ask", None)
-        if not isinstance(found, RunQueries):
-            raise Usage("no other run", required="a history, or its ask", got=type(other).__name__)
-        return first_difference(self.index, found.index)
+        queries = other if isinstance(other, RunQueries) else getattr(other, "ask", None)
+        if not isinstance(queries, RunQueries):
+            raise Usage("other must be a run", required="a history, or its ask", got=type(other).__name__)
+        return first_difference(self.index, queries.index)
 
     def firing(self, node: str, tag: str | Tag = ROOT) -> FiringOrigin:
         """The firing of a node under a tag; raises Usage if it has not fired."""
-        index, (number, under) = self.index, self._resolve(node, tag)
-        event = index.firing_event(number, under)
+        index, (number, parsed_tag) = self.index, self._resolve(node, tag)
+        event = index.firing_event(number, parsed_tag)
         if event is None:
             raise Usage(f"{node} has not fired under {tag}", hint=f"why_not({node!r}, {str(tag)!r}) says why")
         return FiringOrigin(event, index.graph, index.events[event])
 
     def _resolve(self, node: str, tag: str | Tag) -> tuple[int, Tag]:
         """A node number and a tag; raises Usage if the node never fires under such a tag."""
-        number, under = self._graph.only(node), tag if isinstance(tag, Tag) else parse_tag(self._graph, tag)
-        check_node_tag(self._graph, self.contexts, number, under)
-        return number, under
+        number, parsed_tag = self._graph.only(node), tag if isinstance(tag, Tag) else parse_tag(self._graph, tag)
+        check_node_tag(self._graph, self.contexts, number, parsed_tag)
+        return number, parsed_tag
 
 
 def parse_tag(graph: Graph, text: str) -> Tag:
@@ -150,8 +150,8 @@ def parse_tag(graph: Graph, text: str) -> Tag:
         name, bracket, rest = step.partition("[")
         site = sites.get((function, name))
         if site is None:
-            there = [other for owner, other in sites if owner == function]
-            hint = hints.suggest_name(name, there) or f"there are {', '.join(there) or 'none'}"
+            names = [site_name for owner, site_name in sites if owner == function]
+            hint = hints.suggest_name(name, names) or f"there are {', '.join(names) or 'none'}"
             raise Usage(f"{function} has no call or loop {name!r}", got=repr(text), hint=hint)
         tag = tag.child(site, _parse_iteration(site, bracket + rest, text))
         function = callees.get(site, function) if site.kind == "call" else function
@@ -196,7 +196,7 @@ def where_from(
     The walk is lazy and goes no further than `depth`. Raises Usage if nobody sent the token.
     """
     return breadth_first(
-        index, [start_of(index, what)], 0, depth, lambda number: [sent for _, sent in index.operands(number)]
+        index, [start_of(index, what)], 0, depth, lambda number: [producer for _, producer in index.operands(number)]
     )
 
 
@@ -230,19 +230,23 @@ def who_used(
 
 
 def breadth_first(
-    index: EventIndex, starts: list[OriginId], at: int, most: int | None, further: Callable[[OriginId], list[OriginId]]
+    index: EventIndex,
+    starts: list[OriginId],
+    at: int,
+    max_depth: int | None,
+    further: Callable[[OriginId], list[OriginId]],
 ) -> Iterator[DependenceLink]:
     """A lazy breadth-first walk."""
-    seen, ahead = set(starts), deque((at, number) for number in starts)
-    while ahead:
-        depth, number = ahead.popleft()
-        if most is not None and depth > most:
+    visited, queue = set(starts), deque((at, number) for number in starts)
+    while queue:
+        depth, number = queue.popleft()
+        if max_depth is not None and depth > max_depth:
             return
         changes = (_describe_change(index, token) for token in index.changed_tokens(number)) if index.edits else ()
         yield DependenceLink(depth, number, index.origin(number), index.operands(number), tuple(changes))
-        fresh = [found for found in dict.fromkeys(further(number)) if found not in seen]
-        seen.update(fresh)
-        ahead.extend((depth + 1, found) for found in fresh)
+        fresh = [successor for successor in dict.fromkeys(further(number)) if successor not in visited]
+        visited.update(fresh)
+        queue.extend((depth + 1, successor) for successor in fresh)
 
 
 def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 4, max_lines: int = 100) -> str:
@@ -253,26 +257,28 @@ def tree(index: EventIndex, what: Token | TokenKey | FiringOrigin, depth: int = 
     lines.
     """
     start = start_of(index, what)
-    lines, told = [str(index.origin(start, None if isinstance(what, FiringOrigin) else what))], {start}
-    ahead = [(1, *operand) for operand in reversed(operand_tokens(index, start))] if depth else []
-    while ahead:
-        at, port, number, token = ahead.pop()
+    lines, printed_firings = [str(index.origin(start, None if isinstance(what, FiringOrigin) else what))], {start}
+    stack = [(1, *operand) for operand in reversed(operand_tokens(index, start))] if depth else []
+    while stack:
+        at, port, number, token = stack.pop()
         if len(lines) == max_lines:
             return "\n".join([*lines, "..."])
         origin = index.origin(number, token)
-        again = number in told and isinstance(origin, FiringOrigin)
-        said = f"{origin.short_description}, as above" if again else origin
-        lines.append(f"{'  ' * at}{'cell' if port < 0 else f'port {port}'}: {said}")
-        if number not in told and at < depth:
-            ahead.extend((at + 1, *operand) for operand in reversed(operand_tokens(index, number)))
-            told.add(number)
+        is_repeated = number in printed_firings and isinstance(origin, FiringOrigin)
+        text = f"{origin.short_description}, as above" if is_repeated else origin
+        lines.append(f"{'  ' * at}{'cell' if port < 0 else f'port {port}'}: {text}")
+        if number not in printed_firings and at < depth:
+            stack.extend((at + 1, *operand) for operand in reversed(operand_tokens(index, number)))
+            printed_firings.add(number)
     return "\n".join(lines)
 
 
 def operand_tokens(index: EventIndex, number: OriginId) -> list[tuple[int, OriginId, TokenKey | None]]:
     """The operands of a firing, with the tokens that carried them; None for a value read from a cell."""
     node, _, tag, _ = index.events[number].token if number >= 0 else Token(-1, 0, ROOT, 0)
-    return [(port, sent, TokenKey(node, port, tag) if port >= 0 else None) for port, sent in index.operands(number)]
+    return [
+        (port, producer, TokenKey(node, port, tag) if port >= 0 else None) for port, producer in index.operands(number)
+    ]
 
 
 def _describe_change(index: EventIndex, token: TokenKey) -> str:

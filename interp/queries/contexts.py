@@ -20,32 +20,32 @@ def node_contexts(graph: Graph) -> dict[int, Context]:
     if graph_problems(graph):
         return {}
     places = ControlContexts(graph)
-    found = dict[int, Context]()
+    contexts = dict[int, Context]()
     for number, node in enumerate(graph.nodes):
         if node.op == "merge":
-            found[number] = places.contexts[OutputRef(number, 0)].owner
+            contexts[number] = places.contexts[OutputRef(number, 0)].owner
         else:
             port = next(port for port, literal in enumerate(node.ports) if literal is None)
-            found[number] = places.contexts[places.sources[Edge(number, port)][0]].owner
-    return found
+            contexts[number] = places.contexts[places.sources[Edge(number, port)][0]].owner
+    return contexts
 
 
-def check_node_tag(graph: Graph, known: Mapping[int, Context], number: int, tag: Tag) -> None:
+def check_node_tag(graph: Graph, contexts: Mapping[int, Context], number: int, tag: Tag) -> None:
     """Raise Usage, with a suggested tag, if a node fires only under the tags of another function or loop."""
-    if fires_under(graph, known, number, tag):
+    if fires_under(graph, contexts, number, tag):
         return
-    lives, here = known[number], context_of_tag(graph, tag)
+    lives, context = contexts[number], context_of_tag(graph, tag)
     raise Usage(
-        f"{graph.nodes[number]} is no node of {here}, which runs under {tag}",
+        f"{graph.nodes[number]} is no node of {context}, which runs under {tag}",
         required=f"a tag of {lives}",
         got=str(tag),
-        hint=suggest_tag(graph, known, lives, here, tag),
+        hint=suggest_tag(graph, contexts, lives, context, tag),
     )
 
 
-def fires_under(graph: Graph, known: Mapping[int, Context], number: int, tag: Tag) -> bool:
+def fires_under(graph: Graph, contexts: Mapping[int, Context], number: int, tag: Tag) -> bool:
     """Whether a node fires under a tag, as far as that is known."""
-    return number not in known or known[number] == context_of_tag(graph, tag)
+    return number not in contexts or contexts[number] == context_of_tag(graph, tag)
 
 
 def context_of_tag(graph: Graph, tag: Tag) -> Context:
@@ -55,28 +55,28 @@ def context_of_tag(graph: Graph, tag: Tag) -> Context:
     return {ENVIRONMENT: graph.name, **dict(graph.calls)}.get(tag.site, str(tag.site))
 
 
-def suggest_tag(graph: Graph, known: Mapping[int, Context], to: Context, here: Context, tag: Tag) -> str | None:
+def suggest_tag(graph: Graph, contexts: Mapping[int, Context], to: Context, context: Context, tag: Tag) -> str | None:
     """A tag under which `to` runs, reached from the present tag or from the root, if a few steps lead there."""
     steps = list[str]()
-    while to != here:
+    while to != context:
         if to == graph.name:
             tag = ROOT
             break
-        inside = isinstance(to, Site)
+        is_loop_or_call = isinstance(to, Site)
         callers = [site for site, callee in graph.calls if callee == to]
         sites = (
             [to]
             if isinstance(to, Site)
-            else [site for site in callers if enclosing_context(graph, known, site) == here]
+            else [site for site in callers if enclosing_context(graph, contexts, site) == context]
         )
         if not sites:
             return None
-        steps.append(f"{sites[0].name}[0]" if inside else sites[0].name)
-        to = enclosing_context(graph, known, sites[0])
+        steps.append(f"{sites[0].name}[0]" if is_loop_or_call else sites[0].name)
+        to = enclosing_context(graph, contexts, sites[0])
     return "/".join([str(tag), *reversed(steps)])
 
 
-def enclosing_context(graph: Graph, known: Mapping[int, Context], site: Site) -> Context:
+def enclosing_context(graph: Graph, contexts: Mapping[int, Context], site: Site) -> Context:
     """The function or loop that contains a call or a loop."""
     nodes = enumerate(graph.nodes)
-    return next(known[number] for number, node in nodes if node.site == site and node.op in ("call", "enter"))
+    return next(contexts[number] for number, node in nodes if node.site == site and node.op in ("call", "enter"))

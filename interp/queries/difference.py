@@ -153,20 +153,20 @@ class _RunComparison:
             return Difference("arguments", self.changed_arguments) if self.changed_arguments else None
         return self.build_difference(*self.earliest_pair(candidates))
 
-    def mark_differing(self, here: _ComparedRun, there: _ComparedRun) -> None:
+    def mark_differing(self, run: _ComparedRun, other_run: _ComparedRun) -> None:
         """Mark the firings that differ, and those of this run only that the other run could have reached."""
-        for number, node, tag in here.firings():
-            match = self.counterpart(here, there, node, tag)
+        for number, node, tag in run.firings():
+            match = self.counterpart(run, other_run, node, tag)
             if match is None:
-                if there.is_quiescent or here.counterparts[node] is None:
-                    here.differing_firings.add(number)
-            elif not firings_agree(here.index, number, there.index, match):
-                here.differing_firings.add(number)
+                if other_run.is_quiescent or run.counterparts[node] is None:
+                    run.differing_firings.add(number)
+            elif not firings_agree(run.index, number, other_run.index, match):
+                run.differing_firings.add(number)
 
-    def counterpart(self, here: _ComparedRun, there: _ComparedRun, node: int, tag: Tag) -> OriginId | None:
+    def counterpart(self, run: _ComparedRun, other_run: _ComparedRun, node: int, tag: Tag) -> OriginId | None:
         """The firing of the same node under the same tag in the other run; None if there is none."""
-        known = here.counterparts[node]
-        return None if known is None else there.index.firing_event(known, tag)
+        candidates = run.counterparts[node]
+        return None if candidates is None else other_run.index.firing_event(candidates, tag)
 
     def differing_pairs(self) -> Iterator[FiringPair]:
         """The differing firings as pairs; None for a run without the firing."""
@@ -186,11 +186,15 @@ class _RunComparison:
     def earliest_pair(self, pairs: list[FiringPair]) -> FiringPair:
         """The first pair in the program order of the first run; a firing of the second run only comes first if it does
         so in the second run's program order."""
-        theirs = [pair for pair in pairs if pair[0] is None]
-        if len(theirs) == len(pairs):
-            return first_in_program_order(self.second.index, theirs, 1)
-        mine = first_in_program_order(self.first.index, [pair for pair in pairs if pair[0] is not None], 0)
-        return mine if mine[1] is None else first_in_program_order(self.second.index, [mine, *theirs], 1)
+        pairs_of_second = [pair for pair in pairs if pair[0] is None]
+        if len(pairs_of_second) == len(pairs):
+            return first_in_program_order(self.second.index, pairs_of_second, 1)
+        pair_of_first = first_in_program_order(self.first.index, [pair for pair in pairs if pair[0] is not None], 0)
+        return (
+            pair_of_first
+            if pair_of_first[1] is None
+            else first_in_program_order(self.second.index, [pair_of_first, *pairs_of_second], 1)
+        )
 
     def build_difference(self, one: OriginId | None, other: OriginId | None) -> Difference:
         """The difference of which these firings, one of each run, are the cause."""
@@ -199,21 +203,21 @@ class _RunComparison:
         if first is not None and second is not None:
             operands = tuple(differing_operands(self.first.index, first, self.second.index, second))
             return Difference("operands" if operands else "results", self.changed_arguments, first, second, operands)
-        here, there = (self.first, self.second) if first else (self.second, self.first)
+        run, other_run = (self.first, self.second) if first else (self.second, self.first)
         firing = first or second
         assert firing is not None
-        missing = missing_ports_of(there.index, here.counterparts[firing.event.token.node], firing.tag)
+        missing = missing_ports_of(other_run.index, run.counterparts[firing.event.token.node], firing.tag)
         return Difference("only one", self.changed_arguments, first, second, (), missing)
 
 
 def _is_quiescent(index: EventIndex) -> bool:
     """Whether no token is in flight at the end: every token that was sent has been delivered."""
-    sent = sum(len(output.edges) for _, output in index.graph.arguments)
+    token_count = sum(len(output.edges) for _, output in index.graph.arguments)
     for event in islice(index.events, len(index)):
         if event.sent and event.sent[0].node >= 0 and not event.is_throttled:
-            sent += len(event.sent)
-        sent += len(event.woken) + len(event.released)
-    return sent == len(index)
+            token_count += len(event.sent)
+        token_count += len(event.woken) + len(event.released)
+    return token_count == len(index)
 
 
 def _changed_arguments(first: EventIndex, second: EventIndex) -> Iterator[ChangedArgument]:
@@ -223,17 +227,20 @@ def _changed_arguments(first: EventIndex, second: EventIndex) -> Iterator[Change
             yield ChangedArgument(holder.graph.arguments[position][0], one, other)
 
 
-def firings_agree(here: EventIndex, number: OriginId, there: EventIndex, match: OriginId) -> bool:
+def firings_agree(index: EventIndex, number: OriginId, other_index: EventIndex, match: OriginId) -> bool:
     """Whether two firings have the same operands, results and trap."""
-    one, other = here.events[number], there.events[match]
-    mine, theirs = operands_of(here, one), operands_of(there, other)
-    outputs, others = ([output for output, _ in event.outputs] for event in (one, other))
-    if one.trap != other.trap or outputs != others or len(mine) != len(theirs):
+    one, other_event = index.events[number], other_index.events[match]
+    values, other_values = operands_of(index, one), operands_of(other_index, other_event)
+    outputs, other_outputs = ([output for output, _ in event.outputs] for event in (one, other_event))
+    if one.trap != other_event.trap or outputs != other_outputs or len(values) != len(other_values):
         return False
-    mine, theirs = (*mine, *(made for _, made in one.outputs)), (*theirs, *(made for _, made in other.outputs))
+    values, other_values = (
+        (*values, *(value for _, value in one.outputs)),
+        (*other_values, *(value for _, value in other_event.outputs)),
+    )
     return all(
-        is_same_operand(x, y) or are_same_cells(here.graph, x, there.graph, y)
-        for x, y in zip(mine, theirs, strict=True)
+        is_same_operand(x, y) or are_same_cells(index.graph, x, other_index.graph, y)
+        for x, y in zip(values, other_values, strict=True)
     )
 
 
@@ -250,11 +257,11 @@ def is_same_operand(one: Value, other: Value) -> bool:
     return not isinstance(one, Handle) and (one is other or is_same_value(one, other))
 
 
-def are_same_cells(here: Graph, one: Value, there: Graph, other: Value) -> bool:
+def are_same_cells(graph: Graph, one: Value, other_graph: Graph, other: Value) -> bool:
     """Whether two handles belong to cells that nodes of one name made; the numbers differ between programs."""
     if not (isinstance(one, Handle) and isinstance(other, Handle)):
         return False
-    names = str(here.nodes[one.node]), str(there.nodes[other.node])
+    names = str(graph.nodes[one.node]), str(other_graph.nodes[other.node])
     return names[0] == names[1] and one.tag == other.tag and (one.size, one.dtype) == (other.size, other.dtype)
 
 
@@ -275,28 +282,30 @@ def _firing(index: EventIndex, number: OriginId) -> FiringOrigin:
 
 
 def differing_operands(
-    here: EventIndex, first: FiringOrigin, there: EventIndex, second: FiringOrigin
+    index: EventIndex, first: FiringOrigin, other_index: EventIndex, second: FiringOrigin
 ) -> Iterator[OperandDifference]:
     """The ports whose operands differ, including ports that only one of the nodes has."""
-    senders, others = dict(here.operands(first.number)), dict(there.operands(second.number))
+    senders, other_senders = dict(index.operands(first.number)), dict(other_index.operands(second.number))
     if first.node.op == "merge" == second.node.op:  # whatever the port, it is the one operand
-        senders, others = dict(enumerate(senders.values())), dict(enumerate(others.values()))
+        senders, other_senders = dict(enumerate(senders.values())), dict(enumerate(other_senders.values()))
     for port, (one, other) in enumerate(zip_longest(first.operands, second.operands)):
-        both = one is not None and other is not None
-        if not both or not (is_same_operand(one, other) or are_same_cells(here.graph, one, there.graph, other)):
+        has_both = one is not None and other is not None
+        if not has_both or not (
+            is_same_operand(one, other) or are_same_cells(index.graph, one, other_index.graph, other)
+        ):
             yield OperandDifference(
                 port,
                 one,
                 other,
-                operand_origin(here, first, port, senders),
-                operand_origin(there, second, port, others),
+                operand_origin(index, first, port, senders),
+                operand_origin(other_index, second, port, other_senders),
             )
 
 
 def operand_origin(index: EventIndex, firing: FiringOrigin, port: int, senders: dict[int, OriginId]) -> Origin | None:
     """Where an operand of a firing came from; None for a literal."""
-    node, came, tag, _ = firing.event.token
-    token = TokenKey(node, came if firing.node.op == "merge" else port, tag)
+    node, arrival_port, tag, _ = firing.event.token
+    token = TokenKey(node, arrival_port if firing.node.op == "merge" else port, tag)
     return index.origin(senders[port], token) if port in senders else None
 
 
@@ -318,9 +327,9 @@ def _describe_operand(value: Value | None, origin: Origin | None) -> str:
         return "nothing"
     if origin is None:
         return f"the literal {format_value(value)}"
-    said = (
+    text = (
         describe_value(origin.graph, value)
         if isinstance(origin, FiringOrigin | InjectedOrigin)
         else format_value(value)
     )
-    return f"{said} from {origin.short_description}"
+    return f"{text} from {origin.short_description}"

@@ -108,14 +108,14 @@ class EventIndex:
 
     def fork(self, since: int) -> EventIndex:
         """The index of a run that shares this many events with this one."""
-        made = copy(self)
-        made.events = self.events[:since]
-        seen = len(made.events)
-        made._shared_segments = tuple(
-            (part, int(min(end, seen))) for part, end in self._segments() if part.start < seen
+        fork = copy(self)
+        fork.events = self.events[:since]
+        event_count = len(fork.events)
+        fork._shared_segments = tuple(
+            (part, int(min(end, event_count))) for part, end in self._segments() if part.start < event_count
         )
-        made._own_segment, made._last_tag_firings = EventIndexSegment(seen), (None, {})
-        return made
+        fork._own_segment, fork._last_tag_firings = EventIndexSegment(event_count), (None, {})
+        return fork
 
     def add(self, event: Event) -> None:
         """Add the next event of the run."""
@@ -216,17 +216,17 @@ class EventIndex:
         return [self._filling_store(CellAddress(inputs[0], number)) for number in numbers]
 
     def _filling_store(self, cell: CellAddress) -> OriginId:
-        found = ((part.puts.get(cell), end) for part, end in self._segments())
-        return next(number for number, end in found if number is not None and number < end)
+        stores = ((part.puts.get(cell), end) for part, end in self._segments())
+        return next(number for number, end in stores if number is not None and number < end)
 
     def operands(self, number: OriginId) -> tuple[tuple[int, OriginId], ...]:
         """For each token that this firing consumed, its port and its sender; for each cell that it read, -1 and the
         store that filled it."""
         if number < 0:
             return ()
-        node, came, tag, _ = self.events[number].token
+        node, arrival_port, tag, _ = self.events[number].token
         row = self.graph.nodes[node]
-        ports = [came] if row.op == "merge" else [p for p, literal in enumerate(row.ports) if literal is None]
+        ports = [arrival_port] if row.op == "merge" else [p for p, literal in enumerate(row.ports) if literal is None]
         senders = ((port, self.sender(node, port, tag)) for port in ports)
         cells = ((-1, put) for put in self.filling_stores(self.events[number]))
         return (*((port, sender) for port, sender in senders if sender is not None), *cells)
@@ -235,35 +235,35 @@ class EventIndex:
         """The firings that consumed a token of this firing or argument, in token order, or that read the cell that it
         filled: each once."""
         if number < -len(self.arguments):
-            sent = [self.edits[-1 - len(self.arguments) - number][1].token[:3]]
+            tokens = [self.edits[-1 - len(self.arguments) - number][1].token[:3]]
         elif number < 0:
-            sent = [(*edge, ROOT) for edge in self.graph.arguments[-1 - number][1].edges]
+            tokens = [(*edge, ROOT) for edge in self.graph.arguments[-1 - number][1].edges]
         else:
-            sent = [token[:3] for token in self.events[number].sent]
-        found = (self.user(*token) for token in sent)
-        users = [user for user in found if user is not None]
+            tokens = [token[:3] for token in self.events[number].sent]
+        consumers = (self.user(*token) for token in tokens)
+        users = [user for user in consumers if user is not None]
         return list(dict.fromkeys([*users, *self._reads_of_store(number)]))
 
     def _reads_of_store(self, number: OriginId) -> Iterator[OriginId]:
         """The firings that read the cell which a store filled."""
         for part, end in self._segments():
-            yield from (got for got in part.gets.get(number, ()) if got < end and got < self.end_position)
+            yield from (reader for reader in part.gets.get(number, ()) if reader < end and reader < self.end_position)
 
     def origin(self, number: OriginId, token: Token | TokenKey | None = None) -> Origin:
         """A firing or argument in full; as the origin of a token that it sent, with the token's edit."""
-        changed = None if token is None or not self.edits else self.changed_value(token)
+        new_value = None if token is None or not self.edits else self.changed_value(token)
         if number >= 0:
-            return FiringOrigin(number, self.graph, self.events[number], changed)
+            return FiringOrigin(number, self.graph, self.events[number], new_value)
         if number < -len(self.arguments):
             after, edit = self.edits[-1 - len(self.arguments) - number]
-            return InjectedOrigin(after, self.graph, edit.token, changed)
+            return InjectedOrigin(after, self.graph, edit.token, new_value)
         name, _ = self.graph.arguments[-1 - number]
-        return ArgumentOrigin(-1 - number, name, self.arguments[-1 - number], changed)
+        return ArgumentOrigin(-1 - number, name, self.arguments[-1 - number], new_value)
 
     def changed_value(self, token: Token | TokenKey) -> Value | None:
         """The value that the last edit in the past gave to the token, or None."""
-        found = [edit.value for edit in self._past_changes() if edit.token[:3] == token[:3]]
-        return found[-1] if found else None
+        values = [edit.value for edit in self._past_changes() if edit.token[:3] == token[:3]]
+        return values[-1] if values else None
 
     def _past_changes(self) -> Iterator[TokenEdit]:
         """The edits in the past that changed a token."""
@@ -372,11 +372,11 @@ class PartialIndex(EventIndex):
 
     @cached_property
     def _base_tokens(self) -> set[tuple[int, int, Tag]]:
-        before = self._base_state
-        found = {token[:3] for token in before.flight}
-        for block in before.cells.blocks.values():
-            found |= {token[:3] for tokens in block.deferred_reads.values() for token in tokens}
-        return found | {token[:3] for entries in before.throttled_tokens.values() for _, token in entries}
+        base = self._base_state
+        base_tokens = {token[:3] for token in base.flight}
+        for block in base.cells.blocks.values():
+            base_tokens |= {token[:3] for tokens in block.deferred_reads.values() for token in tokens}
+        return base_tokens | {token[:3] for entries in base.throttled_tokens.values() for _, token in entries}
 
     def _source_firing(self, source: Any, tag: Tag) -> OriginId | None:
         number = super()._source_firing(source, tag)
@@ -411,12 +411,12 @@ class PartialIndex(EventIndex):
             tag = tag.parent
         if tag.parent is None:
             return tag == ROOT
-        around = records[tag.parent]
-        if not around.fired_nodes & self.openers.get(tag.site, frozenset()):
+        parent_record = records[tag.parent]
+        if not parent_record.fired_nodes & self.openers.get(tag.site, frozenset()):
             return False
         if tag.site.kind == "call":
             return True
-        iterations = [iteration for site, iteration in around.child_tags if site == tag.site]
+        iterations = [iteration for site, iteration in parent_record.child_tags if site == tag.site]
         newest = max(iterations, default=-1)
         if tag.iteration < newest or newest < 0:
             return True
@@ -436,8 +436,8 @@ class PartialIndex(EventIndex):
 
     def nodes_by_site(self, *ops: str) -> dict[Site, frozenset[int]]:
         """The nodes of these ops, by site."""
-        found: dict[Site, set[int]] = {}
+        nodes: dict[Site, set[int]] = {}
         for number, node in enumerate(self.graph.nodes):
             if node.site is not None and node.op in ops:
-                found.setdefault(node.site, set()).add(number)
-        return {site: frozenset(numbers) for site, numbers in found.items()}
+                nodes.setdefault(node.site, set()).add(number)
+        return {site: frozenset(numbers) for site, numbers in nodes.items()}

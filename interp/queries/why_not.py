@@ -87,8 +87,8 @@ def could_fire(state: State, candidates: Iterable[tuple[int, Token]] | None = No
         rule, record = rules[node], records[tag]
         if node in record.fired_nodes:
             continue  # the step would breach S4
-        held = record.waiting_operands.get(node, _NO_TOKENS) if rule.required_tokens > 1 else _NO_TOKENS
-        if len(held) < rule.required_tokens - 1 or port in held:
+        operands = record.waiting_operands.get(node, _NO_TOKENS) if rule.required_tokens > 1 else _NO_TOKENS
+        if len(operands) < rule.required_tokens - 1 or port in operands:
             continue
         if rule.node.op not in READ_OPS or step(state, position).fired:
             yield EnabledFiring(position, node, tag, str(rule.node))
@@ -128,7 +128,9 @@ def why_not(
     roots, by = find_root_causes(search, places, needs, living)
     first = (TrappedFiring, UnfedPort) if surely[0] else (TrappedFiring, UnfedPort, UnfilledCell)
     roots.sort(key=lambda root: not isinstance(root.reason, first))
-    waits = tuple(WaitEntry(place, needs[at], living[at], by.get(at, asked_by[at])) for at, place in enumerate(places))
+    waits = tuple(
+        WaitEntry(waiter, needs[at], living[at], by.get(at, asked_by[at])) for at, waiter in enumerate(places)
+    )
     circle = () if living[0] or roots else find_cycle(search, places, needs, living)
     return WhyNotAnswer(
         index.graph, node, tag, search.activation_status(tag), verdict, None, waits, tuple(roots), circle, stop_error
@@ -147,19 +149,19 @@ class _UpstreamSearch:
     @cached_property
     def flight_by_node(self) -> dict[int, list[tuple[int, Token]]]:
         """The tokens in flight by node, with their positions."""
-        found = defaultdict[int, list[tuple[int, Token]]](list)
+        tokens = defaultdict[int, list[tuple[int, Token]]](list)
         for position, token in enumerate(self.state.flight):
-            found[token[0]].append((position, token))
-        return found
+            tokens[token[0]].append((position, token))
+        return tokens
 
     def flight_position(self, token: TokenKey) -> int | None:
         """The position of a token in the flight, or None. Tags are hashed for one node's tokens at a time, on demand:
         hashing all takes three times as long as everything else."""
-        found = self.flight_positions.get(token.node)
-        if found is None:
+        positions = self.flight_positions.get(token.node)
+        if positions is None:
             flying = self.flight_by_node.get(token.node, ())
-            found = self.flight_positions[token.node] = {each[1:3]: position for position, each in flying}
-        return found.get((token.port, token.tag))
+            positions = self.flight_positions[token.node] = {each[1:3]: position for position, each in flying}
+        return positions.get((token.port, token.tag))
 
     @cached_property
     def parked_tokens(self) -> ParkedTokens:
@@ -167,10 +169,10 @@ class _UpstreamSearch:
 
     @cached_property
     def nodes_by_op_and_site(self) -> dict[tuple[str, Site | None], list[int]]:
-        found = defaultdict[tuple[str, Site | None], list[int]](list)
+        nodes = defaultdict[tuple[str, Site | None], list[int]](list)
         for number, node in enumerate(self.nodes):
-            found[node.op, node.site].append(number)
-        return found
+            nodes[node.op, node.site].append(number)
+        return nodes
 
     def firing_origin(self, number: int) -> FiringOrigin:
         return FiringOrigin(number, self.index.graph, self.index.events[number])
@@ -198,42 +200,44 @@ class _UpstreamSearch:
         last = self.last_iteration(tag.parent, tag.site)
         return tag.parent.child(tag.site, 0 if last is None else last + 1)
 
-    def collect_waiters(self, first: Waiter, most: int) -> tuple[list[Waiter], list[Requirements], list[int | None]]:
+    def collect_waiters(
+        self, first: Waiter, max_waiters: int
+    ) -> tuple[list[Waiter], list[Requirements], list[int | None]]:
         """Everything that the first waiter waits for, breadth first; the requirements of each, and which waiter
         required it first."""
         places: list[Waiter] = []
         needs: list[Requirements] = []
         asked_by: list[int | None] = []
-        seen, ahead = {first}, deque[tuple[Waiter, int | None]]([(first, None)])
-        while ahead and len(places) < most:
-            place, by = ahead.popleft()
-            places.append(place)
+        visited, queue = {first}, deque[tuple[Waiter, int | None]]([(first, None)])
+        while queue and len(places) < max_waiters:
+            waiter, by = queue.popleft()
+            places.append(waiter)
             asked_by.append(by)
-            needs.append(self.requirements_of(place))
+            needs.append(self.requirements_of(waiter))
             for reason in required_waiters(needs[-1]):
-                if reason not in seen:
-                    seen.add(reason)
-                    ahead.append((reason, len(places) - 1))
+                if reason not in visited:
+                    visited.add(reason)
+                    queue.append((reason, len(places) - 1))
         return places, needs, asked_by
 
-    def requirements_of(self, place: Waiter) -> Requirements:
-        match place:
+    def requirements_of(self, waiter: Waiter) -> Requirements:
+        match waiter:
             case UnopenedActivation(tag):
                 return (MissingToken(-1, self.opening_reasons(tag)),)
             case ParkedToken(cell, _):
                 return self.cell_requirements(cell)
             case ThrottledToken():
-                return self.throttle_requirements(place)
-        number, tag = place
+                return self.throttle_requirements(waiter)
+        number, tag = waiter
         ports = [port for port, literal in enumerate(self.nodes[number].ports) if literal is None]
         if not ports:
             return (MissingToken(-1, (UnfedPort(()),)),)
         if self.index.opened_tag(tag) is None:
             return tuple(MissingToken(port, (UnopenedActivation(self.first_unopened(tag)),)) for port in ports)
         record = self.state.records.get(tag)
-        held = {} if record is None else record.waiting_operands.get(number, {})
+        operands = {} if record is None else record.waiting_operands.get(number, {})
         return tuple(
-            self.waiting_token(number, port, tag) if port in held else self.missing_token(number, port, tag)
+            self.waiting_token(number, port, tag) if port in operands else self.missing_token(number, port, tag)
             for port in ports
         )
 
@@ -269,13 +273,13 @@ class _UpstreamSearch:
             for each in self.parked_tokens.awaited_cells(cell)
         )
 
-    def throttle_requirements(self, held: ThrottledToken) -> Requirements:
+    def throttle_requirements(self, throttled_token: ThrottledToken) -> Requirements:
         """Everything that keeps the busy iteration, for which another is throttled, from completing."""
         reasons = list[Reason]()
-        for token, what in self.parked_tokens.tokens_below(
-            self.index.opened_tag(held.busy_iteration) or held.busy_iteration
+        for token, status in self.parked_tokens.tokens_below(
+            self.index.opened_tag(throttled_token.busy_iteration) or throttled_token.busy_iteration
         ):
-            if what == "waits":
+            if status == "waits":
                 reasons.append(UnfiredNode(token.node, token.tag))
             elif (sender := self.index.sender(*token)) is not None:
                 reasons.append(self.locate_sent_token(token, sender))
@@ -286,11 +290,11 @@ class _UpstreamSearch:
         """The nodes that would open a tag whose parent is open."""
         if tag.parent is None:
             return (UnfedPort(()),)
-        op, under = ("call" if tag.site.kind == "call" else "enter"), tag.parent
+        op, opener_tag = ("call" if tag.site.kind == "call" else "enter"), tag.parent
         if tag.iteration:
-            op, under = "next_iteration", tag.parent.child(tag.site, tag.iteration - 1)
+            op, opener_tag = "next_iteration", tag.parent.child(tag.site, tag.iteration - 1)
         return tuple(
-            self.absence_reason(node, under) for node in self.nodes_by_op_and_site.get((op, tag.site), ())
+            self.absence_reason(node, opener_tag) for node in self.nodes_by_op_and_site.get((op, tag.site), ())
         ) or (UnfedPort(()),)
 
     def upstream_reasons(self, source: OutputRef, tag: Tag) -> Iterator[Reason]:
@@ -304,18 +308,26 @@ class _UpstreamSearch:
             case "next" if tag.parent is not None and tag.site == row.site and tag.iteration:
                 yield self.absence_reason(node, tag.parent.child(tag.site, tag.iteration - 1))
             case "iteration" if tag.parent is not None and tag.site == row.site:
-                left = self.exit_iteration(node, tag.parent)
-                if left is None or left == tag.iteration:
+                iteration = self.exit_iteration(node, tag.parent)
+                if iteration is None or iteration == tag.iteration:
                     yield self.absence_reason(node, tag.parent)
             case "before" if source.output and row.site is not None:
-                below = self.index.opened_tag(tag.child(row.site))
-                yield UnopenedActivation(tag.child(row.site)) if below is None else self.absence_reason(node, below)
+                inner_tag = self.index.opened_tag(tag.child(row.site))
+                yield (
+                    UnopenedActivation(tag.child(row.site))
+                    if inner_tag is None
+                    else self.absence_reason(node, inner_tag)
+                )
             case "before" if tag.parent is not None and tag.site == row.site and not source.output:
                 if not self.is_last_iteration(tag):
                     yield self.absence_reason(node, tag.parent.child(tag.site, tag.iteration + 1))
             case "parent" if row.site is not None and row.op == "return":
-                below = self.index.opened_tag(tag.child(row.site))
-                yield UnopenedActivation(tag.child(row.site)) if below is None else self.absence_reason(node, below)
+                inner_tag = self.index.opened_tag(tag.child(row.site))
+                yield (
+                    UnopenedActivation(tag.child(row.site))
+                    if inner_tag is None
+                    else self.absence_reason(node, inner_tag)
+                )
             case "parent" if row.site is not None:
                 yield from self.exit_reasons(node, tag, row.site)
 
@@ -335,9 +347,9 @@ class _UpstreamSearch:
         if last is None:
             yield UnopenedActivation(tag.child(site))
             return
-        here = tag.child(site, last)
-        if not self.is_loop_continuing(node, here):
-            yield self.absence_reason(node, here)
+        last_tag = tag.child(site, last)
+        if not self.is_loop_continuing(node, last_tag):
+            yield self.absence_reason(node, last_tag)
         yield UnopenedActivation(tag.child(site, last + 1))
 
     def is_loop_continuing(self, node: int, tag: Tag) -> bool:
@@ -372,9 +384,9 @@ class _UpstreamSearch:
         """Whether a token that may still arrive is known."""
         return isinstance(reason, InFlightToken) or (isinstance(reason, EndOfWave) and bool(self.state.flight))
 
-    def needs_any_port(self, place: Waiter) -> bool:
-        return isinstance(place, UnopenedActivation) or (
-            isinstance(place, UnfiredNode) and self.nodes[place.node].op == "merge"
+    def needs_any_port(self, waiter: Waiter) -> bool:
+        return isinstance(waiter, UnopenedActivation) or (
+            isinstance(waiter, UnfiredNode) and self.nodes[waiter.node].op == "merge"
         )
 
 
@@ -387,7 +399,7 @@ class LivenessOracle(Protocol):
 
     def is_possibly_live(self, reason: Reason) -> bool: ...
 
-    def needs_any_port(self, place: Waiter) -> bool: ...
+    def needs_any_port(self, waiter: Waiter) -> bool: ...
 
 
 def missing_tokens(needs: Requirements) -> Iterator[MissingToken]:
@@ -405,29 +417,29 @@ def compute_liveness(
 ) -> list[bool]:
     """Which of these waiters may still fire, open or continue, given that a reason which ends the search is live if it
     `lives`: the least fixed point, so that a cycle does not keep itself alive."""
-    known = set(places)
+    waiters = set(places)
     lacking = [
-        1 if search.needs_any_port(place) else sum(1 for _ in missing_tokens(needs[at]))
-        for at, place in enumerate(places)
+        1 if search.needs_any_port(waiter) else sum(1 for _ in missing_tokens(needs[at]))
+        for at, waiter in enumerate(places)
     ]
     users = defaultdict[Waiter, list[tuple[int, int]]](list)
-    ahead: list[tuple[int, int]] = []
+    queue: list[tuple[int, int]] = []
     for at in range(len(places)):
         for need in missing_tokens(needs[at]):
             for reason in need.reasons:
-                if isinstance(reason, Waiter) and reason in known:
+                if isinstance(reason, Waiter) and reason in waiters:
                     users[reason].append((at, need.port))
                 elif isinstance(reason, Waiter) or lives(reason):
-                    ahead.append((at, need.port))
+                    queue.append((at, need.port))
     supplied = set[tuple[int, int]]()
-    while ahead:
-        at, port = ahead.pop()
+    while queue:
+        at, port = queue.pop()
         if (at, port) not in supplied:
             supplied.add((at, port))
             lacking[at] -= 1
             if not lacking[at]:
-                ahead += users[places[at]]
-    return [left <= 0 for left in lacking]
+                queue += users[places[at]]
+    return [count <= 0 for count in lacking]
 
 
 def find_root_causes(
@@ -439,20 +451,20 @@ def find_root_causes(
     If any of several sources would do and none can send, some of them were simply not chosen. Paths to a trap, or to a
     port that nothing feeds, are then the reason, if there are such.
     """
-    where = {place: at for at, place in enumerate(places)}
+    positions = {waiter: at for at, waiter in enumerate(places)}
     faulty = set[int]() if living[0] else find_faulty(search, places, needs, living)
     roots: dict[object, RootCause] = {}
-    by, ahead = dict[int, int](), deque([0])
-    while ahead:
-        at = ahead.popleft()
-        chosen = at in faulty and search.needs_any_port(places[at])
-        for port, reason in deciding_reasons(search, needs[at], living[at], where, living):
+    by, queue = dict[int, int](), deque([0])
+    while queue:
+        at = queue.popleft()
+        needs_fault = at in faulty and search.needs_any_port(places[at])
+        for port, reason in deciding_reasons(search, needs[at], living[at], positions, living):
             if not isinstance(reason, Waiter):
-                if not chosen or isinstance(reason, TrappedFiring | UnfilledCell):
+                if not needs_fault or isinstance(reason, TrappedFiring | UnfilledCell):
                     roots.setdefault(cause_key(at, port, reason), RootCause(at, port, reason))
-            elif (found := where.get(reason, 0)) not in by and (not chosen or found in faulty) and found:
-                by[found] = at
-                ahead.append(found)
+            elif (cause := positions.get(reason, 0)) not in by and (not needs_fault or cause in faulty) and cause:
+                by[cause] = at
+                queue.append(cause)
     return list(roots.values()), by
 
 
@@ -460,35 +472,35 @@ def find_faulty(
     search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
 ) -> set[int]:
     """The dead waiters with a path to a trap or to a port that nothing feeds."""
-    where = {place: at for at, place in enumerate(places)}
+    positions = {waiter: at for at, waiter in enumerate(places)}
     users = defaultdict[int, list[int]](list)
-    found = list[int]()
-    for at, place in enumerate(places):
-        for _, reason in deciding_reasons(search, needs[at], False, where, living) if not living[at] else ():
+    queue = list[int]()
+    for at, waiter in enumerate(places):
+        for _, reason in deciding_reasons(search, needs[at], False, positions, living) if not living[at] else ():
             if isinstance(reason, Waiter):
-                users[where[reason]].append(at)
+                users[positions[reason]].append(at)
             elif not isinstance(
                 reason,
                 RoutedAway | RoutedAwayEarlier | UnfedPort
-                if search.needs_any_port(place)
+                if search.needs_any_port(waiter)
                 else RoutedAway | RoutedAwayEarlier,
             ):
-                found.append(at)
-    faulty = set(found)
-    while found:
-        for user in users[found.pop()]:
+                queue.append(at)
+    faulty = set(queue)
+    while queue:
+        for user in users[queue.pop()]:
             if user not in faulty:
                 faulty.add(user)
-                found.append(user)
+                queue.append(user)
     return faulty
 
 
 def deciding_reasons(
-    search: LivenessOracle, needs: Requirements, lives: bool, where: dict[Waiter, int], living: Sequence[bool]
+    search: LivenessOracle, needs: Requirements, lives: bool, positions: dict[Waiter, int], living: Sequence[bool]
 ) -> Iterator[tuple[int, Reason]]:
     """The reasons, by port, why a node may still fire or never will."""
     for need in missing_tokens(needs):
-        hopes = [reason for reason in need.reasons if _is_reason_live(search, reason, where, living)]
+        hopes = [reason for reason in need.reasons if _is_reason_live(search, reason, positions, living)]
         if lives or not hopes:
             yield from ((need.port, reason) for reason in (hopes if lives else need.reasons))
 
@@ -497,20 +509,22 @@ def find_cycle(
     search: LivenessOracle, places: Sequence[Waiter], needs: Sequence[Requirements], living: Sequence[bool]
 ) -> tuple[int, ...]:
     """If nothing is live and no path ends, waiters that wait for each other."""
-    where = {place: at for at, place in enumerate(places)}
+    positions = {waiter: at for at, waiter in enumerate(places)}
     at, path = 0, dict[int, None]()
     while at not in path:
         path[at] = None
-        _, reason = next(deciding_reasons(search, needs[at], False, where, living))
+        _, reason = next(deciding_reasons(search, needs[at], False, positions, living))
         assert isinstance(reason, Waiter), "no way ends"
-        at = where[reason]
-    around = list(path)
-    return tuple(around[around.index(at) :])
+        at = positions[reason]
+    cycle = list(path)
+    return tuple(cycle[cycle.index(at) :])
 
 
-def _is_reason_live(search: LivenessOracle, reason: Reason, where: dict[Waiter, int], living: Sequence[bool]) -> bool:
+def _is_reason_live(
+    search: LivenessOracle, reason: Reason, positions: dict[Waiter, int], living: Sequence[bool]
+) -> bool:
     if isinstance(reason, Waiter):
-        return reason not in where or living[where[reason]]
+        return reason not in positions or living[positions[reason]]
     return search.is_possibly_live(reason)
 
 
@@ -553,47 +567,51 @@ class ParkedTokens:
     @cached_property
     def store_operands(self) -> dict[tuple[int, Tag], dict[int, Value]]:
         """The operands, by port, that each pending firing of a store has received, literals included."""
-        found = defaultdict[tuple[int, Tag], dict[int, Value]](dict)
+        stores = defaultdict[tuple[int, Tag], dict[int, Value]](dict)
         for tag, record in self.state.records.items():
             for number in self.store_nodes:
                 if number in record.waiting_operands:
-                    found[number, tag].update(record.waiting_operands[number])
-        held = (token for entries in self.state.throttled_tokens.values() for _, token in entries)
-        for tokens in (self.state.flight, held):
+                    stores[number, tag].update(record.waiting_operands[number])
+        throttled_tokens = (token for entries in self.state.throttled_tokens.values() for _, token in entries)
+        for tokens in (self.state.flight, throttled_tokens):
             for number, port, tag, value in tokens:
                 if number in self.store_nodes:
-                    found[number, tag][port] = value
-        for (number, _), operands in found.items():
+                    stores[number, tag][port] = value
+        for (number, _), operands in stores.items():
             literals = enumerate(self.nodes[number].ports)
             operands.update({port: literal.value for port, literal in literals if literal is not None})
-        return found
+        return stores
 
     @cached_property
     def stores_by_cell(self) -> dict[CellAddress, list[tuple[int, Tag]]]:
         """By cell, the pending stores that have received its handle and its number."""
-        found = defaultdict[CellAddress, list[tuple[int, Tag]]](list)
-        for place, operands in self.store_operands.items():
+        stores = defaultdict[CellAddress, list[tuple[int, Tag]]](list)
+        for store, operands in self.store_operands.items():
             if 0 in operands and 1 in operands:
                 handle: Any = operands[0]
                 number: Any = operands[1]
-                found[CellAddress(handle, number)].append(place)
-        return found
+                stores[CellAddress(handle, number)].append(store)
+        return stores
 
     def awaited_cells(self, cell: CellAddress) -> Iterator[CellAddress]:
         """The cell; and if deferred reads of all cells are parked at it, the other empty cells."""
         yield cell
         tokens = self.state.cells.blocks[cell.handle].deferred_reads.get(cell.number, ())
         if tokens and all(self.nodes[token.node].op == "collect" for token in tokens):
-            puts, found = self.state.cells.blocks[cell.handle].writes, 0
+            puts, count = self.state.cells.blocks[cell.handle].writes, 0
             for number in range(cell.number + 1, cell.handle.size):
-                if number not in puts and (found := found + 1) < MAX_CELLS:
+                if number not in puts and (count := count + 1) < MAX_CELLS:
                     yield CellAddress(cell.handle, number)
 
     def filling_reasons(self, cell: CellAddress) -> tuple[Reason, ...]:
         """The stores that will fill a cell if they fire; if the cell of some stores is not known yet, those too."""
-        known = [UnfiredNode(*place) for place in self.stores_by_cell.get(cell, ())]
-        maybe = tuple(self.possible_stores(cell))
-        return (*known, UnfilledCell(maybe, self.throttled_iterations(maybe))) if maybe or not known else tuple(known)
+        known_stores = [UnfiredNode(*store) for store in self.stores_by_cell.get(cell, ())]
+        possible_stores = tuple(self.possible_stores(cell))
+        return (
+            (*known_stores, UnfilledCell(possible_stores, self.throttled_iterations(possible_stores)))
+            if possible_stores or not known_stores
+            else tuple(known_stores)
+        )
 
     def throttled_iterations(self, stores: Iterable[tuple[int, Tag | None]]) -> tuple[tuple[Tag, int], ...]:
         """The throttled iterations that contain stores which have received nothing yet."""
@@ -603,8 +621,8 @@ class ParkedTokens:
     def possible_stores(self, cell: CellAddress) -> Iterator[tuple[int, Tag | None]]:
         """The stores that may fill a cell: those that do not know their cell yet."""
         for (node, tag), operands in self.store_operands.items():
-            known = (operands.get(0, cell.handle), operands.get(1, cell.number)) == cell
-            if known and not (0 in operands and 1 in operands) and self.accepts_handle(node, cell.handle):
+            is_match = (operands.get(0, cell.handle), operands.get(1, cell.number)) == cell
+            if is_match and not (0 in operands and 1 in operands) and self.accepts_handle(node, cell.handle):
                 yield node, tag
         for node in self.store_nodes:
             index = self.nodes[node].ports[1]
@@ -633,19 +651,19 @@ class ParkedTokens:
     @cached_property
     def tokens_by_tag(self) -> dict[Tag, list[TokenKey]]:
         """The tokens in flight or parked, by tag."""
-        found = defaultdict[Tag, list[TokenKey]](list)
+        tokens = defaultdict[Tag, list[TokenKey]](list)
         for node, port, tag, _ in self.state.flight:
-            found[tag].append(TokenKey(node, port, tag))
+            tokens[tag].append(TokenKey(node, port, tag))
         for token in self.cell_by_token:
-            found[token.tag].append(token)
-        return found
+            tokens[token.tag].append(token)
+        return tokens
 
     def tokens_below(self, top: Tag) -> Iterator[tuple[TokenKey, TokenStatus]]:
         """The tokens that keep an activation busy: those under its tag or below it, throttled ones included, except
         those that are throttled for this activation itself."""
-        ahead = [top]
-        while ahead:
-            tag = ahead.pop()
+        stack = [top]
+        while stack:
+            tag = stack.pop()
             record = self.state.records.get(tag)
             if record is None:
                 continue
@@ -655,6 +673,6 @@ class ParkedTokens:
             for token in self.tokens_by_tag.get(tag, ()):
                 if self.state.rules[token.node].counts_as_busy:
                     yield token, "sent"
-            for _, held in self.state.throttled_tokens.get(tag, ()) if tag != top else ():
-                yield TokenKey(*held[:3]), "sent"
-            ahead += record.child_tags.values()
+            for _, throttled_token in self.state.throttled_tokens.get(tag, ()) if tag != top else ():
+                yield TokenKey(*throttled_token[:3]), "sent"
+            stack += record.child_tags.values()

@@ -27,7 +27,7 @@ from ...core.frontend.eager.array import ConcreteArray
 from ...core.frontend.effects import callback
 from ...core.frontend.trace.annotation import tree_type_of_annotation
 from ...core.frontend.trace.captures import read_variable
-from ...core.frontend.trace.pytree import TreeType, describe_difference, flatten, leaf_names, unflatten
+from ...core.frontend.trace.pytree import TreeDef, TreeType, describe_difference, flatten, leaf_names, unflatten
 from ...core.frontend.trace.source_location import user_location
 from ...core.frontend.trace.symbol import Symbol
 from ...core.frontend.trace.trace import current_region, unwrap_weak
@@ -51,11 +51,11 @@ class QueueTimeout(Exhausted, TimeoutError):
     limit = "timeout"
 
 
-def drained_error(left: int, required: int) -> QueueClosed:
+def drained_error(size: int, required: int) -> QueueClosed:
     """The error for a closed queue that has fewer elements left than required."""
-    if not left:
+    if not size:
         return QueueClosed("the queue is closed and drained", where=user_location())
-    message = f"the queue is closed, and has {plural(left, 'element')} left"
+    message = f"the queue is closed, and has {plural(size, 'element')} left"
     return QueueClosed(message, where=user_location(), required=required)
 
 
@@ -64,8 +64,10 @@ class QueueWait:
 
     def __init__(self, what: str, timeout: float | None) -> None:
         if timeout is not None and not (isinstance(timeout, int | float) and timeout >= 0):
-            required = "seconds, from 0 up, or None: as long as it takes"
-            raise Usage("this is no timeout", where=user_location(), required=required, got=repr(timeout))
+            required = "0 or more, or None for no limit"
+            raise Usage(
+                "timeout must be a number of seconds", where=user_location(), required=required, got=repr(timeout)
+            )
         self._description = what
         self._timeout = timeout
         self._deadline = None if timeout is None else time.monotonic() + timeout
@@ -73,10 +75,12 @@ class QueueWait:
     def wait_until(self, condition: threading.Condition, is_ready: Callable[[], bool]) -> None:
         """Return as soon as the predicate is true; the condition is held, except while waiting."""
         while not is_ready():
-            left = POLL_INTERVAL if self._deadline is None else min(POLL_INTERVAL, self._deadline - time.monotonic())
-            if left <= 0:
+            interval = (
+                POLL_INTERVAL if self._deadline is None else min(POLL_INTERVAL, self._deadline - time.monotonic())
+            )
+            if interval <= 0:
                 raise QueueTimeout(f"the queue {self._description} within {self._timeout} s", where=user_location())
-            condition.wait(left)
+            condition.wait(interval)
             if is_interrupted():
                 raise KeyboardInterrupt
 
@@ -85,7 +89,7 @@ Element: TypeAlias = tuple[Literal, ...]
 """The leaves of an element."""
 
 
-def check_integer(what: str, number: Any, minimum: int) -> int:
+def check_integer(name: str, number: Any, minimum: int) -> int:
     """Return an integer from `minimum` up; raises Usage for anything else."""
     try:
         integer = operator.index(number)
@@ -93,7 +97,10 @@ def check_integer(what: str, number: Any, minimum: int) -> int:
         integer = minimum - 1
     if integer < minimum or isinstance(number, bool):
         raise Usage(
-            f"{what} is a number", where=user_location(), required=f"an integer from {minimum} up", got=repr(number)
+            f"{name} must be an integer",
+            where=user_location(),
+            required=f"an integer from {minimum} up",
+            got=repr(number),
         )
     return integer
 
@@ -149,6 +156,56 @@ def run_or_emit(function: Callable[..., Any], *operands: Any, returns: Type) -> 
     return function(*operands) if current_region() is None else callback(function, *operands, returns=returns)
 
 
+def flatten_element(value: Any, treedef: TreeDef, types: Sequence[Type]) -> list[Any]:
+    """The leaves of a value nested as `treedef`, admitted to these types when traced; raises Usage for any other
+    nesting."""
+    leaves, structure = flatten(value)
+    leaves = [unwrap_weak(read_variable(leaf)) for leaf in leaves]
+    if structure != treedef:
+        required, got = describe_difference(treedef, structure)
+        raise Usage(
+            "the value does not nest as an element of the queue", where=user_location(), required=required, got=got
+        )
+    return leaves if current_region() is None else admit_leaves(leaves, treedef, types)
+
+
+def admit_leaves(leaves: Iterable[Any], treedef: TreeDef, types: Sequence[Type]) -> list[Any]:
+    """The leaves of an element as values of their types; raises Usage, with the name of the leaf, for any other."""
+    return [admit_leaf(*row) for row in zip(leaf_names(treedef, "element"), leaves, types, strict=True)]
+
+
+class TicketTable:
+    """Elements that programs have dequeued but not completely fetched, by ticket.
+
+    A program that does not use all leaves of an element never completes it; so the oldest are dropped.
+    """
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._elements: dict[int, Element] = {}
+        self._numbers = itertools.count()
+
+    def __len__(self) -> int:
+        return len(self._elements)
+
+    def issue(self, element: Element) -> int:
+        """A new ticket for an element."""
+        ticket = next(self._numbers)
+        with self._lock:
+            self._elements[ticket] = element
+            while len(self._elements) > _MAX_OPEN_TICKETS * threading.active_count():
+                del self._elements[next(iter(self._elements))]
+        return ticket
+
+    def redeem_leaf(self, index: int, ticket: int) -> Value:
+        """The value of a leaf of the ticket's element; the last leaf ends the ticket."""
+        with self._lock:
+            element = self._elements[ticket]
+            if index == len(element) - 1:
+                del self._elements[ticket]
+        return element[index].value
+
+
 class Queue:
     """The common part of `FIFOQueue` and `ShuffleQueue`. Threads may share a queue."""
 
@@ -157,7 +214,7 @@ class Queue:
         self.least = check_integer("the least that a queue draws from", least, 1)
         if self.least > self.capacity:
             raise Usage(
-                "a queue cannot hold what it is to draw from",
+                "the capacity of a queue cannot be below its least",
                 where=user_location(),
                 required=f"a capacity of {least} at least",
                 got=capacity,
@@ -174,10 +231,7 @@ class Queue:
         self._is_cancelled = False
         self._error: BaseException | None = None
         self._condition = threading.Condition()
-        self._open_tickets: dict[int, Element] = {}
-        """Elements that a program has dequeued, but of which it has not fetched all leaves, or does not need them
-        all."""
-        self._ticket_counter = itertools.count()
+        self._open_tickets = TicketTable()
 
     def __repr__(self) -> str:
         ending = "closed" if self._is_closed else "open"
@@ -189,7 +243,7 @@ class Queue:
         Raises Usage if it is not of the queue's type, QueueClosed if the queue is closed, and QueueTimeout if there is
         no place within `timeout` seconds.
         """
-        leaves = self._flatten_element(element, self.element_type.types)
+        leaves = flatten_element(element, self.element_type.treedef, self.element_type.types)
         run_or_emit(partial(self._put, timeout), *leaves, returns=_DONE_TYPE)
 
     def enqueue_many(self, batch: Any, *, timeout: float | None = None) -> None:
@@ -199,7 +253,7 @@ class Queue:
         Each is appended as soon as there is a place, so elements of other threads may come between, and if this raises,
         as `enqueue` does, some may already be in the queue.
         """
-        leaves = self._flatten_element(batch, batch_types(self.element_type.types, None))
+        leaves = flatten_element(batch, self.element_type.treedef, batch_types(self.element_type.types, None))
         run_or_emit(partial(self._put_many, timeout), *leaves, returns=_DONE_TYPE)
 
     def dequeue(self, *, timeout: float | None = None) -> Any:
@@ -217,17 +271,17 @@ class Queue:
         Raises as `dequeue` does; a closed queue that has fewer than n left keeps them, and raises QueueClosed.
         """
         count = check_integer("how many elements are taken", n, 1)
-        most = self.capacity - self.least + 1
-        if count > most:
+        maximum = self.capacity - self.least + 1
+        if count > maximum:
             raise Usage(
-                "this queue cannot give so many elements at once",
+                "this queue cannot return so many elements at once",
                 where=user_location(),
-                required=f"{most} at most",
+                required=f"{maximum} at most",
                 got=n,
             )
         unknown = [type_ for type_ in self.element_type.types if type_.shape is None or None in type_.shape]
         if unknown:
-            raise Usage("elements of unknown shapes make no batch", where=user_location(), got=unknown[0])
+            raise Usage("elements of unknown shapes cannot form a batch", where=user_location(), got=unknown[0])
         types = batch_types(self.element_type.types, count)
         return self._take_nested(
             lambda: stack_elements(self._take(count, timeout), types), TreeType(self.element_type.treedef, types)
@@ -251,7 +305,7 @@ class Queue:
         """The elements, until the queue is closed and drained."""
         if current_region() is not None:
             hint = "write tl.while_loop(lambda ...: queue.size() > 0, ...), or a fixed number of dequeues"
-            raise Usage("a queue is no sequence while tagloom traces", where=user_location(), hint=hint)
+            raise Usage("a queue cannot be iterated in traced code", where=user_location(), hint=hint)
         while True:
             try:
                 yield self.dequeue()
@@ -278,49 +332,22 @@ class Queue:
         if len(form.types) == 1:
             leaves = [callback(lambda: take()[0].value, returns=form.types[0])]
         else:
-            ticket = callback(partial(self._issue_ticket, take), returns=_COUNT_TYPE)
+            ticket = callback(lambda: self._open_tickets.issue(take()), returns=_COUNT_TYPE)
             leaves = [
-                callback(partial(self._redeem_leaf, place), ticket, returns=type_)
-                for place, type_ in enumerate(form.types)
+                callback(partial(self._open_tickets.redeem_leaf, index), ticket, returns=type_)
+                for index, type_ in enumerate(form.types)
             ]
         return unflatten(form.treedef, leaves)
 
-    def _issue_ticket(self, take: Callable[[], Element]) -> int:
-        ticket, element = next(self._ticket_counter), take()
-        with self._condition:
-            self._open_tickets[ticket] = element
-            while len(self._open_tickets) > _MAX_OPEN_TICKETS * threading.active_count():
-                del self._open_tickets[next(iter(self._open_tickets))]
-        return ticket
-
-    def _redeem_leaf(self, place: int, ticket: int) -> Value:
-        with self._condition:
-            element = self._open_tickets[ticket]
-            if place == len(element) - 1:
-                del self._open_tickets[ticket]
-        return element[place].value
-
-    def _flatten_element(self, value: Any, types: Sequence[Type]) -> list[Any]:
-        """The leaves of a value nested as an element, with these types; raises Usage for any other nesting."""
-        leaves, structure = flatten(value)
-        leaves = [unwrap_weak(read_variable(leaf)) for leaf in leaves]
-        if structure != self.element_type.treedef:
-            required, got = describe_difference(self.element_type.treedef, structure)
-            raise Usage("this is no element of the queue", where=user_location(), required=required, got=got)
-        return leaves if current_region() is None else self._admit_leaves(leaves, types)
-
-    def _admit_leaves(self, leaves: Iterable[Any], types: Sequence[Type]) -> list[Any]:
-        names = leaf_names(self.element_type.treedef, "element")
-        return [admit_leaf(*each) for each in zip(names, leaves, types, strict=True)]
-
     def _put(self, timeout: float | None, *leaves: Any) -> bool:
-        element = tuple(map(literal_of, self._admit_leaves(leaves, self.element_type.types)))
+        element = tuple(map(literal_of, admit_leaves(leaves, self.element_type.treedef, self.element_type.types)))
         with self._condition:
             self._insert(element, QueueWait("had no place", timeout))
         return True
 
     def _put_many(self, timeout: float | None, *leaves: Any) -> bool:
-        batch = [np.asarray(leaf) for leaf in self._admit_leaves(leaves, batch_types(self.element_type.types, None))]
+        types = batch_types(self.element_type.types, None)
+        batch = [np.asarray(leaf) for leaf in admit_leaves(leaves, self.element_type.treedef, types)]
         sizes = sorted({len(leaf) for leaf in batch})
         if len(sizes) > 1:
             got = " and ".join(map(str, sizes))
@@ -338,7 +365,7 @@ class Queue:
 
     def _insert(self, element: Element, wait: QueueWait) -> None:
         if self._is_closed:
-            raise QueueClosed("the queue is closed, and takes no more elements", where=user_location())
+            raise QueueClosed("the queue is closed, and accepts no more elements", where=user_location())
         self._waiting_producers += 1
         try:
             wait.wait_until(self._condition, lambda: self._count < self.capacity or self._is_cancelled)
@@ -351,13 +378,13 @@ class Queue:
 
     def _take(self, count: int, timeout: float | None) -> list[Element]:
         with self._condition:
-            what = "gave no element" if count == 1 else f"gave no {count} elements"
-            QueueWait(what, timeout).wait_until(self._condition, lambda: self._can_take(count))
+            failure = "gave no element" if count == 1 else f"gave no {count} elements"
+            QueueWait(failure, timeout).wait_until(self._condition, lambda: self._can_take(count))
             if self._count < count:
                 raise self._error or drained_error(self._count, count)
-            taken = [self._draw() for _ in range(count)]
+            elements = [self._draw() for _ in range(count)]
             self._condition.notify_all()
-            return taken
+            return elements
 
     def _can_take(self, count: int) -> bool:
         """Whether that many can be drawn, each from enough elements, or no more will arrive."""
@@ -441,7 +468,9 @@ def feeding(queue: Queue, elements: Iterable[Any], *, threads: int = 1) -> Abstr
     """
     if current_region() is not None:
         raise Usage(
-            "feeding is for Python, and not for programs", where=user_location(), hint="put the call inside of it"
+            "feeding cannot be used in traced code",
+            where=user_location(),
+            hint="call the program inside the `with` block",
         )
     producer = _ProducerGroup(queue, iter(elements), check_integer("how many threads", threads, 1))
     return run_producers(queue, [threading.Thread(target=producer.run, daemon=True) for _ in range(threads)])

@@ -47,12 +47,12 @@ class Embedding:
     def __init__(self, values: Any, *, shards: int = 1, dtype: Any = None, name: str = "embedding") -> None:
         """`values`, of shape (rows, ...), are the initial vectors. Raises Usage if there are fewer rows than shards."""
         with init_scope():
-            whole = Variable(values, dtype=dtype, name=name, trainable=False).value
-            if not whole.shape or not 1 <= shards <= whole.shape[0]:
-                required, got = "from one shard to as many as rows", f"{shards} shards of {whole.dtype!r}{whole.shape}"
-                raise Usage("a table is cut into shards by its rows", where=user_location(), required=required, got=got)
-            parts = [whole[k::shards] for k in range(shards)]
-        self.count, self.width = whole.shape[0], whole.shape[1:]
+            table = Variable(values, dtype=dtype, name=name, trainable=False).value
+            if not table.shape or not 1 <= shards <= table.shape[0]:
+                required, got = "from one shard to as many as rows", f"{shards} shards of {table.dtype!r}{table.shape}"
+                raise Usage("the number of shards is out of range", where=user_location(), required=required, got=got)
+            parts = [table[k::shards] for k in range(shards)]
+        self.count, self.width = table.shape[0], table.shape[1:]
         self.shards = tuple(Variable(each, name=f"{name}_{k}") for k, each in enumerate(parts))
 
     def __call__(self, ids: Any) -> Any:
@@ -94,7 +94,9 @@ def log_uniform_candidates(n: int, classes: int, /) -> Candidates:
     Raises Usage if there are fewer than n classes.
     """
     if not 1 <= n <= classes:
-        raise Usage("there are not as many classes", where=user_location(), required=f"from 1 to {classes}", got=n)
+        raise Usage(
+            "the number of samples is out of range", where=user_location(), required=f"from 1 to {classes}", got=n
+        )
     weights = log1p(1.0 / astype(arange(1, classes + 1), dtypes.float64))
     times = -log1p(-uniform((classes,))) / weights
     order = argsort(times)
@@ -120,9 +122,11 @@ def sampled_softmax(x: Any, labels: Any, weights: Any, biases: Any, candidates: 
     True
     """
     right = total(x * lookup_vectors(weights, labels), axis=1) + corrected_biases(biases, candidates, labels)
-    others = x @ lookup_vectors(weights, candidates.ids).T + corrected_biases(biases, candidates, candidates.ids)
+    candidate_scores = x @ lookup_vectors(weights, candidates.ids).T + corrected_biases(
+        biases, candidates, candidates.ids
+    )
     hits = equal(expand_dims(labels, axis=1), candidates.ids)
-    logits = concat([expand_dims(right, axis=1), where(hits, -float("inf"), others)], axis=1)
+    logits = concat([expand_dims(right, axis=1), where(hits, -float("inf"), candidate_scores)], axis=1)
     return -mean(log_softmax(logits)[:, 0])
 
 

@@ -37,7 +37,7 @@ def append_metrics(path: str | os.PathLike[str], step: int, metrics: Mapping[str
             os.close(descriptor)
     except OSError as error:
         raise Usage(
-            "this file cannot be written", where=user_location(), got=os.fspath(path), hint=error.strerror
+            "the metrics file cannot be written", where=user_location(), got=os.fspath(path), hint=error.strerror
         ) from None
 
 
@@ -60,13 +60,11 @@ def encode_number(name: str, value: object) -> float | int | str:
     """A number as JSON writes it: NaN and infinities as text. Raises Usage for anything else, and for the name of the
     step."""
     if name == STEP_KEY:
-        raise Usage(
-            "the step is written beside the metrics", where=user_location(), hint="give this metric another name"
-        )
+        raise Usage("a metric cannot be called step", where=user_location(), hint="give this metric another name")
     try:
         number = float(value)  # type: ignore[arg-type]
     except (TypeError, ValueError):
-        raise Usage(f"the metric {name} is no number", where=user_location(), got=repr(value)[:80]) from None
+        raise Usage(f"the metric {name} must be a number", where=user_location(), got=repr(value)[:80]) from None
     return number if math.isfinite(number) else str(number)
 
 
@@ -79,13 +77,13 @@ def truncate_partial_line(descriptor: int) -> None:
         os.ftruncate(descriptor, end)
 
 
-def _read_byte(descriptor: int, place: int) -> bytes:
-    os.lseek(descriptor, place, os.SEEK_SET)
+def _read_byte(descriptor: int, offset: int) -> bytes:
+    os.lseek(descriptor, offset, os.SEEK_SET)
     return os.read(descriptor, 1)
 
 
-def parse_metrics_line(line: bytes, where: str) -> tuple[int, dict[str, float]]:
-    """The step and the numbers of a line; raises Malformed, at `where`, if it is no line of metrics."""
+def parse_metrics_line(line: bytes, location: str) -> tuple[int, dict[str, float]]:
+    """The step and the numbers of a line; raises Malformed, at `location`, if it is not one of a metrics file."""
     try:
         fields = json.loads(line)
         step = fields.pop(STEP_KEY)
@@ -95,5 +93,7 @@ def parse_metrics_line(line: bytes, where: str) -> tuple[int, dict[str, float]]:
         is_valid = False
     if not is_valid:
         got = line[:80].decode(errors="replace")
-        raise Malformed("this is no line of metrics", where=where, required='{"step": 1, "loss": 0.5}', got=got)
+        raise Malformed(
+            "this is not a line of a metrics file", where=location, required='{"step": 1, "loss": 0.5}', got=got
+        )
     return step, {name: float(value) for name, value in numbers.items()}

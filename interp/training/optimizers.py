@@ -64,8 +64,8 @@ class Optimizer:
                 continue
             value, after = self.update(variable.value, gradient, {name: each.value for name, each in slots.items()})
             variable.assign(value)
-            for name, made in after.items():
-                slots[name].assign(made)
+            for name, slot_value in after.items():
+                slots[name].assign(slot_value)
 
     def make_slots(self, variables: Any) -> None:
         """Create the missing slots of variables, nested at will; otherwise the first step does."""
@@ -149,48 +149,51 @@ def is_rowwise(slot: Variable, variable: Variable) -> bool:
     return slot._type.shape == variable._type.shape
 
 
-def pair_gradients(gradients: Any, variables: Any, place: str) -> Iterator[tuple[Any, Variable]]:
+def pair_gradients(gradients: Any, variables: Any, path: str) -> Iterator[tuple[Any, Variable]]:
     """The gradients with their variables, in the order of the variables."""
     if isinstance(variables, Variable):
         if gradients is None or (isinstance(gradients, tuple | list | dict) and not isinstance(gradients, Rows)):
-            raise _nesting_error(place, f"the gradient by {variables.name}", gradients)
+            raise _nesting_error(path, f"the gradient by {variables.name}", gradients)
         yield gradients, variables
     elif isinstance(variables, dict):
         if not isinstance(gradients, dict) or gradients.keys() != variables.keys():
-            raise _nesting_error(place, f"a dict of {', '.join(map(str, variables))}", gradients)
+            raise _nesting_error(path, f"a dict of {', '.join(map(str, variables))}", gradients)
         for key, variable in variables.items():
-            yield from pair_gradients(gradients[key], variable, f"{place}[{key!r}]")
+            yield from pair_gradients(gradients[key], variable, f"{path}[{key!r}]")
     elif isinstance(variables, tuple | list):
         if not isinstance(gradients, tuple | list) or len(gradients) != len(variables):
-            raise _nesting_error(place, f"{len(variables)} of them", gradients)
+            raise _nesting_error(path, f"{len(variables)} of them", gradients)
         for at, (gradient, variable) in enumerate(zip(gradients, variables, strict=True)):
-            yield from pair_gradients(gradient, variable, f"{place}[{at}]")
+            yield from pair_gradients(gradient, variable, f"{path}[{at}]")
     else:
         yield from ((gradients, variable) for variable in flatten_variables(variables))
 
 
-def _nesting_error(place: str, required: str, got: Any) -> Usage:
-    message = f"gradients{place} do not nest as their variables do"
+def _nesting_error(path: str, required: str, got: Any) -> Usage:
+    message = f"gradients{path} do not nest as their variables do"
     return Usage(message, where=user_location(), required=required, got=repr(got)[:80])
 
 
 def check_gradient_shape(gradient: Any, variable: Variable) -> None:
     """Raise Invalid (D3) if a gradient is known to have another shape, and would be broadcast."""
-    mine, theirs = variable._type.shape, type_of(gradient.values if isinstance(gradient, Rows) else gradient).shape
-    if isinstance(gradient, Rows) and mine is not None:
-        mine = (*(type_of(gradient.indices).shape or (None,)), *mine[1:])
-    if mine is None or theirs is None:
+    shape, gradient_shape = (
+        variable._type.shape,
+        type_of(gradient.values if isinstance(gradient, Rows) else gradient).shape,
+    )
+    if isinstance(gradient, Rows) and shape is not None:
+        shape = (*(type_of(gradient.indices).shape or (None,)), *shape[1:])
+    if shape is None or gradient_shape is None:
         return
-    if len(mine) != len(theirs) or any(
-        None not in pair and pair[0] != pair[1] for pair in zip(mine, theirs, strict=True)
+    if len(shape) != len(gradient_shape) or any(
+        None not in pair and pair[0] != pair[1] for pair in zip(shape, gradient_shape, strict=True)
     ):
         message = f"the gradient by {variable.name} and the variable differ in shape"
         raise Invalid(
             message,
             rule="D3",
             where=user_location(),
-            required=Type(variable.dtype, mine),
-            got=Type(variable.dtype, theirs),
+            required=Type(variable.dtype, shape),
+            got=Type(variable.dtype, gradient_shape),
         )
 
 
@@ -228,9 +231,9 @@ class Momentum(Optimizer):
         return {"momentum": zeros_like(value)}
 
     def update(self, value: Any, gradient: Any, slots: Slots) -> tuple[Any, Slots]:
-        moved = self.momentum * slots["momentum"] + gradient
-        towards = gradient + self.momentum * moved if self.nesterov else moved
-        return value - self.rate * towards, {"momentum": moved}
+        momentum = self.momentum * slots["momentum"] + gradient
+        towards = gradient + self.momentum * momentum if self.nesterov else momentum
+        return value - self.rate * towards, {"momentum": momentum}
 
 
 class Adagrad(Optimizer):
@@ -358,8 +361,9 @@ class LBFGS:
     def __init__(self, rate: Any = 1.0, history: int = 10, halvings: int = 20) -> None:
         if history < 1 or halvings < 0:
             raise Usage(
-                "L-BFGS remembers at least one step",
+                "the options of L-BFGS are out of range",
                 where=user_location(),
+                required="history of 1 or more, halvings of 0 or more",
                 got=f"history={history}, halvings={halvings}",
             )
         self.rate, self.history, self.halvings = rate, history, halvings
@@ -385,7 +389,7 @@ class LBFGS:
         sizes = sum(variable_size(each) for each in leaves)
         if len({each.dtype for each in leaves}) > 1:
             kinds = ", ".join(f"{each.name}: {each._type}" for each in leaves)
-            raise Usage("L-BFGS steps in variables of one dtype", where=user_location(), got=kinds)
+            raise Usage("L-BFGS needs variables of one dtype", where=user_location(), got=kinds)
         if not self.slots:
             with init_scope():
                 for name, shape in (
@@ -397,7 +401,9 @@ class LBFGS:
                 self.slots["count"] = Variable(0, name="lbfgs_count", trainable=False)
         if self.slots["point"]._type.shape != (sizes,):
             required, got = self.slots["point"]._type, f"{sizes} numbers"
-            raise Usage("L-BFGS has steps of other variables", where=user_location(), required=required, got=got)
+            raise Usage(
+                "this L-BFGS has stepped other variables before", where=user_location(), required=required, got=got
+            )
 
     def _update_history(self, point: Any, gradient: Any) -> None:
         """Append the last move, and the change of the gradient along it, if the curvature is positive."""
@@ -437,12 +443,12 @@ class LBFGS:
             assign_from_vector(leaves, point + rate * direction)
             return less_equal(loss(), before + _SUFFICIENT_DECREASE * rate * slope)
 
-        def halve_rate(rate: Any, left: Any, fits: Any) -> Any:
-            return rate / 2.0, left - 1, is_sufficient(rate / 2.0)
+        def halve_rate(rate: Any, attempts: Any, fits: Any) -> Any:
+            return rate / 2.0, attempts - 1, is_sufficient(rate / 2.0)
 
         rate = 0.0 * before + self.rate
         _, _, fits = while_loop(
-            lambda rate, left, fits: logical_and(left > 0, logical_not(fits)),
+            lambda rate, attempts, fits: logical_and(attempts > 0, logical_not(fits)),
             halve_rate,
             rate,
             self.halvings,
@@ -456,7 +462,7 @@ def variable_size(variable: Variable) -> int:
     shape = variable._type.shape
     if shape is None or None in shape:
         raise Usage(
-            "L-BFGS steps in variables of known sizes", where=user_location(), got=f"{variable.name}: {variable._type}"
+            "L-BFGS needs variables of known sizes", where=user_location(), got=f"{variable.name}: {variable._type}"
         )
     return math.prod(axis for axis in shape if axis is not None)
 

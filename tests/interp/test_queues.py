@@ -201,7 +201,7 @@ def test_a_closed_queue_keeps_what_makes_no_batch() -> None:
     assert list(map(int, queue)) == [1, 2]
     with pytest.raises(tl.QueueClosed, match="the queue is closed and drained"):
         queue.dequeue()
-    with pytest.raises(tl.QueueClosed, match="takes no more elements"):
+    with pytest.raises(tl.QueueClosed, match="accepts no more elements"):
         queue.enqueue(1)
 
 
@@ -216,7 +216,7 @@ def test_timeouts() -> None:
         queue.enqueue_many([1, 2, 3], timeout=0.1)
     assert queue.size() == 2 and 0.2 <= time.monotonic() - begun < 2
     for wrong in (-1, "1", float("nan")):
-        with pytest.raises(tl.Usage, match="this is no timeout"):
+        with pytest.raises(tl.Usage, match="timeout must be a number of seconds"):
             queue.dequeue(timeout=wrong)
 
 
@@ -228,10 +228,13 @@ REFUSED = [
     (lambda: tl.FIFOQueue(1, {1: tl.int64}), "keys of a dict are not all strings"),
     (lambda: tl.FIFOQueue(1, tl.Cells[tl.int64]), "cells do not leave the program"),
     (lambda: tl.ShuffleQueue(3, 4, tl.int64), "a capacity of 4 at least"),
-    (lambda: tl.ShuffleQueue(3, 2, tl.int64, seed=-1), "a seed is a number"),
+    (lambda: tl.ShuffleQueue(3, 2, tl.int64, seed=-1), "a seed must be an integer"),
     (lambda: tl.ShuffleQueue(3, 2, tl.int64).dequeue_many(3), "required: 2 at most"),
-    (lambda: tl.FIFOQueue(3, tl.Array[tl.int64, None]).dequeue_many(2), "elements of unknown shapes make no batch"),
-    (lambda: tl.FIFOQueue(3, tl.int64).enqueue((1, 2)), "this is no element of the queue"),
+    (
+        lambda: tl.FIFOQueue(3, tl.Array[tl.int64, None]).dequeue_many(2),
+        "elements of unknown shapes cannot form a batch",
+    ),
+    (lambda: tl.FIFOQueue(3, tl.int64).enqueue((1, 2)), "the value does not nest as an element of the queue"),
     (lambda: tl.FIFOQueue(3, (tl.int64, tl.int8)).enqueue((1, 300)), "element_1: this integer does not fit into int8"),
     (lambda: tl.FIFOQueue(3, tl.Array[tl.int64, 2]).enqueue([1, 2, 3]), r"required: int64\[2\]"),
     (lambda: tl.FIFOQueue(3, tl.int64).enqueue_many(1), "element: a value of the wrong type"),
@@ -347,7 +350,7 @@ def test_programs_refuse_what_has_another_dtype() -> None:
 
     with pytest.raises(tl.Usage, match=r"element: a value of the wrong type"):
         wrong([1, 2])
-    with pytest.raises(tl.Usage, match="a queue is no sequence while tagloom traces"):
+    with pytest.raises(tl.Usage, match="a queue cannot be iterated in traced code"):
         walk(1)
     assert put([1.0, 2.0]) == 1
     with pytest.raises(tl.Trap, match="element: a value of the wrong type"):
@@ -433,7 +436,7 @@ def test_programs_feed_no_threads() -> None:
         with tl.feeding(tl.FIFOQueue(1, tl.int64), [1]) as queue:
             return queue.dequeue()
 
-    with pytest.raises(tl.Usage, match="feeding is for Python"):
+    with pytest.raises(tl.Usage, match="feeding cannot be used in traced code"):
         wrong()
 
 

@@ -52,8 +52,8 @@ class FusedChain:
     def inputs(self) -> tuple[str, ...]:
         """The values, scalars included, that the chain uses and other nodes define."""
         names = {node.name for node in self.nodes}
-        used = (operand for node in self.nodes for operand in node.inputs)
-        return tuple(dict.fromkeys(each for each in used if isinstance(each, str) and each not in names))
+        operands = (operand for node in self.nodes for operand in node.inputs)
+        return tuple(dict.fromkeys(each for each in operands if isinstance(each, str) and each not in names))
 
 
 FusionPart: TypeAlias = Node | FusedChain
@@ -108,11 +108,11 @@ class FusionPlanner:
 
     def add(self, node: Node, types: Sequence[Type]) -> None:
         """Add a node to the open chain, or open one with it."""
-        inside = {each.name for each in self.open_nodes}
+        open_names = {each.name for each in self.open_nodes}
         arrays = [
             (operand, type_.shape)
             for operand, type_ in zip(node.inputs, types, strict=True)
-            if not type_.is_scalar and operand not in inside
+            if not type_.is_scalar and operand not in open_names
         ]
         shape = self.shape if self.open_nodes else arrays[0][1]
         for _, other in arrays:
@@ -198,11 +198,11 @@ def build_loop(
     dependencies: Mapping[Operand, DependencySet],
 ) -> FusedLoop:
     """Build the loop that computes these results from those of earlier loops."""
-    needed = set(results)
+    live = set(results)
     for node in reversed(nodes):
-        if node.name in needed:
-            needed |= {each for each in node.inputs if each in dependencies and each not in computed}
-    inner = tuple(node for node in nodes if node.name in needed)
+        if node.name in live:
+            live |= {each for each in node.inputs if each in dependencies and each not in computed}
+    inner = tuple(node for node in nodes if node.name in live)
     names = {node.name for node in inner}
     inputs = dict.fromkeys(each for node in inner for each in node.inputs if each in dependencies and each not in names)
     return FusedLoop(
@@ -215,9 +215,9 @@ def merge_shapes(one: Shape, other: Shape) -> Shape:
     if one is None or other is None or len(one) != len(other):
         return None
     pairs = list(zip(one, other, strict=True))
-    if any(mine != theirs and None not in (mine, theirs) for mine, theirs in pairs):
+    if any(size != other_size and None not in (size, other_size) for size, other_size in pairs):
         return None
-    return tuple(mine if mine is not None else theirs for mine, theirs in pairs)
+    return tuple(size if size is not None else other_size for size, other_size in pairs)
 
 
 def is_fusible(node: Node, operand_types: Sequence[Type]) -> bool:

@@ -79,7 +79,7 @@ def emit_elementwise(emitter: FunctionEmitter, node: Node, inputs: Sequence[Type
     places = [index_operand(emitter, value, sizes) for value in inputs]
     scalars = [Type(value.type.dtype) for value in inputs]
     condition = kernels.trap_condition(
-        node.op, scalars, Type(result.dtype), [element_expression(place) for place in places]
+        node.op, scalars, Type(result.dtype), [element_expression(operand) for operand in places]
     )
     if condition is not None:
         traps = emitter.assign("False")
@@ -90,7 +90,7 @@ def emit_elementwise(emitter: FunctionEmitter, node: Node, inputs: Sequence[Type
     if is_ufunc_node(node):
         emit_ufunc_call(emitter, node, places, sizes, array, result)
         return array
-    texts = [element_expression(place) for place in places]
+    texts = [element_expression(operand) for operand in places]
     text = kernels.expression(node.op, scalars, Type(result.dtype), node.attributes, texts)
     with ElementLoops(emitter, sizes) as at:
         emitter.emit(f"{array}[{', '.join(at)}] = {substitute_indices(text, at)}")
@@ -122,18 +122,20 @@ def index_operand(emitter: FunctionEmitter, value: TypedExpression, sizes: Seque
 
 def emit_broadcast_copy(emitter: FunctionEmitter, value: TypedExpression, sizes: Sequence[str]) -> str:
     """Emit a copy of an array, broadcast to these sizes."""
-    copy, place = emit_empty(emitter, sizes, value.type), index_operand(emitter, value, sizes)
+    copy, source = emit_empty(emitter, sizes, value.type), index_operand(emitter, value, sizes)
     with ElementLoops(emitter, sizes) as at:
-        emitter.emit(f"{copy}[{', '.join(at)}] = {substitute_indices(element_expression(place), at)}")
+        emitter.emit(f"{copy}[{', '.join(at)}] = {substitute_indices(element_expression(source), at)}")
     return copy
 
 
-def element_expression(place: IndexedOperand) -> str:
+def element_expression(operand: IndexedOperand) -> str:
     """Text of an element in its lane; the indices are `axis_0_`, `axis_1_`, ..."""
-    if place.type.is_scalar:
-        return place.text
-    indices = [{"1": f"axis_{axis}_", "0": "0"}.get(step, f"axis_{axis}_ * {step}") for axis, step in place.result_axes]
-    return f"{LANE_TYPES[lane(place.type.dtype)]}({place.text}[{', '.join(indices)}])"
+    if operand.type.is_scalar:
+        return operand.text
+    indices = [
+        {"1": f"axis_{axis}_", "0": "0"}.get(step, f"axis_{axis}_ * {step}") for axis, step in operand.result_axes
+    ]
+    return f"{LANE_TYPES[lane(operand.type.dtype)]}({operand.text}[{', '.join(indices)}])"
 
 
 def substitute_indices(text: str, at: Sequence[str]) -> str:
@@ -212,8 +214,8 @@ def emit_ufunc_call(
     wide = Type(ufunc_dtype(node), result.shape)
     copies = [emit_empty(emitter, sizes, wide) for _ in places]
     with ElementLoops(emitter, sizes) as at:
-        for copy, place in zip(copies, places, strict=True):
-            emitter.emit(f"{copy}[{', '.join(at)}] = {substitute_indices(element_expression(place), at)}")
+        for copy, operand in zip(copies, places, strict=True):
+            emitter.emit(f"{copy}[{', '.join(at)}] = {substitute_indices(element_expression(operand), at)}")
     output = array if result.dtype is wide.dtype else copies[0]
     emitter.emit(f"n.{ufunc_name(node)}({', '.join([*copies, output])})")
     if output is not array:
@@ -331,9 +333,13 @@ class BlockLoop:
     """One loop of a chain while it is emitted: over blocks of elements, and over each block in stages."""
 
     def __init__(
-        self, emitter: FunctionEmitter, loop: FusedLoop, given: Mapping[Operand, TypedExpression], sizes: Sequence[str]
+        self,
+        emitter: FunctionEmitter,
+        loop: FusedLoop,
+        operands: Mapping[Operand, TypedExpression],
+        sizes: Sequence[str],
     ) -> None:
-        self.emitter, self.loop, self.operands, self.sizes = emitter, loop, given, sizes
+        self.emitter, self.loop, self.operands, self.sizes = emitter, loop, operands, sizes
         self.stages = assign_stages(loop)
         self.nodes = {node.name: node for node in loop.nodes}
         self.block_arrays: dict[Operand, str] = {}
@@ -429,12 +435,12 @@ class BlockLoop:
             for operand, address in arrays.items():
                 dtype = self.type_of(operand).dtype
                 kind = numpy_dtype(numba_dtype(dtype))
-                place = f"{address} + {dtype.numpy.itemsize} * {begin}"
-                self.block_arrays[operand] = emitter.assign(f"w.array_at({place}, {count}, {kind})")
+                block_address = f"{address} + {dtype.numpy.itemsize} * {begin}"
+                self.block_arrays[operand] = emitter.assign(f"w.array_at({block_address}, {count}, {kind})")
             for at, (key, dtype) in enumerate(buffers.items()):
                 kind = numpy_dtype(numba_dtype(dtype))
-                place = f"w.data_address({memory}) + {at} * {width}"
-                block = emitter.assign(f"w.array_at({place}, {count}, {kind})")
+                block_address = f"w.data_address({memory}) + {at} * {width}"
+                block = emitter.assign(f"w.array_at({block_address}, {count}, {kind})")
                 if isinstance(key, str):
                     self.block_arrays[key] = block
                 else:

@@ -28,7 +28,7 @@ class CompiledEngine:
         if job.program is None:
             return "it needs the program that a graph came from"
         if options.k is not None:
-            return "it runs one iteration after another, and knows no bounds on them"
+            return "it runs iterations one after another, and does not support k-bounds"
         reason = unsupported_option(options.schedule, options.until, options.keep) or numba_unavailable()
         return reason or (None if has_machine_code(job.program) else unsupported_program(job.program))
 

@@ -149,12 +149,12 @@ def functions_reaching(program: Program, has: Callable[[Node], bool]) -> frozens
         function.name: [node.attribute("function") for node in function.body.walk() if node.op == "call"]
         for function in functions
     }
-    reached = {function.name for function in functions if any(map(has, function.body.walk()))}
+    names = {function.name for function in functions if any(map(has, function.body.walk()))}
     while True:
-        more = {name for name in calls if name not in reached and not reached.isdisjoint(calls[name])}
+        more = {name for name in calls if name not in names and not names.isdisjoint(calls[name])}
         if not more:
-            return frozenset(reached)
-        reached |= more
+            return frozenset(names)
+        names |= more
 
 
 SlotTypes: TypeAlias = tuple[str, ...]
@@ -221,28 +221,29 @@ def merge_slot_types(many: Sequence[SlotTypes]) -> SlotTypes:
     """The fewest slots that fit the arguments of each of several functions."""
     if len(many) == 1:
         return many[0]
-    most: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for each in many:
-        most |= Counter(each)
-    return tuple(sorted(most.elements()))
+        counts |= Counter(each)
+    return tuple(sorted(counts.elements()))
 
 
-def slot_positions(wanted: SlotTypes, slots: SlotTypes) -> list[int]:
-    """The positions in `slots` of the slots in `wanted`."""
-    if wanted == slots:
+def slot_positions(subset: SlotTypes, slots: SlotTypes) -> list[int]:
+    """The positions in `slots` of the slots in `subset`."""
+    if subset == slots:
         return list(range(len(slots)))
-    free_positions = {kind: [at for at, each in enumerate(slots) if each == kind] for kind in set(wanted)}
-    return [free_positions[kind].pop(0) for kind in wanted]
+    free_positions = {kind: [at for at, each in enumerate(slots) if each == kind] for kind in set(subset)}
+    return [free_positions[kind].pop(0) for kind in subset]
 
 
-def fill_slots(texts: Sequence[str], wanted: SlotTypes, slots: SlotTypes) -> list[str]:
+def fill_slots(texts: Sequence[str], subset: SlotTypes, slots: SlotTypes) -> list[str]:
     """Text of each slot of a call, cast to exactly its lane: for a literal, numba would compile a recursive function
     again, and not find it on disk."""
-    filled = list(map(zero_expression, slots))
-    for at, text in zip(slot_positions(wanted, slots), texts, strict=True):
-        filled[at] = text
+    slot_texts = list(map(zero_expression, slots))
+    for at, text in zip(slot_positions(subset, slots), texts, strict=True):
+        slot_texts[at] = text
     return [
-        f"{LANE_TYPES[each]}({text})" if each in LANE_TYPES else text for each, text in zip(slots, filled, strict=True)
+        f"{LANE_TYPES[each]}({text})" if each in LANE_TYPES else text
+        for each, text in zip(slots, slot_texts, strict=True)
     ]
 
 
@@ -251,9 +252,9 @@ def numba_type(slot: str) -> str:
     return LANE_TYPES.get(slot, slot)
 
 
-def numba_result_type(given: SlotTypes) -> str:
+def numba_result_type(slots: SlotTypes) -> str:
     """The numba type of a result with these slots."""
-    return numba_type(given[0]) if len(given) == 1 else f"Tuple(({''.join(f'{numba_type(each)}, ' for each in given)}))"
+    return numba_type(slots[0]) if len(slots) == 1 else f"Tuple(({''.join(f'{numba_type(each)}, ' for each in slots)}))"
 
 
 def tuple_expression(texts: Sequence[str]) -> str:

@@ -168,14 +168,17 @@ def emit_group(
             for each in group.members
         }
     while True:
-        before, assumed = module.copy(), dict(module.result_facts)
+        snapshot, assumed = module.copy(), dict(module.result_facts)
         emitter = FunctionEmitter(program, module, layouts, groups, group)
         emit_function(emitter)
-        facts = {key: weaken_facts(assumed.get(key, own), own) for key, own in emitter.result_facts.items()}
+        facts = {
+            key: weaken_facts(assumed.get(key, result_facts), result_facts)
+            for key, result_facts in emitter.result_facts.items()
+        }
         if not is_recursive_group(group.members) or all(facts[key] == assumed[key] for key in facts):
             module.result_facts |= facts
             return
-        module.restore(before)
+        module.restore(snapshot)
         module.result_facts |= facts
 
 

@@ -35,11 +35,11 @@ _DEFAULTS = tuple(default for default, _ in _OPTION_REQUIREMENTS.values())
 
 def unsupported_option(schedule: object, until: str, keep: object) -> str | None:
     """Why the compiled engine does not support these options of a run; None if it does."""
-    given = schedule, until, keep
-    if given == _DEFAULTS:
+    options = schedule, until, keep
+    if options == _DEFAULTS:
         return None
-    pairs = zip(_OPTION_REQUIREMENTS.items(), given, strict=True)
-    return next(f"{name}={asked!r}: {why}" for (name, (default, why)), asked in pairs if asked != default)
+    pairs = zip(_OPTION_REQUIREMENTS.items(), options, strict=True)
+    return next(f"{name}={value!r}: {why}" for (name, (default, why)), value in pairs if value != default)
 
 
 def unsupported_program(program: Program) -> str | None:
@@ -102,7 +102,7 @@ def _ops(program: Program) -> set[str]:
 
 def _unsupported_reasons(program: Program) -> Iterator[str]:
     if has_effects(program) and _ops(program) & set(_CELL_OPS):
-        yield "it may have to begin again where there are cells, and effects happen once"
+        yield "it may have to restart a program with cells, and effects must happen once"
     for function in program.reachable_functions():
         region = function.body
         for number, phase in enumerate(region.phases()):
@@ -124,15 +124,15 @@ def _node_reasons(function: str, node: Node) -> Iterator[str]:
         yield from _type_reasons(name, [parameter.type for parameter in phase.parameters])
     for operand in node.inputs:
         if isinstance(operand, Literal) and np.size(operand.value) > MAX_LITERAL_ELEMENTS:  # type: ignore[arg-type]
-            yield f"it writes no literals of so many elements ({name})"
+            yield f"it does not support literals of so many elements ({name})"
 
 
-def _type_reasons(where: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]:
+def _type_reasons(location: str, types: list[Type] | tuple[Type, ...]) -> Iterator[str]:
     for type_ in types:
         if isinstance(type_.dtype, HandleType):
-            yield from _type_reasons(where, [element_type(type_)])
+            yield from _type_reasons(location, [element_type(type_)])
         elif type_.shape is None or len(type_.shape) > MAX_AXES:
-            yield f"it must know how many axes an array has, {MAX_AXES} at most ({where}: {type_})"
+            yield f"it must know how many axes an array has, {MAX_AXES} at most ({location}: {type_})"
 
 
 def _nesting_depth(region: Region) -> tuple[int, int]:
@@ -141,6 +141,6 @@ def _nesting_depth(region: Region) -> tuple[int, int]:
     for phase in region.phases():
         for node in phase.nodes:
             for inner in node.regions:
-                below, looping = _nesting_depth(inner)
-                deepest, loops = max(deepest, below + 1), max(loops, looping + (node.op == "while_loop"))
+                depth, looping = _nesting_depth(inner)
+                deepest, loops = max(deepest, depth + 1), max(loops, looping + (node.op == "while_loop"))
     return deepest, loops

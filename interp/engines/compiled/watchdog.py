@@ -65,15 +65,15 @@ class Watchdog:
 
     def _poll_until_idle(self) -> None:
         """Poll until there has been nothing to watch for a while."""
-        seen, count, looks = list[CallBuffer](), self._watch_count, 0
+        previous_runs, count, looks = list[CallBuffer](), self._watch_count, 0
         while looks < _MAX_IDLE_POLLS:
             time.sleep(POLL_SECONDS)
-            now = list(self._watched_runs)
-            for buffer in now:
-                if any(buffer is each for each in seen):
+            runs = list(self._watched_runs)
+            for buffer in runs:
+                if any(buffer is each for each in previous_runs):
                     buffer.request_stop()
             looks = looks + 1 if self._watch_count == count else 0
-            seen, count = now, self._watch_count
+            previous_runs, count = runs, self._watch_count
 
 
 _watchdog = Watchdog()

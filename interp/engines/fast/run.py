@@ -219,7 +219,7 @@ class FastRun:
             case ExitReason.TOKEN_LIMIT:
                 raise limit_exceeded("tokens at once", "tokens", self.limits.tokens)
             case ExitReason.SECOND_TOKEN:
-                raise Crash("a graph that keeps the rules broke the machine", where=self.store.image.graph.name)
+                raise Crash("the machine failed on a valid graph", where=self.store.image.graph.name)
             case ExitReason.HOST_FIRING:
                 return self._fire_on_host()
         return False

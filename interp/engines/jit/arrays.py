@@ -35,14 +35,14 @@ _tune_malloc()
 
 def build_array(context: Any, builder: Any, kind: Any, data: Any, shape: Sequence[Any], owner: Any) -> Any:
     """Build an array struct with elements in C order."""
-    made = context.make_array(kind)(context, builder)
+    array = context.make_array(kind)(context, builder)
     itemsize = _WORD(context.get_abi_sizeof(context.get_data_type(kind.dtype)))
     strides = [itemsize]
     for size in reversed(shape[1:]):
         strides.insert(0, builder.mul(strides[0], size))
-    data = builder.bitcast(data, made.data.type)
-    populate_array(made, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=owner)  # type: ignore[no-untyped-call]
-    return made._getvalue()
+    data = builder.bitcast(data, array.data.type)
+    populate_array(array, data=data, shape=shape, strides=strides, itemsize=itemsize, meminfo=owner)  # type: ignore[no-untyped-call]
+    return array._getvalue()
 
 
 def _shape_type(count: int) -> Any:
@@ -52,17 +52,17 @@ def _shape_type(count: int) -> Any:
 @intrinsic
 def empty(typing: Any, sizes: Any, dtype: Any) -> Any:
     """An uninitialized array of these sizes, which are known not to be too large."""
-    made = types.Array(dtype.dtype, len(sizes), "C")
+    array_type = types.Array(dtype.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         shape = [builder.extract_value(arguments[0], axis) for axis in range(len(sizes))]
-        size = _WORD(context.get_abi_sizeof(context.get_data_type(made.dtype)))
+        size = _WORD(context.get_abi_sizeof(context.get_data_type(array_type.dtype)))
         for each in shape:
             size = builder.mul(size, each)
         owner = context.nrt.meminfo_alloc_aligned(builder, size, _ALIGNMENT)
-        return build_array(context, builder, made, context.nrt.meminfo_data(builder, owner), shape, owner)
+        return build_array(context, builder, array_type, context.nrt.meminfo_data(builder, owner), shape, owner)
 
-    return made(_shape_type(len(sizes)), dtype), build
+    return array_type(_shape_type(len(sizes)), dtype), build
 
 
 @intrinsic
@@ -91,53 +91,55 @@ def pack_words(typing: Any, values: Any) -> Any:
 @intrinsic
 def null_array(typing: Any, dtype: Any, like: Any) -> Any:
     """An array without elements; `like` has a number for each axis."""
-    made = types.Array(dtype.dtype, len(like), "C")
+    array_type = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return build_array(context, builder, made, _BYTES(None), [_WORD(0)] * len(like), _BYTES(None))
+        return build_array(context, builder, array_type, _BYTES(None), [_WORD(0)] * len(like), _BYTES(None))
 
-    return made(dtype, like), build
+    return array_type(dtype, like), build
 
 
 @intrinsic
 def subarray(typing: Any, array: Any, begin: Any, sizes: Any) -> Any:
     """A view of contiguous elements, from an index on, with these sizes."""
-    made = types.Array(array.dtype, len(sizes), "C")
+    array_type = types.Array(array.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        whole = context.make_array(array)(context, builder, arguments[0])
+        array_struct = context.make_array(array)(context, builder, arguments[0])
         shape = [builder.extract_value(arguments[2], axis) for axis in range(len(sizes))]
-        data = builder.gep(whole.data, [arguments[1]])
+        data = builder.gep(array_struct.data, [arguments[1]])
         context.nrt.incref(builder, array, arguments[0])
-        return build_array(context, builder, made, data, shape, whole.meminfo)
+        return build_array(context, builder, array_type, data, shape, array_struct.meminfo)
 
-    return made(array, int64, _shape_type(len(sizes))), build
+    return array_type(array, int64, _shape_type(len(sizes))), build
 
 
 @intrinsic
 def array_in_block(typing: Any, block: Any, begin: Any, sizes: Any, dtype: Any) -> Any:
     """An array of these sizes inside a block of bytes, from an offset on; it keeps the block alive."""
-    made = types.Array(dtype.dtype, len(sizes), "C")
+    array_type = types.Array(dtype.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        whole = context.make_array(block)(context, builder, arguments[0])
+        array_struct = context.make_array(block)(context, builder, arguments[0])
         shape = [builder.extract_value(arguments[2], axis) for axis in range(len(sizes))]
         context.nrt.incref(builder, block, arguments[0])
-        return build_array(context, builder, made, builder.gep(whole.data, [arguments[1]]), shape, whole.meminfo)
+        return build_array(
+            context, builder, array_type, builder.gep(array_struct.data, [arguments[1]]), shape, array_struct.meminfo
+        )
 
-    return made(block, int64, _shape_type(len(sizes)), dtype), build
+    return array_type(block, int64, _shape_type(len(sizes)), dtype), build
 
 
 @intrinsic
 def lazy_zeros(typing: Any, sizes: Any, dtype: Any) -> Any:
     """Lazy zeros: an array with these sizes and no elements."""
-    made = types.Array(dtype.dtype, len(sizes), "C")
+    array_type = types.Array(dtype.dtype, len(sizes), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         shape = [builder.extract_value(arguments[0], axis) for axis in range(len(sizes))]
-        return build_array(context, builder, made, _BYTES(None), shape, _BYTES(None))
+        return build_array(context, builder, array_type, _BYTES(None), shape, _BYTES(None))
 
-    return made(_shape_type(len(sizes)), dtype), build
+    return array_type(_shape_type(len(sizes)), dtype), build
 
 
 def emit_is_null(context: Any, builder: Any, kind: Any, array: Any) -> Any:
@@ -156,30 +158,30 @@ def is_lazy(typing: Any, array: Any) -> Any:
     return types.boolean(array), build
 
 
-def emit_allocate_if_lazy(context: Any, builder: Any, kind: Any, given: Any, byte: int | None) -> Any:
+def emit_allocate_if_lazy(context: Any, builder: Any, kind: Any, array: Any, byte: int | None) -> Any:
     """The array itself; if it is lazy, a new one, filled with this byte or uninitialized."""
-    before = builder.append_basic_block("blank")
-    there, after = builder.append_basic_block("there"), builder.append_basic_block("written")
-    builder.cbranch(emit_is_null(context, builder, kind, given), before, there)
-    builder.position_at_end(before)
-    whole = context.make_array(kind)(context, builder, given)
-    shape = [builder.extract_value(whole.shape, axis) for axis in range(kind.ndim)]
-    size = builder.mul(whole.nitems, whole.itemsize)
+    blank_block = builder.append_basic_block("blank")
+    present_block, after = builder.append_basic_block("there"), builder.append_basic_block("written")
+    builder.cbranch(emit_is_null(context, builder, kind, array), blank_block, present_block)
+    builder.position_at_end(blank_block)
+    lazy_array = context.make_array(kind)(context, builder, array)
+    shape = [builder.extract_value(lazy_array.shape, axis) for axis in range(kind.ndim)]
+    size = builder.mul(lazy_array.nitems, lazy_array.itemsize)
     owner = context.nrt.meminfo_alloc_aligned(builder, size, _ALIGNMENT)
     data = context.nrt.meminfo_data(builder, owner)
     if byte is not None:
         cgutils.memset(builder, data, size, byte)  # type: ignore[no-untyped-call]
-    made = build_array(context, builder, kind, data, shape, owner)
+    new_array = build_array(context, builder, kind, data, shape, owner)
     ends = builder.block
     builder.branch(after)
-    builder.position_at_end(there)
-    context.nrt.incref(builder, kind, given)
+    builder.position_at_end(present_block)
+    context.nrt.incref(builder, kind, array)
     builder.branch(after)
     builder.position_at_end(after)
-    found = builder.phi(made.type)
-    found.add_incoming(made, ends)
-    found.add_incoming(given, there)
-    return found
+    result = builder.phi(new_array.type)
+    result.add_incoming(new_array, ends)
+    result.add_incoming(array, present_block)
+    return result
 
 
 @intrinsic

@@ -81,52 +81,52 @@ def load_module(name: str, text: str, compile_all: CompileAll = lambda _: None) 
     Raises what the text raises, if it cannot be compiled.
     """
     with _load_lock:
-        called = f"_tagloom_{cache_key(text)}_{name}"
-        if called not in _modules:
+        module_name = f"_tagloom_{cache_key(text)}_{name}"
+        if module_name not in _modules:
             with interrupt_at_once():
-                _modules[called] = _load_or_compile(called, name, text, compile_all)
-        return _modules[called]
+                _modules[module_name] = _load_or_compile(module_name, name, text, compile_all)
+        return _modules[module_name]
 
 
-def _load_or_compile(called: str, name: str, text: str, use: CompileAll) -> ModuleType:
+def _load_or_compile(module_name: str, name: str, text: str, use: CompileAll) -> ModuleType:
     try:
         folder = module_folder(text)
         with _lock_folder(folder):
-            return _load_from_folder(folder, called, name, text, use)
+            return _load_from_folder(folder, module_name, name, text, use)
     except OSError:  # not writable, full, or not private to this user
-        return _execute_module(called, Path(f"<{name}>"), text.replace("cache=True", "cache=False"), use)
+        return _execute_module(module_name, Path(f"<{name}>"), text.replace("cache=True", "cache=False"), use)
 
 
-def _load_from_folder(folder: Path, called: str, name: str, text: str, use: CompileAll) -> ModuleType:
+def _load_from_folder(folder: Path, module_name: str, name: str, text: str, use: CompileAll) -> ModuleType:
     """Load the module from a folder to which nobody else writes."""
     path = folder / f"{name}.py"
     if _is_complete(folder):
-        _modules_loading_from_disk.add(called)
+        _modules_loading_from_disk.add(module_name)
         try:
             with suppress(Exception):  # damage that the checksums do not show
-                return _execute_module(called, path, text, use)
+                return _execute_module(module_name, path, text, use)
         finally:
-            _modules_loading_from_disk.discard(called)
+            _modules_loading_from_disk.discard(module_name)
     _clear_folder(folder)
     (folder / _CODE_FOLDER).mkdir(mode=0o700)
     write_atomically(path, text.encode())
-    module = _execute_module(called, path, text, use)
+    module = _execute_module(module_name, path, text, use)
     write_atomically(folder / _CHECKSUMS_FILE, json.dumps(_checksums(folder)).encode())
     return module
 
 
-def _execute_module(called: str, path: Path, text: str, use: CompileAll) -> ModuleType:
+def _execute_module(module_name: str, path: Path, text: str, use: CompileAll) -> ModuleType:
     """Execute a module of this text; numba finds it by its name, in every process, when it loads machine code from
     disk."""
-    module = ModuleType(called)
+    module = ModuleType(module_name)
     module.__file__ = str(path)
-    sys.modules[called] = module
+    sys.modules[module_name] = module
     try:
         with _deep_recursion():
             exec(compile(text, str(path), "exec"), module.__dict__)
             use(module)
     except BaseException:
-        del sys.modules[called]
+        del sys.modules[module_name]
         raise
     return module
 
@@ -173,13 +173,13 @@ def _clear_folder(folder: Path) -> None:
 
 def write_atomically(path: Path, content: bytes) -> None:
     """Write a file atomically, by way of a temporary one that is private to this user."""
-    descriptor, made = mkstemp(".tmp", f"{path.name}.", path.parent)
+    descriptor, temporary = mkstemp(".tmp", f"{path.name}.", path.parent)
     try:
         with open(descriptor, "wb") as file:
             file.write(content)
-        os.replace(made, path)
+        os.replace(temporary, path)
     except BaseException:
-        Path(made).unlink(missing_ok=True)  # missing if Ctrl-C came after the rename
+        Path(temporary).unlink(missing_ok=True)  # missing if Ctrl-C came after the rename
         raise
 
 
@@ -205,22 +205,22 @@ def module_folder(text: str) -> Path:
 
 def _is_private(folder: Path) -> bool:
     """Whether only this user and root can write machine code into a folder."""
-    found = folder.stat()
-    return found.st_uid in (os.geteuid(), 0) and not found.st_mode & 0o022
+    status = folder.stat()
+    return status.st_uid in (os.geteuid(), 0) and not status.st_mode & 0o022
 
 
 @cache
 def _warn_insecure_folder(folder: Path) -> None:
     """Warn once that a folder is not used."""
-    said = f"tagloom neither reads nor keeps machine code in {folder}, since others may write there"
-    warnings.warn(f"{said}: chmod go-w, or name another folder as TAGLOOM_CACHE", RuntimeWarning, stacklevel=2)
+    message = f"tagloom neither reads nor keeps machine code in {folder}, since others may write there"
+    warnings.warn(f"{message}: chmod go-w, or name another folder as TAGLOOM_CACHE", RuntimeWarning, stacklevel=2)
 
 
 def cache_folder() -> Path:
     """The folder of all cached modules; raises OSError if it is in the home directory and that is unknown."""
-    given = os.environ.get("TAGLOOM_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    base = os.environ.get("TAGLOOM_CACHE") or os.environ.get("XDG_CACHE_HOME") or "~/.cache"
     try:
-        return Path(given).expanduser() / "tagloom"
+        return Path(base).expanduser() / "tagloom"
     except RuntimeError as error:
         raise OSError(str(error)) from None
 
@@ -263,14 +263,14 @@ def show_compiling(what: str) -> Iterator[None]:
         yield
         return
     line = f"compiling {what} ..."
-    told = threading.Event()
-    over = threading.Lock()
+    has_shown = threading.Event()
+    lock = threading.Lock()
     ended = False
 
     def show_line() -> None:
-        with over:
+        with lock:
             if not ended:
-                told.set()
+                has_shown.set()
                 print(line, end="", file=sys.stderr, flush=True)
 
     timer = threading.Timer(DELAY_SECONDS, show_line)
@@ -280,7 +280,7 @@ def show_compiling(what: str) -> Iterator[None]:
         yield
     finally:
         timer.cancel()
-        with over:
+        with lock:
             ended = True
-        if told.is_set():
+        if has_shown.is_set():
             print(f"\r{' ' * len(line)}\r", end="", file=sys.stderr, flush=True)

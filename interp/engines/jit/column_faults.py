@@ -56,8 +56,8 @@ def find_fault(row: Op) -> str | None:
 def scalar_signatures(row: Op) -> Iterator[tuple[list[Type], Attributes, Type]]:
     """Dtypes on which the row computes scalars, one combination per lane."""
     attributes: list[Attributes] = [(("dtype", each),) for each in _DTYPES] if "dtype" in row.attributes else [()]
-    for given, kinds in product(attributes, product(map(Type, _DTYPES), repeat=row.arity or 0)):
+    for values, kinds in product(attributes, product(map(Type, _DTYPES), repeat=row.arity or 0)):
         try:
-            yield list(kinds), given, row.type_rule(*kinds, **dict(given))
+            yield list(kinds), values, row.type_rule(*kinds, **dict(values))
         except Exception:  # dtypes that it rejects
             continue

@@ -124,22 +124,22 @@ def expression(
 
     On operands that trap the result is meaningless. `attributes` are not used: the type of the result says all.
     """
-    given = prevent_constant_folding(promote_operands(operand_types, operands))
-    dtype, made = result_type.dtype, lane(result_type.dtype)
+    texts = prevent_constant_folding(promote_operands(operand_types, operands))
+    dtype, result_lane = result_type.dtype, lane(result_type.dtype)
     function, further = OPS[op_name].scalar_kernel(operand_types[0].dtype, dtype)
     if function is int:
-        return cast_expression(given[0], None, dtype)
-    inlined = None if further else inline_expression(function, given)
-    if made == "i" and function in _WRAPPING_FORMATS:
-        text = _WRAPPING_FORMATS[function].format(*given)
+        return cast_expression(texts[0], None, dtype)
+    inlined = None if further else inline_expression(function, texts)
+    if result_lane == "i" and function in _WRAPPING_FORMATS:
+        text = _WRAPPING_FORMATS[function].format(*texts)
     elif function in _OPERATOR_FORMATS:
-        text = _OPERATOR_FORMATS[function].format(*given)
+        text = _OPERATOR_FORMATS[function].format(*texts)
     elif inlined is not None:
         text = inlined
     else:
-        arguments = [*given, *(format_extra_argument(constant, dtype) for constant in further)]
+        arguments = [*texts, *(format_extra_argument(constant, dtype) for constant in further)]
         text = f"k.{_function_name(op_name, operand_types[0].dtype, dtype)}({', '.join(arguments)})"
-    return cast_expression(text, made, dtype)
+    return cast_expression(text, result_lane, dtype)
 
 
 def native_width_format(op_name: str, operands: Sequence[DType], result: DType) -> str | None:
@@ -152,12 +152,12 @@ def native_width_format(op_name: str, operands: Sequence[DType], result: DType) 
 
 def cast_expression(text: str, from_lane: str | None, dtype: DType) -> str:
     """Text that casts a number in a lane to this dtype; None is any lane but that of floats."""
-    made = lane(dtype)
+    result_lane = lane(dtype)
     if dtype.kind == "b":
         return text
     if dtype in (dtypes.int64, dtypes.uint64, dtypes.float64):
-        return text if from_lane == made else f"{LANE_TYPES[made]}({text})"
-    return f"{LANE_TYPES[made]}({dtype!r}({text}))"
+        return text if from_lane == result_lane else f"{LANE_TYPES[result_lane]}({text})"
+    return f"{LANE_TYPES[result_lane]}({dtype!r}({text}))"
 
 
 def trap_condition(
@@ -167,8 +167,8 @@ def trap_condition(
     undefined = OPS[op_name].trap_condition
     if undefined is None or result_type.dtype.kind not in undefined.dtype_kinds:
         return None
-    given = promote_operands(operand_types, operands)
-    return inline_expression(undefined.predicate, given) or f"k.{op_name}_undefined({', '.join(given)})"
+    texts = promote_operands(operand_types, operands)
+    return inline_expression(undefined.predicate, texts) or f"k.{op_name}_undefined({', '.join(texts)})"
 
 
 def trap_message(op_name: str) -> str:
@@ -225,12 +225,12 @@ def _function_name(op_name: str, operand: DType, result: DType) -> str:
 def inline_expression(function: Callable[..., Any], operands: Sequence[str]) -> str | None:
     """The body of a function as an expression of these operands; None if it is more than an expression, or uses names
     other than its parameters."""
-    found = returned_expression(function)
-    if found is None:
+    body = returned_expression(function)
+    if body is None:
         return None
-    parameters, expression = found
-    meant = {name: parse_python(text, "eval").body for name, text in zip(parameters, operands, strict=True)}
-    return f"({ast.unparse(_ParameterSubstitution(meant).visit(copy.deepcopy(expression)))})"
+    parameters, expression = body
+    substitutions = {name: parse_python(text, "eval").body for name, text in zip(parameters, operands, strict=True)}
+    return f"({ast.unparse(_ParameterSubstitution(substitutions).visit(copy.deepcopy(expression)))})"
 
 
 class _ParameterSubstitution(ast.NodeTransformer):
@@ -297,17 +297,17 @@ def math_names(function: Callable[..., Any]) -> Iterator[str]:
     yield from _math_names(function, set())
 
 
-def _math_names(function: Any, seen: set[Any]) -> Iterator[str]:
+def _math_names(function: Any, visited: set[Any]) -> Iterator[str]:
     if isinstance(function, BuiltinFunctionType) and function.__module__ == "math":
         yield function.__name__
-    if not isinstance(function, FunctionType) or function in seen:
+    if not isinstance(function, FunctionType) or function in visited:
         return
-    seen.add(function)
-    names, meant = function.__code__.co_names, function.__globals__
-    if any(meant.get(name) is math for name in names):
+    visited.add(function)
+    names, namespace = function.__code__.co_names, function.__globals__
+    if any(namespace.get(name) is math for name in names):
         yield from (name for name in names if callable(getattr(math, name, None)))
     for name in names:
-        yield from _math_names(meant.get(name), seen)
+        yield from _math_names(namespace.get(name), visited)
 
 
 def c_functions() -> dict[str, int]:

@@ -74,12 +74,12 @@ def store_array(typing: Any, base: Any, index: Any, array: Any) -> Any:
 @intrinsic
 def take_array(typing: Any, base: Any, index: Any, dtype: Any, like: Any) -> Any:
     """Take the array from a slot, with the slot's reference; `like` has a number for each axis."""
-    made = types.Array(dtype.dtype, len(like), "C")
+    array_type = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return read_array(context, builder, element_pointer(builder, _WORD, *arguments[:2]), made)
+        return read_array(context, builder, element_pointer(builder, _WORD, *arguments[:2]), array_type)
 
-    return made(int64, int64, dtype, like), build
+    return array_type(int64, int64, dtype, like), build
 
 
 @intrinsic
@@ -222,7 +222,7 @@ _HEADER_WORDS = 2
 @intrinsic
 def allocate_references(typing: Any, count: Any, like: Any) -> Any:
     """Allocate rows that refer to nothing, for arrays with as many axes as `like` has numbers."""
-    width, made = _HEADER_WORDS + len(like), types.Array(int64, 2, "C")
+    width, rows_type = _HEADER_WORDS + len(like), types.Array(int64, 2, "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         words = builder.mul(arguments[0], _WORD(width))
@@ -230,7 +230,7 @@ def allocate_references(typing: Any, count: Any, like: Any) -> Any:
         counter = context.nrt.meminfo_alloc_dtor(builder, size, _release_function(context, builder.module, width))
         data = context.nrt.meminfo_data(builder, counter)
         cgutils.memset(builder, data, size, 0)  # type: ignore[no-untyped-call]
-        array = context.make_array(made)(context, builder)
+        array = context.make_array(rows_type)(context, builder)
         populate_array(  # type: ignore[no-untyped-call]
             array,
             data=builder.bitcast(data, _WORD.as_pointer()),
@@ -241,7 +241,7 @@ def allocate_references(typing: Any, count: Any, like: Any) -> Any:
         )
         return array._getvalue()
 
-    return made(int64, like), build
+    return rows_type(int64, like), build
 
 
 def _release_function(context: Any, module: Any, width: int) -> Any:
@@ -255,8 +255,8 @@ def _release_function(context: Any, module: Any, width: int) -> Any:
         count = builder.udiv(function.args[1], _WORD(8 * width))
         with cgutils.for_range(builder, count, intp=_WORD) as loop:
             counter = builder.load(builder.gep(words, [builder.mul(loop.index, _WORD(width))]))
-            kept: Any = types.MemInfoPointer(types.voidptr)  # type: ignore[no-untyped-call]
-            context.nrt.decref(builder, kept, builder.inttoptr(counter, _BYTES))
+            pointer_type: Any = types.MemInfoPointer(types.voidptr)  # type: ignore[no-untyped-call]
+            context.nrt.decref(builder, pointer_type, builder.inttoptr(counter, _BYTES))
         builder.ret_void()
     return function
 
@@ -275,29 +275,29 @@ def set_reference(typing: Any, rows: Any, at: Any, array: Any) -> Any:
 @intrinsic
 def dereference(typing: Any, rows: Any, at: Any, dtype: Any, like: Any) -> Any:
     """The array to which a row refers; `like` has a number for each axis."""
-    made = types.Array(dtype.dtype, len(like), "C")
+    array_type = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        array = read_array(context, builder, _row_pointer(context, builder, rows, arguments), made)
-        context.nrt.incref(builder, made, array)
+        array = read_array(context, builder, _row_pointer(context, builder, rows, arguments), array_type)
+        context.nrt.incref(builder, array_type, array)
         return array
 
-    return made(rows, at, dtype, like), build
+    return array_type(rows, at, dtype, like), build
 
 
 def _row_pointer(context: Any, builder: Any, rows: Any, arguments: Any) -> Any:
     """The address of a row's words."""
-    made = context.make_array(rows)(context, builder, arguments[0])
-    width = builder.extract_value(made.shape, 1)
-    return builder.gep(made.data, [builder.mul(arguments[1], width)])
+    struct = context.make_array(rows)(context, builder, arguments[0])
+    width = builder.extract_value(struct.shape, 1)
+    return builder.gep(struct.data, [builder.mul(arguments[1], width)])
 
 
 def write_array(context: Any, builder: Any, row: Any, kind: Any, array: Any) -> None:
     """Write an array into a row, with a reference of its own."""
-    made = context.make_array(kind)(context, builder, array)
+    struct = context.make_array(kind)(context, builder, array)
     context.nrt.incref(builder, kind, array)
-    sizes = [builder.extract_value(made.shape, axis) for axis in range(kind.ndim)]
-    addresses = [builder.ptrtoint(made.meminfo, _WORD), builder.ptrtoint(made.data, _WORD)]
+    sizes = [builder.extract_value(struct.shape, axis) for axis in range(kind.ndim)]
+    addresses = [builder.ptrtoint(struct.meminfo, _WORD), builder.ptrtoint(struct.data, _WORD)]
     for number, word in enumerate([*addresses, *sizes]):
         builder.store(word, builder.gep(row, [_WORD(number)]))
 
@@ -324,8 +324,8 @@ def read_array(context: Any, builder: Any, row: Any, kind: Any) -> Any:
 @intrinsic
 def _decref(typing: Any, counter: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kept: Any = types.MemInfoPointer(types.voidptr)  # type: ignore[no-untyped-call]
-        context.nrt.decref(builder, kept, builder.inttoptr(arguments[0], _BYTES))
+        pointer_type: Any = types.MemInfoPointer(types.voidptr)  # type: ignore[no-untyped-call]
+        context.nrt.decref(builder, pointer_type, builder.inttoptr(arguments[0], _BYTES))
         return context.get_dummy_value()
 
     return types.void(int64), build
@@ -337,15 +337,15 @@ _release_reference: Any = _decref
 @intrinsic
 def load_array(typing: Any, record: Any, at: Any, dtype: Any, like: Any) -> Any:
     """Load the array from a row of a record; `like` has a number for each axis."""
-    made = types.Array(dtype.dtype, len(like), "C")
+    array_type = types.Array(dtype.dtype, len(like), "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         at = builder.add(arguments[1], _WORD(1))
-        array = read_array(context, builder, element_pointer(builder, _WORD, arguments[0], at), made)
-        context.nrt.incref(builder, made, array)
+        array = read_array(context, builder, element_pointer(builder, _WORD, arguments[0], at), array_type)
+        context.nrt.incref(builder, array_type, array)
         return array
 
-    return made(int64, int64, dtype, like), build
+    return array_type(int64, int64, dtype, like), build
 
 
 @intrinsic
@@ -353,14 +353,14 @@ def save_array(typing: Any, s: Any, record: Any, at: Any, array: Any) -> Any:
     """Save an array in a row of a record, with a reference of its own."""
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        state, record, at, held = arguments
+        state, record, at, value = arguments
         row, last = (
             element_pointer(builder, _WORD, record, at),
             element_pointer(builder, _WORD, state, _WORD(TAPE_LAST_ROW)),
         )
         builder.store(builder.load(last), row)
         builder.store(builder.ptrtoint(row, _WORD), last)
-        write_array(context, builder, builder.gep(row, [_WORD(1)]), array, held)
+        write_array(context, builder, builder.gep(row, [_WORD(1)]), array, value)
         return context.get_dummy_value()
 
     return types.void(int64, int64, int64, array), build

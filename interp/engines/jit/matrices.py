@@ -95,15 +95,15 @@ class _TileEmitter:
         k.add_incoming(_WORD(0), before)
         sums = [builder.phi(self.vector_type) for _ in range(halves * _TILE_ROWS)]
         columns = [builder.load(self.vector_pointer(y, k, count, half), align=self.align) for half in range(halves)]
-        made = []
+        new_sums = []
         along = builder.mul(k, step)
         for at in range(_TILE_ROWS):
             factor = self.broadcast_scalar(builder.load(self.element_pointer(x, builder.mul(_WORD(at), row), along)))
-            made += [
+            new_sums += [
                 builder.call(self.multiply_add, [factor, columns[half], sums[halves * at + half]])
                 for half in range(halves)
             ]
-        for sum_, next_ in zip(sums, made, strict=True):
+        for sum_, next_ in zip(sums, new_sums, strict=True):
             sum_.add_incoming(zero, before)
             sum_.add_incoming(next_, loop)
         further = builder.add(k, _WORD(1))
@@ -112,14 +112,14 @@ class _TileEmitter:
         builder.position_at_end(after)
         with builder.if_else(builder.icmp_signed("==", how, _WORD(STORE_RESULT))) as (plain, other):
             with plain:
-                for at, sum_ in enumerate(made):
+                for at, sum_ in enumerate(new_sums):
                     builder.store(sum_, self.product_pointer(out, wide, at), align=self.align)
             with other:
                 is_added = builder.icmp_signed("==", how, _WORD(ADD_TO_TARGET))
-                for at, sum_ in enumerate(made):
-                    place = self.product_pointer(out, wide, at)
-                    before = builder.select(is_added, builder.load(place, align=self.align), zero)
-                    builder.store(builder.fadd(before, sum_), place, align=self.align)
+                for at, sum_ in enumerate(new_sums):
+                    pointer = self.product_pointer(out, wide, at)
+                    before = builder.select(is_added, builder.load(pointer, align=self.align), zero)
+                    builder.store(builder.fadd(before, sum_), pointer, align=self.align)
 
     def product_pointer(self, out: Any, wide: Any, at: int) -> Any:
         """A pointer to a vector of the product, by number."""
@@ -160,7 +160,7 @@ pack_words: Any = arrays.pack_words
 def compute_strips(words, first, last, like):  # type: ignore[no-untyped-def]
     """Compute the strips (columns of tiles) `first` to `last` (exclusive). The last tile of a row or column is moved
     back so that it fits, and computes some elements again."""
-    x, y, made = read_i(words, 0), read_i(words, 1), read_i(words, 2)
+    x, y, product = read_i(words, 0), read_i(words, 1), read_i(words, 2)
     rows, inner, count = read_i(words, 3), read_i(words, 4), read_i(words, 5)
     apart, step, how, size = read_i(words, 6), read_i(words, 7), read_i(words, 8), read_i(words, 9)
     wide = _TILE_ROW_BYTES // size
@@ -168,7 +168,7 @@ def compute_strips(words, first, last, like):  # type: ignore[no-untyped-def]
         column = min(number * wide, count - wide) * size
         for at in range(0, rows, _TILE_ROWS):
             row = min(at, rows - _TILE_ROWS)
-            out = made + row * count * size + column
+            out = product + row * count * size + column
             _compute_tile(x + row * apart * size, y + column, out, apart, step, inner, count, count, how, like)
 
 
@@ -194,25 +194,25 @@ _part_address: Any = _strips_address
 
 
 @kernel
-def matmul_by_strips(s, x, y, made, apart, step, how):  # type: ignore[no-untyped-def]
+def matmul_by_strips(s, x, y, product, apart, step, how):  # type: ignore[no-untyped-def]
     """Compute a product by strips. The rows of the left factor are `apart` elements apart, its columns `step`."""
-    rows, inner, count, size = made.shape[0], y.shape[0], y.shape[1], x.itemsize
-    at = pack_words((x, y, made, rows, inner, count, apart, step, how, size))
+    rows, inner, count, size = product.shape[0], y.shape[0], y.shape[1], x.itemsize
+    at = pack_words((x, y, product, rows, inner, count, apart, step, how, size))
     part, strips = _part_address(x), (count * size + _TILE_ROW_BYTES - 1) // _TILE_ROW_BYTES
     is_large = rows * inner * count >= _PARALLEL_MIN_PRODUCTS and strips > 1
     good = parallel_for(s, part, at, strips, 1) if is_large else call_part(part, at, 0, strips) == 0
     keep_alive(x)
     keep_alive(y)
-    keep_alive(made)
+    keep_alive(product)
     if not good:
         raise MemoryError
 
 
 @kernel
-def matmul_narrow(x, y, made, apart, step):  # type: ignore[no-untyped-def]
+def matmul_narrow(x, y, product, apart, step):  # type: ignore[no-untyped-def]
     """The same for few columns: tiles also read past the end of a row of the right factor, into columns that are
     discarded."""
-    rows, count, inner, size = made.shape[0], made.shape[1], y.shape[0], x.itemsize
+    rows, count, inner, size = product.shape[0], product.shape[1], y.shape[0], x.itemsize
     wide = _TILE_ROW_BYTES // size if count * size > _VECTOR_BYTES else _VECTOR_BYTES // size
     read, whole = np.empty(inner * count + wide, x.dtype), np.empty((_TILE_ROWS, wide), x.dtype)
     flat = array_at(data_address(y), inner * count, x.dtype)
@@ -233,75 +233,75 @@ def matmul_narrow(x, y, made, apart, step):  # type: ignore[no-untyped-def]
             )
         for i in range(_TILE_ROWS):
             for j in range(count):
-                made[row + i, j] = whole[i, j]
+                product[row + i, j] = whole[i, j]
     keep_alive(read)
     keep_alive(whole)
 
 
 @kernel
-def matmul_tiled(s, x, y, made, apart, step):  # type: ignore[no-untyped-def]
+def matmul_tiled(s, x, y, product, apart, step):  # type: ignore[no-untyped-def]
     """Compute a product in tiles and store it."""
-    if made.shape[1] * x.itemsize < _TILE_ROW_BYTES:
-        matmul_narrow(x, y, made, apart, step)
+    if product.shape[1] * x.itemsize < _TILE_ROW_BYTES:
+        matmul_narrow(x, y, product, apart, step)
     else:
-        matmul_by_strips(s, x, y, made, apart, step, STORE_RESULT)
+        matmul_by_strips(s, x, y, product, apart, step, STORE_RESULT)
 
 
 @_contract_kernel
-def matmul_few_rows(x, y, made):  # type: ignore[no-untyped-def]
+def matmul_few_rows(x, y, product):  # type: ignore[no-untyped-def]
     """A product with few rows: each is a weighted sum of rows of the right factor, four at a time."""
     inner, count = y.shape
-    whole = inner - inner % 4
+    full = inner - inner % 4
     for i in range(x.shape[0]):
         for j in range(count):
-            made[i, j] = 0
-        for k in range(0, whole, 4):
+            product[i, j] = 0
+        for k in range(0, full, 4):
             a, b, c, d = x[i, k], x[i, k + 1], x[i, k + 2], x[i, k + 3]
             for j in range(count):
-                made[i, j] += (a * y[k, j] + b * y[k + 1, j]) + (c * y[k + 2, j] + d * y[k + 3, j])
-        for k in range(whole, inner):
+                product[i, j] += (a * y[k, j] + b * y[k + 1, j]) + (c * y[k + 2, j] + d * y[k + 3, j])
+        for k in range(full, inner):
             for j in range(count):
-                made[i, j] += x[i, k] * y[k, j]
+                product[i, j] += x[i, k] * y[k, j]
 
 
 @_reassociate_kernel
-def matmul_few_rows_transposed(x, y, made):  # type: ignore[no-untyped-def]
+def matmul_few_rows_transposed(x, y, product):  # type: ignore[no-untyped-def]
     """A product with few rows by a transposed matrix."""
     for i in range(x.shape[0]):
         for j in range(y.shape[0]):
             sum_ = x.dtype.type(0)
             for k in range(y.shape[1]):
                 sum_ += x[i, k] * y[j, k]
-            made[i, j] = sum_
+            product[i, j] = sum_
 
 
 @_reassociate_kernel
-def matmul_vector(x, y, made):  # type: ignore[no-untyped-def]
+def matmul_vector(x, y, product):  # type: ignore[no-untyped-def]
     """A product with one column."""
     column = array_at(data_address(y), y.shape[0], y.dtype)
     for i in range(x.shape[0]):
         sum_ = x.dtype.type(0)
         for k in range(x.shape[1]):
             sum_ += x[i, k] * column[k]
-        made[i, 0] = sum_
+        product[i, 0] = sum_
 
 
 @kernel
-def outer_product(column, row, made, how):  # type: ignore[no-untyped-def]
+def outer_product(column, row, product, how):  # type: ignore[no-untyped-def]
     """The product of a column and a row, row by row; tiles take twice as long."""
     zero = column.dtype.type(0)
     x, y = (
-        array_at(data_address(column), made.shape[0], column.dtype),
-        array_at(data_address(row), made.shape[1], row.dtype),
+        array_at(data_address(column), product.shape[0], column.dtype),
+        array_at(data_address(row), product.shape[1], row.dtype),
     )
-    for i in range(made.shape[0]):
+    for i in range(product.shape[0]):
         factor = x[i]
         if how == ADD_TO_TARGET:
-            for j in range(made.shape[1]):
-                made[i, j] += zero + factor * y[j]
+            for j in range(product.shape[1]):
+                product[i, j] += zero + factor * y[j]
         else:
-            for j in range(made.shape[1]):
-                made[i, j] = zero + factor * y[j]
+            for j in range(product.shape[1]):
+                product[i, j] = zero + factor * y[j]
 
 
 @kernel
@@ -327,16 +327,16 @@ def matmul(s, x, y):  # type: ignore[no-untyped-def]
         (suits_blas(rows, inner, count, x.itemsize) and rows >= FEW_ROWS) or is_large(rows, inner, count)
     ):
         return np.dot(x, y)
-    made = np.empty((rows, count), x.dtype)
+    product = np.empty((rows, count), x.dtype)
     if inner == 1:
-        outer_product(x, y, made, STORE_RESULT)
+        outer_product(x, y, product, STORE_RESULT)
     elif rows < FEW_ROWS:
-        matmul_few_rows(x, y, made)
+        matmul_few_rows(x, y, product)
     elif count == 1:
-        matmul_vector(x, y, made)
+        matmul_vector(x, y, product)
     else:
-        matmul_tiled(s, x, y, made, inner, 1)
-    return made
+        matmul_tiled(s, x, y, product, inner, 1)
+    return product
 
 
 @kernel
@@ -347,20 +347,20 @@ def matmul_transposed_left(s, x, y):  # type: ignore[no-untyped-def]
         return np.zeros((rows, count), x.dtype)
     if inner > 1 and (suits_blas(rows, inner, count, x.itemsize) or is_large(rows, inner, count)):
         return np.dot(x.T, y)
-    made = np.empty((rows, count), x.dtype)
+    product = np.empty((rows, count), x.dtype)
     if inner == 1:
-        outer_product(x, y, made, STORE_RESULT)
+        outer_product(x, y, product, STORE_RESULT)
     else:
-        matmul_tiled(s, x, y, made, 1, rows)
-    return made
+        matmul_tiled(s, x, y, product, 1, rows)
+    return product
 
 
 @kernel
 def matmul_transposed_right(x, y):  # type: ignore[no-untyped-def]
     """The product of a matrix with few rows and a transposed one."""
-    made = np.empty((x.shape[0], y.shape[0]), x.dtype)
-    matmul_few_rows_transposed(x, y, made)
-    return made
+    product = np.empty((x.shape[0], y.shape[0]), x.dtype)
+    matmul_few_rows_transposed(x, y, product)
+    return product
 
 
 @kernel
@@ -387,23 +387,23 @@ def sum_all(x, zero):  # type: ignore[no-untyped-def]
 @kernel
 def sum_middle_axis(x, wide):  # type: ignore[no-untyped-def]
     """Sums along the middle one of three axes."""
-    made = np.zeros((x.shape[0], x.shape[2]), wide)
+    sums = np.zeros((x.shape[0], x.shape[2]), wide)
     for i in range(x.shape[0]):
         for k in range(x.shape[1]):
             for j in range(x.shape[2]):
-                made[i, j] += x[i, k, j]
-    return made
+                sums[i, j] += x[i, k, j]
+    return sums
 
 
 @kernel
 def integer_matmul(x, y, dtype):  # type: ignore[no-untyped-def]
     """The product of two integer matrices, modulo the range of the dtype."""
-    made = np.zeros((x.shape[0], y.shape[1]), dtype)
+    product = np.zeros((x.shape[0], y.shape[1]), dtype)
     for i in range(x.shape[0]):
         for k in range(x.shape[1]):
             for j in range(y.shape[1]):
-                made[i, j] += x[i, k] * y[k, j]
-    return made
+                product[i, j] += x[i, k] * y[k, j]
+    return product
 
 
 _MODULE_HEADER = f"""\

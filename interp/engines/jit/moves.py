@@ -57,7 +57,7 @@ def _transpose_intrinsic(kind: Any) -> Any:
                 return builder.bitcast(begin, vector.as_pointer())
 
             align, half = kind.width // 8, _BLOCK_SIDE // 2
-            found = [builder.load(at(of, number, s), align=align) for number in range(_BLOCK_SIDE)]
+            rows = [builder.load(at(of, number, s), align=align) for number in range(_BLOCK_SIDE)]
             masks = [
                 ir.Constant(
                     ir.VectorType(ir.IntType(32), _BLOCK_SIDE),
@@ -66,9 +66,9 @@ def _transpose_intrinsic(kind: Any) -> Any:
                 for first in (0, half)
             ]
             for _ in range(_BLOCK_SIDE.bit_length() - 1):  # each round interleaves the two halves
-                pairs = [(found[number], found[number + half]) for number in range(half)]
-                found = [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
-            for number, each in enumerate(found):
+                pairs = [(rows[number], rows[number + half]) for number in range(half)]
+                rows = [builder.shuffle_vector(*pair, mask) for pair in pairs for mask in masks]
+            for number, each in enumerate(rows):
                 builder.store(each, at(to, number, t), align=align)
             return context.get_dummy_value()
 

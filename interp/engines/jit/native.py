@@ -44,10 +44,10 @@ def load_native(name: str, text: str, function: str, arity: int) -> WordFunction
 
     Raises Unlinkable if it calls a function that a process without numba does not have.
     """
-    called = cache_key(text), function
-    if called not in _functions:
-        _functions[called] = _load_or_compile(name, text, function, arity)
-    return _functions[called]
+    key = cache_key(text), function
+    if key not in _functions:
+        _functions[key] = _load_or_compile(name, text, function, arity)
+    return _functions[key]
 
 
 def _load_or_compile(name: str, text: str, function: str, arity: int) -> WordFunction:
@@ -55,10 +55,10 @@ def _load_or_compile(name: str, text: str, function: str, arity: int) -> WordFun
     with suppress(OSError, ValueError):
         return link_object((module_folder(text) / f"{name}.o").read_bytes(), arity)
     with interrupt_at_once():
-        found = compile_object(text, function, arity)
+        code = compile_object(text, function, arity)
     with suppress(OSError):
-        write_atomically(module_folder(text) / f"{name}.o", found)
-    return link_object(found, arity)
+        write_atomically(module_folder(text) / f"{name}.o", code)
+    return link_object(code, arity)
 
 
 def compile_object(text: str, function: str, arity: int) -> bytes:
@@ -69,20 +69,20 @@ def compile_object(text: str, function: str, arity: int) -> bytes:
     namespace: dict[str, Any] = {}
     exec(compile(text, f"<{function}>", "exec"), namespace)
     signature = numba.int64(*[numba.int64] * arity)
-    made: Any = numba.cfunc(signature, error_model="numpy")(namespace[function])
-    check_linkable(each.name for each in made._library._final_module.functions if each.is_declaration)
-    code: bytes = made._library._get_compiled_object()
-    rest: bytes = made.native_name.encode() + b"\n" + code
+    cfunc: Any = numba.cfunc(signature, error_model="numpy")(namespace[function])
+    check_linkable(each.name for each in cfunc._library._final_module.functions if each.is_declaration)
+    code: bytes = cfunc._library._get_compiled_object()
+    rest: bytes = cfunc.native_name.encode() + b"\n" + code
     return _checksum(rest) + b"\n" + rest
 
 
-def check_linkable(called: Iterable[str]) -> None:
+def check_linkable(names: Iterable[str]) -> None:
     """Raise Unlinkable if code calls a function that a process without numba does not have: LLVM ends the process when
     it links such a call."""
     library = ctypes.CDLL(None)
-    known = {*_UNREACHABLE_SYMBOLS, *map(kernels.symbol_name, kernels.c_functions())}
-    others = (name for name in called if name not in known and not name.startswith("llvm."))
-    unknown = [name for name in others if not hasattr(library, name)]
+    known_symbols = {*_UNREACHABLE_SYMBOLS, *map(kernels.symbol_name, kernels.c_functions())}
+    unresolved = (name for name in names if name not in known_symbols and not name.startswith("llvm."))
+    unknown = [name for name in unresolved if not hasattr(library, name)]
     if unknown:
         raise Unlinkable(", ".join(unknown))
 
@@ -91,12 +91,12 @@ def _checksum(content: bytes) -> bytes:
     return blake2b(content, digest_size=16).hexdigest().encode()
 
 
-def link_object(found: bytes, arity: int) -> WordFunction:
+def link_object(content: bytes, arity: int) -> WordFunction:
     """Link object code into this process; raises ValueError if it is damaged."""
     import llvmlite.binding as llvm
 
-    said, _, rest = found.partition(b"\n")
-    if said != _checksum(rest):
+    checksum, _, rest = content.partition(b"\n")
+    if checksum != _checksum(rest):
         raise ValueError("damaged")
     symbol, _, code = rest.partition(b"\n")
     _register_symbols(tuple(kernels.c_functions()))
@@ -107,8 +107,8 @@ def link_object(found: bytes, arity: int) -> WordFunction:
     engine.finalize_object()
     _engines.append(engine)
     word = ctypes.c_int64
-    made: WordFunction = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(symbol.decode()))
-    return made
+    word_function: WordFunction = ctypes.CFUNCTYPE(word, *[word] * arity)(engine.get_function_address(symbol.decode()))
+    return word_function
 
 
 @cache

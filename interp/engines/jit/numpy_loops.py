@@ -44,24 +44,28 @@ class _UfuncObject(ctypes.Structure):
 def loop_intrinsic(ufunc: Any, code: str = "d") -> Any:
     """An intrinsic that calls a ufunc's loop on contiguous arrays of one size and dtype; the last one is the result."""
     symbol, count, size = f"tagloom_numpy_{ufunc.__name__}_{code}", ufunc.nargs, np.dtype(code).itemsize
-    found = _UfuncObject.from_address(id(ufunc))
-    assert found.name == ufunc.__name__.encode() and (found.arguments, found.count) == (count, ufunc.ntypes)
+    ufunc_object = _UfuncObject.from_address(id(ufunc))
+    assert ufunc_object.name == ufunc.__name__.encode() and (ufunc_object.arguments, ufunc_object.count) == (
+        count,
+        ufunc.ntypes,
+    )
     at = ufunc.types.index(code * ufunc.nin + "->" + code)
-    llvm.add_symbol(symbol, found.loops[at])
-    if found.data[at]:  # of a loop for many functions, which one
-        llvm.add_symbol(f"{symbol}_data", found.data[at])
+    llvm.add_symbol(symbol, ufunc_object.loops[at])
+    if ufunc_object.data[at]:  # of a loop for many functions, which one
+        llvm.add_symbol(f"{symbol}_data", ufunc_object.data[at])
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         form = ir.FunctionType(ir.VoidType(), [_BYTES] * 4)
-        called: Any = cgutils.get_or_insert_function(builder.module, form, symbol)  # type: ignore[no-untyped-call]
-        made = [
+        loop_function: Any = cgutils.get_or_insert_function(builder.module, form, symbol)  # type: ignore[no-untyped-call]
+        arrays = [
             context.make_array(kind)(context, builder, each)
             for kind, each in zip(signature.args, arguments, strict=True)
         ]
-        addresses = [builder.ptrtoint(array.data, _WORD) for array in made]
-        blocks = [_emit_word_block(builder, words) for words in (addresses, [made[-1].nitems], [_WORD(size)] * count)]
+        addresses = [builder.ptrtoint(array.data, _WORD) for array in arrays]
+        blocks = [_emit_word_block(builder, words) for words in (addresses, [arrays[-1].nitems], [_WORD(size)] * count)]
         builder.call(
-            called, [*blocks, _data_address(builder.module, f"{symbol}_data") if found.data[at] else _BYTES(None)]
+            loop_function,
+            [*blocks, _data_address(builder.module, f"{symbol}_data") if ufunc_object.data[at] else _BYTES(None)],
         )
         return context.get_dummy_value()
 
@@ -120,8 +124,8 @@ def _madvise_function() -> Any:
     if library is None:
         return internal_njit(lambda address, size, advice: int32(0))
     llvm.add_symbol("tagloom_madvise", ctypes.cast(library.madvise, ctypes.c_void_p).value)
-    called = types.ExternalFunction("tagloom_madvise", int32(int64, int64, int32))
-    return internal_njit(lambda address, size, advice: called(address, size, advice))
+    external = types.ExternalFunction("tagloom_madvise", int32(int64, int64, int32))
+    return internal_njit(lambda address, size, advice: external(address, size, advice))
 
 
 _madvise = _madvise_function()

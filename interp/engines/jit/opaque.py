@@ -42,7 +42,7 @@ def __getattr__(name: str) -> Any:
 def _external_function(name: str) -> Any:
     register_symbol(name)
     arity = kernels.arity(name)
-    called = types.ExternalFunction(kernels.symbol_name(name), float64(*[float64] * arity))
+    external = types.ExternalFunction(kernels.symbol_name(name), float64(*[float64] * arity))
     if arity == 1:
-        return internal_njit(lambda x: called(x))
-    return internal_njit(lambda x, y: called(x, y))
+        return internal_njit(lambda x: external(x))
+    return internal_njit(lambda x, y: external(x, y))

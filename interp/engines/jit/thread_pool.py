@@ -126,17 +126,17 @@ def keep_alive(typing: Any, array: Any) -> Any:
 @intrinsic
 def array_at(typing: Any, begin: Any, count: Any, dtype: Any) -> Any:
     """An array of `count` elements at an address; the caller keeps them alive."""
-    made = types.Array(dtype.dtype, 1, "C")
+    array_type = types.Array(dtype.dtype, 1, "C")
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         begin, count, _ = arguments
-        found = context.make_array(made)(context, builder)
-        size = context.get_abi_sizeof(context.get_data_type(made.dtype))
-        pointer = builder.inttoptr(begin, context.get_data_type(made.dtype).as_pointer())
-        arrayobj.populate_array(found, pointer, [count], [_WORD(size)], _WORD(size), None)  # type: ignore[no-untyped-call]
-        return found._getvalue()
+        array = context.make_array(array_type)(context, builder)
+        size = context.get_abi_sizeof(context.get_data_type(array_type.dtype))
+        pointer = builder.inttoptr(begin, context.get_data_type(array_type.dtype).as_pointer())
+        arrayobj.populate_array(array, pointer, [count], [_WORD(size)], _WORD(size), None)  # type: ignore[no-untyped-call]
+        return array._getvalue()
 
-    return made(int64, int64, dtype), build
+    return array_type(int64, int64, dtype), build
 
 
 def _part_type(context: Any) -> Any:
@@ -181,8 +181,8 @@ def _call_part(typing: Any, part: Any, words: Any, first: Any, last: Any) -> Any
 
     def build(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
         form = _part_type(context)
-        given = [cgutils.alloca_once(builder, kind.pointee) for kind in form.args[:2]]  # type: ignore[no-untyped-call]
-        status = builder.call(builder.inttoptr(arguments[0], form.as_pointer()), [*given, *arguments[1:]])
+        slots = [cgutils.alloca_once(builder, kind.pointee) for kind in form.args[:2]]  # type: ignore[no-untyped-call]
+        status = builder.call(builder.inttoptr(arguments[0], form.as_pointer()), [*slots, *arguments[1:]])
         is_good = builder.or_(
             builder.icmp_signed("==", status, _INT(0)), builder.icmp_signed("==", status, _INT(-2))
         )  # numba's OK, and its None
@@ -241,9 +241,9 @@ def wait_for_work(c):  # type: ignore[no-untyped-def]
             return True
     byte = np.empty(1, np.int64)
     atomic_add(c, 12, 1)
-    came = atomic_add(c, 1, 0) == 1 or _read_file(types.int32(read_i(c, 8)), data_address(byte), 1) == 1
+    has_work = atomic_add(c, 1, 0) == 1 or _read_file(types.int32(read_i(c, 8)), data_address(byte), 1) == 1
     atomic_add(c, 12, -1)
-    return came
+    return has_work
 
 
 @kernel

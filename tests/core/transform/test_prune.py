@@ -236,7 +236,7 @@ def test_wrong_names(fetches: list[str], feeds: list[str], said: str) -> None:
 def test_cells_are_neither_fetched_nor_fed() -> None:
     """P1: a handle is no value that leaves a program."""
     for fetches, feeds in ((["a"], []), ([], ["b"])):
-        with pytest.raises(tl.Usage, match=r"P1: . stands for cells, which do not leave a program"):
+        with pytest.raises(tl.Usage, match=r"P1: . is a handle of cells, which cannot leave a program"):
             prune_program(CELLS.program, fetches, feeds)
 
 

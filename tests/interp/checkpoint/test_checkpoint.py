@@ -267,7 +267,7 @@ def test_what_has_no_name_is_not_lost_in_silence(holder: Any, where: str, tmp_pa
 def test_refused(tmp_path: Path) -> None:
     """Objects that can hold nothing, nothing to save, paths that cannot be written, and traces."""
     with pytest.raises(
-        tl.Usage, match=r"step can hold no variable.*(\n.*)+got: 5\n.*hint: write step=tl.Variable"
+        tl.Usage, match=r"step cannot contain a variable.*(\n.*)+got: 5\n.*hint: write step=tl.Variable"
     ) as no:
         tl.Checkpoint(step=5)
     assert "test_checkpoint.py" in str(no.value.where)
@@ -280,7 +280,7 @@ def test_refused(tmp_path: Path) -> None:
             saved.save(path)
         assert hint in str(refused.value.hint)
     assert list(tmp_path.iterdir()) == []
-    with pytest.raises(tl.Usage, match="nothing was restored that could be completed"):
+    with pytest.raises(tl.Usage, match="there is no restored checkpoint to complete"):
         saved.complete()
 
     @tl.function
@@ -288,7 +288,7 @@ def test_refused(tmp_path: Path) -> None:
         saved.save(tmp_path / "it")
         return n
 
-    with pytest.raises(tl.Usage, match="a checkpoint is saved by Python"):
+    with pytest.raises(tl.Usage, match="a checkpoint cannot be saved in traced code"):
         saving(1)
 
 

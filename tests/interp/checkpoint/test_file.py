@@ -206,9 +206,9 @@ def test_malformed(form: Any, tensors: Any, said: str, tmp_path: Path) -> None:
 def test_no_checkpoint(tmp_path: Path) -> None:
     """Files that are none, folders, nothing, and safetensors that others wrote."""
     assert isinstance(error := refused(written(tmp_path / "it", key="other")), tl.Malformed)
-    assert "this is no checkpoint of tagloom" in str(error)
+    assert "this is not a tagloom checkpoint" in str(error)
     (tmp_path / "text").write_text("hello")
-    assert "this is no safetensors file, or not a whole one" in str(refused(tmp_path / "text"))
+    assert "this is not a safetensors file, or an incomplete one" in str(refused(tmp_path / "text"))
     assert isinstance(refused(tmp_path), tl.Usage) and isinstance(refused(tmp_path / "none"), tl.Usage)
 
 

@@ -45,8 +45,8 @@ def test_refused(tmp_path: Path) -> None:
         manager.save(4)
     with pytest.raises(tl.Usage, match="an integer from 0 up"):
         manager.save(-1)
-    with pytest.raises(tl.Usage, match="keep is the number of checkpoints"):
+    with pytest.raises(tl.Usage, match="keep must be the number of checkpoints"):
         tl.CheckpointManager(tl.Checkpoint(), tmp_path, keep=0)
     (tmp_path / "file").touch()
-    with pytest.raises(tl.Usage, match="this folder cannot be made"):
+    with pytest.raises(tl.Usage, match="this folder cannot be created"):
         tl.CheckpointManager(tl.Checkpoint(w=tl.Variable(1)), tmp_path / "file" / "x").save(1)

@@ -128,7 +128,7 @@ def test_by_name(monkeypatch: MonkeyPatch) -> None:
         ("compiled", {"keep": "events"}, "it has no events"),
         ("fast", {"schedule": tl.Script([0])}, "fifo, lifo, waves or random:SEED"),
         ("compiled", {"schedule": "lifo"}, "it has no tokens"),
-        ("compiled", {"k": 2}, "knows no bounds"),
+        ("compiled", {"k": 2}, "does not support k-bounds"),
     ],
 )
 def test_refusals(name: str, options: dict[str, Any], why: str) -> None:

@@ -74,7 +74,7 @@ def test_arguments_may_say_the_types() -> None:
     """A function without annotations is traced with its arguments, needed or not."""
     assert untyped.partial("multiply")(3, 4) == 6
     assert untyped.partial("multiply")(1.5, 4.0) == 3.0
-    with pytest.raises(tl.Usage, match="argument y of untyped says the type, and is left out"):
+    with pytest.raises(tl.Usage, match="argument y of untyped is missing, and its type is not known without it"):
         untyped.partial("multiply")(3)
 
 
@@ -208,7 +208,7 @@ def test_a_value_that_did_not_come() -> None:
         (["tanh"], {}, "no value of model has such a name"),
         (("tanh", 3), {}, "no value of model has such a name"),
         ("tanh", {3: 4.0}, "no value of model has such a name"),
-        ("tanh", [("tanh", 4.0)], "feed is a dict of values by name"),
+        ("tanh", [("tanh", 4.0)], "feed must be a dict of values by name"),
     ],
 )
 def test_what_is_not_there(fetch: Any, feed: Any, said: str) -> None:
@@ -235,7 +235,7 @@ def test_parts_are_kept_as_tracings_are() -> None:
 def test_tags_are_the_reference_s() -> None:
     """Another engine that is asked to look under tags says so, and so does a run that is to keep a log."""
     for options in ({"engine": "fast"}, {"keep": 5}, {"cores": 2}):
-        with pytest.raises(tl.Usage, match="values under tags are the reference's to fetch and to feed"):
+        with pytest.raises(tl.Usage, match="only the reference engine can fetch or feed values under tags"):
             model.partial("main/loop[0]/add").run(1.0, 2.0, **options)
 
 

@@ -169,7 +169,7 @@ def test_no_run_inside_a_trace() -> None:
 @pytest.mark.parametrize("what", [3, "fib", len, None], ids=str)
 def test_only_python_functions(what: Any) -> None:
     """Anything but a Python function is refused at the user's line."""
-    with pytest.raises(tl.Usage, match=r"tl.function wants a Python function \(test_function.py:\d+\)"):
+    with pytest.raises(tl.Usage, match=r"tl.function needs a Python function \(test_function.py:\d+\)"):
         tl.function(what)
 
 

@@ -344,7 +344,7 @@ def test_wrong_options() -> None:
         with pytest.raises(tl.Usage, match="spacing"):
             History(FIB, [6], spacing=spacing)  # type: ignore[arg-type]
     history = fib.history(4)
-    with pytest.raises(tl.Usage, match="cannot go on until 'ever'"):
+    with pytest.raises(tl.Usage, match="until cannot be 'ever'"):
         history.run("ever")  # type: ignore[arg-type]
     history.limits = 5  # type: ignore[assignment]
     with pytest.raises(tl.Usage, match=r"limits must be tl\.Limits"):

@@ -92,7 +92,7 @@ def test_wrong_places() -> None:
     for place in ("add", ("add", 0), TokenSlot(999, 0, ROOT), None):
         with pytest.raises(tl.Usage, match="this names no token"):
             history.change(place, 3)  # type: ignore[arg-type]
-    with pytest.raises(tl.Usage, match="wants no event"):
+    with pytest.raises(tl.Usage, match="cannot select events"):
         history.forward_to(5)  # type: ignore[arg-type]
     with pytest.raises(tl.Usage, match="no token is at position 99"):
         history.deliver(99)
@@ -349,7 +349,7 @@ def test_what_if(tmp_path: Path) -> None:
     assert (out.status, out.value, out.schedule, out.stats.critical_path) == ("Returned", 13, "what-if", None)
     assert (branch.parent, branch.fork_position, history.children) == (history, 0, (branch,))
     assert "with 7 instead of 6 on port 0 of node" in str(branch)
-    with pytest.raises(tl.Usage, match="a what-if is no run of a machine"):
+    with pytest.raises(tl.Usage, match="a fork with an edit has no"):
         branch.save(tmp_path / "run.jsonl")
     assert history.outcome().value == 8 and [edit.value for _, edit in branch.edits] == [7]
 

@@ -155,7 +155,7 @@ def test_the_words_of_a_deadlock_by_a_bound() -> None:
 @pytest.mark.parametrize("k", [0, -1, 1.0, True, "1"])
 def test_what_is_no_bound_is_refused(k: Any) -> None:
     """A bound is an integer from 1, for a run and for a loop."""
-    with pytest.raises(tl.Usage, match="the bound k on the iterations of loops is an integer from 1 up"):
+    with pytest.raises(tl.Usage, match="k must be an integer from 1 up"):
         slow.run(1, k=k)
 
     @tl.function

@@ -121,7 +121,7 @@ def test_no_file_and_no_place(tmp_path: Path) -> None:
 
 def test_the_schedule_after_a_script_is_one() -> None:
     """A script whose end is no schedule is refused before the run."""
-    with pytest.raises(tl.Usage, match="no schedule goes on like this after a script"):
+    with pytest.raises(tl.Usage, match="no such schedule can follow a script"):
         fib.run(1, schedule=Script((), "quick"))
 
 

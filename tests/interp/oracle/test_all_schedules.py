@@ -280,7 +280,7 @@ def test_what_cannot_be_explored_is_refused() -> None:
         explore(stuck(), [1])
     with pytest.raises(tl.Usage):
         explore(sum_graph(), [3])
-    with pytest.raises(tl.Usage, match="the bound k on the iterations"):
+    with pytest.raises(tl.Usage, match="k must be an integer"):
         explore(sum_graph(), [3, 4], k=0)
 
 

@@ -214,7 +214,7 @@ def test_time_on_what_is_no_number_of_processors() -> None:
     out = fib.run(3, keep="events")
     wrong: list[Any] = [0, -1, 1.5, math.nan, "2"]
     for processors in wrong:
-        with pytest.raises(tl.Usage, match="work needs processors"):
+        with pytest.raises(tl.Usage, match="processors must be positive"):
             out.time_on(processors)
     for measure in (lambda: fib.run(3).time_on(2), fib.run(3).critical_path):
         with pytest.raises(tl.Usage, match="this run kept no events"):

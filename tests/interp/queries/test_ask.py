@@ -213,7 +213,7 @@ def test_a_difference_from_a_history_or_its_ask() -> None:
     told = one.ask.first_difference(other)
     assert told is not None and str(told) == str(one.ask.first_difference(other.ask))
     assert one.ask.first_difference(ended(fib, 3)) is None
-    with pytest.raises(tl.Usage, match="no other run") as refused:
+    with pytest.raises(tl.Usage, match="other must be a run") as refused:
         one.ask.first_difference(fib.run(3))  # type: ignore[arg-type]
     assert refused.value.required == "a history, or its ask"
 

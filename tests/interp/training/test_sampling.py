@@ -109,5 +109,5 @@ def test_a_table_of_classes() -> None:
 def test_what_is_refused() -> None:
     """More candidates than classes, or none."""
     for n in (0, 4):
-        with pytest.raises(tl.Usage, match="not as many classes"):
+        with pytest.raises(tl.Usage, match="number of samples is out of range"):
             tl.log_uniform_candidates(n, 3)

@@ -229,7 +229,7 @@ def test_usage(tagloom: Any, words: list[str], said: str) -> None:
         ),
         (["--schedule", "random:"], "no schedule is called 'random:'..."),
         (["--schedule", "hand:none.json"], "this script cannot be read\n  got: none.json\n..."),
-        (["--seed", "-1"], "a seed is an integer from 0, below 2**64\n  got: -1"),
+        (["--seed", "-1"], "seed must be an integer from 0 up, below 2**64\n  got: -1"),
         (["--k", "0"], "...integer from 1 up\n  got: 0"),
         (["--timeout", "-1"], "...limit on seconds...\n  got: -1.0"),
         (["--engine", "slow"], "no engine is called 'slow'\n  required: auto, reference, fast, compiled, cuda"),

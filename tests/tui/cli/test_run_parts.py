@@ -75,7 +75,10 @@ def test_documents_nest_as_what_is_fetched(tagloom: Any) -> None:
         (("add.py", "2", "3", "--feed", "ad=3"), "hint: do you mean add?"),
         (("fib.py", "2", "--fetch", "less_equal"), "hint: write main/fib/less_equal"),
         (("fib.py", "2", "--fetch", "main/fob/add"), "main has no call or loop 'fob'"),
-        (("fib.py", "2", "--fetch", "main/fib/add", "--engine", "fast"), "values under tags are the reference's"),
+        (
+            ("fib.py", "2", "--fetch", "main/fib/add", "--engine", "fast"),
+            "only the reference engine can fetch or feed values under tags",
+        ),
         (("kinds.py:anything", "--fetch", "add"), "parameter x of anything has no type"),
     ],
 )

@@ -276,7 +276,7 @@ def test_python_goes_far_too() -> None:
     with pytest.raises(Usage, match="not all known"):
         late.script()
     branch = late.branch()
-    with pytest.raises(Usage, match="the fast machine cannot go ahead"):
+    with pytest.raises(Usage, match="the fast engine cannot fast-forward"):
         branch.far(100_000)
     late.reveal(79_990)
     assert late.base == 79_990 and late.jump(79_995).steps == 79_995

@@ -291,7 +291,7 @@ def test_change_and_inject(folder: Path) -> None:
     assert "a second token" in session.execute("run").text[0] and session.history.outcome().status == "Broken"
     assert "not a literal of this type" in refused(session, "inject add 0 main 1.5")
     assert "not a literal" in refused(session, "change add 0 main true")
-    assert "a what-if is no run of a machine" in refused(session, "export x.jsonl")
+    assert "a fork with an edit has no log" in refused(session, "export x.jsonl")
     for line in ("inject literal 0 main true", "change literal 0 main true"):
         assert "required: port 1" in refused(session, line)
     assert "no token comes to port 7" in refused(session, "change add 7 main 5")

@@ -372,7 +372,7 @@ class Model:
 def test_methods() -> None:
     """A bound method is a function of the parameters that are left; so is a static method."""
     assert tl.function(Model(3).forward)(1) == 4 and tl.function(Model.plain)(1) == 6
-    with pytest.raises(tl.Usage, match="wants a Python function"):
+    with pytest.raises(tl.Usage, match="needs a Python function"):
         tl.function(partial(Model.plain, 3))
 
 

@@ -367,7 +367,7 @@ def test_methods_of_what_holds_nothing() -> None:
 @pytest.mark.parametrize("what", [len, dict.get, 3, "f", None, type, {}.get], ids=lambda what: type(what).__name__)
 def test_only_functions_are_traced(what: Any) -> None:
     """Builtins, classes and objects are no Python functions, and are refused when decorated."""
-    with pytest.raises(tl.Usage, match="wants a Python function") as caught:
+    with pytest.raises(tl.Usage, match="needs a Python function") as caught:
         tl.function(what)
     assert "test_tracing_errors.py" in str(caught.value.where)
 

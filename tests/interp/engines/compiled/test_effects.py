@@ -116,7 +116,7 @@ def test_memory() -> None:
 def test_with_cells() -> None:
     """S13, S14: with cells a run may have to begin again, so that effects beside them are refused beforehand."""
     function = tl.function(lambda n: (tl.print(n), tl.put(tl.cells(1, tl.int64), 0, n)[0])[1])
-    with pytest.raises(tl.Usage, match="begin again where there are cells"):
+    with pytest.raises(tl.Usage, match="restart a program with cells"):
         function.run(3, engine="compiled")
     assert unsupported_program(told.program) is None
 
