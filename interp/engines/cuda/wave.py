@@ -79,7 +79,7 @@ class WaveRun:
             self.launch_firing(n, arrays)
             has_conflict, has_trap = arrays["flags"].copy_to_host().tolist()
             if has_conflict:
-                raise Crash("a graph that keeps the rules broke the machine", where=store.image.graph.name)
+                raise Crash("the machine failed on a valid graph", where=store.image.graph.name)
             if has_trap:
                 self.launch_undo(n, arrays)
                 return False
