@@ -167,7 +167,7 @@ def test_gradients(name: str) -> None:
 
 TWINS = {
     "records lie upon each other": (
-        r"(v\d+) = (records\.allocate_words\(s, 4\))",
+        r"(v\d+) = (m\.allocate_words\(s, 4\))",
         r"\1 = \2; m.write(s, 9, \1)",
         "power",
     ),
