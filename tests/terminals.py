@@ -104,7 +104,7 @@ def main(command: str) -> int:
         TemporaryDirectory() as state,
         terminal(Path(state), ["bash", "-euo", "pipefail", "-c", command]) as at,
     ):
-        at.wait_for("a tour of a minute", 600)
+        at.wait_for("a one-minute tour", 600)
         at.type("\r" * 6)
         at.wait_for("merge n")
         time.sleep(1)

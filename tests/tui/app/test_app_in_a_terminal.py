@@ -36,7 +36,7 @@ def test_the_first_command(tmp_path: Path) -> None:
 def test_the_tour(tmp_path: Path) -> None:
     """The first start begins with a tour, and the second does not."""
     with terminal(tmp_path, [*TAGLOOM, "debug", FIB, "5"]) as at:
-        at.wait_for("a tour of a minute")
+        at.wait_for("a one-minute tour")
         at.wait_for("Esc closes")
         at.type("\r" * 6)
         at.wait_for("merge n")
